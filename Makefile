@@ -1,0 +1,57 @@
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := build
+
+GOLANGCI_LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+FUZZ_TIME := 30s
+
+.PHONY: run build gen drift lint test cover fuzz bench ci
+
+run: build ## Serve on 127.0.0.1:8080, with the database in data/.
+	bin/providerd serve
+
+build: ## Build bin/providerd.
+	go build -o bin/providerd ./cmd/providerd
+
+gen: ## Generate what comes from openapi.yaml.
+	@$(call generate,gen)
+
+drift: ## Prove that what is committed in gen/ is what openapi.yaml gives.
+	@fresh=$$(mktemp -d); trap 'rm -r "$$fresh"' EXIT; mkdir "$$fresh"/{api,client}; \
+	$(call generate,$$fresh); \
+	for file in "$$fresh"/*/*; do diff -u "gen/$${file#"$$fresh"/}" "$$file"; done; \
+	echo "gen/ is what openapi.yaml gives"
+
+define generate
+go tool oapi-codegen -config gen/api/oapi-codegen.yaml -o "$(1)/api/api.gen.go" openapi.yaml; \
+go tool oapi-codegen -config gen/client/oapi-codegen.yaml -o "$(1)/client/client.gen.go" openapi.yaml; \
+cp openapi.yaml "$(1)/api/openapi.gen.yaml"
+endef
+
+lint: .ci/node_modules ## Check the Go code and the contract.
+	$(GOLANGCI_LINT) run
+	cd .ci && npm run --silent lint
+
+.ci/node_modules: .ci/package.json .ci/package-lock.json
+	cd .ci && npm ci --no-audit --no-fund
+	touch $@
+
+test: ## Run all tests.
+	go test -race ./...
+
+cover: ## Show which statements the tests reach.
+	go test -coverpkg=./server/...,./store/...,./cmd/... -coverprofile=coverage.out ./...
+	go tool cover -func=coverage.out | tail -1
+
+fuzz: ## Run each fuzz target for $(FUZZ_TIME).
+	@for package in $$(go list ./...); do \
+		for target in $$(go test -list '^Fuzz' "$$package" | grep '^Fuzz' || true); do \
+			echo "$$package $$target"; \
+			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZ_TIME) "$$package"; \
+		done; \
+	done
+
+bench: ## Run the benchmarks.
+	go test -run '^$$' -bench . -benchmem ./...
+
+ci: drift lint build test
