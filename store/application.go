@@ -1,0 +1,124 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"gorm.io/gorm"
+)
+
+// Application is what providers are linked to.
+type Application struct {
+	ID int32 `gorm:"primaryKey"`
+	// Slug is the internal name, used in URLs; unique.
+	Slug string
+	// Name is the display name; not unique.
+	Name string
+	// ProviderPK is the OAuth2 provider that serves the application; nil while there is none.
+	ProviderPK *int32
+	// Backchannels are the providers that serve the application as backchannels.
+	Backchannels []Backchannel `gorm:"foreignKey:ApplicationID;references:ID"`
+}
+
+// Backchannel links a provider of either kind to the application that it serves as a backchannel.
+type Backchannel struct {
+	ProviderPK    int32 `gorm:"primaryKey;autoIncrement:false"`
+	ApplicationID int32
+	Application   Application `gorm:"foreignKey:ApplicationID;references:ID"`
+}
+
+// CreateApplication stores an application with its links and returns it. ID is ignored.
+//
+// It returns ErrSlugTaken, ErrNotFound for a provider that does not exist, ErrWrongKind for a ProviderPK that is not an
+// OAuth2 provider, ErrProviderLinked, or ErrUnavailable; nothing is stored then.
+func (s *Store) CreateApplication(ctx context.Context, application Application) (Application, error) {
+	application.ID = 0
+	err := s.write(ctx, func(tx *gorm.DB) error {
+		if err := checkLinks(tx, application); err != nil {
+			return err
+		}
+		return insertApplication(tx, &application)
+	})
+	if err != nil {
+		return Application{}, fmt.Errorf("create application: %w", err)
+	}
+	return application, nil
+}
+
+// insertApplication writes the links on their own: as associations GORM would pass over those that conflict.
+func insertApplication(tx *gorm.DB, application *Application) error {
+	err := tx.Omit("Backchannels").Create(application).Error
+	if isDuplicate(err) {
+		return fmt.Errorf("%w: %s", ErrSlugTaken, application.Slug)
+	}
+	if err != nil {
+		return err
+	}
+	for i := range application.Backchannels {
+		link := &application.Backchannels[i]
+		link.ApplicationID = application.ID
+		err := tx.Omit("Application").Create(link).Error
+		if isDuplicate(err) {
+			return fmt.Errorf("provider %d: %w: %s", link.ProviderPK, ErrProviderLinked, application.Slug)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkLinks finds out which provider cannot be linked, and why, since a broken constraint tells neither.
+func checkLinks(tx *gorm.DB, application Application) error {
+	if pk := application.ProviderPK; pk != nil {
+		provider, err := linkable(tx, *pk)
+		if err != nil {
+			return err
+		}
+		if provider.Kind != KindOAuth2 {
+			return fmt.Errorf("provider %d: %w: only an OAuth2 provider serves an application, others are backchannels",
+				*pk, ErrWrongKind)
+		}
+		if provider.Application.ID != 0 {
+			return fmt.Errorf("provider %d: %w: %s", *pk, ErrProviderLinked, provider.Application.Slug)
+		}
+	}
+	for _, link := range application.Backchannels {
+		provider, err := linkable(tx, link.ProviderPK)
+		if err != nil {
+			return err
+		}
+		if linked := provider.Backchannel.Application; linked.ID != 0 {
+			return fmt.Errorf("provider %d: %w: %s", link.ProviderPK, ErrProviderLinked, linked.Slug)
+		}
+	}
+	return nil
+}
+
+func linkable(tx *gorm.DB, pk int32) (Provider, error) {
+	var provider Provider
+	err := withApplications(tx).First(&provider, pk).Error
+	if errors.Is(err, gorm.ErrRecordNotFound) {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return Provider{}, fmt.Errorf("provider %d: %w", pk, err)
+	}
+	return provider, nil
+}
+
+// Applications returns all applications with their backchannels, oldest first. It returns ErrUnavailable.
+func (s *Store) Applications(ctx context.Context) ([]Application, error) {
+	var applications []Application
+	err := s.reader.WithContext(ctx).Preload("Backchannels").Order("id").Find(&applications).Error
+	if err != nil {
+		return nil, fmt.Errorf("read applications: %w", classify(err))
+	}
+	return applications, nil
+}
+
+// withApplications makes a query of providers load the applications that they are linked to.
+func withApplications(db *gorm.DB) *gorm.DB {
+	return db.Preload("Application").Preload("Backchannel.Application")
+}

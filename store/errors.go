@@ -1,0 +1,55 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/mattn/go-sqlite3"
+	"gorm.io/gorm"
+)
+
+var (
+	// ErrNotFound says that no record has the key that was asked for.
+	ErrNotFound = errors.New("no such record")
+	// ErrClientIDTaken says that another OAuth2 provider has the client_id (RFC 6749 section 2.2).
+	ErrClientIDTaken = errors.New("client_id is taken by another provider")
+	// ErrSlugTaken says that another application has the slug.
+	ErrSlugTaken = errors.New("slug is taken by another application")
+	// ErrProviderLinked says that the provider serves another application already.
+	ErrProviderLinked = errors.New("provider is linked to another application")
+	// ErrWrongKind says that a provider of this kind cannot take the part that was asked of it.
+	ErrWrongKind = errors.New("provider is of the wrong kind")
+	// ErrTokensExist says that the database already has a token, so that there is no first one to make.
+	ErrTokensExist = errors.New("tokens exist")
+	// ErrUnavailable says that the database cannot be used at the moment: it is away, locked, damaged or out of space.
+	// Nothing was stored.
+	ErrUnavailable = errors.New("storage is unavailable")
+	// ErrNoDatabase says that there is no providerd database at the place that was named.
+	ErrNoDatabase = errors.New("no providerd database")
+	// ErrNewerDatabase says that the database was written by a later version of providerd.
+	ErrNewerDatabase = errors.New("database is from a newer version of providerd")
+	// ErrOlderDatabase says that the database must be migrated before this version of providerd can use it.
+	ErrOlderDatabase = errors.New("database is from an older version of providerd")
+)
+
+// classify wraps a database error in the sentinel that fits it. A broken constraint is left as it is: what it means
+// depends on the statement.
+func classify(err error) error {
+	var native sqlite3.Error
+	switch {
+	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	case errors.Is(err, gorm.ErrRecordNotFound):
+		return ErrNotFound
+	case errors.As(err, &native) && native.Code != sqlite3.ErrConstraint:
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	default:
+		return err
+	}
+}
+
+// isDuplicate tells whether a statement broke a UNIQUE constraint.
+func isDuplicate(err error) bool {
+	return errors.Is(err, gorm.ErrDuplicatedKey)
+}

@@ -1,0 +1,88 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/gofrs/flock"
+	"github.com/pressly/goose/v3"
+)
+
+//go:embed migrations/sqlite/*.sql
+var sqliteMigrations embed.FS
+
+// lockRetry is how often a process looks whether another one has finished migrating.
+const lockRetry = 20 * time.Millisecond
+
+// migrate brings the database to the version of this program. Processes that start at the same time take turns, held
+// apart by a lock on the database's folder.
+func migrate(ctx context.Context, db *sql.DB, path string) (err error) {
+	lock := flock.New(filepath.Dir(path), flock.SetFlag(os.O_RDONLY))
+	if _, err := lock.TryLockContext(ctx, lockRetry); err != nil {
+		return fmt.Errorf("lock the folder of the database for migration: %w", err)
+	}
+	defer func() { err = errors.Join(err, lock.Unlock()) }()
+
+	provider, err := migrations(db)
+	if err != nil {
+		return err
+	}
+	if err := checkVersion(ctx, db, path); !errors.Is(err, ErrNoDatabase) && !errors.Is(err, ErrOlderDatabase) {
+		return err
+	}
+	if _, err := provider.Up(ctx); err != nil {
+		return fmt.Errorf("migrate database %s: %w", path, classify(err))
+	}
+	return nil
+}
+
+// checkVersion compares the version of the database with that of this program.
+func checkVersion(ctx context.Context, db *sql.DB, path string) error {
+	provider, err := migrations(db)
+	if err != nil {
+		return err
+	}
+	sources := provider.ListSources()
+	known := sources[len(sources)-1].Version
+
+	var tables int
+	const countTables = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'goose_db_version'"
+	if err := db.QueryRowContext(ctx, countTables).Scan(&tables); err != nil {
+		return fmt.Errorf("read database %s: %w", path, classify(err))
+	}
+	if tables == 0 {
+		return fmt.Errorf("%w in %s", ErrNoDatabase, path)
+	}
+	var version int64
+	const selectVersion = "SELECT coalesce(max(version_id), 0) FROM goose_db_version WHERE is_applied"
+	if err := db.QueryRowContext(ctx, selectVersion).Scan(&version); err != nil {
+		return fmt.Errorf("read the version of database %s: %w", path, classify(err))
+	}
+	switch {
+	case version > known:
+		return fmt.Errorf("%w: %s has version %d, this program knows %d", ErrNewerDatabase, path, version, known)
+	case version < known:
+		return fmt.Errorf("%w: %s has version %d, this program needs %d", ErrOlderDatabase, path, version, known)
+	default:
+		return nil
+	}
+}
+
+func migrations(db *sql.DB) (*goose.Provider, error) {
+	files, err := fs.Sub(sqliteMigrations, "migrations/sqlite")
+	if err != nil {
+		return nil, fmt.Errorf("read migrations: %w", err)
+	}
+	provider, err := goose.NewProvider(goose.DialectSQLite3, db, files, goose.WithDisableGlobalRegistry(true))
+	if err != nil {
+		return nil, fmt.Errorf("read migrations: %w", err)
+	}
+	return provider, nil
+}

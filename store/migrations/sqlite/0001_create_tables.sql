@@ -1,0 +1,69 @@
+-- +goose Up
+
+-- One row for every provider of either kind: the audit record of its creation.
+CREATE TABLE providers (
+    pk         INTEGER  NOT NULL PRIMARY KEY AUTOINCREMENT CHECK (pk BETWEEN 1 AND 2147483647),
+    kind       TEXT     NOT NULL CHECK (kind IN ('oauth2', 'workspace_directory')),
+    name       TEXT     NOT NULL,
+    created_at DATETIME NOT NULL,
+    created_by TEXT     NOT NULL,
+    request_id TEXT     NOT NULL
+);
+
+CREATE TABLE oauth2_providers (
+    pk                         INTEGER NOT NULL PRIMARY KEY REFERENCES providers (pk),
+    authentication_flow        TEXT,
+    authorization_flow         TEXT    NOT NULL,
+    property_mappings          TEXT    NOT NULL,
+    client_type                TEXT    NOT NULL,
+    client_id                  TEXT    NOT NULL UNIQUE,
+    client_secret              TEXT    NOT NULL,
+    access_code_validity       TEXT    NOT NULL,
+    access_token_validity      TEXT    NOT NULL,
+    refresh_token_validity     TEXT    NOT NULL,
+    include_claims_in_id_token BOOLEAN NOT NULL,
+    signing_key                TEXT,
+    redirect_uris              TEXT    NOT NULL,
+    sub_mode                   TEXT    NOT NULL,
+    issuer_mode                TEXT    NOT NULL,
+    jwks_sources               TEXT    NOT NULL
+);
+
+CREATE TABLE workspace_directory_providers (
+    pk                            INTEGER NOT NULL PRIMARY KEY REFERENCES providers (pk),
+    property_mappings             TEXT    NOT NULL,
+    property_mappings_group       TEXT    NOT NULL,
+    delegated_subject             TEXT    NOT NULL,
+    credentials                   BLOB    NOT NULL,
+    scopes                        TEXT    NOT NULL,
+    exclude_users_service_account BOOLEAN NOT NULL,
+    filter_group                  TEXT,
+    user_delete_action            TEXT    NOT NULL,
+    group_delete_action           TEXT    NOT NULL,
+    default_group_email_domain    TEXT    NOT NULL
+);
+
+CREATE TABLE applications (
+    id          INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+    slug        TEXT    NOT NULL UNIQUE,
+    name        TEXT    NOT NULL,
+    provider_pk INTEGER UNIQUE REFERENCES oauth2_providers (pk)
+);
+
+-- A provider serves at most one application as its backchannel; an application has any number of them.
+CREATE TABLE backchannels (
+    provider_pk    INTEGER NOT NULL PRIMARY KEY REFERENCES providers (pk),
+    application_id INTEGER NOT NULL REFERENCES applications (id)
+);
+CREATE INDEX backchannels_application_id ON backchannels (application_id);
+
+CREATE TABLE tokens (
+    id         INTEGER  NOT NULL PRIMARY KEY AUTOINCREMENT,
+    name       TEXT     NOT NULL,
+    prefix     TEXT     NOT NULL,
+    digest     BLOB     NOT NULL UNIQUE,
+    operations TEXT     NOT NULL,
+    created_at DATETIME NOT NULL,
+    expires_at DATETIME NOT NULL,
+    revoked_at DATETIME
+);

@@ -1,0 +1,191 @@
+package store_test
+
+import (
+	"database/sql"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+
+	"gorm.io/gorm/schema"
+
+	"example.com/providerd/store"
+)
+
+func TestOpenRefusesWhatItCannotUse(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	newer := filepath.Join(folder, "newer.db")
+	if err := create(t, newer).Close(); err != nil {
+		t.Fatal(err)
+	}
+	execute(t, newer, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (999, TRUE)")
+	older := filepath.Join(folder, "older.db")
+	if err := create(t, older).Close(); err != nil {
+		t.Fatal(err)
+	}
+	execute(t, older, "DELETE FROM goose_db_version WHERE version_id > 0")
+	foreign := filepath.Join(folder, "foreign.db")
+	execute(t, foreign, "CREATE TABLE t (a)")
+	rubbish := filepath.Join(folder, "rubbish.db")
+	if err := os.WriteFile(rubbish, []byte(strings.Repeat("rubbish ", 1000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]error{
+		newer:                                 store.ErrNewerDatabase,
+		older:                                 store.ErrOlderDatabase,
+		foreign:                               store.ErrNoDatabase,
+		rubbish:                               store.ErrUnavailable,
+		filepath.Join(folder, "missing.db"):   store.ErrNoDatabase,
+		filepath.Join(folder, "no", "folder"): store.ErrNoDatabase,
+	} {
+		if _, err := store.Open(t.Context(), "sqlite:"+path); !errors.Is(err, want) {
+			t.Errorf("Open %s: error is %v, want %v", path, err, want)
+		}
+	}
+	for path, want := range map[string]error{newer: store.ErrNewerDatabase, rubbish: store.ErrUnavailable} {
+		if _, err := store.Create(t.Context(), "sqlite:"+path); !errors.Is(err, want) {
+			t.Errorf("Create %s: error is %v, want %v", path, err, want)
+		}
+	}
+	for _, url := range []string{"", "sqlite:", "test.db", "mysql:x"} {
+		if _, err := store.Create(t.Context(), url); err == nil {
+			t.Errorf("Create takes %q", url)
+		}
+	}
+}
+
+func TestCreateKeepsWhatIsThere(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "a folder", "with ?#% in it.db")
+	first := create(t, path)
+	text, _, err := first.CreateToken(t.Context(), store.TokenGrant{Name: "x", Operations: []string{"o"}, ExpiresIn: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := create(t, path).FindToken(t.Context(), text); err != nil {
+		t.Error(err)
+	}
+	opened, err := store.Open(t.Context(), "sqlite:"+path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := opened.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestOnlyTheOwnerCanRead(t *testing.T) {
+	t.Parallel()
+	folder := filepath.Join(t.TempDir(), "data")
+	create(t, filepath.Join(folder, "test.db"))
+	entries, err := os.ReadDir(folder)
+	if err != nil || len(entries) < 2 {
+		t.Fatalf("%d files, %v", len(entries), err)
+	}
+	for _, entry := range entries {
+		info, err := entry.Info()
+		if err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s has mode %v, %v", entry.Name(), info.Mode(), err)
+		}
+	}
+	if info, err := os.Stat(folder); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("the folder has mode %v, %v", info.Mode(), err)
+	}
+}
+
+func TestProcessesThatStartTogetherMigrateOnce(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "test.db")
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			database, err := store.Create(t.Context(), "sqlite:"+path)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if err := database.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+}
+
+func TestEveryColumnOfEveryModelExists(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "test.db")
+	create(t, path)
+	for _, model := range []struct {
+		table string
+		of    []any
+	}{
+		{"providers", []any{store.Provider{}}},
+		{"oauth2_providers", []any{store.OAuth2Settings{}}},
+		{"workspace_directory_providers", []any{store.WorkspaceDirectorySettings{}}},
+		{"applications", []any{store.Application{}}},
+		{"backchannels", []any{store.Backchannel{}}},
+		{"tokens", []any{store.Token{}}},
+	} {
+		columns := map[string]bool{}
+		for _, name := range queryStrings(t, path, "SELECT name FROM pragma_table_info('"+model.table+"')") {
+			columns[name] = true
+		}
+		for _, value := range model.of {
+			parsed, err := schema.Parse(value, &sync.Map{}, schema.NamingStrategy{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, field := range parsed.Fields {
+				if field.DBName != "" && !columns[field.DBName] {
+					t.Errorf("%s.%s has no column %q", reflect.TypeOf(value).Name(), field.Name, field.DBName)
+				}
+			}
+		}
+	}
+}
+
+func execute(t *testing.T, path, statement string) {
+	t.Helper()
+	db, err := sql.Open("sqlite3", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.ExecContext(t.Context(), statement); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func queryStrings(t *testing.T, path, query string) []string {
+	t.Helper()
+	db, err := sql.Open("sqlite3", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := db.QueryContext(t.Context(), query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var values []string
+	for rows.Next() {
+		var value string
+		if err := rows.Scan(&value); err != nil {
+			t.Fatal(err)
+		}
+		values = append(values, value)
+	}
+	if err := errors.Join(rows.Err(), rows.Close(), db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return values
+}

@@ -1,0 +1,86 @@
+package storetest
+
+import (
+	"errors"
+	"testing"
+
+	"example.com/providerd/store"
+)
+
+func testApplications(t *testing.T, database *store.Store) {
+	oauth2 := createOAuth2(t, database, "a")
+	directory := createWorkspaceDirectory(t, database)
+	other := createOAuth2(t, database, "b")
+	created, err := database.CreateApplication(t.Context(), store.Application{
+		Slug: "shop", Name: "Shop", ProviderPK: &oauth2.PK,
+		Backchannels: []store.Backchannel{{ProviderPK: directory.PK}, {ProviderPK: other.PK}},
+	})
+	if err != nil || created.ID == 0 {
+		t.Fatalf("created %+v, %v", created, err)
+	}
+
+	serving := read(t, database, oauth2.PK)
+	if serving.Application.Slug != "shop" || serving.Application.Name != "Shop" || serving.Backchannel.ApplicationID != 0 {
+		t.Errorf("provider is %+v", serving)
+	}
+	for _, pk := range []int32{directory.PK, other.PK} {
+		backchannel := read(t, database, pk)
+		if backchannel.Backchannel.Application.Slug != "shop" || backchannel.Application.ID != 0 {
+			t.Errorf("backchannel is %+v", backchannel)
+		}
+	}
+	applications, err := database.Applications(t.Context())
+	if err != nil || len(applications) != 1 || len(applications[0].Backchannels) != 2 {
+		t.Errorf("applications are %+v, %v", applications, err)
+	}
+}
+
+func testApplicationRefusals(t *testing.T, database *store.Store) {
+	oauth2, free := createOAuth2(t, database, "a"), createOAuth2(t, database, "b")
+	directory := createWorkspaceDirectory(t, database)
+	missing := free.PK + 100
+	link := func(pks ...int32) (links []store.Backchannel) {
+		for _, pk := range pks {
+			links = append(links, store.Backchannel{ProviderPK: pk})
+		}
+		return links
+	}
+	_, err := database.CreateApplication(t.Context(), store.Application{
+		Slug: "shop", Name: "Shop", ProviderPK: &oauth2.PK, Backchannels: link(directory.PK),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		application store.Application
+		want        error
+	}{
+		"slug taken":              {store.Application{Slug: "shop", ProviderPK: &free.PK}, store.ErrSlugTaken},
+		"provider linked":         {store.Application{ProviderPK: &oauth2.PK}, store.ErrProviderLinked},
+		"provider missing":        {store.Application{ProviderPK: &missing}, store.ErrNotFound},
+		"provider of other kind":  {store.Application{ProviderPK: &directory.PK}, store.ErrWrongKind},
+		"backchannel linked":      {store.Application{Backchannels: link(directory.PK)}, store.ErrProviderLinked},
+		"backchannel missing":     {store.Application{Backchannels: link(missing)}, store.ErrNotFound},
+		"backchannel named twice": {store.Application{Backchannels: link(free.PK, free.PK)}, store.ErrProviderLinked},
+	} {
+		if _, err := database.CreateApplication(t.Context(), test.application); !errors.Is(err, test.want) {
+			t.Errorf("%s: error is %v, want %v", name, err, test.want)
+		}
+	}
+	applications, err := database.Applications(t.Context())
+	if err != nil || len(applications) != 1 {
+		t.Errorf("applications are %+v, %v", applications, err)
+	}
+	if provider := read(t, database, free.PK); provider.Application.ID != 0 || provider.Backchannel.ApplicationID != 0 {
+		t.Errorf("a refused application left a link: %+v", provider)
+	}
+}
+
+func read(t *testing.T, database *store.Store, pk int32) store.Provider {
+	t.Helper()
+	record, err := database.Provider(t.Context(), pk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return record.Common()
+}

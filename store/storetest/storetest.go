@@ -1,0 +1,115 @@
+// Package storetest proves what every storage backend must do. A backend's own test opens it and calls Run.
+package storetest
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"example.com/providerd/store"
+)
+
+// Run proves a backend. Each call of open must give a store of its own, empty and migrated, that is closed with the
+// test.
+func Run(t *testing.T, open func(t *testing.T) *store.Store) {
+	t.Helper()
+	for name, test := range map[string]func(t *testing.T, database *store.Store){
+		"providers are stored as given":         testProvidersAreStoredAsGiven,
+		"unset values stay unset":               testUnsetValuesStayUnset,
+		"pk is one sequence for both kinds":     testPKIsOneSequence,
+		"client_id is unique":                   testClientIDIsUnique,
+		"client_id tells letter case apart":     testClientIDTellsCaseApart,
+		"name is not unique":                    testNameIsNotUnique,
+		"all providers are read in order":       testProvidersAreReadInOrder,
+		"a missing provider is not found":       testMissingProvider,
+		"a create that is given up stores none": testCanceledCreate,
+		"concurrent creates are all stored":     testConcurrentCreates,
+		"concurrent claims of one client_id":    testConcurrentClaims,
+		"tokens are found by their text alone":  testTokens,
+		"tokens expire and are revoked":         testTokenStates,
+		"the first token is made once":          testFirstToken,
+		"the first token waits for its keeper":  testFirstTokenKeeperFails,
+		"applications link providers":           testApplications,
+		"applications refuse a wrong link":      testApplicationRefusals,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, open(t))
+		})
+	}
+}
+
+func creation(name string) store.Creation {
+	return store.Creation{Name: name, CreatedBy: "caller", RequestID: "request"}
+}
+
+// fullOAuth2 has a value other than the zero value in every field.
+func fullOAuth2(clientID string) store.OAuth2Settings {
+	authenticationFlow, signingKey := uuid.New(), uuid.New()
+	mapping := uuid.New()
+	return store.OAuth2Settings{
+		AuthenticationFlow:     &authenticationFlow,
+		AuthorizationFlow:      uuid.New(),
+		PropertyMappings:       []uuid.UUID{mapping, uuid.New(), mapping},
+		ClientType:             "confidential",
+		ClientID:               clientID,
+		ClientSecret:           "sécret 🔑",
+		AccessCodeValidity:     "minutes=1",
+		AccessTokenValidity:    "hours=1",
+		RefreshTokenValidity:   "days=30",
+		IncludeClaimsInIDToken: true,
+		SigningKey:             &signingKey,
+		RedirectURIs:           "https://a.example.com/\r\nhttps://b.example.com/\n",
+		SubMode:                "user_uuid",
+		IssuerMode:             "global",
+		JWKSSources:            []uuid.UUID{uuid.New()},
+	}
+}
+
+func fullWorkspaceDirectory() store.WorkspaceDirectorySettings {
+	group := uuid.New()
+	return store.WorkspaceDirectorySettings{
+		PropertyMappings:           []uuid.UUID{uuid.New()},
+		PropertyMappingsGroup:      []uuid.UUID{uuid.New(), uuid.New()},
+		DelegatedSubject:           "admin@example.com",
+		Credentials:                json.RawMessage(`{"a":9007199254740993,"b":1.10,"c":{"d":[null]}}`),
+		Scopes:                     "a b",
+		ExcludeUsersServiceAccount: true,
+		FilterGroup:                &group,
+		UserDeleteAction:           "suspend",
+		GroupDeleteAction:          "delete",
+		DefaultGroupEmailDomain:    "example.com",
+	}
+}
+
+func createOAuth2(t *testing.T, database *store.Store, clientID string) store.OAuth2Provider {
+	t.Helper()
+	record, err := database.CreateOAuth2Provider(t.Context(), creation("oauth2"), fullOAuth2(clientID))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return record
+}
+
+func createWorkspaceDirectory(t *testing.T, database *store.Store) store.WorkspaceDirectoryProvider {
+	t.Helper()
+	record, err := database.CreateWorkspaceDirectoryProvider(t.Context(), creation("directory"), fullWorkspaceDirectory())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return record
+}
+
+// stored returns all records.
+func stored(t *testing.T, database *store.Store) []store.Record {
+	t.Helper()
+	var records []store.Record
+	for record, err := range database.Providers(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		records = append(records, record)
+	}
+	return records
+}

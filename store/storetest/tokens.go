@@ -1,0 +1,115 @@
+package storetest
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/providerd/store"
+)
+
+func createToken(t *testing.T, database *store.Store, name string) (string, store.Token) {
+	t.Helper()
+	text, token, err := database.CreateToken(t.Context(), store.TokenGrant{
+		Name: name, Operations: []string{"one", "two"}, ExpiresIn: time.Hour,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text, token
+}
+
+func testTokens(t *testing.T, database *store.Store) {
+	text, _ := createToken(t, database, "ci")
+	createToken(t, database, "ci")
+	found, err := database.FindToken(t.Context(), text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found.Name != "ci" || !slices.Equal(found.Operations, []string{"one", "two"}) {
+		t.Errorf("found %+v", found)
+	}
+	if !strings.HasPrefix(text, found.Prefix) || len(found.Prefix) > len(text)/2 {
+		t.Errorf("prefix %q does not fit the token", found.Prefix)
+	}
+	for name, wrong := range map[string]string{
+		"empty": "", "digest": string(found.Digest), "prefix": found.Prefix, "lower case": strings.ToLower(text),
+		"well-formed": "pvd_" + strings.Repeat("0", 40),
+	} {
+		if _, err := database.FindToken(t.Context(), wrong); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("%s: error is %v, want ErrNotFound", name, err)
+		}
+	}
+	tokens, err := database.Tokens(t.Context())
+	if err != nil || len(tokens) != 2 || tokens[0].ID >= tokens[1].ID {
+		t.Errorf("tokens are %+v, %v", tokens, err)
+	}
+}
+
+func testTokenStates(t *testing.T, database *store.Store) {
+	text, token := createToken(t, database, "ci")
+	if state := token.State(token.ExpiresAt.Add(-time.Microsecond)); state != store.TokenActive {
+		t.Errorf("state before the expiry is %s", state)
+	}
+	if state := token.State(token.ExpiresAt); state != store.TokenExpired {
+		t.Errorf("state at the expiry is %s", state)
+	}
+	if err := database.RevokeToken(t.Context(), token.ID); err != nil {
+		t.Fatal(err)
+	}
+	revoked, err := database.FindToken(t.Context(), text)
+	if err != nil || revoked.State(time.Now()) != store.TokenRevoked {
+		t.Fatalf("token is %+v, %v", revoked, err)
+	}
+	if err := database.RevokeToken(t.Context(), token.ID); err != nil {
+		t.Errorf("revoked twice: %v", err)
+	}
+	again, err := database.FindToken(t.Context(), text)
+	if err != nil || !again.RevokedAt.Equal(*revoked.RevokedAt) {
+		t.Errorf("the second revocation moved %v to %v, %v", revoked.RevokedAt, again.RevokedAt, err)
+	}
+	if err := database.RevokeToken(t.Context(), token.ID+1); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("error is %v, want ErrNotFound", err)
+	}
+}
+
+func testFirstToken(t *testing.T, database *store.Store) {
+	if exist, err := database.HasTokens(t.Context()); err != nil || exist {
+		t.Fatalf("an empty database has tokens: %v, %v", exist, err)
+	}
+	grant := store.TokenGrant{Name: "initial", Operations: []string{"one"}, ExpiresIn: time.Hour}
+	var kept []string
+	keep := func(text string) error {
+		kept = append(kept, text)
+		return nil
+	}
+	if err := database.CreateFirstToken(t.Context(), grant, keep); err != nil {
+		t.Fatal(err)
+	}
+	if err := database.CreateFirstToken(t.Context(), grant, keep); !errors.Is(err, store.ErrTokensExist) {
+		t.Errorf("error is %v, want ErrTokensExist", err)
+	}
+	if len(kept) != 1 {
+		t.Fatalf("%d tokens were kept, want 1", len(kept))
+	}
+	if _, err := database.FindToken(t.Context(), kept[0]); err != nil {
+		t.Error(err)
+	}
+	if exist, err := database.HasTokens(t.Context()); err != nil || !exist {
+		t.Errorf("the database has tokens: %v, %v", exist, err)
+	}
+}
+
+func testFirstTokenKeeperFails(t *testing.T, database *store.Store) {
+	grant := store.TokenGrant{Name: "initial", Operations: []string{"one"}, ExpiresIn: time.Hour}
+	full := errors.New("disk is full")
+	err := database.CreateFirstToken(t.Context(), grant, func(string) error { return full })
+	if !errors.Is(err, full) {
+		t.Errorf("error is %v, want that of the keeper", err)
+	}
+	if exist, err := database.HasTokens(t.Context()); err != nil || exist {
+		t.Errorf("the database has tokens: %v, %v", exist, err)
+	}
+}

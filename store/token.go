@@ -1,0 +1,165 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"time"
+
+	"gorm.io/gorm"
+)
+
+// Token is what is stored of an access token. The token itself is not: it cannot be shown again.
+type Token struct {
+	ID int32 `gorm:"primaryKey"`
+	// Name is the caller. Several tokens may carry one name, so that a renewed token is the same caller.
+	Name string
+	// Prefix is the beginning of the token, enough to tell tokens apart and too little to use one.
+	Prefix string
+	// Digest is the SHA-256 of the token.
+	Digest []byte
+	// Operations are the operationIds that the token allows.
+	Operations []string `gorm:"serializer:json"`
+	CreatedAt  time.Time
+	ExpiresAt  time.Time
+	// RevokedAt is nil while the token is not revoked.
+	RevokedAt *time.Time
+}
+
+// TokenState is whether a token is accepted.
+type TokenState string
+
+// The states of a token. A token that is both revoked and expired is revoked.
+const (
+	TokenActive  TokenState = "active"
+	TokenExpired TokenState = "expired"
+	TokenRevoked TokenState = "revoked"
+)
+
+// State returns whether the token is accepted at the given time.
+func (t Token) State(at time.Time) TokenState {
+	switch {
+	case t.RevokedAt != nil:
+		return TokenRevoked
+	case !at.Before(t.ExpiresAt):
+		return TokenExpired
+	default:
+		return TokenActive
+	}
+}
+
+// TokenGrant says who a token is for, what it allows and how long.
+type TokenGrant struct {
+	// Name is the caller.
+	Name string
+	// Operations are operationIds.
+	Operations []string
+	// ExpiresIn counts from now.
+	ExpiresIn time.Duration
+}
+
+// CreateToken makes a token, stores its digest and returns the token itself, which is nowhere else, with what is
+// stored. It returns ErrUnavailable.
+func (s *Store) CreateToken(ctx context.Context, grant TokenGrant) (string, Token, error) {
+	text := newTokenText()
+	token := newToken(text, grant)
+	if err := s.write(ctx, func(tx *gorm.DB) error { return tx.Create(token).Error }); err != nil {
+		return "", Token{}, fmt.Errorf("create token: %w", err)
+	}
+	return text, *token, nil
+}
+
+// CreateFirstToken makes a token in a database that has none, and hands it to keep before it is stored: where keep
+// fails or the process dies, the next call starts over. It returns ErrTokensExist, ErrUnavailable or the error of keep.
+func (s *Store) CreateFirstToken(ctx context.Context, grant TokenGrant, keep func(text string) error) error {
+	err := s.write(ctx, func(tx *gorm.DB) error {
+		var count int64
+		if err := tx.Model(&Token{}).Count(&count).Error; err != nil {
+			return err
+		}
+		if count > 0 {
+			return ErrTokensExist
+		}
+		text := newTokenText()
+		if err := keep(text); err != nil {
+			return err
+		}
+		return tx.Create(newToken(text, grant)).Error
+	})
+	if err != nil {
+		return fmt.Errorf("create first token: %w", err)
+	}
+	return nil
+}
+
+func newToken(text string, grant TokenGrant) *Token {
+	created := now()
+	return &Token{
+		Name:       grant.Name,
+		Prefix:     text[:len(tokenPrefix)+tokenPrefixShown],
+		Digest:     digestToken(text),
+		Operations: grant.Operations,
+		CreatedAt:  created,
+		ExpiresAt:  created.Add(grant.ExpiresIn),
+	}
+}
+
+// FindToken returns what is stored of this token, whatever its state. It returns ErrNotFound or ErrUnavailable.
+func (s *Store) FindToken(ctx context.Context, text string) (Token, error) {
+	if !IsTokenText(text) {
+		return Token{}, fmt.Errorf("find token: %w", ErrNotFound)
+	}
+	var token Token
+	err := s.reader.WithContext(ctx).Where("digest = ?", digestToken(text)).Take(&token).Error
+	if err != nil {
+		return Token{}, fmt.Errorf("find token: %w", classify(err))
+	}
+	return token, nil
+}
+
+// Tokens returns what is stored of all tokens, oldest first. It returns ErrUnavailable.
+func (s *Store) Tokens(ctx context.Context) ([]Token, error) {
+	var tokens []Token
+	if err := s.reader.WithContext(ctx).Order("id").Find(&tokens).Error; err != nil {
+		return nil, fmt.Errorf("read tokens: %w", classify(err))
+	}
+	return tokens, nil
+}
+
+// RevokeToken makes a token useless from now on; a token that is revoked already stays as it is. It returns ErrNotFound
+// or ErrUnavailable.
+func (s *Store) RevokeToken(ctx context.Context, id int32) error {
+	err := s.write(ctx, func(tx *gorm.DB) error {
+		var token Token
+		if err := tx.Take(&token, id).Error; err != nil {
+			return err
+		}
+		if token.RevokedAt != nil {
+			return nil
+		}
+		return tx.Model(&token).Update("revoked_at", now()).Error
+	})
+	if err != nil {
+		return fmt.Errorf("revoke token %d: %w", id, err)
+	}
+	return nil
+}
+
+// HasTokens tells whether any token was ever made. It returns ErrUnavailable.
+func (s *Store) HasTokens(ctx context.Context) (bool, error) {
+	var token Token
+	err := classify(s.reader.WithContext(ctx).Select("id").Take(&token).Error)
+	if errors.Is(err, ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look for tokens: %w", err)
+	}
+	return true, nil
+}
+
+func digestToken(text string) []byte {
+	digest := sha256.Sum256([]byte(text))
+	return digest[:]
+}

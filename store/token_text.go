@@ -1,0 +1,47 @@
+package store
+
+import (
+	"hash/crc32"
+	"strings"
+)
+
+// The text of a token: a prefix that scanners for leaked secrets look for, random characters, and a checksum that tells
+// a token from a look-alike without the database.
+const (
+	tokenPrefix         = "pvd_"
+	tokenRandomLength   = 34
+	tokenChecksumLength = 6
+	tokenLength         = len(tokenPrefix) + tokenRandomLength + tokenChecksumLength
+	// tokenPrefixShown is how many random characters a token list shows.
+	tokenPrefixShown = 6
+)
+
+func newTokenText() string {
+	random := RandomAlphanumeric(tokenRandomLength)
+	return tokenPrefix + random + tokenChecksum(random)
+}
+
+// IsTokenText tells whether text has the form of a token: "pvd_", then 40 characters of [0-9A-Za-z], the last 6 of
+// which are the CRC-32 (IEEE) of the 34 before them, written with 62 digits.
+func IsTokenText(text string) bool {
+	if len(text) != tokenLength || !strings.HasPrefix(text, tokenPrefix) {
+		return false
+	}
+	random := text[len(tokenPrefix) : len(tokenPrefix)+tokenRandomLength]
+	for i := range len(random) {
+		if !strings.Contains(alphanumeric, random[i:i+1]) {
+			return false
+		}
+	}
+	return text[tokenLength-tokenChecksumLength:] == tokenChecksum(random)
+}
+
+func tokenChecksum(random string) string {
+	sum := crc32.ChecksumIEEE([]byte(random))
+	digits := make([]byte, tokenChecksumLength)
+	for i := tokenChecksumLength - 1; i >= 0; i-- {
+		digits[i] = alphanumeric[sum%uint32(len(alphanumeric))]
+		sum /= uint32(len(alphanumeric))
+	}
+	return string(digits)
+}

@@ -1,0 +1,63 @@
+package store_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"example.com/providerd/store"
+)
+
+func TestRandomAlphanumericUsesEveryCharacterAlike(t *testing.T) {
+	t.Parallel()
+	const perCharacter = 2000
+	counts := map[rune]int{}
+	for _, r := range store.RandomAlphanumeric(62 * perCharacter) {
+		counts[r]++
+	}
+	if len(counts) != 62 {
+		t.Errorf("%d different characters, want 62", len(counts))
+	}
+	// Six standard deviations of the binomial distribution are about 270.
+	for r, count := range counts {
+		if count < perCharacter-270 || count > perCharacter+270 {
+			t.Errorf("%q occurs %d times, want about %d", r, count, perCharacter)
+		}
+	}
+	if !regexp.MustCompile(`^[0-9A-Za-z]{40}$`).MatchString(store.RandomAlphanumeric(40)) {
+		t.Error("40 characters are not 40 letters and digits")
+	}
+}
+
+func TestTokenTextDetectsTypingErrors(t *testing.T) {
+	t.Parallel()
+	text, _, err := create(t, t.TempDir()+"/test.db").CreateToken(t.Context(), store.TokenGrant{
+		Operations: []string{"one"}, ExpiresIn: 1,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !regexp.MustCompile(`^pvd_[0-9A-Za-z]{40}$`).MatchString(text) || !store.IsTokenText(text) {
+		t.Fatalf("%q is not of the form of a token", text)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		at := rapid.IntRange(0, len(text)-1).Draw(t, "at")
+		with := rapid.SampledFrom(strings.Split("0aZ_-. ", "")).Draw(t, "with")
+		if typed := text[:at] + with + text[at+1:]; store.IsTokenText(typed) != (typed == text) {
+			t.Errorf("%q passes for a token", typed)
+		}
+	})
+}
+
+func FuzzIsTokenText(f *testing.F) {
+	f.Add("")
+	f.Add("pvd_" + strings.Repeat("0", 40))
+	f.Add("pvd_" + strings.Repeat("é", 20))
+	f.Fuzz(func(t *testing.T, text string) {
+		if store.IsTokenText(text) && !regexp.MustCompile(`^pvd_[0-9A-Za-z]{40}$`).MatchString(text) {
+			t.Errorf("%q passes for a token", text)
+		}
+	})
+}
