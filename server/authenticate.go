@@ -1,0 +1,82 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"example.com/providerd/store"
+)
+
+const challengeHeader = "WWW-Authenticate"
+
+// authenticate finds out who the caller is by the bearer token (RFC 6750 section 2.1). A token anywhere else than in
+// the header Authorization counts for nothing.
+func (s *Server) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		text, ok := bearerToken(c.Request().Header)
+		if !ok {
+			return &refusal{slug: unauthorized, header: map[string]string{challengeHeader: challenge("")}}
+		}
+		token, err := s.store.FindToken(c.Request().Context(), text)
+		if errors.Is(err, store.ErrNotFound) {
+			return invalidToken("The access token is unknown.", err)
+		}
+		if err != nil {
+			return fmt.Errorf("authenticate: %w", err)
+		}
+		exchangeOf(c.Request().Context()).token = token
+		if state := token.State(time.Now()); state != store.TokenActive {
+			return invalidToken(fmt.Sprintf("The access token is %s.", state), nil)
+		}
+		return next(c)
+	}
+}
+
+// bearerToken returns the token of the one header Authorization.
+func bearerToken(header http.Header) (string, bool) {
+	values := header.Values(echo.HeaderAuthorization)
+	if len(values) != 1 {
+		return "", false
+	}
+	scheme, token, found := strings.Cut(values[0], " ")
+	token = strings.Trim(token, " ")
+	return token, found && token != "" && strings.EqualFold(scheme, "Bearer")
+}
+
+func invalidToken(description string, cause error) error {
+	parameters := fmt.Sprintf(`, error="invalid_token", error_description=%q`, description)
+	return &refusal{
+		slug:   unauthorized,
+		detail: description + " Ask the operator for a new one.",
+		header: map[string]string{challengeHeader: challenge(parameters)},
+		cause:  cause,
+	}
+}
+
+// authorise lets the caller pass where the token allows the operation.
+func (s *Server) authorise(op operation) echo.MiddlewareFunc {
+	return func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c echo.Context) error {
+			if slices.Contains(exchangeOf(c.Request().Context()).token.Operations, op.id) {
+				return next(c)
+			}
+			parameters := fmt.Sprintf(`, error="insufficient_scope", scope=%q`, op.id)
+			return &refusal{
+				slug:   forbidden,
+				detail: fmt.Sprintf("The token does not allow %s. Ask the operator for one that does.", op.id),
+				header: map[string]string{challengeHeader: challenge(parameters)},
+			}
+		}
+	}
+}
+
+// challenge is the value of WWW-Authenticate (RFC 6750 section 3).
+func challenge(parameters string) string {
+	return `Bearer realm="providerd"` + parameters
+}

@@ -1,0 +1,79 @@
+package server_test
+
+import (
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/providerd/gen/api"
+	"example.com/providerd/server"
+	"example.com/providerd/store"
+)
+
+// BenchmarkCreate is one create after the other, from the request to the disk.
+func BenchmarkCreate(b *testing.B) {
+	handler, token := benchmarkServer(b)
+	for name, path := range map[string]string{"oauth2": oauth2Path, "workspace_directory": workspaceDirectoryPath} {
+		body := encode(b, minimal(path))
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if status := benchmarkPost(handler, path, token, body); status != http.StatusCreated {
+					b.Fatalf("status is %d", status)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkRefuse is a request that breaks ten rules: what validation costs without the store.
+func BenchmarkRefuse(b *testing.B) {
+	handler, token := benchmarkServer(b)
+	const body = `{"name":5,"client_id":"","client_type":"x","redirect_uris":"\n","sub_mode":1,"issuer_mode":null,` +
+		`"property_mappings":["x",null],"pk":1}`
+	b.ReportAllocs()
+	for b.Loop() {
+		if status := benchmarkPost(handler, oauth2Path, token, body); status != http.StatusBadRequest {
+			b.Fatalf("status is %d", status)
+		}
+	}
+}
+
+func benchmarkServer(b *testing.B) (http.Handler, string) {
+	b.Helper()
+	database, err := store.Create(b.Context(), "sqlite:"+filepath.Join(b.TempDir(), "test.db"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = database.Close() })
+	contract, err := server.ParseContract(b.Context(), api.Contract())
+	if err != nil {
+		b.Fatal(err)
+	}
+	logger := slog.New(slog.NewTextHandler(io.Discard, nil)) //nolint:sloglint // What a line costs is measured too.
+	handler, err := server.New(server.Config{Contract: contract, Store: database, Logger: logger})
+	if err != nil {
+		b.Fatal(err)
+	}
+	token, _, err := database.CreateToken(b.Context(), store.TokenGrant{
+		Name: "bench", Operations: contract.Operations(), ExpiresIn: time.Hour,
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return handler, token
+}
+
+func benchmarkPost(handler http.Handler, path, token, body string) int {
+	request := httptest.NewRequest(http.MethodPost, path, strings.NewReader(body))
+	request.Header.Set("Authorization", "Bearer "+token)
+	request.Header.Set("Content-Type", "application/json")
+	recorder := httptest.NewRecorder()
+	handler.ServeHTTP(recorder, request)
+	return recorder.Code
+}

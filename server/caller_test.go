@@ -1,0 +1,111 @@
+package server_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/providerd/server/contracttest"
+	"example.com/providerd/store"
+)
+
+func TestCallerMustShowAValidToken(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	both := []string{oauth2Operation, workspaceDirectoryOperation}
+	expired := h.newToken(t, store.TokenGrant{Name: "x", Operations: both, ExpiresIn: -time.Second})
+	revoked, token, err := h.database.CreateToken(t.Context(), store.TokenGrant{
+		Name: "x", Operations: both, ExpiresIn: time.Hour,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.database.RevokeToken(t.Context(), token.ID); err != nil {
+		t.Fatal(err)
+	}
+	body := encode(t, minimal(oauth2Path))
+	const invalid = `Bearer realm="providerd", error="invalid_token"`
+	for name, test := range map[string]struct {
+		authorization []string
+		challenge     string
+	}{
+		"none":          {nil, `Bearer realm="providerd"`},
+		"empty":         {[]string{""}, `Bearer realm="providerd"`},
+		"other scheme":  {[]string{"Basic " + h.token}, `Bearer realm="providerd"`},
+		"no scheme":     {[]string{h.token}, `Bearer realm="providerd"`},
+		"no token":      {[]string{"Bearer "}, `Bearer realm="providerd"`},
+		"two fields":    {[]string{"Bearer " + h.token, "Bearer " + h.token}, `Bearer realm="providerd"`},
+		"unknown":       {[]string{"Bearer pvd_" + strings.Repeat("0", 40)}, invalid},
+		"not a token":   {[]string{"Bearer x"}, invalid},
+		"expired":       {[]string{"Bearer " + expired}, invalid},
+		"revoked":       {[]string{"Bearer " + revoked}, invalid},
+		"followed by x": {[]string{"Bearer " + h.token + " x"}, invalid},
+	} {
+		got := h.post(t, oauth2Path, body, set("Authorization", test.authorization...))
+		got.problem(t, http.StatusUnauthorized, "unauthorized")
+		if challenge := got.header.Get("WWW-Authenticate"); !strings.HasPrefix(challenge, test.challenge) {
+			t.Errorf("%s: challenge is %s, want %s", name, challenge, test.challenge)
+		}
+	}
+	h.post(t, oauth2Path+"?access_token="+h.token, body, set("Authorization")).
+		problem(t, http.StatusUnauthorized, "unauthorized")
+	h.post(t, oauth2Path, body, set("Authorization", "bearer  "+h.token)).record(t)
+}
+
+func TestTokenMustAllowTheOperation(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	token := h.newToken(t, store.TokenGrant{Name: "x", Operations: []string{oauth2Operation}, ExpiresIn: time.Hour})
+	authorize := set("Authorization", "Bearer "+token)
+	h.post(t, oauth2Path, encode(t, minimal(oauth2Path)), authorize).record(t)
+	got := h.post(t, workspaceDirectoryPath, encode(t, minimal(workspaceDirectoryPath)), authorize)
+	got.problem(t, http.StatusForbidden, "forbidden")
+	want := `Bearer realm="providerd", error="insufficient_scope", scope="providers_workspace_directory_create"`
+	if challenge := got.header.Get("WWW-Authenticate"); challenge != want {
+		t.Errorf("challenge is %s, want %s", challenge, want)
+	}
+}
+
+func TestTokensMadeAndRevokedWhileTheServerRuns(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	text, token, err := h.database.CreateToken(t.Context(), store.TokenGrant{
+		Name: "late", Operations: []string{oauth2Operation}, ExpiresIn: time.Hour,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	authorize := set("Authorization", "Bearer "+text)
+	h.post(t, oauth2Path, encode(t, minimal(oauth2Path)), authorize).record(t)
+	if err := h.database.RevokeToken(t.Context(), token.ID); err != nil {
+		t.Fatal(err)
+	}
+	h.post(t, oauth2Path, encode(t, minimal(oauth2Path)), authorize).
+		problem(t, http.StatusUnauthorized, "unauthorized")
+}
+
+// unread fails the test when anything of the body is read.
+type unread struct{ t *testing.T }
+
+func (r unread) Read([]byte) (int, error) {
+	r.t.Error("the body is read")
+	return 0, http.ErrBodyReadAfterClose
+}
+
+func TestBodyIsNotReadBeforeTheCallerIsKnown(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	expect := func(request *http.Request) {
+		request.ContentLength = 10
+		request.Header.Set("Expect", "100-continue")
+		request.Header.Set("Content-Type", "application/json")
+	}
+	// The checking transport waits for the server's word before it sends the body, as Expect asks.
+	h.client = contracttest.ClientOver(t, &http.Transport{ExpectContinueTimeout: time.Minute})
+	h.send(t, http.MethodPost, oauth2Path, unread{t}, expect).problem(t, http.StatusUnauthorized, "unauthorized")
+	h.send(t, http.MethodPost, oauth2Path, unread{t}, expect, set("Authorization", "Bearer "+h.token),
+		set("Accept", "text/html")).problem(t, http.StatusNotAcceptable, "not-acceptable")
+	h.send(t, http.MethodPost, oauth2Path, unread{t}, expect, set("Authorization", "Bearer "+h.token),
+		set("Content-Type", "text/plain")).problem(t, http.StatusUnsupportedMediaType, "unsupported-media-type")
+}

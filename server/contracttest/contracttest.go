@@ -1,0 +1,181 @@
+// Package contracttest holds every answer of a server against the contract.
+package contracttest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/getkin/kin-openapi/routers/gorillamux"
+
+	"example.com/providerd/gen/api"
+)
+
+const problemMediaType = "application/problem+json"
+
+// Checker knows the contract.
+type Checker struct {
+	document *openapi3.T
+	router   routers.Router
+}
+
+// NewChecker reads the contract that is built into the program.
+func NewChecker() (*Checker, error) {
+	document, err := openapi3.NewLoader().LoadFromData(api.Contract())
+	if err != nil {
+		return nil, fmt.Errorf("read contract: %w", err)
+	}
+	router, err := gorillamux.NewRouter(document)
+	if err != nil {
+		return nil, fmt.Errorf("read contract: %w", err)
+	}
+	return &Checker{document: document, router: router}, nil
+}
+
+// Client returns a client whose answers are all held against the contract; one that breaks it fails the test.
+func Client(t testing.TB) *http.Client {
+	t.Helper()
+	// A transport of its own, so that no connection outlives the test's server.
+	return ClientOver(t, &http.Transport{})
+}
+
+// ClientOver is Client over a transport with settings of its own.
+func ClientOver(t testing.TB, base *http.Transport) *http.Client {
+	t.Helper()
+	checker, err := NewChecker()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(base.CloseIdleConnections)
+	return &http.Client{Transport: transport{checker: checker, base: base, report: t.Errorf}}
+}
+
+type transport struct {
+	checker *Checker
+	base    http.RoundTripper
+	report  func(format string, arguments ...any)
+}
+
+// RoundTrip sends the request and checks the answer.
+func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := t.base.RoundTrip(request)
+	if err != nil {
+		return nil, err
+	}
+	body, err := io.ReadAll(response.Body)
+	if err := errors.Join(err, response.Body.Close()); err != nil {
+		return nil, err
+	}
+	response.Body = io.NopCloser(bytes.NewReader(body))
+	if err := t.checker.Check(request.Context(), request, response, body); err != nil {
+		t.report("%s %s: %v", request.Method, request.URL.Path, err)
+	}
+	return response, nil
+}
+
+// Check tells how an answer breaks the contract. What is not an operation must be a success without one, or a problem.
+func (c *Checker) Check(ctx context.Context, request *http.Request, response *http.Response, body []byte) error {
+	if ids := response.Header.Values("X-Request-Id"); len(ids) != 1 {
+		return fmt.Errorf("%d fields X-Request-Id, want 1", len(ids))
+	}
+	if request.Method == http.MethodHead || response.StatusCode == http.StatusNoContent {
+		return nil
+	}
+	if response.Header.Get("Content-Type") == problemMediaType {
+		if err := c.checkProblem(response, body); err != nil {
+			return err
+		}
+	} else if response.StatusCode >= http.StatusBadRequest {
+		return fmt.Errorf("status %d is answered as %q", response.StatusCode, response.Header.Get("Content-Type"))
+	}
+	route, parameters, err := c.router.FindRoute(request)
+	if err != nil {
+		return nil //nolint:nilerr // Not an operation: the contract says no more about it.
+	}
+	return c.checkOperation(ctx, request, response, body, route, parameters)
+}
+
+func (c *Checker) checkOperation(
+	ctx context.Context, request *http.Request, response *http.Response, body []byte,
+	route *routers.Route, parameters map[string]string,
+) error {
+	err := openapi3filter.ValidateResponse(ctx, &openapi3filter.ResponseValidationInput{
+		RequestValidationInput: &openapi3filter.RequestValidationInput{
+			Request: request, Route: route, PathParams: parameters,
+		},
+		Status: response.StatusCode,
+		Header: response.Header,
+		Body:   io.NopCloser(bytes.NewReader(body)),
+		Options: &openapi3filter.Options{
+			IncludeResponseStatus: true, MultiError: true, AuthenticationFunc: openapi3filter.NoopAuthenticationFunc,
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("status %d: %w", response.StatusCode, err)
+	}
+	if response.StatusCode != http.StatusCreated {
+		return nil
+	}
+	schema := route.Operation.Responses.Status(response.StatusCode).Value.Content["application/json"].Schema.Value
+	return checkFields(schema, body)
+}
+
+// checkProblem holds a problem against its schema, which also those have that are no operation's answer.
+func (c *Checker) checkProblem(response *http.Response, body []byte) error {
+	problem, err := decode(body)
+	if err != nil {
+		return err
+	}
+	schema := c.document.Components.Schemas["Problem"].Value
+	if err := schema.VisitJSON(problem, openapi3.VisitAsResponse(), openapi3.MultiErrors()); err != nil {
+		return fmt.Errorf("status %d: %w", response.StatusCode, err)
+	}
+	if fmt.Sprint(problem["status"]) != strconv.Itoa(response.StatusCode) {
+		return fmt.Errorf("status %d says that it is %v", response.StatusCode, problem["status"])
+	}
+	if id := response.Header.Get("X-Request-Id"); problem["request_id"] != id {
+		return fmt.Errorf("the request id is %q in the header and %q in the problem", id, problem["request_id"])
+	}
+	return checkFields(schema, body)
+}
+
+// checkFields finds fields that the schema does not know: schemas of answers are open, so that callers take what later
+// versions add.
+func checkFields(schema *openapi3.Schema, body []byte) error {
+	object, err := decode(body)
+	if err != nil {
+		return err
+	}
+	var unknown []string
+	for name := range object {
+		if schema.Properties[name] == nil {
+			unknown = append(unknown, name)
+		}
+	}
+	if len(unknown) > 0 {
+		slices.Sort(unknown)
+		return fmt.Errorf("the answer has fields that the contract does not know: %s", strings.Join(unknown, ", "))
+	}
+	return nil
+}
+
+func decode(body []byte) (map[string]any, error) {
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.UseNumber()
+	var object map[string]any
+	if err := decoder.Decode(&object); err != nil {
+		return nil, fmt.Errorf("the answer is not a JSON object: %w", err)
+	}
+	return object, nil
+}

@@ -1,0 +1,201 @@
+package server_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"example.com/providerd/gen/client"
+	"example.com/providerd/store"
+)
+
+func TestGeneratedClientCreatesBothKinds(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	sdk := h.sdk(t)
+	oauth2, err := sdk.ProvidersOauth2CreateWithResponse(t.Context(), client.OAuth2ProviderRequest{
+		Name: "Shop", AuthorizationFlow: uuid.MustParse(flow),
+	})
+	if err != nil || oauth2.JSON201 == nil {
+		t.Fatalf("%v, %s", err, oauth2.Body)
+	}
+	directory, err := sdk.ProvidersWorkspaceDirectoryCreateWithResponse(t.Context(),
+		client.WorkspaceDirectoryProviderRequest{
+			Name: "Staff", DelegatedSubject: "admin@example.com", Credentials: json.RawMessage(`{"a":1}`),
+			DefaultGroupEmailDomain: "example.com",
+		})
+	if err != nil || directory.JSON201 == nil {
+		t.Fatalf("%v, %s", err, directory.Body)
+	}
+	if directory.JSON201.PK != oauth2.JSON201.PK+1 {
+		t.Errorf("pk %d follows %d", directory.JSON201.PK, oauth2.JSON201.PK)
+	}
+	taken, err := sdk.ProvidersOauth2CreateWithResponse(t.Context(), client.OAuth2ProviderRequest{
+		Name: "Shop", AuthorizationFlow: uuid.MustParse(flow), ClientID: &oauth2.JSON201.ClientID,
+	})
+	if err != nil || taken.ApplicationProblemJSON409 == nil {
+		t.Errorf("%v, %s", err, taken.Body)
+	}
+}
+
+func TestRecordHasTheConstantTexts(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	for path, want := range map[string]map[string]string{
+		oauth2Path: {
+			"component": "provider-oauth2-form", "verbose_name": "OAuth2/OpenID Provider",
+			"verbose_name_plural": "OAuth2/OpenID Providers", "meta_model_name": "providers_oauth2.oauth2provider",
+			"assigned_application_slug": "", "assigned_application_name": "",
+			"assigned_backchannel_application_slug": "", "assigned_backchannel_application_name": "",
+		},
+		workspaceDirectoryPath: {
+			"component": "provider-workspace-directory-form", "verbose_name": "Workspace Directory Provider",
+			"verbose_name_plural":                   "Workspace Directory Providers",
+			"meta_model_name":                       "providers_workspace_directory.workspacedirectoryprovider",
+			"assigned_backchannel_application_slug": "", "assigned_backchannel_application_name": "",
+		},
+	} {
+		got := h.post(t, path, encode(t, minimal(path)))
+		record := got.record(t)
+		for name, text := range want {
+			if record[name] != text {
+				t.Errorf("%s: %s is %v, want %q", path, name, record[name], text)
+			}
+		}
+		if got.header.Get("Cache-Control") != "no-store" || got.header.Get("Location") != "" {
+			t.Errorf("%s: header is %v", path, got.header)
+		}
+	}
+}
+
+func TestPublicClientGetsNoSecret(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	body := minimal(oauth2Path)
+	body["client_type"] = "public"
+	if secret := h.post(t, oauth2Path, encode(t, body)).record(t)["client_secret"]; secret != "" {
+		t.Errorf("client_secret is %q, want none", secret)
+	}
+	body["client_secret"] = "sent"
+	if secret := h.post(t, oauth2Path, encode(t, body)).record(t)["client_secret"]; secret != "sent" {
+		t.Errorf("client_secret is %q, want what was sent", secret)
+	}
+}
+
+func TestCredentialsComeBackDigitForDigit(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	const numbers = `{"a":9007199254740993,"b":123456789012345678901234567890,"c":1.10,"d":1e400,"e":-0,"f":1E+2}`
+	body := strings.Replace(encode(t, minimal(workspaceDirectoryPath)), `"credentials":{}`, `"credentials":`+numbers, 1)
+	got := h.post(t, workspaceDirectoryPath, body)
+	if !strings.Contains(string(got.body), `"credentials":`+numbers) {
+		t.Errorf("credentials %s come back in %s", numbers, got.body)
+	}
+	record, err := h.database.Provider(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if provider, ok := record.(store.WorkspaceDirectoryProvider); !ok || string(provider.Credentials) != numbers {
+		t.Errorf("stored are %s", provider.Credentials)
+	}
+}
+
+func TestRecordIsStoredAsAnswered(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	got := h.post(t, oauth2Path, encode(t, minimal(oauth2Path)), set("X-Request-Id", "req-1"))
+	record := got.record(t)
+	stored, err := h.database.Provider(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	provider, ok := stored.(store.OAuth2Provider)
+	if !ok || provider.ClientID != record["client_id"] || provider.ClientSecret != record["client_secret"] {
+		t.Errorf("stored is %+v, answered %v", stored, record)
+	}
+	if provider.CreatedBy != "test" || provider.RequestID != "req-1" {
+		t.Errorf("audit record is %+v", provider.Provider)
+	}
+}
+
+func TestClientIDTaken(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	body := minimal(oauth2Path)
+	body["client_id"] = "taken-value"
+	h.post(t, oauth2Path, encode(t, body)).record(t)
+	got := h.post(t, oauth2Path, encode(t, body))
+	problem := got.problem(t, http.StatusConflict, "client-id-taken")
+	if list := violations(problem); !slices.Equal(list, []string{"/client_id taken"}) {
+		t.Errorf("entries are %q", list)
+	}
+	if strings.Contains(string(got.body), "taken-value") {
+		t.Errorf("the answer repeats the value: %s", got.body)
+	}
+}
+
+func TestAllViolationsComeAtOnceInOrder(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	got := h.post(t, oauth2Path, `{
+		"zzz": 1, "pk": 7, "jwks_sources": ["x", "`+flow+`", null], "issuer_mode": "GLOBAL", "redirect_uris": "https://a\nb c\n\n",
+		"include_claims_in_id_token": "yes", "client_id": "", "client_secret": "a\u0000b", "access_code_validity": "1h",
+		"Client_Type": "evil", "name": null, "a/b~c": 1
+	}`)
+	problem := got.problem(t, http.StatusBadRequest, "validation-failed")
+	want := []string{
+		"/name null", "/authorization_flow required", "/client_id empty", "/client_secret nul",
+		"/access_code_validity invalid_duration", "/include_claims_in_id_token type", "/redirect_uris invalid_uri",
+		"/issuer_mode enum", "/jwks_sources/0 invalid_uuid", "/jwks_sources/2 null",
+		"/zzz unknown_field", "/pk unknown_field", "/Client_Type unknown_field", "/a~1b~0c unknown_field",
+	}
+	if list := violations(problem); !reflect.DeepEqual(list, want) {
+		t.Errorf("entries are\n%q, want\n%q", list, want)
+	}
+	for _, sentence := range []string{"line 2: ", "global, per_provider"} {
+		if !strings.Contains(string(got.body), sentence) {
+			t.Errorf("%q is not in %s", sentence, got.body)
+		}
+	}
+	for _, value := range []string{"evil", "yes", "b c", "1h"} {
+		if strings.Contains(string(got.body), `"`+value) {
+			t.Errorf("the answer repeats the value %q: %s", value, got.body)
+		}
+	}
+}
+
+func TestRefusedRequestsStoreNothing(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	h.post(t, oauth2Path, `{}`).problem(t, http.StatusBadRequest, "validation-failed")
+	h.post(t, oauth2Path, `{`).problem(t, http.StatusBadRequest, "malformed-json")
+	for record, err := range h.database.Providers(t.Context()) {
+		t.Errorf("stored is %+v, %v", record, err)
+	}
+}
+
+func TestLinkedApplicationShowsInTheRecord(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	h.post(t, oauth2Path, encode(t, minimal(oauth2Path))).record(t)
+	pk := int32(1)
+	_, err := h.database.CreateApplication(t.Context(), store.Application{
+		Slug: "shop", Name: "Shop", ProviderPK: &pk, Backchannels: []store.Backchannel{{ProviderPK: pk}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	record, err := h.database.Provider(t.Context(), pk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	provider := record.Common()
+	if provider.Application.Slug != "shop" || provider.Backchannel.Application.Name != "Shop" {
+		t.Errorf("provider is %+v", provider)
+	}
+}

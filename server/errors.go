@@ -1,0 +1,109 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"example.com/providerd/gen/api"
+	"example.com/providerd/store"
+)
+
+const problemMediaType = "application/problem+json"
+
+// retryAfter is how many seconds a caller is asked to wait when the storage is unavailable.
+const retryAfter = "1"
+
+// refusal is an error that knows its answer. What the caller is told and what the log gets are apart.
+type refusal struct {
+	slug slug
+	// detail takes the place of the sentence of the kind, where it is not empty.
+	detail     string
+	header     map[string]string
+	violations []api.Violation
+	// cause is for the log alone.
+	cause error
+}
+
+// Error describes the refusal for the log.
+func (r *refusal) Error() string {
+	if r.cause == nil {
+		return string(r.slug)
+	}
+	return fmt.Sprintf("%s: %v", r.slug, r.cause)
+}
+
+// Unwrap returns the cause.
+func (r *refusal) Unwrap() error { return r.cause }
+
+// asRefusal finds the answer to any error.
+func asRefusal(err error) *refusal {
+	var known *refusal
+	var status *echo.HTTPError
+	switch {
+	case errors.As(err, &known):
+		return known
+	case errors.Is(err, store.ErrClientIDTaken):
+		return &refusal{slug: clientIDTaken, violations: []api.Violation{{
+			Pointer: "/client_id", Code: api.ViolationCodeTaken, Detail: "is taken by another provider",
+		}}}
+	case errors.Is(err, store.ErrUnavailable),
+		errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return &refusal{slug: storageUnavailable, header: map[string]string{"Retry-After": retryAfter}, cause: err}
+	case errors.As(err, &status) && status.Code == http.StatusNotFound:
+		return &refusal{slug: notFound}
+	case errors.As(err, &status) && status.Code == http.StatusMethodNotAllowed:
+		return &refusal{slug: methodNotAllowed}
+	default:
+		return &refusal{slug: internal, cause: err}
+	}
+}
+
+// handleError is the one place that turns an error into a problem document.
+func (s *Server) handleError(err error, c echo.Context) {
+	refused := asRefusal(err)
+	exchange := exchangeOf(c.Request().Context())
+	exchange.refused = refused
+	if c.Response().Committed {
+		return
+	}
+	if refused.slug == notFound {
+		refused.detail = s.rightPath(c.Request().URL.Path)
+	}
+	kind := s.problems[refused.slug]
+	problem := api.Problem{
+		Type:      problemPath + string(kind.Slug),
+		Title:     kind.Title,
+		Status:    kind.Status,
+		Detail:    kind.Detail,
+		RequestID: exchange.requestID,
+	}
+	if refused.detail != "" {
+		problem.Detail = refused.detail
+	}
+	if len(refused.violations) > 0 {
+		problem.Errors = &refused.violations
+	}
+	header := c.Response().Header()
+	for name, value := range refused.header {
+		header.Set(name, value)
+	}
+	header.Set(echo.HeaderContentType, problemMediaType)
+	c.Response().WriteHeader(int(kind.Status))
+	if err := c.Echo().JSONSerializer.Serialize(c, problem, ""); err != nil {
+		exchange.writeError = err
+	}
+}
+
+// rightPath says where to go instead of a path that lacks only the final slash of an operation's path.
+func (s *Server) rightPath(path string) string {
+	for _, op := range s.contract.operations {
+		if right := s.contract.baseURL + op.route.Path; path+"/" == right {
+			return "There is nothing at this path. The path of the operation ends in a slash: " + right
+		}
+	}
+	return ""
+}

@@ -1,0 +1,106 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"regexp"
+	"runtime/debug"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"example.com/providerd/store"
+)
+
+const requestIDHeader = "X-Request-Id"
+
+// exchange is what is known of one request while it is answered.
+type exchange struct {
+	requestID string
+	started   time.Time
+	// token is what the caller showed; the zero value before it is known.
+	token store.Token
+	// refused is nil while nothing went wrong.
+	refused *refusal
+	// writeError is why the answer could not be sent.
+	writeError error
+}
+
+type exchangeKey struct{}
+
+// exchangeOf returns the exchange that a context belongs to.
+func exchangeOf(ctx context.Context) *exchange {
+	if current, ok := ctx.Value(exchangeKey{}).(*exchange); ok {
+		return current
+	}
+	return &exchange{}
+}
+
+// serveExchange gives the request its id, survives a panic in what follows, and logs the answer.
+func (s *Server) serveExchange(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		current := &exchange{requestID: s.requestID(c.Request()), started: time.Now()}
+		c.SetRequest(c.Request().WithContext(context.WithValue(c.Request().Context(), exchangeKey{}, current)))
+		c.Response().Header().Set(requestIDHeader, current.requestID)
+		if err := callRecovered(next, c); err != nil {
+			c.Error(err)
+		}
+		s.log(c, current)
+		return nil
+	}
+}
+
+// requestID takes the caller's id over where it is well-formed, and makes one otherwise.
+func (s *Server) requestID(r *http.Request) string {
+	if ids := r.Header.Values(requestIDHeader); len(ids) == 1 && s.requestIDPattern.MatchString(ids[0]) {
+		return ids[0]
+	}
+	return rand.Text()
+}
+
+func requestIDPattern() *regexp.Regexp {
+	return regexp.MustCompile(`^[0-9A-Za-z._~+/=:-]{1,128}$`)
+}
+
+func callRecovered(next echo.HandlerFunc, c echo.Context) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = &refusal{slug: internal, cause: fmt.Errorf("panic: %v\n%s", value, debug.Stack())}
+		}
+	}()
+	return next(c)
+}
+
+// log writes one line for each exchange. It holds nothing of the body and nothing of the query.
+func (s *Server) log(c echo.Context, current *exchange) {
+	attributes := []slog.Attr{
+		slog.String("request_id", current.requestID),
+		slog.String("method", c.Request().Method),
+		slog.String("path", c.Request().URL.Path),
+		slog.Int("status", c.Response().Status),
+		slog.Int64("bytes", c.Response().Size),
+		slog.Duration("duration", time.Since(current.started)),
+		slog.String("remote", c.Request().RemoteAddr),
+	}
+	if current.token.ID != 0 {
+		attributes = append(attributes,
+			slog.String("caller", current.token.Name), slog.Int64("token_id", int64(current.token.ID)))
+	}
+	level := slog.LevelInfo
+	if refused := current.refused; refused != nil {
+		attributes = append(attributes, slog.String("problem", string(refused.slug)))
+		if refused.cause != nil {
+			attributes = append(attributes, slog.String("error", refused.cause.Error()))
+		}
+		if s.problems[refused.slug].Status >= http.StatusInternalServerError {
+			level = slog.LevelError
+		}
+	}
+	if current.writeError != nil {
+		attributes = append(attributes, slog.String("write_error", current.writeError.Error()))
+	}
+	s.logger.LogAttrs(c.Request().Context(), level, "request", attributes...)
+}

@@ -1,0 +1,73 @@
+package server_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"example.com/providerd/gen/api"
+)
+
+func TestRequestID(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	for _, id := range []string{"a", "3NQ5ZB7W-1.2_3~4+5/6=:", strings.Repeat("x", 128)} {
+		if got := h.send(t, http.MethodGet, "/healthz", nil, set("X-Request-Id", id)).header.Get("X-Request-Id"); got != id {
+			t.Errorf("id is %q, want %q", got, id)
+		}
+	}
+	seen := map[string]bool{}
+	for _, ids := range [][]string{nil, {""}, {"a b"}, {"ü"}, {strings.Repeat("x", 129)}, {"a", "b"}, {`"a"`}} {
+		got := h.send(t, http.MethodGet, "/healthz", nil, set("X-Request-Id", ids...)).header.Get("X-Request-Id")
+		if len(got) < 16 || seen[got] {
+			t.Errorf("for %q id is %q", ids, got)
+		}
+		seen[got] = true
+	}
+}
+
+func TestOneLogLineForEachExchange(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	body := minimal(oauth2Path)
+	body["client_secret"] = "canary-secret"
+	h.post(t, oauth2Path+"?access_token=canary-query", encode(t, body), set("X-Request-Id", "id-1")).record(t)
+	body["sub_mode"] = "canary-value"
+	h.post(t, oauth2Path, encode(t, body), set("X-Request-Id", "id-2")).problem(t, 400, "validation-failed")
+	lines := strings.Split(strings.TrimSpace(h.log.String()), "\n")
+	if len(lines) != 2 {
+		t.Fatalf("%d lines: %s", len(lines), h.log)
+	}
+	for i, want := range []map[string]any{
+		{"level": "INFO", "request_id": "id-1", "method": "POST", "path": oauth2Path, "status": 201.0, "caller": "test"},
+		{"level": "INFO", "request_id": "id-2", "status": 400.0, "caller": "test", "problem": "validation-failed"},
+	} {
+		var line map[string]any
+		if err := json.Unmarshal([]byte(lines[i]), &line); err != nil {
+			t.Fatal(err)
+		}
+		for name, value := range want {
+			if line[name] != value {
+				t.Errorf("line %d: %s is %v, want %v", i, name, line[name], value)
+			}
+		}
+	}
+	if strings.Contains(h.log.String(), "canary") || strings.Contains(h.log.String(), h.token) {
+		t.Errorf("the log has a value: %s", h.log)
+	}
+}
+
+func TestPanicIsAnsweredAndLogged(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	h.url = serve(t, api.Contract(), nil, h.log)
+	got := h.post(t, oauth2Path, encode(t, minimal(oauth2Path)))
+	problem := got.problem(t, http.StatusInternalServerError, "internal")
+	if !strings.Contains(h.log.String(), problem.RequestID) || !strings.Contains(h.log.String(), "panic: ") {
+		t.Errorf("the log has no panic under %s: %s", problem.RequestID, h.log)
+	}
+	if strings.Contains(string(got.body), "nil pointer") {
+		t.Errorf("the answer has the cause: %s", got.body)
+	}
+}

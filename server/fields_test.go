@@ -1,0 +1,143 @@
+package server_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// field is a row of the reference's tables: what a request may carry there, and what it may not.
+type field struct {
+	name string
+	// required says that there is no default; otherwise absent is the default, or absentMatches a pattern of it.
+	required bool
+	absent   any
+	// nullable says that null is accepted and comes back as null.
+	nullable bool
+	// accepts are values that come back as they were sent; acceptsAs are those that do not.
+	accepts   []any
+	acceptsAs [][2]any
+	refuses   []refusal
+}
+
+// refusal is a value and the one entry that it gets.
+type refusal struct {
+	value   any
+	code    string
+	pointer string // under the field's own, "" for the field itself
+}
+
+// fieldCase is one body that differs from the smallest one in one field.
+type fieldCase struct {
+	path, field, title string
+	change             func(body map[string]any)
+	// want is the field of the record; wantEntry, where it is not empty, the one entry of the refusal.
+	want      any
+	wantEntry string
+}
+
+func (f field) cases(path string) []fieldCase {
+	sent := func(value any) func(map[string]any) { return func(body map[string]any) { body[f.name] = value } }
+	var cases []fieldCase
+	add := func(title string, change func(map[string]any), want any, entry string) {
+		cases = append(cases, fieldCase{path, f.name, title, change, want, entry})
+	}
+	remove := func(body map[string]any) { delete(body, f.name) }
+	switch {
+	case f.required:
+		add("absent", remove, nil, "/"+f.name+" required")
+	default:
+		add("absent", remove, f.absent, "")
+	}
+	if f.nullable {
+		add("null", sent(nil), nil, "")
+	} else {
+		add("null", sent(nil), nil, "/"+f.name+" null")
+	}
+	for i, value := range f.accepts {
+		add(fmt.Sprintf("accepts %d", i), sent(value), value, "")
+	}
+	for i, pair := range f.acceptsAs {
+		add(fmt.Sprintf("accepts as %d", i), sent(pair[0]), pair[1], "")
+	}
+	for i, wrong := range f.refuses {
+		add(fmt.Sprintf("refuses %d %s", i, wrong.code), sent(wrong.value), nil,
+			"/"+f.name+wrong.pointer+" "+wrong.code)
+	}
+	return cases
+}
+
+// run sends the body and says what is wrong with the answer, if anything.
+func (c fieldCase) run(t testing.TB, h *harness) error {
+	t.Helper()
+	body := minimal(c.path)
+	c.change(body)
+	got := h.post(t, c.path, encode(t, body))
+	if c.wantEntry == "" {
+		return c.checkRecord(t, got)
+	}
+	if got.status != http.StatusBadRequest {
+		return fmt.Errorf("status is %d, want 400 for %s", got.status, c.wantEntry)
+	}
+	problem := got.problem(t, http.StatusBadRequest, "validation-failed")
+	if list := violations(problem); !reflect.DeepEqual(list, []string{c.wantEntry}) {
+		return fmt.Errorf("entries are %q, want %q", list, c.wantEntry)
+	}
+	return nil
+}
+
+func (c fieldCase) checkRecord(t testing.TB, got answer) error {
+	t.Helper()
+	if got.status != http.StatusCreated {
+		return fmt.Errorf("status is %d, want 201: %s", got.status, got.body)
+	}
+	value := got.record(t)[c.field]
+	if matches, ok := c.want.(func(any) bool); ok {
+		if !matches(value) {
+			return fmt.Errorf("comes back as %v", value)
+		}
+		return nil
+	}
+	if want := roundTrip(t, c.want); !reflect.DeepEqual(value, want) {
+		return fmt.Errorf("comes back as %v, want %v", value, want)
+	}
+	return nil
+}
+
+func roundTrip(t testing.TB, value any) any {
+	t.Helper()
+	decoder := json.NewDecoder(strings.NewReader(encode(t, value)))
+	decoder.UseNumber()
+	var decoded any
+	if err := decoder.Decode(&decoded); err != nil {
+		t.Fatal(err)
+	}
+	return decoded
+}
+
+func allFieldCases() []fieldCase {
+	var cases []fieldCase
+	for _, row := range oauth2Fields() {
+		cases = append(cases, row.cases(oauth2Path)...)
+	}
+	for _, row := range workspaceDirectoryFields() {
+		cases = append(cases, row.cases(workspaceDirectoryPath)...)
+	}
+	return cases
+}
+
+func TestFields(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	for _, test := range allFieldCases() {
+		t.Run(strings.Join([]string{test.path, test.field, test.title}, " "), func(t *testing.T) {
+			t.Parallel()
+			if err := test.run(t, h); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

@@ -1,0 +1,235 @@
+package server_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"example.com/providerd/gen/api"
+	"example.com/providerd/gen/client"
+	"example.com/providerd/server"
+	"example.com/providerd/server/contracttest"
+	"example.com/providerd/store"
+)
+
+const (
+	oauth2Path             = "/api/v3/providers/oauth2/"
+	workspaceDirectoryPath = "/api/v3/providers/workspace_directory/"
+
+	oauth2Operation             = "providers_oauth2_create"
+	workspaceDirectoryOperation = "providers_workspace_directory_create"
+
+	flow = "3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"
+)
+
+// harness is a real server over a real database, and a client that holds every answer against the contract.
+type harness struct {
+	url      string
+	path     string
+	token    string
+	database *store.Store
+	client   *http.Client
+	log      *logBuffer
+}
+
+func start(t testing.TB) *harness {
+	t.Helper()
+	return startWith(t, api.Contract())
+}
+
+// startWith starts a server of another contract. Answers are held against the true one all the same.
+func startWith(t testing.TB, contractText []byte) *harness {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "test.db")
+	database, err := store.Create(t.Context(), "sqlite:"+path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = database.Close() })
+	h := &harness{path: path, database: database, client: contracttest.Client(t), log: &logBuffer{}}
+	h.url = serve(t, contractText, database, h.log)
+	h.token = h.newToken(t, store.TokenGrant{
+		Name: "test", Operations: []string{oauth2Operation, workspaceDirectoryOperation}, ExpiresIn: time.Hour,
+	})
+	return h
+}
+
+func serve(t testing.TB, contractText []byte, database *store.Store, log io.Writer) string {
+	t.Helper()
+	contract, err := server.ParseContract(t.Context(), contractText)
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler, err := server.New(server.Config{
+		Contract: contract, Store: database, Logger: slog.New(slog.NewJSONHandler(log, nil)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener := httptest.NewServer(handler)
+	t.Cleanup(listener.Close)
+	return listener.URL
+}
+
+func (h *harness) newToken(t testing.TB, grant store.TokenGrant) string {
+	t.Helper()
+	text, _, err := h.database.CreateToken(t.Context(), grant)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// sdk is the generated client with the harness's token.
+func (h *harness) sdk(t testing.TB) *client.ClientWithResponses {
+	t.Helper()
+	authorize := func(_ context.Context, request *http.Request) error {
+		request.Header.Set("Authorization", "Bearer "+h.token)
+		return nil
+	}
+	sdk, err := client.NewClientWithResponses(
+		h.url+"/api/v3", client.WithHTTPClient(h.client), client.WithRequestEditorFn(authorize))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sdk
+}
+
+// answer is a response whose body is read.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// post sends a JSON body with the harness's token. Each change is made to the request before it is sent.
+func (h *harness) post(t testing.TB, path, body string, changes ...func(*http.Request)) answer {
+	t.Helper()
+	return h.send(t, http.MethodPost, path, strings.NewReader(body), append([]func(*http.Request){
+		set("Content-Type", "application/json"), set("Authorization", "Bearer "+h.token),
+	}, changes...)...)
+}
+
+func (h *harness) send(
+	t testing.TB, method, path string, body io.Reader, changes ...func(*http.Request),
+) answer {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, h.url+path, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, change := range changes {
+		change(request)
+	}
+	response, err := h.client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer{status: response.StatusCode, header: response.Header, body: text}
+}
+
+// set replaces a header field; without a value it removes it, with several it sends several.
+func set(name string, values ...string) func(*http.Request) {
+	return func(request *http.Request) {
+		if len(values) == 0 {
+			request.Header.Del(name)
+			return
+		}
+		request.Header[http.CanonicalHeaderKey(name)] = values
+	}
+}
+
+// record is the record that was answered.
+func (a answer) record(t testing.TB) map[string]any {
+	t.Helper()
+	if a.status != http.StatusCreated {
+		t.Fatalf("status is %d, want 201: %s", a.status, a.body)
+	}
+	var record map[string]any
+	a.decode(t, &record)
+	return record
+}
+
+// problem is the problem that was answered, which must be of this kind.
+func (a answer) problem(t testing.TB, status int, slug string) api.Problem {
+	t.Helper()
+	var problem api.Problem
+	a.decode(t, &problem)
+	if a.status != status || problem.Type != "/problems/"+slug {
+		t.Errorf("status is %d %s, want %d %s: %s", a.status, problem.Type, status, slug, a.body)
+	}
+	return problem
+}
+
+func (a answer) decode(t testing.TB, value any) {
+	t.Helper()
+	decoder := json.NewDecoder(bytes.NewReader(a.body))
+	decoder.UseNumber()
+	if err := decoder.Decode(value); err != nil {
+		t.Fatalf("status %d: %v: %s", a.status, err, a.body)
+	}
+}
+
+// violations lists the entries of a problem as "pointer code".
+func violations(problem api.Problem) []string {
+	list := []string{}
+	if problem.Errors != nil {
+		for _, one := range *problem.Errors {
+			list = append(list, one.Pointer+" "+string(one.Code))
+		}
+	}
+	return list
+}
+
+// minimal is the smallest body of each operation, by path.
+func minimal(path string) map[string]any {
+	return maps.Clone(map[string]map[string]any{
+		oauth2Path: {"name": "n", "authorization_flow": flow},
+		workspaceDirectoryPath: {
+			"name": "n", "delegated_subject": "admin@example.com", "credentials": map[string]any{},
+			"default_group_email_domain": "example.com",
+		},
+	}[path])
+}
+
+func encode(t testing.TB, value any) string {
+	t.Helper()
+	text, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// logBuffer keeps what the server logs.
+type logBuffer struct {
+	mutex sync.Mutex
+	text  bytes.Buffer
+}
+
+func (b *logBuffer) Write(p []byte) (int, error) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *logBuffer) String() string {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	return b.text.String()
+}

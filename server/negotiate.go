@@ -1,0 +1,122 @@
+package server
+
+import (
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+)
+
+// maxBodyBytes is the size of the largest body that is read: 1 MiB.
+const maxBodyBytes = 1 << 20
+
+// negotiate refuses what cannot be answered or read as JSON, before anything of the body is read.
+func negotiate(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		request := c.Request()
+		if !acceptsJSON(request.Header.Values(echo.HeaderAccept)) {
+			return &refusal{slug: notAcceptable}
+		}
+		if !sendsJSON(request.Header) {
+			return &refusal{slug: unsupportedMediaType, header: map[string]string{"Accept-Post": jsonMediaType}}
+		}
+		if request.ContentLength > maxBodyBytes {
+			return &refusal{slug: tooLarge}
+		}
+		request.Body = http.MaxBytesReader(c.Response(), request.Body, maxBodyBytes)
+		return next(c)
+	}
+}
+
+// sendsJSON tells whether the body is JSON in UTF-8 without a content coding (RFC 9110 sections 8.3 and 8.4).
+func sendsJSON(header http.Header) bool {
+	for coding := range strings.SplitSeq(strings.Join(header.Values(echo.HeaderContentEncoding), ","), ",") {
+		if coding = strings.TrimSpace(coding); coding != "" && !strings.EqualFold(coding, "identity") {
+			return false
+		}
+	}
+	values := header.Values(echo.HeaderContentType)
+	if len(values) != 1 {
+		return false
+	}
+	mediaType, parameters, err := mime.ParseMediaType(values[0])
+	if err != nil || mediaType != jsonMediaType {
+		return false
+	}
+	for name, value := range parameters {
+		if name != "charset" || !strings.EqualFold(value, "utf-8") {
+			return false
+		}
+	}
+	return true
+}
+
+// acceptsJSON tells whether application/json may be answered (RFC 9110 section 12.5.1): the most exact range that
+// matches decides, and of several that are as exact the one with the highest weight. Ranges that cannot be read do not
+// count, and a header without any range accepts everything.
+func acceptsJSON(fields []string) bool {
+	exactness, weight := 0, 1.0
+	ranges := 0
+	for _, element := range splitList(strings.Join(fields, ",")) {
+		mediaRange, parameters, err := mime.ParseMediaType(element)
+		if err != nil {
+			continue
+		}
+		elementWeight, ok := parseWeight(parameters)
+		if !ok {
+			continue
+		}
+		ranges++
+		elementExactness := jsonExactness(mediaRange)
+		if elementExactness > exactness || elementExactness == exactness && exactness > 0 && elementWeight > weight {
+			exactness, weight = elementExactness, elementWeight
+		}
+	}
+	return ranges == 0 || exactness > 0 && weight > 0
+}
+
+// jsonExactness is how exactly a media range names application/json; 0 where it does not match.
+func jsonExactness(mediaRange string) int {
+	switch mediaRange {
+	case jsonMediaType:
+		return 3
+	case "application/*":
+		return 2
+	case "*/*":
+		return 1
+	default:
+		return 0
+	}
+}
+
+// parseWeight reads the weight of a range (RFC 9110 section 12.4.2).
+func parseWeight(parameters map[string]string) (float64, bool) {
+	text, ok := parameters["q"]
+	if !ok {
+		return 1, true
+	}
+	weight, err := strconv.ParseFloat(text, 64)
+	return weight, err == nil && weight >= 0 && weight <= 1
+}
+
+// splitList splits a list at the commas that are not inside a quoted string (RFC 9110 section 5.6.1).
+func splitList(list string) []string {
+	var elements []string
+	quoted, escaped, start := false, false, 0
+	for i := range len(list) {
+		switch {
+		case escaped:
+			escaped = false
+		case quoted && list[i] == '\\':
+			escaped = true
+		case list[i] == '"':
+			quoted = !quoted
+		case list[i] == ',' && !quoted:
+			elements = append(elements, list[start:i])
+			start = i + 1
+		}
+	}
+	return append(elements, list[start:])
+}

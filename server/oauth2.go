@@ -1,0 +1,119 @@
+package server
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"example.com/providerd/gen/api"
+	"example.com/providerd/store"
+)
+
+// The lengths of what is made for a caller who sends none.
+const (
+	clientIDLength     = 40
+	clientSecretLength = 128
+)
+
+const noStore = "no-store"
+
+// ProvidersOauth2Create stores an OAuth2 provider (contract section 4.1).
+func (s *Server) ProvidersOauth2Create(
+	ctx context.Context, request api.ProvidersOauth2CreateRequestObject,
+) (api.ProvidersOauth2CreateResponseObject, error) {
+	record, err := s.store.CreateOAuth2Provider(ctx, creation(ctx, request.Body.Name), FromAPIOAuth2(*request.Body))
+	if err != nil {
+		return nil, err
+	}
+	return api.ProvidersOauth2Create201JSONResponse{
+		Body: ToAPIOAuth2(record),
+		Headers: api.ProvidersOauth2Create201ResponseHeaders{
+			CacheControl: noStore, XRequestID: exchangeOf(ctx).requestID,
+		},
+	}, nil
+}
+
+// creation says who asks for a provider.
+func creation(ctx context.Context, name string) store.Creation {
+	current := exchangeOf(ctx)
+	return store.Creation{Name: name, CreatedBy: current.token.Name, RequestID: current.requestID}
+}
+
+// FromAPIOAuth2 turns a valid request into settings, each field that is absent or null filled with its default.
+func FromAPIOAuth2(request api.OAuth2ProviderRequest) store.OAuth2Settings {
+	clientType := valueOr(request.ClientType, api.ClientTypeEnumConfidential)
+	return store.OAuth2Settings{
+		AuthenticationFlow:     request.AuthenticationFlow,
+		AuthorizationFlow:      request.AuthorizationFlow,
+		PropertyMappings:       valueOr(request.PropertyMappings, []uuid.UUID{}),
+		ClientType:             string(clientType),
+		ClientID:               clientID(request.ClientID),
+		ClientSecret:           clientSecret(request.ClientSecret, clientType),
+		AccessCodeValidity:     valueOr(request.AccessCodeValidity, "minutes=1"),
+		AccessTokenValidity:    valueOr(request.AccessTokenValidity, "hours=1"),
+		RefreshTokenValidity:   valueOr(request.RefreshTokenValidity, "days=30"),
+		IncludeClaimsInIDToken: valueOr(request.IncludeClaimsInIDToken, true),
+		SigningKey:             request.SigningKey,
+		RedirectURIs:           valueOr(request.RedirectUris, ""),
+		SubMode:                string(valueOr(request.SubMode, api.SubModeEnumHashedUserID)),
+		IssuerMode:             string(valueOr(request.IssuerMode, api.IssuerModeEnumPerProvider)),
+		JWKSSources:            valueOr(request.JWKSSources, []uuid.UUID{}),
+	}
+}
+
+// ToAPIOAuth2 renders a record as the API answers it.
+func ToAPIOAuth2(record store.OAuth2Provider) api.OAuth2Provider {
+	return api.OAuth2Provider{
+		PK:                                 record.PK,
+		Name:                               record.Name,
+		AuthenticationFlow:                 record.AuthenticationFlow,
+		AuthorizationFlow:                  record.AuthorizationFlow,
+		PropertyMappings:                   record.PropertyMappings,
+		Component:                          api.OAuth2ProviderComponentProviderOauth2Form,
+		AssignedApplicationSlug:            record.Application.Slug,
+		AssignedApplicationName:            record.Application.Name,
+		AssignedBackchannelApplicationSlug: record.Backchannel.Application.Slug,
+		AssignedBackchannelApplicationName: record.Backchannel.Application.Name,
+		VerboseName:                        api.OAuth2ProviderVerboseNameOAuth2OpenIDProvider,
+		VerboseNamePlural:                  api.OAuth2ProviderVerboseNamePluralOAuth2OpenIDProviders,
+		MetaModelName:                      api.OAuth2ProviderMetaModelNameProvidersOauth2Oauth2Provider,
+		ClientType:                         api.ClientTypeEnum(record.ClientType),
+		ClientID:                           record.ClientID,
+		ClientSecret:                       record.ClientSecret,
+		AccessCodeValidity:                 record.AccessCodeValidity,
+		AccessTokenValidity:                record.AccessTokenValidity,
+		RefreshTokenValidity:               record.RefreshTokenValidity,
+		IncludeClaimsInIDToken:             record.IncludeClaimsInIDToken,
+		SigningKey:                         record.SigningKey,
+		RedirectUris:                       record.RedirectURIs,
+		SubMode:                            api.SubModeEnum(record.SubMode),
+		IssuerMode:                         api.IssuerModeEnum(record.IssuerMode),
+		JWKSSources:                        record.JWKSSources,
+	}
+}
+
+func clientID(sent *string) string {
+	if sent != nil {
+		return *sent
+	}
+	return store.RandomAlphanumeric(clientIDLength)
+}
+
+// clientSecret makes a secret only for a client that can keep one.
+func clientSecret(sent *string, clientType api.ClientTypeEnum) string {
+	switch {
+	case sent != nil:
+		return *sent
+	case clientType == api.ClientTypeEnumPublic:
+		return ""
+	default:
+		return store.RandomAlphanumeric(clientSecretLength)
+	}
+}
+
+func valueOr[T any](sent *T, otherwise T) T {
+	if sent != nil {
+		return *sent
+	}
+	return otherwise
+}

@@ -1,0 +1,85 @@
+package server_test
+
+import (
+	"database/sql"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/providerd/store"
+)
+
+// TestOneRequestHasOneAnswer breaks ever fewer things: the decision that comes first wins.
+func TestOneRequestHasOneAnswer(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	other := h.newToken(t, store.TokenGrant{
+		Name: "x", Operations: []string{workspaceDirectoryOperation}, ExpiresIn: time.Hour,
+	})
+	large := `{"name":"` + strings.Repeat("x", 1<<20) + `"`
+	taken := minimal(oauth2Path)
+	taken["client_id"] = "taken"
+	h.post(t, oauth2Path, encode(t, taken)).record(t)
+
+	wrongType, html := set("Content-Type", "text/plain"), set("Accept", "text/html")
+	none, forbidden := set("Authorization"), set("Authorization", "Bearer "+other)
+	for _, test := range []struct {
+		method, path, body string
+		changes            []func(*http.Request)
+		status             int
+		slug               string
+	}{
+		{http.MethodPut, "/nowhere", large, []func(*http.Request){none, html, wrongType}, 404, "not-found"},
+		{http.MethodPut, oauth2Path, large, []func(*http.Request){none, html, wrongType}, 405, "method-not-allowed"},
+		{http.MethodPost, oauth2Path, large, []func(*http.Request){none, html, wrongType}, 401, "unauthorized"},
+		{http.MethodPost, oauth2Path, large, []func(*http.Request){forbidden, html, wrongType}, 403, "forbidden"},
+		{http.MethodPost, oauth2Path, large, []func(*http.Request){html, wrongType}, 406, "not-acceptable"},
+		{http.MethodPost, oauth2Path, large, []func(*http.Request){wrongType}, 415, "unsupported-media-type"},
+		{http.MethodPost, oauth2Path, large, nil, 413, "too-large"},
+		{http.MethodPost, oauth2Path, `{"client_id":"taken"`, nil, 400, "malformed-json"},
+		{http.MethodPost, oauth2Path, `{"client_id":"taken"}`, nil, 400, "validation-failed"},
+		{http.MethodPost, oauth2Path, encode(t, taken), nil, 409, "client-id-taken"},
+	} {
+		changes := append([]func(*http.Request){
+			set("Authorization", "Bearer "+h.token), set("Content-Type", "application/json"),
+		}, test.changes...)
+		h.send(t, test.method, test.path, strings.NewReader(test.body), changes...).problem(t, test.status, test.slug)
+	}
+}
+
+func TestBodyLimit(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	const limit = 1 << 20
+	start, end := `{"authorization_flow":"`+flow+`","name":"`, `"}`
+	exact := start + strings.Repeat("x", limit-len(start)-len(end)) + end
+	chunked := func(request *http.Request) { request.ContentLength = -1 }
+	h.post(t, oauth2Path, exact).record(t)
+	h.post(t, oauth2Path, exact, chunked).record(t)
+	h.post(t, oauth2Path, exact+" ").problem(t, http.StatusRequestEntityTooLarge, "too-large")
+	h.post(t, oauth2Path, exact+" ", chunked).problem(t, http.StatusRequestEntityTooLarge, "too-large")
+}
+
+func TestStorageUnavailable(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	db, err := sql.Open("sqlite3", h.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = db.ExecContext(t.Context(), "DROP TABLE tokens")
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	got := h.post(t, oauth2Path, encode(t, minimal(oauth2Path)))
+	got.problem(t, http.StatusServiceUnavailable, "storage-unavailable")
+	if got.header.Get("Retry-After") != "1" {
+		t.Errorf("Retry-After is %q", got.header.Get("Retry-After"))
+	}
+	h.send(t, http.MethodGet, "/readyz", nil).problem(t, http.StatusServiceUnavailable, "storage-unavailable")
+	if got := h.send(t, http.MethodGet, "/healthz", nil); got.status != http.StatusOK {
+		t.Errorf("/healthz answers %d", got.status)
+	}
+}

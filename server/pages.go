@@ -1,0 +1,55 @@
+package server
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"html/template"
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+)
+
+//go:embed problem.html
+var problemPage string
+
+// registerPages adds the paths that need no token: health, the contract and the pages of the problems.
+func (s *Server) registerPages(router *echo.Echo) error {
+	page, err := template.New("problem").Parse(problemPage)
+	if err != nil {
+		return fmt.Errorf("parse problem page: %w", err)
+	}
+	for path, handler := range map[string]echo.HandlerFunc{
+		"/healthz": func(c echo.Context) error { return c.JSON(http.StatusOK, map[string]string{"status": "ok"}) },
+		"/readyz":  s.ready,
+		"/openapi.yaml": func(c echo.Context) error {
+			return c.Blob(http.StatusOK, "application/yaml", s.contract.yaml)
+		},
+		"/openapi.json":       func(c echo.Context) error { return c.JSONBlob(http.StatusOK, s.contract.json) },
+		problemPath + ":slug": func(c echo.Context) error { return s.explain(c, page) },
+	} {
+		router.Match([]string{http.MethodGet, http.MethodHead}, path, handler)
+	}
+	return nil
+}
+
+// ready asks the database, because a server without it can do nothing.
+func (s *Server) ready(c echo.Context) error {
+	if err := s.store.Ping(c.Request().Context()); err != nil {
+		return fmt.Errorf("check readiness: %w", err)
+	}
+	return c.JSON(http.StatusOK, map[string]string{"status": "ready"})
+}
+
+// explain answers the page that the URI of a problem leads to.
+func (s *Server) explain(c echo.Context, page *template.Template) error {
+	kind, ok := s.problems[slug(c.Param("slug"))]
+	if !ok {
+		return echo.ErrNotFound
+	}
+	var text bytes.Buffer
+	if err := page.Execute(&text, kind); err != nil {
+		return fmt.Errorf("render problem page: %w", err)
+	}
+	return c.HTMLBlob(http.StatusOK, text.Bytes())
+}

@@ -1,0 +1,181 @@
+package server_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"example.com/providerd/gen/api"
+)
+
+// mutant is the contract without one rule of a request.
+type mutant struct {
+	path, field, title string
+	contract           []byte
+}
+
+// TestEveryRuleOfTheContractIsTested takes each rule of the request schemas out of the contract, one at a time, and
+// demands that the cases of its field notice.
+//
+//nolint:tparallel // The group waits for the parallel tests in it.
+func TestEveryRuleOfTheContractIsTested(t *testing.T) {
+	t.Parallel()
+	mutants := ruleMutants(t)
+	cases := append(allFieldCases(), unknownFieldCases()...)
+	h := start(t)
+	caught := make(chan bool, len(mutants))
+	t.Run("without", func(t *testing.T) {
+		for _, mutated := range mutants {
+			t.Run(mutated.title, func(t *testing.T) {
+				t.Parallel()
+				lenient := *h
+				// Answers of a wrong contract are wrong, and that is for the cases to notice.
+				lenient.client = &http.Client{}
+				lenient.url = serve(t, mutated.contract, h.database, h.log)
+				notices := notice(t, &lenient, mutated, cases)
+				if !notices {
+					t.Errorf("no test notices")
+				}
+				caught <- notices
+			})
+		}
+	})
+	close(caught)
+	count := 0
+	for one := range caught {
+		if one {
+			count++
+		}
+	}
+	t.Logf("%d of %d rules are tested", count, len(mutants))
+	if len(mutants) < 50 {
+		t.Errorf("only %d rules were found in the contract", len(mutants))
+	}
+}
+
+func notice(t *testing.T, h *harness, mutated mutant, cases []fieldCase) bool {
+	t.Helper()
+	return slices.ContainsFunc(cases, func(one fieldCase) bool {
+		return one.path == mutated.path && one.field == mutated.field && one.run(&quiet{TB: t}, h) != nil
+	})
+}
+
+// quiet is a test that is expected to fail, as it is run against a wrong contract.
+type quiet struct{ testing.TB }
+
+func (*quiet) Errorf(string, ...any) {}
+
+// unknownFieldCases send a field that the request does not know.
+func unknownFieldCases() []fieldCase {
+	var cases []fieldCase
+	for _, path := range []string{oauth2Path, workspaceDirectoryPath} {
+		for _, name := range []string{"pk", "Name", "component", "x"} {
+			cases = append(cases, fieldCase{
+				path: path, title: name, change: func(body map[string]any) { body[name] = "x" },
+				wantEntry: "/" + name + " unknown_field",
+			})
+		}
+	}
+	return cases
+}
+
+func TestUnknownFields(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	for _, test := range unknownFieldCases() {
+		if err := test.run(t, h); err != nil {
+			t.Errorf("%s %s: %v", test.path, test.title, err)
+		}
+	}
+}
+
+// ruleMutants makes one contract for each rule of each request schema, without that rule.
+func ruleMutants(t *testing.T) []mutant {
+	t.Helper()
+	document, err := openapi3.NewLoader().LoadFromData(api.Contract())
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mutants []mutant
+	for path, item := range document.Paths.Map() {
+		name := strings.TrimPrefix(item.Post.RequestBody.Value.Content["application/json"].Schema.Ref,
+			"#/components/schemas/")
+		finder := ruleFinder{t: t, text: text, path: "/api/v3" + path, mutants: &mutants}
+		finder.find("", []string{"components", "schemas", name})
+	}
+	return mutants
+}
+
+// ruleFinder walks one request schema.
+type ruleFinder struct {
+	t       *testing.T
+	text    []byte
+	path    string
+	mutants *[]mutant
+}
+
+func (f ruleFinder) find(field string, at []string) {
+	schema := lookUp(f.decode(), at)
+	if ref, ok := schema["$ref"].(string); ok {
+		f.find(field, strings.Split(strings.TrimPrefix(ref, "#/"), "/"))
+		return
+	}
+	for _, rule := range []string{
+		"minLength", "maxLength", "pattern", "enum", "format", "nullable", "not", "additionalProperties",
+	} {
+		value, ok := schema[rule]
+		if allowsAll := rule == "additionalProperties" && value == true; ok && !allowsAll {
+			f.add(field, rule, func(document map[string]any) { delete(lookUp(document, at), rule) })
+		}
+	}
+	required, _ := schema["required"].([]any)
+	for i, name := range required {
+		f.add(fmt.Sprint(name), "required", func(document map[string]any) {
+			lookUp(document, at)["required"] = slices.Delete(slices.Clone(required), i, i+1)
+		})
+	}
+	if _, ok := schema["items"]; ok {
+		f.find(field, append(slices.Clone(at), "items"))
+	}
+	properties, _ := schema["properties"].(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		f.find(name, append(slices.Clone(at), "properties", name))
+	}
+}
+
+func (f ruleFinder) add(field, rule string, takeOut func(document map[string]any)) {
+	document := f.decode()
+	takeOut(document)
+	text, err := json.Marshal(document)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	*f.mutants = append(*f.mutants, mutant{
+		path: f.path, field: field, title: strings.Join([]string{f.path, field, rule}, " "), contract: text,
+	})
+}
+
+func (f ruleFinder) decode() map[string]any {
+	var document map[string]any
+	if err := json.Unmarshal(f.text, &document); err != nil {
+		f.t.Fatal(err)
+	}
+	return document
+}
+
+func lookUp(document map[string]any, at []string) map[string]any {
+	for _, name := range at {
+		document, _ = document[name].(map[string]any)
+	}
+	return document
+}

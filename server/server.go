@@ -1,0 +1,71 @@
+package server
+
+import (
+	"log/slog"
+	"net/http"
+	"regexp"
+
+	"github.com/labstack/echo/v4"
+
+	"example.com/providerd/gen/api"
+	"example.com/providerd/store"
+)
+
+// Config is what a Server works with. Every field is required.
+type Config struct {
+	Contract *Contract
+	Store    *store.Store
+	// Logger gets one line for each request.
+	Logger *slog.Logger
+}
+
+// Server is the HTTP API.
+type Server struct {
+	contract         *Contract
+	store            *store.Store
+	logger           *slog.Logger
+	problems         map[slug]problemKind
+	requestIDPattern *regexp.Regexp
+	router           *echo.Echo
+}
+
+var _ api.StrictServerInterface = (*Server)(nil)
+
+// New makes a Server.
+func New(config Config) (*Server, error) {
+	server := &Server{
+		contract:         config.Contract,
+		store:            config.Store,
+		logger:           config.Logger,
+		problems:         map[slug]problemKind{},
+		requestIDPattern: requestIDPattern(),
+		router:           echo.New(),
+	}
+	for _, kind := range problemKinds() {
+		server.problems[kind.Slug] = kind
+	}
+	server.router.HTTPErrorHandler = server.handleError
+	server.router.Use(server.serveExchange)
+	if err := server.registerPages(server.router); err != nil {
+		return nil, err
+	}
+	api.RegisterHandlersWithOptions(server.router, api.NewStrictHandler(server, nil), api.RegisterHandlersOptions{
+		BaseURL: config.Contract.baseURL, OperationMiddlewares: server.operationMiddlewares(),
+	})
+	return server, nil
+}
+
+// operationMiddlewares is the way of a request to each operation, from the outside in. Nothing of the body is read
+// before the caller is known.
+func (s *Server) operationMiddlewares() map[string][]echo.MiddlewareFunc {
+	chains := map[string][]echo.MiddlewareFunc{}
+	for _, op := range s.contract.operations {
+		chains[op.id] = []echo.MiddlewareFunc{s.authenticate, s.authorise(op), negotiate, s.validate(op)}
+	}
+	return chains
+}
+
+// ServeHTTP answers one request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.router.ServeHTTP(w, r)
+}

@@ -1,0 +1,149 @@
+package server
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"example.com/providerd/gen/api"
+)
+
+// finding is a violation with its place in the answer.
+type finding struct {
+	violation
+	pointer string
+	// field is the place of the field in the contract; fields that it does not know stand behind all others.
+	field int
+	// element is the place in the list, or of an unknown field in the body.
+	element int
+}
+
+// findings collects at most one finding for each pointer.
+type findings struct {
+	fieldOrder map[string]int
+	// names are the names of the body's members in their order.
+	names     []string
+	byPointer map[string]finding
+	// closed has the pointers of the objects whose unknown fields are found: the validator reports each of them anew.
+	closed map[string]bool
+}
+
+// violated turns the validator's error into the refusal of a body, whose members have these names.
+func violated(op operation, names []string, err error) error {
+	found := findings{
+		fieldOrder: op.fieldOrder, names: names, byPointer: map[string]finding{}, closed: map[string]bool{},
+	}
+	found.collect(err)
+	if len(found.byPointer) == 0 {
+		return fmt.Errorf("validate request: %w", err)
+	}
+	violations := found.inOrder()
+	detail := "The body breaks a rule. Mend the entry of errors and send it again."
+	if count := len(violations); count > 1 {
+		detail = fmt.Sprintf("The body breaks %d rules. Mend every entry of errors and send it again.", count)
+	}
+	return &refusal{slug: validationFailed, detail: detail, violations: violations}
+}
+
+// unreadable is the refusal of a body that is too large or did not arrive whole.
+func unreadable(err error) error {
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return &refusal{slug: tooLarge}
+	}
+	return &refusal{slug: malformedJSON, detail: "The body did not arrive whole. Send it again.", cause: err}
+}
+
+// collect walks the tree of errors that the validator returns.
+func (f *findings) collect(err error) {
+	var several openapi3.MultiError
+	var broken *openapi3.SchemaError
+	switch {
+	case errors.As(err, &several):
+		for _, one := range several {
+			f.collect(one)
+		}
+	case errors.As(err, &broken) && broken.SchemaField == "properties":
+		f.addUnknownFields(broken)
+	case errors.As(err, &broken):
+		f.add(broken.JSONPointer(), describe(broken))
+	}
+}
+
+// addUnknownFields adds all fields of one object that its schema does not know.
+func (f *findings) addUnknownFields(broken *openapi3.SchemaError) {
+	path := broken.JSONPointer()
+	object, ok := broken.Value.(map[string]any)
+	if at := pointer(path); !ok || f.closed[at] {
+		return
+	} else {
+		f.closed[at] = true
+	}
+	names := f.names
+	if len(path) > 0 {
+		names = slices.Sorted(maps.Keys(object))
+	}
+	for _, name := range names {
+		if broken.Schema.Properties[name] == nil {
+			f.add(append(slices.Clone(path), name), unknownField())
+		}
+	}
+}
+
+// add keeps, for each pointer, the violation of the first rule that applies.
+func (f *findings) add(path []string, broken violation) {
+	at := pointer(path)
+	if known, ok := f.byPointer[at]; ok && known.rule <= broken.rule {
+		return
+	}
+	f.byPointer[at] = finding{violation: broken, pointer: at, field: f.field(path), element: f.element(path)}
+}
+
+func (f *findings) field(path []string) int {
+	if order, ok := f.fieldOrder[path[0]]; ok {
+		return order
+	}
+	return math.MaxInt
+}
+
+func (f *findings) element(path []string) int {
+	if len(path) == 1 {
+		return slices.Index(f.names, path[0])
+	}
+	index, err := strconv.Atoi(path[1])
+	if err != nil {
+		return 0
+	}
+	return index
+}
+
+// inOrder lists the violations in the order of the contract's fields, unknown fields last in the order of the body.
+func (f *findings) inOrder() []api.Violation {
+	sorted := slices.SortedFunc(maps.Values(f.byPointer), func(a, b finding) int {
+		return cmp.Or(cmp.Compare(a.field, b.field), cmp.Compare(a.element, b.element),
+			cmp.Compare(a.pointer, b.pointer))
+	})
+	violations := make([]api.Violation, len(sorted))
+	for i, one := range sorted {
+		violations[i] = api.Violation{Pointer: one.pointer, Code: one.code, Detail: one.detail}
+	}
+	return violations
+}
+
+// pointer renders a path as a JSON pointer (RFC 6901 section 3).
+func pointer(path []string) string {
+	escape := strings.NewReplacer("~", "~0", "/", "~1")
+	var text strings.Builder
+	for _, name := range path {
+		text.WriteByte('/')
+		text.WriteString(escape.Replace(name))
+	}
+	return text.String()
+}

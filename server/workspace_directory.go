@@ -1,0 +1,69 @@
+package server
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"example.com/providerd/gen/api"
+	"example.com/providerd/store"
+)
+
+// ProvidersWorkspaceDirectoryCreate stores a workspace directory-sync provider (contract section 4.2).
+func (s *Server) ProvidersWorkspaceDirectoryCreate(
+	ctx context.Context, request api.ProvidersWorkspaceDirectoryCreateRequestObject,
+) (api.ProvidersWorkspaceDirectoryCreateResponseObject, error) {
+	record, err := s.store.CreateWorkspaceDirectoryProvider(
+		ctx, creation(ctx, request.Body.Name), FromAPIWorkspaceDirectory(*request.Body))
+	if err != nil {
+		return nil, err
+	}
+	return api.ProvidersWorkspaceDirectoryCreate201JSONResponse{
+		Body: ToAPIWorkspaceDirectory(record),
+		Headers: api.ProvidersWorkspaceDirectoryCreate201ResponseHeaders{
+			CacheControl: noStore, XRequestID: exchangeOf(ctx).requestID,
+		},
+	}, nil
+}
+
+// FromAPIWorkspaceDirectory turns a valid request into settings, each field that is absent or null filled with its
+// default.
+func FromAPIWorkspaceDirectory(request api.WorkspaceDirectoryProviderRequest) store.WorkspaceDirectorySettings {
+	return store.WorkspaceDirectorySettings{
+		PropertyMappings:           valueOr(request.PropertyMappings, []uuid.UUID{}),
+		PropertyMappingsGroup:      valueOr(request.PropertyMappingsGroup, []uuid.UUID{}),
+		DelegatedSubject:           request.DelegatedSubject,
+		Credentials:                request.Credentials,
+		Scopes:                     valueOr(request.Scopes, ""),
+		ExcludeUsersServiceAccount: valueOr(request.ExcludeUsersServiceAccount, false),
+		FilterGroup:                request.FilterGroup,
+		UserDeleteAction:           string(valueOr(request.UserDeleteAction, api.OutgoingSyncDeleteActionDoNothing)),
+		GroupDeleteAction:          string(valueOr(request.GroupDeleteAction, api.OutgoingSyncDeleteActionDoNothing)),
+		DefaultGroupEmailDomain:    request.DefaultGroupEmailDomain,
+	}
+}
+
+// ToAPIWorkspaceDirectory renders a record as the API answers it.
+func ToAPIWorkspaceDirectory(record store.WorkspaceDirectoryProvider) api.WorkspaceDirectoryProvider {
+	const modelName = api.WorkspaceDirectoryProviderMetaModelNameProvidersWorkspaceDirectoryWorkspacedirectoryprovider
+	return api.WorkspaceDirectoryProvider{
+		PK:                                 record.PK,
+		Name:                               record.Name,
+		PropertyMappings:                   record.PropertyMappings,
+		PropertyMappingsGroup:              record.PropertyMappingsGroup,
+		Component:                          api.WorkspaceDirectoryProviderComponentProviderWorkspaceDirectoryForm,
+		AssignedBackchannelApplicationSlug: record.Backchannel.Application.Slug,
+		AssignedBackchannelApplicationName: record.Backchannel.Application.Name,
+		VerboseName:                        api.WorkspaceDirectoryProviderVerboseNameWorkspaceDirectoryProvider,
+		VerboseNamePlural:                  api.WorkspaceDirectoryProviderVerboseNamePluralWorkspaceDirectoryProviders,
+		MetaModelName:                      modelName,
+		DelegatedSubject:                   record.DelegatedSubject,
+		Credentials:                        record.Credentials,
+		Scopes:                             record.Scopes,
+		ExcludeUsersServiceAccount:         record.ExcludeUsersServiceAccount,
+		FilterGroup:                        record.FilterGroup,
+		UserDeleteAction:                   api.OutgoingSyncDeleteAction(record.UserDeleteAction),
+		GroupDeleteAction:                  api.OutgoingSyncDeleteAction(record.GroupDeleteAction),
+		DefaultGroupEmailDomain:            record.DefaultGroupEmailDomain,
+	}
+}
