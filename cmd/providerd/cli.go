@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"example.com/providerd/store"
+)
+
+type cli struct {
+	Serve       serveCommand        `cmd:"" help:"Serve the API."`
+	Token       tokenCommands       `cmd:"" help:"Make, list and revoke access tokens."`
+	Provider    providerCommands    `cmd:"" help:"List and show stored providers."`
+	Application applicationCommands `cmd:"" help:"Make and list the applications that providers are linked to."`
+	Version     versionCommand      `cmd:"" help:"Print the version."`
+}
+
+const description = "Provider configuration server: creates OAuth2 and workspace directory-sync providers over an " +
+	"HTTP JSON API.\n\nData goes to standard output, talk to standard error. The exit status is 0 when done, 1 when " +
+	"failed, 2 when misused."
+
+func newParser(operations []string) (*kong.Kong, error) {
+	parser, err := kong.New(&cli{},
+		kong.Name("providerd"),
+		kong.Description(description),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.Vars{"operations": strings.Join(operations, ",")},
+	)
+	if err != nil {
+		return nil, fmt.Errorf("build command line: %w", err)
+	}
+	return parser, nil
+}
+
+// commandPath is the command of a parsed command line without its arguments.
+func commandPath(command *kong.Context) string {
+	path := []string{command.Model.Name}
+	for _, element := range command.Path {
+		if element.Command != nil {
+			path = append(path, element.Command.Name)
+		}
+	}
+	return strings.Join(path, " ")
+}
+
+// databaseFlag is the flag of every command that works on the database.
+type databaseFlag struct {
+	Database databaseURL `default:"sqlite:data/providerd.db" env:"PROVIDERD_DATABASE" placeholder:"URL" help:"The database, sqlite:PATH (${env}; default ${default})."`
+}
+
+// withStore opens the database as it is, for a command that works on it.
+func (f databaseFlag) withStore(ctx context.Context, work func(database *store.Store) error) (err error) {
+	database, err := store.Open(ctx, f.Database.text)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closeErr := database.Close(); err == nil {
+			err = closeErr
+		}
+	}()
+	return work(database)
+}

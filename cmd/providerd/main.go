@@ -1,0 +1,77 @@
+// Command providerd is the provider configuration server and the operator's tool for its database.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/alecthomas/kong"
+
+	"example.com/providerd/gen/api"
+	"example.com/providerd/server"
+	"example.com/providerd/store"
+)
+
+// Exit statuses.
+const (
+	exitFailed  = 1
+	exitMisused = 2
+)
+
+func main() {
+	os.Exit(run(context.Background(), os.Args[1:]))
+}
+
+// run carries out one command line and returns the exit status.
+func run(ctx context.Context, arguments []string) int {
+	contract, err := server.ParseContract(ctx, api.Contract())
+	if err != nil {
+		return complain(err, exitFailed)
+	}
+	parser, err := newParser(contract.Operations())
+	if err != nil {
+		return complain(err, exitFailed)
+	}
+	command, err := parser.Parse(arguments)
+	if err != nil {
+		status := complain(err, exitMisused)
+		fmt.Fprintln(os.Stderr, helpHint(err))
+		return status
+	}
+	command.BindTo(ctx, (*context.Context)(nil))
+	if err := command.Run(contract); err != nil {
+		return complain(explain(err), exitFailed)
+	}
+	return 0
+}
+
+func complain(err error, status int) int {
+	fmt.Fprintf(os.Stderr, "providerd: %v\n", err)
+	return status
+}
+
+// helpHint names the help page of the command that was misused.
+func helpHint(err error) string {
+	command := "providerd"
+	var misuse *kong.ParseError
+	if errors.As(err, &misuse) && misuse.Context != nil && misuse.Context.Command() != "" {
+		command = commandPath(misuse.Context)
+	}
+	return fmt.Sprintf("Run %q for help.", command+" --help")
+}
+
+// explain adds what to do to an error that an operator can mend.
+func explain(err error) error {
+	for sentinel, remedy := range map[error]string{
+		store.ErrNoDatabase:    `"providerd serve" makes one; --database names another place`,
+		store.ErrNewerDatabase: "use a newer providerd",
+		store.ErrOlderDatabase: `"providerd serve" of this version migrates it`,
+	} {
+		if errors.Is(err, sentinel) {
+			return fmt.Errorf("%w; %s", err, remedy)
+		}
+	}
+	return err
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// process is providerd, serving.
+type process struct {
+	command *exec.Cmd
+	url     string
+	stderr  *syncBuffer
+}
+
+// readyTimeout is how long a process may take to become ready on a machine that does much else.
+const readyTimeout = time.Minute
+
+// startProcess starts "providerd serve" on a free port in a folder and waits until it is ready.
+func startProcess(ctx context.Context, folder string, arguments ...string) (*process, error) {
+	command := exec.CommandContext(ctx, os.Args[0])
+	command.Args = append([]string{"providerd", "serve", "--listen", "127.0.0.1:0"}, arguments...)
+	command.Dir = folder
+	stderr := &syncBuffer{}
+	command.Stderr = stderr
+	stdout, err := command.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := command.Start(); err != nil {
+		return nil, err
+	}
+	timer := time.AfterFunc(readyTimeout, func() { _ = command.Process.Kill() })
+	defer timer.Stop()
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil {
+		return nil, fmt.Errorf("%w, %w: %s", err, command.Wait(), stderr)
+	}
+	url, ok := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
+	if !ok {
+		return nil, fmt.Errorf("first line is %q", line)
+	}
+	return &process{command: command, url: url, stderr: stderr}, nil
+}
+
+// stop sends SIGTERM and waits until the process ends well.
+func (p *process) stop() error {
+	return errors.Join(p.command.Process.Signal(syscall.SIGTERM), p.command.Wait())
+}
+
+// kill ends the process at once.
+func (p *process) kill() error {
+	if err := p.command.Process.Kill(); err != nil {
+		return err
+	}
+	var exit *exec.ExitError
+	if err := p.command.Wait(); !errors.As(err, &exit) {
+		return fmt.Errorf("killed process: %w", err)
+	}
+	return nil
+}
+
+// post sends a create with the token in the file initial-token.
+func (p *process) post(client *http.Client, folder, path, body string) (int, string, error) {
+	token, err := os.ReadFile(filepath.Join(folder, "data", "initial-token"))
+	if err != nil {
+		return 0, "", err
+	}
+	request, err := http.NewRequest(http.MethodPost, p.url+path, strings.NewReader(body))
+	if err != nil {
+		return 0, "", err
+	}
+	request.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
+	request.Header.Set("Content-Type", "application/json")
+	response, err := client.Do(request)
+	if err != nil {
+		return 0, "", err
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	return response.StatusCode, string(text), err
+}
+
+// syncBuffer is what a process wrote so far.
+type syncBuffer struct {
+	mutex sync.Mutex
+	text  bytes.Buffer
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *syncBuffer) String() string {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	return b.text.String()
+}

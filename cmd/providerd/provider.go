@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"example.com/providerd/store"
+)
+
+// formatJSON is the form of output and log for programs.
+const formatJSON = "json"
+
+type providerCommands struct {
+	List providerListCommand `cmd:"" help:"List all providers, in the order of their pk."`
+	Show providerShowCommand `cmd:"" help:"Show one provider with all its fields."`
+}
+
+// outputFlags say how records are printed.
+type outputFlags struct {
+	Output string `default:"table" enum:"table,json" help:"Form of the output: ${enum} (default ${default})."`
+	Reveal bool   `help:"Print secrets, too. Without it they are masked."`
+}
+
+type providerListCommand struct {
+	databaseFlag
+	outputFlags
+}
+
+// Run lists the providers.
+func (c *providerListCommand) Run(ctx context.Context) error {
+	return c.withStore(ctx, func(database *store.Store) error {
+		if c.Output == formatJSON {
+			return c.listJSON(ctx, database)
+		}
+		return c.listTable(ctx, database)
+	})
+}
+
+// listJSON prints one array, a record at a time, so that any number of them fits into memory.
+func (c *providerListCommand) listJSON(ctx context.Context, database *store.Store) error {
+	separator := "["
+	for record, err := range database.Providers(ctx) {
+		if err != nil {
+			return err
+		}
+		text, err := json.Marshal(render(record, c.Reveal))
+		if err != nil {
+			return fmt.Errorf("render provider %d: %w", record.Common().PK, err)
+		}
+		fmt.Print(separator, "\n", string(text))
+		separator = ","
+	}
+	if separator == "[" {
+		fmt.Print(separator)
+	}
+	fmt.Println("\n]")
+	return nil
+}
+
+func (c *providerListCommand) listTable(ctx context.Context, database *store.Store) error {
+	list := newTable(os.Stdout,
+		"PK", "KIND", "NAME", "CLIENT ID OR SUBJECT", "SECRET", "APPLICATION", "BACKCHANNEL", "CREATED", "BY")
+	for record, err := range database.Providers(ctx) {
+		if err != nil {
+			return err
+		}
+		common := record.Common()
+		identity, secret := identify(render(record, c.Reveal))
+		list.row(fmt.Sprint(common.PK), string(common.Kind), common.Name, identity, secret, common.Application.Slug,
+			common.Backchannel.Application.Slug, timestamp(common.CreatedAt), common.CreatedBy)
+	}
+	return list.flush()
+}
+
+type providerShowCommand struct {
+	databaseFlag
+	outputFlags
+	PK       int32  `arg:"" optional:"" help:"pk of the provider."`
+	ClientID string `placeholder:"ID" help:"client_id of the provider, in place of its pk."`
+}
+
+// Validate demands exactly one way to name the provider.
+func (c *providerShowCommand) Validate() error {
+	if (c.PK == 0) == (c.ClientID == "") {
+		return errors.New("give either the PK of a provider or --client-id")
+	}
+	return nil
+}
+
+// Run shows the provider.
+func (c *providerShowCommand) Run(ctx context.Context) error {
+	return c.withStore(ctx, func(database *store.Store) error {
+		var record store.Record
+		var err error
+		if c.ClientID != "" {
+			record, err = database.ProviderByClientID(ctx, c.ClientID)
+		} else {
+			record, err = database.Provider(ctx, c.PK)
+		}
+		if err != nil {
+			return err
+		}
+		return c.show(record)
+	})
+}
+
+func (c *providerShowCommand) show(record store.Record) error {
+	text, err := json.MarshalIndent(render(record, c.Reveal), "", "  ")
+	if err != nil {
+		return fmt.Errorf("render provider: %w", err)
+	}
+	if c.Output == formatJSON {
+		fmt.Println(string(text))
+		return nil
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(text, &fields); err != nil {
+		return fmt.Errorf("render provider: %w", err)
+	}
+	common := record.Common()
+	list := newTable(os.Stdout)
+	list.row("kind", string(common.Kind))
+	list.row("created_at", timestamp(common.CreatedAt))
+	list.row("created_by", common.CreatedBy)
+	list.row("request_id", common.RequestID)
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		list.row(name, strings.Trim(string(fields[name]), `"`))
+	}
+	return list.flush()
+}

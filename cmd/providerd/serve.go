@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"example.com/providerd/server"
+	"example.com/providerd/store"
+)
+
+type serveCommand struct {
+	databaseFlag
+	Listen    listenAddress `default:"127.0.0.1:8080" env:"PROVIDERD_LISTEN" placeholder:"HOST:PORT" help:"Address to listen on; port 0 takes a free one (${env}; default ${default})."`
+	LogFormat string        `default:"text" enum:"text,json" env:"PROVIDERD_LOG_FORMAT" help:"Form of the log on standard error: ${enum} (${env}; default ${default})."`
+	LogLevel  slog.Level    `default:"info" env:"PROVIDERD_LOG_LEVEL" placeholder:"LEVEL" help:"Least level that is logged: debug, info, warn or error (${env}; default ${default})."`
+}
+
+// Help is the long help text.
+func (serveCommand) Help() string {
+	return "Makes the database where there is none, readable by its owner alone, and brings it to the version of this " +
+		"program. Where the database has no token, writes one that allows both operations to the file initial-token " +
+		"beside it. Once ready, prints the address. SIGTERM and SIGINT stop it after the requests that it has begun."
+}
+
+// Run serves until the process is told to stop.
+func (c *serveCommand) Run(ctx context.Context, contract *server.Contract) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+
+	// The address comes first: where it is taken, nothing is made on disk.
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", string(c.Listen))
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("address %s is in use; stop the other program, or name another address with --listen", c.Listen)
+	}
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	defer func() { _ = listener.Close() }()
+
+	database, err := store.Create(ctx, c.Database.text)
+	if err != nil {
+		return err
+	}
+	err = c.serve(ctx, contract, listener, database)
+	return errors.Join(err, database.Close())
+}
+
+func (c *serveCommand) serve(
+	ctx context.Context, contract *server.Contract, listener net.Listener, database *store.Store,
+) error {
+	api, err := server.New(server.Config{Contract: contract, Store: database, Logger: c.logger(os.Stderr)})
+	if err != nil {
+		return err
+	}
+	baseURL := "http://" + listener.Addr().String()
+	tokenPath := filepath.Join(filepath.Dir(c.Database.path), initialTokenFile)
+	made, err := provideInitialToken(ctx, database, tokenPath, contract.Operations())
+	if err != nil {
+		return err
+	}
+	if made {
+		introduce(os.Stderr, tokenPath, baseURL)
+	}
+	fmt.Println("listening on " + baseURL)
+	return api.Serve(ctx, listener)
+}
+
+func (c *serveCommand) logger(output io.Writer) *slog.Logger {
+	options := &slog.HandlerOptions{Level: c.LogLevel}
+	if c.LogFormat == formatJSON {
+		return slog.New(slog.NewJSONHandler(output, options))
+	}
+	return slog.New(slog.NewTextHandler(output, options))
+}

@@ -1,0 +1,207 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"example.com/providerd/server/contracttest"
+	"example.com/providerd/store"
+)
+
+const (
+	oauth2Path = "/api/v3/providers/oauth2/"
+	oauth2Body = `{"name":"Intranet","authorization_flow":"3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"}`
+)
+
+func TestRecordsOutliveTheProcess(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	client := contracttest.Client(t)
+	var pks []int32
+	for name, end := range map[string]func(*process) error{"SIGTERM": (*process).stop, "SIGKILL": (*process).kill} {
+		server, err := startProcess(t.Context(), folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			pks = append(pks, createOverHTTP(t, client, server, folder))
+		}
+		if err := end(server); err != nil {
+			t.Fatalf("%s: %v: %s", name, err, server.stderr)
+		}
+		if stored := storedPKs(t, folder); fmt.Sprint(stored) != fmt.Sprint(pks) {
+			t.Errorf("after %s stored are %v, acknowledged %v", name, stored, pks)
+		}
+	}
+	if fmt.Sprint(pks) != "[1 2 3 4 5 6]" {
+		t.Errorf("pks are %v", pks)
+	}
+}
+
+func createOverHTTP(t *testing.T, client *http.Client, server *process, folder string) int32 {
+	t.Helper()
+	status, text, err := server.post(client, folder, oauth2Path, oauth2Body)
+	if err != nil || status != http.StatusCreated {
+		t.Fatalf("status is %d, %v: %s", status, err, text)
+	}
+	var record struct{ PK int32 }
+	if err := json.Unmarshal([]byte(text), &record); err != nil {
+		t.Fatal(err)
+	}
+	return record.PK
+}
+
+func storedPKs(t *testing.T, folder string) []int32 {
+	t.Helper()
+	database, err := store.Open(t.Context(), "sqlite:"+filepath.Join(folder, "data", "providerd.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = database.Close() }()
+	var pks []int32
+	for record, err := range database.Providers(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		pks = append(pks, record.Common().PK)
+	}
+	return pks
+}
+
+func TestEveryBegunRequestIsAnsweredBeforeTheEnd(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	client := contracttest.Client(t)
+	server, err := startProcess(t.Context(), folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var group sync.WaitGroup
+	var mutex sync.Mutex
+	var acknowledged int
+	begun := make(chan struct{}, 1)
+	for range 8 {
+		group.Go(func() {
+			for {
+				status, text, err := server.post(client, folder, oauth2Path, oauth2Body)
+				if err != nil {
+					return
+				}
+				if status != http.StatusCreated {
+					t.Errorf("status is %d: %s", status, text)
+				}
+				mutex.Lock()
+				acknowledged++
+				mutex.Unlock()
+				select {
+				case begun <- struct{}{}:
+				default:
+				}
+			}
+		})
+	}
+	<-begun
+	if err := server.stop(); err != nil {
+		t.Errorf("%v: %s", err, server.stderr)
+	}
+	group.Wait()
+	if stored := len(storedPKs(t, folder)); stored != acknowledged {
+		t.Errorf("%d records are stored, %d were acknowledged", stored, acknowledged)
+	}
+}
+
+func TestInitialTokenIsNeverShown(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	server, err := startProcess(t.Context(), folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(folder, "data", "initial-token")
+	token, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	createOverHTTP(t, contracttest.Client(t), server, folder)
+	if err := server.stop(); err != nil {
+		t.Fatal(err)
+	}
+	if !store.IsTokenText(strings.TrimSpace(string(token))) {
+		t.Errorf("the file holds %q", token)
+	}
+	if log := server.stderr.String(); strings.Contains(log, strings.TrimSpace(string(token))) ||
+		!strings.Contains(log, filepath.Join("data", "initial-token")) {
+		t.Errorf("standard error is %s", log)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode is %v, %v", info.Mode(), err)
+	}
+	again, err := startProcess(t.Context(), folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := again.stop(); err != nil {
+		t.Error(err)
+	}
+	if kept, err := os.ReadFile(path); err != nil || string(kept) != string(token) {
+		t.Errorf("the second start changed the token: %v", err)
+	}
+}
+
+func TestServersOverOneDatabaseDoNotGetInEachOthersWay(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	client := contracttest.Client(t)
+	servers := make([]*process, 3)
+	var group sync.WaitGroup
+	for i := range servers {
+		group.Go(func() {
+			var err error
+			if servers[i], err = startProcess(t.Context(), folder); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+	for _, server := range servers {
+		for range 20 {
+			group.Go(func() { createOverHTTP(t, client, server, folder) })
+		}
+	}
+	group.Wait()
+	for _, server := range servers {
+		if err := server.stop(); err != nil {
+			t.Error(err)
+		}
+	}
+	if stored := storedPKs(t, folder); len(stored) != 60 {
+		t.Errorf("%d records are stored, want 60", len(stored))
+	}
+}
+
+func TestAddressInUse(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	folder := t.TempDir()
+	_, err = startProcess(t.Context(), folder, "--listen", listener.Addr().String())
+	if err == nil || !strings.Contains(err.Error(), "exit status 1") || !strings.Contains(err.Error(), "is in use") {
+		t.Errorf("error is %v", err)
+	}
+	if entries, err := os.ReadDir(folder); err != nil || len(entries) != 0 {
+		t.Errorf("the folder has %v, %v", entries, err)
+	}
+}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"example.com/providerd/store"
+)
+
+type tokenCommands struct {
+	Create tokenCreateCommand `cmd:"" help:"Make a token and print it, alone, on standard output. It cannot be shown again."`
+	List   tokenListCommand   `cmd:"" help:"List all tokens, without the tokens themselves."`
+	Revoke tokenRevokeCommand `cmd:"" help:"Make a token useless, within one second on a running server."`
+}
+
+type tokenCreateCommand struct {
+	databaseFlag
+	Name      label    `required:"" placeholder:"NAME" help:"Name of the caller. A renewed token of the same name is the same caller."`
+	Allow     []string `required:"" sep:"none" enum:"${operations}" placeholder:"OPERATION" help:"Operation that the token allows: ${enum}. May be repeated."`
+	ExpiresIn lifetime `default:"90d" placeholder:"TIME" help:"How long the token is accepted, such as 90d or 12h (default ${default})."`
+}
+
+// Run makes a token.
+func (c *tokenCreateCommand) Run(ctx context.Context) error {
+	return c.withStore(ctx, func(database *store.Store) error {
+		text, token, err := database.CreateToken(ctx, store.TokenGrant{
+			Name: string(c.Name), Operations: c.Allow, ExpiresIn: time.Duration(c.ExpiresIn),
+		})
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(os.Stderr, "token %d for %s allows %s until %s\n",
+			token.ID, token.Name, strings.Join(token.Operations, ", "), timestamp(token.ExpiresAt))
+		fmt.Println(text)
+		return nil
+	})
+}
+
+type tokenListCommand struct {
+	databaseFlag
+}
+
+// Run lists the tokens.
+func (c *tokenListCommand) Run(ctx context.Context) error {
+	return c.withStore(ctx, func(database *store.Store) error {
+		tokens, err := database.Tokens(ctx)
+		if err != nil {
+			return err
+		}
+		list := newTable(os.Stdout, "ID", "PREFIX", "NAME", "ALLOWS", "CREATED", "EXPIRES", "STATE")
+		for _, token := range tokens {
+			list.row(fmt.Sprint(token.ID), token.Prefix, token.Name, strings.Join(token.Operations, ","),
+				timestamp(token.CreatedAt), timestamp(token.ExpiresAt), string(token.State(time.Now())))
+		}
+		return list.flush()
+	})
+}
+
+type tokenRevokeCommand struct {
+	databaseFlag
+	ID int32 `arg:"" help:"ID of the token, from \"providerd token list\"."`
+}
+
+// Run revokes the token.
+func (c *tokenRevokeCommand) Run(ctx context.Context) error {
+	return c.withStore(ctx, func(database *store.Store) error {
+		if err := database.RevokeToken(ctx, c.ID); err != nil {
+			return err
+		}
+		fmt.Fprintf(os.Stderr, "token %d is revoked\n", c.ID)
+		return nil
+	})
+}

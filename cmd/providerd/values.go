@@ -1,0 +1,107 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"example.com/providerd/store"
+)
+
+// databaseURL is the place of the database.
+type databaseURL struct {
+	text string
+	// path is that of the database's file.
+	path string
+}
+
+// UnmarshalText checks the form of the URL.
+func (u *databaseURL) UnmarshalText(text []byte) error {
+	path, err := store.SQLitePath(string(text))
+	if err != nil {
+		return fmt.Errorf("%w, such as sqlite:data/providerd.db", err)
+	}
+	*u = databaseURL{text: string(text), path: path}
+	return nil
+}
+
+// listenAddress is HOST:PORT; port 0 stands for any free port.
+type listenAddress string
+
+// UnmarshalText checks the form of the address.
+func (a *listenAddress) UnmarshalText(text []byte) error {
+	_, port, err := net.SplitHostPort(string(text))
+	if err != nil {
+		return fmt.Errorf("%q is not of the form HOST:PORT, such as 127.0.0.1:8080", text)
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return fmt.Errorf("port %q is not a number from 0 to 65535", port)
+	}
+	*a = listenAddress(text)
+	return nil
+}
+
+// lifetime is how long a token is accepted.
+type lifetime time.Duration
+
+const day = 24 * time.Hour
+
+// UnmarshalText reads whole days (90d), or hours, minutes and seconds as time.ParseDuration does (12h30m).
+func (l *lifetime) UnmarshalText(text []byte) error {
+	var duration time.Duration
+	var err error
+	if days, ok := strings.CutSuffix(string(text), "d"); ok {
+		var count uint64
+		count, err = strconv.ParseUint(days, 10, 16)
+		duration = time.Duration(count) * day
+	} else {
+		duration, err = time.ParseDuration(string(text))
+	}
+	if err != nil {
+		return fmt.Errorf("%q is not a length of time such as 90d or 12h, at most %dd", text, math.MaxUint16)
+	}
+	if duration <= 0 || duration > math.MaxUint16*day {
+		return fmt.Errorf("%q is not between now and %d days", text, math.MaxUint16)
+	}
+	*l = lifetime(duration)
+	return nil
+}
+
+// label is a name that people read: of a caller or of an application.
+type label string
+
+const maxLabelLength = 100
+
+// UnmarshalText refuses what would not be readable in a list.
+func (l *label) UnmarshalText(text []byte) error {
+	name := string(text)
+	if strings.TrimSpace(name) == "" {
+		return errors.New("a name must not be empty")
+	}
+	if len([]rune(name)) > maxLabelLength {
+		return fmt.Errorf("a name has at most %d characters", maxLabelLength)
+	}
+	if strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return errors.New("a name must not contain control characters")
+	}
+	*l = label(name)
+	return nil
+}
+
+// urlSlug is the name of an application in URLs.
+type urlSlug string
+
+// UnmarshalText checks the characters of the slug.
+func (s *urlSlug) UnmarshalText(text []byte) error {
+	if !regexp.MustCompile(`^[0-9A-Za-z_-]{1,100}$`).Match(text) {
+		return fmt.Errorf("%q is not a slug: 1 to 100 letters, digits, hyphens and underscores", text)
+	}
+	*s = urlSlug(text)
+	return nil
+}

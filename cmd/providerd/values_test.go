@@ -1,0 +1,43 @@
+package main
+
+import (
+	"testing"
+	"time"
+)
+
+func TestLifetime(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]time.Duration{
+		"90d": 90 * day, "1d": day, "65535d": 65535 * day, "12h": 12 * time.Hour, "1h30m": 90 * time.Minute, "1s": time.Second,
+		"": 0, "0d": 0, "d": 0, "-1d": 0, "65536d": 0, "1.5d": 0, "0s": 0, "-1h": 0, "90": 0, "1w": 0, "2562047h": 0,
+	} {
+		var got lifetime
+		err := got.UnmarshalText([]byte(text))
+		if (err == nil) != (want > 0) || time.Duration(got) != want {
+			t.Errorf("%q is %v, %v, want %v", text, time.Duration(got), err, want)
+		}
+	}
+}
+
+func FuzzLifetime(f *testing.F) {
+	for _, text := range []string{"90d", "12h", "-1h", "99999999999999999999d", "1e9h"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		var got lifetime
+		if err := got.UnmarshalText([]byte(text)); err == nil && (got <= 0 || time.Duration(got) > 65535*day) {
+			t.Errorf("%q is %v", text, time.Duration(got))
+		}
+	})
+}
+
+func TestTableEscapesWhatTerminalsObey(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"plain \"ü\" 🔑": "plain \"ü\" 🔑", "a\tb\n": `a\tb\n`, "\x1b[31m": `\x1b[31m`, "\u202e": `\u202e`, "": "",
+	} {
+		if got := printable(text); got != want {
+			t.Errorf("%q is shown as %q, want %q", text, got, want)
+		}
+	}
+}
