@@ -25,8 +25,12 @@ type Contract struct {
 type operation struct {
 	id    string
 	route *routers.Route
-	// fieldOrder is the place of each field of the body in the contract.
+	// lenientRoute ignores fields of the body that the contract does not know.
+	lenientRoute *routers.Route
+	// fieldOrder is the line of each field of the body in the contract.
 	fieldOrder map[string]int
+	// freeForm has the fields of the body that take any JSON object.
+	freeForm map[string]bool
 }
 
 // ParseContract reads the text of openapi.yaml. It fails when that is not a valid OpenAPI document with one server.
@@ -52,10 +56,13 @@ func ParseContract(ctx context.Context, yaml []byte) (*Contract, error) {
 	result := &Contract{yaml: yaml, json: text, baseURL: document.Servers[0].URL}
 	for path, item := range document.Paths.Map() {
 		for method, op := range item.Operations() {
-			route := &routers.Route{Spec: document, Path: path, PathItem: item, Method: method, Operation: op}
-			result.operations = append(result.operations, operation{
-				id: op.OperationID, route: route, fieldOrder: fieldOrder(op),
+			one, err := newOperation(routers.Route{
+				Spec: document, Path: path, PathItem: item, Method: method, Operation: op,
 			})
+			if err != nil {
+				return nil, err
+			}
+			result.operations = append(result.operations, one)
 		}
 	}
 	slices.SortFunc(result.operations, func(a, b operation) int { return strings.Compare(a.id, b.id) })
@@ -71,18 +78,34 @@ func (c *Contract) Operations() []string {
 	return ids
 }
 
-// fieldOrder is the line of each field of the operation's body.
-func fieldOrder(op *openapi3.Operation) map[string]int {
-	order := map[string]int{}
-	if op.RequestBody == nil {
-		return order
+func newOperation(route routers.Route) (operation, error) {
+	id := route.Operation.OperationID
+	body := route.Operation.RequestBody
+	if body == nil || body.Value.Content[jsonMediaType] == nil {
+		return operation{}, fmt.Errorf("operation %s has no JSON body", id)
 	}
-	media := op.RequestBody.Value.Content.Get(jsonMediaType)
-	for name, property := range media.Schema.Value.Properties {
+	schema := body.Value.Content[jsonMediaType].Schema.Value
+	result := operation{
+		id: id, route: &route, lenientRoute: lenient(route, *schema),
+		fieldOrder: map[string]int{}, freeForm: map[string]bool{},
+	}
+	for name, property := range schema.Properties {
 		// A contract in JSON, which may be one line, has no order that could be kept.
 		if property.Origin != nil {
-			order[name] = property.Origin.Key.Line
+			result.fieldOrder[name] = property.Origin.Key.Line
 		}
+		result.freeForm[name] = property.Value.Type.Is(openapi3.TypeObject) && len(property.Value.Properties) == 0
 	}
-	return order
+	return result, nil
+}
+
+// lenient is the route with an open schema of the body.
+func lenient(route routers.Route, schema openapi3.Schema) *routers.Route {
+	schema.AdditionalProperties = openapi3.AdditionalProperties{}
+	open := *route.Operation
+	open.RequestBody = &openapi3.RequestBodyRef{
+		Value: openapi3.NewRequestBody().WithRequired(true).WithJSONSchema(&schema),
+	}
+	route.Operation = &open
+	return &route
 }

@@ -18,13 +18,13 @@ func TestGeneratedClientCreatesBothKinds(t *testing.T) {
 	t.Parallel()
 	h := start(t)
 	sdk := h.sdk(t)
-	oauth2, err := sdk.ProvidersOauth2CreateWithResponse(t.Context(), client.OAuth2ProviderRequest{
+	oauth2, err := sdk.ProvidersOauth2CreateWithResponse(t.Context(), nil, client.OAuth2ProviderRequest{
 		Name: "Shop", AuthorizationFlow: uuid.MustParse(flow),
 	})
 	if err != nil || oauth2.JSON201 == nil {
 		t.Fatalf("%v, %s", err, oauth2.Body)
 	}
-	directory, err := sdk.ProvidersWorkspaceDirectoryCreateWithResponse(t.Context(),
+	directory, err := sdk.ProvidersWorkspaceDirectoryCreateWithResponse(t.Context(), nil,
 		client.WorkspaceDirectoryProviderRequest{
 			Name: "Staff", DelegatedSubject: "admin@example.com", Credentials: json.RawMessage(`{"a":1}`),
 			DefaultGroupEmailDomain: "example.com",
@@ -35,7 +35,7 @@ func TestGeneratedClientCreatesBothKinds(t *testing.T) {
 	if directory.JSON201.PK != oauth2.JSON201.PK+1 {
 		t.Errorf("pk %d follows %d", directory.JSON201.PK, oauth2.JSON201.PK)
 	}
-	taken, err := sdk.ProvidersOauth2CreateWithResponse(t.Context(), client.OAuth2ProviderRequest{
+	taken, err := sdk.ProvidersOauth2CreateWithResponse(t.Context(), nil, client.OAuth2ProviderRequest{
 		Name: "Shop", AuthorizationFlow: uuid.MustParse(flow), ClientID: &oauth2.JSON201.ClientID,
 	})
 	if err != nil || taken.ApplicationProblemJSON409 == nil {

@@ -66,6 +66,13 @@ func startWith(t testing.TB, contractText []byte) *harness {
 
 func serve(t testing.TB, contractText []byte, database *store.Store, log io.Writer) string {
 	t.Helper()
+	listener := httptest.NewServer(newServer(t, contractText, database, log))
+	t.Cleanup(listener.Close)
+	return listener.URL
+}
+
+func newServer(t testing.TB, contractText []byte, database *store.Store, log io.Writer) *server.Server {
+	t.Helper()
 	contract, err := server.ParseContract(t.Context(), contractText)
 	if err != nil {
 		t.Fatal(err)
@@ -76,9 +83,7 @@ func serve(t testing.TB, contractText []byte, database *store.Store, log io.Writ
 	if err != nil {
 		t.Fatal(err)
 	}
-	listener := httptest.NewServer(handler)
-	t.Cleanup(listener.Close)
-	return listener.URL
+	return handler
 }
 
 func (h *harness) newToken(t testing.TB, grant store.TokenGrant) string {

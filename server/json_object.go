@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -12,49 +13,61 @@ import (
 // maxNesting is how many objects and arrays may stand inside each other, the body itself counted in.
 const maxNesting = 64
 
-// checkObject tells whether body is exactly one JSON object (RFC 8259) in clean UTF-8, without a byte order mark, a
-// member name that occurs twice, a lone surrogate, deep nesting, or anything after the object. It returns the names of
-// the members in their order, or an error with the byte offset and, where there is one, the pointer.
-func checkObject(body []byte) ([]string, error) {
+// object is what is known of a body besides its value.
+type object struct {
+	// names are those of the members in their order.
+	names []string
+	// nul has the places of the strings and member names with U+0000.
+	nul []jsontext.Pointer
+}
+
+// readObject tells whether body is exactly one JSON object (RFC 8259) in clean UTF-8, without a byte order mark, a
+// member name that occurs twice, a lone surrogate, deep nesting, or anything after the object. Otherwise it returns an
+// error with the byte offset and, where there is one, the pointer.
+func readObject(body []byte) (object, error) {
 	decoder := jsontext.NewDecoder(bytes.NewBuffer(body))
 	kind := decoder.PeekKind()
 	switch {
 	case len(bytes.TrimLeft(body, " \t\r\n")) == 0:
-		return nil, malformed("The body is empty. Send one JSON object.")
+		return object{}, malformed("The body is empty. Send one JSON object.")
 	case bytes.HasPrefix(body, []byte("\xef\xbb\xbf")):
-		return nil, malformed("The body begins with a byte order mark. Leave it out.")
+		return object{}, malformed("The body begins with a byte order mark. Leave it out.")
 	case kind != '{' && kind != 0:
-		return nil, malformed("The body is not a JSON object. Send exactly one.")
+		return object{}, malformed("The body is not a JSON object. Send exactly one.")
 	}
-	names, err := readObject(decoder)
+	// A string can have U+0000 only in this form, so that most bodies need not be searched.
+	result, err := readMembers(decoder, bytes.Contains(body, []byte(`\u0000`)))
 	if err != nil {
-		return nil, err
+		return object{}, err
 	}
 	if _, err := decoder.ReadToken(); !errors.Is(err, io.EOF) {
-		return nil, malformed(fmt.Sprintf("At byte %d something follows the JSON object. Send exactly one.",
+		return object{}, malformed(fmt.Sprintf("At byte %d something follows the JSON object. Send exactly one.",
 			decoder.InputOffset()))
 	}
-	return names, nil
+	return result, nil
 }
 
-// readObject reads one object to its end and returns the names of its members.
-func readObject(decoder *jsontext.Decoder) ([]string, error) {
-	var names []string
+// readMembers reads one object to its end.
+func readMembers(decoder *jsontext.Decoder, mayHaveNUL bool) (object, error) {
+	var result object
 	for {
 		token, err := decoder.ReadToken()
 		if err != nil {
-			return nil, malformedAt(decoder, err)
+			return object{}, malformedAt(decoder, err)
 		}
 		depth := decoder.StackDepth()
 		if depth == 0 {
-			return names, nil
+			return result, nil
 		}
 		if depth > maxNesting {
-			return nil, malformed(fmt.Sprintf("At byte %d nesting is deeper than %d levels.",
+			return object{}, malformed(fmt.Sprintf("At byte %d nesting is deeper than %d levels.",
 				decoder.InputOffset(), maxNesting))
 		}
 		if _, length := decoder.StackIndex(depth); depth == 1 && length%2 == 1 {
-			names = append(names, token.String())
+			result.names = append(result.names, token.String())
+		}
+		if mayHaveNUL && token.Kind() == '"' && strings.ContainsRune(token.String(), 0) {
+			result.nul = append(result.nul, decoder.StackPointer())
 		}
 	}
 }

@@ -59,7 +59,7 @@ func sendsJSON(header http.Header) bool {
 func acceptsJSON(fields []string) bool {
 	exactness, weight := 0, 1.0
 	ranges := 0
-	for _, element := range splitList(strings.Join(fields, ",")) {
+	for _, element := range splitUnquoted(strings.Join(fields, ","), ',') {
 		mediaRange, parameters, err := mime.ParseMediaType(element)
 		if err != nil {
 			continue
@@ -101,8 +101,8 @@ func parseWeight(parameters map[string]string) (float64, bool) {
 	return weight, err == nil && weight >= 0 && weight <= 1
 }
 
-// splitList splits a list at the commas that are not inside a quoted string (RFC 9110 section 5.6.1).
-func splitList(list string) []string {
+// splitUnquoted splits a text at the separators that are not inside a quoted string (RFC 9110 section 5.6).
+func splitUnquoted(list string, separator byte) []string {
 	var elements []string
 	quoted, escaped, start := false, false, 0
 	for i := range len(list) {
@@ -113,7 +113,7 @@ func splitList(list string) []string {
 			escaped = true
 		case list[i] == '"':
 			quoted = !quoted
-		case list[i] == ',' && !quoted:
+		case list[i] == separator && !quoted:
 			elements = append(elements, list[start:i])
 			start = i + 1
 		}

@@ -28,7 +28,7 @@ func (s *Server) ProvidersOauth2Create(
 	return api.ProvidersOauth2Create201JSONResponse{
 		Body: ToAPIOAuth2(record),
 		Headers: api.ProvidersOauth2Create201ResponseHeaders{
-			CacheControl: noStore, XRequestID: exchangeOf(ctx).requestID,
+			CacheControl: noStore, PreferenceApplied: request.Params.Prefer, XRequestID: exchangeOf(ctx).requestID,
 		},
 	}, nil
 }

@@ -8,35 +8,63 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"golang.org/x/net/netutil"
 )
 
-const (
-	headerTimeout = 10 * time.Second
-	readTimeout   = 30 * time.Second
-	writeTimeout  = 60 * time.Second
-	idleTimeout   = 2 * time.Minute
-	drainTimeout  = 30 * time.Second
-)
+// Limits bound what a connection may cost.
+type Limits struct {
+	// Connections is how many are open at a time; further ones wait until one is closed.
+	Connections int
+	// HeaderBytes bounds the request line and the header.
+	HeaderBytes int
+	// HeaderTimeout is how long the header may take to arrive.
+	HeaderTimeout time.Duration
+	// RequestTimeout is how long the header and the body together may take to arrive.
+	RequestTimeout time.Duration
+	// AnswerTimeout is how long the caller may take to send the body and to take the answer.
+	AnswerTimeout time.Duration
+	// IdleTimeout is how long a connection may wait for its next request.
+	IdleTimeout time.Duration
+	// DrainTimeout is how long the requests that have begun may take when the server is told to stop.
+	DrainTimeout time.Duration
+}
 
-// Serve answers requests from the listener until ctx is done, then takes no new ones and waits up to 30 seconds for
-// those that it has begun. It returns nil when all of them were answered.
-func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
+// DefaultLimits are for a server that anyone on its network can reach.
+func DefaultLimits() Limits {
+	return Limits{
+		Connections:    1024,
+		HeaderBytes:    32 << 10,
+		HeaderTimeout:  10 * time.Second,
+		RequestTimeout: 30 * time.Second,
+		AnswerTimeout:  60 * time.Second,
+		IdleTimeout:    2 * time.Minute,
+		DrainTimeout:   30 * time.Second,
+	}
+}
+
+// Serve answers requests from the listener until ctx is done, then takes no new ones and waits for those that have
+// begun. It returns nil when all of them were answered.
+func (s *Server) Serve(ctx context.Context, listener net.Listener, limits Limits) error {
 	httpServer := &http.Server{
 		Handler:           s,
-		ReadHeaderTimeout: headerTimeout,
-		ReadTimeout:       readTimeout,
-		WriteTimeout:      writeTimeout,
-		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    limits.HeaderBytes,
+		ReadHeaderTimeout: limits.HeaderTimeout,
+		ReadTimeout:       limits.RequestTimeout,
+		WriteTimeout:      limits.AnswerTimeout,
+		IdleTimeout:       limits.IdleTimeout,
 		ErrorLog:          slog.NewLogLogger(s.logger.Handler(), slog.LevelDebug),
+		// OPTIONS * is answered like any other path.
+		DisableGeneralOptionsHandler: true,
 	}
 	failed := make(chan error, 1)
-	go func() { failed <- httpServer.Serve(listener) }()
+	go func() { failed <- httpServer.Serve(netutil.LimitListener(listener, limits.Connections)) }()
 	select {
 	case err := <-failed:
 		return fmt.Errorf("serve: %w", err)
 	case <-ctx.Done():
 	}
-	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
+	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), limits.DrainTimeout)
 	defer cancel()
 	if err := httpServer.Shutdown(drain); err != nil {
 		return errors.Join(fmt.Errorf("drain: %w", err), httpServer.Close())

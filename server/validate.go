@@ -28,15 +28,21 @@ func (s *Server) validate(op operation) echo.MiddlewareFunc {
 			if err != nil {
 				return unreadable(err)
 			}
-			names, err := checkObject(body)
+			sent, err := readObject(body)
 			if err != nil {
 				return err
 			}
+			route := op.route
+			if isLenient(request.Header) {
+				route = op.lenientRoute
+				c.Response().Header().Set(preferenceAppliedHeader, handlingLenient)
+			}
 			request.Body = io.NopCloser(bytes.NewReader(body))
 			request.Header.Set(echo.HeaderContentType, jsonMediaType)
-			input := &openapi3filter.RequestValidationInput{Request: request, Route: op.route, Options: options}
-			if err := openapi3filter.ValidateRequest(request.Context(), input); err != nil {
-				return violated(op, names, err)
+			input := &openapi3filter.RequestValidationInput{Request: request, Route: route, Options: options}
+			err = openapi3filter.ValidateRequest(request.Context(), input)
+			if err := violated(op, sent, err); err != nil {
+				return err
 			}
 			return next(c)
 		}

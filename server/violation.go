@@ -57,6 +57,10 @@ func describe(broken *openapi3.SchemaError) violation {
 	}
 }
 
+func nulCharacter() violation {
+	return violation{rulePattern, api.ViolationCodeNul, "must not contain the character U+0000"}
+}
+
 func unknownField() violation {
 	return violation{ruleOther, api.ViolationCodeUnknownField, "is not a field of this request; leave it out"}
 }
@@ -72,7 +76,6 @@ type patternRule struct {
 // every other pattern of the contract refuses.
 func describePattern(broken *openapi3.SchemaError) violation {
 	value, _ := broken.Value.(string)
-	nul := violation{rulePattern, api.ViolationCodeNul, "must not contain the character U+0000"}
 	switch broken.Schema.Format {
 	case "uuid":
 		return violation{
@@ -88,7 +91,7 @@ func describePattern(broken *openapi3.SchemaError) violation {
 	known, ok := patternRuleOf(broken.Schema)
 	switch {
 	case !ok, known.Code == api.ViolationCodeBlank && strings.ContainsRune(value, 0):
-		return nul
+		return nulCharacter()
 	case known.EachLine:
 		known.Detail = fmt.Sprintf("line %d: %s", firstBadLine(broken.Schema, value), known.Detail)
 	}

@@ -28,29 +28,46 @@ type finding struct {
 
 // findings collects at most one finding for each pointer.
 type findings struct {
-	fieldOrder map[string]int
-	// names are the names of the body's members in their order.
-	names     []string
+	op   operation
+	sent object
+	// order is the place of each member in the body.
+	order     map[string]int
 	byPointer map[string]finding
 	// closed has the pointers of the objects whose unknown fields are found: the validator reports each of them anew.
 	closed map[string]bool
 }
 
-// violated turns the validator's error into the refusal of a body, whose members have these names.
-func violated(op operation, names []string, err error) error {
-	found := findings{
-		fieldOrder: op.fieldOrder, names: names, byPointer: map[string]finding{}, closed: map[string]bool{},
+// violated turns the validator's error, if any, into the refusal of a body, and adds what no schema can say. It returns
+// nil where the body breaks no rule.
+func violated(op operation, sent object, err error) error {
+	if err == nil && len(sent.nul) == 0 {
+		return nil
 	}
+	found := newFindings(op, sent)
 	found.collect(err)
-	if len(found.byPointer) == 0 {
-		return fmt.Errorf("validate request: %w", err)
-	}
+	found.addNUL()
 	violations := found.inOrder()
+	switch {
+	case len(violations) == 0 && err != nil:
+		return fmt.Errorf("validate request: %w", err)
+	case len(violations) == 0:
+		return nil
+	}
 	detail := "The body breaks a rule. Mend the entry of errors and send it again."
 	if count := len(violations); count > 1 {
 		detail = fmt.Sprintf("The body breaks %d rules. Mend every entry of errors and send it again.", count)
 	}
 	return &refusal{slug: validationFailed, detail: detail, violations: violations}
+}
+
+func newFindings(op operation, sent object) *findings {
+	found := &findings{
+		op: op, sent: sent, order: map[string]int{}, byPointer: map[string]finding{}, closed: map[string]bool{},
+	}
+	for i, name := range sent.names {
+		found.order[name] = i
+	}
+	return found
 }
 
 // unreadable is the refusal of a body that is too large or did not arrive whole.
@@ -77,6 +94,15 @@ func (f *findings) collect(err error) {
 	}
 }
 
+// addNUL adds the strings and member names with U+0000 in free-form objects, where no pattern can refuse them.
+func (f *findings) addNUL() {
+	for _, at := range f.sent.nul {
+		if path := slices.Collect(at.Tokens()); f.op.freeForm[path[0]] {
+			f.add(path, nulCharacter())
+		}
+	}
+}
+
 // addUnknownFields adds all fields of one object that its schema does not know.
 func (f *findings) addUnknownFields(broken *openapi3.SchemaError) {
 	path := broken.JSONPointer()
@@ -86,7 +112,7 @@ func (f *findings) addUnknownFields(broken *openapi3.SchemaError) {
 	} else {
 		f.closed[at] = true
 	}
-	names := f.names
+	names := f.sent.names
 	if len(path) > 0 {
 		names = slices.Sorted(maps.Keys(object))
 	}
@@ -107,7 +133,7 @@ func (f *findings) add(path []string, broken violation) {
 }
 
 func (f *findings) field(path []string) int {
-	if order, ok := f.fieldOrder[path[0]]; ok {
+	if order, ok := f.op.fieldOrder[path[0]]; ok {
 		return order
 	}
 	return math.MaxInt
@@ -115,7 +141,7 @@ func (f *findings) field(path []string) int {
 
 func (f *findings) element(path []string) int {
 	if len(path) == 1 {
-		return slices.Index(f.names, path[0])
+		return f.order[path[0]]
 	}
 	index, err := strconv.Atoi(path[1])
 	if err != nil {

@@ -21,7 +21,7 @@ func (s *Server) ProvidersWorkspaceDirectoryCreate(
 	return api.ProvidersWorkspaceDirectoryCreate201JSONResponse{
 		Body: ToAPIWorkspaceDirectory(record),
 		Headers: api.ProvidersWorkspaceDirectoryCreate201ResponseHeaders{
-			CacheControl: noStore, XRequestID: exchangeOf(ctx).requestID,
+			CacheControl: noStore, PreferenceApplied: request.Params.Prefer, XRequestID: exchangeOf(ctx).requestID,
 		},
 	}, nil
 }

@@ -536,7 +536,7 @@ type WorkspaceDirectoryProviderVerboseNamePlural string
 
 // WorkspaceDirectoryProviderRequest The settings of a new workspace directory-sync provider.
 type WorkspaceDirectoryProviderRequest struct {
-	// Credentials Credential settings of the directory, any JSON object. Numbers come back digit for digit.
+	// Credentials Credential settings of the directory, any JSON object without the character U+0000 in strings and member names. Numbers come back digit for digit.
 	Credentials json.RawMessage `json:"credentials"`
 
 	// DefaultGroupEmailDomain Domain of the e-mail addresses of groups that are created in the directory.
@@ -570,6 +570,9 @@ type WorkspaceDirectoryProviderRequest struct {
 	UserDeleteAction *OutgoingSyncDeleteAction `json:"user_delete_action,omitempty"`
 }
 
+// Prefer defines model for Prefer.
+type Prefer = string
+
 // BadRequest Why a request was refused (RFC 9457).
 type BadRequest = Problem
 
@@ -597,6 +600,18 @@ type Unauthorized = Problem
 // UnsupportedMediaType Why a request was refused (RFC 9457).
 type UnsupportedMediaType = Problem
 
+// ProvidersOauth2CreateParams defines parameters for ProvidersOauth2Create.
+type ProvidersOauth2CreateParams struct {
+	// Prefer Preferences (RFC 7240). With handling=lenient, fields that the request does not know, response fields included, are ignored instead of refused. Every other preference is ignored.
+	Prefer *Prefer `json:"Prefer,omitempty"`
+}
+
+// ProvidersWorkspaceDirectoryCreateParams defines parameters for ProvidersWorkspaceDirectoryCreate.
+type ProvidersWorkspaceDirectoryCreateParams struct {
+	// Prefer Preferences (RFC 7240). With handling=lenient, fields that the request does not know, response fields included, are ignored instead of refused. Every other preference is ignored.
+	Prefer *Prefer `json:"Prefer,omitempty"`
+}
+
 // ProvidersOauth2CreateJSONRequestBody defines body for ProvidersOauth2Create for application/json ContentType.
 type ProvidersOauth2CreateJSONRequestBody = OAuth2ProviderRequest
 
@@ -607,10 +622,10 @@ type ProvidersWorkspaceDirectoryCreateJSONRequestBody = WorkspaceDirectoryProvid
 type ServerInterface interface {
 	// ProvidersOauth2Create Create an OAuth2 provider
 	// (POST /providers/oauth2/)
-	ProvidersOauth2Create(ctx echo.Context) error
+	ProvidersOauth2Create(ctx echo.Context, params ProvidersOauth2CreateParams) error
 	// ProvidersWorkspaceDirectoryCreate Create a workspace directory-sync provider
 	// (POST /providers/workspace_directory/)
-	ProvidersWorkspaceDirectoryCreate(ctx echo.Context) error
+	ProvidersWorkspaceDirectoryCreate(ctx echo.Context, params ProvidersWorkspaceDirectoryCreateParams) error
 }
 
 // ServerInterfaceWrapper converts echo contexts to parameters.
@@ -622,8 +637,28 @@ type ServerInterfaceWrapper struct {
 func (w *ServerInterfaceWrapper) ProvidersOauth2Create(ctx echo.Context) error {
 	var err error
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ProvidersOauth2CreateParams
+
+	headers := ctx.Request().Header
+	// ------------- Optional header parameter "Prefer" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Prefer")]; found {
+		var Prefer Prefer
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Prefer, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Prefer", valueList[0], &Prefer, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Prefer: %s", err))
+		}
+
+		params.Prefer = &Prefer
+	}
+
 	// Invoke the callback with all the unmarshaled arguments
-	err = w.Handler.ProvidersOauth2Create(ctx)
+	err = w.Handler.ProvidersOauth2Create(ctx, params)
 	return err
 }
 
@@ -631,8 +666,28 @@ func (w *ServerInterfaceWrapper) ProvidersOauth2Create(ctx echo.Context) error {
 func (w *ServerInterfaceWrapper) ProvidersWorkspaceDirectoryCreate(ctx echo.Context) error {
 	var err error
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ProvidersWorkspaceDirectoryCreateParams
+
+	headers := ctx.Request().Header
+	// ------------- Optional header parameter "Prefer" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Prefer")]; found {
+		var Prefer Prefer
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Prefer, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Prefer", valueList[0], &Prefer, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Prefer: %s", err))
+		}
+
+		params.Prefer = &Prefer
+	}
+
 	// Invoke the callback with all the unmarshaled arguments
-	err = w.Handler.ProvidersWorkspaceDirectoryCreate(ctx)
+	err = w.Handler.ProvidersWorkspaceDirectoryCreate(ctx, params)
 	return err
 }
 
@@ -689,7 +744,8 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 }
 
 type BadRequestResponseHeaders struct {
-	XRequestID string
+	PreferenceApplied *string
+	XRequestID        string
 }
 type BadRequestApplicationProblemPlusJSONResponse struct {
 	Body Problem
@@ -698,7 +754,8 @@ type BadRequestApplicationProblemPlusJSONResponse struct {
 }
 
 type ClientIDTakenResponseHeaders struct {
-	XRequestID string
+	PreferenceApplied *string
+	XRequestID        string
 }
 type ClientIDTakenApplicationProblemPlusJSONResponse struct {
 	Body Problem
@@ -774,7 +831,8 @@ type UnsupportedMediaTypeApplicationProblemPlusJSONResponse struct {
 }
 
 type ProvidersOauth2CreateRequestObject struct {
-	Body *ProvidersOauth2CreateJSONRequestBody
+	Params ProvidersOauth2CreateParams
+	Body   *ProvidersOauth2CreateJSONRequestBody
 }
 
 type ProvidersOauth2CreateResponseObject interface {
@@ -782,8 +840,9 @@ type ProvidersOauth2CreateResponseObject interface {
 }
 
 type ProvidersOauth2Create201ResponseHeaders struct {
-	CacheControl string
-	XRequestID   string
+	CacheControl      string
+	PreferenceApplied *string
+	XRequestID        string
 }
 
 type ProvidersOauth2Create201JSONResponse struct {
@@ -799,6 +858,9 @@ func (response ProvidersOauth2Create201JSONResponse) VisitProvidersOauth2CreateR
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	if response.Headers.PreferenceApplied != nil {
+		w.Header().Set("Preference-Applied", fmt.Sprint(*response.Headers.PreferenceApplied))
+	}
 	w.Header().Set("X-Request-Id", fmt.Sprint(response.Headers.XRequestID))
 	w.WriteHeader(201)
 	_, err := buf.WriteTo(w)
@@ -816,6 +878,9 @@ func (response ProvidersOauth2Create400ApplicationProblemPlusJSONResponse) Visit
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.PreferenceApplied != nil {
+		w.Header().Set("Preference-Applied", fmt.Sprint(*response.Headers.PreferenceApplied))
+	}
 	w.Header().Set("X-Request-Id", fmt.Sprint(response.Headers.XRequestID))
 	w.WriteHeader(400)
 	_, err := buf.WriteTo(w)
@@ -886,6 +951,9 @@ func (response ProvidersOauth2Create409ApplicationProblemPlusJSONResponse) Visit
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.PreferenceApplied != nil {
+		w.Header().Set("Preference-Applied", fmt.Sprint(*response.Headers.PreferenceApplied))
+	}
 	w.Header().Set("X-Request-Id", fmt.Sprint(response.Headers.XRequestID))
 	w.WriteHeader(409)
 	_, err := buf.WriteTo(w)
@@ -963,7 +1031,8 @@ func (response ProvidersOauth2Create503ApplicationProblemPlusJSONResponse) Visit
 }
 
 type ProvidersWorkspaceDirectoryCreateRequestObject struct {
-	Body *ProvidersWorkspaceDirectoryCreateJSONRequestBody
+	Params ProvidersWorkspaceDirectoryCreateParams
+	Body   *ProvidersWorkspaceDirectoryCreateJSONRequestBody
 }
 
 type ProvidersWorkspaceDirectoryCreateResponseObject interface {
@@ -971,8 +1040,9 @@ type ProvidersWorkspaceDirectoryCreateResponseObject interface {
 }
 
 type ProvidersWorkspaceDirectoryCreate201ResponseHeaders struct {
-	CacheControl string
-	XRequestID   string
+	CacheControl      string
+	PreferenceApplied *string
+	XRequestID        string
 }
 
 type ProvidersWorkspaceDirectoryCreate201JSONResponse struct {
@@ -988,6 +1058,9 @@ func (response ProvidersWorkspaceDirectoryCreate201JSONResponse) VisitProvidersW
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	if response.Headers.PreferenceApplied != nil {
+		w.Header().Set("Preference-Applied", fmt.Sprint(*response.Headers.PreferenceApplied))
+	}
 	w.Header().Set("X-Request-Id", fmt.Sprint(response.Headers.XRequestID))
 	w.WriteHeader(201)
 	_, err := buf.WriteTo(w)
@@ -1005,6 +1078,9 @@ func (response ProvidersWorkspaceDirectoryCreate400ApplicationProblemPlusJSONRes
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.PreferenceApplied != nil {
+		w.Header().Set("Preference-Applied", fmt.Sprint(*response.Headers.PreferenceApplied))
+	}
 	w.Header().Set("X-Request-Id", fmt.Sprint(response.Headers.XRequestID))
 	w.WriteHeader(400)
 	_, err := buf.WriteTo(w)
@@ -1157,8 +1233,10 @@ type strictHandler struct {
 }
 
 // ProvidersOauth2Create operation middleware
-func (sh *strictHandler) ProvidersOauth2Create(ctx echo.Context) error {
+func (sh *strictHandler) ProvidersOauth2Create(ctx echo.Context, params ProvidersOauth2CreateParams) error {
 	var request ProvidersOauth2CreateRequestObject
+
+	request.Params = params
 
 	var body ProvidersOauth2CreateJSONRequestBody
 	var err error
@@ -1203,8 +1281,10 @@ func (sh *strictHandler) ProvidersOauth2Create(ctx echo.Context) error {
 }
 
 // ProvidersWorkspaceDirectoryCreate operation middleware
-func (sh *strictHandler) ProvidersWorkspaceDirectoryCreate(ctx echo.Context) error {
+func (sh *strictHandler) ProvidersWorkspaceDirectoryCreate(ctx echo.Context, params ProvidersWorkspaceDirectoryCreateParams) error {
 	var request ProvidersWorkspaceDirectoryCreateRequestObject
+
+	request.Params = params
 
 	var body ProvidersWorkspaceDirectoryCreateJSONRequestBody
 	var err error

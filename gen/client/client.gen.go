@@ -538,7 +538,7 @@ type WorkspaceDirectoryProviderVerboseNamePlural string
 
 // WorkspaceDirectoryProviderRequest The settings of a new workspace directory-sync provider.
 type WorkspaceDirectoryProviderRequest struct {
-	// Credentials Credential settings of the directory, any JSON object. Numbers come back digit for digit.
+	// Credentials Credential settings of the directory, any JSON object without the character U+0000 in strings and member names. Numbers come back digit for digit.
 	Credentials json.RawMessage `json:"credentials"`
 
 	// DefaultGroupEmailDomain Domain of the e-mail addresses of groups that are created in the directory.
@@ -572,6 +572,9 @@ type WorkspaceDirectoryProviderRequest struct {
 	UserDeleteAction *OutgoingSyncDeleteAction `json:"user_delete_action,omitempty"`
 }
 
+// Prefer defines model for Prefer.
+type Prefer = string
+
 // BadRequest Why a request was refused (RFC 9457).
 type BadRequest = Problem
 
@@ -598,6 +601,18 @@ type Unauthorized = Problem
 
 // UnsupportedMediaType Why a request was refused (RFC 9457).
 type UnsupportedMediaType = Problem
+
+// ProvidersOauth2CreateParams defines parameters for ProvidersOauth2Create.
+type ProvidersOauth2CreateParams struct {
+	// Prefer Preferences (RFC 7240). With handling=lenient, fields that the request does not know, response fields included, are ignored instead of refused. Every other preference is ignored.
+	Prefer *Prefer `json:"Prefer,omitempty"`
+}
+
+// ProvidersWorkspaceDirectoryCreateParams defines parameters for ProvidersWorkspaceDirectoryCreate.
+type ProvidersWorkspaceDirectoryCreateParams struct {
+	// Prefer Preferences (RFC 7240). With handling=lenient, fields that the request does not know, response fields included, are ignored instead of refused. Every other preference is ignored.
+	Prefer *Prefer `json:"Prefer,omitempty"`
+}
 
 // ProvidersOauth2CreateJSONRequestBody defines body for ProvidersOauth2Create for application/json ContentType.
 type ProvidersOauth2CreateJSONRequestBody = OAuth2ProviderRequest
@@ -686,7 +701,7 @@ type ClientInterface interface {
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /providers/oauth2/ (the `ProvidersOauth2Create` operationId).
-	ProvidersOauth2CreateWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+	ProvidersOauth2CreateWithBody(ctx context.Context, params *ProvidersOauth2CreateParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ProvidersOauth2Create Create an OAuth2 provider
 	//
@@ -695,7 +710,7 @@ type ClientInterface interface {
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /providers/oauth2/ (the `ProvidersOauth2Create` operationId).
-	ProvidersOauth2Create(ctx context.Context, body ProvidersOauth2CreateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+	ProvidersOauth2Create(ctx context.Context, params *ProvidersOauth2CreateParams, body ProvidersOauth2CreateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ProvidersWorkspaceDirectoryCreateWithBody Create a workspace directory-sync provider
 	//
@@ -704,7 +719,7 @@ type ClientInterface interface {
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /providers/workspace_directory/ (the `ProvidersWorkspaceDirectoryCreate` operationId).
-	ProvidersWorkspaceDirectoryCreateWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+	ProvidersWorkspaceDirectoryCreateWithBody(ctx context.Context, params *ProvidersWorkspaceDirectoryCreateParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ProvidersWorkspaceDirectoryCreate Create a workspace directory-sync provider
 	//
@@ -713,7 +728,7 @@ type ClientInterface interface {
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /providers/workspace_directory/ (the `ProvidersWorkspaceDirectoryCreate` operationId).
-	ProvidersWorkspaceDirectoryCreate(ctx context.Context, body ProvidersWorkspaceDirectoryCreateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+	ProvidersWorkspaceDirectoryCreate(ctx context.Context, params *ProvidersWorkspaceDirectoryCreateParams, body ProvidersWorkspaceDirectoryCreateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 }
 
 // ProvidersOauth2CreateWithBody Create an OAuth2 provider
@@ -723,8 +738,8 @@ type ClientInterface interface {
 // Takes any type of body and a specified content type.
 //
 // Corresponds with POST /providers/oauth2/ (the `ProvidersOauth2Create` operationId).
-func (c *Client) ProvidersOauth2CreateWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewProvidersOauth2CreateRequestWithBody(c.Server, contentType, body)
+func (c *Client) ProvidersOauth2CreateWithBody(ctx context.Context, params *ProvidersOauth2CreateParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewProvidersOauth2CreateRequestWithBody(c.Server, params, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -742,8 +757,8 @@ func (c *Client) ProvidersOauth2CreateWithBody(ctx context.Context, contentType 
 // Takes a body of the `application/json` content type.
 //
 // Corresponds with POST /providers/oauth2/ (the `ProvidersOauth2Create` operationId).
-func (c *Client) ProvidersOauth2Create(ctx context.Context, body ProvidersOauth2CreateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewProvidersOauth2CreateRequest(c.Server, body)
+func (c *Client) ProvidersOauth2Create(ctx context.Context, params *ProvidersOauth2CreateParams, body ProvidersOauth2CreateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewProvidersOauth2CreateRequest(c.Server, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -761,8 +776,8 @@ func (c *Client) ProvidersOauth2Create(ctx context.Context, body ProvidersOauth2
 // Takes any type of body and a specified content type.
 //
 // Corresponds with POST /providers/workspace_directory/ (the `ProvidersWorkspaceDirectoryCreate` operationId).
-func (c *Client) ProvidersWorkspaceDirectoryCreateWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewProvidersWorkspaceDirectoryCreateRequestWithBody(c.Server, contentType, body)
+func (c *Client) ProvidersWorkspaceDirectoryCreateWithBody(ctx context.Context, params *ProvidersWorkspaceDirectoryCreateParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewProvidersWorkspaceDirectoryCreateRequestWithBody(c.Server, params, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -780,8 +795,8 @@ func (c *Client) ProvidersWorkspaceDirectoryCreateWithBody(ctx context.Context, 
 // Takes a body of the `application/json` content type.
 //
 // Corresponds with POST /providers/workspace_directory/ (the `ProvidersWorkspaceDirectoryCreate` operationId).
-func (c *Client) ProvidersWorkspaceDirectoryCreate(ctx context.Context, body ProvidersWorkspaceDirectoryCreateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewProvidersWorkspaceDirectoryCreateRequest(c.Server, body)
+func (c *Client) ProvidersWorkspaceDirectoryCreate(ctx context.Context, params *ProvidersWorkspaceDirectoryCreateParams, body ProvidersWorkspaceDirectoryCreateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewProvidersWorkspaceDirectoryCreateRequest(c.Server, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -793,18 +808,18 @@ func (c *Client) ProvidersWorkspaceDirectoryCreate(ctx context.Context, body Pro
 }
 
 // NewProvidersOauth2CreateRequest calls the generic ProvidersOauth2Create builder with application/json body
-func NewProvidersOauth2CreateRequest(server string, body ProvidersOauth2CreateJSONRequestBody) (*http.Request, error) {
+func NewProvidersOauth2CreateRequest(server string, params *ProvidersOauth2CreateParams, body ProvidersOauth2CreateJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
 	buf, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
 	bodyReader = bytes.NewReader(buf)
-	return NewProvidersOauth2CreateRequestWithBody(server, "application/json", bodyReader)
+	return NewProvidersOauth2CreateRequestWithBody(server, params, "application/json", bodyReader)
 }
 
 // NewProvidersOauth2CreateRequestWithBody constructs an http.Request for the ProvidersOauth2Create method, with any body, and a specified content type
-func NewProvidersOauth2CreateRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+func NewProvidersOauth2CreateRequestWithBody(server string, params *ProvidersOauth2CreateParams, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	serverURL, err := url.Parse(server)
@@ -829,22 +844,37 @@ func NewProvidersOauth2CreateRequestWithBody(server string, contentType string, 
 
 	req.Header.Add("Content-Type", contentType)
 
+	if params != nil {
+
+		if params.Prefer != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Prefer", *params.Prefer, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Prefer", headerParam0)
+		}
+
+	}
+
 	return req, nil
 }
 
 // NewProvidersWorkspaceDirectoryCreateRequest calls the generic ProvidersWorkspaceDirectoryCreate builder with application/json body
-func NewProvidersWorkspaceDirectoryCreateRequest(server string, body ProvidersWorkspaceDirectoryCreateJSONRequestBody) (*http.Request, error) {
+func NewProvidersWorkspaceDirectoryCreateRequest(server string, params *ProvidersWorkspaceDirectoryCreateParams, body ProvidersWorkspaceDirectoryCreateJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
 	buf, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
 	bodyReader = bytes.NewReader(buf)
-	return NewProvidersWorkspaceDirectoryCreateRequestWithBody(server, "application/json", bodyReader)
+	return NewProvidersWorkspaceDirectoryCreateRequestWithBody(server, params, "application/json", bodyReader)
 }
 
 // NewProvidersWorkspaceDirectoryCreateRequestWithBody constructs an http.Request for the ProvidersWorkspaceDirectoryCreate method, with any body, and a specified content type
-func NewProvidersWorkspaceDirectoryCreateRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+func NewProvidersWorkspaceDirectoryCreateRequestWithBody(server string, params *ProvidersWorkspaceDirectoryCreateParams, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	serverURL, err := url.Parse(server)
@@ -868,6 +898,21 @@ func NewProvidersWorkspaceDirectoryCreateRequestWithBody(server string, contentT
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.Prefer != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Prefer", *params.Prefer, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Prefer", headerParam0)
+		}
+
+	}
 
 	return req, nil
 }
@@ -923,7 +968,7 @@ type ClientWithResponsesInterface interface {
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /providers/oauth2/ (the `ProvidersOauth2Create` operationId).
-	ProvidersOauth2CreateWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ProvidersOauth2CreateResponse, error)
+	ProvidersOauth2CreateWithBodyWithResponse(ctx context.Context, params *ProvidersOauth2CreateParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ProvidersOauth2CreateResponse, error)
 
 	// ProvidersOauth2CreateWithResponse Create an OAuth2 provider
 	//
@@ -932,7 +977,7 @@ type ClientWithResponsesInterface interface {
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /providers/oauth2/ (the `ProvidersOauth2Create` operationId).
-	ProvidersOauth2CreateWithResponse(ctx context.Context, body ProvidersOauth2CreateJSONRequestBody, reqEditors ...RequestEditorFn) (*ProvidersOauth2CreateResponse, error)
+	ProvidersOauth2CreateWithResponse(ctx context.Context, params *ProvidersOauth2CreateParams, body ProvidersOauth2CreateJSONRequestBody, reqEditors ...RequestEditorFn) (*ProvidersOauth2CreateResponse, error)
 
 	// ProvidersWorkspaceDirectoryCreateWithBodyWithResponse Create a workspace directory-sync provider
 	//
@@ -941,7 +986,7 @@ type ClientWithResponsesInterface interface {
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /providers/workspace_directory/ (the `ProvidersWorkspaceDirectoryCreate` operationId).
-	ProvidersWorkspaceDirectoryCreateWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ProvidersWorkspaceDirectoryCreateResponse, error)
+	ProvidersWorkspaceDirectoryCreateWithBodyWithResponse(ctx context.Context, params *ProvidersWorkspaceDirectoryCreateParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ProvidersWorkspaceDirectoryCreateResponse, error)
 
 	// ProvidersWorkspaceDirectoryCreateWithResponse Create a workspace directory-sync provider
 	//
@@ -950,18 +995,20 @@ type ClientWithResponsesInterface interface {
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /providers/workspace_directory/ (the `ProvidersWorkspaceDirectoryCreate` operationId).
-	ProvidersWorkspaceDirectoryCreateWithResponse(ctx context.Context, body ProvidersWorkspaceDirectoryCreateJSONRequestBody, reqEditors ...RequestEditorFn) (*ProvidersWorkspaceDirectoryCreateResponse, error)
+	ProvidersWorkspaceDirectoryCreateWithResponse(ctx context.Context, params *ProvidersWorkspaceDirectoryCreateParams, body ProvidersWorkspaceDirectoryCreateJSONRequestBody, reqEditors ...RequestEditorFn) (*ProvidersWorkspaceDirectoryCreateResponse, error)
 }
 
 // ProvidersOauth2CreateResponse201Headers the declared response headers of an HTTP 201 response for ProvidersOauth2Create
 type ProvidersOauth2CreateResponse201Headers struct {
-	CacheControl string
-	XRequestID   string
+	CacheControl      string
+	PreferenceApplied *string
+	XRequestID        string
 }
 
 // ProvidersOauth2CreateResponse400Headers the declared response headers of an HTTP 400 response for ProvidersOauth2Create
 type ProvidersOauth2CreateResponse400Headers struct {
-	XRequestID string
+	PreferenceApplied *string
+	XRequestID        string
 }
 
 // ProvidersOauth2CreateResponse401Headers the declared response headers of an HTTP 401 response for ProvidersOauth2Create
@@ -983,7 +1030,8 @@ type ProvidersOauth2CreateResponse406Headers struct {
 
 // ProvidersOauth2CreateResponse409Headers the declared response headers of an HTTP 409 response for ProvidersOauth2Create
 type ProvidersOauth2CreateResponse409Headers struct {
-	XRequestID string
+	PreferenceApplied *string
+	XRequestID        string
 }
 
 // ProvidersOauth2CreateResponse413Headers the declared response headers of an HTTP 413 response for ProvidersOauth2Create
@@ -1134,13 +1182,15 @@ func (r ProvidersOauth2CreateResponse) ContentType() string {
 
 // ProvidersWorkspaceDirectoryCreateResponse201Headers the declared response headers of an HTTP 201 response for ProvidersWorkspaceDirectoryCreate
 type ProvidersWorkspaceDirectoryCreateResponse201Headers struct {
-	CacheControl string
-	XRequestID   string
+	CacheControl      string
+	PreferenceApplied *string
+	XRequestID        string
 }
 
 // ProvidersWorkspaceDirectoryCreateResponse400Headers the declared response headers of an HTTP 400 response for ProvidersWorkspaceDirectoryCreate
 type ProvidersWorkspaceDirectoryCreateResponse400Headers struct {
-	XRequestID string
+	PreferenceApplied *string
+	XRequestID        string
 }
 
 // ProvidersWorkspaceDirectoryCreateResponse401Headers the declared response headers of an HTTP 401 response for ProvidersWorkspaceDirectoryCreate
@@ -1304,8 +1354,8 @@ func (r ProvidersWorkspaceDirectoryCreateResponse) ContentType() string {
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /providers/oauth2/ (the `ProvidersOauth2Create` operationId).
-func (c *ClientWithResponses) ProvidersOauth2CreateWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ProvidersOauth2CreateResponse, error) {
-	rsp, err := c.ProvidersOauth2CreateWithBody(ctx, contentType, body, reqEditors...)
+func (c *ClientWithResponses) ProvidersOauth2CreateWithBodyWithResponse(ctx context.Context, params *ProvidersOauth2CreateParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ProvidersOauth2CreateResponse, error) {
+	rsp, err := c.ProvidersOauth2CreateWithBody(ctx, params, contentType, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -1319,8 +1369,8 @@ func (c *ClientWithResponses) ProvidersOauth2CreateWithBodyWithResponse(ctx cont
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /providers/oauth2/ (the `ProvidersOauth2Create` operationId).
-func (c *ClientWithResponses) ProvidersOauth2CreateWithResponse(ctx context.Context, body ProvidersOauth2CreateJSONRequestBody, reqEditors ...RequestEditorFn) (*ProvidersOauth2CreateResponse, error) {
-	rsp, err := c.ProvidersOauth2Create(ctx, body, reqEditors...)
+func (c *ClientWithResponses) ProvidersOauth2CreateWithResponse(ctx context.Context, params *ProvidersOauth2CreateParams, body ProvidersOauth2CreateJSONRequestBody, reqEditors ...RequestEditorFn) (*ProvidersOauth2CreateResponse, error) {
+	rsp, err := c.ProvidersOauth2Create(ctx, params, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -1334,8 +1384,8 @@ func (c *ClientWithResponses) ProvidersOauth2CreateWithResponse(ctx context.Cont
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /providers/workspace_directory/ (the `ProvidersWorkspaceDirectoryCreate` operationId).
-func (c *ClientWithResponses) ProvidersWorkspaceDirectoryCreateWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ProvidersWorkspaceDirectoryCreateResponse, error) {
-	rsp, err := c.ProvidersWorkspaceDirectoryCreateWithBody(ctx, contentType, body, reqEditors...)
+func (c *ClientWithResponses) ProvidersWorkspaceDirectoryCreateWithBodyWithResponse(ctx context.Context, params *ProvidersWorkspaceDirectoryCreateParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ProvidersWorkspaceDirectoryCreateResponse, error) {
+	rsp, err := c.ProvidersWorkspaceDirectoryCreateWithBody(ctx, params, contentType, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -1349,8 +1399,8 @@ func (c *ClientWithResponses) ProvidersWorkspaceDirectoryCreateWithBodyWithRespo
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /providers/workspace_directory/ (the `ProvidersWorkspaceDirectoryCreate` operationId).
-func (c *ClientWithResponses) ProvidersWorkspaceDirectoryCreateWithResponse(ctx context.Context, body ProvidersWorkspaceDirectoryCreateJSONRequestBody, reqEditors ...RequestEditorFn) (*ProvidersWorkspaceDirectoryCreateResponse, error) {
-	rsp, err := c.ProvidersWorkspaceDirectoryCreate(ctx, body, reqEditors...)
+func (c *ClientWithResponses) ProvidersWorkspaceDirectoryCreateWithResponse(ctx context.Context, params *ProvidersWorkspaceDirectoryCreateParams, body ProvidersWorkspaceDirectoryCreateJSONRequestBody, reqEditors ...RequestEditorFn) (*ProvidersWorkspaceDirectoryCreateResponse, error) {
+	rsp, err := c.ProvidersWorkspaceDirectoryCreate(ctx, params, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -1453,6 +1503,13 @@ func ParseProvidersOauth2CreateResponse(rsp *http.Response) (*ProvidersOauth2Cre
 			}
 			headers.CacheControl = value
 		}
+		if values := rsp.Header.Values("Preference-Applied"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Preference-Applied", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.PreferenceApplied = &value
+		}
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -1463,6 +1520,13 @@ func ParseProvidersOauth2CreateResponse(rsp *http.Response) (*ProvidersOauth2Cre
 		response.Headers201 = &headers
 	case rsp.StatusCode == 400:
 		var headers ProvidersOauth2CreateResponse400Headers
+		if values := rsp.Header.Values("Preference-Applied"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Preference-Applied", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.PreferenceApplied = &value
+		}
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -1517,6 +1581,13 @@ func ParseProvidersOauth2CreateResponse(rsp *http.Response) (*ProvidersOauth2Cre
 		response.Headers406 = &headers
 	case rsp.StatusCode == 409:
 		var headers ProvidersOauth2CreateResponse409Headers
+		if values := rsp.Header.Values("Preference-Applied"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Preference-Applied", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.PreferenceApplied = &value
+		}
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -1673,6 +1744,13 @@ func ParseProvidersWorkspaceDirectoryCreateResponse(rsp *http.Response) (*Provid
 			}
 			headers.CacheControl = value
 		}
+		if values := rsp.Header.Values("Preference-Applied"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Preference-Applied", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.PreferenceApplied = &value
+		}
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -1683,6 +1761,13 @@ func ParseProvidersWorkspaceDirectoryCreateResponse(rsp *http.Response) (*Provid
 		response.Headers201 = &headers
 	case rsp.StatusCode == 400:
 		var headers ProvidersWorkspaceDirectoryCreateResponse400Headers
+		if values := rsp.Header.Values("Preference-Applied"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Preference-Applied", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.PreferenceApplied = &value
+		}
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {

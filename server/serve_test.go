@@ -1,0 +1,256 @@
+package server_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/providerd/gen/api"
+	"example.com/providerd/server"
+)
+
+// listen serves the harness's store with limits of its own, over a real listener, and returns the address.
+func (h *harness) listen(t *testing.T, limits server.Limits) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler := newServer(t, api.Contract(), h.database, h.log)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	done := make(chan error, 1)
+	go func() { done <- handler.Serve(ctx, listener, limits) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	h.url = "http://" + listener.Addr().String()
+	return listener.Addr().String()
+}
+
+// head is the header of a create with the harness's token, ready for more fields and a blank line.
+func (h *harness) head() string {
+	return "POST " + oauth2Path + " HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n" +
+		"Authorization: Bearer " + h.token + "\r\n"
+}
+
+// TestHostileConnections sends what no honest client sends. Each must end in a closed connection within its time, after
+// one answer at most, while ordinary creates go on.
+//
+//nolint:tparallel // The group waits for the parallel tests in it.
+func TestHostileConnections(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	limits := server.DefaultLimits()
+	limits.HeaderTimeout, limits.RequestTimeout = 500*time.Millisecond, time.Second
+	address := h.listen(t, limits)
+	body := encode(t, minimal(oauth2Path))
+	chunked := fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(body), body)
+	stop := createMeanwhile(t, h)
+
+	cases := map[string]struct {
+		// text is sent at once.
+		text string
+		// drip is sent again and again after it, until the server has enough.
+		drip string
+		// want is the status, or none where the connection must be closed without one.
+		want string
+	}{
+		"slow header":               {text: "POST / HTTP/1.1\r\n", drip: "X-Slow: 1\r\n", want: ""},
+		"header that never ends":    {text: "POST / HTTP/1.1\r\nHost: x\r\n", want: ""},
+		"silence":                   {want: ""},
+		"slow body":                 {text: h.head() + "Content-Length: 1000\r\n\r\n", drip: " ", want: "400"},
+		"slow chunked body":         {text: h.head() + "Transfer-Encoding: chunked\r\n\r\n", drip: "1\r\n \r\n", want: "400"},
+		"body that never comes":     {text: h.head() + "Content-Length: 1000\r\n\r\n", want: "400"},
+		"10,000 header fields":      {text: h.head() + strings.Repeat("X-Many: 1\r\n", 10_000) + "\r\n", want: "431"},
+		"one long header field":     {text: h.head() + "X-Long: " + strings.Repeat("x", 1<<20) + "\r\n\r\n", want: "431"},
+		"two content lengths":       {text: h.head() + "Content-Length: 5\r\nContent-Length: 6\r\n\r\n", want: "400"},
+		"list of content lengths":   {text: h.head() + "Content-Length: 5, 5\r\n\r\n", want: "400"},
+		"negative content length":   {text: h.head() + "Content-Length: -1\r\n\r\n", want: "400"},
+		"signed content length":     {text: h.head() + "Content-Length: +5\r\n\r\n12345", want: "400"},
+		"other transfer encoding":   {text: h.head() + "Transfer-Encoding: gzip, chunked\r\n\r\n", want: "501"},
+		"two transfer encodings":    {text: h.head() + "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n", want: "501"},
+		"padded transfer encoding":  {text: h.head() + "Transfer-Encoding: \x0bchunked\r\n\r\n", want: "400"},
+		"space before the colon":    {text: h.head() + "Content-Length : 5\r\n\r\n12345", want: "400"},
+		"folded header field":       {text: h.head() + "X-Fold: a\r\n b\r\nConnection: close\r\nContent-Length: 5\r\n\r\n12345", want: "400"},
+		"bad chunk size":            {text: h.head() + "Transfer-Encoding: chunked\r\n\r\n-5\r\n12345\r\n0\r\n\r\n", want: "400"},
+		"endless chunk extension":   {text: h.head() + "Transfer-Encoding: chunked\r\n\r\n1;" + strings.Repeat("x", 1<<20), want: "400"},
+		"no host":                   {text: "GET /healthz HTTP/1.1\r\n\r\n", want: "400"},
+		"two hosts":                 {text: "GET /healthz HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n", want: "400"},
+		"rubbish":                   {text: "\x16\x03\x01\x00\xa5\x01\r\n\r\n", want: "400"},
+		"length and encoding":       {text: h.head() + "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n" + chunked, want: "201"},
+		"HTTP/1.0 and an encoding":  {text: strings.Replace(h.head(), "1.1", "1.0", 1) + "Connection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n" + chunked, want: "400"},
+		"longer than it says":       {text: h.head() + "Connection: close\r\nContent-Length: 2\r\n\r\n{}GET /healthz HTTP/1.1\r\n\r\n", want: "400"},
+		"method that is no method":  {text: "G(T /healthz HTTP/1.1\r\nHost: x\r\n\r\n", want: "400"},
+		"version that is none":      {text: "GET /healthz HTTP/1.x\r\nHost: x\r\n\r\n", want: "400"},
+		"path with a control":       {text: "GET /health\x01z HTTP/1.1\r\nHost: x\r\n\r\n", want: "400"},
+		"header with a NUL":         {text: h.head() + "X-Nul: a\x00b\r\n\r\n", want: "400"},
+		"header with a bare return": {text: h.head() + "X-Return: a\rb\r\n\r\n", want: "400"},
+	}
+	// The group ends with the last of its parallel tests.
+	t.Run("one", func(t *testing.T) {
+		for name, test := range cases {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				if status := exchangeRaw(t, address, test.text, test.drip); status != test.want {
+					t.Errorf("status is %q, want %q", status, test.want)
+				}
+			})
+		}
+	})
+	if creates := stop(); creates == 0 {
+		t.Error("no ordinary create went on")
+	}
+}
+
+// exchangeRaw sends bytes over a socket of its own, demands that the server closes it, and returns the status of the
+// one answer, or none.
+func exchangeRaw(t *testing.T, address, text, drip string) string {
+	t.Helper()
+	connection, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = connection.Close() }()
+	if err := connection.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	received := make(chan []byte, 1)
+	go func() {
+		answer, err := io.ReadAll(connection)
+		if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
+			t.Errorf("the connection is still open")
+		}
+		received <- answer
+	}()
+	_, err = io.WriteString(connection, text)
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		select {
+		case answer := <-received:
+			return onlyStatus(t, answer)
+		case <-ticker.C:
+			if err == nil && drip != "" {
+				_, err = io.WriteString(connection, drip)
+			}
+		}
+	}
+}
+
+// onlyStatus returns the status of the answer, of which there must be at most one: two would mean that the rest of a
+// request was taken for another one.
+func onlyStatus(t *testing.T, answers []byte) string {
+	t.Helper()
+	if len(answers) == 0 {
+		return ""
+	}
+	reader := bufio.NewReader(bytes.NewReader(answers))
+	response, err := http.ReadResponse(reader, nil)
+	if err != nil {
+		t.Fatalf("%v: %q", err, answers)
+	}
+	defer func() { _ = response.Body.Close() }()
+	if _, err := io.Copy(io.Discard, response.Body); err != nil {
+		t.Fatal(err)
+	}
+	if rest, _ := io.ReadAll(reader); len(rest) > 0 {
+		t.Errorf("a second answer follows: %q", rest)
+	}
+	return fmt.Sprint(response.StatusCode)
+}
+
+// createMeanwhile sends ordinary creates until it is stopped, which returns how many there were.
+func createMeanwhile(t *testing.T, h *harness) (stop func() int) {
+	t.Helper()
+	stopping, count := make(chan struct{}), make(chan int)
+	body := encode(t, minimal(oauth2Path))
+	go func() {
+		creates := 0
+		for {
+			select {
+			case <-stopping:
+				count <- creates
+				return
+			default:
+			}
+			if got := h.post(t, oauth2Path, body); got.status != http.StatusCreated {
+				t.Errorf("an ordinary create is answered %d", got.status)
+			}
+			creates++
+		}
+	}()
+	return func() int {
+		close(stopping)
+		return <-count
+	}
+}
+
+func TestConnectionsAreLimited(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	limits := server.DefaultLimits()
+	limits.Connections, limits.HeaderTimeout = 2, 300*time.Millisecond
+	address := h.listen(t, limits)
+	for range 2 {
+		silent, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = silent.Close() }()
+	}
+	// The server answers as soon as a silent connection is cut off.
+	if got := h.send(t, http.MethodGet, "/healthz", nil); got.status != http.StatusOK {
+		t.Errorf("status is %d", got.status)
+	}
+}
+
+func TestMethodsThatReadNothing(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	address := h.listen(t, server.DefaultLimits())
+	got := h.send(t, http.MethodOptions, oauth2Path, nil)
+	if allow := got.header.Get("Allow"); got.status != http.StatusNoContent || !strings.Contains(allow, "POST") {
+		t.Errorf("OPTIONS is answered %d with Allow %q", got.status, allow)
+	}
+	for _, method := range []string{
+		http.MethodGet, http.MethodHead, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodTrace, "PROPFIND",
+	} {
+		got := h.send(t, method, oauth2Path, nil)
+		if allow := got.header.Get("Allow"); got.status != http.StatusMethodNotAllowed || allow != "OPTIONS, POST" {
+			t.Errorf("%s is answered %d with Allow %q", method, got.status, allow)
+		}
+	}
+	h.send(t, http.MethodOptions, "/nowhere", nil).problem(t, http.StatusNotFound, "not-found")
+	if status := exchangeRaw(t, address, "OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", ""); status != "404" {
+		t.Errorf("OPTIONS * is answered %s", status)
+	}
+}
+
+func TestEveryAnswerHasSecurityHeaders(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	for _, path := range []string{"/healthz", "/openapi.yaml", "/problems/forbidden", "/nowhere", oauth2Path} {
+		header := h.send(t, http.MethodGet, path, nil).header
+		for name, want := range map[string]string{
+			"X-Content-Type-Options":       "nosniff",
+			"Content-Security-Policy":      "default-src 'none'; frame-ancestors 'none'",
+			"Referrer-Policy":              "no-referrer",
+			"Cross-Origin-Resource-Policy": "same-origin",
+		} {
+			if header.Get(name) != want {
+				t.Errorf("%s: %s is %q", path, name, header.Get(name))
+			}
+		}
+	}
+}
