@@ -2,10 +2,11 @@ SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := build
 
+OASDIFF := go run github.com/oasdiff/oasdiff@v1.33.0
 GOLANGCI_LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 FUZZ_TIME := 30s
 
-.PHONY: run build gen drift lint test cover fuzz bench ci
+.PHONY: run build gen drift breaking lint mock contract hostile test cover fuzz bench ci
 
 run: build ## Serve on 127.0.0.1:8080, with the database in data/.
 	bin/providerd serve
@@ -28,6 +29,12 @@ go tool oapi-codegen -config gen/client/oapi-codegen.yaml -o "$(1)/client/client
 cp openapi.yaml "$(1)/api/openapi.gen.yaml"
 endef
 
+breaking: ## Find changes of the contract, since the last release or else the last commit, that break callers.
+	@base=$$(mktemp); trap 'rm "$$base"' EXIT; \
+	since=$$(git describe --tags --abbrev=0 2>/dev/null || git rev-parse HEAD~1); \
+	git show "$$since:openapi.yaml" >"$$base"; \
+	$(OASDIFF) breaking --fail-on ERR "$$base" openapi.yaml
+
 lint: .ci/node_modules ## Check the Go code and the contract.
 	$(GOLANGCI_LINT) run
 	cd .ci && npm run --silent lint
@@ -35,6 +42,16 @@ lint: .ci/node_modules ## Check the Go code and the contract.
 .ci/node_modules: .ci/package.json .ci/package-lock.json
 	cd .ci && npm ci --no-audit --no-fund
 	touch $@
+
+mock: .ci/node_modules ## Run the Go SDK against a mock that is made of the contract alone.
+	go test -count=1 -tags prism ./gen/client
+
+contract: ## Send 20,000 generated requests, and prove that they find faults.
+	go test -count=1 -v -run '^TestContract' ./server -rapid.checks=5000 | \
+		{ grep -Ev '^=== |^ *--- PASS|\[rapid\]' || true; }
+
+hostile: ## Send 100,000 random and hostile bodies to the program, and watch its memory.
+	PROVIDERD_HOSTILE_BODIES=100000 go test -count=1 -v -timeout 30m -run '^TestHostileBodies' ./cmd/providerd
 
 test: ## Run all tests.
 	go test -race ./...
@@ -54,4 +71,4 @@ fuzz: ## Run each fuzz target for $(FUZZ_TIME).
 bench: ## Run the benchmarks.
 	go test -run '^$$' -bench . -benchmem ./...
 
-ci: drift lint build test
+ci: drift breaking lint build mock test

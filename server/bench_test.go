@@ -17,7 +17,7 @@ import (
 
 // BenchmarkCreate is one create after the other, from the request to the disk.
 func BenchmarkCreate(b *testing.B) {
-	handler, token := benchmarkServer(b)
+	handler, token := bareServer(b)
 	for name, path := range map[string]string{"oauth2": oauth2Path, "workspace_directory": workspaceDirectoryPath} {
 		body := encode(b, minimal(path))
 		b.Run(name, func(b *testing.B) {
@@ -33,7 +33,7 @@ func BenchmarkCreate(b *testing.B) {
 
 // BenchmarkRefuse is a request that breaks ten rules: what validation costs without the store.
 func BenchmarkRefuse(b *testing.B) {
-	handler, token := benchmarkServer(b)
+	handler, token := bareServer(b)
 	const body = `{"name":5,"client_id":"","client_type":"x","redirect_uris":"\n","sub_mode":1,"issuer_mode":null,` +
 		`"property_mappings":["x",null],"pk":1}`
 	b.ReportAllocs()
@@ -44,7 +44,8 @@ func BenchmarkRefuse(b *testing.B) {
 	}
 }
 
-func benchmarkServer(b *testing.B) (http.Handler, string) {
+// bareServer is a server without a listener, and a token for it.
+func bareServer(b testing.TB) (http.Handler, string) {
 	b.Helper()
 	database, err := store.Create(b.Context(), "sqlite:"+filepath.Join(b.TempDir(), "test.db"))
 	if err != nil {

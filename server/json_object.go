@@ -17,6 +17,8 @@ const maxNesting = 64
 type object struct {
 	// names are those of the members in their order.
 	names []string
+	// values counts the members and the elements of their lists.
+	values int
 	// nul has the places of the strings and member names with U+0000.
 	nul []jsontext.Pointer
 }
@@ -62,6 +64,9 @@ func readMembers(decoder *jsontext.Decoder, mayHaveNUL bool) (object, error) {
 		if depth > maxNesting {
 			return object{}, malformed(fmt.Sprintf("At byte %d nesting is deeper than %d levels.",
 				decoder.InputOffset(), maxNesting))
+		}
+		if depth <= 2 {
+			result.values++
 		}
 		if _, length := decoder.StackIndex(depth); depth == 1 && length%2 == 1 {
 			result.names = append(result.names, token.String())

@@ -14,13 +14,14 @@ import (
 //
 // Formats need no registration: the contract states the rule of each as a pattern, so that callers have it too.
 func (s *Server) validate(op operation) echo.MiddlewareFunc {
-	options := &openapi3filter.Options{
+	first := openapi3filter.Options{
 		AuthenticationFunc:      openapi3filter.NoopAuthenticationFunc,
 		KeepValidatedValue:      true,
-		MultiError:              true,
 		SkipSettingDefaults:     true,
 		SchemaValidationOptions: []openapi3.SchemaValidationOption{openapi3.DisableSchemaErrorDetails()},
 	}
+	all := first
+	all.MultiError = true
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
 			request := c.Request()
@@ -39,6 +40,10 @@ func (s *Server) validate(op operation) echo.MiddlewareFunc {
 			}
 			request.Body = io.NopCloser(bytes.NewReader(body))
 			request.Header.Set(echo.HeaderContentType, jsonMediaType)
+			options := &all
+			if sent.isCrowded() {
+				options = &first
+			}
 			input := &openapi3filter.RequestValidationInput{Request: request, Route: route, Options: options}
 			err = openapi3filter.ValidateRequest(request.Context(), input)
 			if err := violated(op, sent, err); err != nil {

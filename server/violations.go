@@ -37,6 +37,16 @@ type findings struct {
 	closed map[string]bool
 }
 
+// maxValues is how many members and list elements a body may have for all its violations to be collected. More would
+// let a body of 1 MiB cost hundreds of times its size.
+const maxValues = 10_000
+
+const crowdedDetail = "The body breaks at least one rule. It has more than 10000 values, too many to list all that " +
+	"are wrong: mend the entry of errors and send it again."
+
+// isCrowded tells whether only one violation is listed.
+func (o object) isCrowded() bool { return o.values > maxValues }
+
 // violated turns the validator's error, if any, into the refusal of a body, and adds what no schema can say. It returns
 // nil where the body breaks no rule.
 func violated(op operation, sent object, err error) error {
@@ -52,6 +62,8 @@ func violated(op operation, sent object, err error) error {
 		return fmt.Errorf("validate request: %w", err)
 	case len(violations) == 0:
 		return nil
+	case sent.isCrowded():
+		return &refusal{slug: validationFailed, detail: crowdedDetail, violations: violations[:1]}
 	}
 	detail := "The body breaks a rule. Mend the entry of errors and send it again."
 	if count := len(violations); count > 1 {
@@ -165,11 +177,10 @@ func (f *findings) inOrder() []api.Violation {
 
 // pointer renders a path as a JSON pointer (RFC 6901 section 3).
 func pointer(path []string) string {
-	escape := strings.NewReplacer("~", "~0", "/", "~1")
 	var text strings.Builder
 	for _, name := range path {
 		text.WriteByte('/')
-		text.WriteString(escape.Replace(name))
+		text.WriteString(strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1"))
 	}
 	return text.String()
 }

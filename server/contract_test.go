@@ -1,0 +1,261 @@
+package server_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"pgregory.net/rapid"
+
+	"example.com/providerd/gen/api"
+	"example.com/providerd/server"
+	"example.com/providerd/server/contracttest"
+	"example.com/providerd/store"
+)
+
+// subject is one operation of the contract, under test by generated requests.
+type subject struct {
+	id, path         string
+	request, success *openapi3.Schema
+	breaches         []breach
+}
+
+// subjects reads the operations from the contract.
+func subjects(t testing.TB) []subject {
+	t.Helper()
+	document, err := openapi3.NewLoader().LoadFromData(api.Contract())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []subject
+	for path, item := range document.Paths.Map() {
+		request := item.Post.RequestBody.Value.Content["application/json"].Schema.Value
+		list = append(list, subject{
+			id:       item.Post.OperationID,
+			path:     document.Servers[0].URL + path,
+			request:  request,
+			success:  item.Post.Responses.Status(http.StatusCreated).Value.Content["application/json"].Schema.Value,
+			breaches: breaches(request),
+		})
+	}
+	slices.SortFunc(list, func(a, b subject) int { return strings.Compare(a.id, b.id) })
+	return list
+}
+
+// plan is a generated request and what must come of it.
+type plan struct {
+	subject subject
+	body    map[string]any
+	// broken is the rule that the body breaks; the zero value where it breaks none.
+	broken breach
+}
+
+func validPlans(of subject) *rapid.Generator[plan] {
+	return rapid.Custom(func(t *rapid.T) plan {
+		return plan{subject: of, body: validObject(of.request).Draw(t, "body")}
+	})
+}
+
+func brokenPlans(of subject) *rapid.Generator[plan] {
+	return rapid.Custom(func(t *rapid.T) plan {
+		body := validObject(of.request).Draw(t, "body")
+		broken := of.breaches[rapid.IntRange(0, len(of.breaches)-1).Draw(t, "breach")]
+		broken.apply(t, body)
+		return plan{subject: of, body: body, broken: broken}
+	})
+}
+
+// inspector carries out plans and finds what differs from the contract.
+type inspector struct {
+	url, token string
+	database   *store.Store
+	client     *http.Client
+	checker    *contracttest.Checker
+	// accepted remembers what was stored, since a value that must be unique can be refused for no other reason.
+	mutex    sync.Mutex
+	accepted map[string]bool
+}
+
+func newInspector(t testing.TB, h *harness) *inspector {
+	t.Helper()
+	checker, err := contracttest.NewChecker()
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &inspector{
+		url: h.url, token: h.token, database: h.database, checker: checker,
+		client: &http.Client{Transport: transport}, accepted: map[string]bool{},
+	}
+}
+
+// carryOut sends the request of a plan and says what is wrong with what comes of it.
+func (i *inspector) carryOut(t testing.TB, p plan) error {
+	t.Helper()
+	response, text, err := i.send(t, p)
+	if err != nil {
+		return err
+	}
+	if p.broken.pointer != "" {
+		return inspectRefusal(p, response, text)
+	}
+	if response.StatusCode == http.StatusConflict {
+		return i.inspectConflict(p, text)
+	}
+	return i.inspectRecord(t, p, response, text)
+}
+
+func (i *inspector) send(t testing.TB, p plan) (*http.Response, []byte, error) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, i.url+p.subject.path,
+		strings.NewReader(encode(t, p.body)))
+	if err != nil {
+		return nil, nil, err
+	}
+	request.Header.Set("Authorization", "Bearer "+i.token)
+	request.Header.Set("Content-Type", "application/json")
+	response, err := i.client.Do(request)
+	if err != nil {
+		return nil, nil, err
+	}
+	text, err := io.ReadAll(response.Body)
+	if err := errors.Join(err, response.Body.Close()); err != nil {
+		return nil, nil, err
+	}
+	return response, text, i.checker.Check(t.Context(), request, response, text)
+}
+
+func inspectRefusal(p plan, response *http.Response, text []byte) error {
+	var problem api.Problem
+	if err := json.Unmarshal(text, &problem); err != nil {
+		return err
+	}
+	if response.StatusCode != http.StatusBadRequest || problem.Type != "/problems/validation-failed" {
+		return fmt.Errorf("%s: status is %d %s", p.broken.title, response.StatusCode, problem.Type)
+	}
+	list := violations(problem)
+	if len(list) != 1 || !strings.HasPrefix(list[0], p.broken.pointer+" ") {
+		return fmt.Errorf("%s: entries are %q, want %s alone", p.broken.title, list, p.broken.pointer)
+	}
+	return nil
+}
+
+// inspectConflict lets a refusal pass whose one entry names a value that is stored already.
+func (i *inspector) inspectConflict(p plan, text []byte) error {
+	var problem api.Problem
+	if err := json.Unmarshal(text, &problem); err != nil {
+		return err
+	}
+	i.mutex.Lock()
+	defer i.mutex.Unlock()
+	if problem.Errors == nil || len(*problem.Errors) != 1 {
+		return fmt.Errorf("a conflict names no field: %s", text)
+	}
+	field := (*problem.Errors)[0].Pointer
+	if key := acceptedKey(field, p.body[strings.TrimPrefix(field, "/")]); !i.accepted[key] {
+		return fmt.Errorf("%s is refused as taken, though it is not", field)
+	}
+	return nil
+}
+
+func acceptedKey(pointer string, value any) string { return fmt.Sprintf("%s %v", pointer, value) }
+
+// inspectRecord demands that every sent value comes back, and that what is stored is what was answered.
+func (i *inspector) inspectRecord(t testing.TB, p plan, response *http.Response, text []byte) error {
+	t.Helper()
+	if response.StatusCode != http.StatusCreated {
+		return fmt.Errorf("a valid request is answered %d: %s", response.StatusCode, text)
+	}
+	record := decodeNumbers(t, text)
+	i.mutex.Lock()
+	defer i.mutex.Unlock()
+	for name, sent := range p.body {
+		i.accepted[acceptedKey("/"+name, sent)] = true
+		schema := p.subject.success.Properties[name]
+		if schema != nil && !comesBack(schema.Value, decodeNumbersOf(t, sent), record[name]) {
+			return fmt.Errorf("%s is sent as %#v and comes back as %#v", name, sent, record[name])
+		}
+	}
+	var pk struct{ PK int32 }
+	if err := json.Unmarshal(text, &pk); err != nil {
+		return err
+	}
+	stored, err := i.database.Provider(t.Context(), pk.PK)
+	if err != nil {
+		return err
+	}
+	if rendered := decodeNumbersOf(t, renderRecord(stored)); !reflect.DeepEqual(rendered, any(record)) {
+		return fmt.Errorf("answered %v, stored %v", record, rendered)
+	}
+	return nil
+}
+
+func renderRecord(record store.Record) any {
+	if provider, ok := record.(store.OAuth2Provider); ok {
+		return server.ToAPIOAuth2(provider)
+	}
+	return server.ToAPIWorkspaceDirectory(record.(store.WorkspaceDirectoryProvider))
+}
+
+// comesBack tells whether a value is what was sent: to the letter, but for the case of a UUID.
+func comesBack(schema *openapi3.Schema, sent, got any) bool {
+	switch sent := sent.(type) {
+	case string:
+		text, ok := got.(string)
+		return ok && (text == sent || schema.Format == "uuid" && text == strings.ToLower(sent))
+	case []any:
+		list, ok := got.([]any)
+		return ok && slices.EqualFunc(sent, list, func(a, b any) bool { return comesBack(schema.Items.Value, a, b) })
+	default:
+		return reflect.DeepEqual(sent, got)
+	}
+}
+
+func decodeNumbers(t testing.TB, text []byte) map[string]any {
+	t.Helper()
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	var object map[string]any
+	if err := decoder.Decode(&object); err != nil {
+		t.Fatal(err)
+	}
+	return object
+}
+
+func decodeNumbersOf(t testing.TB, value any) any {
+	t.Helper()
+	return roundTrip(t, value)
+}
+
+// TestContract sends generated requests, valid ones and such that break one rule. Make contract runs it with more.
+func TestContract(t *testing.T) {
+	t.Parallel()
+	inspect := newInspector(t, start(t))
+	for _, of := range subjects(t) {
+		counts := map[bool]int{}
+		t.Run(of.id, func(t *testing.T) {
+			t.Parallel()
+			valid, broken := validPlans(of), brokenPlans(of)
+			rapid.Check(t, func(check *rapid.T) {
+				for _, p := range []plan{valid.Draw(check, "valid"), broken.Draw(check, "broken")} {
+					counts[p.broken.pointer != ""]++
+					if err := inspect.carryOut(t, p); err != nil {
+						check.Fatalf("%s: %v", encode(t, p.body), err)
+					}
+				}
+			})
+			t.Logf("%s: %d cases; %d valid requests, %d broken ones", of.id,
+				len(of.breaches)+len(of.request.Properties), counts[false], counts[true])
+		})
+	}
+}
