@@ -56,12 +56,13 @@ func propertyBreaches(name string, schema *openapi3.Schema) []breach {
 	}
 	if schema.Items != nil {
 		items := schema.Items.Value
+		element := valid(items)
 		for title, wrong := range inOrder(wrongValues(items)) {
 			for index := range 3 {
 				list = append(list, breach{
 					title: fmt.Sprintf("%s/%d %s", name, index, title), pointer: fmt.Sprintf("/%s/%d", name, index),
 					apply: func(t *rapid.T, body map[string]any) {
-						elements := rapid.SliceOfN(valid(items), index+1, 4).Draw(t, name)
+						elements := rapid.SliceOfN(element, index+1, 4).Draw(t, name)
 						elements[index] = wrong.Draw(t, "element")
 						body[name] = elements
 					},

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
+	"pgregory.net/rapid"
 
 	"example.com/providerd/gen/api"
 )
@@ -257,10 +258,13 @@ func seek(t *testing.T, one fault) error {
 	t.Cleanup(faulty.Close)
 	h.url = faulty.URL
 	inspect := newInspector(t, h)
-	all := subjects(t)
+	var plans []*rapid.Generator[plan]
+	for _, of := range subjects(t) {
+		plans = append(plans, validPlans(of), brokenPlans(of))
+	}
 	for seed := range plansForAFault {
-		of := all[seed%len(all)]
-		for _, p := range []plan{validPlans(of).Example(seed), brokenPlans(of).Example(seed)} {
+		for _, generator := range plans {
+			p := generator.Example(seed)
 			if err := inspect.carryOut(t, p); err != nil {
 				return err
 			}

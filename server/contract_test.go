@@ -60,14 +60,16 @@ type plan struct {
 }
 
 func validPlans(of subject) *rapid.Generator[plan] {
+	bodies := validObject(of.request)
 	return rapid.Custom(func(t *rapid.T) plan {
-		return plan{subject: of, body: validObject(of.request).Draw(t, "body")}
+		return plan{subject: of, body: bodies.Draw(t, "body")}
 	})
 }
 
 func brokenPlans(of subject) *rapid.Generator[plan] {
+	bodies := validObject(of.request)
 	return rapid.Custom(func(t *rapid.T) plan {
-		body := validObject(of.request).Draw(t, "body")
+		body := bodies.Draw(t, "body")
 		broken := of.breaches[rapid.IntRange(0, len(of.breaches)-1).Draw(t, "breach")]
 		broken.apply(t, body)
 		return plan{subject: of, body: body, broken: broken}

@@ -40,11 +40,16 @@ func validNotNull(schema *openapi3.Schema) *rapid.Generator[any] {
 }
 
 func validObject(schema *openapi3.Schema) *rapid.Generator[map[string]any] {
+	names := slices.Sorted(maps.Keys(schema.Properties))
+	values := map[string]*rapid.Generator[any]{}
+	for _, name := range names {
+		values[name] = valid(schema.Properties[name].Value)
+	}
 	return rapid.Custom(func(t *rapid.T) map[string]any {
 		object := map[string]any{}
-		for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
+		for _, name := range names {
 			if slices.Contains(schema.Required, name) || rapid.Bool().Draw(t, "has "+name) {
-				object[name] = valid(schema.Properties[name].Value).Draw(t, name)
+				object[name] = values[name].Draw(t, name)
 			}
 		}
 		return object
