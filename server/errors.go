@@ -14,8 +14,8 @@ import (
 
 const problemMediaType = "application/problem+json"
 
-// retryAfter is how many seconds a caller is asked to wait when the storage is unavailable.
-const retryAfter = "1"
+// comeBack asks the caller to wait a second for the storage.
+func comeBack() map[string]string { return map[string]string{"Retry-After": "1"} }
 
 // refusal is an error that knows its answer. What the caller is told and what the log gets are apart.
 type refusal struct {
@@ -50,9 +50,15 @@ func asRefusal(err error) *refusal {
 		return &refusal{slug: clientIDTaken, violations: []api.Violation{{
 			Pointer: "/client_id", Code: api.ViolationCodeTaken, Detail: "is taken by another provider",
 		}}}
+	case errors.Is(err, store.ErrKeyReused):
+		return &refusal{slug: idempotencyKeyReused}
+	case errors.Is(err, store.ErrOverloaded):
+		return &refusal{slug: overloaded, header: comeBack()}
+	case errors.Is(err, store.ErrOutcomeUnknown):
+		return &refusal{slug: outcomeUnknown, header: comeBack(), cause: err}
 	case errors.Is(err, store.ErrUnavailable),
 		errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return &refusal{slug: storageUnavailable, header: map[string]string{"Retry-After": retryAfter}, cause: err}
+		return &refusal{slug: storageUnavailable, header: comeBack(), cause: err}
 	case errors.As(err, &status) && status.Code == http.StatusNotFound:
 		return &refusal{slug: notFound}
 	case errors.As(err, &status) && status.Code == http.StatusMethodNotAllowed:

@@ -23,6 +23,8 @@ type exchange struct {
 	started   time.Time
 	// token is what the caller showed; the zero value before it is known.
 	token store.Token
+	// fingerprint tells the body apart from others with the same idempotency key; nil without a key.
+	fingerprint []byte
 	// refused is nil while nothing went wrong.
 	refused *refusal
 	// writeError is why the answer could not be sent.

@@ -21,22 +21,20 @@ const noStore = "no-store"
 func (s *Server) ProvidersOauth2Create(
 	ctx context.Context, request api.ProvidersOauth2CreateRequestObject,
 ) (api.ProvidersOauth2CreateResponseObject, error) {
-	record, err := s.store.CreateOAuth2Provider(ctx, creation(ctx, request.Body.Name), FromAPIOAuth2(*request.Body))
+	record, replayed, err := s.store.CreateOAuth2Provider(
+		ctx, creation(ctx, request.Body.Name, request.Params.IdempotencyKey), FromAPIOAuth2(*request.Body))
 	if err != nil {
 		return nil, err
 	}
 	return api.ProvidersOauth2Create201JSONResponse{
 		Body: ToAPIOAuth2(record),
 		Headers: api.ProvidersOauth2Create201ResponseHeaders{
-			CacheControl: noStore, PreferenceApplied: request.Params.Prefer, XRequestID: exchangeOf(ctx).requestID,
+			CacheControl:        noStore,
+			IdempotencyReplayed: replayedHeader(replayed),
+			PreferenceApplied:   request.Params.Prefer,
+			XRequestID:          exchangeOf(ctx).requestID,
 		},
 	}, nil
-}
-
-// creation says who asks for a provider.
-func creation(ctx context.Context, name string) store.Creation {
-	current := exchangeOf(ctx)
-	return store.Creation{Name: name, CreatedBy: current.token.Name, RequestID: current.requestID}
 }
 
 // FromAPIOAuth2 turns a valid request into settings, each field that is absent or null filled with its default.

@@ -57,8 +57,8 @@ func TestEveryProblemHasAPage(t *testing.T) {
 			}
 		}
 	}
-	if len(pages) != 12 {
-		t.Errorf("%d problems are known, want 12", len(pages))
+	if len(pages) != 16 {
+		t.Errorf("%d problems are known, want 16", len(pages))
 	}
 	for uri := range pages {
 		got := h.send(t, http.MethodGet, uri, nil)

@@ -10,6 +10,7 @@ const problemPath = "/problems/"
 const (
 	malformedJSON        slug = "malformed-json"
 	validationFailed     slug = "validation-failed"
+	invalidHeader        slug = "invalid-header"
 	unauthorized         slug = "unauthorized"
 	forbidden            slug = "forbidden"
 	notFound             slug = "not-found"
@@ -18,7 +19,10 @@ const (
 	clientIDTaken        slug = "client-id-taken"
 	tooLarge             slug = "too-large"
 	unsupportedMediaType slug = "unsupported-media-type"
+	idempotencyKeyReused slug = "idempotency-key-reused"
 	internal             slug = "internal"
+	overloaded           slug = "overloaded"
+	outcomeUnknown       slug = "outcome-unknown"
 	storageUnavailable   slug = "storage-unavailable"
 )
 
@@ -50,6 +54,12 @@ func problemKinds() []problemKind {
 			"The body breaks rules of the contract. Mend every entry of errors and send it again.",
 			"The body breaks rules of the contract. Every violation has an entry in errors.",
 			"Each entry's pointer says where, its code which rule, its detail what the value must be. Mend all of them.",
+		},
+		{
+			invalidHeader, http.StatusBadRequest, "Invalid header",
+			"The header Idempotency-Key must be sent once at most, with 1 to 255 visible ASCII characters.",
+			"The header Idempotency-Key is empty, too long, sent twice, or has characters other than visible ASCII.",
+			"Send one Idempotency-Key of 1 to 255 visible ASCII characters, such as a UUID, or none.",
 		},
 		{
 			unauthorized, http.StatusUnauthorized, "Unauthorized",
@@ -100,10 +110,28 @@ func problemKinds() []problemKind {
 			`Send "Content-Type: application/json" and no Content-Encoding.`,
 		},
 		{
+			idempotencyKeyReused, http.StatusUnprocessableEntity, "Idempotency key reused",
+			"This Idempotency-Key was used for another body before. Send the first body again, or use a new key.",
+			"The caller used this Idempotency-Key for another body before. Nothing was stored.",
+			"Send the first body again to get its record, or use a new key for the new body.",
+		},
+		{
 			internal, http.StatusInternalServerError, "Internal server error",
 			"The server failed. Give its operator the request id.",
 			"The server failed. The cause is in its log, under the request id.",
 			"Give the request id to the operator of the server.",
+		},
+		{
+			overloaded, http.StatusServiceUnavailable, "Overloaded",
+			"Too many creates wait. Nothing was stored; try again later.",
+			"More creates wait than the server can take. Nothing was stored.",
+			"Try again after the seconds that the header Retry-After names.",
+		},
+		{
+			outcomeUnknown, http.StatusServiceUnavailable, "Outcome unknown",
+			"The database did not tell whether the record was stored. Try again with the same Idempotency-Key.",
+			"The database failed while it stored the record, and did not tell whether it did.",
+			"Try again with the same Idempotency-Key: the answer is the record, made once. Without a key, look it up first.",
 		},
 		{
 			storageUnavailable, http.StatusServiceUnavailable, "Storage unavailable",

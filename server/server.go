@@ -60,7 +60,9 @@ func New(config Config) (*Server, error) {
 func (s *Server) operationMiddlewares() map[string][]echo.MiddlewareFunc {
 	chains := map[string][]echo.MiddlewareFunc{}
 	for _, op := range s.contract.operations {
-		chains[op.id] = []echo.MiddlewareFunc{s.authenticate, s.authorise(op), negotiate, prefer, s.validate(op)}
+		chains[op.id] = []echo.MiddlewareFunc{
+			s.authenticate, s.authorise(op), negotiate, checkIdempotencyKey(op), prefer, s.validate(op),
+		}
 	}
 	return chains
 }

@@ -33,6 +33,11 @@ func (s *Server) validate(op operation) echo.MiddlewareFunc {
 			if err != nil {
 				return err
 			}
+			if request.Header.Get(idempotencyKeyHeader) != "" {
+				if exchangeOf(request.Context()).fingerprint, err = fingerprint(body); err != nil {
+					return err
+				}
+			}
 			route := op.route
 			if isLenient(request.Header) {
 				route = op.lenientRoute

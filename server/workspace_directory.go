@@ -13,15 +13,18 @@ import (
 func (s *Server) ProvidersWorkspaceDirectoryCreate(
 	ctx context.Context, request api.ProvidersWorkspaceDirectoryCreateRequestObject,
 ) (api.ProvidersWorkspaceDirectoryCreateResponseObject, error) {
-	record, err := s.store.CreateWorkspaceDirectoryProvider(
-		ctx, creation(ctx, request.Body.Name), FromAPIWorkspaceDirectory(*request.Body))
+	record, replayed, err := s.store.CreateWorkspaceDirectoryProvider(
+		ctx, creation(ctx, request.Body.Name, request.Params.IdempotencyKey), FromAPIWorkspaceDirectory(*request.Body))
 	if err != nil {
 		return nil, err
 	}
 	return api.ProvidersWorkspaceDirectoryCreate201JSONResponse{
 		Body: ToAPIWorkspaceDirectory(record),
 		Headers: api.ProvidersWorkspaceDirectoryCreate201ResponseHeaders{
-			CacheControl: noStore, PreferenceApplied: request.Params.Prefer, XRequestID: exchangeOf(ctx).requestID,
+			CacheControl:        noStore,
+			IdempotencyReplayed: replayedHeader(replayed),
+			PreferenceApplied:   request.Params.Prefer,
+			XRequestID:          exchangeOf(ctx).requestID,
 		},
 	}, nil
 }

@@ -8,62 +8,73 @@ import (
 	"gorm.io/gorm"
 )
 
-// CreateOAuth2Provider stores a provider and returns the record, which is then on disk.
+// CreateOAuth2Provider stores a provider and returns the record, which is then on disk. Where the key of the creation
+// made a record before, it returns that one and tells so.
 //
-// It returns ErrClientIDTaken or ErrUnavailable; nothing is stored then.
+// It returns ErrClientIDTaken, ErrKeyReused, ErrOverloaded or ErrUnavailable, in which case nothing is stored, or
+// ErrOutcomeUnknown.
 func (s *Store) CreateOAuth2Provider(
 	ctx context.Context, creation Creation, settings OAuth2Settings,
-) (OAuth2Provider, error) {
-	record := OAuth2Provider{Provider: newProvider(KindOAuth2, creation), OAuth2Settings: settings}
-	err := s.write(ctx, func(tx *gorm.DB) error {
-		return insert(tx, &record.Provider, func(pk int32) any { return &oauth2Row{PK: pk, OAuth2Settings: settings} })
-	})
-	if isDuplicate(err) {
-		err = ErrClientIDTaken
+) (record OAuth2Provider, replayed bool, err error) {
+	one := &create{common: newProvider(KindOAuth2, creation), settings: &settings}
+	if err := s.creates.submit(ctx, one); err != nil {
+		return OAuth2Provider{}, false, fmt.Errorf("create OAuth2 provider: %w", err)
 	}
-	if err != nil {
-		return OAuth2Provider{}, fmt.Errorf("create OAuth2 provider: %w", err)
+	if one.replays == 0 {
+		return OAuth2Provider{Provider: one.common, OAuth2Settings: settings}, false, nil
 	}
-	return record, nil
+	return replay[OAuth2Provider](ctx, s, one.replays)
 }
 
-// CreateWorkspaceDirectoryProvider stores a provider and returns the record, which is then on disk.
+// CreateWorkspaceDirectoryProvider stores a provider and returns the record, which is then on disk. Where the key of
+// the creation made a record before, it returns that one and tells so.
 //
-// It returns ErrUnavailable; nothing is stored then.
+// It returns ErrKeyReused, ErrOverloaded or ErrUnavailable, in which case nothing is stored, or ErrOutcomeUnknown.
 func (s *Store) CreateWorkspaceDirectoryProvider(
 	ctx context.Context, creation Creation, settings WorkspaceDirectorySettings,
-) (WorkspaceDirectoryProvider, error) {
-	record := WorkspaceDirectoryProvider{
-		Provider:                   newProvider(KindWorkspaceDirectory, creation),
-		WorkspaceDirectorySettings: settings,
+) (record WorkspaceDirectoryProvider, replayed bool, err error) {
+	one := &create{common: newProvider(KindWorkspaceDirectory, creation), settings: &settings}
+	if err := s.creates.submit(ctx, one); err != nil {
+		return WorkspaceDirectoryProvider{}, false, fmt.Errorf("create workspace directory provider: %w", err)
 	}
-	err := s.write(ctx, func(tx *gorm.DB) error {
-		return insert(tx, &record.Provider, func(pk int32) any {
-			return &workspaceDirectoryRow{PK: pk, WorkspaceDirectorySettings: settings}
-		})
-	})
+	if one.replays == 0 {
+		return WorkspaceDirectoryProvider{Provider: one.common, WorkspaceDirectorySettings: settings}, false, nil
+	}
+	return replay[WorkspaceDirectoryProvider](ctx, s, one.replays)
+}
+
+// replay reads the record that a key made before.
+func replay[R Record](ctx context.Context, s *Store, pk int32) (record R, replayed bool, err error) {
+	stored, err := s.Provider(ctx, pk)
 	if err != nil {
-		return WorkspaceDirectoryProvider{}, fmt.Errorf("create workspace directory provider: %w", err)
+		return record, false, fmt.Errorf("replay: %w", err)
 	}
-	return record, nil
+	record, ok := stored.(R)
+	if !ok {
+		return record, false, fmt.Errorf("replay: provider %d is a %T", pk, stored)
+	}
+	return record, true, nil
 }
 
 func newProvider(kind Kind, creation Creation) Provider {
 	return Provider{
-		Kind:      kind,
-		Name:      creation.Name,
-		CreatedAt: now(),
-		CreatedBy: creation.CreatedBy,
-		RequestID: creation.RequestID,
+		Kind:           kind,
+		Name:           creation.Name,
+		CreatedAt:      now(),
+		CreatedBy:      creation.CreatedBy,
+		RequestID:      creation.RequestID,
+		IdempotencyKey: creation.IdempotencyKey,
+		Fingerprint:    creation.Fingerprint,
 	}
 }
 
-// insert writes the common row first, because the row of the kind takes its pk.
-func insert(tx *gorm.DB, common *Provider, row func(pk int32) any) error {
-	if err := tx.Omit("Application", "Backchannel").Create(common).Error; err != nil {
+// write runs statements in a durable transaction of their own: when it returns nil, they are on disk; otherwise none of
+// them is.
+func (s *Store) write(ctx context.Context, statements func(tx *gorm.DB) error) error {
+	if err := s.files.check(); err != nil {
 		return err
 	}
-	return tx.Create(row(common.PK)).Error
+	return transact(ctx, s.writer, statements)
 }
 
 // now is the time in UTC in whole microseconds, which every database keeps.

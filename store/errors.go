@@ -22,6 +22,13 @@ var (
 	ErrWrongKind = errors.New("provider is of the wrong kind")
 	// ErrTokensExist says that the database already has a token, so that there is no first one to make.
 	ErrTokensExist = errors.New("tokens exist")
+	// ErrKeyReused says that the caller used the idempotency key for another body before.
+	ErrKeyReused = errors.New("idempotency key was used for another body")
+	// ErrOverloaded says that as many creates wait as may. Nothing was stored.
+	ErrOverloaded = errors.New("too many creates wait")
+	// ErrOutcomeUnknown says that the database did not tell whether the commit took place. A retry with the same
+	// idempotency key settles it.
+	ErrOutcomeUnknown = errors.New("outcome of the commit is unknown")
 	// ErrUnavailable says that the database cannot be used at the moment: it is away, locked, damaged or out of space.
 	// Nothing was stored.
 	ErrUnavailable = errors.New("storage is unavailable")

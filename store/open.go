@@ -26,6 +26,9 @@ type Store struct {
 	// writer has one connection: SQLite takes one writer at a time, and queueing here is fairer than its lock.
 	writer *gorm.DB
 	reader *gorm.DB
+	files  *guard
+	// creates is where every create enters the writer.
+	creates *writer
 }
 
 // SQLitePath returns the path in a database URL of the form sqlite:PATH.
@@ -94,6 +97,10 @@ func open(
 	if err := prepare(ctx, db, path); err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
+	if store.files, err = newGuard(path); err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	store.creates = startWriter(store.writer, store.files, queueLength)
 	return store, nil
 }
 
@@ -123,12 +130,18 @@ func connect(path, setting string, connections int) (*gorm.DB, error) {
 
 // Ping reads from the database. It returns ErrUnavailable.
 func (s *Store) Ping(ctx context.Context) error {
+	if err := s.files.check(); err != nil {
+		return err
+	}
 	_, err := s.HasTokens(ctx)
 	return err
 }
 
-// Close waits for running statements and releases the database.
+// Close stores the creates that wait, waits for running statements and releases the database.
 func (s *Store) Close() error {
+	if s.creates != nil {
+		s.creates.close()
+	}
 	var errs []error
 	for _, db := range []*gorm.DB{s.reader, s.writer} {
 		if db == nil {
@@ -139,6 +152,10 @@ func (s *Store) Close() error {
 			err = pool.Close()
 		}
 		errs = append(errs, err)
+	}
+	// The file goes last: closed earlier, it would take the locks of SQLite with it.
+	if s.files != nil {
+		errs = append(errs, s.files.close())
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("close database: %w", err)

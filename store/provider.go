@@ -24,6 +24,11 @@ type Creation struct {
 	CreatedBy string
 	// RequestID identifies the exchange in which the provider was created.
 	RequestID string
+	// IdempotencyKey makes a retry find the record of the first try; nil for none. It is scoped to the caller and the
+	// kind.
+	IdempotencyKey *string
+	// Fingerprint tells bodies apart; it goes with the key.
+	Fingerprint []byte
 }
 
 // Provider is what providers of both kinds have in common: the audit record of the create and the linked applications.
@@ -36,10 +41,27 @@ type Provider struct {
 	CreatedAt time.Time
 	CreatedBy string
 	RequestID string
+	// IdempotencyKey and Fingerprint are nil where the create had no key.
+	IdempotencyKey *string
+	Fingerprint    []byte
 	// Application is the one that this provider serves; the zero value while there is none.
 	Application Application `gorm:"foreignKey:ProviderPK;references:PK"`
 	// Backchannel leads to the application that this provider serves as a backchannel; the zero value while there is none.
 	Backchannel Backchannel `gorm:"foreignKey:ProviderPK;references:PK"`
+}
+
+// idempotencyScope is what an idempotency key is unique in, with the key.
+type idempotencyScope struct {
+	createdBy string
+	kind      Kind
+	key       string
+}
+
+func (p Provider) idempotencyScope() (scope idempotencyScope, hasKey bool) {
+	if p.IdempotencyKey == nil {
+		return idempotencyScope{}, false
+	}
+	return idempotencyScope{createdBy: p.CreatedBy, kind: p.Kind, key: *p.IdempotencyKey}, true
 }
 
 // Common returns what the provider has in common with those of the other kind.

@@ -570,6 +570,9 @@ type WorkspaceDirectoryProviderRequest struct {
 	UserDeleteAction *OutgoingSyncDeleteAction `json:"user_delete_action,omitempty"`
 }
 
+// IdempotencyKey defines model for Idempotency-Key.
+type IdempotencyKey = string
+
 // Prefer defines model for Prefer.
 type Prefer = string
 
@@ -584,6 +587,9 @@ type ContentTooLarge = Problem
 
 // Forbidden Why a request was refused (RFC 9457).
 type Forbidden = Problem
+
+// IdempotencyKeyReused Why a request was refused (RFC 9457).
+type IdempotencyKeyReused = Problem
 
 // InternalServerError Why a request was refused (RFC 9457).
 type InternalServerError = Problem
@@ -602,12 +608,18 @@ type UnsupportedMediaType = Problem
 
 // ProvidersOauth2CreateParams defines parameters for ProvidersOauth2Create.
 type ProvidersOauth2CreateParams struct {
+	// IdempotencyKey Makes retries safe. The first request with a key makes a record; every further one of the same caller to the same operation, with the same key and the same body, is answered with that record and Idempotency-Replayed, however late and even when the first answer was lost. Another body is refused with 422. The caller is the name of the token, so that a renewed token is the same caller. Bodies are compared as JSON, member order and white space aside. A refused request keeps no key. The key is taken as it stands, quotes included.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
 	// Prefer Preferences (RFC 7240). With handling=lenient, fields that the request does not know, response fields included, are ignored instead of refused. Every other preference is ignored.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 }
 
 // ProvidersWorkspaceDirectoryCreateParams defines parameters for ProvidersWorkspaceDirectoryCreate.
 type ProvidersWorkspaceDirectoryCreateParams struct {
+	// IdempotencyKey Makes retries safe. The first request with a key makes a record; every further one of the same caller to the same operation, with the same key and the same body, is answered with that record and Idempotency-Replayed, however late and even when the first answer was lost. Another body is refused with 422. The caller is the name of the token, so that a renewed token is the same caller. Bodies are compared as JSON, member order and white space aside. A refused request keeps no key. The key is taken as it stands, quotes included.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
 	// Prefer Preferences (RFC 7240). With handling=lenient, fields that the request does not know, response fields included, are ignored instead of refused. Every other preference is ignored.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 }
@@ -641,6 +653,21 @@ func (w *ServerInterfaceWrapper) ProvidersOauth2Create(ctx echo.Context) error {
 	var params ProvidersOauth2CreateParams
 
 	headers := ctx.Request().Header
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Idempotency-Key, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Idempotency-Key: %s", err))
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+	}
 	// ------------- Optional header parameter "Prefer" -------------
 	if valueList, found := headers[http.CanonicalHeaderKey("Prefer")]; found {
 		var Prefer Prefer
@@ -670,6 +697,21 @@ func (w *ServerInterfaceWrapper) ProvidersWorkspaceDirectoryCreate(ctx echo.Cont
 	var params ProvidersWorkspaceDirectoryCreateParams
 
 	headers := ctx.Request().Header
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Idempotency-Key, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Idempotency-Key: %s", err))
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+	}
 	// ------------- Optional header parameter "Prefer" -------------
 	if valueList, found := headers[http.CanonicalHeaderKey("Prefer")]; found {
 		var Prefer Prefer
@@ -782,6 +824,16 @@ type ForbiddenApplicationProblemPlusJSONResponse struct {
 	Headers ForbiddenResponseHeaders
 }
 
+type IdempotencyKeyReusedResponseHeaders struct {
+	PreferenceApplied *string
+	XRequestID        string
+}
+type IdempotencyKeyReusedApplicationProblemPlusJSONResponse struct {
+	Body Problem
+
+	Headers IdempotencyKeyReusedResponseHeaders
+}
+
 type InternalServerErrorResponseHeaders struct {
 	XRequestID string
 }
@@ -840,9 +892,10 @@ type ProvidersOauth2CreateResponseObject interface {
 }
 
 type ProvidersOauth2Create201ResponseHeaders struct {
-	CacheControl      string
-	PreferenceApplied *string
-	XRequestID        string
+	CacheControl        string
+	IdempotencyReplayed *string
+	PreferenceApplied   *string
+	XRequestID          string
 }
 
 type ProvidersOauth2Create201JSONResponse struct {
@@ -858,6 +911,9 @@ func (response ProvidersOauth2Create201JSONResponse) VisitProvidersOauth2CreateR
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	if response.Headers.IdempotencyReplayed != nil {
+		w.Header().Set("Idempotency-Replayed", fmt.Sprint(*response.Headers.IdempotencyReplayed))
+	}
 	if response.Headers.PreferenceApplied != nil {
 		w.Header().Set("Preference-Applied", fmt.Sprint(*response.Headers.PreferenceApplied))
 	}
@@ -995,6 +1051,26 @@ func (response ProvidersOauth2Create415ApplicationProblemPlusJSONResponse) Visit
 	return err
 }
 
+type ProvidersOauth2Create422ApplicationProblemPlusJSONResponse struct {
+	IdempotencyKeyReusedApplicationProblemPlusJSONResponse
+}
+
+func (response ProvidersOauth2Create422ApplicationProblemPlusJSONResponse) VisitProvidersOauth2CreateResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.PreferenceApplied != nil {
+		w.Header().Set("Preference-Applied", fmt.Sprint(*response.Headers.PreferenceApplied))
+	}
+	w.Header().Set("X-Request-Id", fmt.Sprint(response.Headers.XRequestID))
+	w.WriteHeader(422)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ProvidersOauth2Create500ApplicationProblemPlusJSONResponse struct {
 	InternalServerErrorApplicationProblemPlusJSONResponse
 }
@@ -1040,9 +1116,10 @@ type ProvidersWorkspaceDirectoryCreateResponseObject interface {
 }
 
 type ProvidersWorkspaceDirectoryCreate201ResponseHeaders struct {
-	CacheControl      string
-	PreferenceApplied *string
-	XRequestID        string
+	CacheControl        string
+	IdempotencyReplayed *string
+	PreferenceApplied   *string
+	XRequestID          string
 }
 
 type ProvidersWorkspaceDirectoryCreate201JSONResponse struct {
@@ -1058,6 +1135,9 @@ func (response ProvidersWorkspaceDirectoryCreate201JSONResponse) VisitProvidersW
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	if response.Headers.IdempotencyReplayed != nil {
+		w.Header().Set("Idempotency-Replayed", fmt.Sprint(*response.Headers.IdempotencyReplayed))
+	}
 	if response.Headers.PreferenceApplied != nil {
 		w.Header().Set("Preference-Applied", fmt.Sprint(*response.Headers.PreferenceApplied))
 	}
@@ -1171,6 +1251,26 @@ func (response ProvidersWorkspaceDirectoryCreate415ApplicationProblemPlusJSONRes
 	w.Header().Set("Accept-Post", fmt.Sprint(response.Headers.AcceptPost))
 	w.Header().Set("X-Request-Id", fmt.Sprint(response.Headers.XRequestID))
 	w.WriteHeader(415)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ProvidersWorkspaceDirectoryCreate422ApplicationProblemPlusJSONResponse struct {
+	IdempotencyKeyReusedApplicationProblemPlusJSONResponse
+}
+
+func (response ProvidersWorkspaceDirectoryCreate422ApplicationProblemPlusJSONResponse) VisitProvidersWorkspaceDirectoryCreateResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.PreferenceApplied != nil {
+		w.Header().Set("Preference-Applied", fmt.Sprint(*response.Headers.PreferenceApplied))
+	}
+	w.Header().Set("X-Request-Id", fmt.Sprint(response.Headers.XRequestID))
+	w.WriteHeader(422)
 	_, err := buf.WriteTo(w)
 	return err
 }

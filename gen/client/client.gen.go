@@ -572,6 +572,9 @@ type WorkspaceDirectoryProviderRequest struct {
 	UserDeleteAction *OutgoingSyncDeleteAction `json:"user_delete_action,omitempty"`
 }
 
+// IdempotencyKey defines model for Idempotency-Key.
+type IdempotencyKey = string
+
 // Prefer defines model for Prefer.
 type Prefer = string
 
@@ -586,6 +589,9 @@ type ContentTooLarge = Problem
 
 // Forbidden Why a request was refused (RFC 9457).
 type Forbidden = Problem
+
+// IdempotencyKeyReused Why a request was refused (RFC 9457).
+type IdempotencyKeyReused = Problem
 
 // InternalServerError Why a request was refused (RFC 9457).
 type InternalServerError = Problem
@@ -604,12 +610,18 @@ type UnsupportedMediaType = Problem
 
 // ProvidersOauth2CreateParams defines parameters for ProvidersOauth2Create.
 type ProvidersOauth2CreateParams struct {
+	// IdempotencyKey Makes retries safe. The first request with a key makes a record; every further one of the same caller to the same operation, with the same key and the same body, is answered with that record and Idempotency-Replayed, however late and even when the first answer was lost. Another body is refused with 422. The caller is the name of the token, so that a renewed token is the same caller. Bodies are compared as JSON, member order and white space aside. A refused request keeps no key. The key is taken as it stands, quotes included.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
 	// Prefer Preferences (RFC 7240). With handling=lenient, fields that the request does not know, response fields included, are ignored instead of refused. Every other preference is ignored.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 }
 
 // ProvidersWorkspaceDirectoryCreateParams defines parameters for ProvidersWorkspaceDirectoryCreate.
 type ProvidersWorkspaceDirectoryCreateParams struct {
+	// IdempotencyKey Makes retries safe. The first request with a key makes a record; every further one of the same caller to the same operation, with the same key and the same body, is answered with that record and Idempotency-Replayed, however late and even when the first answer was lost. Another body is refused with 422. The caller is the name of the token, so that a renewed token is the same caller. Bodies are compared as JSON, member order and white space aside. A refused request keeps no key. The key is taken as it stands, quotes included.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+
 	// Prefer Preferences (RFC 7240). With handling=lenient, fields that the request does not know, response fields included, are ignored instead of refused. Every other preference is ignored.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 }
@@ -846,15 +858,26 @@ func NewProvidersOauth2CreateRequestWithBody(server string, params *ProvidersOau
 
 	if params != nil {
 
-		if params.Prefer != nil {
+		if params.IdempotencyKey != nil {
 			var headerParam0 string
 
-			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Prefer", *params.Prefer, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 			if err != nil {
 				return nil, err
 			}
 
-			req.Header.Set("Prefer", headerParam0)
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+		if params.Prefer != nil {
+			var headerParam1 string
+
+			headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Prefer", *params.Prefer, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Prefer", headerParam1)
 		}
 
 	}
@@ -901,15 +924,26 @@ func NewProvidersWorkspaceDirectoryCreateRequestWithBody(server string, params *
 
 	if params != nil {
 
-		if params.Prefer != nil {
+		if params.IdempotencyKey != nil {
 			var headerParam0 string
 
-			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Prefer", *params.Prefer, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 			if err != nil {
 				return nil, err
 			}
 
-			req.Header.Set("Prefer", headerParam0)
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+		if params.Prefer != nil {
+			var headerParam1 string
+
+			headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Prefer", *params.Prefer, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Prefer", headerParam1)
 		}
 
 	}
@@ -1000,9 +1034,10 @@ type ClientWithResponsesInterface interface {
 
 // ProvidersOauth2CreateResponse201Headers the declared response headers of an HTTP 201 response for ProvidersOauth2Create
 type ProvidersOauth2CreateResponse201Headers struct {
-	CacheControl      string
-	PreferenceApplied *string
-	XRequestID        string
+	CacheControl        string
+	IdempotencyReplayed *string
+	PreferenceApplied   *string
+	XRequestID          string
 }
 
 // ProvidersOauth2CreateResponse400Headers the declared response headers of an HTTP 400 response for ProvidersOauth2Create
@@ -1045,6 +1080,12 @@ type ProvidersOauth2CreateResponse415Headers struct {
 	XRequestID string
 }
 
+// ProvidersOauth2CreateResponse422Headers the declared response headers of an HTTP 422 response for ProvidersOauth2Create
+type ProvidersOauth2CreateResponse422Headers struct {
+	PreferenceApplied *string
+	XRequestID        string
+}
+
 // ProvidersOauth2CreateResponse500Headers the declared response headers of an HTTP 500 response for ProvidersOauth2Create
 type ProvidersOauth2CreateResponse500Headers struct {
 	XRequestID string
@@ -1075,6 +1116,8 @@ type ProvidersOauth2CreateResponse struct {
 	ApplicationProblemJSON413 *ContentTooLarge
 	// ApplicationProblemJSON415 the response for an HTTP 415 `application/problem+json` response
 	ApplicationProblemJSON415 *UnsupportedMediaType
+	// ApplicationProblemJSON422 the response for an HTTP 422 `application/problem+json` response
+	ApplicationProblemJSON422 *IdempotencyKeyReused
 	// ApplicationProblemJSON500 the response for an HTTP 500 `application/problem+json` response
 	ApplicationProblemJSON500 *InternalServerError
 	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
@@ -1095,6 +1138,8 @@ type ProvidersOauth2CreateResponse struct {
 	Headers413 *ProvidersOauth2CreateResponse413Headers
 	// Headers415 the parsed response headers for an HTTP 415 response
 	Headers415 *ProvidersOauth2CreateResponse415Headers
+	// Headers422 the parsed response headers for an HTTP 422 response
+	Headers422 *ProvidersOauth2CreateResponse422Headers
 	// Headers500 the parsed response headers for an HTTP 500 response
 	Headers500 *ProvidersOauth2CreateResponse500Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
@@ -1141,6 +1186,11 @@ func (r ProvidersOauth2CreateResponse) GetApplicationProblemJSON415() *Unsupport
 	return r.ApplicationProblemJSON415
 }
 
+// GetApplicationProblemJSON422 returns the response for an HTTP 422 `application/problem+json` response
+func (r ProvidersOauth2CreateResponse) GetApplicationProblemJSON422() *IdempotencyKeyReused {
+	return r.ApplicationProblemJSON422
+}
+
 // GetApplicationProblemJSON500 returns the response for an HTTP 500 `application/problem+json` response
 func (r ProvidersOauth2CreateResponse) GetApplicationProblemJSON500() *InternalServerError {
 	return r.ApplicationProblemJSON500
@@ -1182,9 +1232,10 @@ func (r ProvidersOauth2CreateResponse) ContentType() string {
 
 // ProvidersWorkspaceDirectoryCreateResponse201Headers the declared response headers of an HTTP 201 response for ProvidersWorkspaceDirectoryCreate
 type ProvidersWorkspaceDirectoryCreateResponse201Headers struct {
-	CacheControl      string
-	PreferenceApplied *string
-	XRequestID        string
+	CacheControl        string
+	IdempotencyReplayed *string
+	PreferenceApplied   *string
+	XRequestID          string
 }
 
 // ProvidersWorkspaceDirectoryCreateResponse400Headers the declared response headers of an HTTP 400 response for ProvidersWorkspaceDirectoryCreate
@@ -1221,6 +1272,12 @@ type ProvidersWorkspaceDirectoryCreateResponse415Headers struct {
 	XRequestID string
 }
 
+// ProvidersWorkspaceDirectoryCreateResponse422Headers the declared response headers of an HTTP 422 response for ProvidersWorkspaceDirectoryCreate
+type ProvidersWorkspaceDirectoryCreateResponse422Headers struct {
+	PreferenceApplied *string
+	XRequestID        string
+}
+
 // ProvidersWorkspaceDirectoryCreateResponse500Headers the declared response headers of an HTTP 500 response for ProvidersWorkspaceDirectoryCreate
 type ProvidersWorkspaceDirectoryCreateResponse500Headers struct {
 	XRequestID string
@@ -1249,6 +1306,8 @@ type ProvidersWorkspaceDirectoryCreateResponse struct {
 	ApplicationProblemJSON413 *ContentTooLarge
 	// ApplicationProblemJSON415 the response for an HTTP 415 `application/problem+json` response
 	ApplicationProblemJSON415 *UnsupportedMediaType
+	// ApplicationProblemJSON422 the response for an HTTP 422 `application/problem+json` response
+	ApplicationProblemJSON422 *IdempotencyKeyReused
 	// ApplicationProblemJSON500 the response for an HTTP 500 `application/problem+json` response
 	ApplicationProblemJSON500 *InternalServerError
 	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
@@ -1267,6 +1326,8 @@ type ProvidersWorkspaceDirectoryCreateResponse struct {
 	Headers413 *ProvidersWorkspaceDirectoryCreateResponse413Headers
 	// Headers415 the parsed response headers for an HTTP 415 response
 	Headers415 *ProvidersWorkspaceDirectoryCreateResponse415Headers
+	// Headers422 the parsed response headers for an HTTP 422 response
+	Headers422 *ProvidersWorkspaceDirectoryCreateResponse422Headers
 	// Headers500 the parsed response headers for an HTTP 500 response
 	Headers500 *ProvidersWorkspaceDirectoryCreateResponse500Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
@@ -1306,6 +1367,11 @@ func (r ProvidersWorkspaceDirectoryCreateResponse) GetApplicationProblemJSON413(
 // GetApplicationProblemJSON415 returns the response for an HTTP 415 `application/problem+json` response
 func (r ProvidersWorkspaceDirectoryCreateResponse) GetApplicationProblemJSON415() *UnsupportedMediaType {
 	return r.ApplicationProblemJSON415
+}
+
+// GetApplicationProblemJSON422 returns the response for an HTTP 422 `application/problem+json` response
+func (r ProvidersWorkspaceDirectoryCreateResponse) GetApplicationProblemJSON422() *IdempotencyKeyReused {
+	return r.ApplicationProblemJSON422
 }
 
 // GetApplicationProblemJSON500 returns the response for an HTTP 500 `application/problem+json` response
@@ -1477,6 +1543,13 @@ func ParseProvidersOauth2CreateResponse(rsp *http.Response) (*ProvidersOauth2Cre
 		}
 		response.ApplicationProblemJSON415 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest IdempotencyKeyReused
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON422 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
 		var dest InternalServerError
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -1502,6 +1575,13 @@ func ParseProvidersOauth2CreateResponse(rsp *http.Response) (*ProvidersOauth2Cre
 				return nil, err
 			}
 			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Idempotency-Replayed"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Idempotency-Replayed", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.IdempotencyReplayed = &value
 		}
 		if values := rsp.Header.Values("Preference-Applied"); len(values) > 0 {
 			var value string
@@ -1623,6 +1703,23 @@ func ParseProvidersOauth2CreateResponse(rsp *http.Response) (*ProvidersOauth2Cre
 			headers.XRequestID = value
 		}
 		response.Headers415 = &headers
+	case rsp.StatusCode == 422:
+		var headers ProvidersOauth2CreateResponse422Headers
+		if values := rsp.Header.Values("Preference-Applied"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Preference-Applied", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.PreferenceApplied = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers422 = &headers
 	case rsp.StatusCode == 500:
 		var headers ProvidersOauth2CreateResponse500Headers
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
@@ -1718,6 +1815,13 @@ func ParseProvidersWorkspaceDirectoryCreateResponse(rsp *http.Response) (*Provid
 		}
 		response.ApplicationProblemJSON415 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest IdempotencyKeyReused
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON422 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
 		var dest InternalServerError
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -1743,6 +1847,13 @@ func ParseProvidersWorkspaceDirectoryCreateResponse(rsp *http.Response) (*Provid
 				return nil, err
 			}
 			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Idempotency-Replayed"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Idempotency-Replayed", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.IdempotencyReplayed = &value
 		}
 		if values := rsp.Header.Values("Preference-Applied"); len(values) > 0 {
 			var value string
@@ -1847,6 +1958,23 @@ func ParseProvidersWorkspaceDirectoryCreateResponse(rsp *http.Response) (*Provid
 			headers.XRequestID = value
 		}
 		response.Headers415 = &headers
+	case rsp.StatusCode == 422:
+		var headers ProvidersWorkspaceDirectoryCreateResponse422Headers
+		if values := rsp.Header.Values("Preference-Applied"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Preference-Applied", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.PreferenceApplied = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers422 = &headers
 	case rsp.StatusCode == 500:
 		var headers ProvidersWorkspaceDirectoryCreateResponse500Headers
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {

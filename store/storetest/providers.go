@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"sync"
 	"testing"
 
 	"github.com/google/uuid"
@@ -15,7 +14,7 @@ import (
 
 func testProvidersAreStoredAsGiven(t *testing.T, database *store.Store) {
 	oauth2 := fullOAuth2("shop")
-	created, err := database.CreateOAuth2Provider(t.Context(), creation("Shop"), oauth2)
+	created, _, err := database.CreateOAuth2Provider(t.Context(), creation("Shop"), oauth2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +48,7 @@ func testUnsetValuesStayUnset(t *testing.T, database *store.Store) {
 	settings := store.OAuth2Settings{
 		ClientID: "a", PropertyMappings: []uuid.UUID{}, JWKSSources: []uuid.UUID{},
 	}
-	created, err := database.CreateOAuth2Provider(t.Context(), creation("a"), settings)
+	created, _, err := database.CreateOAuth2Provider(t.Context(), creation("a"), settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +80,7 @@ func testPKIsOneSequence(t *testing.T, database *store.Store) {
 
 func testClientIDIsUnique(t *testing.T, database *store.Store) {
 	createOAuth2(t, database, "taken")
-	_, err := database.CreateOAuth2Provider(t.Context(), creation("second"), fullOAuth2("taken"))
+	_, _, err := database.CreateOAuth2Provider(t.Context(), creation("second"), fullOAuth2("taken"))
 	if !errors.Is(err, store.ErrClientIDTaken) {
 		t.Errorf("error is %v, want ErrClientIDTaken", err)
 	}
@@ -108,17 +107,13 @@ func testNameIsNotUnique(t *testing.T, database *store.Store) {
 func testProvidersAreReadInOrder(t *testing.T, database *store.Store) {
 	// More than two pages of any sensible size, so that the seams between pages are seen.
 	const count = 1203
-	var group sync.WaitGroup
-	for i := range count {
-		group.Go(func() {
-			if i%3 == 0 {
-				createWorkspaceDirectory(t, database)
-			} else {
-				createOAuth2(t, database, fmt.Sprint(i))
-			}
-		})
-	}
-	group.Wait()
+	concurrently(count, func(i int) {
+		if i%3 == 0 {
+			createWorkspaceDirectory(t, database)
+		} else {
+			createOAuth2(t, database, fmt.Sprint(i))
+		}
+	})
 	records := stored(t, database)
 	if len(records) != count {
 		t.Fatalf("%d records are read, want %d", len(records), count)
@@ -145,7 +140,7 @@ func testMissingProvider(t *testing.T, database *store.Store) {
 func testCanceledCreate(t *testing.T, database *store.Store) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := database.CreateOAuth2Provider(ctx, creation("x"), fullOAuth2("x")); !errors.Is(err, context.Canceled) {
+	if _, _, err := database.CreateOAuth2Provider(ctx, creation("x"), fullOAuth2("x")); !errors.Is(err, context.Canceled) {
 		t.Errorf("error is %v, want context.Canceled", err)
 	}
 	if records := stored(t, database); len(records) != 0 {
@@ -157,17 +152,13 @@ func testCanceledCreate(t *testing.T, database *store.Store) {
 func testConcurrentCreates(t *testing.T, database *store.Store) {
 	const count = 200
 	pks := make([]int32, count)
-	var group sync.WaitGroup
-	for i := range count {
-		group.Go(func() {
-			if i%2 == 0 {
-				pks[i] = createOAuth2(t, database, fmt.Sprint(i)).PK
-			} else {
-				pks[i] = createWorkspaceDirectory(t, database).PK
-			}
-		})
-	}
-	group.Wait()
+	concurrently(count, func(i int) {
+		if i%2 == 0 {
+			pks[i] = createOAuth2(t, database, fmt.Sprint(i)).PK
+		} else {
+			pks[i] = createWorkspaceDirectory(t, database).PK
+		}
+	})
 	seen := map[int32]bool{}
 	for _, record := range stored(t, database) {
 		seen[record.Common().PK] = true
@@ -185,13 +176,9 @@ func testConcurrentCreates(t *testing.T, database *store.Store) {
 func testConcurrentClaims(t *testing.T, database *store.Store) {
 	const count = 50
 	errs := make([]error, count)
-	var group sync.WaitGroup
-	for i := range count {
-		group.Go(func() {
-			_, errs[i] = database.CreateOAuth2Provider(t.Context(), creation("x"), fullOAuth2("same"))
-		})
-	}
-	group.Wait()
+	concurrently(count, func(i int) {
+		_, _, errs[i] = database.CreateOAuth2Provider(t.Context(), creation("x"), fullOAuth2("same"))
+	})
 	won := 0
 	for _, err := range errs {
 		switch {

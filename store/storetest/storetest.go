@@ -3,6 +3,7 @@ package storetest
 
 import (
 	"encoding/json"
+	"sync"
 	"testing"
 
 	"github.com/google/uuid"
@@ -15,23 +16,29 @@ import (
 func Run(t *testing.T, open func(t *testing.T) *store.Store) {
 	t.Helper()
 	for name, test := range map[string]func(t *testing.T, database *store.Store){
-		"providers are stored as given":         testProvidersAreStoredAsGiven,
-		"unset values stay unset":               testUnsetValuesStayUnset,
-		"pk is one sequence for both kinds":     testPKIsOneSequence,
-		"client_id is unique":                   testClientIDIsUnique,
-		"client_id tells letter case apart":     testClientIDTellsCaseApart,
-		"name is not unique":                    testNameIsNotUnique,
-		"all providers are read in order":       testProvidersAreReadInOrder,
-		"a missing provider is not found":       testMissingProvider,
-		"a create that is given up stores none": testCanceledCreate,
-		"concurrent creates are all stored":     testConcurrentCreates,
-		"concurrent claims of one client_id":    testConcurrentClaims,
-		"tokens are found by their text alone":  testTokens,
-		"tokens expire and are revoked":         testTokenStates,
-		"the first token is made once":          testFirstToken,
-		"the first token waits for its keeper":  testFirstTokenKeeperFails,
-		"applications link providers":           testApplications,
-		"applications refuse a wrong link":      testApplicationRefusals,
+		"providers are stored as given":           testProvidersAreStoredAsGiven,
+		"unset values stay unset":                 testUnsetValuesStayUnset,
+		"pk is one sequence for both kinds":       testPKIsOneSequence,
+		"client_id is unique":                     testClientIDIsUnique,
+		"client_id tells letter case apart":       testClientIDTellsCaseApart,
+		"name is not unique":                      testNameIsNotUnique,
+		"all providers are read in order":         testProvidersAreReadInOrder,
+		"a missing provider is not found":         testMissingProvider,
+		"a create that is given up stores none":   testCanceledCreate,
+		"concurrent creates are all stored":       testConcurrentCreates,
+		"concurrent claims of one client_id":      testConcurrentClaims,
+		"a key makes one record":                  testKeyMakesOneRecord,
+		"a key belongs to caller and kind":        testKeyScope,
+		"a key refuses another body":              testKeyRefusesAnotherBody,
+		"a refused create keeps no key":           testRefusedCreateKeepsNoKey,
+		"concurrent tries with one key":           testConcurrentTries,
+		"a row that fails takes no other with it": testFailingRows,
+		"tokens are found by their text alone":    testTokens,
+		"tokens expire and are revoked":           testTokenStates,
+		"the first token is made once":            testFirstToken,
+		"the first token waits for its keeper":    testFirstTokenKeeperFails,
+		"applications link providers":             testApplications,
+		"applications refuse a wrong link":        testApplicationRefusals,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -85,7 +92,7 @@ func fullWorkspaceDirectory() store.WorkspaceDirectorySettings {
 
 func createOAuth2(t *testing.T, database *store.Store, clientID string) store.OAuth2Provider {
 	t.Helper()
-	record, err := database.CreateOAuth2Provider(t.Context(), creation("oauth2"), fullOAuth2(clientID))
+	record, _, err := database.CreateOAuth2Provider(t.Context(), creation("oauth2"), fullOAuth2(clientID))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,11 +101,25 @@ func createOAuth2(t *testing.T, database *store.Store, clientID string) store.OA
 
 func createWorkspaceDirectory(t *testing.T, database *store.Store) store.WorkspaceDirectoryProvider {
 	t.Helper()
-	record, err := database.CreateWorkspaceDirectoryProvider(t.Context(), creation("directory"), fullWorkspaceDirectory())
+	record, _, err := database.CreateWorkspaceDirectoryProvider(t.Context(), creation("directory"), fullWorkspaceDirectory())
 	if err != nil {
 		t.Fatal(err)
 	}
 	return record
+}
+
+// concurrently calls work for each number below count, a bounded number of them at a time.
+func concurrently(count int, work func(i int)) {
+	var group sync.WaitGroup
+	free := make(chan struct{}, 100)
+	for i := range count {
+		free <- struct{}{}
+		group.Go(func() {
+			work(i)
+			<-free
+		})
+	}
+	group.Wait()
 }
 
 // stored returns all records.

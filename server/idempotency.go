@@ -1,0 +1,70 @@
+package server
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/labstack/echo/v4"
+
+	"example.com/providerd/store"
+)
+
+const (
+	idempotencyKeyHeader      = "Idempotency-Key"
+	idempotencyReplayedHeader = "true"
+)
+
+// checkIdempotencyKey refuses a key that the contract does not allow, before anything of the body is read.
+func checkIdempotencyKey(op operation) echo.MiddlewareFunc {
+	parameter := op.route.Operation.Parameters.GetByInAndName("header", idempotencyKeyHeader)
+	return func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c echo.Context) error {
+			request := c.Request()
+			keys := request.Header.Values(idempotencyKeyHeader)
+			if len(keys) == 0 {
+				return next(c)
+			}
+			input := &openapi3filter.RequestValidationInput{Request: request, Route: op.route}
+			invalid := openapi3filter.ValidateParameter(request.Context(), input, parameter)
+			if len(keys) > 1 || keys[0] == "" || invalid != nil {
+				return &refusal{slug: invalidHeader}
+			}
+			return next(c)
+		}
+	}
+}
+
+// fingerprint is the SHA-256 of a body in its canonical form (RFC 8785), but for numbers, which keep their digits.
+func fingerprint(body []byte) ([]byte, error) {
+	canonical := jsontext.Value(body).Clone()
+	err := canonical.Canonicalize(jsontext.CanonicalizeRawInts(false), jsontext.CanonicalizeRawFloats(false))
+	if err != nil {
+		return nil, fmt.Errorf("canonicalize body: %w", err)
+	}
+	digest := sha256.Sum256(canonical)
+	return digest[:], nil
+}
+
+// creation says who asks for a provider.
+func creation(ctx context.Context, name string, idempotencyKey *string) store.Creation {
+	current := exchangeOf(ctx)
+	return store.Creation{
+		Name:           name,
+		CreatedBy:      current.token.Name,
+		RequestID:      current.requestID,
+		IdempotencyKey: idempotencyKey,
+		Fingerprint:    current.fingerprint,
+	}
+}
+
+// replayedHeader is the value of Idempotency-Replayed; nil where the record is new.
+func replayedHeader(replayed bool) *string {
+	if !replayed {
+		return nil
+	}
+	value := idempotencyReplayedHeader
+	return &value
+}

@@ -1,0 +1,200 @@
+package server_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"example.com/providerd/gen/api"
+	"example.com/providerd/gen/client"
+	"example.com/providerd/store"
+)
+
+const keyHeader = "Idempotency-Key"
+
+// replayed tells whether the answer is that of an earlier request.
+func (a answer) replayed() bool { return a.header.Get("Idempotency-Replayed") == "true" }
+
+func TestRetryGetsTheSameRecord(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	for _, path := range []string{oauth2Path, workspaceDirectoryPath} {
+		body := encode(t, minimal(path))
+		first := h.post(t, path, body, set(keyHeader, "key"))
+		again := h.post(t, path, body, set(keyHeader, "key"))
+		if first.replayed() || !again.replayed() || string(again.body) != string(first.body) {
+			t.Errorf("%s: first %v %s, then %v %s", path, first.replayed(), first.body, again.replayed(), again.body)
+		}
+	}
+	key := "from-the-SDK"
+	parameters := &client.ProvidersOauth2CreateParams{IdempotencyKey: &key}
+	for range 2 {
+		response, err := h.sdk(t).ProvidersOauth2CreateWithBodyWithResponse(
+			t.Context(), parameters, "application/json", strings.NewReader(encode(t, minimal(oauth2Path))))
+		if err != nil || response.JSON201 == nil || response.JSON201.PK != 3 {
+			t.Errorf("%v, %+v", err, response)
+		}
+	}
+}
+
+func TestKeyIsTakenAsItStands(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	body := encode(t, minimal(oauth2Path))
+	seen := map[any]string{}
+	for _, key := range []string{
+		"a", "A", `"a"`, "'a'", "a,b", "a;b=c", "%61", "a%", "%zz", "a+b", "a=b", "a/b?c#d", `\`, `"`, "{}", "[1]", "null", "1", "~!",
+		strings.Repeat("x", 255),
+	} {
+		first := h.post(t, oauth2Path, body, set(keyHeader, key)).record(t)["pk"]
+		if other, ok := seen[first]; ok {
+			t.Errorf("%q is taken for %q", key, other)
+		}
+		seen[first] = key
+		if again := h.post(t, oauth2Path, body, set(keyHeader, key)).record(t)["pk"]; again != first {
+			t.Errorf("%q gives %v and %v", key, first, again)
+		}
+	}
+	// White space around a field value is no part of it (RFC 9110 section 5.5).
+	if again := h.post(t, oauth2Path, body, set(keyHeader, " a\t")); !again.replayed() {
+		t.Error("white space around the key makes another key")
+	}
+}
+
+func TestInvalidKey(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	for _, keys := range [][]string{
+		{""}, {" "}, {"a b"}, {"a\tb"}, {"ü"}, {"a\x80"}, {strings.Repeat("x", 256)}, {"a", "b"}, {"a", "a"}, {"", "a"},
+	} {
+		h.post(t, oauth2Path, "not even JSON", set(keyHeader, keys...)).problem(t, http.StatusBadRequest, "invalid-header")
+	}
+}
+
+func TestBodiesAreComparedAsJSON(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	const body = `{"name":"n","delegated_subject":"a@b","default_group_email_domain":"b","credentials":{"a":1.10,"b":"é/"}}`
+	key := set(keyHeader, "key")
+	h.post(t, workspaceDirectoryPath, body, key).record(t)
+	for _, same := range []string{
+		" " + body + "\n",
+		`{"credentials":{"b":"\u00e9\/","a":1.10},"default_group_email_domain":"b","name":"n","delegated_subject":"a@b"}`,
+	} {
+		if got := h.post(t, workspaceDirectoryPath, same, key); !got.replayed() {
+			t.Errorf("%s is another body: %s", same, got.body)
+		}
+	}
+	for _, change := range [][2]string{
+		{"1.10", "1.1"},
+		{"1.10", "11e-1"},
+		{`"n"`, `"N"`},
+		{`"é/"`, `"e\u0301/"`},
+		{`"name"`, `"scopes":"x","name"`},
+		{`"b":"é/"`, `"b":null`},
+	} {
+		other := strings.Replace(body, change[0], change[1], 1)
+		got := h.post(t, workspaceDirectoryPath, other, key)
+		got.problem(t, http.StatusUnprocessableEntity, "idempotency-key-reused")
+	}
+	// What is ignored is part of the body all the same.
+	unknown := strings.Replace(body, "{", `{"x":1,`, 1)
+	h.post(t, workspaceDirectoryPath, unknown, key, set("Prefer", "handling=lenient")).
+		problem(t, http.StatusUnprocessableEntity, "idempotency-key-reused")
+}
+
+func TestKeyBelongsToTheNameOfTheToken(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	token := func(name string) func(*http.Request) {
+		return set("Authorization", "Bearer "+h.newToken(t, store.TokenGrant{
+			Name: name, Operations: []string{oauth2Operation}, ExpiresIn: time.Hour,
+		}))
+	}
+	body, key := encode(t, minimal(oauth2Path)), set(keyHeader, "key")
+	first := h.post(t, oauth2Path, body, key, token("ci")).record(t)
+	if renewed := h.post(t, oauth2Path, body, key, token("ci")).record(t); renewed["pk"] != first["pk"] {
+		t.Errorf("a renewed token gets pk %v, want %v", renewed["pk"], first["pk"])
+	}
+	if other := h.post(t, oauth2Path, body, key, token("other")).record(t); other["pk"] == first["pk"] {
+		t.Error("another caller gets the same record")
+	}
+}
+
+func TestRefusedRequestKeepsNoKey(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	body, key := minimal(oauth2Path), set(keyHeader, "key")
+	body["client_id"] = "taken"
+	h.post(t, oauth2Path, encode(t, body)).record(t)
+	h.post(t, oauth2Path, encode(t, body), key).problem(t, http.StatusConflict, "client-id-taken")
+	h.post(t, oauth2Path, "{}", key).problem(t, http.StatusBadRequest, "validation-failed")
+	h.post(t, oauth2Path, "{", key).problem(t, http.StatusBadRequest, "malformed-json")
+	body["client_id"] = "free"
+	if got := h.post(t, oauth2Path, encode(t, body), key); got.replayed() {
+		t.Errorf("a refused request kept its key: %s", got.body)
+	}
+}
+
+// TestReplayIsRenderedFromTheRecord links the record to an application between the tries.
+func TestReplayIsRenderedFromTheRecord(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	body, key := encode(t, minimal(oauth2Path)), set(keyHeader, "key")
+	h.post(t, oauth2Path, body, key).record(t)
+	pk := int32(1)
+	_, err := h.database.CreateApplication(t.Context(), store.Application{Slug: "shop", Name: "Shop", ProviderPK: &pk})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if slug := h.post(t, oauth2Path, body, key).record(t)["assigned_application_slug"]; slug != "shop" {
+		t.Errorf("assigned_application_slug is %q", slug)
+	}
+}
+
+func TestConcurrentTriesMakeOneRecord(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	// Two servers over one database, as two processes would be.
+	urls := []string{h.url, serve(t, api.Contract(), openAgain(t, h), h.log)}
+	const keys, tries = 4, 160
+	var group sync.WaitGroup
+	pks := make([]string, tries)
+	for i := range tries {
+		group.Go(func() {
+			one := *h
+			one.url = urls[i/keys%2]
+			body := encode(t, minimal(oauth2Path))
+			pks[i] = fmt.Sprint(one.post(t, oauth2Path, body, set(keyHeader, fmt.Sprint(i%keys))).record(t)["pk"])
+		})
+	}
+	group.Wait()
+	for i, pk := range pks {
+		if pk != pks[i%keys] {
+			t.Errorf("key %d gives %s and %s", i%keys, pk, pks[i%keys])
+		}
+	}
+	count := 0
+	for _, err := range h.database.Providers(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		count++
+	}
+	if count != keys {
+		t.Errorf("%d records are stored, want %d", count, keys)
+	}
+}
+
+func openAgain(t *testing.T, h *harness) *store.Store {
+	t.Helper()
+	database, err := store.Open(t.Context(), "sqlite:"+h.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = database.Close() })
+	return database
+}

@@ -1,0 +1,188 @@
+package store_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"example.com/providerd/store"
+)
+
+// hold keeps the writer waiting, as another process would that writes for long, until release is called.
+func hold(t *testing.T, path string) (release func()) {
+	t.Helper()
+	db, err := sql.Open("sqlite3", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	connection, err := db.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := connection.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		_, err := connection.ExecContext(t.Context(), "ROLLBACK")
+		if err := errors.Join(err, connection.Close(), db.Close()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func awaitWriting(t *testing.T, database *store.Store) {
+	t.Helper()
+	if err := database.AwaitWriting(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func settings(clientID string) store.OAuth2Settings {
+	return store.OAuth2Settings{
+		ClientID: clientID, PropertyMappings: []uuid.UUID{}, JWKSSources: []uuid.UUID{},
+	}
+}
+
+func names(t *testing.T, database *store.Store) map[string]bool {
+	t.Helper()
+	names := map[string]bool{}
+	for record, err := range database.Providers(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		names[record.Common().Name] = true
+	}
+	return names
+}
+
+func TestCallerWhoGivesUpWhileWaitingIsLeftOut(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "test.db")
+	database := create(t, path)
+	release := hold(t, path)
+	var group sync.WaitGroup
+	submit := func(ctx context.Context, name string, want error) {
+		group.Go(func() {
+			_, _, err := database.CreateOAuth2Provider(ctx, store.Creation{Name: name}, settings(name))
+			if !errors.Is(err, want) {
+				t.Errorf("%s: error is %v, want %v", name, err, want)
+			}
+		})
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	// The first is taken at once and waits for the database, the others wait in the queue.
+	submit(t.Context(), "taken", nil)
+	awaitWriting(t, database)
+	submit(ctx, "gave up", context.Canceled)
+	submit(t.Context(), "stayed", nil)
+	database.AwaitQueue(2)
+	cancel()
+	release()
+	group.Wait()
+	if stored := names(t, database); !stored["taken"] || !stored["stayed"] || stored["gave up"] {
+		t.Errorf("stored are %v", stored)
+	}
+}
+
+func TestFullQueueRefusesAtOnce(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "test.db")
+	database := create(t, path)
+	release := hold(t, path)
+	var group sync.WaitGroup
+	submit := func(name string) {
+		group.Go(func() {
+			if _, _, err := database.CreateOAuth2Provider(t.Context(), store.Creation{Name: name}, settings(name)); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
+	}
+	submit("taken")
+	awaitWriting(t, database)
+	for i := range store.QueueLength {
+		submit(fmt.Sprint(i))
+	}
+	database.AwaitQueue(store.QueueLength)
+	_, _, err := database.CreateOAuth2Provider(t.Context(), store.Creation{Name: "too many"}, settings("too many"))
+	if !errors.Is(err, store.ErrOverloaded) {
+		t.Errorf("error is %v, want ErrOverloaded", err)
+	}
+	release()
+	group.Wait()
+	if stored := names(t, database); len(stored) != store.QueueLength+1 || stored["too many"] {
+		t.Errorf("%d records are stored", len(stored))
+	}
+}
+
+func TestCloseStoresWhatWaits(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "test.db")
+	database := create(t, path)
+	release := hold(t, path)
+	var group sync.WaitGroup
+	submit := func(name string) {
+		group.Go(func() {
+			if _, _, err := database.CreateOAuth2Provider(t.Context(), store.Creation{Name: name}, settings(name)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	submit("taken")
+	awaitWriting(t, database)
+	for i := range 9 {
+		submit(fmt.Sprint(i))
+	}
+	database.AwaitQueue(9)
+	group.Go(release)
+	if err := database.Close(); err != nil {
+		t.Error(err)
+	}
+	group.Wait()
+	_, _, err := database.CreateOAuth2Provider(t.Context(), store.Creation{Name: "late"}, settings("late"))
+	if !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("after Close error is %v, want ErrUnavailable", err)
+	}
+	if stored := names(t, create(t, path)); len(stored) != 10 {
+		t.Errorf("%d records are stored, want 10", len(stored))
+	}
+}
+
+func TestDatabaseThatIsNoLongerInItsPlace(t *testing.T) {
+	t.Parallel()
+	for name, harm := range map[string]func(path string) error{
+		"removed":     os.Remove,
+		"log removed": func(path string) error { return os.Remove(path + "-wal") },
+		"replaced": func(path string) error {
+			other := path + ".other"
+			return errors.Join(os.WriteFile(other, []byte("rubbish"), 0o600), os.Rename(other, path))
+		},
+		"overwritten": func(path string) error { return os.WriteFile(path, make([]byte, 10_000), 0o600) },
+		"cut off":     func(path string) error { return os.Truncate(path, 0) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "test.db")
+			database := create(t, path)
+			if err := database.Ping(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if err := harm(path); err != nil {
+				t.Fatal(err)
+			}
+			_, _, err := database.CreateOAuth2Provider(t.Context(), store.Creation{Name: "x"}, settings("x"))
+			if !errors.Is(err, store.ErrUnavailable) {
+				t.Errorf("create: error is %v, want ErrUnavailable", err)
+			}
+			if err := database.Ping(t.Context()); !errors.Is(err, store.ErrUnavailable) {
+				t.Errorf("Ping: error is %v, want ErrUnavailable", err)
+			}
+		})
+	}
+}
