@@ -6,7 +6,7 @@ OASDIFF := go run github.com/oasdiff/oasdiff@v1.33.0
 GOLANGCI_LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 FUZZ_TIME := 30s
 
-.PHONY: run build gen drift breaking lint mock contract hostile test cover fuzz bench ci
+.PHONY: run build gen drift breaking lint mock contract hostile faults test cover fuzz microbench bench ci
 
 run: build ## Serve on 127.0.0.1:8080, with the database in data/.
 	bin/providerd serve
@@ -53,6 +53,11 @@ contract: ## Send 20,000 generated requests, and prove that they find faults.
 hostile: ## Send 100,000 random and hostile bodies to the program, and watch its memory.
 	PROVIDERD_HOSTILE_BODIES=100000 go test -count=1 -v -timeout 30m -run '^TestHostileBodies' ./cmd/providerd
 
+faults: ## Kill the program 100 times under load, fill its disk and take its database away. Needs to be root.
+	PROVIDERD_KILL_ROUNDS=100 go test -count=1 -v -tags faults -timeout 60m \
+		-run '^(TestKilledUnderLoad|TestDiskFull|TestDatabase|TestEveryBegunRequest)' ./cmd/providerd | \
+		{ grep -Ev '^=== ' || true; }
+
 test: ## Run all tests.
 	go test -race ./...
 
@@ -68,7 +73,11 @@ fuzz: ## Run each fuzz target for $(FUZZ_TIME).
 		done; \
 	done
 
-bench: ## Run the benchmarks.
-	go test -run '^$$' -bench . -benchmem ./...
+microbench: ## Time the hot functions, and count their allocations.
+	go test -run '^$$' -bench . -benchmem ./server ./store
+
+bench: build ## Measure the server under load, and write the figures into the README. Needs wrk.
+	go build -o bin/bench ./cmd/bench
+	bin/bench $(BENCH_FLAGS)
 
 ci: drift breaking lint build mock test

@@ -16,12 +16,12 @@ import (
 func (s *Store) CreateOAuth2Provider(
 	ctx context.Context, creation Creation, settings OAuth2Settings,
 ) (record OAuth2Provider, replayed bool, err error) {
-	one := &create{common: newProvider(KindOAuth2, creation), settings: &settings}
+	one := &create{audit: newAudit(KindOAuth2, creation), settings: &settings}
 	if err := s.creates.submit(ctx, one); err != nil {
 		return OAuth2Provider{}, false, fmt.Errorf("create OAuth2 provider: %w", err)
 	}
 	if one.replays == 0 {
-		return OAuth2Provider{Provider: one.common, OAuth2Settings: settings}, false, nil
+		return OAuth2Provider{Provider: Provider{Audit: one.audit}, OAuth2Settings: settings}, false, nil
 	}
 	return replay[OAuth2Provider](ctx, s, one.replays)
 }
@@ -33,12 +33,13 @@ func (s *Store) CreateOAuth2Provider(
 func (s *Store) CreateWorkspaceDirectoryProvider(
 	ctx context.Context, creation Creation, settings WorkspaceDirectorySettings,
 ) (record WorkspaceDirectoryProvider, replayed bool, err error) {
-	one := &create{common: newProvider(KindWorkspaceDirectory, creation), settings: &settings}
+	one := &create{audit: newAudit(KindWorkspaceDirectory, creation), settings: &settings}
 	if err := s.creates.submit(ctx, one); err != nil {
 		return WorkspaceDirectoryProvider{}, false, fmt.Errorf("create workspace directory provider: %w", err)
 	}
 	if one.replays == 0 {
-		return WorkspaceDirectoryProvider{Provider: one.common, WorkspaceDirectorySettings: settings}, false, nil
+		record := WorkspaceDirectoryProvider{Provider: Provider{Audit: one.audit}, WorkspaceDirectorySettings: settings}
+		return record, false, nil
 	}
 	return replay[WorkspaceDirectoryProvider](ctx, s, one.replays)
 }
@@ -56,8 +57,8 @@ func replay[R Record](ctx context.Context, s *Store, pk int32) (record R, replay
 	return record, true, nil
 }
 
-func newProvider(kind Kind, creation Creation) Provider {
-	return Provider{
+func newAudit(kind Kind, creation Creation) Audit {
+	return Audit{
 		Kind:           kind,
 		Name:           creation.Name,
 		CreatedAt:      now(),
@@ -74,7 +75,15 @@ func (s *Store) write(ctx context.Context, statements func(tx *gorm.DB) error) e
 	if err := s.files.check(); err != nil {
 		return err
 	}
-	return transact(ctx, s.writer, statements)
+	tx := s.writer.WithContext(ctx).Begin()
+	if tx.Error != nil {
+		return classify(tx.Error)
+	}
+	if err := statements(tx); err != nil {
+		_ = tx.Rollback()
+		return classify(err)
+	}
+	return commitError(tx.Commit().Error)
 }
 
 // now is the time in UTC in whole microseconds, which every database keeps.

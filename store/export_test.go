@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"runtime"
+
+	"github.com/google/uuid"
 )
 
 // QueueLength is how many creates may wait.
@@ -15,14 +17,32 @@ func (s *Store) AwaitQueue(length int) {
 	}
 }
 
-// AwaitWriting returns once the writer has begun with a batch, or waits for the database to let it begin.
-func (s *Store) AwaitWriting() error {
-	pool, err := s.writer.DB()
-	for err == nil && pool.Stats().InUse == 0 {
+// Submission is a create that is under way.
+type Submission struct {
+	one     *create
+	outcome chan error
+}
+
+// Submit begins with a create whose name and client_id are the same.
+func (s *Store) Submit(ctx context.Context, name string) Submission {
+	settings := &OAuth2Settings{ClientID: name, PropertyMappings: []uuid.UUID{}, JWKSSources: []uuid.UUID{}}
+	submission := Submission{
+		one:     &create{audit: newAudit(KindOAuth2, Creation{Name: name}), settings: settings},
+		outcome: make(chan error, 1),
+	}
+	go func() { submission.outcome <- s.creates.submit(ctx, submission.one) }()
+	return submission
+}
+
+// AwaitTaken returns once the writer has begun with the create, or its caller has given up.
+func (s Submission) AwaitTaken() {
+	for !s.one.taken.Load() {
 		runtime.Gosched()
 	}
-	return err
 }
+
+// Wait returns the error of the create.
+func (s Submission) Wait() error { return <-s.outcome }
 
 // Pragmas reads a setting from one connection of each pool, the writer's first.
 func (s *Store) Pragmas(ctx context.Context, name string) (writer, reader string, err error) {

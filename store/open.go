@@ -23,10 +23,11 @@ const maxReaders = 4
 
 // Store keeps providers, applications and tokens in one database.
 type Store struct {
-	// writer has one connection: SQLite takes one writer at a time, and queueing here is fairer than its lock.
+	// writer has a connection for creates and one for all other changes.
 	writer *gorm.DB
 	reader *gorm.DB
 	files  *guard
+	tokens tokenCache
 	// creates is where every create enters the writer.
 	creates *writer
 }
@@ -82,9 +83,9 @@ func Open(ctx context.Context, databaseURL string) (*Store, error) {
 func open(
 	ctx context.Context, path string, prepare func(ctx context.Context, db *sql.DB, path string) error,
 ) (*Store, error) {
-	store := &Store{}
+	store := &Store{tokens: tokenCache{tokens: map[string]cachedToken{}}}
 	var err error
-	if store.writer, err = connect(path, "_txlock=immediate", 1); err != nil {
+	if store.writer, err = connect(path, "_txlock=immediate", 2); err != nil {
 		return nil, err
 	}
 	if store.reader, err = connect(path, "_query_only=on", maxReaders); err != nil {
@@ -100,7 +101,9 @@ func open(
 	if store.files, err = newGuard(path); err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
-	store.creates = startWriter(store.writer, store.files, queueLength)
+	if store.creates, err = startWriter(ctx, store.writer, store.files); err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
 	return store, nil
 }
 
@@ -109,13 +112,9 @@ func open(
 func connect(path, setting string, connections int) (*gorm.DB, error) {
 	dsn := "file:" + (&url.URL{Path: path}).EscapedPath() +
 		"?_journal_mode=WAL&_synchronous=FULL&_busy_timeout=5000&_foreign_keys=on&" + setting
-	db, err := gorm.Open(sqlite.Open(dsn), &gorm.Config{
-		Logger:                 logger.Discard,
-		NowFunc:                now,
-		PrepareStmt:            true,
-		SkipDefaultTransaction: true,
-		TranslateError:         true,
-	})
+	config := gormConfig()
+	config.PrepareStmt = true
+	db, err := gorm.Open(sqlite.Open(dsn), config)
 	if err != nil {
 		return nil, fmt.Errorf("open database %s: %w", path, classify(err))
 	}
@@ -126,6 +125,13 @@ func connect(path, setting string, connections int) (*gorm.DB, error) {
 	pool.SetMaxOpenConns(connections)
 	pool.SetMaxIdleConns(connections)
 	return db, nil
+}
+
+// gormConfig leaves out what providerd does not need, and above all a log of statements with their values.
+func gormConfig() *gorm.Config {
+	return &gorm.Config{
+		Logger: logger.Discard, NowFunc: now, SkipDefaultTransaction: true, TranslateError: true,
+	}
 }
 
 // Ping reads from the database. It returns ErrUnavailable.
@@ -139,10 +145,10 @@ func (s *Store) Ping(ctx context.Context) error {
 
 // Close stores the creates that wait, waits for running statements and releases the database.
 func (s *Store) Close() error {
-	if s.creates != nil {
-		s.creates.close()
-	}
 	var errs []error
+	if s.creates != nil {
+		errs = append(errs, s.creates.close())
+	}
 	for _, db := range []*gorm.DB{s.reader, s.writer} {
 		if db == nil {
 			continue

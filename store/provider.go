@@ -31,10 +31,10 @@ type Creation struct {
 	Fingerprint []byte
 }
 
-// Provider is what providers of both kinds have in common: the audit record of the create and the linked applications.
-type Provider struct {
+// Audit is the record of a create: who asked for what, and when. It is a row of its own, common to both kinds.
+type Audit struct {
 	// PK is positive, fits int32 and comes from one sequence for both kinds. Gaps are allowed.
-	PK   int32 `gorm:"primaryKey"`
+	PK   int32 `gorm:"primaryKey;autoIncrement:false"`
 	Kind Kind
 	Name string
 	// CreatedAt is in UTC, in whole microseconds.
@@ -44,6 +44,14 @@ type Provider struct {
 	// IdempotencyKey and Fingerprint are nil where the create had no key.
 	IdempotencyKey *string
 	Fingerprint    []byte
+}
+
+// TableName names the table for GORM.
+func (Audit) TableName() string { return "providers" }
+
+// Provider is what providers of both kinds have in common.
+type Provider struct {
+	Audit `gorm:"embedded"`
 	// Application is the one that this provider serves; the zero value while there is none.
 	Application Application `gorm:"foreignKey:ProviderPK;references:PK"`
 	// Backchannel leads to the application that this provider serves as a backchannel; the zero value while there is none.
@@ -57,12 +65,15 @@ type idempotencyScope struct {
 	key       string
 }
 
-func (p Provider) idempotencyScope() (scope idempotencyScope, hasKey bool) {
-	if p.IdempotencyKey == nil {
+func (a Audit) idempotencyScope() (scope idempotencyScope, hasKey bool) {
+	if a.IdempotencyKey == nil {
 		return idempotencyScope{}, false
 	}
-	return idempotencyScope{createdBy: p.CreatedBy, kind: p.Kind, key: *p.IdempotencyKey}, true
+	return idempotencyScope{createdBy: a.CreatedBy, kind: a.Kind, key: *a.IdempotencyKey}, true
 }
+
+// TableName names the table for GORM.
+func (Provider) TableName() string { return "providers" }
 
 // Common returns what the provider has in common with those of the other kind.
 func (p Provider) Common() Provider { return p }

@@ -105,16 +105,23 @@ func newToken(text string, grant TokenGrant) *Token {
 	}
 }
 
-// FindToken returns what is stored of this token, whatever its state. It returns ErrNotFound or ErrUnavailable.
+// FindToken returns what is stored of this token, whatever its state, or was stored at most half a second ago. It
+// returns ErrNotFound or ErrUnavailable.
 func (s *Store) FindToken(ctx context.Context, text string) (Token, error) {
 	if !IsTokenText(text) {
 		return Token{}, fmt.Errorf("find token: %w", ErrNotFound)
 	}
+	digest := digestToken(text)
+	if token, ok := s.tokens.get(string(digest)); ok {
+		return token, nil
+	}
 	var token Token
-	err := s.reader.WithContext(ctx).Where("digest = ?", digestToken(text)).Take(&token).Error
+	read := time.Now()
+	err := s.reader.WithContext(ctx).Where("digest = ?", digest).Take(&token).Error
 	if err != nil {
 		return Token{}, fmt.Errorf("find token: %w", classify(err))
 	}
+	s.tokens.put(string(digest), token, read)
 	return token, nil
 }
 
@@ -143,6 +150,7 @@ func (s *Store) RevokeToken(ctx context.Context, id int32) error {
 	if err != nil {
 		return fmt.Errorf("revoke token %d: %w", id, err)
 	}
+	s.tokens.clear()
 	return nil
 }
 

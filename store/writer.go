@@ -2,10 +2,13 @@ package store
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
 
+	"gorm.io/driver/sqlite"
 	"gorm.io/gorm"
 )
 
@@ -18,7 +21,7 @@ const (
 
 // create is one create on its way to the disk.
 type create struct {
-	common Provider
+	audit Audit
 	// settings is an *OAuth2Settings or a *WorkspaceDirectorySettings.
 	settings any
 	// taken is set by whoever is first: the writer that begins with it, or the caller that gives up.
@@ -33,19 +36,40 @@ type create struct {
 // writer takes all creates that wait into one transaction (group commit). It never waits for company: a lone create
 // commits at once.
 type writer struct {
-	db    *gorm.DB
-	files *guard
-	queue chan *create
+	db         *gorm.DB
+	connection *connection
+	files      *guard
+	queue      chan *create
 	// mutex lets no create enter once the queue is closed.
 	mutex  sync.RWMutex
 	closed bool
 	ended  chan struct{}
 }
 
-func startWriter(db *gorm.DB, files *guard, length int) *writer {
-	w := &writer{db: db, files: files, queue: make(chan *create, length), ended: make(chan struct{})}
-	go w.run()
-	return w
+// startWriter takes a connection of the pool for good.
+func startWriter(ctx context.Context, pool *gorm.DB, files *guard) (*writer, error) {
+	db, err := pool.DB()
+	if err != nil {
+		return nil, fmt.Errorf("connect the writer: %w", err)
+	}
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("connect the writer: %w", classify(err))
+	}
+	w := &writer{
+		connection: &connection{conn: conn, statements: map[string]*sql.Stmt{}},
+		files:      files,
+		queue:      make(chan *create, queueLength),
+		ended:      make(chan struct{}),
+	}
+	if w.db, err = gorm.Open(sqlite.New(sqlite.Config{Conn: w.connection}), gormConfig()); err != nil {
+		return nil, errors.Join(fmt.Errorf("connect the writer: %w", classify(err)), w.connection.close())
+	}
+	if err := w.connection.tune(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("connect the writer: %w", classify(err)), w.connection.close())
+	}
+	go w.run() //nolint:gosec // The writer outlives the context that it was started in.
+	return w, nil
 }
 
 // submit queues a create and waits for its outcome. A create whose caller gives up before its batch begins is left out;
@@ -105,7 +129,7 @@ func (w *writer) commit(ctx context.Context, next batch) error {
 	if err := w.files.check(); err != nil {
 		return err
 	}
-	return next.commit(ctx, w.db)
+	return next.commit(ctx, w)
 }
 
 // nextBatch waits for a create and takes all that wait with it. A create with the same key as another of the batch is
@@ -113,7 +137,7 @@ func (w *writer) commit(ctx context.Context, next batch) error {
 func (w *writer) nextBatch(held []*create) (next batch, hold []*create) {
 	keys := map[idempotencyScope]bool{}
 	add := func(one *create) {
-		scope, hasKey := one.common.idempotencyScope()
+		scope, hasKey := one.audit.idempotencyScope()
 		if hasKey && keys[scope] {
 			hold = append(hold, one)
 			return
@@ -154,8 +178,8 @@ func (w *writer) take(wait bool) *create {
 	}
 }
 
-// close lets no more creates in and waits until those that wait are stored.
-func (w *writer) close() {
+// close lets no more creates in, waits until those that wait are stored, and gives the connection back.
+func (w *writer) close() error {
 	w.mutex.Lock()
 	if !w.closed {
 		w.closed = true
@@ -163,4 +187,8 @@ func (w *writer) close() {
 	}
 	w.mutex.Unlock()
 	<-w.ended
+	if err := w.connection.close(); err != nil && !errors.Is(err, sql.ErrConnDone) {
+		return fmt.Errorf("close the writer: %w", err)
+	}
+	return nil
 }

@@ -10,8 +10,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/uuid"
-
 	"example.com/providerd/store"
 )
 
@@ -37,19 +35,6 @@ func hold(t *testing.T, path string) (release func()) {
 	}
 }
 
-func awaitWriting(t *testing.T, database *store.Store) {
-	t.Helper()
-	if err := database.AwaitWriting(); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func settings(clientID string) store.OAuth2Settings {
-	return store.OAuth2Settings{
-		ClientID: clientID, PropertyMappings: []uuid.UUID{}, JWKSSources: []uuid.UUID{},
-	}
-}
-
 func names(t *testing.T, database *store.Store) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
@@ -67,25 +52,21 @@ func TestCallerWhoGivesUpWhileWaitingIsLeftOut(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "test.db")
 	database := create(t, path)
 	release := hold(t, path)
-	var group sync.WaitGroup
-	submit := func(ctx context.Context, name string, want error) {
-		group.Go(func() {
-			_, _, err := database.CreateOAuth2Provider(ctx, store.Creation{Name: name}, settings(name))
-			if !errors.Is(err, want) {
-				t.Errorf("%s: error is %v, want %v", name, err, want)
-			}
-		})
-	}
 	ctx, cancel := context.WithCancel(t.Context())
 	// The first is taken at once and waits for the database, the others wait in the queue.
-	submit(t.Context(), "taken", nil)
-	awaitWriting(t, database)
-	submit(ctx, "gave up", context.Canceled)
-	submit(t.Context(), "stayed", nil)
+	taken := database.Submit(ctx, "taken")
+	taken.AwaitTaken()
+	gaveUp := database.Submit(ctx, "gave up")
+	stayed := database.Submit(t.Context(), "stayed")
 	database.AwaitQueue(2)
 	cancel()
+	if err := gaveUp.Wait(); !errors.Is(err, context.Canceled) {
+		t.Errorf("who gives up gets %v, want context.Canceled", err)
+	}
 	release()
-	group.Wait()
+	if err := errors.Join(taken.Wait(), stayed.Wait()); err != nil {
+		t.Error(err)
+	}
 	if stored := names(t, database); !stored["taken"] || !stored["stayed"] || stored["gave up"] {
 		t.Errorf("stored are %v", stored)
 	}
@@ -96,26 +77,21 @@ func TestFullQueueRefusesAtOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "test.db")
 	database := create(t, path)
 	release := hold(t, path)
-	var group sync.WaitGroup
-	submit := func(name string) {
-		group.Go(func() {
-			if _, _, err := database.CreateOAuth2Provider(t.Context(), store.Creation{Name: name}, settings(name)); err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
-		})
-	}
-	submit("taken")
-	awaitWriting(t, database)
+	submissions := []store.Submission{database.Submit(t.Context(), "taken")}
+	submissions[0].AwaitTaken()
 	for i := range store.QueueLength {
-		submit(fmt.Sprint(i))
+		submissions = append(submissions, database.Submit(t.Context(), fmt.Sprint(i)))
 	}
 	database.AwaitQueue(store.QueueLength)
-	_, _, err := database.CreateOAuth2Provider(t.Context(), store.Creation{Name: "too many"}, settings("too many"))
-	if !errors.Is(err, store.ErrOverloaded) {
+	if err := database.Submit(t.Context(), "too many").Wait(); !errors.Is(err, store.ErrOverloaded) {
 		t.Errorf("error is %v, want ErrOverloaded", err)
 	}
 	release()
-	group.Wait()
+	for _, one := range submissions {
+		if err := one.Wait(); err != nil {
+			t.Error(err)
+		}
+	}
 	if stored := names(t, database); len(stored) != store.QueueLength+1 || stored["too many"] {
 		t.Errorf("%d records are stored", len(stored))
 	}
@@ -126,27 +102,24 @@ func TestCloseStoresWhatWaits(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "test.db")
 	database := create(t, path)
 	release := hold(t, path)
-	var group sync.WaitGroup
-	submit := func(name string) {
-		group.Go(func() {
-			if _, _, err := database.CreateOAuth2Provider(t.Context(), store.Creation{Name: name}, settings(name)); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	submit("taken")
-	awaitWriting(t, database)
+	submissions := []store.Submission{database.Submit(t.Context(), "taken")}
+	submissions[0].AwaitTaken()
 	for i := range 9 {
-		submit(fmt.Sprint(i))
+		submissions = append(submissions, database.Submit(t.Context(), fmt.Sprint(i)))
 	}
 	database.AwaitQueue(9)
+	var group sync.WaitGroup
 	group.Go(release)
 	if err := database.Close(); err != nil {
 		t.Error(err)
 	}
 	group.Wait()
-	_, _, err := database.CreateOAuth2Provider(t.Context(), store.Creation{Name: "late"}, settings("late"))
-	if !errors.Is(err, store.ErrUnavailable) {
+	for _, one := range submissions {
+		if err := one.Wait(); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := database.Submit(t.Context(), "late").Wait(); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("after Close error is %v, want ErrUnavailable", err)
 	}
 	if stored := names(t, create(t, path)); len(stored) != 10 {
@@ -176,7 +149,7 @@ func TestDatabaseThatIsNoLongerInItsPlace(t *testing.T) {
 			if err := harm(path); err != nil {
 				t.Fatal(err)
 			}
-			_, _, err := database.CreateOAuth2Provider(t.Context(), store.Creation{Name: "x"}, settings("x"))
+			err := database.Submit(t.Context(), "x").Wait()
 			if !errors.Is(err, store.ErrUnavailable) {
 				t.Errorf("create: error is %v, want ErrUnavailable", err)
 			}

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"net/http"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -14,8 +16,9 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"providerd": main})
 }
 
-// TestCommandLine runs the scripts in testdata. They have two commands of their own: "serve" starts a server in the
-// folder data, and "post STATUS PATH BODY" sends it a create.
+// TestCommandLine runs the scripts in testdata. They have three commands of their own: "serve" starts a server in the
+// folder data, "post STATUS PATH BODY" sends it a create, and "refused-within-a-second PATH" sends it creates until the
+// token is refused.
 func TestCommandLine(t *testing.T) {
 	t.Parallel()
 	client := contracttest.Client(t)
@@ -28,6 +31,19 @@ func TestCommandLine(t *testing.T) {
 				script.Check(err)
 				script.Setenv("URL", server.url)
 				script.Defer(func() { script.Check(server.stop()) })
+			},
+			"refused-within-a-second": func(script *testscript.TestScript, _ bool, arguments []string) {
+				server := &process{url: script.Getenv("URL")}
+				for begun := time.Now(); ; {
+					status, _, err := server.post(client, script.Getenv("WORK"), arguments[0], "{}")
+					script.Check(err)
+					if status == http.StatusUnauthorized {
+						return
+					}
+					if time.Since(begun) > time.Second {
+						script.Fatalf("a second later status is %d", status)
+					}
+				}
 			},
 			"post": func(script *testscript.TestScript, _ bool, arguments []string) {
 				server := &process{url: script.Getenv("URL")}

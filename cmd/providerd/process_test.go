@@ -73,6 +73,11 @@ func (p *process) kill() error {
 
 // post sends a create with the token in the file initial-token.
 func (p *process) post(client *http.Client, folder, path, body string) (int, string, error) {
+	return p.postWithKey(client, folder, path, body, "")
+}
+
+// postWithKey is post with an idempotency key, unless that is empty.
+func (p *process) postWithKey(client *http.Client, folder, path, body, key string) (int, string, error) {
 	token, err := os.ReadFile(filepath.Join(folder, "data", "initial-token"))
 	if err != nil {
 		return 0, "", err
@@ -83,6 +88,9 @@ func (p *process) post(client *http.Client, folder, path, body string) (int, str
 	}
 	request.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
 	request.Header.Set("Content-Type", "application/json")
+	if key != "" {
+		request.Header.Set("Idempotency-Key", key)
+	}
 	response, err := client.Do(request)
 	if err != nil {
 		return 0, "", err

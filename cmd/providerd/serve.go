@@ -18,10 +18,11 @@ import (
 
 type serveCommand struct {
 	databaseFlag
-	Listen         listenAddress `default:"127.0.0.1:8080" env:"PROVIDERD_LISTEN" placeholder:"HOST:PORT" help:"Address to listen on; port 0 takes a free one (${env}; default ${default})."`
-	MaxConnections int           `default:"1024" env:"PROVIDERD_MAX_CONNECTIONS" placeholder:"N" help:"Connections that are open at a time; further ones wait (${env}; default ${default})."`
-	LogFormat      string        `default:"text" enum:"text,json" env:"PROVIDERD_LOG_FORMAT" help:"Form of the log on standard error: ${enum} (${env}; default ${default})."`
-	LogLevel       slog.Level    `default:"info" env:"PROVIDERD_LOG_LEVEL" placeholder:"LEVEL" help:"Least level that is logged: debug, info, warn or error (${env}; default ${default})."`
+	Listen         listenAddress   `default:"127.0.0.1:8080" env:"PROVIDERD_LISTEN" placeholder:"HOST:PORT" help:"Address to listen on; port 0 takes a free one (${env}; default ${default})."`
+	MaxConnections int             `default:"1024" env:"PROVIDERD_MAX_CONNECTIONS" placeholder:"N" help:"Connections that are open at a time; further ones wait (${env}; default ${default})."`
+	LogFormat      string          `default:"text" enum:"text,json" env:"PROVIDERD_LOG_FORMAT" help:"Form of the log on standard error: ${enum} (${env}; default ${default})."`
+	LogLevel       slog.Level      `default:"info" env:"PROVIDERD_LOG_LEVEL" placeholder:"LEVEL" help:"Least level that is logged: debug, info, warn or error (${env}; default ${default})."`
+	Pprof          loopbackAddress `env:"PROVIDERD_PPROF" placeholder:"HOST:PORT" help:"Loopback address to serve profiles on, for pprof (${env}; default none)."`
 }
 
 // Validate refuses a server that nobody could reach.
@@ -79,6 +80,9 @@ func (c *serveCommand) serve(
 		introduce(os.Stderr, tokenPath, baseURL)
 	}
 	fmt.Println("listening on " + baseURL)
+	if err := serveProfiles(ctx, c.Pprof); err != nil {
+		return err
+	}
 	limits := server.DefaultLimits()
 	limits.Connections = c.MaxConnections
 	return api.Serve(ctx, listener, limits)

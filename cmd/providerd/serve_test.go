@@ -112,7 +112,10 @@ func TestEveryBegunRequestIsAnsweredBeforeTheEnd(t *testing.T) {
 		t.Errorf("%v: %s", err, server.stderr)
 	}
 	group.Wait()
-	if stored := len(storedPKs(t, folder)); stored != acknowledged {
+	stored := len(storedPKs(t, folder))
+	t.Logf("SIGTERM in a burst: acknowledged %d, stored but not acknowledged %d, missing %d, double 0",
+		acknowledged, max(0, stored-acknowledged), max(0, acknowledged-stored))
+	if stored != acknowledged {
 		t.Errorf("%d records are stored, %d were acknowledged", stored, acknowledged)
 	}
 }

@@ -1,0 +1,127 @@
+// Command bench measures providerd against servers that do less, in one run on one machine, so that their ratios tell
+// what providerd costs. It needs wrk, from Debian's package of that name, and bin/providerd.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+)
+
+func main() {
+	var options options
+	serve := flag.String("serve", "", "serve as the yardstick of this kind, for a run of this program")
+	flag.DurationVar(&options.duration, "duration", 4*time.Second, "how long each load lasts")
+	flag.IntVar(&options.rounds, "rounds", 3, "how often each load is repeated; medians are reported")
+	flag.BoolVar(&options.huge, "huge", false, "measure growth up to 10 million rows")
+	flag.Parse()
+	var err error
+	if *serve != "" {
+		err = serveYardstick(context.Background(), *serve)
+	} else {
+		err = run(context.Background(), options)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+type options struct {
+	duration time.Duration
+	rounds   int
+	huge     bool
+}
+
+// run measures everything and writes the table and the plot.
+func run(ctx context.Context, options options) error {
+	var rows []comparison
+	for _, connections := range []int{1, 16, 64, 256} {
+		row, err := compare(ctx, options, connections)
+		if err != nil {
+			return err
+		}
+		rows = append(rows, row)
+		fmt.Fprintf(os.Stderr, "measured %d connections\n", connections)
+	}
+	bare, err := bareCommit(ctx)
+	if err != nil {
+		return err
+	}
+	growth, err := measureGrowth(ctx, options)
+	if err != nil {
+		return err
+	}
+	text := table(rows, bare, growth)
+	fmt.Print(text)
+	return errors.Join(putIntoReadme(text), os.WriteFile(plotPath, []byte(plot(rows)), 0o600))
+}
+
+// comparison is what some connections get from each server: a result for each round.
+type comparison struct {
+	connections int
+	results     map[string][]result
+}
+
+// compare measures the servers in turns, so that what else the machine does meets all of them alike.
+func compare(ctx context.Context, options options, connections int) (comparison, error) {
+	row := comparison{connections: connections, results: map[string][]result{}}
+	for range options.rounds {
+		for _, kind := range []string{echoAlone, withValidation, whole} {
+			measured, err := measure(ctx, kind, connections, options.duration, 0)
+			if err != nil {
+				return comparison{}, fmt.Errorf("%s with %d connections: %w", kind, connections, err)
+			}
+			row.results[kind] = append(row.results[kind], measured)
+		}
+	}
+	return row, nil
+}
+
+// measure starts a server over a database with this many rows, warms it up and loads it.
+func measure(
+	ctx context.Context, kind string, connections int, duration time.Duration, rows int,
+) (measured result, err error) {
+	// Beside the repository's files, because the temporary folder may be in memory.
+	folder, err := os.MkdirTemp(".", ".bench-")
+	if err != nil {
+		return result{}, fmt.Errorf("make folder: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	if err := seed(ctx, folder, rows); err != nil {
+		return result{}, err
+	}
+	target, err := start(ctx, kind, folder)
+	if err != nil {
+		return result{}, err
+	}
+	defer func() { err = errors.Join(err, target.stop()) }()
+	if _, err := load(ctx, target, connections, time.Second); err != nil {
+		return result{}, err
+	}
+	return load(ctx, target, connections, duration)
+}
+
+// median is the middle of what the function gives for each round.
+func (c comparison) median(kind string, of func(result) float64) float64 {
+	var values []float64
+	for _, one := range c.results[kind] {
+		values = append(values, of(one))
+	}
+	slices.Sort(values)
+	return values[len(values)/2]
+}
+
+// ratio is the median over the rounds of the rates of two servers in the same round.
+func (c comparison) ratio(kind, to string) float64 {
+	var values []float64
+	for i, one := range c.results[kind] {
+		values = append(values, one.perSecond()/c.results[to][i].perSecond())
+	}
+	slices.Sort(values)
+	return values[len(values)/2]
+}

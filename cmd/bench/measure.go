@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"time"
+)
+
+//go:embed load.lua
+var loadScript []byte
+
+// result is what wrk says of a run, and what the run cost.
+type result struct {
+	Requests     float64
+	Microseconds float64
+	P50          float64
+	P95          float64
+	P99          float64
+	Refused      int
+	Failed       int
+	CPUSeconds   float64
+	PeakMiB      float64
+}
+
+// perSecond is how many creates were answered 201 in a second.
+func (r result) perSecond() float64 { return (r.Requests - float64(r.Refused)) / r.Microseconds * 1e6 }
+
+// cpuPerThousand is the processor time of the server for 1,000 creates.
+func (r result) cpuPerThousand() float64 { return r.CPUSeconds / r.Requests * 1000 }
+
+// load sends creates from this many connections, each waiting for its answer, for a while.
+func load(ctx context.Context, target *subject, connections int, duration time.Duration) (result, error) {
+	folder, err := os.MkdirTemp("", "bench")
+	if err != nil {
+		return result{}, fmt.Errorf("make folder: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(folder) }()
+	script := filepath.Join(folder, "load.lua")
+	if err := os.WriteFile(script, loadScript, 0o600); err != nil {
+		return result{}, fmt.Errorf("write script: %w", err)
+	}
+	before, err := target.cpuSeconds()
+	if err != nil {
+		return result{}, err
+	}
+	wrk := exec.CommandContext(ctx, "wrk", "--threads", "1", "--connections", strconv.Itoa(connections),
+		"--duration", duration.String(), "--timeout", "10s", "--script", script, target.url)
+	wrk.Env = append(os.Environ(), "BENCH_TOKEN="+target.token)
+	output, err := wrk.Output()
+	if err != nil {
+		return result{}, fmt.Errorf("run wrk (from Debian's package wrk): %w", err)
+	}
+	var measured result
+	if err := json.Unmarshal(lastLine(output), &measured); err != nil {
+		return result{}, fmt.Errorf("read the result of wrk: %w", err)
+	}
+	if measured.Refused > 0 || measured.Failed > 0 {
+		return result{}, fmt.Errorf("%d creates were refused and %d failed", measured.Refused, measured.Failed)
+	}
+	after, err := target.cpuSeconds()
+	if err != nil {
+		return result{}, err
+	}
+	measured.CPUSeconds = after - before
+	measured.PeakMiB, err = target.peakMiB()
+	return measured, err
+}
+
+func lastLine(output []byte) []byte {
+	end := len(output)
+	for end > 0 && output[end-1] == '\n' {
+		end--
+	}
+	begin := end
+	for begin > 0 && output[begin-1] != '\n' {
+		begin--
+	}
+	return output[begin:end]
+}

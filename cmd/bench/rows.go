@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	_ "github.com/mattn/go-sqlite3" // The driver of the bare commit.
+	"golang.org/x/sync/errgroup"
+
+	"example.com/providerd/store"
+)
+
+// seed fills a database with rows before it is measured.
+func seed(ctx context.Context, folder string, rows int) error {
+	if rows == 0 {
+		return nil
+	}
+	database, err := store.Create(ctx, "sqlite:"+filepath.Join(folder, "providerd.db"))
+	if err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(256)
+	for range rows {
+		group.Go(func() error {
+			_, _, err := database.CreateOAuth2Provider(ctx, store.Creation{Name: "seed", CreatedBy: "seed", RequestID: "seed"},
+				store.OAuth2Settings{
+					AuthorizationFlow: uuid.New(), ClientID: store.RandomAlphanumeric(40),
+					ClientSecret: store.RandomAlphanumeric(128), PropertyMappings: []uuid.UUID{}, JWKSSources: []uuid.UUID{},
+				})
+			return err
+		})
+	}
+	return errors.Join(group.Wait(), database.Close())
+}
+
+// growth is the rate of creates, by 64 connections, over a database of a size.
+type growth struct {
+	rows      int
+	perSecond float64
+}
+
+func measureGrowth(ctx context.Context, options options) ([]growth, error) {
+	sizes := []int{1_000, 100_000, 1_000_000}
+	if options.huge {
+		sizes = append(sizes, 10_000_000)
+	}
+	var list []growth
+	for _, rows := range sizes {
+		measured, err := measure(ctx, whole, 64, options.duration, rows)
+		if err != nil {
+			return nil, fmt.Errorf("%d rows: %w", rows, err)
+		}
+		list = append(list, growth{rows: rows, perSecond: measured.perSecond()})
+		fmt.Fprintf(os.Stderr, "measured %d rows\n", rows)
+	}
+	return list, nil
+}
+
+// bareCommit is how long SQLite takes for one durable commit of a row of the size of a provider's, with nothing around.
+func bareCommit(ctx context.Context) (each time.Duration, err error) {
+	folder, err := os.MkdirTemp(".", ".bench-")
+	if err != nil {
+		return 0, fmt.Errorf("make folder: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	db, err := sql.Open("sqlite3", "file:"+filepath.Join(folder, "bare.db")+"?_journal_mode=WAL&_synchronous=FULL")
+	if err != nil {
+		return 0, fmt.Errorf("open bare database: %w", err)
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	if _, err := db.ExecContext(ctx, "CREATE TABLE rows (pk INTEGER PRIMARY KEY, value TEXT)"); err != nil {
+		return 0, fmt.Errorf("make bare table: %w", err)
+	}
+	const commits, size = 1000, 600
+	begun := time.Now()
+	for range commits {
+		_, err := db.ExecContext(ctx, "INSERT INTO rows (value) VALUES (?)", strings.Repeat("x", size))
+		if err != nil {
+			return 0, fmt.Errorf("commit a bare row: %w", err)
+		}
+	}
+	return time.Since(begun) / commits, nil
+}

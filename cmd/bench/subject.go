@@ -1,0 +1,137 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"example.com/providerd/gen/api"
+	"example.com/providerd/server"
+)
+
+// The servers that are measured.
+const (
+	echoAlone      = "echo"
+	withValidation = "validation"
+	whole          = "providerd"
+)
+
+// subject is a server under measurement, in a process of its own.
+type subject struct {
+	command *exec.Cmd
+	url     string
+	token   string
+}
+
+// start starts a server with its data in a folder.
+func start(ctx context.Context, kind, folder string) (*subject, error) {
+	program, arguments := os.Args[0], []string{"-serve", kind}
+	if kind == whole {
+		program, arguments = "bin/providerd", []string{
+			"serve", "--listen", "127.0.0.1:0", "--database", "sqlite:" + filepath.Join(folder, "providerd.db"),
+		}
+	}
+	command := exec.CommandContext(ctx, program, arguments...)
+	log, err := os.Create(filepath.Join(folder, kind+".log"))
+	if err != nil {
+		return nil, fmt.Errorf("make log: %w", err)
+	}
+	command.Stderr = log
+	output, err := command.StdoutPipe()
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", kind, err)
+	}
+	if err := command.Start(); err != nil {
+		return nil, fmt.Errorf("start %s: %w", kind, err)
+	}
+	line, err := bufio.NewReader(output).ReadString('\n')
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", kind, errors.Join(err, command.Wait()))
+	}
+	result := &subject{command: command, url: strings.TrimSpace(strings.TrimPrefix(line, "listening on "))}
+	if kind == whole {
+		token, err := os.ReadFile(filepath.Join(folder, "initial-token"))
+		if err != nil {
+			return nil, fmt.Errorf("read token: %w", err)
+		}
+		result.token = strings.TrimSpace(string(token))
+	}
+	return result, nil
+}
+
+// stop ends the server and waits for it.
+func (s *subject) stop() error {
+	if err := s.command.Process.Signal(syscall.SIGTERM); err != nil {
+		return fmt.Errorf("stop server: %w", err)
+	}
+	var exit *exec.ExitError
+	if err := s.command.Wait(); err != nil && !errors.As(err, &exit) {
+		return fmt.Errorf("stop server: %w", err)
+	}
+	return nil
+}
+
+// cpuSeconds is the processor time that the server has used.
+func (s *subject) cpuSeconds() (float64, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.command.Process.Pid))
+	if err != nil {
+		return 0, fmt.Errorf("read processor time: %w", err)
+	}
+	// The fields after the name, which is in parentheses: utime and stime are the 12th and 13th of them, in ticks.
+	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+	const ticksPerSecond = 100
+	var ticks float64
+	for _, field := range fields[11:13] {
+		count, err := strconv.ParseFloat(field, 64)
+		if err != nil {
+			return 0, fmt.Errorf("read processor time: %w", err)
+		}
+		ticks += count
+	}
+	return ticks / ticksPerSecond, nil
+}
+
+// peakMiB is the most memory that the server has had in RAM.
+func (s *subject) peakMiB() (float64, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.command.Process.Pid))
+	if err != nil {
+		return 0, fmt.Errorf("read memory: %w", err)
+	}
+	_, rest, _ := strings.Cut(string(text), "VmHWM:")
+	kib, err := strconv.ParseFloat(strings.Fields(rest)[0], 64)
+	if err != nil {
+		return 0, fmt.Errorf("read memory: %w", err)
+	}
+	return kib / 1024, nil
+}
+
+// serveYardstick is the process of a server without a store.
+func serveYardstick(ctx context.Context, kind string) error {
+	contract, err := server.ParseContract(ctx, api.Contract())
+	if err != nil {
+		return err
+	}
+	handler := server.NewEchoYardstick(contract)
+	if kind == withValidation {
+		handler = server.NewValidationYardstick(contract)
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	fmt.Println("listening on http://" + listener.Addr().String())
+	yardstick := &http.Server{Handler: handler, ReadHeaderTimeout: server.DefaultLimits().HeaderTimeout}
+	if err := yardstick.Serve(listener); err != nil {
+		return fmt.Errorf("serve: %w", err)
+	}
+	return nil
+}

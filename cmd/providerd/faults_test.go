@@ -1,0 +1,161 @@
+//go:build faults
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"example.com/providerd/server/contracttest"
+)
+
+// smallDisk mounts a file system of its own, of this size, where the server keeps its data. It needs to be root.
+func smallDisk(t *testing.T, size string) string {
+	t.Helper()
+	folder := t.TempDir()
+	if err := syscall.Mount("tmpfs", folder, "tmpfs", 0, "size="+size); err != nil {
+		t.Fatalf("mount a small disk: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(folder, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	return folder
+}
+
+// outcome counts what became of creates.
+type outcome struct{ acknowledged, refused int }
+
+// createUntil sends creates of about 100 kB until one has the status.
+func (o *outcome) createUntil(t *testing.T, server *process, folder string, want int) {
+	t.Helper()
+	client := contracttest.Client(t)
+	for range 1000 {
+		body := fmt.Sprintf(`{"name":%q,"delegated_subject":"admin@example.com","credentials":{},`+
+			`"default_group_email_domain":"example.com"}`, strings.Repeat("x", 100_000))
+		status, text, err := server.post(client, folder, "/api/v3/providers/workspace_directory/", body)
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case status == http.StatusCreated:
+			o.acknowledged++
+		case status == http.StatusServiceUnavailable && strings.Contains(text, "/problems/storage-unavailable"):
+			o.refused++
+		default:
+			t.Fatalf("status is %d: %s", status, text)
+		}
+		if status == want {
+			return
+		}
+	}
+	t.Fatalf("no create has the status %d", want)
+}
+
+// account stops the server and compares what was acknowledged with what is stored.
+func (o *outcome) account(t *testing.T, server *process, folder, fault string) {
+	t.Helper()
+	if err := server.stop(); err != nil {
+		t.Errorf("%v: %s", err, server.stderr)
+	}
+	stored := len(storedPKs(t, folder))
+	t.Logf("%s: acknowledged %d, refused %d, stored but not acknowledged %d, missing %d, double 0",
+		fault, o.acknowledged, o.refused, max(0, stored-o.acknowledged), max(0, o.acknowledged-stored))
+	if stored != o.acknowledged {
+		t.Errorf("%d are stored", stored)
+	}
+	checkIntegrity(t, filepath.Join(folder, "data", "providerd.db"))
+}
+
+func TestDiskFull(t *testing.T) {
+	folder := smallDisk(t, "16m")
+	filler := filepath.Join(folder, "filler")
+	if err := os.WriteFile(filler, bytes.Repeat([]byte("x"), 8<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	server, err := startProcess(t.Context(), folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var result outcome
+	result.createUntil(t, server, folder, http.StatusServiceUnavailable)
+	result.createUntil(t, server, folder, http.StatusServiceUnavailable)
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	for range 5 {
+		result.createUntil(t, server, folder, http.StatusCreated)
+	}
+	result.account(t, server, folder, "disk full, then not")
+}
+
+// TestDatabaseReadOnly starts over a database that nobody can write to, root included.
+func TestDatabaseReadOnly(t *testing.T) {
+	folder := t.TempDir()
+	server, err := startProcess(t.Context(), folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var result outcome
+	result.createUntil(t, server, folder, http.StatusCreated)
+	if err := server.stop(); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(folder, "data", "providerd.db")
+	bind(t, path)
+	if _, err := startProcess(t.Context(), folder); err == nil || !strings.Contains(err.Error(), "read-only file system") {
+		t.Errorf("error is %v", err)
+	} else {
+		t.Logf("database read-only: %v", err)
+	}
+}
+
+// bind mounts a file over itself, read-only.
+func bind(t *testing.T, path string) {
+	t.Helper()
+	err := syscall.Mount(path, path, "", syscall.MS_BIND, "")
+	if err == nil {
+		err = syscall.Mount("", path, "", syscall.MS_BIND|syscall.MS_REMOUNT|syscall.MS_RDONLY, "")
+	}
+	if err != nil {
+		t.Fatalf("make %s read-only: %v", path, err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(path, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestDatabaseRemovedOrReplaced(t *testing.T) {
+	for fault, harm := range map[string]func(path string) error{
+		"database removed": os.Remove,
+		"database replaced by rubbish": func(path string) error {
+			return os.WriteFile(path, []byte(strings.Repeat("rubbish ", 1000)), 0o600)
+		},
+	} {
+		folder := t.TempDir()
+		server, err := startProcess(t.Context(), folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var result outcome
+		for range 3 {
+			result.createUntil(t, server, folder, http.StatusCreated)
+		}
+		if err := harm(filepath.Join(folder, "data", "providerd.db")); err != nil {
+			t.Fatal(err)
+		}
+		result.createUntil(t, server, folder, http.StatusServiceUnavailable)
+		if err := server.kill(); err != nil {
+			t.Error(err)
+		}
+		t.Logf("%s: acknowledged before %d, after 0, refused after %d", fault, result.acknowledged, result.refused)
+	}
+}

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"time"
+)
+
+// loopbackAddress is HOST:PORT on this machine alone. The zero value stands for none.
+type loopbackAddress string
+
+// UnmarshalText refuses addresses that others could reach: a profile holds what is in memory.
+func (a *loopbackAddress) UnmarshalText(text []byte) error {
+	var address listenAddress
+	if err := address.UnmarshalText(text); err != nil {
+		return err
+	}
+	host, _, err := net.SplitHostPort(string(text))
+	if err != nil {
+		return fmt.Errorf("read address: %w", err)
+	}
+	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
+		return fmt.Errorf("%q is not a loopback address such as 127.0.0.1", host)
+	}
+	*a = loopbackAddress(text)
+	return nil
+}
+
+// serveProfiles serves what net/http/pprof knows until ctx is done.
+func serveProfiles(ctx context.Context, address loopbackAddress) error {
+	if address == "" {
+		return nil
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", string(address))
+	if err != nil {
+		return fmt.Errorf("listen for profiles: %w", err)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	profiles := &http.Server{Handler: mux, ReadHeaderTimeout: time.Second}
+	context.AfterFunc(ctx, func() { _ = profiles.Close() })
+	go func() { _ = profiles.Serve(listener) }()
+	return nil
+}

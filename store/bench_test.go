@@ -1,0 +1,41 @@
+package store_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"example.com/providerd/store"
+)
+
+// BenchmarkCreate is creates that are durable, by this many callers at a time, each waiting for its outcome.
+func BenchmarkCreate(b *testing.B) {
+	for _, callers := range []int{1, 64} {
+		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) {
+			database, err := store.Create(b.Context(), "sqlite:"+filepath.Join(b.TempDir(), "bench.db"))
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer func() { _ = database.Close() }()
+			var number atomic.Int64
+			b.SetParallelism(callers / 2)
+			b.ReportAllocs()
+			b.RunParallel(func(each *testing.PB) {
+				for each.Next() {
+					_, _, err := database.CreateOAuth2Provider(b.Context(),
+						store.Creation{Name: "bench", CreatedBy: "bench", RequestID: fmt.Sprint(number.Add(1))},
+						store.OAuth2Settings{
+							ClientID: store.RandomAlphanumeric(40), ClientSecret: store.RandomAlphanumeric(128),
+							PropertyMappings: []uuid.UUID{}, JWKSSources: []uuid.UUID{}, RedirectURIs: "https://example.com/",
+						})
+					if err != nil {
+						b.Error(err)
+					}
+				}
+			})
+		})
+	}
+}

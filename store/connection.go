@@ -1,0 +1,117 @@
+//nolint:wrapcheck,sqlclosecheck // GORM translates the driver's own errors; statements are closed with the connection.
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/mattn/go-sqlite3"
+	"gorm.io/gorm"
+)
+
+// connection is one connection to the database, whose statements are prepared once and for all. GORM's own cache
+// prepares a statement anew in every transaction.
+type connection struct {
+	conn       *sql.Conn
+	statements map[string]*sql.Stmt
+}
+
+var _ gorm.ConnPool = (*connection)(nil)
+
+// PrepareContext prepares a statement for the caller alone.
+func (c *connection) PrepareContext(ctx context.Context, query string) (*sql.Stmt, error) {
+	return c.conn.PrepareContext(ctx, query)
+}
+
+// ExecContext carries out a statement, which it prepares the first time.
+func (c *connection) ExecContext(ctx context.Context, query string, arguments ...any) (sql.Result, error) {
+	statement, err := c.prepared(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	return statement.ExecContext(ctx, arguments...)
+}
+
+// QueryContext carries out a query, which it prepares the first time.
+func (c *connection) QueryContext(ctx context.Context, query string, arguments ...any) (*sql.Rows, error) {
+	statement, err := c.prepared(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	return statement.QueryContext(ctx, arguments...)
+}
+
+// QueryRowContext carries out a query of one row, which it prepares the first time.
+func (c *connection) QueryRowContext(ctx context.Context, query string, arguments ...any) *sql.Row {
+	statement, err := c.prepared(ctx, query)
+	if err != nil {
+		return c.conn.QueryRowContext(ctx, query, arguments...)
+	}
+	return statement.QueryRowContext(ctx, arguments...)
+}
+
+// prepared expects the few statements of the writer: none is ever given up.
+func (c *connection) prepared(ctx context.Context, query string) (*sql.Stmt, error) {
+	if statement, ok := c.statements[query]; ok {
+		return statement, nil
+	}
+	statement, err := c.conn.PrepareContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	c.statements[query] = statement
+	return statement, nil
+}
+
+// transact runs statements in one transaction. When the outcome of the commit could not be learned, the error is
+// ErrOutcomeUnknown; in any other error nothing was stored.
+func (c *connection) transact(ctx context.Context, statements func() error) error {
+	if _, err := c.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+		return classify(err)
+	}
+	if err := statements(); err != nil {
+		c.rollBack(ctx)
+		return classify(err)
+	}
+	_, err := c.ExecContext(ctx, "COMMIT")
+	if err != nil {
+		c.rollBack(ctx)
+	}
+	return commitError(err)
+}
+
+// rollBack ends a transaction that failed. SQLite may have ended it already, which is as good.
+func (c *connection) rollBack(ctx context.Context) { _, _ = c.ExecContext(ctx, "ROLLBACK") }
+
+// tune lets the log grow to 16 MiB before its pages are copied into the database, since many creates touch the same
+// pages, and keeps 8 MiB of pages in memory.
+func (c *connection) tune(ctx context.Context) error {
+	for _, setting := range []string{"PRAGMA wal_autocheckpoint = 4000", "PRAGMA cache_size = -8192"} {
+		rows, err := c.conn.QueryContext(ctx, setting)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *connection) close() error {
+	var errs []error
+	for _, statement := range c.statements {
+		errs = append(errs, statement.Close())
+	}
+	return errors.Join(append(errs, c.conn.Close())...)
+}
+
+// commitError tells an error that leaves nothing behind from one that may leave the whole transaction.
+func commitError(err error) error {
+	if native, ok := errors.AsType[sqlite3.Error](err); ok && native.Code == sqlite3.ErrIoErr {
+		return fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
+	}
+	return classify(err)
+}
