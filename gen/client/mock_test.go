@@ -95,8 +95,9 @@ func TestExamplesAreUsable(t *testing.T) {
 				}
 			}
 		}
+		// The mock answers a wrong body with 422 where the contract has that status, and with 400 otherwise.
 		response, err := post(t, sdk, item.Post.OperationID, "", []byte(`{"name":""}`))
-		if err != nil || response.StatusCode() != http.StatusBadRequest {
+		if err != nil || response.StatusCode() != http.StatusUnprocessableEntity {
 			t.Errorf("%s: the mock takes a wrong body: %v, %+v", item.Post.OperationID, err, response)
 		}
 	}
