@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"runtime/debug"
 
 	"github.com/mattn/go-sqlite3"
 	"gorm.io/gorm"
@@ -66,8 +67,15 @@ func (c *connection) prepared(ctx context.Context, query string) (*sql.Stmt, err
 }
 
 // transact runs statements in one transaction. When the outcome of the commit could not be learned, the error is
-// ErrOutcomeUnknown; in any other error nothing was stored.
-func (c *connection) transact(ctx context.Context, statements func() error) error {
+// ErrOutcomeUnknown; in any other error nothing was stored. A panic in the statements is such an error, because the
+// callers of a batch are not to fall with each other.
+func (c *connection) transact(ctx context.Context, statements func() error) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			c.rollBack(ctx)
+			err = fmt.Errorf("panic in a transaction: %v\n%s", value, debug.Stack())
+		}
+	}()
 	if _, err := c.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return classify(err)
 	}
@@ -75,7 +83,7 @@ func (c *connection) transact(ctx context.Context, statements func() error) erro
 		c.rollBack(ctx)
 		return classify(err)
 	}
-	_, err := c.ExecContext(ctx, "COMMIT")
+	_, err = c.ExecContext(ctx, "COMMIT")
 	if err != nil {
 		c.rollBack(ctx)
 	}

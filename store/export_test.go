@@ -25,7 +25,16 @@ type Submission struct {
 
 // Submit begins with a create whose name and client_id are the same.
 func (s *Store) Submit(ctx context.Context, name string) Submission {
-	settings := &OAuth2Settings{ClientID: name, PropertyMappings: []uuid.UUID{}, JWKSSources: []uuid.UUID{}}
+	return s.submit(ctx, name,
+		&OAuth2Settings{ClientID: name, PropertyMappings: []uuid.UUID{}, JWKSSources: []uuid.UUID{}})
+}
+
+// SubmitNothing begins with a create without settings, over which the writer panics.
+func (s *Store) SubmitNothing(ctx context.Context) Submission {
+	return s.submit(ctx, "nothing", nil)
+}
+
+func (s *Store) submit(ctx context.Context, name string, settings *OAuth2Settings) Submission {
 	submission := Submission{
 		one:     &create{audit: newAudit(KindOAuth2, Creation{Name: name}), settings: settings},
 		outcome: make(chan error, 1),

@@ -159,3 +159,17 @@ func TestDatabaseThatIsNoLongerInItsPlace(t *testing.T) {
 		})
 	}
 }
+
+func TestPanicInABatchEndsThatBatchAlone(t *testing.T) {
+	t.Parallel()
+	database := create(t, filepath.Join(t.TempDir(), "test.db"))
+	if err := database.SubmitNothing(t.Context()).Wait(); err == nil || errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("error is %v, want that of the panic", err)
+	}
+	if err := database.Submit(t.Context(), "next").Wait(); err != nil {
+		t.Error(err)
+	}
+	if stored := names(t, database); len(stored) != 1 || !stored["next"] {
+		t.Errorf("stored are %v", stored)
+	}
+}
