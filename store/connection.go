@@ -94,18 +94,10 @@ func (c *connection) transact(ctx context.Context, statements func() error) (err
 func (c *connection) rollBack(ctx context.Context) { _, _ = c.ExecContext(ctx, "ROLLBACK") }
 
 // tune lets the log grow to 16 MiB before its pages are copied into the database, since many creates touch the same
-// pages, and keeps 8 MiB of pages in memory.
+// pages.
 func (c *connection) tune(ctx context.Context) error {
-	for _, setting := range []string{"PRAGMA wal_autocheckpoint = 4000", "PRAGMA cache_size = -8192"} {
-		rows, err := c.conn.QueryContext(ctx, setting)
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
-			return err
-		}
-	}
-	return nil
+	_, err := c.conn.ExecContext(ctx, "PRAGMA wal_autocheckpoint = 4000")
+	return err
 }
 
 func (c *connection) close() error {
