@@ -46,8 +46,8 @@ lint: .ci/node_modules ## Check the Go code and the contract.
 mock: .ci/node_modules ## Run the Go SDK against a mock that is made of the contract alone.
 	go test -count=1 -tags prism ./gen/client
 
-contract: ## Send 20,000 generated requests, and prove that they find faults.
-	go test -count=1 -v -run '^TestContract' ./server -rapid.checks=5000 | \
+contract: ## Send 20,000 generated requests, prove that they find faults, and that a test notices each rule that is taken out.
+	go test -count=1 -v -run '^Test(Contract|EveryRule)' ./server -rapid.checks=5000 | \
 		{ grep -Ev '^=== |^ *--- PASS|\[rapid\]' || true; }
 
 hostile: ## Send 100,000 random and hostile bodies to the program, and watch its memory.
