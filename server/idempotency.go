@@ -12,10 +12,7 @@ import (
 	"example.com/providerd/store"
 )
 
-const (
-	idempotencyKeyHeader      = "Idempotency-Key"
-	idempotencyReplayedHeader = "true"
-)
+const idempotencyKeyHeader = "Idempotency-Key"
 
 // checkIdempotencyKey refuses a key that the contract does not allow, before anything of the body is read.
 func checkIdempotencyKey(op operation) echo.MiddlewareFunc {
@@ -65,6 +62,6 @@ func replayedHeader(replayed bool) *string {
 	if !replayed {
 		return nil
 	}
-	value := idempotencyReplayedHeader
+	value := "true"
 	return &value
 }

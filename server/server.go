@@ -61,7 +61,7 @@ func (s *Server) operationMiddlewares() map[string][]echo.MiddlewareFunc {
 	chains := map[string][]echo.MiddlewareFunc{}
 	for _, op := range s.contract.operations {
 		chains[op.id] = []echo.MiddlewareFunc{
-			s.authenticate, s.authorise(op), negotiate, checkIdempotencyKey(op), prefer, s.validate(op),
+			s.authenticate, s.authorise(op), negotiate, checkIdempotencyKey(op), prefer, validate(op),
 		}
 	}
 	return chains

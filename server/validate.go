@@ -13,7 +13,7 @@ import (
 // that was validated.
 //
 // Formats need no registration: the contract states the rule of each as a pattern, so that callers have it too.
-func (s *Server) validate(op operation) echo.MiddlewareFunc {
+func validate(op operation) echo.MiddlewareFunc {
 	first := openapi3filter.Options{
 		AuthenticationFunc:      openapi3filter.NoopAuthenticationFunc,
 		KeepValidatedValue:      true,

@@ -9,9 +9,9 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"example.com/providerd/gen/api"
 )
@@ -119,11 +119,11 @@ func (f *findings) addNUL() {
 func (f *findings) addUnknownFields(broken *openapi3.SchemaError) {
 	path := broken.JSONPointer()
 	object, ok := broken.Value.(map[string]any)
-	if at := pointer(path); !ok || f.closed[at] {
+	at := pointer(path)
+	if !ok || f.closed[at] {
 		return
-	} else {
-		f.closed[at] = true
 	}
+	f.closed[at] = true
 	names := f.sent.names
 	if len(path) > 0 {
 		names = slices.Sorted(maps.Keys(object))
@@ -177,10 +177,9 @@ func (f *findings) inOrder() []api.Violation {
 
 // pointer renders a path as a JSON pointer (RFC 6901 section 3).
 func pointer(path []string) string {
-	var text strings.Builder
+	var result jsontext.Pointer
 	for _, name := range path {
-		text.WriteByte('/')
-		text.WriteString(strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1"))
+		result = result.AppendToken(name)
 	}
-	return text.String()
+	return string(result)
 }

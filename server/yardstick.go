@@ -32,10 +32,9 @@ func NewEchoYardstick(contract *Contract) http.Handler {
 // the defaults and answers the record. Providerd is measured against it.
 func NewValidationYardstick(contract *Contract) http.Handler {
 	router := echo.New()
-	server := &Server{contract: contract}
 	middlewares := map[string][]echo.MiddlewareFunc{}
 	for _, op := range contract.operations {
-		middlewares[op.id] = []echo.MiddlewareFunc{server.validate(op)}
+		middlewares[op.id] = []echo.MiddlewareFunc{validate(op)}
 	}
 	api.RegisterHandlersWithOptions(router, api.NewStrictHandler(forgetful{}, nil), api.RegisterHandlersOptions{
 		BaseURL: contract.baseURL, OperationMiddlewares: middlewares,

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"gorm.io/gorm"
@@ -98,12 +97,8 @@ func checkLinks(tx *gorm.DB, application Application) error {
 
 func linkable(tx *gorm.DB, pk int32) (Provider, error) {
 	var provider Provider
-	err := withApplications(tx).First(&provider, pk).Error
-	if errors.Is(err, gorm.ErrRecordNotFound) {
-		err = ErrNotFound
-	}
-	if err != nil {
-		return Provider{}, fmt.Errorf("provider %d: %w", pk, err)
+	if err := withApplications(tx).First(&provider, pk).Error; err != nil {
+		return Provider{}, fmt.Errorf("provider %d: %w", pk, classify(err))
 	}
 	return provider, nil
 }
