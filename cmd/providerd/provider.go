@@ -8,7 +8,6 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"strings"
 
 	"example.com/providerd/store"
 )
@@ -130,7 +129,16 @@ func (c *providerShowCommand) show(record store.Record) error {
 	list.row("created_by", common.CreatedBy)
 	list.row("request_id", common.RequestID)
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		list.row(name, strings.Trim(string(fields[name]), `"`))
+		list.row(name, plain(fields[name]))
 	}
 	return list.flush()
+}
+
+// plain is a string without its JSON, and any other value as it stands.
+func plain(value json.RawMessage) string {
+	var text *string
+	if json.Unmarshal(value, &text) != nil || text == nil {
+		return string(value)
+	}
+	return *text
 }

@@ -79,10 +79,10 @@ func (c *serveCommand) serve(
 	if made {
 		introduce(os.Stderr, tokenPath, baseURL)
 	}
-	fmt.Println("listening on " + baseURL)
 	if err := serveProfiles(ctx, c.Pprof); err != nil {
 		return err
 	}
+	fmt.Println("listening on " + baseURL)
 	limits := server.DefaultLimits()
 	limits.Connections = c.MaxConnections
 	return api.Serve(ctx, listener, limits)

@@ -86,7 +86,9 @@ func TestEveryBegunRequestIsAnsweredBeforeTheEnd(t *testing.T) {
 	var group sync.WaitGroup
 	var mutex sync.Mutex
 	var acknowledged int
-	begun := make(chan struct{}, 1)
+	// The burst is on its way once this many creates are acknowledged.
+	const many = 100
+	begun := make(chan struct{})
 	for range 8 {
 		group.Go(func() {
 			for {
@@ -98,12 +100,10 @@ func TestEveryBegunRequestIsAnsweredBeforeTheEnd(t *testing.T) {
 					t.Errorf("status is %d: %s", status, text)
 				}
 				mutex.Lock()
-				acknowledged++
-				mutex.Unlock()
-				select {
-				case begun <- struct{}{}:
-				default:
+				if acknowledged++; acknowledged == many {
+					close(begun)
 				}
+				mutex.Unlock()
 			}
 		})
 	}
