@@ -6,6 +6,13 @@ import (
 	"slices"
 
 	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+)
+
+// What an INSERT does when a row breaks a constraint (SQLite's ON CONFLICT).
+const (
+	orAbort    = "OR ABORT"
+	orRollback = "OR ROLLBACK"
 )
 
 // chunkSizes are the lengths of the lists of rows that one INSERT writes. They are few, because each is a prepared
@@ -38,13 +45,13 @@ func (b batch) finish(err error) {
 	}
 }
 
-// insertTogether inserts all rows of a table with as few statements as can be.
+// insertTogether inserts all rows of a table with as few statements as can be. One that fails ends the transaction.
 func (b batch) insertTogether(tx *gorm.DB) error {
 	fresh, err := withoutReplays(tx, b.creates)
 	if err != nil {
 		return err
 	}
-	return insertAll(tx, fresh)
+	return insertAll(tx, orRollback, fresh)
 }
 
 // insertApart inserts the rows of each create behind a savepoint, so that one that fails takes no other with it.
@@ -58,7 +65,7 @@ func (b batch) insertApart(tx *gorm.DB) error {
 		if err := tx.SavePoint(savepoint).Error; err != nil {
 			return fmt.Errorf("insert one by one: %w", err)
 		}
-		err := insertAll(tx, []*create{one})
+		err := insertAll(tx, orAbort, []*create{one})
 		switch {
 		case isDuplicate(err):
 			one.err = ErrClientIDTaken
@@ -73,7 +80,7 @@ func (b batch) insertApart(tx *gorm.DB) error {
 }
 
 // insertAll writes the common rows first, because the rows of the kinds take their pks.
-func insertAll(tx *gorm.DB, creates []*create) error {
+func insertAll(tx *gorm.DB, onConflict string, creates []*create) error {
 	last, err := lastPK(tx)
 	if err != nil {
 		return err
@@ -83,7 +90,7 @@ func insertAll(tx *gorm.DB, creates []*create) error {
 		one.audit.PK = last + int32(i) + 1
 		audits[i] = &one.audit
 	}
-	if err := insertChunks(tx, audits); err != nil {
+	if err := insertChunks(tx, onConflict, audits); err != nil {
 		return err
 	}
 	var oauth2Rows []*oauth2Row
@@ -97,10 +104,10 @@ func insertAll(tx *gorm.DB, creates []*create) error {
 				&workspaceDirectoryRow{PK: one.audit.PK, WorkspaceDirectorySettings: *settings})
 		}
 	}
-	if err := insertChunks(tx, oauth2Rows); err != nil {
+	if err := insertChunks(tx, onConflict, oauth2Rows); err != nil {
 		return err
 	}
-	return insertChunks(tx, directoryRows)
+	return insertChunks(tx, onConflict, directoryRows)
 }
 
 // lastPK is the pk that was given last. Nobody else gives one while the transaction lasts.
@@ -113,11 +120,11 @@ func lastPK(tx *gorm.DB) (int32, error) {
 	return last, nil
 }
 
-func insertChunks[Row any](tx *gorm.DB, rows []*Row) error {
+func insertChunks[Row any](tx *gorm.DB, onConflict string, rows []*Row) error {
 	for _, size := range chunkSizes() {
 		for len(rows) >= size {
 			chunk := rows[:size]
-			if err := tx.Create(&chunk).Error; err != nil {
+			if err := tx.Clauses(clause.Insert{Modifier: onConflict}).Create(&chunk).Error; err != nil {
 				return fmt.Errorf("insert rows: %w", err)
 			}
 			rows = rows[size:]

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -166,6 +167,8 @@ func (w *writer) take(wait bool) *create {
 		var one *create
 		if wait {
 			one = <-w.queue
+			// Callers that need only the processor to enqueue theirs come along. Where there are none, this returns at once.
+			runtime.Gosched()
 		} else {
 			select {
 			case one = <-w.queue:
