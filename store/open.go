@@ -109,9 +109,10 @@ func open(
 
 // connect opens a pool. The settings stand in the DSN, so that every connection of the pool has them: a PRAGMA by Exec
 // would reach one. synchronous=FULL is said because the driver is compiled to NORMAL in WAL, which may lose a commit.
+// SQLite needs no mutexes of its own, because database/sql gives a connection to one goroutine at a time.
 func connect(path, setting string, connections int) (*gorm.DB, error) {
 	dsn := "file:" + (&url.URL{Path: path}).EscapedPath() +
-		"?_journal_mode=WAL&_synchronous=FULL&_busy_timeout=5000&_foreign_keys=on&" + setting
+		"?_journal_mode=WAL&_synchronous=FULL&_busy_timeout=5000&_foreign_keys=on&_mutex=no&" + setting
 	config := gormConfig()
 	config.PrepareStmt = true
 	db, err := gorm.Open(sqlite.Open(dsn), config)

@@ -29,7 +29,15 @@ const readyTimeout = time.Minute
 
 // startProcess starts "providerd serve" on a free port in a folder and waits until it is ready.
 func startProcess(ctx context.Context, folder string, arguments ...string) (*process, error) {
+	return startProcessWith(ctx, folder, nil, arguments...)
+}
+
+// startProcessWith is startProcess with more environment variables.
+func startProcessWith(
+	ctx context.Context, folder string, environment []string, arguments ...string,
+) (*process, error) {
 	command := exec.CommandContext(ctx, os.Args[0])
+	command.Env = append(os.Environ(), environment...)
 	command.Args = append([]string{"providerd", "serve", "--listen", "127.0.0.1:0"}, arguments...)
 	command.Dir = folder
 	stderr := &syncBuffer{}

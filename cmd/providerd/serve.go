@@ -41,8 +41,8 @@ func (serveCommand) Help() string {
 		"beside it. Once ready, prints the address. SIGTERM and SIGINT stop it after the requests that it has begun."
 }
 
-// heapReserve is counted by the garbage collector, but never touched and so takes no memory. What lives is so little that
-// the collector would run hundreds of times a second without it; a higher GOGC would multiply a large heap, too.
+// heapReserve is counted by the garbage collector, but never touched and so takes no memory. So little lives that the
+// collector would run hundreds of times a second without it; a higher GOGC would multiply a large heap, too.
 const heapReserve = 12 << 20
 
 // Run serves until the process is told to stop.

@@ -1,0 +1,33 @@
+// Fails the disk calls of SQLite while a file of their name is in the folder FAULTS. Go's own calls are not affected,
+// because they do not go through the C library.
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+static int fails(const char *call) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s", getenv("FAULTS"), call);
+    return access(path, F_OK) == 0;
+}
+
+int fsync(int file) {
+    if (fails("fsync")) {
+        errno = EIO;
+        return -1;
+    }
+    int (*real)(int) = dlsym(RTLD_NEXT, "fsync");
+    return real(file);
+}
+
+ssize_t pwrite64(int file, const void *bytes, size_t count, off64_t offset) {
+    if (fails("pwrite64")) {
+        errno = EROFS;
+        return -1;
+    }
+    ssize_t (*real)(int, const void *, size_t, off64_t) = dlsym(RTLD_NEXT, "pwrite64");
+    return real(file, bytes, count, offset);
+}
