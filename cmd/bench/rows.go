@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/google/uuid"
@@ -38,7 +39,10 @@ func seed(ctx context.Context, folder string, rows int) error {
 			return err
 		})
 	}
-	return errors.Join(group.Wait(), database.Close())
+	err = errors.Join(group.Wait(), database.Close())
+	// What the system has yet to write to the disk is not to fall into the measurement.
+	syscall.Sync()
+	return err
 }
 
 // growth is the rate of creates, by 64 connections, over a database of a size.
