@@ -47,7 +47,7 @@ func BenchmarkRefuse(b *testing.B) {
 // bareServer is a server without a listener, and a token for it.
 func bareServer(b testing.TB) (http.Handler, string) {
 	b.Helper()
-	database, err := store.Create(b.Context(), "sqlite:"+filepath.Join(b.TempDir(), "test.db"))
+	database, err := store.Create(b.Context(), "sqlite:"+filepath.Join(b.TempDir(), "test.db"), "")
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -100,8 +100,8 @@ func TestCredentialsComeBackDigitForDigit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if provider, ok := record.(store.WorkspaceDirectoryProvider); !ok || string(provider.Credentials) != numbers {
-		t.Errorf("stored are %s", provider.Credentials)
+	if provider, ok := record.(store.WorkspaceDirectoryProvider); !ok || provider.Credentials.Reveal() != numbers {
+		t.Errorf("stored are %s", provider.Credentials.Reveal())
 	}
 }
 
@@ -115,7 +115,7 @@ func TestRecordIsStoredAsAnswered(t *testing.T) {
 		t.Fatal(err)
 	}
 	provider, ok := stored.(store.OAuth2Provider)
-	if !ok || provider.ClientID != record["client_id"] || provider.ClientSecret != record["client_secret"] {
+	if !ok || provider.ClientID != record["client_id"] || provider.ClientSecret.Reveal() != record["client_secret"] {
 		t.Errorf("stored is %+v, answered %v", stored, record)
 	}
 	if provider.CreatedBy != "test" || provider.RequestID != "req-1" {

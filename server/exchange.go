@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"regexp"
 	"runtime/debug"
@@ -23,8 +24,10 @@ type exchange struct {
 	started   time.Time
 	// token is what the caller showed; the zero value before it is known.
 	token store.Token
-	// fingerprint tells the body apart from others with the same idempotency key; nil without a key.
-	fingerprint []byte
+	// remoteAddress is the IP address that the request came from.
+	remoteAddress string
+	// bodyDigest tells the body apart from others with the same idempotency key; nil without a key.
+	bodyDigest []byte
 	// refused is nil while nothing went wrong.
 	refused *refusal
 	// writeError is why the answer could not be sent.
@@ -44,7 +47,9 @@ func exchangeOf(ctx context.Context) *exchange {
 // serveExchange gives the request its id, survives a panic in what follows, and logs the answer.
 func (s *Server) serveExchange(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
-		current := &exchange{requestID: s.requestID(c.Request()), started: time.Now()}
+		current := &exchange{
+			requestID: s.requestID(c.Request()), started: time.Now(), remoteAddress: remoteAddress(c.Request()),
+		}
 		c.SetRequest(c.Request().WithContext(context.WithValue(c.Request().Context(), exchangeKey{}, current)))
 		setHeaders(c, current)
 		if err := callRecovered(next, c); err != nil {
@@ -82,6 +87,16 @@ func (s *Server) requestID(r *http.Request) string {
 		return ids[0]
 	}
 	return rand.Text()
+}
+
+// remoteAddress is the address of the peer, without its port. What a header says of it counts for nothing: anyone can
+// send it.
+func remoteAddress(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	return host
 }
 
 func requestIDPattern() *regexp.Regexp {

@@ -51,7 +51,7 @@ func start(t testing.TB) *harness {
 func startWith(t testing.TB, contractText []byte) *harness {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "test.db")
-	database, err := store.Create(t.Context(), "sqlite:"+path)
+	database, err := store.Create(t.Context(), "sqlite:"+path, "")
 	if err != nil {
 		t.Fatal(err)
 	}

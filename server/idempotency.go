@@ -34,15 +34,15 @@ func checkIdempotencyKey(op operation) echo.MiddlewareFunc {
 	}
 }
 
-// fingerprint is the SHA-256 of a body in its canonical form (RFC 8785), but for numbers, which keep their digits.
-func fingerprint(body []byte) ([]byte, error) {
+// digest is the SHA-256 of a body in its canonical form (RFC 8785), but for numbers, which keep their digits.
+func digest(body []byte) ([]byte, error) {
 	canonical := jsontext.Value(body).Clone()
 	err := canonical.Canonicalize(jsontext.CanonicalizeRawInts(false), jsontext.CanonicalizeRawFloats(false))
 	if err != nil {
 		return nil, fmt.Errorf("canonicalize body: %w", err)
 	}
-	digest := sha256.Sum256(canonical)
-	return digest[:], nil
+	sum := sha256.Sum256(canonical)
+	return sum[:], nil
 }
 
 // creation says who asks for a provider.
@@ -53,7 +53,8 @@ func creation(ctx context.Context, name string, idempotencyKey *string) store.Cr
 		CreatedBy:      current.token.Name,
 		RequestID:      current.requestID,
 		IdempotencyKey: idempotencyKey,
-		Fingerprint:    current.fingerprint,
+		BodyDigest:     current.bodyDigest,
+		RemoteAddress:  current.remoteAddress,
 	}
 }
 

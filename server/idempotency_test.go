@@ -191,7 +191,7 @@ func TestConcurrentTriesMakeOneRecord(t *testing.T) {
 
 func openAgain(t *testing.T, h *harness) *store.Store {
 	t.Helper()
-	database, err := store.Open(t.Context(), "sqlite:"+h.path)
+	database, err := store.Open(t.Context(), "sqlite:"+h.path, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,7 @@ func validate(op operation) echo.MiddlewareFunc {
 				return err
 			}
 			if request.Header.Get(idempotencyKeyHeader) != "" {
-				if exchangeOf(request.Context()).fingerprint, err = fingerprint(body); err != nil {
+				if exchangeOf(request.Context()).bodyDigest, err = digest(body); err != nil {
 					return err
 				}
 			}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/google/uuid"
 
@@ -36,7 +37,7 @@ func FromAPIWorkspaceDirectory(request api.WorkspaceDirectoryProviderRequest) st
 		PropertyMappings:           valueOr(request.PropertyMappings, []uuid.UUID{}),
 		PropertyMappingsGroup:      valueOr(request.PropertyMappingsGroup, []uuid.UUID{}),
 		DelegatedSubject:           request.DelegatedSubject,
-		Credentials:                request.Credentials,
+		Credentials:                store.NewSecret(string(request.Credentials)),
 		Scopes:                     valueOr(request.Scopes, ""),
 		ExcludeUsersServiceAccount: valueOr(request.ExcludeUsersServiceAccount, false),
 		FilterGroup:                request.FilterGroup,
@@ -61,7 +62,7 @@ func ToAPIWorkspaceDirectory(record store.WorkspaceDirectoryProvider) api.Worksp
 		VerboseNamePlural:                  api.WorkspaceDirectoryProviderVerboseNamePluralWorkspaceDirectoryProviders,
 		MetaModelName:                      modelName,
 		DelegatedSubject:                   record.DelegatedSubject,
-		Credentials:                        record.Credentials,
+		Credentials:                        json.RawMessage(record.Credentials.Reveal()),
 		Scopes:                             record.Scopes,
 		ExcludeUsersServiceAccount:         record.ExcludeUsersServiceAccount,
 		FilterGroup:                        record.FilterGroup,

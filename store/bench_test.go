@@ -15,7 +15,7 @@ import (
 func BenchmarkCreate(b *testing.B) {
 	for _, callers := range []int{1, 64} {
 		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) {
-			database, err := store.Create(b.Context(), "sqlite:"+filepath.Join(b.TempDir(), "bench.db"))
+			database, err := store.Create(b.Context(), "sqlite:"+filepath.Join(b.TempDir(), "bench.db"), "")
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -28,7 +28,7 @@ func BenchmarkCreate(b *testing.B) {
 					_, _, err := database.CreateOAuth2Provider(b.Context(),
 						store.Creation{Name: "bench", CreatedBy: "bench", RequestID: fmt.Sprint(number.Add(1))},
 						store.OAuth2Settings{
-							ClientID: store.RandomAlphanumeric(40), ClientSecret: store.RandomAlphanumeric(128),
+							ClientID: store.RandomAlphanumeric(40), ClientSecret: store.NewSecret(store.RandomAlphanumeric(128)),
 							PropertyMappings: []uuid.UUID{}, JWKSSources: []uuid.UUID{}, RedirectURIs: "https://example.com/",
 						})
 					if err != nil {

@@ -16,7 +16,7 @@ import (
 func (s *Store) CreateOAuth2Provider(
 	ctx context.Context, creation Creation, settings OAuth2Settings,
 ) (record OAuth2Provider, replayed bool, err error) {
-	one := &create{audit: newAudit(KindOAuth2, creation), settings: &settings}
+	one := newCreate(KindOAuth2, creation, &settings)
 	if err := s.creates.submit(ctx, one); err != nil {
 		return OAuth2Provider{}, false, fmt.Errorf("create OAuth2 provider: %w", err)
 	}
@@ -33,7 +33,7 @@ func (s *Store) CreateOAuth2Provider(
 func (s *Store) CreateWorkspaceDirectoryProvider(
 	ctx context.Context, creation Creation, settings WorkspaceDirectorySettings,
 ) (record WorkspaceDirectoryProvider, replayed bool, err error) {
-	one := &create{audit: newAudit(KindWorkspaceDirectory, creation), settings: &settings}
+	one := newCreate(KindWorkspaceDirectory, creation, &settings)
 	if err := s.creates.submit(ctx, one); err != nil {
 		return WorkspaceDirectoryProvider{}, false, fmt.Errorf("create workspace directory provider: %w", err)
 	}
@@ -57,15 +57,19 @@ func replay[R Record](ctx context.Context, s *Store, pk int32) (record R, replay
 	return record, true, nil
 }
 
-func newAudit(kind Kind, creation Creation) Audit {
-	return Audit{
-		Kind:           kind,
-		Name:           creation.Name,
-		CreatedAt:      now(),
-		CreatedBy:      creation.CreatedBy,
-		RequestID:      creation.RequestID,
-		IdempotencyKey: creation.IdempotencyKey,
-		Fingerprint:    creation.Fingerprint,
+func newCreate(kind Kind, creation Creation, settings any) *create {
+	return &create{
+		audit: Audit{
+			Kind:           kind,
+			Name:           creation.Name,
+			CreatedAt:      now(),
+			CreatedBy:      creation.CreatedBy,
+			RequestID:      creation.RequestID,
+			RemoteAddress:  creation.RemoteAddress,
+			IdempotencyKey: creation.IdempotencyKey,
+		},
+		digest:   creation.BodyDigest,
+		settings: settings,
 	}
 }
 

@@ -36,6 +36,12 @@ var (
 	ErrNoDatabase = errors.New("no providerd database")
 	// ErrNewerDatabase says that the database was written by a later version of providerd.
 	ErrNewerDatabase = errors.New("database is from a newer version of providerd")
+	// ErrNoKeyset says that there is no keyset file, though the database has secrets that are sealed.
+	ErrNoKeyset = errors.New("no keyset file")
+	// ErrKeysetUnusable says that the keyset file cannot be read, can be read by others, or is not that of the database.
+	ErrKeysetUnusable = errors.New("keyset cannot be used")
+	// ErrDamaged says that a sealed secret was moved, cut or altered, or that the key is gone that it was sealed with.
+	ErrDamaged = errors.New("sealed secret is damaged, or its key is missing")
 	// ErrOlderDatabase says that the database must be migrated before this version of providerd can use it.
 	ErrOlderDatabase = errors.New("database is from an older version of providerd")
 )

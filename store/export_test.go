@@ -36,7 +36,7 @@ func (s *Store) SubmitNothing(ctx context.Context) Submission {
 
 func (s *Store) submit(ctx context.Context, name string, settings *OAuth2Settings) Submission {
 	submission := Submission{
-		one:     &create{audit: newAudit(KindOAuth2, Creation{Name: name}), settings: settings},
+		one:     newCreate(KindOAuth2, Creation{Name: name}, settings),
 		outcome: make(chan error, 1),
 	}
 	go func() { submission.outcome <- s.creates.submit(ctx, submission.one) }()

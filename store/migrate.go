@@ -23,29 +23,44 @@ const lockRetry = 20 * time.Millisecond
 
 // migrate brings the database to the version of this program. Processes that start at the same time take turns, held
 // apart by a lock on the database's folder.
-func migrate(ctx context.Context, db *sql.DB, path string) (err error) {
+func migrate(ctx context.Context, db *sql.DB, path, keysetPath string) (ring *keyring, err error) {
 	lock := flock.New(filepath.Dir(path), flock.SetFlag(os.O_RDONLY))
 	if _, err := lock.TryLockContext(ctx, lockRetry); err != nil {
-		return fmt.Errorf("lock the folder of the database for migration: %w", err)
+		return nil, fmt.Errorf("lock the folder of the database for migration: %w", err)
 	}
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
 
-	provider, err := migrations(db)
-	if err != nil {
-		return err
+	err = checkVersion(ctx, db, path)
+	if err == nil {
+		return openKeyringOf(ctx, db, keysetPath)
 	}
-	if err := checkVersion(ctx, db, path); !errors.Is(err, ErrNoDatabase) && !errors.Is(err, ErrOlderDatabase) {
-		return err
+	if !errors.Is(err, ErrNoDatabase) && !errors.Is(err, ErrOlderDatabase) {
+		return nil, err
+	}
+	if ring, err = createKeyringOf(ctx, db, keysetPath); err != nil {
+		return nil, err
+	}
+	provider, err := migrations(db, ring)
+	if err != nil {
+		return nil, err
 	}
 	if _, err := provider.Up(ctx); err != nil {
-		return fmt.Errorf("migrate database %s: %w", path, classify(err))
+		return nil, fmt.Errorf("migrate database %s: %w", path, classify(err))
 	}
-	return nil
+	return ring, nil
+}
+
+// unlock gets the keys of a database that is of this program's version.
+func unlock(ctx context.Context, db *sql.DB, path, keysetPath string) (*keyring, error) {
+	if err := checkVersion(ctx, db, path); err != nil {
+		return nil, err
+	}
+	return openKeyringOf(ctx, db, keysetPath)
 }
 
 // checkVersion compares the version of the database with that of this program.
 func checkVersion(ctx context.Context, db *sql.DB, path string) error {
-	provider, err := migrations(db)
+	provider, err := migrations(db, nil)
 	if err != nil {
 		return err
 	}
@@ -75,12 +90,17 @@ func checkVersion(ctx context.Context, db *sql.DB, path string) error {
 	}
 }
 
-func migrations(db *sql.DB) (*goose.Provider, error) {
+// migrations are the steps from one version to the next. Those that seal what earlier versions stored need the keys.
+func migrations(db *sql.DB, ring *keyring) (*goose.Provider, error) {
 	files, err := fs.Sub(sqliteMigrations, "migrations/sqlite")
 	if err != nil {
 		return nil, fmt.Errorf("read migrations: %w", err)
 	}
-	provider, err := goose.NewProvider(goose.DialectSQLite3, db, files, goose.WithDisableGlobalRegistry(true))
+	provider, err := goose.NewProvider(goose.DialectSQLite3, db, files,
+		goose.WithDisableGlobalRegistry(true), goose.WithGoMigrations(
+			goose.NewGoMigration(4, &goose.GoFunc{RunTx: ring.sealStored}, nil),
+			goose.NewGoMigration(5, &goose.GoFunc{RunDB: scrub}, nil),
+		))
 	if err != nil {
 		return nil, fmt.Errorf("read migrations: %w", err)
 	}

@@ -27,7 +27,9 @@ type Store struct {
 	writer *gorm.DB
 	reader *gorm.DB
 	files  *guard
-	tokens tokenCache
+	// keyring has the keys that secrets are sealed with.
+	keyring *keyring
+	tokens  tokenCache
 	// creates is where every create enters the writer.
 	creates *writer
 }
@@ -42,10 +44,12 @@ func SQLitePath(databaseURL string) (string, error) {
 }
 
 // Create opens the database at databaseURL (sqlite:PATH) and brings it to the version of this program. Where there is
-// none, it makes one that only the owner can read, with its folder.
+// none, it makes one that only the owner can read, with its folder. Its secrets are sealed with the keys in the file at
+// keysetPath, which is keyset.json beside the database where that is "", and is made with a new database.
 //
-// It returns ErrNewerDatabase, ErrUnavailable for a file that is no database, or an error of the file system.
-func Create(ctx context.Context, databaseURL string) (*Store, error) {
+// It returns ErrNewerDatabase, ErrUnavailable for a file that is no database, ErrNoKeyset, ErrKeysetUnusable, or an error
+// of the file system.
+func Create(ctx context.Context, databaseURL, keysetPath string) (*Store, error) {
 	path, err := SQLitePath(databaseURL)
 	if err != nil {
 		return nil, err
@@ -60,14 +64,15 @@ func Create(ctx context.Context, databaseURL string) (*Store, error) {
 	if err := file.Close(); err != nil {
 		return nil, fmt.Errorf("make the database: %w", err)
 	}
-	return open(ctx, path, migrate)
+	return open(ctx, path, keysetPath, migrate)
 }
 
-// Open opens the database at databaseURL (sqlite:PATH) as it is.
+// Open opens the database at databaseURL (sqlite:PATH) as it is, with the keys in the file at keysetPath, which is
+// keyset.json beside the database where that is "".
 //
-// It returns ErrNoDatabase, ErrOlderDatabase, ErrNewerDatabase, ErrUnavailable for a file that is no database, or an
-// error of the file system.
-func Open(ctx context.Context, databaseURL string) (*Store, error) {
+// It returns ErrNoDatabase, ErrOlderDatabase, ErrNewerDatabase, ErrUnavailable for a file that is no database,
+// ErrNoKeyset, ErrKeysetUnusable, or an error of the file system.
+func Open(ctx context.Context, databaseURL, keysetPath string) (*Store, error) {
 	path, err := SQLitePath(databaseURL)
 	if err != nil {
 		return nil, err
@@ -77,12 +82,16 @@ func Open(ctx context.Context, databaseURL string) (*Store, error) {
 	} else if err != nil {
 		return nil, fmt.Errorf("look for the database: %w", err)
 	}
-	return open(ctx, path, checkVersion)
+	return open(ctx, path, keysetPath, unlock)
 }
 
-func open(
-	ctx context.Context, path string, prepare func(ctx context.Context, db *sql.DB, path string) error,
-) (*Store, error) {
+// preparation brings the database at path to this program's version, or refuses it, and gets its keys.
+type preparation func(ctx context.Context, db *sql.DB, path, keysetPath string) (*keyring, error)
+
+func open(ctx context.Context, path, keysetPath string, prepare preparation) (*Store, error) {
+	if keysetPath == "" {
+		keysetPath = filepath.Join(filepath.Dir(path), keysetName)
+	}
 	store := &Store{tokens: tokenCache{tokens: map[string]cachedToken{}}}
 	var err error
 	if store.writer, err = connect(path, "_txlock=immediate", 2); err != nil {
@@ -95,13 +104,13 @@ func open(
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
-	if err := prepare(ctx, db, path); err != nil {
+	if store.keyring, err = prepare(ctx, db, path, keysetPath); err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
 	if store.files, err = newGuard(path); err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
-	if store.creates, err = startWriter(ctx, store.writer, store.files); err != nil {
+	if store.creates, err = startWriter(ctx, store.writer, store.files, store.keyring); err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
 	return store, nil
@@ -139,6 +148,9 @@ func gormConfig() *gorm.Config {
 func (s *Store) Ping(ctx context.Context) error {
 	if err := s.files.check(); err != nil {
 		return err
+	}
+	if _, err := s.keyring.current(); err != nil {
+		return errors.Join(ErrUnavailable, err)
 	}
 	_, err := s.HasTokens(ctx)
 	return err

@@ -42,17 +42,17 @@ func TestOpenRefusesWhatItCannotUse(t *testing.T) {
 		filepath.Join(folder, "missing.db"):   store.ErrNoDatabase,
 		filepath.Join(folder, "no", "folder"): store.ErrNoDatabase,
 	} {
-		if _, err := store.Open(t.Context(), "sqlite:"+path); !errors.Is(err, want) {
+		if _, err := store.Open(t.Context(), "sqlite:"+path, ""); !errors.Is(err, want) {
 			t.Errorf("Open %s: error is %v, want %v", path, err, want)
 		}
 	}
 	for path, want := range map[string]error{newer: store.ErrNewerDatabase, rubbish: store.ErrUnavailable} {
-		if _, err := store.Create(t.Context(), "sqlite:"+path); !errors.Is(err, want) {
+		if _, err := store.Create(t.Context(), "sqlite:"+path, ""); !errors.Is(err, want) {
 			t.Errorf("Create %s: error is %v, want %v", path, err, want)
 		}
 	}
 	for _, url := range []string{"", "sqlite:", "test.db", "mysql:x"} {
-		if _, err := store.Create(t.Context(), url); err == nil {
+		if _, err := store.Create(t.Context(), url, ""); err == nil {
 			t.Errorf("Create takes %q", url)
 		}
 	}
@@ -72,7 +72,7 @@ func TestCreateKeepsWhatIsThere(t *testing.T) {
 	if _, err := create(t, path).FindToken(t.Context(), text); err != nil {
 		t.Error(err)
 	}
-	opened, err := store.Open(t.Context(), "sqlite:"+path)
+	opened, err := store.Open(t.Context(), "sqlite:"+path, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func TestProcessesThatStartTogetherMigrateOnce(t *testing.T) {
 	var group sync.WaitGroup
 	for range 8 {
 		group.Go(func() {
-			database, err := store.Create(t.Context(), "sqlite:"+path)
+			database, err := store.Create(t.Context(), "sqlite:"+path, "")
 			if err != nil {
 				t.Error(err)
 				return

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"encoding/json"
 	"time"
 
 	"github.com/google/uuid"
@@ -27,8 +26,10 @@ type Creation struct {
 	// IdempotencyKey makes a retry find the record of the first try; nil for none. It is scoped to the caller and the
 	// kind.
 	IdempotencyKey *string
-	// Fingerprint tells bodies apart; it goes with the key.
-	Fingerprint []byte
+	// BodyDigest tells bodies apart; it goes with the key, and is not stored as it stands.
+	BodyDigest []byte
+	// RemoteAddress is the IP address that the request came from.
+	RemoteAddress string
 }
 
 // Audit is the record of a create: who asked for what, and when. It is a row of its own, common to both kinds.
@@ -41,7 +42,9 @@ type Audit struct {
 	CreatedAt time.Time
 	CreatedBy string
 	RequestID string
-	// IdempotencyKey and Fingerprint are nil where the create had no key.
+	// RemoteAddress is the IP address that the request came from; "" for providers of before it was kept.
+	RemoteAddress string
+	// IdempotencyKey and Fingerprint are nil where the create had no key. The fingerprint is the HMAC of the body's digest.
 	IdempotencyKey *string
 	Fingerprint    []byte
 }
@@ -91,7 +94,7 @@ type OAuth2Settings struct {
 	PropertyMappings       []uuid.UUID `gorm:"serializer:json"`
 	ClientType             string
 	ClientID               string
-	ClientSecret           string
+	ClientSecret           Secret `gorm:"-"`
 	AccessCodeValidity     string
 	AccessTokenValidity    string
 	RefreshTokenValidity   string
@@ -116,7 +119,7 @@ type WorkspaceDirectorySettings struct {
 	PropertyMappingsGroup []uuid.UUID `gorm:"serializer:json"`
 	DelegatedSubject      string
 	// Credentials is one JSON object, kept as it stands.
-	Credentials                json.RawMessage
+	Credentials                Secret `gorm:"-"`
 	Scopes                     string
 	ExcludeUsersServiceAccount bool
 	FilterGroup                *uuid.UUID
@@ -130,19 +133,3 @@ type WorkspaceDirectoryProvider struct {
 	Provider
 	WorkspaceDirectorySettings
 }
-
-type oauth2Row struct {
-	PK             int32 `gorm:"primaryKey;autoIncrement:false"`
-	OAuth2Settings `gorm:"embedded"`
-}
-
-// TableName names the table for GORM.
-func (oauth2Row) TableName() string { return "oauth2_providers" }
-
-type workspaceDirectoryRow struct {
-	PK                         int32 `gorm:"primaryKey;autoIncrement:false"`
-	WorkspaceDirectorySettings `gorm:"embedded"`
-}
-
-// TableName names the table for GORM.
-func (workspaceDirectoryRow) TableName() string { return "workspace_directory_providers" }

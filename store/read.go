@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 
@@ -11,7 +12,8 @@ import (
 // pageSize is how many providers are in memory at a time while all are read.
 const pageSize = 500
 
-// Providers returns all providers in the order of their pk. An error, which is ErrUnavailable, ends the sequence.
+// Providers returns all providers in the order of their pk. An error, which is ErrUnavailable or
+// ErrDamaged, ends the sequence.
 func (s *Store) Providers(ctx context.Context) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		for last := int32(0); ; {
@@ -40,7 +42,7 @@ func (s *Store) Providers(ctx context.Context) iter.Seq2[Record, error] {
 	}
 }
 
-// Provider returns the provider with this pk. It returns ErrNotFound or ErrUnavailable.
+// Provider returns the provider with this pk. It returns ErrNotFound, ErrDamaged or ErrUnavailable.
 func (s *Store) Provider(ctx context.Context, pk int32) (Record, error) {
 	var provider Provider
 	if err := withApplications(s.reader.WithContext(ctx)).First(&provider, pk).Error; err != nil {
@@ -53,8 +55,8 @@ func (s *Store) Provider(ctx context.Context, pk int32) (Record, error) {
 	return records[0], nil
 }
 
-// ProviderByClientID returns the OAuth2 provider with this client_id, letter case included. It returns ErrNotFound or
-// ErrUnavailable.
+// ProviderByClientID returns the OAuth2 provider with this client_id, letter case included. It returns ErrNotFound,
+// ErrDamaged or ErrUnavailable.
 func (s *Store) ProviderByClientID(ctx context.Context, clientID string) (Record, error) {
 	var row oauth2Row
 	if err := s.reader.WithContext(ctx).Where("client_id = ?", clientID).First(&row).Error; err != nil {
@@ -78,13 +80,21 @@ func (s *Store) records(ctx context.Context, page []Provider) ([]Record, error) 
 	if err := findAll(db, &directoryRows, pks[KindWorkspaceDirectory]); err != nil {
 		return nil, err
 	}
+	keys, err := s.keyring.current()
+	if err != nil {
+		return nil, errors.Join(ErrUnavailable, err)
+	}
 	oauth2 := make(map[int32]OAuth2Settings, len(oauth2Rows))
 	for _, row := range oauth2Rows {
-		oauth2[row.PK] = row.OAuth2Settings
+		if oauth2[row.PK], err = row.unseal(keys); err != nil {
+			return nil, err
+		}
 	}
 	directory := make(map[int32]WorkspaceDirectorySettings, len(directoryRows))
 	for _, row := range directoryRows {
-		directory[row.PK] = row.WorkspaceDirectorySettings
+		if directory[row.PK], err = row.unseal(keys); err != nil {
+			return nil, err
+		}
 	}
 	records := make([]Record, len(page))
 	for i, provider := range page {

@@ -18,7 +18,7 @@ func TestSQLite(t *testing.T) {
 
 func create(t *testing.T, path string) *store.Store {
 	t.Helper()
-	database, err := store.Create(t.Context(), "sqlite:"+path)
+	database, err := store.Create(t.Context(), "sqlite:"+path, "")
 	if err != nil {
 		t.Fatal(err)
 	}

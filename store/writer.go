@@ -23,6 +23,8 @@ const (
 // create is one create on its way to the disk.
 type create struct {
 	audit Audit
+	// digest is that of the body; nil without a key.
+	digest []byte
 	// settings is an *OAuth2Settings or a *WorkspaceDirectorySettings.
 	settings any
 	// taken is set by whoever is first: the writer that begins with it, or the caller that gives up.
@@ -40,6 +42,7 @@ type writer struct {
 	db         *gorm.DB
 	connection *connection
 	files      *guard
+	keyring    *keyring
 	queue      chan *create
 	// mutex lets no create enter once the queue is closed.
 	mutex  sync.RWMutex
@@ -48,7 +51,7 @@ type writer struct {
 }
 
 // startWriter takes a connection of the pool for good.
-func startWriter(ctx context.Context, pool *gorm.DB, files *guard) (*writer, error) {
+func startWriter(ctx context.Context, pool *gorm.DB, files *guard, keyring *keyring) (*writer, error) {
 	db, err := pool.DB()
 	if err != nil {
 		return nil, fmt.Errorf("connect the writer: %w", err)
@@ -60,6 +63,7 @@ func startWriter(ctx context.Context, pool *gorm.DB, files *guard) (*writer, err
 	w := &writer{
 		connection: &connection{conn: conn, statements: map[string]*sql.Stmt{}},
 		files:      files,
+		keyring:    keyring,
 		queue:      make(chan *create, queueLength),
 		ended:      make(chan struct{}),
 	}

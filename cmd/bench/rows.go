@@ -23,7 +23,7 @@ func seed(ctx context.Context, folder string, rows int) error {
 	if rows == 0 {
 		return nil
 	}
-	database, err := store.Create(ctx, "sqlite:"+filepath.Join(folder, "providerd.db"))
+	database, err := store.Create(ctx, "sqlite:"+filepath.Join(folder, "providerd.db"), "")
 	if err != nil {
 		return err
 	}
@@ -34,7 +34,7 @@ func seed(ctx context.Context, folder string, rows int) error {
 			_, _, err := database.CreateOAuth2Provider(ctx, store.Creation{Name: "seed", CreatedBy: "seed", RequestID: "seed"},
 				store.OAuth2Settings{
 					AuthorizationFlow: uuid.New(), ClientID: store.RandomAlphanumeric(40),
-					ClientSecret: store.RandomAlphanumeric(128), PropertyMappings: []uuid.UUID{}, JWKSSources: []uuid.UUID{},
+					ClientSecret: store.NewSecret(store.RandomAlphanumeric(128)), PropertyMappings: []uuid.UUID{}, JWKSSources: []uuid.UUID{},
 				})
 			return err
 		})

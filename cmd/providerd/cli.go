@@ -15,6 +15,8 @@ type cli struct {
 	Token       tokenCommands       `cmd:"" help:"Make, list and revoke access tokens."`
 	Provider    providerCommands    `cmd:"" help:"List and show stored providers."`
 	Application applicationCommands `cmd:"" help:"Make and list the applications that providers are linked to."`
+	Key         keyCommands         `cmd:"" help:"Change the keys that secrets are sealed with."`
+	Audit       auditCommand        `cmd:"" help:"Show what was created, and what was done with tokens and keys."`
 	Version     versionCommand      `cmd:"" help:"Print the version."`
 }
 
@@ -49,11 +51,12 @@ func commandPath(command *kong.Context) string {
 // databaseFlag is the flag of every command that works on the database.
 type databaseFlag struct {
 	Database databaseURL `default:"sqlite:data/providerd.db" env:"PROVIDERD_DATABASE" placeholder:"URL" help:"The database, sqlite:PATH (${env}; default ${default})."`
+	Keyset   string      `env:"PROVIDERD_KEYSET" type:"path" placeholder:"PATH" help:"The file with the keys of the database (${env}; default keyset.json beside the database)."`
 }
 
 // withStore opens the database as it is, for a command that works on it.
 func (f databaseFlag) withStore(ctx context.Context, work func(database *store.Store) error) (err error) {
-	database, err := store.Open(ctx, f.Database.text)
+	database, err := store.Open(ctx, f.Database.text, f.Keyset)
 	if err != nil {
 		return err
 	}

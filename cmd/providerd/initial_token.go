@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"github.com/mattn/go-isatty"
 
@@ -27,7 +26,7 @@ func provideInitialToken(
 		return false, err
 	}
 	grant := store.TokenGrant{Name: initialTokenName, Operations: operations, ExpiresIn: defaultLifetime}
-	err := database.CreateFirstToken(ctx, grant, func(text string) error { return writeDurably(path, text+"\n") })
+	err := database.CreateFirstToken(ctx, grant, func(text string) error { return store.WriteDurably(path, []byte(text+"\n")) })
 	if errors.Is(err, store.ErrTokensExist) {
 		return false, nil
 	}
@@ -45,30 +44,3 @@ func introduce(output *os.File, path, baseURL string) {
 const tryIt = `try it: curl -X POST %s/api/v3/providers/oauth2/ -H "Authorization: Bearer $(cat '%s')" ` +
 	`-H 'Content-Type: application/json' ` +
 	`-d '{"name": "Intranet", "authorization_flow": "3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"}'` + "\n"
-
-// writeDurably puts a file in its place whole and on disk, or not at all. Only the owner can read it.
-func writeDurably(path, text string) (err error) {
-	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(fmt.Errorf("write %s: %w", path, err), os.Remove(file.Name()))
-		}
-	}()
-	_, err = file.WriteString(text)
-	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
-		return err
-	}
-	return errors.Join(os.Rename(file.Name(), path), syncFolder(filepath.Dir(path)))
-}
-
-// syncFolder makes a rename in the folder survive a crash.
-func syncFolder(path string) error {
-	folder, err := os.Open(path)
-	if err != nil {
-		return fmt.Errorf("open folder: %w", err)
-	}
-	return errors.Join(folder.Sync(), folder.Close())
-}

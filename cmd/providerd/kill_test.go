@@ -151,7 +151,7 @@ func (k *killing) retry(t *testing.T, round int, lost []string) {
 func (k *killing) account(t *testing.T, rounds int) {
 	t.Helper()
 	path := filepath.Join(k.folder, "data", "providerd.db")
-	database, err := store.Open(t.Context(), "sqlite:"+path)
+	database, err := store.Open(t.Context(), "sqlite:"+path, "")
 	if err != nil {
 		t.Fatal(err)
 	}

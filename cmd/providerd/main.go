@@ -68,6 +68,8 @@ func explain(err error) error {
 		store.ErrNoDatabase:    `"providerd serve" makes one; --database names another place`,
 		store.ErrNewerDatabase: "use a newer providerd",
 		store.ErrOlderDatabase: `"providerd serve" of this version migrates it`,
+		store.ErrNoKeyset: "put it back, or name its place with --keyset; without it the secrets of the database " +
+			"cannot be read",
 	} {
 		if errors.Is(err, sentinel) {
 			return fmt.Errorf("%w; %s", err, remedy)

@@ -128,6 +128,7 @@ func (c *providerShowCommand) show(record store.Record) error {
 	list.row("created_at", timestamp(common.CreatedAt))
 	list.row("created_by", common.CreatedBy)
 	list.row("request_id", common.RequestID)
+	list.row("remote_address", common.RemoteAddress)
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		list.row(name, plain(fields[name]))
 	}

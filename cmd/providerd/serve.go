@@ -60,7 +60,7 @@ func (c *serveCommand) Run(ctx context.Context, contract *server.Contract) error
 	}
 	defer func() { _ = listener.Close() }()
 
-	database, err := store.Create(ctx, c.Database.text)
+	database, err := store.Create(ctx, c.Database.text, c.Keyset)
 	if err != nil {
 		return err
 	}

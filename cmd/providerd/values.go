@@ -52,24 +52,48 @@ type lifetime time.Duration
 
 const day = 24 * time.Hour
 
-// UnmarshalText reads whole days (90d), or hours, minutes and seconds as time.ParseDuration does (12h30m).
+// UnmarshalText reads a length of time.
 func (l *lifetime) UnmarshalText(text []byte) error {
-	var duration time.Duration
-	var err error
-	if days, ok := strings.CutSuffix(string(text), "d"); ok {
+	duration, err := parseDuration(string(text))
+	if err != nil {
+		return err
+	}
+	*l = lifetime(duration)
+	return nil
+}
+
+// parseDuration reads whole days (90d), or hours, minutes and seconds as time.ParseDuration does (12h30m).
+func parseDuration(text string) (duration time.Duration, err error) {
+	if days, ok := strings.CutSuffix(text, "d"); ok {
 		var count uint64
 		count, err = strconv.ParseUint(days, 10, 16)
 		duration = time.Duration(count) * day
 	} else {
-		duration, err = time.ParseDuration(string(text))
+		duration, err = time.ParseDuration(text)
 	}
 	if err != nil {
-		return fmt.Errorf("%q is not a length of time such as 90d or 12h, at most %dd", text, math.MaxUint16)
+		return 0, fmt.Errorf("%q is not a length of time such as 90d or 12h, at most %dd", text, math.MaxUint16)
 	}
 	if duration <= 0 || duration > math.MaxUint16*day {
-		return fmt.Errorf("%q is not between now and %d days", text, math.MaxUint16)
+		return 0, fmt.Errorf("%q is not between now and %d days", text, math.MaxUint16)
 	}
-	*l = lifetime(duration)
+	return duration, nil
+}
+
+// moment is a point in time.
+type moment time.Time
+
+// UnmarshalText reads a time (RFC 3339), or how long ago it was.
+func (m *moment) UnmarshalText(text []byte) error {
+	if at, err := time.Parse(time.RFC3339, string(text)); err == nil {
+		*m = moment(at)
+		return nil
+	}
+	ago, err := parseDuration(string(text))
+	if err != nil {
+		return fmt.Errorf("%q is neither a length of time such as 12h or 30d nor a time such as 2026-01-31T08:00:00Z", text)
+	}
+	*m = moment(time.Now().Add(-ago))
 	return nil
 }
 

@@ -10,9 +10,9 @@ import (
 )
 
 // keyed is a creation with an idempotency key.
-func keyed(caller, key, fingerprint string) store.Creation {
+func keyed(caller, key, body string) store.Creation {
 	return store.Creation{
-		Name: "n", CreatedBy: caller, RequestID: "request", IdempotencyKey: &key, Fingerprint: []byte(fingerprint),
+		Name: "n", CreatedBy: caller, RequestID: "request", IdempotencyKey: &key, BodyDigest: []byte(body),
 	}
 }
 

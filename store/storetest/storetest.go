@@ -2,7 +2,6 @@
 package storetest
 
 import (
-	"encoding/json"
 	"sync"
 	"testing"
 
@@ -61,7 +60,7 @@ func fullOAuth2(clientID string) store.OAuth2Settings {
 		PropertyMappings:       []uuid.UUID{mapping, uuid.New(), mapping},
 		ClientType:             "confidential",
 		ClientID:               clientID,
-		ClientSecret:           "sécret 🔑",
+		ClientSecret:           store.NewSecret("sécret 🔑"),
 		AccessCodeValidity:     "minutes=1",
 		AccessTokenValidity:    "hours=1",
 		RefreshTokenValidity:   "days=30",
@@ -80,7 +79,7 @@ func fullWorkspaceDirectory() store.WorkspaceDirectorySettings {
 		PropertyMappings:           []uuid.UUID{uuid.New()},
 		PropertyMappingsGroup:      []uuid.UUID{uuid.New(), uuid.New()},
 		DelegatedSubject:           "admin@example.com",
-		Credentials:                json.RawMessage(`{"a":9007199254740993,"b":1.10,"c":{"d":[null]}}`),
+		Credentials:                store.NewSecret(`{"a":9007199254740993,"b":1.10,"c":{"d":[null]}}`),
 		Scopes:                     "a b",
 		ExcludeUsersServiceAccount: true,
 		FilterGroup:                &group,

@@ -1,0 +1,97 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"time"
+
+	"gorm.io/gorm"
+)
+
+// EventKind is what was done.
+type EventKind string
+
+// The kinds of event.
+const (
+	EventProviderCreated EventKind = "provider created"
+	EventTokenCreated    EventKind = "token created"
+	EventTokenRevoked    EventKind = "token revoked"
+	EventKeyCreated      EventKind = "key created"
+	EventKeyRotated      EventKind = "key rotated"
+	EventSecretsResealed EventKind = "secrets resealed"
+)
+
+// Event is something that was done to the database, with no secret in it.
+type Event struct {
+	// At is in UTC, in whole microseconds.
+	At    time.Time `json:"at"`
+	Event EventKind `json:"event"`
+	// ID is the pk of the provider, or the id of the token or the key.
+	ID int64 `json:"id"`
+	// Kind is that of the provider; "" for other events.
+	Kind Kind `json:"kind,omitempty"`
+	// Name is that of the provider, or the caller that the token is for; "" for keys.
+	Name string `json:"name,omitempty"`
+	// CreatedBy is the caller who created the provider, and RequestID and RemoteAddress are those of its request. They are
+	// "" for what was done on the command line.
+	CreatedBy     string `json:"created_by,omitempty"`
+	RequestID     string `json:"request_id,omitempty"`
+	RemoteAddress string `json:"remote_address,omitempty"`
+}
+
+// The union has the columns of Event, in which no secret is. Times sort as texts, since all are in UTC.
+const selectEvents = `
+SELECT created_at AS at, ? AS event, pk AS id, kind, name, created_by, request_id, remote_address
+FROM providers WHERE created_at >= ?
+UNION ALL SELECT created_at, ?, id, '', name, '', '', '' FROM tokens WHERE created_at >= ?
+UNION ALL SELECT revoked_at, ?, id, '', name, '', '', '' FROM tokens WHERE revoked_at >= ?
+UNION ALL SELECT at, event, key_id, '', '', '', '', '' FROM key_events WHERE at >= ?
+ORDER BY at`
+
+// Events returns what was done since a time, oldest first. An error, which is ErrUnavailable, ends the sequence.
+func (s *Store) Events(ctx context.Context, since time.Time) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		since = since.UTC()
+		rows, err := s.reader.WithContext(ctx).Raw(selectEvents,
+			EventProviderCreated, since, EventTokenCreated, since, EventTokenRevoked, since, since).Rows()
+		if err != nil {
+			yield(Event{}, fmt.Errorf("read events: %w", classify(err)))
+			return
+		}
+		defer func() { _ = rows.Close() }()
+		for rows.Next() {
+			var event Event
+			if err := s.reader.ScanRows(rows, &event); err != nil {
+				yield(Event{}, fmt.Errorf("read events: %w", classify(err)))
+				return
+			}
+			if !yield(event, nil) {
+				return
+			}
+		}
+		if err := rows.Err(); err != nil {
+			yield(Event{}, fmt.Errorf("read events: %w", classify(err)))
+		}
+	}
+}
+
+// keyEvent is a row of what was done with the keys.
+type keyEvent struct {
+	ID    int32 `gorm:"primaryKey"`
+	At    time.Time
+	Event EventKind
+	KeyID uint32
+}
+
+// addKeyEvent notes what was done, with the key that seals now.
+func addKeyEvent(db *gorm.DB, event EventKind, keys *keys) error {
+	id, err := keys.primaryID()
+	if err != nil {
+		return err
+	}
+	if err := db.Create(&keyEvent{At: now(), Event: event, KeyID: id}).Error; err != nil {
+		return fmt.Errorf("note %s: %w", event, classify(err))
+	}
+	return nil
+}

@@ -1,0 +1,137 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/gofrs/flock"
+)
+
+// keysetName is the file of the keyset beside the database, where no other path is given.
+const keysetName = "keyset.json"
+
+// keyring gives the keys of a keyset file and notices when the file changes, so that a running server seals with a new
+// key as soon as it is there.
+type keyring struct {
+	path  string
+	mutex sync.Mutex
+	keys  *keys
+	// file is the keyset file as it was when the keys were read.
+	file os.FileInfo
+}
+
+// openKeyring reads a keyset file. It returns ErrNoKeyset or ErrKeysetUnusable.
+func openKeyring(path string) (*keyring, error) {
+	ring := &keyring{path: path}
+	if _, err := ring.current(); err != nil {
+		return nil, err
+	}
+	return ring, nil
+}
+
+// createKeyring makes a keyset file where there is none. It returns ErrKeysetUnusable or an error of the file system.
+func createKeyring(path string) (*keyring, error) {
+	ring, err := openKeyring(path)
+	if !errors.Is(err, ErrNoKeyset) {
+		return ring, err
+	}
+	made, err := newKeys()
+	if err != nil {
+		return nil, err
+	}
+	if err := writeKeys(path, made); err != nil {
+		return nil, err
+	}
+	return openKeyring(path)
+}
+
+func writeKeys(path string, made *keys) error {
+	content, err := made.marshal()
+	if err != nil {
+		return err
+	}
+	return WriteDurably(path, content)
+}
+
+// current returns the keys that the file has now. Where the file is away or does not fit, it returns an error instead of
+// the keys of before: what would be sealed with keys that are on no disk could never be read again.
+func (r *keyring) current() (*keys, error) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	file, err := os.Stat(r.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: %s", ErrNoKeyset, r.path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrKeysetUnusable, err)
+	}
+	if r.file != nil && os.SameFile(file, r.file) && file.ModTime().Equal(r.file.ModTime()) && file.Mode() == r.file.Mode() {
+		return r.keys, nil
+	}
+	read, err := readKeys(r.path, file)
+	if err != nil {
+		return nil, err
+	}
+	if r.keys != nil && !read.succeed(r.keys) {
+		return nil, fmt.Errorf("%w: %s lacks keys that it had before; put them back", ErrKeysetUnusable, r.path)
+	}
+	r.keys, r.file = read, file
+	return read, nil
+}
+
+func readKeys(path string, file os.FileInfo) (*keys, error) {
+	const othersMayRead = 0o077
+	if file.Mode().Perm()&othersMayRead != 0 {
+		return nil, fmt.Errorf("%w: others can read %s; run chmod 600 on it", ErrKeysetUnusable, path)
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrKeysetUnusable, err)
+	}
+	read, err := parseKeys(content)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrKeysetUnusable, path, err)
+	}
+	return read, nil
+}
+
+// succeed tells whether the keys can read what was made with earlier ones.
+func (k *keys) succeed(earlier *keys) bool {
+	probe := place{table: "probe"}
+	sealed, err := earlier.seal(Secret{}, probe)
+	if err != nil {
+		return false
+	}
+	fingerprint, err := earlier.fingerprint(nil)
+	if err != nil {
+		return false
+	}
+	_, err = k.unseal(sealed, probe)
+	return err == nil && k.matches(fingerprint, nil)
+}
+
+// rotate adds a key to the file and returns its id. Two programs that rotate at a time take turns.
+func (r *keyring) rotate(ctx context.Context) (id uint32, err error) {
+	lock := flock.New(filepath.Dir(r.path), flock.SetFlag(os.O_RDONLY))
+	if _, err := lock.TryLockContext(ctx, lockRetry); err != nil {
+		return 0, fmt.Errorf("lock the folder of the keyset: %w", err)
+	}
+	defer func() { err = errors.Join(err, lock.Unlock()) }()
+	before, err := r.current()
+	if err != nil {
+		return 0, err
+	}
+	after, err := before.rotated()
+	if err != nil {
+		return 0, err
+	}
+	if err := writeKeys(r.path, after); err != nil {
+		return 0, err
+	}
+	return after.primaryID()
+}

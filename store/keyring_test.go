@@ -1,0 +1,93 @@
+package store_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"example.com/providerd/store"
+)
+
+func TestKeysetFileIsMadeWithTheDatabase(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	elsewhere := filepath.Join(folder, "keys", "other.json")
+	if err := os.Mkdir(filepath.Dir(elsewhere), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for keyset, want := range map[string]string{"": filepath.Join(folder, "keyset.json"), elsewhere: elsewhere} {
+		database, err := store.Create(t.Context(), "sqlite:"+filepath.Join(folder, filepath.Base(want)+".db"), keyset)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := database.Close(); err != nil {
+			t.Error(err)
+		}
+		info, err := os.Stat(want)
+		if err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v", want, info, err)
+		}
+	}
+}
+
+// A database that is sealed is refused with any keyset but its own, and no new one is made.
+func TestKeysetThatDoesNotFitIsRefused(t *testing.T) {
+	t.Parallel()
+	other, err := os.ReadFile(filepath.Join(filepath.Dir(newSealed(t).path), "keyset.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, harm := range map[string]struct {
+		do   func(path string) error
+		want error
+	}{
+		"missing":   {os.Remove, store.ErrNoKeyset},
+		"readable":  {func(path string) error { return os.Chmod(path, 0o640) }, store.ErrKeysetUnusable},
+		"writable":  {func(path string) error { return os.Chmod(path, 0o602) }, store.ErrKeysetUnusable},
+		"a folder":  {func(path string) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o700)) }, store.ErrKeysetUnusable},
+		"empty":     {func(path string) error { return os.WriteFile(path, nil, 0o600) }, store.ErrKeysetUnusable},
+		"rubbish":   {func(path string) error { return os.WriteFile(path, []byte(canary), 0o600) }, store.ErrKeysetUnusable},
+		"no Tink":   {func(path string) error { return os.WriteFile(path, []byte(`{"sealing":{"`+canary+`":1}}`), 0o600) }, store.ErrKeysetUnusable},
+		"cut off":   {func(path string) error { return os.Truncate(path, 100) }, store.ErrKeysetUnusable},
+		"another's": {func(path string) error { return os.WriteFile(path, other, 0o600) }, store.ErrKeysetUnusable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSealed(t)
+			path := filepath.Join(filepath.Dir(s.path), "keyset.json")
+			good, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := harm.do(path); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.database.Submit(t.Context(), "x").Wait(); !errors.Is(err, store.ErrUnavailable) || !errors.Is(err, harm.want) {
+				t.Errorf("create: error is %v, want %v", err, harm.want)
+			}
+			if err := s.database.Ping(t.Context()); !errors.Is(err, store.ErrUnavailable) {
+				t.Errorf("Ping: error is %v, want ErrUnavailable", err)
+			}
+			if _, err := s.database.Provider(t.Context(), 1); !errors.Is(err, harm.want) {
+				t.Errorf("read: error is %v, want %v", err, harm.want)
+			}
+			for _, open := range []func() (*store.Store, error){
+				func() (*store.Store, error) { return store.Open(t.Context(), "sqlite:"+s.path, "") },
+				func() (*store.Store, error) { return store.Create(t.Context(), "sqlite:"+s.path, "") },
+			} {
+				if _, err := open(); !errors.Is(err, harm.want) || strings.Contains(err.Error(), canary) {
+					t.Errorf("open: error is %v, want %v", err, harm.want)
+				}
+			}
+			if err := errors.Join(os.RemoveAll(path), os.WriteFile(path, good, 0o600), os.Chmod(path, 0o600)); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.database.Submit(t.Context(), "put back").Wait(); err != nil {
+				t.Error(err)
+			}
+			s.check(t, s.database)
+		})
+	}
+}
