@@ -6,7 +6,7 @@ OASDIFF := go run github.com/oasdiff/oasdiff@v1.33.0
 GOLANGCI_LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 FUZZ_TIME := 30s
 
-.PHONY: run build gen drift breaking lint mock contract hostile faults test cover fuzz microbench bench ci
+.PHONY: run build gen drift breaking lint mock contract hostile faults reseal test cover fuzz microbench bench ci
 
 run: build ## Serve on 127.0.0.1:8080, with the database in data/.
 	bin/providerd serve
@@ -56,6 +56,10 @@ hostile: ## Send 100,000 random and hostile bodies to the program, and watch its
 faults: ## Kill the program 100 times under load, fill its disk and take its database away. Needs to be root.
 	PROVIDERD_KILL_ROUNDS=100 go test -count=1 -v -tags faults -timeout 60m \
 		-run '^(TestKilledUnderLoad|TestDiskFull|TestDatabase|TestEveryBegunRequest)' ./cmd/providerd | \
+		{ grep -Ev '^=== ' || true; }
+
+reseal: ## Rotate the key and seal 100,000 secrets anew while creates go on.
+	PROVIDERD_RESEAL_ROWS=100000 go test -count=1 -v -run '^TestResealUnderLoad' ./cmd/providerd | \
 		{ grep -Ev '^=== ' || true; }
 
 test: ## Run all tests.

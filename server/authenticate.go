@@ -3,8 +3,10 @@ package server
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -25,14 +27,14 @@ func (s *Server) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 		}
 		token, err := s.store.FindToken(c.Request().Context(), text)
 		if errors.Is(err, store.ErrNotFound) {
-			return invalidToken("The access token is unknown.", err)
+			return s.invalidToken(c, "The access token is unknown.", err)
 		}
 		if err != nil {
 			return fmt.Errorf("authenticate: %w", err)
 		}
 		exchangeOf(c.Request().Context()).token = token
 		if state := token.State(time.Now()); state != store.TokenActive {
-			return invalidToken(fmt.Sprintf("The access token is %s.", state), nil)
+			return s.invalidToken(c, fmt.Sprintf("The access token is %s.", state), nil)
 		}
 		return next(c)
 	}
@@ -49,7 +51,15 @@ func bearerToken(header http.Header) (string, bool) {
 	return token, found && token != "" && strings.EqualFold(scheme, "Bearer")
 }
 
-func invalidToken(description string, cause error) error {
+// invalidToken refuses a token. An address from which too many came is asked to wait, which does not touch those who
+// show a valid one from there.
+func (s *Server) invalidToken(c echo.Context, description string, cause error) error {
+	if wait := s.attempts.add(exchangeOf(c.Request().Context()).remoteAddress, time.Now()); wait > 0 {
+		seconds := int(math.Ceil(wait.Seconds()))
+		return &refusal{
+			slug: tooManyRequests, header: map[string]string{retryAfterHeader: strconv.Itoa(seconds)}, cause: cause,
+		}
+	}
 	parameters := fmt.Sprintf(`, error="invalid_token", error_description=%q`, description)
 	return &refusal{
 		slug:   unauthorized,

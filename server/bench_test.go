@@ -57,7 +57,7 @@ func bareServer(b testing.TB) (http.Handler, string) {
 		b.Fatal(err)
 	}
 	logger := slog.New(slog.NewTextHandler(io.Discard, nil)) //nolint:sloglint // What a line costs is measured too.
-	handler, err := server.New(server.Config{Contract: contract, Store: database, Logger: logger})
+	handler, err := server.New(server.Config{Contract: contract, Store: database, Logger: logger, FailedAttempts: 20})
 	if err != nil {
 		b.Fatal(err)
 	}

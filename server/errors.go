@@ -12,10 +12,13 @@ import (
 	"example.com/providerd/store"
 )
 
-const problemMediaType = "application/problem+json"
+const (
+	problemMediaType = "application/problem+json"
+	retryAfterHeader = "Retry-After"
+)
 
 // comeBack asks the caller to wait a second for the storage.
-func comeBack() map[string]string { return map[string]string{"Retry-After": "1"} }
+func comeBack() map[string]string { return map[string]string{retryAfterHeader: "1"} }
 
 // refusal is an error that knows its answer. What the caller is told and what the log gets are apart.
 type refusal struct {

@@ -78,7 +78,7 @@ func newServer(t testing.TB, contractText []byte, database *store.Store, log io.
 		t.Fatal(err)
 	}
 	handler, err := server.New(server.Config{
-		Contract: contract, Store: database, Logger: slog.New(slog.NewJSONHandler(log, nil)),
+		Contract: contract, Store: database, Logger: slog.New(slog.NewJSONHandler(log, nil)), FailedAttempts: 1_000_000,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -237,4 +237,10 @@ func (b *logBuffer) String() string {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	return b.text.String()
+}
+
+// newTokenOfAnotherDatabase returns a token that is well-formed and unknown to the harness's server.
+func (*harness) newTokenOfAnotherDatabase(t testing.TB) string {
+	t.Helper()
+	return start(t).token
 }

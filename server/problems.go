@@ -20,6 +20,7 @@ const (
 	tooLarge             slug = "too-large"
 	unsupportedMediaType slug = "unsupported-media-type"
 	idempotencyKeyReused slug = "idempotency-key-reused"
+	tooManyRequests      slug = "too-many-requests"
 	internal             slug = "internal"
 	overloaded           slug = "overloaded"
 	outcomeUnknown       slug = "outcome-unknown"
@@ -114,6 +115,12 @@ func problemKinds() []problemKind {
 			"This Idempotency-Key was used for another body before. Send the first body again, or use a new key.",
 			"The caller used this Idempotency-Key for another body before. Nothing was stored.",
 			"Send the first body again to get its record, or use a new key for the new body.",
+		},
+		{
+			tooManyRequests, http.StatusTooManyRequests, "Too many requests",
+			"Too many wrong access tokens came from this address. Use a valid one, or try again later.",
+			"Too many wrong, expired or revoked access tokens came from this address. Valid ones are still taken.",
+			"Use a valid token. For another wrong one, wait the seconds that the header Retry-After names.",
 		},
 		{
 			internal, http.StatusInternalServerError, "Internal server error",

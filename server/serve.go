@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -44,8 +45,10 @@ func DefaultLimits() Limits {
 }
 
 // Serve answers requests from the listener until ctx is done, then takes no new ones and waits for those that have
-// begun. It returns nil when all of them were answered.
-func (s *Server) Serve(ctx context.Context, listener net.Listener, limits Limits) error {
+// begun. It speaks HTTP/1.1, inside of TLS unless security is nil. It returns nil when all requests were answered.
+func (s *Server) Serve(ctx context.Context, listener net.Listener, limits Limits, security *tls.Config) error {
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
 	httpServer := &http.Server{
 		Handler:           s,
 		MaxHeaderBytes:    limits.HeaderBytes,
@@ -56,9 +59,18 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, limits Limits
 		ErrorLog:          slog.NewLogLogger(s.logger.Handler(), slog.LevelDebug),
 		// OPTIONS * is answered like any other path.
 		DisableGeneralOptionsHandler: true,
+		Protocols:                    protocols,
+		TLSConfig:                    security,
 	}
+	listener = netutil.LimitListener(listener, limits.Connections)
 	failed := make(chan error, 1)
-	go func() { failed <- httpServer.Serve(netutil.LimitListener(listener, limits.Connections)) }()
+	go func() {
+		if security == nil {
+			failed <- httpServer.Serve(listener)
+			return
+		}
+		failed <- httpServer.ServeTLS(listener, "", "")
+	}()
 	select {
 	case err := <-failed:
 		return fmt.Errorf("serve: %w", err)

@@ -27,7 +27,7 @@ func (h *harness) listen(t *testing.T, limits server.Limits) string {
 	handler := newServer(t, api.Contract(), h.database, h.log)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
-	go func() { done <- handler.Serve(ctx, listener, limits) }()
+	go func() { done <- handler.Serve(ctx, listener, limits, nil) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {

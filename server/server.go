@@ -17,6 +17,8 @@ type Config struct {
 	Store    *store.Store
 	// Logger gets one line for each request.
 	Logger *slog.Logger
+	// FailedAttempts is how many wrong, expired or revoked tokens an address may show in a minute.
+	FailedAttempts int
 }
 
 // Server is the HTTP API.
@@ -26,6 +28,7 @@ type Server struct {
 	logger           *slog.Logger
 	problems         map[slug]problemKind
 	requestIDPattern *regexp.Regexp
+	attempts         *failedAttempts
 	router           *echo.Echo
 }
 
@@ -39,6 +42,7 @@ func New(config Config) (*Server, error) {
 		logger:           config.Logger,
 		problems:         map[slug]problemKind{},
 		requestIDPattern: requestIDPattern(),
+		attempts:         newFailedAttempts(config.FailedAttempts),
 		router:           echo.New(),
 	}
 	for _, kind := range problemKinds() {

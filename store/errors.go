@@ -12,6 +12,8 @@ import (
 var (
 	// ErrNotFound says that no record has the key that was asked for.
 	ErrNotFound = errors.New("no such record")
+	// ErrTokenMistyped says that a text is no token: its form or its checksum is wrong. It is an ErrNotFound.
+	ErrTokenMistyped = fmt.Errorf("%w: not the form of a token, or its checksum is wrong", ErrNotFound)
 	// ErrClientIDTaken says that another OAuth2 provider has the client_id (RFC 6749 section 2.2).
 	ErrClientIDTaken = errors.New("client_id is taken by another provider")
 	// ErrSlugTaken says that another application has the slug.

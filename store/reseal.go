@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"time"
 
 	"gorm.io/gorm"
 )
@@ -126,6 +127,7 @@ func (r *resealing) count(ctx context.Context) error {
 func (r *resealing) column(ctx context.Context, column sealedColumn) error {
 	for after := int32(0); ; {
 		var values []sealedValue
+		begun := time.Now()
 		err := r.store.write(ctx, func(tx *gorm.DB) error {
 			query, err := column.outdated(tx.Where("pk > ?", after), r.keys)
 			if err != nil {
@@ -142,6 +144,20 @@ func (r *resealing) column(ctx context.Context, column sealedColumn) error {
 		after = values[len(values)-1].PK
 		r.done += int64(len(values))
 		r.progress(r.done, r.total)
+		if err := rest(ctx, time.Since(begun)); err != nil {
+			return err
+		}
+	}
+}
+
+// rest leaves the database to others for as long as it was taken from them. SQLite has no queue for writers, so that
+// those who wait would hardly ever find it free.
+func rest(ctx context.Context, length time.Duration) error {
+	select {
+	case <-time.After(length):
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("seal anew: %w", ctx.Err())
 	}
 }
 

@@ -106,10 +106,12 @@ func newToken(text string, grant TokenGrant) *Token {
 }
 
 // FindToken returns what is stored of this token, whatever its state, or was stored at most half a second ago. It
-// returns ErrNotFound or ErrUnavailable.
+// returns ErrTokenMistyped, which is an ErrNotFound, ErrNotFound or ErrUnavailable.
+//
+// The look-up by digest takes no secret time: how far a digest agrees tells nothing of the token.
 func (s *Store) FindToken(ctx context.Context, text string) (Token, error) {
 	if !IsTokenText(text) {
-		return Token{}, fmt.Errorf("find token: %w", ErrNotFound)
+		return Token{}, fmt.Errorf("find token: %w", ErrTokenMistyped)
 	}
 	digest := digestToken(text)
 	if token, ok := s.tokens.get(string(digest)); ok {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -21,6 +22,9 @@ type serveCommand struct {
 	databaseFlag
 	Listen         listenAddress   `default:"127.0.0.1:8080" env:"PROVIDERD_LISTEN" placeholder:"HOST:PORT" help:"Address to listen on; port 0 takes a free one (${env}; default ${default})."`
 	MaxConnections int             `default:"1024" env:"PROVIDERD_MAX_CONNECTIONS" placeholder:"N" help:"Connections that are open at a time; further ones wait (${env}; default ${default})."`
+	FailedAttempts int             `default:"20" env:"PROVIDERD_FAILED_ATTEMPTS" placeholder:"N" help:"Wrong tokens that an address may show in a minute (${env}; default ${default})."`
+	TLSCert        string          `env:"PROVIDERD_TLS_CERT" and:"tls" type:"path" placeholder:"PATH" help:"Certificate chain in PEM, to serve HTTPS; read anew when it changes (${env})."`
+	TLSKey         string          `env:"PROVIDERD_TLS_KEY" and:"tls" type:"path" placeholder:"PATH" help:"Private key of the certificate in PEM (${env})."`
 	LogFormat      string          `default:"text" enum:"text,json" env:"PROVIDERD_LOG_FORMAT" help:"Form of the log on standard error: ${enum} (${env}; default ${default})."`
 	LogLevel       slog.Level      `default:"info" env:"PROVIDERD_LOG_LEVEL" placeholder:"LEVEL" help:"Least level that is logged: debug, info, warn or error (${env}; default ${default})."`
 	Pprof          loopbackAddress `env:"PROVIDERD_PPROF" placeholder:"HOST:PORT" help:"Loopback address to serve profiles on, for pprof (${env}; default none)."`
@@ -30,6 +34,9 @@ type serveCommand struct {
 func (c serveCommand) Validate() error {
 	if c.MaxConnections < 1 {
 		return errors.New("--max-connections must be at least 1")
+	}
+	if c.FailedAttempts < 1 {
+		return errors.New("--failed-attempts must be at least 1")
 	}
 	return nil
 }
@@ -60,26 +67,39 @@ func (c *serveCommand) Run(ctx context.Context, contract *server.Contract) error
 	}
 	defer func() { _ = listener.Close() }()
 
+	log := newLogWriter(os.Stderr)
+	defer log.close()
+	logger := c.logger(log)
+	security, err := newTLSConfig(c.TLSCert, c.TLSKey, logger)
+	if err != nil {
+		return err
+	}
 	database, err := store.Create(ctx, c.Database.text, c.Keyset)
 	if err != nil {
 		return err
 	}
-	err = c.serve(ctx, contract, listener, database)
+	config := server.Config{
+		Contract: contract, Store: database, Logger: logger, FailedAttempts: c.FailedAttempts,
+	}
+	err = c.serve(ctx, config, listener, security)
 	return errors.Join(err, database.Close())
 }
 
 func (c *serveCommand) serve(
-	ctx context.Context, contract *server.Contract, listener net.Listener, database *store.Store,
+	ctx context.Context, config server.Config, listener net.Listener, security *tls.Config,
 ) error {
-	log := newLogWriter(os.Stderr)
-	defer log.close()
-	api, err := server.New(server.Config{Contract: contract, Store: database, Logger: c.logger(log)})
+	api, err := server.New(config)
 	if err != nil {
 		return err
 	}
-	baseURL := "http://" + listener.Addr().String()
+	scheme := "https://"
+	if security == nil {
+		scheme = "http://"
+		warnOfPlainHTTP(os.Stderr, listener.Addr())
+	}
+	baseURL := scheme + listener.Addr().String()
 	tokenPath := filepath.Join(filepath.Dir(c.Database.path), initialTokenFile)
-	made, err := provideInitialToken(ctx, database, tokenPath, contract.Operations())
+	made, err := provideInitialToken(ctx, config.Store, tokenPath, config.Contract.Operations())
 	if err != nil {
 		return err
 	}
@@ -94,7 +114,7 @@ func (c *serveCommand) serve(
 	fmt.Println("listening on " + baseURL)
 	limits := server.DefaultLimits()
 	limits.Connections = c.MaxConnections
-	return api.Serve(ctx, listener, limits)
+	return api.Serve(ctx, listener, limits, security)
 }
 
 func (c *serveCommand) logger(output io.Writer) *slog.Logger {

@@ -600,6 +600,9 @@ type NotAcceptable = Problem
 // ServiceUnavailable Why a request was refused (RFC 9457).
 type ServiceUnavailable = Problem
 
+// TooManyRequests Why a request was refused (RFC 9457).
+type TooManyRequests = Problem
+
 // Unauthorized Why a request was refused (RFC 9457).
 type Unauthorized = Problem
 
@@ -862,6 +865,16 @@ type ServiceUnavailableApplicationProblemPlusJSONResponse struct {
 	Headers ServiceUnavailableResponseHeaders
 }
 
+type TooManyRequestsResponseHeaders struct {
+	RetryAfter int32
+	XRequestID string
+}
+type TooManyRequestsApplicationProblemPlusJSONResponse struct {
+	Body Problem
+
+	Headers TooManyRequestsResponseHeaders
+}
+
 type UnauthorizedResponseHeaders struct {
 	WWWAuthenticate string
 	XRequestID      string
@@ -1071,6 +1084,24 @@ func (response ProvidersOauth2Create422ApplicationProblemPlusJSONResponse) Visit
 	return err
 }
 
+type ProvidersOauth2Create429ApplicationProblemPlusJSONResponse struct {
+	TooManyRequestsApplicationProblemPlusJSONResponse
+}
+
+func (response ProvidersOauth2Create429ApplicationProblemPlusJSONResponse) VisitProvidersOauth2CreateResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
+	w.Header().Set("X-Request-Id", fmt.Sprint(response.Headers.XRequestID))
+	w.WriteHeader(429)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ProvidersOauth2Create500ApplicationProblemPlusJSONResponse struct {
 	InternalServerErrorApplicationProblemPlusJSONResponse
 }
@@ -1271,6 +1302,24 @@ func (response ProvidersWorkspaceDirectoryCreate422ApplicationProblemPlusJSONRes
 	}
 	w.Header().Set("X-Request-Id", fmt.Sprint(response.Headers.XRequestID))
 	w.WriteHeader(422)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ProvidersWorkspaceDirectoryCreate429ApplicationProblemPlusJSONResponse struct {
+	TooManyRequestsApplicationProblemPlusJSONResponse
+}
+
+func (response ProvidersWorkspaceDirectoryCreate429ApplicationProblemPlusJSONResponse) VisitProvidersWorkspaceDirectoryCreateResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
+	w.Header().Set("X-Request-Id", fmt.Sprint(response.Headers.XRequestID))
+	w.WriteHeader(429)
 	_, err := buf.WriteTo(w)
 	return err
 }

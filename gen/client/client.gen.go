@@ -602,6 +602,9 @@ type NotAcceptable = Problem
 // ServiceUnavailable Why a request was refused (RFC 9457).
 type ServiceUnavailable = Problem
 
+// TooManyRequests Why a request was refused (RFC 9457).
+type TooManyRequests = Problem
+
 // Unauthorized Why a request was refused (RFC 9457).
 type Unauthorized = Problem
 
@@ -1086,6 +1089,12 @@ type ProvidersOauth2CreateResponse422Headers struct {
 	XRequestID        string
 }
 
+// ProvidersOauth2CreateResponse429Headers the declared response headers of an HTTP 429 response for ProvidersOauth2Create
+type ProvidersOauth2CreateResponse429Headers struct {
+	RetryAfter int32
+	XRequestID string
+}
+
 // ProvidersOauth2CreateResponse500Headers the declared response headers of an HTTP 500 response for ProvidersOauth2Create
 type ProvidersOauth2CreateResponse500Headers struct {
 	XRequestID string
@@ -1118,6 +1127,8 @@ type ProvidersOauth2CreateResponse struct {
 	ApplicationProblemJSON415 *UnsupportedMediaType
 	// ApplicationProblemJSON422 the response for an HTTP 422 `application/problem+json` response
 	ApplicationProblemJSON422 *IdempotencyKeyReused
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *TooManyRequests
 	// ApplicationProblemJSON500 the response for an HTTP 500 `application/problem+json` response
 	ApplicationProblemJSON500 *InternalServerError
 	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
@@ -1140,6 +1151,8 @@ type ProvidersOauth2CreateResponse struct {
 	Headers415 *ProvidersOauth2CreateResponse415Headers
 	// Headers422 the parsed response headers for an HTTP 422 response
 	Headers422 *ProvidersOauth2CreateResponse422Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *ProvidersOauth2CreateResponse429Headers
 	// Headers500 the parsed response headers for an HTTP 500 response
 	Headers500 *ProvidersOauth2CreateResponse500Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
@@ -1189,6 +1202,11 @@ func (r ProvidersOauth2CreateResponse) GetApplicationProblemJSON415() *Unsupport
 // GetApplicationProblemJSON422 returns the response for an HTTP 422 `application/problem+json` response
 func (r ProvidersOauth2CreateResponse) GetApplicationProblemJSON422() *IdempotencyKeyReused {
 	return r.ApplicationProblemJSON422
+}
+
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r ProvidersOauth2CreateResponse) GetApplicationProblemJSON429() *TooManyRequests {
+	return r.ApplicationProblemJSON429
 }
 
 // GetApplicationProblemJSON500 returns the response for an HTTP 500 `application/problem+json` response
@@ -1278,6 +1296,12 @@ type ProvidersWorkspaceDirectoryCreateResponse422Headers struct {
 	XRequestID        string
 }
 
+// ProvidersWorkspaceDirectoryCreateResponse429Headers the declared response headers of an HTTP 429 response for ProvidersWorkspaceDirectoryCreate
+type ProvidersWorkspaceDirectoryCreateResponse429Headers struct {
+	RetryAfter int32
+	XRequestID string
+}
+
 // ProvidersWorkspaceDirectoryCreateResponse500Headers the declared response headers of an HTTP 500 response for ProvidersWorkspaceDirectoryCreate
 type ProvidersWorkspaceDirectoryCreateResponse500Headers struct {
 	XRequestID string
@@ -1308,6 +1332,8 @@ type ProvidersWorkspaceDirectoryCreateResponse struct {
 	ApplicationProblemJSON415 *UnsupportedMediaType
 	// ApplicationProblemJSON422 the response for an HTTP 422 `application/problem+json` response
 	ApplicationProblemJSON422 *IdempotencyKeyReused
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *TooManyRequests
 	// ApplicationProblemJSON500 the response for an HTTP 500 `application/problem+json` response
 	ApplicationProblemJSON500 *InternalServerError
 	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
@@ -1328,6 +1354,8 @@ type ProvidersWorkspaceDirectoryCreateResponse struct {
 	Headers415 *ProvidersWorkspaceDirectoryCreateResponse415Headers
 	// Headers422 the parsed response headers for an HTTP 422 response
 	Headers422 *ProvidersWorkspaceDirectoryCreateResponse422Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *ProvidersWorkspaceDirectoryCreateResponse429Headers
 	// Headers500 the parsed response headers for an HTTP 500 response
 	Headers500 *ProvidersWorkspaceDirectoryCreateResponse500Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
@@ -1372,6 +1400,11 @@ func (r ProvidersWorkspaceDirectoryCreateResponse) GetApplicationProblemJSON415(
 // GetApplicationProblemJSON422 returns the response for an HTTP 422 `application/problem+json` response
 func (r ProvidersWorkspaceDirectoryCreateResponse) GetApplicationProblemJSON422() *IdempotencyKeyReused {
 	return r.ApplicationProblemJSON422
+}
+
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r ProvidersWorkspaceDirectoryCreateResponse) GetApplicationProblemJSON429() *TooManyRequests {
+	return r.ApplicationProblemJSON429
 }
 
 // GetApplicationProblemJSON500 returns the response for an HTTP 500 `application/problem+json` response
@@ -1550,6 +1583,13 @@ func ParseProvidersOauth2CreateResponse(rsp *http.Response) (*ProvidersOauth2Cre
 		}
 		response.ApplicationProblemJSON422 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
 		var dest InternalServerError
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -1720,6 +1760,23 @@ func ParseProvidersOauth2CreateResponse(rsp *http.Response) (*ProvidersOauth2Cre
 			headers.XRequestID = value
 		}
 		response.Headers422 = &headers
+	case rsp.StatusCode == 429:
+		var headers ProvidersOauth2CreateResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int32
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int32"}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers429 = &headers
 	case rsp.StatusCode == 500:
 		var headers ProvidersOauth2CreateResponse500Headers
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
@@ -1821,6 +1878,13 @@ func ParseProvidersWorkspaceDirectoryCreateResponse(rsp *http.Response) (*Provid
 			return nil, err
 		}
 		response.ApplicationProblemJSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
 		var dest InternalServerError
@@ -1975,6 +2039,23 @@ func ParseProvidersWorkspaceDirectoryCreateResponse(rsp *http.Response) (*Provid
 			headers.XRequestID = value
 		}
 		response.Headers422 = &headers
+	case rsp.StatusCode == 429:
+		var headers ProvidersWorkspaceDirectoryCreateResponse429Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int32
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int32"}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers429 = &headers
 	case rsp.StatusCode == 500:
 		var headers ProvidersWorkspaceDirectoryCreateResponse500Headers
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"crypto/tls"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"sync"
+	"time"
+)
+
+// certificateFiles is a certificate that is read anew when its files change.
+type certificateFiles struct {
+	certPath, keyPath string
+	logger            *slog.Logger
+	mutex             sync.Mutex
+	certificate       *tls.Certificate
+	// seen is when the files were changed that were read last, whether they could be used or not.
+	seen [2]time.Time
+}
+
+// newTLSConfig reads the certificate. It returns nil, for plain HTTP, where no paths are given.
+func newTLSConfig(certPath, keyPath string, logger *slog.Logger) (*tls.Config, error) {
+	if certPath == "" {
+		return nil, nil //nolint:nilnil // It is net/http's own sign for plain HTTP.
+	}
+	certificate, err := tls.LoadX509KeyPair(certPath, keyPath)
+	if err != nil {
+		return nil, fmt.Errorf("read the certificate in %s and its key in %s: %w", certPath, keyPath, err)
+	}
+	files := &certificateFiles{certPath: certPath, keyPath: keyPath, logger: logger, certificate: &certificate}
+	files.seen = files.changed()
+	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: files.current}, nil
+}
+
+// current returns the certificate of the files, or the last one that could be used: the files may be replaced one after
+// the other, and for a moment not fit each other.
+func (f *certificateFiles) current(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	changed := f.changed()
+	if changed == f.seen {
+		return f.certificate, nil
+	}
+	f.seen = changed
+	certificate, err := tls.LoadX509KeyPair(f.certPath, f.keyPath)
+	if err != nil {
+		f.logger.Error("certificate cannot be used; the one of before stays", slog.String("error", err.Error()))
+		return f.certificate, nil
+	}
+	f.logger.Info("certificate was read anew", slog.String("path", f.certPath))
+	f.certificate = &certificate
+	return f.certificate, nil
+}
+
+// changed returns when each file was changed; the zero time for one that is away.
+func (f *certificateFiles) changed() (times [2]time.Time) {
+	for i, path := range []string{f.certPath, f.keyPath} {
+		if info, err := os.Stat(path); err == nil {
+			times[i] = info.ModTime()
+		}
+	}
+	return times
+}
+
+// warnOfPlainHTTP says what to do where plain HTTP leaves this machine.
+func warnOfPlainHTTP(output io.Writer, address net.Addr) {
+	if tcp, ok := address.(*net.TCPAddr); ok && tcp.IP.IsLoopback() {
+		return
+	}
+	_, _ = fmt.Fprintf(output, "warning: tokens and secrets cross the network in clear text, because %s is not a loopback "+
+		"address; give --tls-cert and --tls-key, or listen on 127.0.0.1 behind a proxy that speaks TLS\n", address)
+}

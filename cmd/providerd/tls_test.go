@@ -1,0 +1,144 @@
+package main
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// writeCertificate makes a certificate of its own for 127.0.0.1 and writes it and its key into a folder.
+func writeCertificate(t *testing.T, folder string, serial int64) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(serial), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+	}
+	certificate, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, block := range map[string]*pem.Block{
+		"cert.pem": {Type: "CERTIFICATE", Bytes: certificate},
+		"key.pem":  {Type: "PRIVATE KEY", Bytes: private},
+	} {
+		if err := os.WriteFile(filepath.Join(folder, name), pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// served returns the serial number of the certificate that the server shows to a client that trusts it alone.
+func served(t *testing.T, address string) int64 {
+	t.Helper()
+	connection, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = connection.Close() }()
+	return connection.ConnectionState().PeerCertificates[0].SerialNumber.Int64()
+}
+
+func TestTLS(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	writeCertificate(t, folder, 1)
+	server, err := startProcess(t.Context(), folder, "--tls-cert", "cert.pem", "--tls-key", "key.pem")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address, ok := strings.CutPrefix(server.url, "https://")
+	if !ok {
+		t.Fatalf("the server says %s", server.url)
+	}
+	trusted := x509.NewCertPool()
+	text, err := os.ReadFile(filepath.Join(folder, "cert.pem"))
+	if err != nil || !trusted.AppendCertsFromPEM(text) {
+		t.Fatal(err)
+	}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted}}}
+	status, answer, err := server.post(client, folder, "/api/v3/providers/oauth2/",
+		`{"name":"x","authorization_flow":"3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"}`)
+	if err != nil || status != http.StatusCreated {
+		t.Errorf("%d %s, %v", status, answer, err)
+	}
+	old := &tls.Config{RootCAs: trusted, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}
+	if connection, err := tls.Dial("tcp", address, old); err == nil {
+		t.Error("TLS 1.1 is spoken")
+		_ = connection.Close()
+	}
+
+	writeCertificate(t, folder, 2)
+	if serial := served(t, address); serial != 2 {
+		t.Errorf("certificate %d is served after a change, not 2", serial)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "key.pem"), []byte("rubbish"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if serial := served(t, address); serial != 2 {
+		t.Errorf("certificate %d is served with a broken key, not 2", serial)
+	}
+	writeCertificate(t, folder, 3)
+	if serial := served(t, address); serial != 3 {
+		t.Errorf("certificate %d is served after the mending, not 3", serial)
+	}
+	if err := server.stop(); err != nil {
+		t.Error(err)
+	}
+	if log := server.stderr.String(); strings.Count(log, "certificate cannot be used") != 1 {
+		t.Errorf("log is %s", log)
+	}
+	client.CloseIdleConnections()
+}
+
+func TestWrongCertificateMakesNothing(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	writeCertificate(t, folder, 1)
+	if err := os.WriteFile(filepath.Join(folder, "key.pem"), []byte("rubbish"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := startProcess(t.Context(), folder, "--tls-cert", "cert.pem", "--tls-key", "key.pem")
+	if err == nil || !strings.Contains(err.Error(), "key.pem") {
+		t.Errorf("error is %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(folder, "data")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a database was made, %v", err)
+	}
+}
+
+func TestPlainHTTPBeyondThisMachineIsWarnedOf(t *testing.T) {
+	t.Parallel()
+	for address, warned := range map[string]bool{"0.0.0.0:0": true, "[::1]:0": false, "127.0.0.1:0": false} {
+		folder := t.TempDir()
+		server, err := startProcess(t.Context(), folder, "--listen", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := server.stop(); err != nil {
+			t.Error(err)
+		}
+		if strings.Contains(server.stderr.String(), "--tls-cert") != warned {
+			t.Errorf("%s: output is %s", address, server.stderr)
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package server_test
+
+import (
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+
+	"example.com/providerd/gen/api"
+	"example.com/providerd/server"
+)
+
+const wrongToken = "Bearer pvd_0000000000000000000000000000000000000000"
+
+// After 20 wrong tokens an address is asked to wait. Whoever shows a valid token from there is served all the same, and
+// other addresses are not touched.
+func TestWrongTokensAreLimitedByAddress(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	contract, err := server.ParseContract(t.Context(), api.Contract())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const limit = 20
+	handler, err := server.New(server.Config{
+		Contract: contract, Store: h.database, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), FailedAttempts: limit,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener := httptest.NewServer(handler)
+	t.Cleanup(listener.Close)
+	h.url = listener.URL
+	body := encode(t, minimal(oauth2Path))
+	for range limit {
+		h.post(t, oauth2Path, body, set("Authorization", wrongToken)).problem(t, http.StatusUnauthorized, "unauthorized")
+	}
+	limited := h.post(t, oauth2Path, body, set("Authorization", wrongToken))
+	limited.problem(t, http.StatusTooManyRequests, "too-many-requests")
+	if wait, err := strconv.Atoi(limited.header.Get("Retry-After")); err != nil || wait < 1 || wait > 3 {
+		t.Errorf("Retry-After is %q, want 1 to 3", limited.header.Get("Retry-After"))
+	}
+	h.post(t, oauth2Path, body).record(t)
+	h.post(t, oauth2Path, body, set("Authorization")).problem(t, http.StatusUnauthorized, "unauthorized")
+
+	for address, want := range map[string]int{
+		"127.0.0.1:1":         http.StatusTooManyRequests,
+		"192.0.2.1:1":         http.StatusUnauthorized,
+		"[2001:db8::1]:1":     http.StatusUnauthorized,
+		"[2001:db8:0:1::1]:1": http.StatusUnauthorized,
+	} {
+		if status := postFrom(handler, address); status != want {
+			t.Errorf("from %s: status is %d, want %d", address, status, want)
+		}
+	}
+	// All of a network of 64 bits count as one.
+	for i := range limit {
+		postFrom(handler, "[2001:db8::"+strconv.Itoa(i+1)+"]:1")
+	}
+	if status := postFrom(handler, "[2001:db8::ffff]:1"); status != http.StatusTooManyRequests {
+		t.Errorf("status is %d, want 429", status)
+	}
+}
+
+// postFrom sends a wrong token as if from this address.
+func postFrom(handler http.Handler, address string) int {
+	request := httptest.NewRequest(http.MethodPost, oauth2Path, strings.NewReader("{}"))
+	request.RemoteAddr = address
+	request.Header.Set("Authorization", wrongToken)
+	recorder := httptest.NewRecorder()
+	handler.ServeHTTP(recorder, request)
+	return recorder.Code
+}
+
+// What is wrong with a token is for the operator alone.
+func TestMistypedTokenIsToldApartInTheLog(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	body := encode(t, minimal(oauth2Path))
+	unknown := h.newTokenOfAnotherDatabase(t)
+	first := h.post(t, oauth2Path, body, set("Authorization", "Bearer "+unknown), set("X-Request-Id", "same"))
+	second := h.post(t, oauth2Path, body, set("Authorization", wrongToken), set("X-Request-Id", "same"))
+	if string(first.body) != string(second.body) ||
+		first.header.Get("WWW-Authenticate") != second.header.Get("WWW-Authenticate") {
+		t.Errorf("answers differ: %s and %s", first.body, second.body)
+	}
+	lines := h.log.String()
+	if count := strings.Count(lines, "its checksum is wrong"); count != 1 {
+		t.Errorf("%d lines of the log tell of a wrong checksum, want 1: %s", count, lines)
+	}
+}
