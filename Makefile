@@ -3,10 +3,11 @@ SHELL := bash
 .DEFAULT_GOAL := build
 
 OASDIFF := go run github.com/oasdiff/oasdiff@v1.33.0
+GOVULNCHECK := go run golang.org/x/vuln/cmd/govulncheck@v1.1.4
 GOLANGCI_LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 FUZZ_TIME := 30s
 
-.PHONY: run build gen drift breaking lint mock contract hostile faults reseal test cover fuzz microbench bench ci
+.PHONY: run build gen drift breaking lint mock contract hostile faults reseal leaks security test cover fuzz microbench bench ci
 
 run: build ## Serve on 127.0.0.1:8080, with the database in data/.
 	bin/providerd serve
@@ -62,6 +63,19 @@ reseal: ## Rotate the key and seal 100,000 secrets anew while creates go on.
 	PROVIDERD_RESEAL_ROWS=100000 go test -count=1 -v -run '^TestResealUnderLoad' ./cmd/providerd | \
 		{ grep -Ev '^=== ' || true; }
 
+security: ## Look for weak code, changed dependencies and known vulnerabilities, as far as their database can be reached.
+	$(GOLANGCI_LINT) run --enable-only gosec
+	go mod verify
+	@if curl --silent --fail --max-time 20 --output /dev/null https://vuln.go.dev/index/db.json; then \
+		$(GOVULNCHECK) ./...; \
+	else \
+		echo "govulncheck was not run: its database, vuln.go.dev, cannot be reached from here"; \
+	fi
+
+leaks: ## Put leaks of secrets into the program's code, and prove that the gate of the tests finds each.
+	go test -count=1 -v -tags leaks -timeout 20m -run '^Test(NothingLeaks|GateFindsPlantedLeaks)' ./cmd/providerd | \
+		{ grep -Ev '^=== ' || true; }
+
 test: ## Run all tests.
 	go test -race ./...
 
@@ -84,4 +98,4 @@ bench: build ## Measure the server under load, and write the figures into the RE
 	go build -o bin/bench ./cmd/bench
 	bin/bench $(BENCH_FLAGS)
 
-ci: drift breaking lint build mock test
+ci: drift breaking lint security build mock leaks test

@@ -1,7 +1,6 @@
 package server_test
 
 import (
-	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -26,7 +25,7 @@ func TestWrongTokensAreLimitedByAddress(t *testing.T) {
 	}
 	const limit = 20
 	handler, err := server.New(server.Config{
-		Contract: contract, Store: h.database, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), FailedAttempts: limit,
+		Contract: contract, Store: h.database, Logger: slog.New(slog.DiscardHandler), FailedAttempts: limit,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// WriteDurably puts a file in its place whole and on disk, or not at all. Only the owner can read it. It returns an error
-// of the file system.
+// WriteDurably puts a file in its place whole and on disk, or not at all. Only the owner can read it. It returns an
+// error of the file system.
 func WriteDurably(path string, content []byte) (err error) {
 	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {

@@ -58,8 +58,8 @@ func writeKeys(path string, made *keys) error {
 	return WriteDurably(path, content)
 }
 
-// current returns the keys that the file has now. Where the file is away or does not fit, it returns an error instead of
-// the keys of before: what would be sealed with keys that are on no disk could never be read again.
+// current returns the keys that the file has now. Where the file is away or does not fit, it returns an error instead
+// of the keys of before: what would be sealed with keys that are on no disk could never be read again.
 func (r *keyring) current() (*keys, error) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -70,7 +70,7 @@ func (r *keyring) current() (*keys, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrKeysetUnusable, err)
 	}
-	if r.file != nil && os.SameFile(file, r.file) && file.ModTime().Equal(r.file.ModTime()) && file.Mode() == r.file.Mode() {
+	if r.file != nil && isUnchanged(file, r.file) {
 		return r.keys, nil
 	}
 	read, err := readKeys(r.path, file)
@@ -82,6 +82,10 @@ func (r *keyring) current() (*keys, error) {
 	}
 	r.keys, r.file = read, file
 	return read, nil
+}
+
+func isUnchanged(file, before os.FileInfo) bool {
+	return os.SameFile(file, before) && file.ModTime().Equal(before.ModTime()) && file.Mode() == before.Mode()
 }
 
 func readKeys(path string, file os.FileInfo) (*keys, error) {

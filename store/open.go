@@ -47,8 +47,8 @@ func SQLitePath(databaseURL string) (string, error) {
 // none, it makes one that only the owner can read, with its folder. Its secrets are sealed with the keys in the file at
 // keysetPath, which is keyset.json beside the database where that is "", and is made with a new database.
 //
-// It returns ErrNewerDatabase, ErrUnavailable for a file that is no database, ErrNoKeyset, ErrKeysetUnusable, or an error
-// of the file system.
+// It returns ErrNewerDatabase, ErrUnavailable for a file that is no database, ErrNoKeyset, ErrKeysetUnusable, or an
+// error of the file system.
 func Create(ctx context.Context, databaseURL, keysetPath string) (*Store, error) {
 	path, err := SQLitePath(databaseURL)
 	if err != nil {

@@ -44,7 +44,8 @@ type Audit struct {
 	RequestID string
 	// RemoteAddress is the IP address that the request came from; "" for providers of before it was kept.
 	RemoteAddress string
-	// IdempotencyKey and Fingerprint are nil where the create had no key. The fingerprint is the HMAC of the body's digest.
+	// IdempotencyKey and Fingerprint are nil where the create had no key. The fingerprint is the HMAC of the body's
+	// digest.
 	IdempotencyKey *string
 	Fingerprint    []byte
 }

@@ -127,8 +127,9 @@ func (r *resealing) count(ctx context.Context) error {
 func (r *resealing) column(ctx context.Context, column sealedColumn) error {
 	for after := int32(0); ; {
 		var values []sealedValue
-		begun := time.Now()
+		var begun time.Time
 		err := r.store.write(ctx, func(tx *gorm.DB) error {
+			begun = time.Now()
 			query, err := column.outdated(tx.Where("pk > ?", after), r.keys)
 			if err != nil {
 				return err

@@ -35,8 +35,14 @@ func TestSecretIsNotPrinted(t *testing.T) {
 		printed := log.String()
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%p", "%T", "%w"} {
 			for _, value := range []any{
-				secret, &secret, []store.Secret{secret}, map[string]any{"x": secret}, settings, &settings,
-				hidden{secret}, &hidden{secret}, []hidden{{secret}}, struct{ Any any }{secret},
+				secret, &secret,
+				[]store.Secret{secret},
+				map[string]any{"x": secret},
+				settings, &settings,
+				hidden{secret},
+				&hidden{secret},
+				[]hidden{{secret}},
+				struct{ Any any }{secret},
 			} {
 				printed += fmt.Sprintf(verb, value)
 			}

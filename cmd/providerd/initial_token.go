@@ -26,7 +26,9 @@ func provideInitialToken(
 		return false, err
 	}
 	grant := store.TokenGrant{Name: initialTokenName, Operations: operations, ExpiresIn: defaultLifetime}
-	err := database.CreateFirstToken(ctx, grant, func(text string) error { return store.WriteDurably(path, []byte(text+"\n")) })
+	err := database.CreateFirstToken(ctx, grant, func(text string) error {
+		return store.WriteDurably(path, []byte(text+"\n"))
+	})
 	if errors.Is(err, store.ErrTokensExist) {
 		return false, nil
 	}

@@ -31,7 +31,8 @@ func (c *keyRotateCommand) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(os.Stderr, "new secrets are sealed with key %d; \"providerd key reseal\" does the same for old ones\n", id)
+		fmt.Fprintf(os.Stderr,
+			"new secrets are sealed with key %d; \"providerd key reseal\" does the same for old ones\n", id)
 		return nil
 	})
 }

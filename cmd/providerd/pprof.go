@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"os"
 	"time"
 )
 
@@ -45,5 +46,6 @@ func serveProfiles(ctx context.Context, address loopbackAddress) error {
 	profiles := &http.Server{Handler: mux, ReadHeaderTimeout: time.Second}
 	context.AfterFunc(ctx, func() { _ = profiles.Close() })
 	go func() { _ = profiles.Serve(listener) }()
+	fmt.Fprintf(os.Stderr, "serving profiles on http://%s\n", listener.Addr())
 	return nil
 }

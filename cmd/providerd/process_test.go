@@ -36,7 +36,14 @@ func startProcess(ctx context.Context, folder string, arguments ...string) (*pro
 func startProcessWith(
 	ctx context.Context, folder string, environment []string, arguments ...string,
 ) (*process, error) {
-	command := exec.CommandContext(ctx, os.Args[0])
+	return startProgram(ctx, os.Args[0], folder, environment, arguments...)
+}
+
+// startProgram is startProcessWith for a program of another build.
+func startProgram(
+	ctx context.Context, program, folder string, environment []string, arguments ...string,
+) (*process, error) {
+	command := exec.CommandContext(ctx, program)
 	command.Env = append(os.Environ(), environment...)
 	command.Args = append([]string{"providerd", "serve", "--listen", "127.0.0.1:0"}, arguments...)
 	command.Dir = folder

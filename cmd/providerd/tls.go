@@ -70,6 +70,6 @@ func warnOfPlainHTTP(output io.Writer, address net.Addr) {
 	if tcp, ok := address.(*net.TCPAddr); ok && tcp.IP.IsLoopback() {
 		return
 	}
-	_, _ = fmt.Fprintf(output, "warning: tokens and secrets cross the network in clear text, because %s is not a loopback "+
-		"address; give --tls-cert and --tls-key, or listen on 127.0.0.1 behind a proxy that speaks TLS\n", address)
+	_, _ = fmt.Fprintf(output, "warning: tokens and secrets cross the network in clear text, because %s is not a "+
+		"loopback address; give --tls-cert and --tls-key, or listen on 127.0.0.1 behind a proxy that speaks TLS\n", address)
 }

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+const directoryPath = "/api/v3/providers/workspace_directory/"
+
+// oauth2Body is a create with a canary as its secret. Members stand in the order of their names, so that the text is
+// canonical and its digest the one that is known.
+func (s *search) oauth2Body(name, clientID string) string {
+	text, err := json.Marshal(map[string]any{
+		"name": name, "authorization_flow": "3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01", "client_id": clientID,
+		"client_secret": s.fresh("client_secret of " + name),
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	body := string(text)
+	s.digestCanary("digest of "+name, body)
+	return body
+}
+
+func (s *search) directoryBody(name string) string {
+	text, err := json.Marshal(map[string]any{
+		"credentials": map[string]any{
+			s.fresh("member name in " + name): s.fresh("value in " + name),
+			"nested":                          []any{map[string]any{"key": s.fresh("nested value in " + name)}},
+		},
+		"default_group_email_domain": "example.com", "delegated_subject": "admin@example.com", "name": name,
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	body := string(text)
+	s.digestCanary("digest of "+name, body)
+	return body
+}
+
+// creates stores secrets in every way: created, replayed, refused for the key, refused for the client_id.
+func (s *search) creates() {
+	run := rand.Text()[:10]
+	for path, first := range map[string]string{
+		oauth2Path: s.oauth2Body("first "+run, run), directoryPath: s.directoryBody("first directory " + run),
+	} {
+		key := []string{"Idempotency-Key", "key-" + run}
+		s.want(s.send(http.MethodPost, path, s.initial, first, key...), http.StatusCreated)
+		s.want(s.send(http.MethodPost, path, s.initial, first, key...), http.StatusCreated)
+		other := s.oauth2Body("other "+run, run+"x")
+		if path == directoryPath {
+			other = s.directoryBody("other directory " + run)
+		}
+		s.want(s.send(http.MethodPost, path, s.initial, other, key...), http.StatusUnprocessableEntity)
+		s.want(s.send(http.MethodPost, path, s.initial, strings.Replace(first, "{", `{"x":1,`, 1), "Prefer",
+			"handling=lenient"), map[string]int{oauth2Path: http.StatusConflict, directoryPath: http.StatusCreated}[path])
+	}
+	s.want(s.send(http.MethodPost, oauth2Path, s.initial, s.oauth2Body("taken "+run, run)), http.StatusConflict)
+}
+
+// refusals sends secrets that are refused for every reason there is.
+func (s *search) refusals() {
+	secret := s.fresh("refused secret")
+	quoted, err := json.Marshal(secret)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	q := string(quoted)
+	for body, status := range map[string]int{
+		`{"name":"x","authorization_flow":` + q + `,"client_secret":` + q + `}`: 400,
+		`{"client_secret":{"a":` + q + `}}`:                                     400,
+		`{"client_secret":[` + q + `],"credentials":` + q + `}`:                 400,
+		`{"client_secret":"` + strings.Repeat("x", 256) + secret[9:] + `"}`:     400,
+		`{"client_secret":` + q + `,"client_secret":` + q + `}`:                 400,
+		`{"client_secret":` + q:                                                 400,
+		`{"client_secret":` + q + `} ` + q:                                      400,
+		`[` + q + `]`:                                                           400,
+		q:                                                                       400,
+		"\xef\xbb\xbf{" + q + ":1}":                                             400,
+		`{"client_type":` + q + `,"sub_mode":` + q + `,"redirect_uris":` + q + `,"signing_key":` + q + `}`: 400,
+		`{"client_secret":` + q + `,"name":"` + strings.Repeat("x", 1<<20) + `"}`:                          413,
+	} {
+		s.want(s.send(http.MethodPost, oauth2Path, s.initial, body), status)
+	}
+	body := `{"client_secret":` + q + `}`
+	s.want(s.send(http.MethodPost, directoryPath, s.narrow, body), http.StatusForbidden)
+	s.want(s.send(http.MethodPut, oauth2Path, s.initial, body), http.StatusMethodNotAllowed)
+	s.want(s.send(http.MethodPost, "/nowhere/", s.initial, body), http.StatusNotFound)
+	s.want(s.send(http.MethodPost, oauth2Path, s.initial, body, "Accept", "text/html"), http.StatusNotAcceptable)
+	s.want(s.send(http.MethodPost, oauth2Path, s.initial, body, "Content-Type", "text/plain"),
+		http.StatusUnsupportedMediaType)
+	s.want(s.send(http.MethodPost, oauth2Path, s.initial, body, "Idempotency-Key", ""), http.StatusBadRequest)
+}
+
+// wrongTokens shows tokens in wrong places and wrong tokens in the right place, until the address is limited.
+func (s *search) wrongTokens() {
+	s.want(s.send(http.MethodPost, oauth2Path+"?access_token="+s.initial, "", "{}"), http.StatusUnauthorized)
+	s.want(s.send(http.MethodPost, oauth2Path, "", "{}", "Authorization", "Basic "+s.initial), http.StatusUnauthorized)
+	s.want(s.send(http.MethodPost, oauth2Path, "", "{}", "Authorization", s.initial), http.StatusUnauthorized)
+	mistyped := s.initial[:len(s.initial)-1] + "?"
+	s.canary("mistyped token", mistyped)
+	s.want(s.send(http.MethodPost, oauth2Path, mistyped, "{}"), http.StatusUnauthorized)
+	for range 3 {
+		s.send(http.MethodPost, oauth2Path, s.fresh("wrong token"), "{}")
+	}
+	s.want(s.send(http.MethodPost, oauth2Path, mistyped, "{}"), http.StatusTooManyRequests)
+}
+
+// pages fetches all that is served without a token, and what the profiler tells.
+func (s *search) pages() {
+	for _, path := range []string{
+		"/healthz", "/readyz", "/openapi.json", "/openapi.yaml", "/problems/unauthorized", "/problems/validation-failed",
+		"/problems/client-id-taken", "/problems/internal", "/",
+	} {
+		s.send(http.MethodGet, path, s.initial, "")
+	}
+	profiles := regexp.MustCompile(`profiles on (http://\S+)`).FindStringSubmatch(s.server.stderr.String())
+	if profiles == nil {
+		s.t.Fatal("the server does not say where its profiles are")
+	}
+	served, client := s.server.url, s.client
+	s.server.url, s.client = profiles[1], http.DefaultClient
+	for _, path := range []string{"goroutine?debug=2", "heap?debug=1", "allocs?debug=1", "block?debug=1", "cmdline"} {
+		s.send(http.MethodGet, "/debug/pprof/"+path, "", "")
+	}
+	s.server.url, s.client = served, client
+}
+
+// commands carries out every command of the operator.
+func (s *search) commands() {
+	for _, line := range []string{
+		"--help", "serve --help", "token --help", "token create --help", "provider --help", "key --help", "audit --help",
+		"version", "token list", "token create --name x --allow nothing", "token create --name x", "token revoke 2",
+		"provider list", "provider list --output json", "provider show 1", "provider show 1 --output json",
+		"provider show 2", "provider show 2 --output json", "provider show 99", "application create --slug s --name n",
+		"application list", "audit", "audit --output json", "key rotate", "key reseal", "nonsense", "serve --listen x",
+	} {
+		s.run(strings.Fields(line)...)
+	}
+	s.learnKeys()
+}
+
+// withoutKeyset sends secrets while they cannot be sealed.
+func (s *search) withoutKeyset() {
+	path := filepath.Join(s.folder, "data", "keyset.json")
+	if err := os.Rename(path, path+".away"); err != nil {
+		s.t.Fatal(err)
+	}
+	s.want(s.send(http.MethodPost, oauth2Path, s.initial, s.oauth2Body("unsealed", "unsealed")),
+		http.StatusServiceUnavailable)
+	s.send(http.MethodGet, "/readyz", "", "")
+	s.run("provider", "list")
+	if err := os.Rename(path+".away", path); err != nil {
+		s.t.Fatal(err)
+	}
+}

@@ -1,0 +1,137 @@
+//go:build leaks
+
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// plant is a leak that is put into the program's code to see whether the gate finds it.
+type plant struct {
+	title string
+	// file is relative to the module; old occurs in it once, and new takes its place.
+	file, old, new string
+}
+
+func plants() []plant {
+	return []plant{
+		{
+			"a body in the log", "server/validate.go",
+			"sent, err := readObject(body)", "println(string(body))\n\t\t\tsent, err := readObject(body)",
+		},
+		{
+			"a body in the text of an error", "server/json_object.go",
+			`"The body is not a JSON object. Send exactly one."`, `"The body is not a JSON object: " + string(body)`,
+		},
+		{
+			"a body in a panic", "server/json_object.go",
+			`return object{}, malformed("The body begins with a byte order mark. Leave it out.")`, "panic(string(body))",
+		},
+		{
+			"a secret that can be printed", "store/insertion.go",
+			"row, err := sealOAuth2(i.keys, one.audit.PK, *settings)",
+			"println(fmt.Sprint(*settings.ClientSecret.text))\n\t\t\trow, err := sealOAuth2(i.keys, one.audit.PK, *settings)",
+		},
+		{
+			"a column left unsealed", "store/rows.go",
+			"SealedCredentials: sealed", "SealedCredentials: append(sealed[:0], settings.Credentials.Reveal()...)",
+		},
+		{
+			"a bare digest of a body in the database", "store/keys.go",
+			"fingerprint, err := k.mac.ComputeMAC(digest)",
+			"if digest != nil {\n\t\treturn digest, nil\n\t}\n\tfingerprint, err := k.mac.ComputeMAC(digest)",
+		},
+		{
+			"a token in the log", "server/exchange.go",
+			`slog.String("path", c.Request().URL.Path),`,
+			`slog.String("path", c.Request().URL.Path), slog.Any("header", c.Request().Header),`,
+		},
+		{
+			"a query in the log", "server/exchange.go",
+			`slog.String("path", c.Request().URL.Path),`, `slog.String("path", c.Request().URL.String()),`,
+		},
+		{
+			"a token in a challenge", "server/authenticate.go",
+			`s.invalidToken(c, "The access token is unknown.", err)`,
+			`s.invalidToken(c, "The access token "+text+" is unknown.", err)`,
+		},
+		{
+			"a token in the table of tokens", "store/token.go",
+			"text[:len(tokenPrefix)+tokenPrefixShown]", "text",
+		},
+		{
+			"a key in the log", "store/keyring.go",
+			"return WriteDurably(path, content)", "println(string(content))\n\treturn WriteDurably(path, content)",
+		},
+		{
+			"a copy of the keys left behind", "store/keyring.go",
+			"return WriteDurably(path, content)", "_ = WriteDurably(path+\".old\", content)\n\treturn WriteDurably(path, content)",
+		},
+		{
+			"a record that is not masked", "cmd/providerd/render.go",
+			"answer.ClientSecret = mask", "_ = mask",
+		},
+		{
+			"a secret in a header of the answer", "server/oauth2.go",
+			"XRequestID:          exchangeOf(ctx).requestID,",
+			"XRequestID:          exchangeOf(ctx).requestID + record.ClientSecret.Reveal(),",
+		},
+	}
+}
+
+// TestGateFindsPlantedLeaks builds the program once for each leak, and expects the gate to find it.
+func TestGateFindsPlantedLeaks(t *testing.T) {
+	found := 0
+	for _, plant := range plants() {
+		t.Run(plant.title, func(t *testing.T) {
+			leaks := searchLeaks(t, plant.build(t)).leaks
+			if len(leaks) == 0 {
+				t.Fatal("the gate lets it pass")
+			}
+			found++
+			t.Log(leaks[0])
+		})
+	}
+	t.Logf("the gate finds %d of %d planted leaks", found, len(plants()))
+}
+
+// build compiles the program with the leak, and leaves the code as it is.
+func (p plant) build(t *testing.T) string {
+	t.Helper()
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(root, p.file)
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Count(string(content), p.old) != 1 {
+		t.Fatalf("%q does not occur once in %s", p.old, p.file)
+	}
+	folder := t.TempDir()
+	changed := filepath.Join(folder, "changed.go")
+	if err := os.WriteFile(changed, []byte(strings.Replace(string(content), p.old, p.new, 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{file: changed}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	overlayPath := filepath.Join(folder, "overlay.json")
+	if err := os.WriteFile(overlayPath, overlay, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(folder, "providerd")
+	compile := exec.CommandContext(t.Context(), "go", "build", "-overlay", overlayPath, "-o", program, ".")
+	if output, err := compile.CombinedOutput(); err != nil {
+		t.Fatalf("build: %v: %s", err, output)
+	}
+	return program
+}

@@ -1,0 +1,199 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"example.com/providerd/server/contracttest"
+)
+
+// TestNothingLeaks is the gate that every change must pass: no secret, token or key is anywhere but in its field.
+func TestNothingLeaks(t *testing.T) {
+	t.Parallel()
+	found := searchLeaks(t, os.Args[0])
+	for _, finding := range append(found.leaks, found.astray...) {
+		t.Error(finding)
+	}
+	t.Logf("%d places were scanned for %d secrets, %d hits", found.places, len(found.traces), len(found.leaks))
+}
+
+// search leads a program through all that it does, with canaries as its secrets.
+type search struct {
+	*scanner
+	t       *testing.T
+	program string
+	folder  string
+	client  *http.Client
+	server  *process
+	// initial is the token of the first start, narrow one that allows one operation.
+	initial, narrow string
+	bodies          map[string]string
+}
+
+// searchLeaks returns what it found in everything that a program of this build let out.
+func searchLeaks(t *testing.T, program string) *scanner {
+	t.Helper()
+	s := &search{
+		scanner: newScanner(), t: t, program: program, folder: t.TempDir(), client: contracttest.Client(t),
+		bodies: map[string]string{},
+	}
+	for _, format := range []string{"text", "json"} {
+		s.session(format)
+	}
+	s.backUp()
+	s.scanFiles(t, s.folder)
+	return s.scanner
+}
+
+// session runs the server from its start to its end, in which it is killed with a dump of all it does.
+func (s *search) session(logFormat string) {
+	server, err := startProgram(s.t.Context(), s.program, s.folder, nil,
+		"--log-level", "debug", "--log-format", logFormat, "--pprof", "127.0.0.1:0", "--failed-attempts", "3")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.server = server
+	s.learn()
+	s.creates()
+	s.refusals()
+	s.wrongTokens()
+	s.pages()
+	s.commands()
+	s.withoutKeyset()
+	if err := server.command.Process.Signal(syscall.SIGQUIT); err != nil {
+		s.t.Fatal(err)
+	}
+	_ = server.command.Wait()
+	s.scan("standard error, with the dump of a crash", []byte(server.stderr.String()))
+	s.scanFiles(s.t, s.folder)
+}
+
+// learn makes the tokens and keys known that the program made itself.
+func (s *search) learn() {
+	token, err := os.ReadFile(filepath.Join(s.folder, "data", initialTokenFile))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.initial = strings.TrimSpace(string(token))
+	s.canary("initial token", s.initial)
+	s.narrow = strings.TrimSpace(s.run("token", "create", "--name", "narrow", "--allow", "providers_oauth2_create"))
+	s.canary("narrow token", s.narrow)
+	s.learnKeys()
+}
+
+func (s *search) learnKeys() {
+	content, err := os.ReadFile(filepath.Join(s.folder, "data", "keyset.json"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, match := range regexp.MustCompile(`"value": *"([^"]+)"`).FindAllStringSubmatch(string(content), -1) {
+		s.canary("key "+match[1][len(match[1])-4:], match[1])
+	}
+}
+
+// fresh returns a new canary.
+func (s *search) fresh(name string) string {
+	text := "canary" + rand.Text()
+	s.canary(name, text)
+	return text
+}
+
+// run carries out a command of the operator, and returns what it prints.
+func (s *search) run(arguments ...string) string {
+	command := exec.CommandContext(s.t.Context(), s.program)
+	command.Args = append([]string{"providerd"}, arguments...)
+	command.Dir = s.folder
+	command.Env = append(os.Environ(), "PROVIDERD_TOKEN="+s.initial, "PROVIDERD_KEYSET=data/keyset.json")
+	var talk strings.Builder
+	command.Stderr = &talk
+	output, _ := command.Output()
+	what := "the output of " + strings.Join(arguments[:min(2, len(arguments))], " ")
+	allowed := "no such"
+	if arguments[0] == "token" && arguments[1] == "create" {
+		allowed = "narrow token"
+	}
+	s.scan(what, output, allowed)
+	s.scan("the talk of "+what, []byte(talk.String()))
+	return string(output)
+}
+
+// send makes a request and scans the answer: its headers, and its body without the fields that secrets belong in.
+func (s *search) send(method, path, token, body string, header ...string) *http.Response {
+	request, err := http.NewRequestWithContext(s.t.Context(), method, s.server.url+path, strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	for i := 0; i < len(header); i += 2 {
+		request.Header.Set(header[i], header[i+1])
+	}
+	response, err := s.client.Do(request)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if response.StatusCode == http.StatusCreated {
+		text = s.withoutSecrets(text)
+	}
+	var headers strings.Builder
+	if err := response.Header.Write(&headers); err != nil {
+		s.t.Fatal(err)
+	}
+	what := response.Status + " of " + method + " " + strings.SplitN(path, "?", 2)[0]
+	s.scan("the header of "+what, []byte(headers.String()))
+	s.scan("the body of "+what, text)
+	return response
+}
+
+func (s *search) withoutSecrets(text []byte) []byte {
+	var record map[string]any
+	if err := json.Unmarshal(text, &record); err != nil {
+		s.t.Fatal(err)
+	}
+	delete(record, "client_secret")
+	delete(record, "credentials")
+	rest, err := json.Marshal(record)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return rest
+}
+
+// want notes where the search did not get where it was to look.
+func (s *search) want(response *http.Response, status int) {
+	if response.StatusCode != status {
+		s.astray = append(s.astray, fmt.Sprintf("%s %s: status is %d, want %d",
+			response.Request.Method, response.Request.URL.Path, response.StatusCode, status))
+	}
+}
+
+// backUp makes a copy of the database, as an operator would.
+func (s *search) backUp() {
+	db, err := sql.Open("sqlite3", filepath.Join(s.folder, "data", "providerd.db"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	if _, err := db.ExecContext(context.Background(), "VACUUM INTO ?", filepath.Join(s.folder, "backup.db")); err != nil {
+		s.t.Fatal(err)
+	}
+}
