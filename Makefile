@@ -56,7 +56,7 @@ hostile: ## Send 100,000 random and hostile bodies to the program, and watch its
 
 faults: ## Kill the program 100 times under load, fill its disk and take its database away. Needs to be root.
 	PROVIDERD_KILL_ROUNDS=100 go test -count=1 -v -tags faults -timeout 60m \
-		-run '^(TestKilledUnderLoad|TestDiskFull|TestDatabase|TestEveryBegunRequest)' ./cmd/providerd | \
+		-run '^(TestKilledUnderLoad|TestDiskFull|TestDatabase|TestEveryBegunRequest|TestFailedCommit)' ./cmd/providerd | \
 		{ grep -Ev '^=== ' || true; }
 
 reseal: ## Rotate the key and seal 100,000 secrets anew while creates go on.

@@ -23,7 +23,7 @@ const maxReaders = 4
 
 // Store keeps providers, applications and tokens in one database.
 type Store struct {
-	// writer has a connection for creates and one for all other changes.
+	// writer has a connection for creates, one for their log, and one for all other changes.
 	writer *gorm.DB
 	reader *gorm.DB
 	files  *guard
@@ -94,7 +94,7 @@ func open(ctx context.Context, path, keysetPath string, prepare preparation) (*S
 	}
 	store := &Store{tokens: tokenCache{tokens: map[string]cachedToken{}}}
 	var err error
-	if store.writer, err = connect(path, "_txlock=immediate", 2); err != nil {
+	if store.writer, err = connect(path, "_txlock=immediate", 3); err != nil {
 		return nil, err
 	}
 	if store.reader, err = connect(path, "_query_only=on", maxReaders); err != nil {

@@ -43,6 +43,7 @@ type writer struct {
 	connection *connection
 	files      *guard
 	keyring    *keyring
+	log        *checkpointer
 	queue      chan *create
 	// mutex lets no create enter once the queue is closed.
 	mutex  sync.RWMutex
@@ -72,6 +73,9 @@ func startWriter(ctx context.Context, pool *gorm.DB, files *guard, keyring *keyr
 	}
 	if err := w.connection.tune(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("connect the writer: %w", classify(err)), w.connection.close())
+	}
+	if w.log, err = newCheckpointer(ctx, db); err != nil {
+		return nil, errors.Join(err, w.connection.close())
 	}
 	go w.run() //nolint:gosec // The writer outlives the context that it was started in.
 	return w, nil
@@ -127,6 +131,7 @@ func (w *writer) run() {
 			return
 		}
 		next.finish(w.commit(ctx, next))
+		w.log.advance(ctx, len(next.creates), w.connection)
 	}
 }
 
@@ -194,6 +199,9 @@ func (w *writer) close() error {
 	}
 	w.mutex.Unlock()
 	<-w.ended
+	if err := w.log.close(); err != nil && !errors.Is(err, sql.ErrConnDone) {
+		return err
+	}
 	if err := w.connection.close(); err != nil && !errors.Is(err, sql.ErrConnDone) {
 		return fmt.Errorf("close the writer: %w", err)
 	}

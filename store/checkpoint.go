@@ -1,0 +1,70 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+)
+
+// checkpointInterval is how many creates are in the log before its pages are copied into the database: some 8 MiB,
+// since many creates touch the same pages.
+const checkpointInterval = 1200
+
+// checkpointer copies the pages of the log into the database beside the writer, which otherwise would stand still for
+// it. Only what has come to the log meanwhile, which is little, is left to the writer; with nothing left, SQLite begins
+// the log anew.
+type checkpointer struct {
+	conn *sql.Conn
+	// creates counts those in the log.
+	creates int
+	// copied is closed when the pages are copied; nil while none are being copied.
+	copied chan struct{}
+}
+
+func newCheckpointer(ctx context.Context, pool *sql.DB) (*checkpointer, error) {
+	conn, err := pool.Conn(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("connect the checkpointer: %w", classify(err))
+	}
+	return &checkpointer{conn: conn}, nil
+}
+
+// advance counts creates and does what is due. The writer calls it between its transactions.
+func (c *checkpointer) advance(ctx context.Context, creates int, writer *connection) {
+	c.creates += creates
+	if c.copied == nil {
+		if c.creates >= checkpointInterval {
+			c.copied = make(chan struct{})
+			go c.copy(ctx)
+		}
+		return
+	}
+	select {
+	case <-c.copied:
+		copyLog(ctx, writer.conn)
+		c.creates, c.copied = 0, nil
+	default:
+	}
+}
+
+func (c *checkpointer) copy(ctx context.Context) {
+	defer close(c.copied)
+	copyLog(ctx, c.conn)
+}
+
+// copyLog copies what it can without waiting for others. Where it fails, the log stays as it is, in which nothing is
+// lost, and the next try is one interval later.
+func copyLog(ctx context.Context, conn *sql.Conn) {
+	_, _ = conn.ExecContext(ctx, "PRAGMA wal_checkpoint(PASSIVE)")
+}
+
+// close waits for what is being copied and gives the connection back.
+func (c *checkpointer) close() error {
+	if c.copied != nil {
+		<-c.copied
+	}
+	if err := c.conn.Close(); err != nil {
+		return fmt.Errorf("close the checkpointer: %w", err)
+	}
+	return nil
+}
