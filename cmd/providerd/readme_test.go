@@ -2,6 +2,8 @@ package main
 
 import (
 	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -31,4 +33,78 @@ func TestReadmeListsEveryDependency(t *testing.T) {
 	if len(direct) == 0 || !slices.Equal(direct, listed) {
 		t.Errorf("the README lists %v, go.mod %v", listed, direct)
 	}
+}
+
+// blocks returns the code blocks of a language in the README, with the server's URL in place of the default one.
+func blocks(t *testing.T, language, url string) []string {
+	t.Helper()
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var blocks []string
+	pattern := regexp.MustCompile("(?ms)^```" + language + "\n(.*?)^```$")
+	for _, match := range pattern.FindAllStringSubmatch(string(readme), -1) {
+		blocks = append(blocks, strings.ReplaceAll(match[1], "http://127.0.0.1:8080", url))
+	}
+	return blocks
+}
+
+// TestReadmeWorks pastes the README's commands and its program, in its folder, beside a running server.
+func TestReadmeWorks(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	server, err := startProcess(t.Context(), folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	created := 0
+	for _, command := range blocks(t, "sh", server.url) {
+		if !strings.HasPrefix(command, "curl ") {
+			continue
+		}
+		shell := exec.CommandContext(t.Context(), "bash", "-euc", command)
+		shell.Dir = folder
+		output, err := shell.Output()
+		if err != nil || !strings.HasPrefix(string(output), "HTTP/1.1 201 ") {
+			t.Errorf("%s: %v: %s", command, err, output)
+		}
+		created++
+	}
+	for _, program := range blocks(t, "go", server.url) {
+		for range 2 {
+			if output := runProgram(t, folder, program); !strings.HasPrefix(output, "3 ") {
+				t.Errorf("the program prints %q, want pk 3", output)
+			}
+		}
+		created++
+	}
+	if created != 3 {
+		t.Errorf("%d examples were found, want 3", created)
+	}
+	if err := server.stop(); err != nil {
+		t.Error(err)
+	}
+	if pks := storedPKs(t, folder); len(pks) != created {
+		t.Errorf("stored are %v, want %d records", pks, created)
+	}
+}
+
+// runProgram compiles a Go program within this module, runs it in a folder and returns what it prints.
+func runProgram(t *testing.T, folder, program string) string {
+	t.Helper()
+	source, binary := filepath.Join(t.TempDir(), "main.go"), filepath.Join(t.TempDir(), "program")
+	if err := os.WriteFile(source, []byte(program), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if output, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, source).CombinedOutput(); err != nil {
+		t.Fatalf("build: %v: %s", err, output)
+	}
+	command := exec.CommandContext(t.Context(), binary)
+	command.Dir = folder
+	output, err := command.CombinedOutput()
+	if err != nil {
+		t.Fatalf("run: %v: %s", err, output)
+	}
+	return string(output)
 }

@@ -1,0 +1,77 @@
+package client_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"example.com/providerd/gen/client"
+)
+
+func ExampleProviders_CreateOAuth2() {
+	baseURL, token, stop := startServer()
+	defer stop()
+
+	providers, err := client.New(baseURL, token)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	record, err := providers.CreateOAuth2(context.Background(), client.OAuth2ProviderRequest{
+		Name:              "Intranet",
+		AuthorizationFlow: uuid.MustParse("3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"),
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(record.PK, record.Name, len(record.ClientSecret))
+	// Output: 1 Intranet 128
+}
+
+func ExampleProviders_CreateWorkspaceDirectory() {
+	baseURL, token, stop := startServer()
+	defer stop()
+
+	providers, err := client.New(baseURL, token)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	record, err := providers.CreateWorkspaceDirectory(context.Background(), client.WorkspaceDirectoryProviderRequest{
+		Name:                    "Staff",
+		DelegatedSubject:        "admin@example.com",
+		Credentials:             json.RawMessage(`{"key": "example"}`),
+		DefaultGroupEmailDomain: "example.com",
+	}, client.WithIdempotencyKey("staff"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(record.PK, record.Name, record.UserDeleteAction)
+	// Output: 1 Staff do_nothing
+}
+
+func ExampleError() {
+	baseURL, token, stop := startServer()
+	defer stop()
+
+	providers, err := client.New(baseURL, token)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, err = providers.CreateOAuth2(context.Background(), client.OAuth2ProviderRequest{Name: " "})
+	if refused, ok := errors.AsType[*client.Error](err); ok {
+		fmt.Println(refused.Status, refused.Type)
+		for _, violation := range refused.Violations() {
+			fmt.Println(violation.Pointer, violation.Code)
+		}
+	}
+	// Output:
+	// 400 /problems/validation-failed
+	// /name blank
+}

@@ -1,0 +1,273 @@
+package client_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"example.com/providerd/gen/api"
+	"example.com/providerd/gen/client"
+	"example.com/providerd/server"
+	"example.com/providerd/server/contracttest"
+	"example.com/providerd/store"
+)
+
+// startServer starts a server over a new database, and makes a token that allows everything.
+func startServer() (baseURL, token string, stop func()) {
+	folder, err := os.MkdirTemp("", "providerd")
+	check(err)
+	database, err := store.Create(context.Background(), "sqlite:"+filepath.Join(folder, "providerd.db"), "")
+	check(err)
+	contract, err := server.ParseContract(context.Background(), api.Contract())
+	check(err)
+	handler, err := server.New(server.Config{
+		Contract: contract, Store: database, Logger: slog.New(slog.DiscardHandler), FailedAttempts: 1,
+	})
+	check(err)
+	token, _, err = database.CreateToken(context.Background(), store.TokenGrant{
+		Name: "sdk", Operations: contract.Operations(), ExpiresIn: time.Hour,
+	})
+	check(err)
+	listener := httptest.NewServer(handler)
+	return listener.URL, token, func() {
+		listener.Close()
+		_ = database.Close()
+		_ = os.RemoveAll(folder)
+	}
+}
+
+func check(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// wire hands requests on, each held against the contract, and can lose or replace answers.
+type wire struct {
+	http.RoundTripper
+	mutex sync.Mutex
+	// instead has, for each try in turn, what the caller gets instead of the answer; nil for the answer itself.
+	instead []func(*http.Request, *http.Response) (*http.Response, error)
+	keys    []string
+}
+
+func (w *wire) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := w.RoundTripper.RoundTrip(request)
+	if err != nil {
+		return nil, err
+	}
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.keys = append(w.keys, request.Header.Get("Idempotency-Key"))
+	if len(w.instead) == 0 {
+		return response, nil
+	}
+	instead := w.instead[0]
+	w.instead = w.instead[1:]
+	if instead == nil {
+		return response, nil
+	}
+	return instead(request, response)
+}
+
+// lost is an answer that does not arrive, though the server has done its work.
+func lost(*http.Request, *http.Response) (*http.Response, error) {
+	return nil, errors.New("connection reset by peer")
+}
+
+// unavailable is a refusal before the server has done anything.
+func unavailable(status int, retryAfter string) func(*http.Request, *http.Response) (*http.Response, error) {
+	return func(_ *http.Request, response *http.Response) (*http.Response, error) {
+		_ = response.Body.Close()
+		recorder := httptest.NewRecorder()
+		recorder.Header().Set("Content-Type", "application/problem+json")
+		recorder.Header().Set("Retry-After", retryAfter)
+		recorder.WriteHeader(status)
+		_, _ = fmt.Fprintf(recorder, `{"type":"/problems/x","title":"X","status":%d,"detail":"d","request_id":"r"}`, status)
+		return recorder.Result(), nil
+	}
+}
+
+// rig is Providers of a real server behind a wire.
+type rig struct {
+	wire      *wire
+	providers *client.Providers
+	baseURL   string
+}
+
+func newRig(t *testing.T, options ...client.Option) *rig {
+	t.Helper()
+	baseURL, token, stop := startServer()
+	t.Cleanup(stop)
+	r := &rig{wire: &wire{RoundTripper: contracttest.Client(t).Transport}, baseURL: baseURL}
+	options = append([]client.Option{client.WithDoer(&http.Client{Transport: r.wire})}, options...)
+	var err error
+	if r.providers, err = client.New(baseURL, token, options...); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func oauth2Request() client.OAuth2ProviderRequest {
+	return client.OAuth2ProviderRequest{Name: "x", AuthorizationFlow: uuid.New()}
+}
+
+func TestLostAnswersAndRefusalsForNowAreRetriedWithOneKey(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.wire.instead = []func(*http.Request, *http.Response) (*http.Response, error){
+		lost, unavailable(http.StatusServiceUnavailable, "1"), unavailable(http.StatusTooManyRequests, "1"),
+	}
+	begun := time.Now()
+	record, err := r.providers.CreateOAuth2(t.Context(), oauth2Request())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if waited := time.Since(begun); waited < 2*time.Second {
+		t.Errorf("the two Retry-After of a second took %s", waited)
+	}
+	if record.PK != 1 {
+		t.Errorf("pk is %d: the lost create was made twice", record.PK)
+	}
+	if keys := slices.Compact(slices.Clone(r.wire.keys)); len(r.wire.keys) != 4 || len(keys) != 1 || keys[0] == "" {
+		t.Errorf("keys are %v", r.wire.keys)
+	}
+	if next, err := r.providers.CreateOAuth2(t.Context(), oauth2Request()); err != nil || next.PK != 2 {
+		t.Errorf("the next create gives %v, %v", next, err)
+	}
+}
+
+func TestRetriesEnd(t *testing.T) {
+	t.Parallel()
+	for retries, wanted := range map[int]int{0: 1, 1: 2} {
+		r := newRig(t, client.WithRetries(retries))
+		r.wire.instead = slices.Repeat([]func(*http.Request, *http.Response) (*http.Response, error){
+			unavailable(http.StatusServiceUnavailable, "1"),
+		}, 5)
+		_, err := r.providers.CreateOAuth2(t.Context(), oauth2Request())
+		var refused *client.Error
+		if !errors.As(err, &refused) || refused.Status != 503 || refused.RetryAfter != time.Second {
+			t.Errorf("error is %v", err)
+		}
+		if len(r.wire.keys) != wanted {
+			t.Errorf("%d tries with %d retries", len(r.wire.keys), retries)
+		}
+	}
+}
+
+func TestWaitingEndsWithTheContext(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	r.wire.instead = []func(*http.Request, *http.Response) (*http.Response, error){
+		func(request *http.Request, response *http.Response) (*http.Response, error) {
+			time.AfterFunc(10*time.Millisecond, cancel)
+			return unavailable(http.StatusServiceUnavailable, "600")(request, response)
+		},
+	}
+	_, err := r.providers.CreateOAuth2(ctx, oauth2Request())
+	var refused *client.Error
+	if !errors.Is(err, context.Canceled) || !errors.As(err, &refused) {
+		t.Errorf("error is %v, want both the end of the context and the refusal", err)
+	}
+}
+
+func TestRefusalIsAnErrorWithEverything(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	secret := "s"
+	_, err := r.providers.CreateOAuth2(t.Context(), client.OAuth2ProviderRequest{
+		Name: " ", ClientSecret: &secret, RedirectUris: &secret,
+	})
+	var refused *client.Error
+	if !errors.As(err, &refused) {
+		t.Fatalf("error is %v", err)
+	}
+	if refused.Status != 400 || refused.Type != "/problems/validation-failed" || refused.RequestID == "" ||
+		len(refused.Violations()) != 2 || refused.Violations()[1].Code != client.ViolationCodeInvalidURI {
+		t.Errorf("error is %+v", refused)
+	}
+	for _, part := range []string{"400 Validation failed", "/name", "/redirect_uris", refused.RequestID} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("%q is not in %q", part, err)
+		}
+	}
+	if len(r.wire.keys) != 1 {
+		t.Errorf("a refusal for good was tried %d times", len(r.wire.keys))
+	}
+}
+
+func TestKeyFindsTheRecordOfAnEarlierCall(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	request := client.WorkspaceDirectoryProviderRequest{
+		Name: "Staff", DelegatedSubject: "admin@example.com", DefaultGroupEmailDomain: "example.com",
+		Credentials: json.RawMessage(`{"a":1}`),
+	}
+	for range 2 {
+		record, err := r.providers.CreateWorkspaceDirectory(
+			t.Context(), request, client.WithIdempotencyKey("k"), client.WithLenientHandling())
+		if err != nil || record.PK != 1 {
+			t.Errorf("record is %v, %v", record, err)
+		}
+	}
+	request.Name = "Others"
+	_, err := r.providers.CreateWorkspaceDirectory(t.Context(), request, client.WithIdempotencyKey("k"))
+	var refused *client.Error
+	if !errors.As(err, &refused) || refused.Status != 422 || refused.Violations() != nil {
+		t.Errorf("error is %v", err)
+	}
+}
+
+func TestAnswerOfAnotherServerIsAnError(t *testing.T) {
+	t.Parallel()
+	for name, handler := range map[string]http.HandlerFunc{
+		"page of a proxy": func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "<html>bad gateway</html>", http.StatusBadGateway)
+		},
+		"redirect": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "/elsewhere", http.StatusSeeOther)
+		},
+		"success of something else": func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, "welcome") },
+	} {
+		listener := httptest.NewServer(handler)
+		t.Cleanup(listener.Close)
+		providers, err := client.New(listener.URL, "token", client.WithRetries(0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		record, err := providers.CreateOAuth2(t.Context(), oauth2Request())
+		if err == nil {
+			t.Errorf("%s: record is %v", name, record)
+		}
+	}
+}
+
+func TestNewRefusesWhatCannotWork(t *testing.T) {
+	t.Parallel()
+	for _, arguments := range [][2]string{
+		{"", "t"},
+		{"localhost:8080", "t"},
+		{"ftp://example.com", "t"},
+		{"http://", "t"},
+		{"://", "t"},
+		{"http://example.com", ""},
+	} {
+		if _, err := client.New(arguments[0], arguments[1]); err == nil {
+			t.Errorf("New takes %q", arguments)
+		}
+	}
+}
