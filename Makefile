@@ -7,7 +7,7 @@ GOVULNCHECK := go run golang.org/x/vuln/cmd/govulncheck@v1.1.4
 GOLANGCI_LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 FUZZ_TIME := 30s
 
-.PHONY: run build gen drift breaking lint mock contract hostile faults reseal leaks security test cover fuzz microbench bench ci
+.PHONY: run build gen drift breaking lint sdk-test mock contract hostile faults reseal leaks security test cover fuzz microbench bench ci
 
 run: build ## Serve on 127.0.0.1:8080, with the database in data/.
 	bin/providerd serve
@@ -15,11 +15,11 @@ run: build ## Serve on 127.0.0.1:8080, with the database in data/.
 build: ## Build bin/providerd.
 	go build -o bin/providerd ./cmd/providerd
 
-gen: ## Generate what comes from openapi.yaml.
+gen: gen/typescript/node_modules ## Generate what comes from openapi.yaml.
 	@$(call generate,gen)
 
-drift: ## Prove that what is committed in gen/ is what openapi.yaml gives.
-	@fresh=$$(mktemp -d); trap 'rm -r "$$fresh"' EXIT; mkdir "$$fresh"/{api,client}; \
+drift: gen/typescript/node_modules ## Prove that what is committed in gen/ is what openapi.yaml gives.
+	@fresh=$$(mktemp -d); trap 'rm -r "$$fresh"' EXIT; mkdir "$$fresh"/{api,client,typescript}; \
 	$(call generate,$$fresh); \
 	for file in "$$fresh"/*/*; do diff -u "gen/$${file#"$$fresh"/}" "$$file"; done; \
 	echo "gen/ is what openapi.yaml gives"
@@ -27,7 +27,9 @@ drift: ## Prove that what is committed in gen/ is what openapi.yaml gives.
 define generate
 go tool oapi-codegen -config gen/api/oapi-codegen.yaml -o "$(1)/api/api.gen.go" openapi.yaml; \
 go tool oapi-codegen -config gen/client/oapi-codegen.yaml -o "$(1)/client/client.gen.go" openapi.yaml; \
-cp openapi.yaml "$(1)/api/openapi.gen.yaml"
+cp openapi.yaml "$(1)/api/openapi.gen.yaml"; \
+target=$$(realpath "$(1)")/typescript/schema.gen.ts; \
+(cd gen/typescript && npm run --silent gen "$$target" >/dev/null)
 endef
 
 breaking: ## Find changes of the contract, since the last release or else the last commit, that break callers.
@@ -43,6 +45,14 @@ lint: .ci/node_modules ## Check the Go code and the contract.
 .ci/node_modules: .ci/package.json .ci/package-lock.json
 	cd .ci && npm ci --no-audit --no-fund
 	touch $@
+
+gen/typescript/node_modules: gen/typescript/package.json gen/typescript/package-lock.json
+	cd gen/typescript && npm ci --no-audit --no-fund
+	touch $@
+
+sdk-test: build gen/typescript/node_modules ## Run the SDKs against the binary.
+	go test -count=1 ./gen/client
+	cd gen/typescript && npm run --silent check && npm test --silent
 
 mock: .ci/node_modules ## Run the Go SDK against a mock that is made of the contract alone.
 	go test -count=1 -tags prism ./gen/client
@@ -98,4 +108,4 @@ bench: build ## Measure the server under load, and write the figures into the RE
 	go build -o bin/bench ./cmd/bench
 	bin/bench $(BENCH_FLAGS)
 
-ci: drift breaking lint security build mock leaks test
+ci: drift breaking lint security build mock sdk-test leaks test

@@ -1,0 +1,156 @@
+import { createRequire } from "node:module";
+import { resolve } from "node:path";
+
+import "vitest";
+
+import { createClient, ProblemError, type ClientOptions, type OAuth2ProviderRequest } from "./client.js";
+import { startServer, type Server } from "./server.js";
+
+declare module "vitest" {
+  interface Assertion<T = any> {
+    toSatisfyApiSpec(): T;
+  }
+}
+
+// By require, because its types do not say how the module is exported.
+const { default: jestOpenAPI } = createRequire(import.meta.url)("jest-openapi") as {
+  default: (contract: string) => void;
+};
+jestOpenAPI(resolve("../../openapi.yaml"));
+
+let server: Server;
+let baseUrl: string;
+let token: string;
+
+beforeAll(async () => {
+  server = await startServer();
+  ({ baseUrl, token } = server);
+});
+
+afterAll(() => server.stop());
+
+/** Sends a request and holds the answer against the contract. */
+async function checked(request: Request): Promise<Response> {
+  const { method, url } = request;
+  const response = await fetch(request);
+  const body: unknown = await response.clone().json();
+  const answer = { status: response.status, body, req: { method, path: new URL(url).pathname } };
+  expect(answer).toSatisfyApiSpec();
+  return response;
+}
+
+function client(options: ClientOptions = {}) {
+  return createClient(baseUrl, token, { fetch: checked, ...options });
+}
+
+function request(name: string): OAuth2ProviderRequest {
+  return { name, authorization_flow: "3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01" };
+}
+
+const directory = {
+  name: "Staff",
+  delegated_subject: "admin@example.com",
+  credentials: { key: "example" },
+  default_group_email_domain: "example.com",
+};
+
+/** The error of a create that must fail. */
+async function refusal(create: Promise<unknown>): Promise<ProblemError> {
+  const error: unknown = await create.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(ProblemError);
+  return error as ProblemError;
+}
+
+test("the contract is held against answers", () => {
+  const answer = { status: 401, body: { title: "x" }, req: { method: "POST", path: "/api/v3/providers/oauth2/" } };
+  expect(() => expect(answer).toSatisfyApiSpec()).toThrow(/required/);
+  expect(() => expect({ ...answer, status: 402 }).toSatisfyApiSpec()).toThrow(/402/);
+});
+
+test("creates a provider of each kind", async () => {
+  const oauth2 = await client().createOAuth2({ ...request("Intranet"), client_type: "public", redirect_uris: "https://example.com/" });
+  expect(oauth2).toMatchObject({ name: "Intranet", client_secret: "", redirect_uris: "https://example.com/", jwks_sources: [] });
+  const stored = await client().createWorkspaceDirectory(directory);
+  expect(stored).toMatchObject({ ...directory, user_delete_action: "do_nothing", pk: oauth2.pk + 1 });
+});
+
+test("tells all that is wrong", async () => {
+  const error = await refusal(client().createOAuth2({ ...request(" "), sub_mode: "x" as "user_id" }));
+  expect(error.status).toBe(400);
+  expect(error.type).toBe("/problems/validation-failed");
+  expect(error.violations.map(({ pointer, code }) => [pointer, code])).toEqual([
+    ["/name", "blank"],
+    ["/sub_mode", "enum"],
+  ]);
+  expect(error.message).toContain("/sub_mode");
+  expect(error.message).toContain(error.problem.request_id);
+});
+
+test("finds the record of an earlier call by its key", async () => {
+  const options = { idempotencyKey: "staff", lenient: true };
+  const first = await client().createWorkspaceDirectory(directory, options);
+  expect(await client().createWorkspaceDirectory(directory, options)).toEqual(first);
+  const error = await refusal(client().createWorkspaceDirectory({ ...directory, name: "Others" }, options));
+  expect(error.status).toBe(422);
+});
+
+test("retries a lost answer and a refusal for now with one key, and makes one record", async () => {
+  const keys: (string | null)[] = [];
+  const before = await client().createOAuth2(request("before"));
+  const losing = client({
+    fetch: async (sent) => {
+      keys.push(sent.headers.get("Idempotency-Key"));
+      const response = await checked(sent);
+      if (keys.length === 1) {
+        throw new TypeError("fetch failed");
+      }
+      if (keys.length === 2) {
+        const problem = { type: "/problems/overloaded", title: "Overloaded", status: 503, detail: "d", request_id: "r" };
+        return Response.json(problem, { status: 503, headers: { "Retry-After": "1" } });
+      }
+      return response;
+    },
+  });
+  const begun = Date.now();
+  const record = await losing.createOAuth2(request("x"));
+  expect(Date.now() - begun).toBeGreaterThanOrEqual(1000);
+  expect(keys).toHaveLength(3);
+  expect(new Set(keys).size).toBe(1);
+  expect(record.pk).toBe(before.pk + 1);
+  expect((await client().createOAuth2(request("after"))).pk).toBe(record.pk + 1);
+});
+
+test("stops retrying", async () => {
+  let tries = 0;
+  const unavailable = client({
+    retries: 1,
+    fetch: () => {
+      tries++;
+      return Promise.resolve(new Response("<html>", { status: 503, statusText: "Service Unavailable" }));
+    },
+  });
+  const error = await refusal(unavailable.createOAuth2(request("x")));
+  expect(error.problem).toMatchObject({ status: 503, type: "about:blank", title: "Service Unavailable" });
+  expect(tries).toBe(2);
+});
+
+test("stops waiting when it is told to", async () => {
+  const controller = new AbortController();
+  const unavailable = client({
+    fetch: () => {
+      setTimeout(() => controller.abort(), 10);
+      return Promise.resolve(new Response("{}", { status: 503, headers: { "Retry-After": "600" } }));
+    },
+  });
+  await expect(unavailable.createOAuth2(request("x"), { signal: controller.signal })).rejects.toThrow(/abort/);
+});
+
+test("refuses what cannot work", async () => {
+  expect(() => createClient("localhost:8080", "t")).toThrow(/base URL/);
+  expect(() => createClient(baseUrl, "")).toThrow(/token/);
+  const error = await refusal(createClient(baseUrl, "wrong", { fetch: checked }).createOAuth2(request("x")));
+  expect(error.status).toBe(401);
+});

@@ -1,0 +1,36 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { createInterface } from "node:readline";
+
+/** The program itself, serving for a test. */
+export interface Server {
+  /** The folder that it was started in. */
+  folder: string;
+  baseUrl: string;
+  token: string;
+  stop(): Promise<void>;
+}
+
+/** Starts the program in a folder of its own. */
+export async function startServer(): Promise<Server> {
+  const folder = await mkdtemp(join(tmpdir(), "providerd-"));
+  const program = spawn(resolve("../../bin/providerd"), ["serve", "--listen", "127.0.0.1:0"], {
+    cwd: folder,
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  const [line] = (await once(createInterface({ input: program.stdout }), "line")) as [string];
+  return {
+    folder,
+    baseUrl: line.replace("listening on ", ""),
+    token: (await readFile(join(folder, "data", "initial-token"), "utf8")).trim(),
+    stop: async () => {
+      const ended = once(program, "exit");
+      program.kill();
+      await ended;
+      await rm(folder, { recursive: true });
+    },
+  };
+}
