@@ -7,7 +7,7 @@ GOVULNCHECK := go run golang.org/x/vuln/cmd/govulncheck@v1.1.4
 GOLANGCI_LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 FUZZ_TIME := 30s
 
-.PHONY: run build gen drift breaking lint sdk-test mock contract hostile faults reseal leaks security test cover fuzz microbench bench ci
+.PHONY: run build gen drift breaking lint browser sdk-test mock contract hostile faults reseal leaks security test cover fuzz microbench bench ci
 
 run: build ## Serve on 127.0.0.1:8080, with the database in data/.
 	bin/providerd serve
@@ -49,6 +49,10 @@ lint: .ci/node_modules ## Check the Go code and the contract.
 gen/typescript/node_modules: gen/typescript/package.json gen/typescript/package-lock.json
 	cd gen/typescript && npm ci --no-audit --no-fund
 	touch $@
+
+browser: ## Try the reference page out in headless Chromium, which Debian has and this installs where it is not.
+	command -v chromium >/dev/null || { apt-get update && apt-get install --yes --no-install-recommends chromium; }
+	go test -count=1 -tags browser -run '^TestReferencePage' ./cmd/providerd
 
 sdk-test: build gen/typescript/node_modules ## Run the SDKs against the binary.
 	go test -count=1 ./gen/client
@@ -108,4 +112,4 @@ bench: build ## Measure the server under load, and write the figures into the RE
 	go build -o bin/bench ./cmd/bench
 	bin/bench $(BENCH_FLAGS)
 
-ci: drift breaking lint security build mock sdk-test leaks test
+ci: drift breaking lint security build mock sdk-test browser leaks test

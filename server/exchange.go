@@ -16,7 +16,10 @@ import (
 	"example.com/providerd/store"
 )
 
-const requestIDHeader = "X-Request-Id"
+const (
+	requestIDHeader             = "X-Request-Id"
+	contentSecurityPolicyHeader = "Content-Security-Policy"
+)
 
 // exchange is what is known of one request while it is answered.
 type exchange struct {
@@ -64,7 +67,7 @@ func (s *Server) serveExchange(next echo.HandlerFunc) echo.HandlerFunc {
 func setHeaders(c echo.Context, current *exchange) {
 	header := c.Response().Header()
 	header.Set(requestIDHeader, current.requestID)
-	header.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+	header.Set(contentSecurityPolicyHeader, "default-src 'none'; frame-ancestors 'none'")
 	header.Set("Cross-Origin-Resource-Policy", "same-origin")
 	header.Set("Referrer-Policy", "no-referrer")
 	header.Set("X-Content-Type-Options", "nosniff")

@@ -30,6 +30,7 @@ func (s *Server) registerPages(router *echo.Echo) error {
 	} {
 		router.Match([]string{http.MethodGet, http.MethodHead}, path, handler)
 	}
+	registerDocs(router)
 	return nil
 }
 

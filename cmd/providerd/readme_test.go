@@ -27,7 +27,7 @@ func TestReadmeListsEveryDependency(t *testing.T) {
 	}
 	_, table, _ := strings.Cut(string(readme), "\n## Dependencies\n")
 	table, _, _ = strings.Cut(table, "\n## ")
-	for _, match := range regexp.MustCompile("(?m)^\\| `(\\S+)` \\|").FindAllStringSubmatch(table, -1) {
+	for _, match := range regexp.MustCompile("`(\\S+\\.\\S+/\\S+)`").FindAllStringSubmatch(table, -1) {
 		listed = append(listed, match[1])
 	}
 	if len(direct) == 0 || !slices.Equal(direct, listed) {
