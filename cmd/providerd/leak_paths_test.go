@@ -115,7 +115,7 @@ func (s *search) wrongTokens() {
 func (s *search) pages() {
 	for _, path := range []string{
 		"/healthz", "/readyz", "/openapi.json", "/openapi.yaml", "/problems/unauthorized", "/problems/validation-failed",
-		"/problems/client-id-taken", "/problems/internal", "/",
+		"/problems/client-id-taken", "/problems/internal", "/docs/", "/",
 	} {
 		s.send(http.MethodGet, path, s.initial, "")
 	}
