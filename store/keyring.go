@@ -8,8 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-
-	"github.com/gofrs/flock"
 )
 
 // keysetName is the file of the keyset beside the database, where no other path is given.
@@ -121,21 +119,20 @@ func (k *keys) succeed(earlier *keys) bool {
 
 // rotate adds a key to the file and returns its id. Two programs that rotate at a time take turns.
 func (r *keyring) rotate(ctx context.Context) (id uint32, err error) {
-	lock := flock.New(filepath.Dir(r.path), flock.SetFlag(os.O_RDONLY))
-	if _, err := lock.TryLockContext(ctx, lockRetry); err != nil {
-		return 0, fmt.Errorf("lock the folder of the keyset: %w", err)
-	}
-	defer func() { err = errors.Join(err, lock.Unlock()) }()
-	before, err := r.current()
-	if err != nil {
-		return 0, err
-	}
-	after, err := before.rotated()
-	if err != nil {
-		return 0, err
-	}
-	if err := writeKeys(r.path, after); err != nil {
-		return 0, err
-	}
-	return after.primaryID()
+	err = withLock(ctx, filepath.Dir(r.path), func() error {
+		before, err := r.current()
+		if err != nil {
+			return err
+		}
+		after, err := before.rotated()
+		if err != nil {
+			return err
+		}
+		if err := writeKeys(r.path, after); err != nil {
+			return err
+		}
+		id, err = after.primaryID()
+		return err
+	})
+	return id, err
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"example.com/providerd/store"
@@ -28,6 +29,42 @@ func TestKeysetFileIsMadeWithTheDatabase(t *testing.T) {
 		info, err := os.Stat(want)
 		if err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("%s: %v, %v", want, info, err)
+		}
+	}
+}
+
+// Databases that get their first keys from one file at a time all get those that are in the file in the end.
+func TestOneKeysetForManyNewDatabases(t *testing.T) {
+	t.Parallel()
+	keyset := filepath.Join(t.TempDir(), "keyset.json")
+	const databases = 16
+	paths := make([]string, databases)
+	var group sync.WaitGroup
+	for i := range databases {
+		paths[i] = filepath.Join(t.TempDir(), "test.db")
+		group.Go(func() {
+			database, err := store.Create(t.Context(), "sqlite:"+paths[i], keyset)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if err := errors.Join(database.Submit(t.Context(), "x").Wait(), database.Close()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	for _, path := range paths {
+		database, err := store.Open(t.Context(), "sqlite:"+path, keyset)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if _, err := database.Provider(t.Context(), 1); err != nil {
+			t.Error(err)
+		}
+		if err := database.Close(); err != nil {
+			t.Error(err)
 		}
 	}
 }

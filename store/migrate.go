@@ -7,29 +7,25 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
-	"time"
 
-	"github.com/gofrs/flock"
 	"github.com/pressly/goose/v3"
 )
 
 //go:embed migrations/sqlite/*.sql
 var sqliteMigrations embed.FS
 
-// lockRetry is how often a process looks whether another one has finished migrating.
-const lockRetry = 20 * time.Millisecond
-
 // migrate brings the database to the version of this program. Processes that start at the same time take turns, held
 // apart by a lock on the database's folder.
 func migrate(ctx context.Context, db *sql.DB, path, keysetPath string) (ring *keyring, err error) {
-	lock := flock.New(filepath.Dir(path), flock.SetFlag(os.O_RDONLY))
-	if _, err := lock.TryLockContext(ctx, lockRetry); err != nil {
-		return nil, fmt.Errorf("lock the folder of the database for migration: %w", err)
-	}
-	defer func() { err = errors.Join(err, lock.Unlock()) }()
+	err = withLock(ctx, filepath.Dir(path), func() error {
+		ring, err = migrateLocked(ctx, db, path, keysetPath)
+		return err
+	})
+	return ring, err
+}
 
+func migrateLocked(ctx context.Context, db *sql.DB, path, keysetPath string) (ring *keyring, err error) {
 	err = checkVersion(ctx, db, path)
 	if err == nil {
 		return openKeyringOf(ctx, db, keysetPath)
@@ -37,7 +33,17 @@ func migrate(ctx context.Context, db *sql.DB, path, keysetPath string) (ring *ke
 	if !errors.Is(err, ErrNoDatabase) && !errors.Is(err, ErrOlderDatabase) {
 		return nil, err
 	}
-	if ring, err = createKeyringOf(ctx, db, keysetPath); err != nil {
+	create := func() error {
+		ring, err = createKeyringOf(ctx, db, keysetPath)
+		return err
+	}
+	// Another database may get its first keys from the same file at this moment.
+	if folder := filepath.Dir(keysetPath); isSameFolder(folder, filepath.Dir(path)) {
+		err = create()
+	} else {
+		err = withLock(ctx, folder, create)
+	}
+	if err != nil {
 		return nil, err
 	}
 	provider, err := migrations(db, ring)
