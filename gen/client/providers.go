@@ -78,8 +78,9 @@ func New(baseURL, token string, options ...Option) (*Providers, error) {
 type CreateOption func(*create)
 
 type create struct {
-	key    IdempotencyKey
-	prefer *Prefer
+	key      IdempotencyKey
+	prefer   *Prefer
+	replayed *bool
 }
 
 // WithIdempotencyKey lets a later call, of this program or another, find the record of this one: it is to have 1 to 255
@@ -91,6 +92,10 @@ func WithLenientHandling() CreateOption {
 	preference := lenient
 	return func(c *create) { c.prefer = &preference }
 }
+
+// WithReplayed tells in replayed, once the create has returned a record, whether an earlier request with the same
+// idempotency key had made it: one of this program's own, when its answer was lost, or another's.
+func WithReplayed(replayed *bool) CreateOption { return func(c *create) { c.replayed = replayed } }
 
 // CreateOAuth2 creates an OAuth2 provider and returns the record, secrets included. Its error is an *Error where the
 // server refused, and otherwise that of the connection or of ctx.
@@ -138,14 +143,17 @@ func send[Record any](
 		option(&chosen)
 	}
 	for tries := 0; ; tries++ {
-		record, other, err := try(chosen)
+		record, answer, err := try(chosen)
 		if err == nil && record != nil {
+			if chosen.replayed != nil {
+				*chosen.replayed = answer.header.Get("Idempotency-Replayed") != ""
+			}
 			return record, nil
 		}
 		if err == nil {
-			err = newError(other)
+			err = newError(answer)
 		}
-		if tries >= p.retries || !isTemporary(err) {
+		if tries >= p.retries || !isTemporary(ctx, err) {
 			return nil, fmt.Errorf("create provider: %w", err)
 		}
 		if waitErr := wait(ctx, delay(err, tries)); waitErr != nil {
@@ -155,11 +163,11 @@ func send[Record any](
 }
 
 // isTemporary tells whether the same request may fare better later. The idempotency key makes it safe to find out.
-func isTemporary(err error) bool {
+func isTemporary(ctx context.Context, err error) bool {
 	if refused, ok := errors.AsType[*Error](err); ok {
 		return refused.Status == http.StatusTooManyRequests || refused.Status == http.StatusServiceUnavailable
 	}
-	return !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
+	return ctx.Err() == nil
 }
 
 func delay(err error, tries int) time.Duration {

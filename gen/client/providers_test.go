@@ -168,6 +168,26 @@ func TestRetriesEnd(t *testing.T) {
 	}
 }
 
+func TestTryThatTakesTooLongIsRepeated(t *testing.T) {
+	t.Parallel()
+	doer := &http.Client{Timeout: 2 * time.Second}
+	r := newRig(t, client.WithDoer(doer))
+	doer.Transport = r.wire
+	r.wire.instead = []func(*http.Request, *http.Response) (*http.Response, error){
+		func(request *http.Request, response *http.Response) (*http.Response, error) {
+			_ = response.Body.Close()
+			<-request.Context().Done()
+			return nil, request.Context().Err()
+		},
+	}
+	if record, err := r.providers.CreateOAuth2(t.Context(), oauth2Request()); err != nil || record.PK != 1 {
+		t.Errorf("record is %v, %v", record, err)
+	}
+	if len(r.wire.keys) != 2 {
+		t.Errorf("%d tries, want 2", len(r.wire.keys))
+	}
+}
+
 func TestWaitingEndsWithTheContext(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -217,11 +237,12 @@ func TestKeyFindsTheRecordOfAnEarlierCall(t *testing.T) {
 		Name: "Staff", DelegatedSubject: "admin@example.com", DefaultGroupEmailDomain: "example.com",
 		Credentials: json.RawMessage(`{"a":1}`),
 	}
-	for range 2 {
-		record, err := r.providers.CreateWorkspaceDirectory(
-			t.Context(), request, client.WithIdempotencyKey("k"), client.WithLenientHandling())
-		if err != nil || record.PK != 1 {
-			t.Errorf("record is %v, %v", record, err)
+	for _, again := range []bool{false, true} {
+		replayed := !again
+		record, err := r.providers.CreateWorkspaceDirectory(t.Context(), request,
+			client.WithIdempotencyKey("k"), client.WithLenientHandling(), client.WithReplayed(&replayed))
+		if err != nil || record.PK != 1 || replayed != again {
+			t.Errorf("record is %v, %v; replayed is %t", record, err, replayed)
 		}
 	}
 	request.Name = "Others"
