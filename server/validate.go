@@ -84,8 +84,8 @@ func (r *rules) check(request *http.Request, route *routers.Route, body []byte, 
 }
 
 // Check returns the violations that the answer to a body would list, for a program that wants to know them before it
-// sends anything; none where the body would be taken. Its error says what is wrong with a body that is not one clean JSON
-// object, or too large.
+// sends anything; none where the body would be taken. Its error says what is wrong with a body that is too large, or is
+// not one clean JSON object.
 func (c *Contract) Check(ctx context.Context, operationID string, body []byte) ([]api.Violation, error) {
 	at := slices.IndexFunc(c.operations, func(op operation) bool { return op.id == operationID })
 	if at < 0 {
