@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -110,12 +111,16 @@ func (c *providerShowCommand) Run(ctx context.Context) error {
 }
 
 func (c *providerShowCommand) show(record store.Record) error {
-	text, err := json.MarshalIndent(render(record, c.Reveal), "", "  ")
+	text, err := json.Marshal(render(record, c.Reveal))
 	if err != nil {
 		return fmt.Errorf("render provider: %w", err)
 	}
 	if c.Output == formatJSON {
-		fmt.Println(string(text))
+		var indented bytes.Buffer
+		if err := json.Indent(&indented, text, "", "  "); err != nil {
+			return fmt.Errorf("render provider: %w", err)
+		}
+		fmt.Println(indented.String())
 		return nil
 	}
 	var fields map[string]json.RawMessage
