@@ -15,6 +15,7 @@ type cli struct {
 	Token       tokenCommands       `cmd:"" help:"Make, list and revoke access tokens."`
 	Provider    providerCommands    `cmd:"" help:"List and show stored providers."`
 	Application applicationCommands `cmd:"" help:"Make and list the applications that providers are linked to."`
+	Apply       applyCommand        `cmd:"" help:"Create the providers that a YAML file lists, each once however often it is run."`
 	Key         keyCommands         `cmd:"" help:"Change the keys that secrets are sealed with."`
 	Audit       auditCommand        `cmd:"" help:"Show what was created, and what was done with tokens and keys."`
 	Version     versionCommand      `cmd:"" help:"Print the version."`

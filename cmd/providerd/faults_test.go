@@ -30,11 +30,11 @@ func smallDisk(t *testing.T, size string) string {
 	return folder
 }
 
-// outcome counts what became of creates.
-type outcome struct{ acknowledged, refused int }
+// tally counts what became of creates.
+type tally struct{ acknowledged, refused int }
 
 // createUntil sends creates of about 100 kB until one has the status.
-func (o *outcome) createUntil(t *testing.T, server *process, folder string, want int) {
+func (o *tally) createUntil(t *testing.T, server *process, folder string, want int) {
 	t.Helper()
 	client := contracttest.Client(t)
 	for range 1000 {
@@ -59,7 +59,7 @@ func (o *outcome) createUntil(t *testing.T, server *process, folder string, want
 }
 
 // account stops the server and compares what was acknowledged with what is stored.
-func (o *outcome) account(t *testing.T, server *process, folder, fault string) {
+func (o *tally) account(t *testing.T, server *process, folder, fault string) {
 	t.Helper()
 	if err := server.stop(); err != nil {
 		t.Errorf("%v: %s", err, server.stderr)
@@ -83,7 +83,7 @@ func TestDiskFull(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var result outcome
+	var result tally
 	result.createUntil(t, server, folder, http.StatusServiceUnavailable)
 	result.createUntil(t, server, folder, http.StatusServiceUnavailable)
 	if err := os.Remove(filler); err != nil {
@@ -102,7 +102,7 @@ func TestDatabaseReadOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var result outcome
+	var result tally
 	result.createUntil(t, server, folder, http.StatusCreated)
 	if err := server.stop(); err != nil {
 		t.Fatal(err)
@@ -145,7 +145,7 @@ func TestDatabaseRemovedOrReplaced(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var result outcome
+		var result tally
 		for range 3 {
 			result.createUntil(t, server, folder, http.StatusCreated)
 		}

@@ -22,7 +22,7 @@ func plants() []plant {
 	return []plant{
 		{
 			"a body in the log", "server/validate.go",
-			"sent, err := readObject(body)", "println(string(body))\n\t\t\tsent, err := readObject(body)",
+			"\t\t\tsent, err := readObject(body)", "println(string(body))\n\t\t\tsent, err := readObject(body)",
 		},
 		{
 			"a body in the text of an error", "server/json_object.go",
@@ -71,6 +71,15 @@ func plants() []plant {
 		{
 			"a copy of the keys left behind", "store/keyring.go",
 			"return WriteDurably(path, content)", "_ = WriteDurably(path+\".old\", content)\n\treturn WriteDurably(path, content)",
+		},
+		{
+			"an entry of a file in the talk of apply", "cmd/providerd/apply_send.go",
+			"a.outcome, a.detail = outcomeFailed, refused.Error()",
+			"a.outcome, a.detail = outcomeFailed, string(a.entry.Body)",
+		},
+		{
+			"a value in a fault of a file", "cmd/providerd/manifest/manifest.go",
+			`strings.HasPrefix(wrong.Message, "unknown anchor")`, `strings.HasPrefix(wrong.Message, "nothing")`,
 		},
 		{
 			"a record that is not masked", "cmd/providerd/render.go",

@@ -40,6 +40,8 @@ type search struct {
 	// initial is the token of the first start, narrow one that allows one operation.
 	initial, narrow string
 	bodies          map[string]string
+	// talk is what the last command said on standard error.
+	talk string
 }
 
 // searchLeaks returns what it found in everything that a program of this build let out.
@@ -71,6 +73,7 @@ func (s *search) session(logFormat string) {
 	s.wrongTokens()
 	s.pages()
 	s.commands()
+	s.applies()
 	s.withoutKeyset()
 	if err := server.command.Process.Signal(syscall.SIGQUIT); err != nil {
 		s.t.Fatal(err)
@@ -111,10 +114,14 @@ func (s *search) fresh(name string) string {
 }
 
 // run carries out a command of the operator, and returns what it prints.
-func (s *search) run(arguments ...string) string {
+func (s *search) run(arguments ...string) string { return s.runWithInput("", arguments...) }
+
+// runWithInput is run of a command that reads its standard input.
+func (s *search) runWithInput(input string, arguments ...string) string {
 	command := exec.CommandContext(s.t.Context(), s.program)
 	command.Args = append([]string{"providerd"}, arguments...)
 	command.Dir = s.folder
+	command.Stdin = strings.NewReader(input)
 	command.Env = append(os.Environ(), "PROVIDERD_TOKEN="+s.initial, "PROVIDERD_KEYSET=data/keyset.json")
 	var talk strings.Builder
 	command.Stderr = &talk
@@ -125,7 +132,8 @@ func (s *search) run(arguments ...string) string {
 		allowed = "narrow token"
 	}
 	s.scan(what, output, allowed)
-	s.scan("the talk of "+what, []byte(talk.String()))
+	s.talk = talk.String()
+	s.scan("the talk of "+what, []byte(s.talk))
 	return string(output)
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -82,12 +83,43 @@ func TestReadmeWorks(t *testing.T) {
 	if created != 3 {
 		t.Errorf("%d examples were found, want 3", created)
 	}
+	created += applyExample(t, folder, server.url)
 	if err := server.stop(); err != nil {
 		t.Error(err)
 	}
 	if pks := storedPKs(t, folder); len(pks) != created {
 		t.Errorf("stored are %v, want %d records", pks, created)
 	}
+}
+
+// applyExample applies the README's file, twice, and returns how many providers that creates.
+func applyExample(t *testing.T, folder, url string) int {
+	t.Helper()
+	files := blocks(t, "yaml", url)
+	if len(files) != 1 {
+		t.Fatalf("%d files were found, want 1", len(files))
+	}
+	program := filepath.Join(folder, "bin", "providerd")
+	err := errors.Join(
+		os.Mkdir(filepath.Dir(program), 0o700), os.Symlink(os.Args[0], program),
+		os.WriteFile(filepath.Join(folder, "providers.yaml"), []byte(files[0]), 0o600))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range blocks(t, "sh", url) {
+		if !strings.Contains(command, "providerd apply") {
+			continue
+		}
+		for _, says := range []string{"3 entries: 3 created, ", "3 entries: 0 created, 3 unchanged, "} {
+			shell := exec.CommandContext(t.Context(), "bash", "-euc", command)
+			shell.Dir = folder
+			output, err := shell.CombinedOutput()
+			if err != nil || !strings.Contains(string(output), says) {
+				t.Errorf("%s: %v: %s", command, err, output)
+			}
+		}
+	}
+	return 3
 }
 
 // runProgram compiles a Go program within this module, runs it in a folder and returns what it prints.

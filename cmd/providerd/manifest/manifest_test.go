@@ -1,0 +1,196 @@
+package manifest_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"example.com/providerd/cmd/providerd/manifest"
+	"example.com/providerd/gen/api"
+	"example.com/providerd/server"
+)
+
+func kinds(t testing.TB) []manifest.Kind {
+	t.Helper()
+	contract, err := server.ParseContract(t.Context(), api.Contract())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []manifest.Kind{
+		{Name: "oauth2", Schema: contract.RequestSchema("providers_oauth2_create")},
+		{Name: "workspace_directory", Schema: contract.RequestSchema("providers_workspace_directory_create")},
+	}
+}
+
+// lookUp finds the variables of these tests.
+func lookUp(name string) (string, bool) {
+	value, ok := map[string]string{
+		"SECRET": "s3cret", "EMPTY": "", "YES": "true", "OBJECT": `{"n": 9007199254740993}`, "NEST": "${SECRET}",
+		"_1": "underscore", "LATIN1": "\xe9",
+	}[name]
+	return value, ok
+}
+
+func TestValuesBecomeJSON(t *testing.T) {
+	t.Parallel()
+	known := kinds(t)
+	for text, want := range map[string]string{
+		`{name: a}`:                                   `{"name":"a"}`,
+		`{name: "a", id: b}`:                          `{"name":"a"}`,
+		`{a: yes, b: on, c: true, d: FALSE}`:          `{"a":"yes","b":"on","c":true,"d":false}`,
+		`{a: ~, b: null, c: , d: ""}`:                 `{"a":null,"b":null,"c":null,"d":""}`,
+		`{a: 9007199254740993, b: 1.10, c: 1e5}`:      `{"a":9007199254740993,"b":1.10,"c":1e5}`,
+		`{a: -0, b: !!str 5, c: "5", d: 2026-01-31}`:  `{"a":-0,"b":"5","c":"5","d":"2026-01-31"}`,
+		`{1: a, true: b, null: c, <: d}`:              `{"1":"a","true":"b","null":"c","<":"d"}`,
+		`{a: [1, [2, {b: c}], []], d: {}}`:            `{"a":[1,[2,{"b":"c"}],[]],"d":{}}`,
+		`{a: "é\U0001F600\n\t\"\\"}`:                  `{"a":"é😀\n\t\"\\"}`,
+		`{a: "${SECRET}", b: "<${SECRET}${EMPTY}>"}`:  `{"a":"s3cret","b":"<s3cret>"}`,
+		`{a: "$${SECRET}", b: $SECRET, c: "$$${_1}"}`: `{"a":"${SECRET}","b":"$SECRET","c":"$${_1}"}`,
+		`{a: "${NEST}", b: "$", c: "}"}`:              `{"a":"${SECRET}","b":"$","c":"}"}`,
+		`{credentials: "${OBJECT}", scopes: "${OBJECT}"}`: `{"credentials":{"n":9007199254740993},` +
+			`"scopes":"{\"n\": 9007199254740993}"}`,
+		`{credentials: {key: "${OBJECT}"}}`:                              `{"credentials":{"key":"{\"n\": 9007199254740993}"}}`,
+		`{exclude_users_service_account: "${YES}", scopes: "${YES}"}`:    `{"exclude_users_service_account":true,"scopes":"true"}`,
+		`{a: &a [1], b: *a}`:                                             `{"a":[1],"b":[1]}`,
+		`{a: &a {x: 1, y: 2}, b: {<<: *a, x: 3}}`:                        `{"a":{"x":1,"y":2},"b":{"x":3,"y":2}}`,
+		`{a: &a {x: 1}, b: &b {x: 2, y: 2}, <<: [*a, *b, {y: 3, z: 3}]}`: `{"a":{"x":1},"b":{"x":2,"y":2},"x":1,"y":2,"z":3}`,
+	} {
+		read := manifest.Read([]byte("workspace_directory:\n- "+text), known, lookUp)
+		if len(read.Faults) > 0 || len(read.Entries) != 1 {
+			t.Errorf("%s: %v", text, read)
+			continue
+		}
+		if got := strings.TrimSpace(string(read.Entries[0].Body)); got != want {
+			t.Errorf("%s becomes %s, want %s", text, got, want)
+		}
+	}
+}
+
+func TestEntriesOfAllDocumentsAndKinds(t *testing.T) {
+	t.Parallel()
+	read := manifest.Read([]byte(`
+x-defaults: &defaults {authorization_flow: f, id: never}
+oauth2: &list
+  - name: a
+    id: "${SECRET}-id"
+    client_id: c
+  - <<: *defaults
+    id: b
+workspace_directory:
+---
+---
+# another one
+workspace_directory: [{name: c}, {id: d}]
+oauth2: []
+...
+`), kinds(t), lookUp)
+	if len(read.Faults) > 0 {
+		t.Fatal(read.Faults)
+	}
+	var got []string
+	for _, entry := range read.Entries {
+		got = append(got, fmt.Sprintf("%s/%s at %v", entry.Kind, entry.ID, entry.At("")))
+	}
+	want := "oauth2/s3cret-id at {4 5}, oauth2/b at {7 5}, workspace_directory/c at {13 23}, workspace_directory/d at {13 34}"
+	if text := strings.Join(got, ", "); text != want {
+		t.Errorf("entries are\n%s, want\n%s", text, want)
+	}
+	first := read.Entries[0]
+	for pointer, want := range map[string]manifest.Position{
+		"/name": {4, 11}, "/client_id": {6, 16}, "/authorization_flow": {4, 5}, "/redirect_uris/0": {4, 5},
+	} {
+		if got := first.At(pointer); got != want {
+			t.Errorf("%s is at %v, want %v", pointer, got, want)
+		}
+	}
+}
+
+func TestFaultsSayWhereAndWhat(t *testing.T) {
+	t.Parallel()
+	known := kinds(t)
+	deep := strings.Repeat("[", 70) + strings.Repeat("]", 70)
+	for text, want := range map[string][]string{
+		"":                             {"0:0 is empty"},
+		"# nothing\n---\n":             {"0:0 is empty"},
+		"- a":                          {"1:1 must be a mapping from oauth2 and workspace_directory"},
+		"oauth2: []\nsaml: []":         {"2:1 saml is not a kind of provider; the kinds are oauth2 and workspace_directory"},
+		"oauth2: []\noauth2: []":       {"2:1 oauth2 occurs twice"},
+		"oauth2: {name: a}":            {"1:9 oauth2 must be a list"},
+		"oauth2: [a, ~]":               {"1:10 oauth2 must be a mapping of the fields", "1:13 oauth2 must be a mapping"},
+		"oauth2: [{name: a}, {id: a}]": {"1:21 oauth2/a has the id of the entry in line 1"},
+		"oauth2: [{name: a, name: b}]": {"1:20 oauth2/a the member name occurs twice"},
+		"oauth2: [{id: 7}, {id: ' '}]": {"1:15 oauth2 id must be a string", "1:24 oauth2 id must be a string"},
+		"oauth2: [{id: \"${NONE}\"}]":  {"1:15 oauth2 id refers to NONE, which is not set"},
+		"oauth2: [{? [a] : b}]":        {"1:13 oauth2 the name of a member must be a string"},
+		"oauth2: [{a: 0x1f, b: .inf}]": {"1:14 oauth2 /a is not a number", "1:23 oauth2 /b is not a number"},
+		"oauth2: [{a: 1_0, b: 007}]":   {"1:14 oauth2 /a is not a number", "1:22 oauth2 /b is not a number"},
+		"oauth2: [{a: !Ref x}]":        {"1:14 oauth2 /a has a tag"},
+		"oauth2: [{a: !!binary eA==}]": {"1:14 oauth2 /a has a tag"},
+		"oauth2: [{a: !!set {x}}]":     {"1:14 oauth2 /a has a tag"},
+		"oauth2: [{a: " + deep + "}]":  {"1:77 oauth2 /a" + strings.Repeat("/0", 63) + " is nested deeper than 64"},
+		"oauth2: [{a: '${}'}]":         {"1:14 oauth2 /a has ${ without"},
+		"oauth2: [{a: '${A B}'}]":      {"1:14 oauth2 /a has ${ without"},
+		"oauth2: [{a: '${SECRET'}]":    {"1:14 oauth2 /a has ${ without"},
+		"oauth2: [{a: '${1}'}]":        {"1:14 oauth2 /a has ${ without"},
+		"oauth2: [{a: '${LATIN1}'}]":   {"1:14 oauth2 /a refers to LATIN1, which is not UTF-8"},
+		"oauth2: [{jwks_sources: '${SECRET}'}]": {
+			"1:25 oauth2 /jwks_sources refers to SECRET, which must be JSON",
+		},
+		"oauth2: [{<<: 5}, {<<: [a]}]": {"1:15 oauth2 << must be", "1:25 oauth2 << must be"},
+		"oauth2: [&a {b: *a}]":         {"1:10 oauth2 " + strings.Repeat("/b", 64) + " is nested deeper than 64"},
+		"oauth2: [&a {<<: *a}]":        {"merges mappings deeper"},
+		"oauth2: [{name: a}":           {"is not YAML: "},
+		"oauth2:\n\t- a":               {"2:1 is not YAML: "},
+		"oauth2:\n- name: *secret":     {"2:9 refers to an anchor that is not set"},
+		"oauth2:\n- name: é\xff":       {"2:10 is not YAML: invalid leading UTF-8 octet"},
+		"oauth2:\n- name: a\x01":       {"2:10 is not YAML: control characters"},
+		"oauth2: [{name: a, b: !X 1}]\n---\n}": {
+			"1:23 oauth2/a /b has a tag", "3:1 is not YAML",
+		},
+	} {
+		read := manifest.Read([]byte(text), known, lookUp)
+		if len(read.Faults) != len(want) {
+			t.Errorf("%s: faults are %v, want %d", text, read.Faults, len(want))
+			continue
+		}
+		for i, fault := range read.Faults {
+			owner := strings.TrimSuffix(fault.Kind+"/"+fault.ID, "/")
+			got := strings.Join(strings.Fields(fmt.Sprintf("%d:%d %s %s", fault.Line, fault.Column, owner, fault.Detail)), " ")
+			if !strings.Contains(got, want[i]) {
+				t.Errorf("%s: fault %d is %q, want %q", text, i, got, want[i])
+			}
+			if strings.Contains(got, "secret") || strings.Contains(got, "s3cret") {
+				t.Errorf("%q repeats a value", got)
+			}
+		}
+	}
+}
+
+func TestAliasesCannotMultiplyWithoutEnd(t *testing.T) {
+	t.Parallel()
+	for name, step := range map[string]string{"values": "[*a%d, *a%d]", "merges": "{<<: [*a%d, *a%d]}"} {
+		text := "x-0: &a0 {b: 1}\n"
+		for i := range 40 {
+			text += fmt.Sprintf("x-%d: &a%d "+step+"\n", i+1, i+1, i, i)
+		}
+		text += "oauth2:\n- {name: a, b: *a40}\n"
+		if step[0] == '{' {
+			text = strings.Replace(text, "b: *a40", "<<: *a40", 1)
+		}
+		read := manifest.Read([]byte(text), kinds(t), lookUp)
+		count := len(read.Faults)
+		if count == 0 || count > 3 || !strings.Contains(read.Faults[count-1].Detail, "more than 100000 values") {
+			t.Errorf("%s: %d faults, the last of which is %v", name, count, read.Faults[max(count-1, 0):])
+		}
+	}
+}
+
+func TestBrokenValuesAreKnown(t *testing.T) {
+	t.Parallel()
+	read := manifest.Read([]byte("oauth2: [{a: {b: 0x1}, c: 1}]"), kinds(t), lookUp)
+	for pointer, want := range map[string]bool{"/a/b": true, "/a/b/c": true, "/a": false, "/c": false, "": false} {
+		if got := read.Entries[0].IsBroken(pointer); got != want {
+			t.Errorf("IsBroken(%q) is %t", pointer, got)
+		}
+	}
+}

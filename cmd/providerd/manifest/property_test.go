@@ -1,0 +1,96 @@
+package manifest_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"pgregory.net/rapid"
+
+	"example.com/providerd/cmd/providerd/manifest"
+)
+
+// JSON is YAML, so that any object must come back as it was, but for what ${ means in a manifest.
+func TestAnyJSONComesBack(t *testing.T) {
+	t.Parallel()
+	known := kinds(t)
+	rapid.Check(t, func(t *rapid.T) {
+		sent := rapid.MapOf(anyName(), anyJSON(4)).Draw(t, "body")
+		want, err := json.Marshal(sent)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// U+0085 ends a line in YAML, and so cannot stand in a string as it is.
+		escaped := strings.NewReplacer("${", "$${", "\u0085", `\u0085`).Replace(string(want))
+		text := `{"oauth2": [` + escaped + `]}`
+		read := manifest.Read([]byte(text), known, lookUp)
+		if len(read.Faults) > 0 || len(read.Entries) != 1 {
+			t.Fatalf("%q: faults are %v", text, read.Faults)
+		}
+		got := jsontext.Value(read.Entries[0].Body)
+		if err := got.Canonicalize(jsontext.CanonicalizeRawFloats(false)); err != nil {
+			t.Fatal(err)
+		}
+		expected := jsontext.Value(want)
+		if err := expected.Canonicalize(jsontext.CanonicalizeRawFloats(false)); err != nil {
+			t.Fatal(err)
+		}
+		if string(got) != string(expected) {
+			t.Fatalf("%s became %s", expected, got)
+		}
+	})
+}
+
+// anyName leaves out the names that mean something else in a manifest, and those that stand in values alone.
+func anyName() *rapid.Generator[string] {
+	return rapid.StringN(0, 200, 500).Filter(func(name string) bool {
+		return name != "id" && name != "<<" && !strings.Contains(name, "${")
+	})
+}
+
+func anyJSON(depth int) *rapid.Generator[any] {
+	generators := []*rapid.Generator[any]{
+		rapid.Just[any](nil), rapid.Bool().AsAny(), rapid.Int64().AsAny(), rapid.Float64Range(-1e300, 1e300).AsAny(),
+		rapid.String().AsAny(), rapid.StringMatching(`\$*\{?[a-z]*\}?`).AsAny(),
+	}
+	if depth > 0 {
+		inner := rapid.Deferred(func() *rapid.Generator[any] { return anyJSON(depth - 1) })
+		generators = append(generators, rapid.SliceOfN(inner, 0, 4).AsAny(),
+			rapid.MapOfN(anyName(), inner, 0, 4).AsAny())
+	}
+	return rapid.OneOf(generators...)
+}
+
+// Whatever a file holds, it is read to its end, and what is returned can be relied on.
+func FuzzRead(f *testing.F) {
+	for _, seed := range []string{
+		"oauth2:\n- name: a\n  authorization_flow: ${A}\n", "oauth2: [&a {<<: [*a, {b: c}]}]", "a: b\n---\n[c]\n...\n",
+		"workspace_directory: [{credentials: {a: [1, 0x1, ~, .nan, !x y]}, id: b}]", "%YAML 1.2\n---\n? a\n: b\n", "\xff\xfea",
+	} {
+		f.Add([]byte(seed))
+	}
+	known := kinds(f)
+	f.Fuzz(func(t *testing.T, text []byte) {
+		read := manifest.Read(text, known, lookUp)
+		ids := map[string]bool{}
+		for _, entry := range read.Entries {
+			body := jsontext.Value(entry.Body)
+			if body.Kind() != '{' || !body.IsValid() {
+				t.Errorf("body is %s", body)
+			}
+			if entry.At("/no/such/value").Line < 1 {
+				t.Errorf("entry %s has no place", entry.ID)
+			}
+			if ids[entry.ID] && entry.ID != "" && len(read.Faults) == 0 {
+				t.Errorf("two entries have the id %q", entry.ID)
+			}
+			ids[entry.ID] = true
+		}
+		for _, fault := range read.Faults {
+			if fault.Detail == "" {
+				t.Error("a fault says nothing")
+			}
+		}
+	})
+}

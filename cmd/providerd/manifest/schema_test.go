@@ -1,0 +1,102 @@
+package manifest_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"regexp"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"example.com/providerd/cmd/providerd/manifest"
+	"example.com/providerd/gen/api"
+)
+
+func compileSchema(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	text, err := manifest.Schema(kinds(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiler := jsonschema.NewCompiler()
+	compiler.AssertFormat()
+	compiler.UseRegexpEngine(func(pattern string) (jsonschema.Regexp, error) {
+		// Go writes what ECMA 262 writes as \uXXXX in another way.
+		return regexp.Compile(regexp.MustCompile(`\\u([0-9A-F]{4})`).ReplaceAllString(pattern, `\x{$1}`))
+	})
+	if err := compiler.AddResource("providers.schema.json", document); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := compiler.Compile("providers.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema
+}
+
+func TestSchemaTakesTheExamplesOfTheContract(t *testing.T) {
+	t.Parallel()
+	schema := compileSchema(t)
+	document, err := openapi3.NewLoader().LoadFromData(api.Contract())
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := 0
+	for path, kind := range map[string]string{
+		"/providers/oauth2/": "oauth2", "/providers/workspace_directory/": "workspace_directory",
+	} {
+		body := document.Paths.Value(path).Post.RequestBody.Value.Content["application/json"]
+		for name, example := range body.Examples {
+			if err := schema.Validate(map[string]any{kind: []any{example.Value.Value}}); err != nil {
+				t.Errorf("%s %s: %v", kind, name, err)
+			}
+			count++
+		}
+	}
+	if count != 4 {
+		t.Errorf("%d examples were found", count)
+	}
+}
+
+func TestSchemaTellsGoodFromBad(t *testing.T) {
+	t.Parallel()
+	schema := compileSchema(t)
+	const flow = `"authorization_flow": "3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"`
+	for text, valid := range map[string]bool{
+		`{}`:             true,
+		`{"x-any": [1]}`: true,
+		`{"oauth2": null, "workspace_directory": []}`:                                     true,
+		`{"oauth2": [{"id": "a", "name": "b", ` + flow + `}]}`:                            true,
+		`{"oauth2": [{"name": "${NAME}", "authorization_flow": "${FLOW}"}]}`:              true,
+		`{"oauth2": [{"name": "a", ` + flow + `, "include_claims_in_id_token": "${A}"}]}`: true,
+		`{"oauth2": [{"name": "a", ` + flow + `, "property_mappings": ["${A}"]}]}`:        true,
+		`{"oauth2": [{"name": "a", ` + flow + `, "property_mappings": "${A}"}]}`:          true,
+		`{"oauth2": [{"name": "a", ` + flow + `, "signing_key": null}]}`:                  true,
+		`{"oauth2": [{"name": "a", ` + flow + `, "redirect_uris": "a:b\nc:d"}]}`:          true,
+		`{"saml": []}`:                                                                false,
+		`{"oauth2": {}}`:                                                              false,
+		`{"oauth2": [{"name": "a"}]}`:                                                 false,
+		`{"oauth2": [{"name": "", ` + flow + `}]}`:                                    false,
+		`{"oauth2": [{"id": 7, "name": "a", ` + flow + `}]}`:                          false,
+		`{"oauth2": [{"name": "a", ` + flow + `, "bogus": 1}]}`:                       false,
+		`{"oauth2": [{"name": "a", ` + flow + `, "client_type": "secret"}]}`:          false,
+		`{"oauth2": [{"name": "a", ` + flow + `, "client_secret": null}]}`:            false,
+		`{"oauth2": [{"name": "a", ` + flow + `, "property_mappings": ["x"]}]}`:       false,
+		`{"oauth2": [{"name": "a", ` + flow + `, "redirect_uris": "javascript:x"}]}`:  false,
+		`{"oauth2": [{"name": "a", ` + flow + `, "access_code_validity": "1 hour"}]}`: false,
+		`{"oauth2": [{"name": "a", "authorization_flow": "$FLOW"}]}`:                  false,
+	} {
+		var value any
+		if err := json.Unmarshal([]byte(text), &value); err != nil {
+			t.Fatal(err)
+		}
+		if err := schema.Validate(value); (err == nil) != valid {
+			t.Errorf("%s: %v, want valid to be %t", text, err, valid)
+		}
+	}
+}
