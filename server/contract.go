@@ -9,6 +9,8 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/routers"
+
+	"example.com/providerd/gen/api"
 )
 
 const jsonMediaType = "application/json"
@@ -19,6 +21,8 @@ type Contract struct {
 	json       []byte
 	baseURL    string
 	operations []operation
+	// problemExamples has, by its kind, a problem that an operation answers.
+	problemExamples map[slug]api.Problem
 }
 
 // operation is one operation of the contract.
@@ -54,6 +58,9 @@ func ParseContract(ctx context.Context, yaml []byte) (*Contract, error) {
 		return nil, fmt.Errorf("render contract as JSON: %w", err)
 	}
 	result := &Contract{yaml: yaml, json: text, baseURL: document.Servers[0].URL}
+	if result.problemExamples, err = problemExamples(document); err != nil {
+		return nil, err
+	}
 	for path, item := range document.Paths.Map() {
 		for method, op := range item.Operations() {
 			one, err := newOperation(routers.Route{
@@ -97,6 +104,29 @@ func newOperation(route routers.Route) (operation, error) {
 		result.freeForm[name] = property.Value.Type.Is(openapi3.TypeObject) && len(property.Value.Properties) == 0
 	}
 	return result, nil
+}
+
+// problemExamples reads the examples of the answers other than success.
+func problemExamples(document *openapi3.T) (map[slug]api.Problem, error) {
+	examples := map[slug]api.Problem{}
+	for name, response := range document.Components.Responses {
+		media := response.Value.Content[problemMediaType]
+		if media == nil {
+			continue
+		}
+		for kind, example := range media.Examples {
+			text, err := json.Marshal(example.Value.Value)
+			if err != nil {
+				return nil, fmt.Errorf("render example %s of response %s: %w", kind, name, err)
+			}
+			var problem api.Problem
+			if err := json.Unmarshal(text, &problem); err != nil {
+				return nil, fmt.Errorf("read example %s of response %s: %w", kind, name, err)
+			}
+			examples[slug(kind)] = problem
+		}
+	}
+	return examples, nil
 }
 
 // lenient is the route with an open schema of the body.

@@ -3,11 +3,14 @@ package server
 import (
 	"bytes"
 	_ "embed"
+	"encoding/json"
 	"fmt"
 	"html/template"
 	"net/http"
 
 	"github.com/labstack/echo/v4"
+
+	"example.com/providerd/gen/api"
 )
 
 //go:embed problem.html
@@ -48,9 +51,36 @@ func (s *Server) explain(c echo.Context, page *template.Template) error {
 	if !ok {
 		return echo.ErrNotFound
 	}
+	example, err := s.exampleOf(kind)
+	if err != nil {
+		return err
+	}
 	var text bytes.Buffer
-	if err := page.Execute(&text, kind); err != nil {
+	if err := page.Execute(&text, problemPageData{problemKind: kind, Example: example}); err != nil {
 		return fmt.Errorf("render problem page: %w", err)
 	}
 	return c.HTMLBlob(http.StatusOK, text.Bytes())
+}
+
+// problemPageData is what the page of a problem shows.
+type problemPageData struct {
+	problemKind
+	// Example is an answer in JSON.
+	Example string
+}
+
+// exampleOf takes the example of the contract, which has none for what no operation answers.
+func (s *Server) exampleOf(kind problemKind) (string, error) {
+	example, ok := s.contract.problemExamples[kind.Slug]
+	if !ok {
+		example = api.Problem{
+			Type: problemPath + string(kind.Slug), Title: kind.Title, Status: kind.Status, Detail: kind.Detail,
+			RequestID: "3NQ5ZB7WLGVQ6RQH2M4XK7JYTA",
+		}
+	}
+	text, err := json.MarshalIndent(example, "", "  ")
+	if err != nil {
+		return "", fmt.Errorf("render example of %s: %w", kind.Slug, err)
+	}
+	return string(text), nil
 }

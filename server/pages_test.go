@@ -2,8 +2,10 @@ package server_test
 
 import (
 	"encoding/json"
+	"html"
 	"net/http"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -60,8 +62,15 @@ func TestEveryProblemHasAPage(t *testing.T) {
 	if len(pages) != 17 {
 		t.Errorf("%d problems are known, want 17", len(pages))
 	}
+	examples := regexp.MustCompile(`(?s)<pre>(.*)</pre>`)
 	for uri := range pages {
 		got := h.send(t, http.MethodGet, uri, nil)
+		var example api.Problem
+		shown := examples.FindSubmatch(got.body)
+		if shown == nil || json.Unmarshal([]byte(html.UnescapeString(string(shown[1]))), &example) != nil ||
+			example.Type != uri || example.Detail == "" {
+			t.Errorf("%s has no example: %s", uri, got.body)
+		}
 		if got.status != http.StatusOK || !strings.HasPrefix(got.header.Get("Content-Type"), "text/html") {
 			t.Errorf("%s: status is %d, %s", uri, got.status, got.header.Get("Content-Type"))
 		}
