@@ -6,9 +6,9 @@ import (
 	"fmt"
 )
 
-// checkpointInterval is how many creates are in the log before its pages are copied into the database: some 8 MiB,
-// since many creates touch the same pages.
-const checkpointInterval = 1200
+// checkpointInterval is how many creates are in the log before its pages are copied into the database, up to 30 MiB.
+// The longer it is, the more creates have touched the same page, which is copied once.
+const checkpointInterval = 4000
 
 // checkpointer copies the pages of the log into the database beside the writer, which otherwise would stand still for
 // it. Only what has come to the log meanwhile, which is little, is left to the writer; with nothing left, SQLite begins
