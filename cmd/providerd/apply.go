@@ -88,8 +88,13 @@ func (c *applyCommand) Run(ctx context.Context, contract *server.Contract) error
 	if err != nil {
 		return err
 	}
-	err = report.send(ctx, providers, c.Parallel)
-	return errors.Join(report.print(), err)
+	ended := report.send(ctx, providers, c.Parallel)
+	if err := report.print(); err != nil && ended != nil {
+		return fmt.Errorf("%w; %w", err, ended)
+	} else if err != nil {
+		return err
+	}
+	return ended
 }
 
 func printSchema(contract *server.Contract) error {
