@@ -109,7 +109,7 @@ func (i insertion) settings(onConflict string, creates []*create) error {
 // lastPK is the pk that was given last. Nobody else gives one while the transaction lasts.
 func lastPK(tx *gorm.DB) (int32, error) {
 	var last int32
-	err := tx.Raw("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'providers'").Scan(&last).Error
+	err := tx.Raw("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'providers'").Row().Scan(&last)
 	if err != nil {
 		return 0, fmt.Errorf("read the last pk: %w", err)
 	}

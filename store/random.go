@@ -6,19 +6,17 @@ const alphanumeric = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuv
 
 // RandomAlphanumeric returns n characters of [0-9A-Za-z], each drawn with equal probability from crypto/rand.
 func RandomAlphanumeric(n int) string {
-	// A byte at or above this bound would favour the first characters of the alphabet, so it is drawn again.
-	const bound = 256 - 256%len(alphanumeric)
+	// Of the 64 numbers that 6 bits can be, the two beyond the alphabet are drawn again.
+	const sixBits = 1<<6 - 1
 	text := make([]byte, 0, n)
-	random := make([]byte, n+n/2)
-	for {
+	random := make([]byte, n+n/8)
+	for len(text) < n {
 		rand.Read(random)
 		for _, b := range random {
-			if len(text) == n {
-				return string(text)
-			}
-			if int(b) < bound {
-				text = append(text, alphanumeric[int(b)%len(alphanumeric)])
+			if number := int(b & sixBits); number < len(alphanumeric) && len(text) < n {
+				text = append(text, alphanumeric[number])
 			}
 		}
 	}
+	return string(text)
 }

@@ -79,13 +79,17 @@ func (b *bodyReader) readObject(node *yaml.Node, at jsontext.Pointer, depth int)
 
 func (b *bodyReader) readID(node *yaml.Node) string {
 	node = resolve(node)
-	if node.Kind != yaml.ScalarNode || node.ShortTag() != "!!str" || strings.TrimSpace(node.Value) == "" {
-		b.fault(node, "id must be a string that is not blank; quote a number")
+	if node.Kind != yaml.ScalarNode || node.ShortTag() != "!!str" {
+		b.fault(node, "id must be a string; quote a number")
 		return ""
 	}
 	id, err := expand(node.Value, b.lookUp)
-	if err != nil {
+	switch {
+	case err != nil:
 		b.fault(node, "id "+err.Error())
+	case strings.TrimSpace(id) == "":
+		b.fault(node, "id must not be blank")
+		return ""
 	}
 	return id
 }
@@ -98,18 +102,18 @@ func (b *bodyReader) readValue(node *yaml.Node, at jsontext.Pointer, depth int) 
 	switch {
 	case b.steps > b.maxSteps:
 		b.write(jsontext.Null)
+	case node.Style&yaml.TaggedStyle != 0 && node.ShortTag() != "!!str":
+		b.breakAt(node, at, errTag.Error())
 	case node.Kind == yaml.ScalarNode:
 		if err := b.readScalar(node, at); err != nil {
 			b.breakAt(node, at, err.Error())
 		}
 	case depth >= maxNesting:
 		b.breakAt(node, at, fmt.Sprintf("is nested deeper than %d levels", maxNesting))
-	case node.Kind == yaml.MappingNode && node.ShortTag() == "!!map":
+	case node.Kind == yaml.MappingNode:
 		b.readObject(node, at, depth+1)
-	case node.Kind == yaml.SequenceNode && node.ShortTag() == "!!seq":
-		b.readArray(node, at, depth+1)
 	default:
-		b.breakAt(node, at, errTag.Error())
+		b.readArray(node, at, depth+1)
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-var errTag = errors.New("has a tag that stands for no value of JSON; leave the tag out")
+var errTag = errors.New("has a tag other than !!str; leave the tag out")
 
 // member is one of a mapping.
 type member struct {
