@@ -15,7 +15,10 @@ import (
 // maxNesting is how deep a value may be; the contract allows no more.
 const maxNesting = 64
 
-const idMember = "id"
+const (
+	idMember  = "id"
+	stringTag = "!!str"
+)
 
 // bodyReader turns the YAML of one entry into JSON. A value that cannot be read becomes a fault, and null.
 type bodyReader struct {
@@ -79,7 +82,7 @@ func (b *bodyReader) readObject(node *yaml.Node, at jsontext.Pointer, depth int)
 
 func (b *bodyReader) readID(node *yaml.Node) string {
 	node = resolve(node)
-	if node.Kind != yaml.ScalarNode || node.ShortTag() != "!!str" {
+	if node.Kind != yaml.ScalarNode || node.ShortTag() != stringTag {
 		b.fault(node, "id must be a string; quote a number")
 		return ""
 	}
@@ -102,7 +105,7 @@ func (b *bodyReader) readValue(node *yaml.Node, at jsontext.Pointer, depth int) 
 	switch {
 	case b.steps > b.maxSteps:
 		b.write(jsontext.Null)
-	case node.Style&yaml.TaggedStyle != 0 && node.ShortTag() != "!!str":
+	case node.Style&yaml.TaggedStyle != 0 && node.ShortTag() != stringTag:
 		b.breakAt(node, at, errTag.Error())
 	case node.Kind == yaml.ScalarNode:
 		if err := b.readScalar(node, at); err != nil {
@@ -128,7 +131,7 @@ func (b *bodyReader) readArray(node *yaml.Node, at jsontext.Pointer, depth int) 
 // readScalar writes a scalar, or nothing where it returns an error.
 func (b *bodyReader) readScalar(node *yaml.Node, at jsontext.Pointer) error {
 	switch node.ShortTag() {
-	case "!!str":
+	case stringTag:
 		return b.readText(node.Value, at)
 	case "!!timestamp", "!!merge":
 		b.write(jsontext.String(node.Value))
