@@ -8,7 +8,9 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"slices"
+	"syscall"
 	"time"
 )
 
@@ -72,7 +74,7 @@ func compare(ctx context.Context, options options, connections int) (comparison,
 	row := comparison{connections: connections, results: map[string][]result{}}
 	for range options.rounds {
 		for _, kind := range []string{echoAlone, withValidation, whole} {
-			measured, err := measure(ctx, kind, connections, options.duration, 0)
+			measured, err := measure(ctx, kind, connections, options.duration, "")
 			if err != nil {
 				return comparison{}, fmt.Errorf("%s with %d connections: %w", kind, connections, err)
 			}
@@ -82,9 +84,9 @@ func compare(ctx context.Context, options options, connections int) (comparison,
 	return row, nil
 }
 
-// measure starts a server over a database with this many rows, warms it up and loads it.
+// measure starts a server over a copy of a database, or a new one where seed is "", warms it up and loads it.
 func measure(
-	ctx context.Context, kind string, connections int, duration time.Duration, rows int,
+	ctx context.Context, kind string, connections int, duration time.Duration, seed string,
 ) (measured result, err error) {
 	// Beside the repository's files, because the temporary folder may be in memory.
 	folder, err := os.MkdirTemp(".", ".bench-")
@@ -92,8 +94,12 @@ func measure(
 		return result{}, fmt.Errorf("make folder: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	if err := seed(ctx, folder, rows); err != nil {
-		return result{}, err
+	if seed != "" {
+		if output, err := exec.CommandContext(ctx, "cp", "-a", seed+"/.", folder).CombinedOutput(); err != nil {
+			return result{}, fmt.Errorf("copy database: %w: %s", err, output)
+		}
+		// What the system has yet to write to the disk is not to fall into the measurement.
+		syscall.Sync()
 	}
 	target, err := start(ctx, kind, folder)
 	if err != nil {
@@ -112,8 +118,12 @@ func (c comparison) median(kind string, of func(result) float64) float64 {
 	for _, one := range c.results[kind] {
 		values = append(values, of(one))
 	}
-	slices.Sort(values)
-	return values[len(values)/2]
+	return median(values)
+}
+
+func median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	return sorted[len(sorted)/2]
 }
 
 // ratio is the median over the rounds of the rates of two servers in the same round.
@@ -122,6 +132,5 @@ func (c comparison) ratio(kind, to string) float64 {
 	for i, one := range c.results[kind] {
 		values = append(values, one.perSecond()/c.results[to][i].perSecond())
 	}
-	slices.Sort(values)
-	return values[len(values)/2]
+	return median(values)
 }

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/google/uuid"
@@ -18,11 +18,8 @@ import (
 	"example.com/providerd/store"
 )
 
-// seed fills a database with rows before it is measured.
+// seed makes a database with rows in a folder.
 func seed(ctx context.Context, folder string, rows int) error {
-	if rows == 0 {
-		return nil
-	}
 	database, err := store.Create(ctx, "sqlite:"+filepath.Join(folder, "providerd.db"), "")
 	if err != nil {
 		return err
@@ -39,33 +36,53 @@ func seed(ctx context.Context, folder string, rows int) error {
 			return err
 		})
 	}
-	err = errors.Join(group.Wait(), database.Close())
-	// What the system has yet to write to the disk is not to fall into the measurement.
-	syscall.Sync()
-	return err
+	return errors.Join(group.Wait(), database.Close())
 }
 
-// growth is the rate of creates, by 64 connections, over a database of a size.
+// growth is the rate of creates, by 64 connections, over a database of a size: one for each round.
 type growth struct {
 	rows      int
-	perSecond float64
+	perSecond []float64
 }
 
-func measureGrowth(ctx context.Context, options options) ([]growth, error) {
+// measureGrowth measures the sizes in turns, each time over a copy of a database that is made once.
+func measureGrowth(ctx context.Context, options options) (list []growth, err error) {
 	sizes := []int{1_000, 100_000, 1_000_000}
 	if options.huge {
 		sizes = append(sizes, 10_000_000)
 	}
-	var list []growth
+	folder, err := os.MkdirTemp(".", ".bench-")
+	if err != nil {
+		return nil, fmt.Errorf("make folder: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
 	for _, rows := range sizes {
-		measured, err := measure(ctx, whole, 64, options.duration, rows)
-		if err != nil {
-			return nil, fmt.Errorf("%d rows: %w", rows, err)
+		if err := seed(ctx, seedFolder(folder, rows), rows); err != nil {
+			return nil, err
 		}
-		list = append(list, growth{rows: rows, perSecond: measured.perSecond()})
-		fmt.Fprintf(os.Stderr, "measured %d rows\n", rows)
+		list = append(list, growth{rows: rows})
+	}
+	for range options.rounds {
+		for i, one := range list {
+			measured, err := measure(ctx, whole, 64, options.duration, seedFolder(folder, one.rows))
+			if err != nil {
+				return nil, fmt.Errorf("%d rows: %w", one.rows, err)
+			}
+			list[i].perSecond = append(list[i].perSecond, measured.perSecond())
+		}
 	}
 	return list, nil
+}
+
+func seedFolder(folder string, rows int) string { return filepath.Join(folder, strconv.Itoa(rows)) }
+
+// ratio is the median over the rounds of the rates over two databases in the same round.
+func (g growth) ratio(to growth) float64 {
+	var values []float64
+	for i, rate := range g.perSecond {
+		values = append(values, rate/to.perSecond[i])
+	}
+	return median(values)
 }
 
 // bareCommit is how long SQLite takes for one durable commit of a row of the size of a provider's, with nothing around.
