@@ -4,6 +4,7 @@ package client
 import (
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -167,7 +168,8 @@ func isTemporary(ctx context.Context, err error) bool {
 	if refused, ok := errors.AsType[*Error](err); ok {
 		return refused.Status == http.StatusTooManyRequests || refused.Status == http.StatusServiceUnavailable
 	}
-	return ctx.Err() == nil
+	_, isStranger := errors.AsType[*tls.CertificateVerificationError](err)
+	return !isStranger && ctx.Err() == nil
 }
 
 func delay(err error, tries int) time.Duration {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -185,6 +186,31 @@ func TestTryThatTakesTooLongIsRepeated(t *testing.T) {
 	}
 	if len(r.wire.keys) != 2 {
 		t.Errorf("%d tries, want 2", len(r.wire.keys))
+	}
+}
+
+func TestServerThatIsNotTrustedIsNotTriedAgain(t *testing.T) {
+	t.Parallel()
+	listener := httptest.NewUnstartedServer(http.NotFoundHandler())
+	listener.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	connections := 0
+	listener.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			connections++
+		}
+	}
+	listener.StartTLS()
+	providers, err := client.New(listener.URL, "token")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := providers.CreateOAuth2(t.Context(), oauth2Request()); err == nil ||
+		!strings.Contains(err.Error(), "certificate") {
+		t.Errorf("error is %v", err)
+	}
+	listener.Close()
+	if connections != 1 {
+		t.Errorf("%d connections, want 1", connections)
 	}
 }
 
