@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -40,8 +42,9 @@ func (*applyCommand) Help() string {
 		"id, which is its name where there is none. In values, ${NAME} is replaced by the variable of the environment, and " +
 		"$${ stands for ${ itself. The whole file is checked before anything is sent. Running it again creates nothing " +
 		"twice: what is stored is unchanged, and an entry that was edited since is reported as differing. Interrupted, " +
-		"run it again for the rest. The caller is the name of the token: use tokens of one name for one file. The exit " +
-		"status is 0 when every entry is stored as the file has it."
+		"run it again for the rest. The caller is the name of the token: use tokens of one name for one file. The server's " +
+		"certificate must be signed by one that the system trusts, or one in the file SSL_CERT_FILE. The exit status is 0 " +
+		"when every entry is stored as the file has it."
 }
 
 // Validate refuses flags that do not go together.
@@ -88,6 +91,7 @@ func (c *applyCommand) Run(ctx context.Context, contract *server.Contract) error
 	if err != nil {
 		return err
 	}
+	c.warnOfPlainHTTP()
 	ended := report.send(ctx, providers, c.Parallel)
 	if err := report.print(); err != nil && ended != nil {
 		return fmt.Errorf("%w; %w", err, ended)
@@ -156,6 +160,17 @@ func (c *applyCommand) providers() (*client.Providers, error) {
 		// The target of a redirect would be asked without the body.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}))
+}
+
+// warnOfPlainHTTP tells that others may read what is sent, where it leaves this machine unencrypted.
+func (c *applyCommand) warnOfPlainHTTP() {
+	server, err := url.Parse(c.Server)
+	if err != nil || server.Scheme != "http" || server.Hostname() == "localhost" {
+		return
+	}
+	if ip := net.ParseIP(server.Hostname()); ip == nil || !ip.IsLoopback() {
+		fmt.Fprintf(os.Stderr, "warning: the token and the secrets go to %s unencrypted; use https\n", server.Host)
+	}
 }
 
 func accessToken() string { return strings.TrimSpace(os.Getenv(tokenVariable)) }

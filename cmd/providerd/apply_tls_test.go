@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const oneEntry = "oauth2: [{name: a, authorization_flow: 3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01}]"
+
+// applyText applies a file that comes from standard input, and returns what that says.
+func applyText(t *testing.T, text, url, token string, environment ...string) (string, error) {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), os.Args[0])
+	command.Args = []string{"providerd", "apply", "-f", "-", "--server", url}
+	command.Env = append(append(os.Environ(), tokenVariable+"="+token), environment...)
+	command.Stdin = strings.NewReader(text)
+	output, err := command.CombinedOutput()
+	return string(output), err
+}
+
+func TestApplySpeaksHTTPSWithTrustedServersAlone(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	writeCertificate(t, folder, 1)
+	server, err := startProcess(context.WithoutCancel(t.Context()), folder, "--tls-cert", "cert.pem", "--tls-key", "key.pem")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := server.stop(); err != nil {
+			t.Error(err)
+		}
+	}()
+	token, err := os.ReadFile(filepath.Join(folder, "data", initialTokenFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	says, err := applyText(t, oneEntry, server.url, string(token))
+	if err == nil || !strings.Contains(says, "certificate signed by unknown authority") {
+		t.Errorf("a stranger's certificate: %v: %s", err, says)
+	}
+	says, err = applyText(t, oneEntry, server.url, string(token), "SSL_CERT_FILE="+filepath.Join(folder, "cert.pem"))
+	if err != nil || !strings.Contains(says, "1 created") || strings.Contains(says, "unencrypted") {
+		t.Errorf("a trusted certificate: %v: %s", err, says)
+	}
+}
+
+func TestApplyWarnsOfPlainHTTPBeyondThisMachine(t *testing.T) {
+	t.Parallel()
+	for url, warned := range map[string]bool{
+		"http://0.0.0.0:1": true, "http://localhost:1": false, "http://127.0.0.1:1": false, "http://[::1]:1": false,
+	} {
+		t.Run(url, func(t *testing.T) {
+			t.Parallel()
+			says, err := applyText(t, oneEntry, url, "x")
+			if err == nil || strings.Contains(says, "unencrypted") != warned {
+				t.Errorf("%v: %s", err, says)
+			}
+		})
+	}
+}
