@@ -12,8 +12,8 @@ import (
 // pageSize is how many providers are in memory at a time while all are read.
 const pageSize = 500
 
-// Providers returns all providers in the order of their pk. An error, which is ErrUnavailable or
-// ErrDamaged, ends the sequence.
+// Providers returns all providers in the order of their pk. ErrDamaged, which names its provider, stands in the place
+// of one record. Any other error, which is ErrUnavailable, ends the sequence.
 func (s *Store) Providers(ctx context.Context) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		for last := int32(0); ; {
@@ -29,8 +29,8 @@ func (s *Store) Providers(ctx context.Context) iter.Seq2[Record, error] {
 				yield(nil, err)
 				return
 			}
-			for _, record := range records {
-				if !yield(record, nil) {
+			for _, one := range records {
+				if !yield(one.record, one.damaged) {
 					return
 				}
 			}
@@ -52,7 +52,7 @@ func (s *Store) Provider(ctx context.Context, pk int32) (Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	return records[0], nil
+	return records[0].record, records[0].damaged
 }
 
 // ProviderByClientID returns the OAuth2 provider with this client_id, letter case included. It returns ErrNotFound,
@@ -65,8 +65,14 @@ func (s *Store) ProviderByClientID(ctx context.Context, clientID string) (Record
 	return s.Provider(ctx, row.PK)
 }
 
+// readRecord is a record, or why it cannot be read.
+type readRecord struct {
+	record  Record
+	damaged error
+}
+
 // records joins the common rows to the rows of their kinds.
-func (s *Store) records(ctx context.Context, page []Provider) ([]Record, error) {
+func (s *Store) records(ctx context.Context, page []Provider) ([]readRecord, error) {
 	pks := map[Kind][]int32{}
 	for _, provider := range page {
 		pks[provider.Kind] = append(pks[provider.Kind], provider.PK)
@@ -84,26 +90,27 @@ func (s *Store) records(ctx context.Context, page []Provider) ([]Record, error) 
 	if err != nil {
 		return nil, errors.Join(ErrUnavailable, err)
 	}
-	oauth2 := make(map[int32]OAuth2Settings, len(oauth2Rows))
+	settings := make(map[int32]any, len(page))
+	damaged := map[int32]error{}
 	for _, row := range oauth2Rows {
-		if oauth2[row.PK], err = row.unseal(keys); err != nil {
-			return nil, err
-		}
+		settings[row.PK], damaged[row.PK] = row.unseal(keys)
 	}
-	directory := make(map[int32]WorkspaceDirectorySettings, len(directoryRows))
 	for _, row := range directoryRows {
-		if directory[row.PK], err = row.unseal(keys); err != nil {
-			return nil, err
-		}
+		settings[row.PK], damaged[row.PK] = row.unseal(keys)
 	}
-	records := make([]Record, len(page))
+	records := make([]readRecord, len(page))
 	for i, provider := range page {
-		if provider.Kind == KindOAuth2 {
-			records[i] = OAuth2Provider{Provider: provider, OAuth2Settings: oauth2[provider.PK]}
+		if err := damaged[provider.PK]; err != nil {
+			records[i].damaged = err
 			continue
 		}
-		records[i] = WorkspaceDirectoryProvider{
-			Provider: provider, WorkspaceDirectorySettings: directory[provider.PK],
+		switch settings := settings[provider.PK].(type) {
+		case OAuth2Settings:
+			records[i].record = OAuth2Provider{Provider: provider, OAuth2Settings: settings}
+		case WorkspaceDirectorySettings:
+			records[i].record = WorkspaceDirectoryProvider{Provider: provider, WorkspaceDirectorySettings: settings}
+		default:
+			records[i].damaged = fmt.Errorf("provider %d has no settings: %w", provider.PK, ErrDamaged)
 		}
 	}
 	return records, nil

@@ -81,7 +81,7 @@ func (s *sealed) check(t *testing.T, database *store.Store) {
 func (s *sealed) expectDamaged(t *testing.T, pk int32, column string) {
 	t.Helper()
 	record, err := s.database.Provider(t.Context(), pk)
-	if !errors.Is(err, store.ErrDamaged) || !strings.Contains(err.Error(), fmt.Sprintf("provider %d: %s", pk, column)) {
+	if !errors.Is(err, store.ErrDamaged) || !strings.Contains(err.Error(), fmt.Sprintf("provider %d", pk)) || !strings.Contains(err.Error(), column) {
 		t.Fatalf("provider %d: error is %v, want ErrDamaged with its name; record is %v", pk, err, record)
 	}
 }

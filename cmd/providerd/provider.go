@@ -42,40 +42,60 @@ func (c *providerListCommand) Run(ctx context.Context) error {
 	})
 }
 
-// listJSON prints one array, a record at a time, so that any number of them fits into memory.
-func (c *providerListCommand) listJSON(ctx context.Context, database *store.Store) error {
-	separator := "["
+// each hands on every record that can be read. The damaged ones are its error.
+func (c *providerListCommand) each(
+	ctx context.Context, database *store.Store, show func(record store.Record) error,
+) error {
+	var damaged []error
 	for record, err := range database.Providers(ctx) {
+		if errors.Is(err, store.ErrDamaged) {
+			damaged = append(damaged, err)
+			continue
+		}
 		if err != nil {
 			return err
 		}
+		if err := show(record); err != nil {
+			return err
+		}
+	}
+	return errors.Join(damaged...)
+}
+
+// listJSON prints one array, a record at a time, so that any number of them fits into memory.
+func (c *providerListCommand) listJSON(ctx context.Context, database *store.Store) error {
+	separator := "["
+	err := c.each(ctx, database, func(record store.Record) error {
 		text, err := json.Marshal(render(record, c.Reveal))
 		if err != nil {
 			return fmt.Errorf("render provider %d: %w", record.Common().PK, err)
 		}
 		fmt.Print(separator, "\n", string(text))
 		separator = ","
+		return nil
+	})
+	if err != nil && !errors.Is(err, store.ErrDamaged) {
+		// Without its end, nothing takes the part that was read for the whole.
+		return err
 	}
 	if separator == "[" {
 		fmt.Print(separator)
 	}
 	fmt.Println("\n]")
-	return nil
+	return err
 }
 
 func (c *providerListCommand) listTable(ctx context.Context, database *store.Store) error {
 	list := newTable(os.Stdout,
 		"PK", "KIND", "NAME", "CLIENT ID OR SUBJECT", "SECRET", "APPLICATION", "BACKCHANNEL", "CREATED", "BY")
-	for record, err := range database.Providers(ctx) {
-		if err != nil {
-			return err
-		}
+	err := c.each(ctx, database, func(record store.Record) error {
 		common := record.Common()
 		identity, secret := identify(render(record, c.Reveal))
 		list.row(fmt.Sprint(common.PK), string(common.Kind), common.Name, identity, secret, common.Application.Slug,
 			common.Backchannel.Application.Slug, timestamp(common.CreatedAt), common.CreatedBy)
-	}
-	return list.flush()
+		return nil
+	})
+	return errors.Join(list.flush(), err)
 }
 
 type providerShowCommand struct {
