@@ -9,8 +9,6 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/routers"
-
-	"example.com/providerd/gen/api"
 )
 
 const jsonMediaType = "application/json"
@@ -21,8 +19,7 @@ type Contract struct {
 	json       []byte
 	baseURL    string
 	operations []operation
-	// problemExamples has, by its kind, a problem that an operation answers.
-	problemExamples map[slug]api.Problem
+	document   *openapi3.T
 }
 
 // operation is one operation of the contract.
@@ -57,10 +54,7 @@ func ParseContract(ctx context.Context, yaml []byte) (*Contract, error) {
 	if err != nil {
 		return nil, fmt.Errorf("render contract as JSON: %w", err)
 	}
-	result := &Contract{yaml: yaml, json: text, baseURL: document.Servers[0].URL}
-	if result.problemExamples, err = problemExamples(document); err != nil {
-		return nil, err
-	}
+	result := &Contract{yaml: yaml, json: text, baseURL: document.Servers[0].URL, document: document}
 	for path, item := range document.Paths.Map() {
 		for method, op := range item.Operations() {
 			one, err := newOperation(routers.Route{
@@ -85,13 +79,22 @@ func (c *Contract) Operations() []string {
 	return ids
 }
 
+// operation finds an operation by its operationId.
+func (c *Contract) operation(id string) (operation, bool) {
+	at := slices.IndexFunc(c.operations, func(op operation) bool { return op.id == id })
+	if at < 0 {
+		return operation{}, false
+	}
+	return c.operations[at], true
+}
+
 func newOperation(route routers.Route) (operation, error) {
 	id := route.Operation.OperationID
 	body := route.Operation.RequestBody
 	if body == nil || body.Value.Content[jsonMediaType] == nil {
 		return operation{}, fmt.Errorf("operation %s has no JSON body", id)
 	}
-	schema := body.Value.Content[jsonMediaType].Schema.Value
+	schema := bodySchema(route.Operation)
 	result := operation{
 		id: id, route: &route, lenientRoute: lenient(route, *schema),
 		fieldOrder: map[string]int{}, freeForm: map[string]bool{},
@@ -106,27 +109,9 @@ func newOperation(route routers.Route) (operation, error) {
 	return result, nil
 }
 
-// problemExamples reads the examples of the answers other than success.
-func problemExamples(document *openapi3.T) (map[slug]api.Problem, error) {
-	examples := map[slug]api.Problem{}
-	for name, response := range document.Components.Responses {
-		media := response.Value.Content[problemMediaType]
-		if media == nil {
-			continue
-		}
-		for kind, example := range media.Examples {
-			text, err := json.Marshal(example.Value.Value)
-			if err != nil {
-				return nil, fmt.Errorf("render example %s of response %s: %w", kind, name, err)
-			}
-			var problem api.Problem
-			if err := json.Unmarshal(text, &problem); err != nil {
-				return nil, fmt.Errorf("read example %s of response %s: %w", kind, name, err)
-			}
-			examples[slug(kind)] = problem
-		}
-	}
-	return examples, nil
+// bodySchema is that of an operation's JSON body, which newOperation has made sure of.
+func bodySchema(op *openapi3.Operation) *openapi3.Schema {
+	return op.RequestBody.Value.Content[jsonMediaType].Schema.Value
 }
 
 // lenient is the route with an open schema of the body.

@@ -8,6 +8,7 @@ import (
 	"html/template"
 	"net/http"
 
+	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/labstack/echo/v4"
 
 	"example.com/providerd/gen/api"
@@ -21,6 +22,9 @@ func (s *Server) registerPages(router *echo.Echo) error {
 	page, err := template.New("problem").Parse(problemPage)
 	if err != nil {
 		return fmt.Errorf("parse problem page: %w", err)
+	}
+	if s.problemExamples, err = problemExamples(s.contract.document); err != nil {
+		return err
 	}
 	for path, handler := range map[string]echo.HandlerFunc{
 		"/healthz": func(c echo.Context) error { return c.JSON(http.StatusOK, map[string]string{"status": "ok"}) },
@@ -71,7 +75,7 @@ type problemPageData struct {
 
 // exampleOf takes the example of the contract, which has none for what no operation answers.
 func (s *Server) exampleOf(kind problemKind) (string, error) {
-	example, ok := s.contract.problemExamples[kind.Slug]
+	example, ok := s.problemExamples[kind.Slug]
 	if !ok {
 		example = api.Problem{
 			Type: problemPath + string(kind.Slug), Title: kind.Title, Status: kind.Status, Detail: kind.Detail,
@@ -83,4 +87,27 @@ func (s *Server) exampleOf(kind problemKind) (string, error) {
 		return "", fmt.Errorf("render example of %s: %w", kind.Slug, err)
 	}
 	return string(text), nil
+}
+
+// problemExamples reads the examples of the answers other than success.
+func problemExamples(document *openapi3.T) (map[slug]api.Problem, error) {
+	examples := map[slug]api.Problem{}
+	for name, response := range document.Components.Responses {
+		media := response.Value.Content[problemMediaType]
+		if media == nil {
+			continue
+		}
+		for kind, example := range media.Examples {
+			text, err := json.Marshal(example.Value.Value)
+			if err != nil {
+				return nil, fmt.Errorf("render example %s of response %s: %w", kind, name, err)
+			}
+			var problem api.Problem
+			if err := json.Unmarshal(text, &problem); err != nil {
+				return nil, fmt.Errorf("read example %s of response %s: %w", kind, name, err)
+			}
+			examples[slug(kind)] = problem
+		}
+	}
+	return examples, nil
 }

@@ -23,10 +23,12 @@ type Config struct {
 
 // Server is the HTTP API.
 type Server struct {
-	contract         *Contract
-	store            *store.Store
-	logger           *slog.Logger
-	problems         map[slug]problemKind
+	contract *Contract
+	store    *store.Store
+	logger   *slog.Logger
+	problems map[slug]problemKind
+	// problemExamples has, by its kind, a problem that an operation answers.
+	problemExamples  map[slug]api.Problem
 	requestIDPattern *regexp.Regexp
 	attempts         *failedAttempts
 	router           *echo.Echo

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
@@ -87,14 +86,13 @@ func (r *rules) check(request *http.Request, route *routers.Route, body []byte, 
 // sends anything; none where the body would be taken. Its error says what is wrong with a body that is too large, or is
 // not one clean JSON object.
 func (c *Contract) Check(ctx context.Context, operationID string, body []byte) ([]api.Violation, error) {
-	at := slices.IndexFunc(c.operations, func(op operation) bool { return op.id == operationID })
-	if at < 0 {
+	op, ok := c.operation(operationID)
+	if !ok {
 		return nil, fmt.Errorf("the contract has no operation %s", operationID)
 	}
 	if len(body) > maxBodyBytes {
 		return nil, fmt.Errorf("it is larger than %d bytes as JSON", maxBodyBytes)
 	}
-	op := c.operations[at]
 	request, err := http.NewRequestWithContext(ctx, op.route.Method, c.baseURL+op.route.Path, http.NoBody)
 	if err != nil {
 		return nil, fmt.Errorf("make request of %s: %w", operationID, err)
@@ -116,10 +114,9 @@ func (c *Contract) Check(ctx context.Context, operationID string, body []byte) (
 
 // RequestSchema is the schema of an operation's body; nil where the contract has no such operation.
 func (c *Contract) RequestSchema(operationID string) *openapi3.Schema {
-	for _, op := range c.operations {
-		if op.id == operationID {
-			return op.route.Operation.RequestBody.Value.Content[jsonMediaType].Schema.Value
-		}
+	op, ok := c.operation(operationID)
+	if !ok {
+		return nil
 	}
-	return nil
+	return bodySchema(op.route.Operation)
 }
