@@ -1,0 +1,121 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/providerd/gen/client"
+)
+
+func TestLostAnswersAndRefusalsForNowAreRetriedWithOneKey(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.wire.instead = []func(*http.Request, *http.Response) (*http.Response, error){
+		lost, unavailable(http.StatusServiceUnavailable, "1"), unavailable(http.StatusTooManyRequests, "1"),
+	}
+	begun := time.Now()
+	record, err := r.providers.CreateOAuth2(t.Context(), oauth2Request())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if waited := time.Since(begun); waited < 2*time.Second {
+		t.Errorf("the two Retry-After of a second took %s", waited)
+	}
+	if record.PK != 1 {
+		t.Errorf("pk is %d: the lost create was made twice", record.PK)
+	}
+	if keys := slices.Compact(slices.Clone(r.wire.keys)); len(r.wire.keys) != 4 || len(keys) != 1 || keys[0] == "" {
+		t.Errorf("keys are %v", r.wire.keys)
+	}
+	if next, err := r.providers.CreateOAuth2(t.Context(), oauth2Request()); err != nil || next.PK != 2 {
+		t.Errorf("the next create gives %v, %v", next, err)
+	}
+}
+
+func TestRetriesEnd(t *testing.T) {
+	t.Parallel()
+	for retries, wanted := range map[int]int{0: 1, 1: 2} {
+		r := newRig(t, client.WithRetries(retries))
+		r.wire.instead = slices.Repeat([]func(*http.Request, *http.Response) (*http.Response, error){
+			unavailable(http.StatusServiceUnavailable, "1"),
+		}, 5)
+		_, err := r.providers.CreateOAuth2(t.Context(), oauth2Request())
+		var refused *client.Error
+		if !errors.As(err, &refused) || refused.Status != 503 || refused.RetryAfter != time.Second {
+			t.Errorf("error is %v", err)
+		}
+		if len(r.wire.keys) != wanted {
+			t.Errorf("%d tries with %d retries", len(r.wire.keys), retries)
+		}
+	}
+}
+
+func TestTryThatTakesTooLongIsRepeated(t *testing.T) {
+	t.Parallel()
+	doer := &http.Client{Timeout: 2 * time.Second}
+	r := newRig(t, client.WithDoer(doer))
+	doer.Transport = r.wire
+	r.wire.instead = []func(*http.Request, *http.Response) (*http.Response, error){
+		func(request *http.Request, response *http.Response) (*http.Response, error) {
+			_ = response.Body.Close()
+			<-request.Context().Done()
+			return nil, request.Context().Err()
+		},
+	}
+	if record, err := r.providers.CreateOAuth2(t.Context(), oauth2Request()); err != nil || record.PK != 1 {
+		t.Errorf("record is %v, %v", record, err)
+	}
+	if len(r.wire.keys) != 2 {
+		t.Errorf("%d tries, want 2", len(r.wire.keys))
+	}
+}
+
+func TestServerThatIsNotTrustedIsNotTriedAgain(t *testing.T) {
+	t.Parallel()
+	listener := httptest.NewUnstartedServer(http.NotFoundHandler())
+	listener.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	connections := 0
+	listener.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			connections++
+		}
+	}
+	listener.StartTLS()
+	providers, err := client.New(listener.URL, "token")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := providers.CreateOAuth2(t.Context(), oauth2Request()); err == nil ||
+		!strings.Contains(err.Error(), "certificate") {
+		t.Errorf("error is %v", err)
+	}
+	listener.Close()
+	if connections != 1 {
+		t.Errorf("%d connections, want 1", connections)
+	}
+}
+
+func TestWaitingEndsWithTheContext(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	r.wire.instead = []func(*http.Request, *http.Response) (*http.Response, error){
+		func(request *http.Request, response *http.Response) (*http.Response, error) {
+			time.AfterFunc(10*time.Millisecond, cancel)
+			return unavailable(http.StatusServiceUnavailable, "600")(request, response)
+		},
+	}
+	_, err := r.providers.CreateOAuth2(ctx, oauth2Request())
+	var refused *client.Error
+	if !errors.Is(err, context.Canceled) || !errors.As(err, &refused) {
+		t.Errorf("error is %v, want both the end of the context and the refusal", err)
+	}
+}
