@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -168,7 +167,7 @@ func (c *applyCommand) warnOfPlainHTTP() {
 	if err != nil || server.Scheme != "http" || server.Hostname() == "localhost" {
 		return
 	}
-	if ip := net.ParseIP(server.Hostname()); ip == nil || !ip.IsLoopback() {
+	if !isLoopback(server.Hostname()) {
 		fmt.Fprintf(os.Stderr, "warning: the token and the secrets go to %s unencrypted; use https\n", server.Host)
 	}
 }

@@ -16,8 +16,12 @@ import (
 type applyKind struct {
 	name      string
 	operation string
-	create    func(ctx context.Context, to *client.Providers, body []byte, options ...client.CreateOption) (stored, error)
+	create    createFunc
 }
+
+type createFunc func(
+	ctx context.Context, to *client.Providers, body []byte, options ...client.CreateOption,
+) (stored, error)
 
 // stored is what is told of a record; its secrets are not.
 type stored struct {
@@ -27,8 +31,18 @@ type stored struct {
 
 func applyKinds() []applyKind {
 	return []applyKind{
-		{string(store.KindOAuth2), "providers_oauth2_create", createOAuth2},
-		{string(store.KindWorkspaceDirectory), "providers_workspace_directory_create", createWorkspaceDirectory},
+		{
+			string(store.KindOAuth2), "providers_oauth2_create",
+			creator((*client.Providers).CreateOAuth2, func(record *client.OAuth2Provider) stored {
+				return stored{PK: record.PK, ClientID: record.ClientID}
+			}),
+		},
+		{
+			string(store.KindWorkspaceDirectory), "providers_workspace_directory_create",
+			creator((*client.Providers).CreateWorkspaceDirectory, func(record *client.WorkspaceDirectoryProvider) stored {
+				return stored{PK: record.PK}
+			}),
+		},
 	}
 }
 
@@ -49,32 +63,24 @@ func manifestKinds(contract *server.Contract) []manifest.Kind {
 	return kinds
 }
 
-func createOAuth2(
-	ctx context.Context, to *client.Providers, body []byte, options ...client.CreateOption,
-) (stored, error) {
-	var request client.OAuth2ProviderRequest
-	if err := json.Unmarshal(body, &request); err != nil {
-		return stored{}, fmt.Errorf("read entry: %w", err)
+// creator sends a body through a method of the SDK, and tells what is stored.
+func creator[Request, Record any](
+	send func(*client.Providers, context.Context, Request, ...client.CreateOption) (*Record, error),
+	tell func(*Record) stored,
+) createFunc {
+	return func(
+		ctx context.Context, to *client.Providers, body []byte, options ...client.CreateOption,
+	) (stored, error) {
+		var request Request
+		if err := json.Unmarshal(body, &request); err != nil {
+			return stored{}, fmt.Errorf("read entry: %w", err)
+		}
+		record, err := send(to, ctx, request, options...)
+		if err != nil {
+			return stored{}, err
+		}
+		return tell(record), nil
 	}
-	record, err := to.CreateOAuth2(ctx, request, options...)
-	if err != nil {
-		return stored{}, err
-	}
-	return stored{PK: record.PK, ClientID: record.ClientID}, nil
-}
-
-func createWorkspaceDirectory(
-	ctx context.Context, to *client.Providers, body []byte, options ...client.CreateOption,
-) (stored, error) {
-	var request client.WorkspaceDirectoryProviderRequest
-	if err := json.Unmarshal(body, &request); err != nil {
-		return stored{}, fmt.Errorf("read entry: %w", err)
-	}
-	record, err := to.CreateWorkspaceDirectory(ctx, request, options...)
-	if err != nil {
-		return stored{}, err
-	}
-	return stored{PK: record.PK}, nil
 }
 
 // idempotencyKey is the same for an entry however often, where and in what order its file is applied.

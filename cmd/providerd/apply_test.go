@@ -98,9 +98,8 @@ func (r *applyRig) write(t *testing.T, edit func(text string) string) {
 
 func (r *applyRig) command(t *testing.T) (command *exec.Cmd, stdout, stderr *bytes.Buffer) {
 	t.Helper()
-	command = exec.CommandContext(t.Context(), os.Args[0])
-	command.Args = []string{"providerd", "apply", "-f", "providers.yaml", "--server", r.url, "--output", "json"}
-	command.Dir = r.folder
+	command = newCommand(t.Context(), r.folder,
+		"apply", "-f", "providers.yaml", "--server", r.url, "--output", "json")
 	command.Env = append(os.Environ(), tokenVariable+"="+r.token)
 	stdout, stderr = &bytes.Buffer{}, &bytes.Buffer{}
 	command.Stdout, command.Stderr = stdout, stderr
@@ -166,10 +165,7 @@ func (r *applyRig) renewToken(t *testing.T) {
 		{"create", "--name", "initial", "--allow", "providers_oauth2_create", "--allow", "providers_workspace_directory_create"},
 		{"revoke", "1"},
 	} {
-		command := exec.CommandContext(t.Context(), os.Args[0])
-		command.Args = append([]string{"providerd", "token"}, arguments...)
-		command.Dir = r.folder
-		output, err := command.Output()
+		output, err := newCommand(t.Context(), r.folder, append([]string{"token"}, arguments...)...).Output()
 		if err != nil {
 			t.Fatal(err)
 		}

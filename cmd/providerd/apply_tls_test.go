@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,8 +13,7 @@ const oneEntry = "oauth2: [{name: a, authorization_flow: 3f6e1c1a-5a0f-4d3c-9a54
 // applyText applies a file that comes from standard input, and returns what that says.
 func applyText(t *testing.T, text, url, token string, environment ...string) (string, error) {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), os.Args[0])
-	command.Args = []string{"providerd", "apply", "-f", "-", "--server", url}
+	command := newCommand(t.Context(), t.TempDir(), "apply", "-f", "-", "--server", url)
 	command.Env = append(append(os.Environ(), tokenVariable+"="+token), environment...)
 	command.Stdin = strings.NewReader(text)
 	output, err := command.CombinedOutput()

@@ -23,11 +23,17 @@ func (a *loopbackAddress) UnmarshalText(text []byte) error {
 	if err != nil {
 		return fmt.Errorf("read address: %w", err)
 	}
-	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
+	if !isLoopback(host) {
 		return fmt.Errorf("%q is not a loopback address such as 127.0.0.1", host)
 	}
 	*a = loopbackAddress(text)
 	return nil
+}
+
+// isLoopback tells whether a host is an IP address that only this machine reaches.
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
 }
 
 // serveProfiles serves what net/http/pprof knows until ctx is done.

@@ -17,6 +17,14 @@ import (
 	"time"
 )
 
+// newCommand is a command of providerd that is to be run in a folder.
+func newCommand(ctx context.Context, folder string, arguments ...string) *exec.Cmd {
+	command := exec.CommandContext(ctx, os.Args[0])
+	command.Args = append([]string{"providerd"}, arguments...)
+	command.Dir = folder
+	return command
+}
+
 // process is providerd, serving.
 type process struct {
 	command *exec.Cmd

@@ -4,7 +4,6 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -41,9 +40,7 @@ func TestProviderListPassesOverDamagedRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, output := range []string{"json", "table"} {
-		command := exec.CommandContext(t.Context(), os.Args[0])
-		command.Args = []string{"providerd", "provider", "list", "--output", output}
-		command.Dir = folder
+		command := newCommand(t.Context(), folder, "provider", "list", "--output", output)
 		var talk strings.Builder
 		command.Stderr = &talk
 		listed, err := command.Output()

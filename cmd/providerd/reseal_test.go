@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -79,10 +78,7 @@ func TestResealUnderLoad(t *testing.T) {
 // operate runs a command of the operator and returns what it says.
 func operate(t *testing.T, folder string, arguments ...string) string {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), os.Args[0])
-	command.Args = append([]string{"providerd"}, arguments...)
-	command.Dir = folder
-	output, err := command.CombinedOutput()
+	output, err := newCommand(t.Context(), folder, arguments...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %v: %s", arguments, err, output)
 	}
