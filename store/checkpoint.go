@@ -6,27 +6,32 @@ import (
 	"fmt"
 )
 
-// checkpointInterval is how many creates are in the log before its pages are copied into the database, up to 30 MiB.
-// The longer it is, the more creates have touched the same page, which is copied once.
-const checkpointInterval = 4000
+// checkpointInterval is how many creates are in the log before its pages are copied into the database. Over a large
+// database they are about 90 MiB. The longer it is, the more creates have touched the same page, which is copied once.
+const checkpointInterval = 12_000
+
+// copyPasses is how often the log is copied before the rest is left to the writer. Each pass takes as much shorter as
+// less has come to the log during the one before.
+const copyPasses = 2
 
 // checkpointer copies the pages of the log into the database beside the writer, which otherwise would stand still for
 // it. Only what has come to the log meanwhile, which is little, is left to the writer; with nothing left, SQLite begins
 // the log anew.
 type checkpointer struct {
-	conn *sql.Conn
+	conn  *sql.Conn
+	files *guard
 	// creates counts those in the log.
 	creates int
 	// copied is closed when the pages are copied; nil while none are being copied.
 	copied chan struct{}
 }
 
-func newCheckpointer(ctx context.Context, pool *sql.DB) (*checkpointer, error) {
+func newCheckpointer(ctx context.Context, pool *sql.DB, files *guard) (*checkpointer, error) {
 	conn, err := pool.Conn(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("connect the checkpointer: %w", classify(err))
 	}
-	return &checkpointer{conn: conn}, nil
+	return &checkpointer{conn: conn, files: files}, nil
 }
 
 // advance counts creates and does what is due. The writer calls it between its transactions.
@@ -49,7 +54,12 @@ func (c *checkpointer) advance(ctx context.Context, creates int, writer *connect
 
 func (c *checkpointer) copy(ctx context.Context) {
 	defer close(c.copied)
-	copyLog(ctx, c.conn)
+	for range copyPasses {
+		copyLog(ctx, c.conn)
+		// SQLite leaves this to the pass that finds nothing new in the log, which is the writer's. It does it again, and so
+		// learns of an error itself.
+		_ = c.files.sync()
+	}
 }
 
 // copyLog copies what it can without waiting for others. Where it fails, the log stays as it is, in which nothing is

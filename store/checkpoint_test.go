@@ -13,7 +13,7 @@ func TestLogIsBoundedUnderLoad(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "test.db")
 	database := create(t, path)
-	const callers, each, most = 64, 400, 6 << 20
+	const callers, each, most = 64, 400, 20 << 20
 	var group sync.WaitGroup
 	for caller := range callers {
 		group.Go(func() {

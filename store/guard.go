@@ -53,6 +53,14 @@ func (g *guard) check() error {
 	return nil
 }
 
+// sync puts on disk what was written to the file of the database, by whichever descriptor.
+func (g *guard) sync() error {
+	if err := g.database.Sync(); err != nil {
+		return fmt.Errorf("sync the database: %w", err)
+	}
+	return nil
+}
+
 func (g *guard) close() error {
 	if err := g.database.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
 		return fmt.Errorf("close the file of the database: %w", err)

@@ -74,7 +74,7 @@ func startWriter(ctx context.Context, pool *gorm.DB, files *guard, keyring *keyr
 	if err := w.connection.tune(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("connect the writer: %w", classify(err)), w.connection.close())
 	}
-	if w.log, err = newCheckpointer(ctx, db); err != nil {
+	if w.log, err = newCheckpointer(ctx, db, files); err != nil {
 		return nil, errors.Join(err, w.connection.close())
 	}
 	go w.run() //nolint:gosec // The writer outlives the context that it was started in.
