@@ -6,9 +6,9 @@ import (
 	"fmt"
 )
 
-// checkpointInterval is how many creates are in the log before its pages are copied into the database. Over a large
-// database they are about 90 MiB. The longer it is, the more creates have touched the same page, which is copied once.
-const checkpointInterval = 12_000
+// checkpointInterval is how many pages come to the log, 64 MiB in all, before they are copied into the database. The
+// longer it is, the more creates have touched the same page, which is copied once.
+const checkpointInterval = 16 << 10
 
 // copyPasses is how often the log is copied before the rest is left to the writer. Each pass takes as much shorter as
 // less has come to the log during the one before.
@@ -20,8 +20,8 @@ const copyPasses = 2
 type checkpointer struct {
 	conn  *sql.Conn
 	files *guard
-	// creates counts those in the log.
-	creates int
+	// seen is how many pages the log had when it was last copied.
+	seen int
 	// copied is closed when the pages are copied; nil while none are being copied.
 	copied chan struct{}
 }
@@ -34,11 +34,10 @@ func newCheckpointer(ctx context.Context, pool *sql.DB, files *guard) (*checkpoi
 	return &checkpointer{conn: conn, files: files}, nil
 }
 
-// advance counts creates and does what is due. The writer calls it between its transactions.
-func (c *checkpointer) advance(ctx context.Context, creates int, writer *connection) {
-	c.creates += creates
+// advance does what is due. The writer calls it between its transactions.
+func (c *checkpointer) advance(ctx context.Context, writer *connection) {
 	if c.copied == nil {
-		if c.creates >= checkpointInterval {
+		if c.isDue(logPages(ctx, writer)) {
 			c.copied = make(chan struct{})
 			go c.copy(ctx)
 		}
@@ -47,9 +46,18 @@ func (c *checkpointer) advance(ctx context.Context, creates int, writer *connect
 	select {
 	case <-c.copied:
 		copyLog(ctx, writer.conn)
-		c.creates, c.copied = 0, nil
+		c.seen, c.copied = logPages(ctx, writer), nil
 	default:
 	}
+}
+
+// isDue tells it of a log of so many pages. A log that could not begin anew, because somebody still reads it, is due
+// again when as many pages have come to it.
+func (c *checkpointer) isDue(pages int) bool {
+	if pages < c.seen {
+		c.seen = 0
+	}
+	return pages-c.seen >= checkpointInterval
 }
 
 func (c *checkpointer) copy(ctx context.Context) {
@@ -66,6 +74,15 @@ func (c *checkpointer) copy(ctx context.Context) {
 // lost, and the next try is one interval later.
 func copyLog(ctx context.Context, conn *sql.Conn) {
 	_, _ = conn.ExecContext(ctx, "PRAGMA wal_checkpoint(PASSIVE)")
+}
+
+// logPages is how many pages the log has; 0 where that cannot be learned.
+func logPages(ctx context.Context, writer *connection) int {
+	var busy, pages, copied int
+	if err := writer.QueryRowContext(ctx, "PRAGMA wal_checkpoint(NOOP)").Scan(&busy, &pages, &copied); err != nil {
+		return 0
+	}
+	return pages
 }
 
 // close waits for what is being copied and gives the connection back.

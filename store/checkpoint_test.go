@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 )
@@ -13,12 +14,13 @@ func TestLogIsBoundedUnderLoad(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "test.db")
 	database := create(t, path)
-	const callers, each, most = 64, 400, 20 << 20
+	const callers, each, most = 64, 300, 200 << 20
+	large := strings.Repeat("x", 3<<10)
 	var group sync.WaitGroup
 	for caller := range callers {
 		group.Go(func() {
 			for i := range each {
-				if err := database.Submit(t.Context(), fmt.Sprintf("%d of %d", i, caller)).Wait(); err != nil {
+				if err := database.Submit(t.Context(), fmt.Sprintf("%d of %d: %s", i, caller, large)).Wait(); err != nil {
 					t.Error(err)
 				}
 			}

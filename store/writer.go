@@ -131,7 +131,7 @@ func (w *writer) run() {
 			return
 		}
 		next.finish(w.commit(ctx, next))
-		w.log.advance(ctx, len(next.creates), w.connection)
+		w.log.advance(ctx, w.connection)
 	}
 }
 
