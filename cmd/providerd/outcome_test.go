@@ -29,7 +29,7 @@ func newFaultyDisk(t *testing.T) *faultyDisk {
 	return &faultyDisk{folder: folder, environment: []string{"LD_PRELOAD=" + library, "FAULTS=" + folder}}
 }
 
-// fail makes a call of the C library fail until mend.
+// fail makes a call that faults.c knows fail until mend.
 func (d *faultyDisk) fail(t *testing.T, call string) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(d.folder, call), nil, 0o600); err != nil {
@@ -48,7 +48,7 @@ func (d *faultyDisk) mend(t *testing.T, call string) {
 // with the same key settles it: one record, whether the server goes on, or is killed and started again.
 func TestFailedCommit(t *testing.T) {
 	t.Parallel()
-	for _, call := range []string{"fsync", "pwrite64"} {
+	for _, call := range []string{"sync", "pwrite64"} {
 		for next, restart := range map[string]bool{"the server goes on": false, "the server is killed": true} {
 			t.Run(call+" fails and "+next, func(t *testing.T) {
 				t.Parallel()

@@ -1,5 +1,5 @@
-// Fails the disk calls of SQLite while a file of their name is in the folder FAULTS. Go's own calls are not affected,
-// because they do not go through the C library.
+// Fails the disk calls of SQLite while a file of their name is in the folder FAULTS, where "sync" stands for fsync and
+// fdatasync. Go's own calls are not affected, because they do not go through the C library.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -14,14 +14,18 @@ static int fails(const char *call) {
     return access(path, F_OK) == 0;
 }
 
-int fsync(int file) {
-    if (fails("fsync")) {
+static int sync_with(const char *call, int file) {
+    if (fails("sync")) {
         errno = EIO;
         return -1;
     }
-    int (*real)(int) = dlsym(RTLD_NEXT, "fsync");
+    int (*real)(int) = dlsym(RTLD_NEXT, call);
     return real(file);
 }
+
+int fsync(int file) { return sync_with("fsync", file); }
+
+int fdatasync(int file) { return sync_with("fdatasync", file); }
 
 ssize_t pwrite64(int file, const void *bytes, size_t count, off64_t offset) {
     if (fails("pwrite64")) {
