@@ -8,9 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"slices"
-	"syscall"
 	"time"
 )
 
@@ -18,7 +16,7 @@ func main() {
 	var options options
 	serve := flag.String("serve", "", "serve as the yardstick of this kind, for a run of this program")
 	flag.DurationVar(&options.duration, "duration", 4*time.Second, "how long each load lasts")
-	flag.IntVar(&options.rounds, "rounds", 3, "how often each load is repeated; medians are reported")
+	flag.IntVar(&options.rounds, "rounds", 5, "how often each load is repeated; medians are reported")
 	flag.BoolVar(&options.huge, "huge", false, "measure growth up to 10 million rows")
 	flag.Parse()
 	var err error
@@ -74,7 +72,7 @@ func compare(ctx context.Context, options options, connections int) (comparison,
 	row := comparison{connections: connections, results: map[string][]result{}}
 	for range options.rounds {
 		for _, kind := range []string{echoAlone, withValidation, whole} {
-			measured, err := measure(ctx, kind, connections, options.duration, "")
+			measured, err := measureFresh(ctx, kind, connections, options.duration)
 			if err != nil {
 				return comparison{}, fmt.Errorf("%s with %d connections: %w", kind, connections, err)
 			}
@@ -84,23 +82,32 @@ func compare(ctx context.Context, options options, connections int) (comparison,
 	return row, nil
 }
 
-// measure starts a server over a copy of a database, or a new one where seed is "", warms it up and loads it.
-func measure(
-	ctx context.Context, kind string, connections int, duration time.Duration, seed string,
+// measureFresh measures a server that begins with nothing stored.
+func measureFresh(
+	ctx context.Context, kind string, connections int, duration time.Duration,
 ) (measured result, err error) {
-	// Beside the repository's files, because the temporary folder may be in memory.
-	folder, err := os.MkdirTemp(".", ".bench-")
+	folder, err := makeFolder()
 	if err != nil {
-		return result{}, fmt.Errorf("make folder: %w", err)
+		return result{}, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	if seed != "" {
-		if output, err := exec.CommandContext(ctx, "cp", "-a", seed+"/.", folder).CombinedOutput(); err != nil {
-			return result{}, fmt.Errorf("copy database: %w: %s", err, output)
-		}
-		// What the system has yet to write to the disk is not to fall into the measurement.
-		syscall.Sync()
+	return measure(ctx, kind, connections, duration, folder)
+}
+
+// makeFolder makes a folder for a while. It lies beside the repository's files, because the temporary folder of the
+// system may be in memory.
+func makeFolder() (string, error) {
+	folder, err := os.MkdirTemp(".", ".bench-")
+	if err != nil {
+		return "", fmt.Errorf("make folder: %w", err)
 	}
+	return folder, nil
+}
+
+// measure starts a server with its data in a folder, warms it up and loads it.
+func measure(
+	ctx context.Context, kind string, connections int, duration time.Duration, folder string,
+) (measured result, err error) {
 	target, err := start(ctx, kind, folder)
 	if err != nil {
 		return result{}, err

@@ -6,9 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/google/uuid"
@@ -51,20 +52,20 @@ func measureGrowth(ctx context.Context, options options) (list []growth, err err
 	if options.huge {
 		sizes = append(sizes, 10_000_000)
 	}
-	folder, err := os.MkdirTemp(".", ".bench-")
+	folder, err := makeFolder()
 	if err != nil {
-		return nil, fmt.Errorf("make folder: %w", err)
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
 	for _, rows := range sizes {
-		if err := seed(ctx, seedFolder(folder, rows), rows); err != nil {
+		if err := seedCopies(ctx, folder, rows, options.rounds); err != nil {
 			return nil, err
 		}
 		list = append(list, growth{rows: rows})
 	}
-	for range options.rounds {
+	for round := range options.rounds {
 		for i, one := range list {
-			measured, err := measure(ctx, whole, 64, options.duration, seedFolder(folder, one.rows))
+			measured, err := measure(ctx, whole, 64, options.duration, seedFolder(folder, one.rows, round))
 			if err != nil {
 				return nil, fmt.Errorf("%d rows: %w", one.rows, err)
 			}
@@ -74,7 +75,26 @@ func measureGrowth(ctx context.Context, options options) (list []growth, err err
 	return list, nil
 }
 
-func seedFolder(folder string, rows int) string { return filepath.Join(folder, strconv.Itoa(rows)) }
+// seedCopies makes a database for each round. All are made, and removed, while nothing is measured: the disk would be
+// busy with them.
+func seedCopies(ctx context.Context, folder string, rows, rounds int) error {
+	first := seedFolder(folder, rows, 0)
+	if err := seed(ctx, first, rows); err != nil {
+		return err
+	}
+	for round := 1; round < rounds; round++ {
+		output, err := exec.CommandContext(ctx, "cp", "-a", first, seedFolder(folder, rows, round)).CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("copy database: %w: %s", err, output)
+		}
+	}
+	syscall.Sync()
+	return nil
+}
+
+func seedFolder(folder string, rows, round int) string {
+	return filepath.Join(folder, fmt.Sprintf("%d-%d", rows, round))
+}
 
 // ratio is the median over the rounds of the rates over two databases in the same round.
 func (g growth) ratio(to growth) float64 {
@@ -87,9 +107,9 @@ func (g growth) ratio(to growth) float64 {
 
 // bareCommit is how long SQLite takes for one durable commit of a row of the size of a provider's, with nothing around.
 func bareCommit(ctx context.Context) (each time.Duration, err error) {
-	folder, err := os.MkdirTemp(".", ".bench-")
+	folder, err := makeFolder()
 	if err != nil {
-		return 0, fmt.Errorf("make folder: %w", err)
+		return 0, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
 	db, err := sql.Open("sqlite3", "file:"+filepath.Join(folder, "bare.db")+"?_journal_mode=WAL&_synchronous=FULL")
