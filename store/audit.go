@@ -40,38 +40,24 @@ type Event struct {
 	RemoteAddress string `json:"remote_address,omitempty"`
 }
 
-// The union has the columns of Event, in which no secret is. Times sort as texts, since all are in UTC.
-const selectEvents = `
-SELECT created_at AS at, ? AS event, pk AS id, kind, name, created_by, request_id, remote_address
-FROM providers WHERE created_at >= ?
-UNION ALL SELECT created_at, ?, id, '', name, '', '', '' FROM tokens WHERE created_at >= ?
-UNION ALL SELECT revoked_at, ?, id, '', name, '', '', '' FROM tokens WHERE revoked_at >= ?
-UNION ALL SELECT at, event, key_id, '', '', '', '', '' FROM key_events WHERE at >= ?
-ORDER BY at`
-
 // Events returns what was done since a time, oldest first. An error, which is ErrUnavailable, ends the sequence.
 func (s *Store) Events(ctx context.Context, since time.Time) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		since = since.UTC()
-		rows, err := s.reader.WithContext(ctx).Raw(selectEvents,
-			EventProviderCreated, since, EventTokenCreated, since, EventTokenRevoked, since, since).Rows()
-		if err != nil {
-			yield(Event{}, fmt.Errorf("read events: %w", classify(err)))
-			return
+		var heads []*eventHead
+		for _, source := range eventSources() {
+			next, stop := iter.Pull2(s.eventsOf(ctx, source, since.UTC()))
+			defer stop()
+			heads = append(heads, &eventHead{next: next})
 		}
-		defer func() { _ = rows.Close() }()
-		for rows.Next() {
-			var event Event
-			if err := s.reader.ScanRows(rows, &event); err != nil {
-				yield(Event{}, fmt.Errorf("read events: %w", classify(err)))
+		for {
+			oldest, err := takeOldest(heads)
+			if err != nil {
+				yield(Event{}, err)
 				return
 			}
-			if !yield(event, nil) {
+			if oldest == nil || !yield(*oldest, nil) {
 				return
 			}
-		}
-		if err := rows.Err(); err != nil {
-			yield(Event{}, fmt.Errorf("read events: %w", classify(err)))
 		}
 	}
 }

@@ -93,11 +93,11 @@ func (c *connection) transact(ctx context.Context, statements func() error) (err
 // rollBack ends a transaction that failed. SQLite may have ended it already, which is as good.
 func (c *connection) rollBack(ctx context.Context) { _, _ = c.ExecContext(ctx, "ROLLBACK") }
 
-// tune leaves the copying of the log to the checkpointer. The writer makes the rows of a provider together, so that no
-// foreign key is left to be checked; with none, and with INSERT OR ROLLBACK, SQLite keeps no journal for a statement of
-// many rows.
+// tune leaves checkpoints to the checkpointer. The writer makes the rows of a provider together, so that no foreign key
+// is left to be checked; with none, and with INSERT OR ROLLBACK, SQLite keeps no journal for a statement of many rows.
 func (c *connection) tune(ctx context.Context) error {
-	_, err := c.conn.ExecContext(ctx, "PRAGMA wal_autocheckpoint = 0; PRAGMA foreign_keys = off")
+	_, err := c.conn.ExecContext(ctx, fmt.Sprintf(
+		"PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = %d; PRAGMA foreign_keys = off", walSizeLimit))
 	return err
 }
 

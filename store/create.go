@@ -74,7 +74,7 @@ func newCreate(kind Kind, creation Creation, settings any) *create {
 }
 
 // write runs statements in a durable transaction of their own: when it returns nil, they are on disk; otherwise none of
-// them is.
+// them is, but where the error is ErrOutcomeUnknown.
 func (s *Store) write(ctx context.Context, statements func(tx *gorm.DB) error) error {
 	if err := s.files.check(); err != nil {
 		return err
@@ -87,7 +87,13 @@ func (s *Store) write(ctx context.Context, statements func(tx *gorm.DB) error) e
 		_ = tx.Rollback()
 		return classify(err)
 	}
-	return commitError(tx.Commit().Error)
+	if err := commitError(tx.Commit().Error); err != nil {
+		return err
+	}
+	if err := s.files.check(); err != nil {
+		return fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
+	}
+	return nil
 }
 
 // now is the time in UTC in whole microseconds, which every database keeps.

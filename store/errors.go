@@ -1,7 +1,6 @@
 package store
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
@@ -36,6 +35,12 @@ var (
 	ErrUnavailable = errors.New("storage is unavailable")
 	// ErrNoDatabase says that there is no providerd database at the place that was named.
 	ErrNoDatabase = errors.New("no providerd database")
+	// ErrForeignDatabase says that a file is a SQLite database, but of another program.
+	ErrForeignDatabase = errors.New("not a database of providerd")
+	// ErrExposedDatabase says that others than its owner can write to the file of the database.
+	ErrExposedDatabase = errors.New("database is exposed")
+	// ErrNoPKLeft says that every pk that fits int32 has been given. It is an ErrUnavailable.
+	ErrNoPKLeft = fmt.Errorf("%w: no pk is left", ErrUnavailable)
 	// ErrNewerDatabase says that the database was written by a later version of providerd.
 	ErrNewerDatabase = errors.New("database is from a newer version of providerd")
 	// ErrNoKeyset says that there is no keyset file, though the database has secrets that are sealed.
@@ -48,19 +53,30 @@ var (
 	ErrOlderDatabase = errors.New("database is from an older version of providerd")
 )
 
-// classify wraps a database error in the sentinel that fits it. A broken constraint is left as it is: what it means
-// depends on the statement.
+// classify wraps a database error in the sentinel that fits it. What it leaves as it is has a meaning that depends on the
+// statement (a broken constraint), or none but that this program is wrong.
 func classify(err error) error {
 	var native sqlite3.Error
 	switch {
-	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+	case err == nil, errors.Is(err, ErrUnavailable):
 		return err
 	case errors.Is(err, gorm.ErrRecordNotFound):
 		return ErrNotFound
-	case errors.As(err, &native) && native.Code != sqlite3.ErrConstraint:
+	case errors.As(err, &native) && isAway(native.Code):
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	default:
 		return err
+	}
+}
+
+// isAway tells whether SQLite could not work with the files, the memory or the locks that it has.
+func isAway(code sqlite3.ErrNo) bool {
+	switch code {
+	case sqlite3.ErrPerm, sqlite3.ErrBusy, sqlite3.ErrLocked, sqlite3.ErrNomem, sqlite3.ErrReadonly, sqlite3.ErrIoErr,
+		sqlite3.ErrCorrupt, sqlite3.ErrFull, sqlite3.ErrCantOpen, sqlite3.ErrProtocol, sqlite3.ErrNotADB:
+		return true
+	default:
+		return false
 	}
 }
 

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"runtime"
 
 	"github.com/google/uuid"
@@ -53,11 +54,28 @@ func (s Submission) AwaitTaken() {
 // Wait returns the error of the create.
 func (s Submission) Wait() error { return <-s.outcome }
 
-// Pragmas reads a setting from one connection of each pool, the writer's first.
-func (s *Store) Pragmas(ctx context.Context, name string) (writer, reader string, err error) {
-	if err = s.writer.WithContext(ctx).Raw("PRAGMA " + name).Scan(&writer).Error; err != nil {
-		return
+// Settings reads a setting of SQLite from the very connection that commits creates, from one that commits other changes,
+// and from one that reads.
+func (s *Store) Settings(ctx context.Context, name string) (creates, changes, reads string, err error) {
+	pragma := "PRAGMA " + name
+	err = errors.Join(
+		s.creates.connection.conn.QueryRowContext(ctx, pragma).Scan(&creates),
+		s.writer.WithContext(ctx).Raw(pragma).Scan(&changes).Error,
+		s.reader.WithContext(ctx).Raw(pragma).Scan(&reads).Error,
+	)
+	return creates, changes, reads, err
+}
+
+// AwaitReset calls work with growing numbers, at most so many times, until the WAL was reset, which follows a complete
+// checkpoint. It tells whether it was.
+func (s *Store) AwaitReset(limit int, work func(i int)) bool {
+	before, err := s.files.look()
+	for i := 0; err == nil && i < limit; i++ {
+		work(i)
+		var after walIndex
+		if after, err = s.files.look(); after.salts != before.salts {
+			return err == nil
+		}
 	}
-	err = s.reader.WithContext(ctx).Raw("PRAGMA " + name).Scan(&reader).Error
-	return
+	return false
 }

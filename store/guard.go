@@ -2,55 +2,223 @@ package store
 
 import (
 	"bytes"
+	"context"
+	"database/sql"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"runtime"
+	"sync"
+	"syscall"
 )
 
 // sqliteMagic is how every SQLite database begins.
 const sqliteMagic = "SQLite format 3\x00"
 
-// guard notices that the files of a database are no longer in their place. SQLite does not: it goes on writing to a
-// file that was removed, and what it commits there is lost with the process.
+// What the operator is told of each kind of harm.
+const (
+	whenMoved = "was removed or replaced while in use; stop every program that uses the database, put the right " +
+		"file back, and start again"
+	whenChanged = "is not what SQLite left there; stop every program that uses the database, put the right files back " +
+		"(for an older copy, remove those that end in -wal and -shm), and start again"
+)
+
+// guard notices that the files of a database are no longer those that SQLite works on: removed, replaced, cut off or
+// overwritten. SQLite does not look; what it commits then is lost with the process, or spoils what is there. Other
+// processes change the files lawfully, so that the guard compares the files with each other and with the wal-index, in
+// which SQLite notes each lawful change.
 type guard struct {
-	paths []string
-	// opened are the files as they were when the database was opened.
-	opened []os.FileInfo
-	// database is kept open as long as SQLite has the file: to close it would release the locks that SQLite holds.
-	database *os.File
+	database *guardedFile
+	wal      *guardedFile
+	index    *guardedFile
+	mutex    sync.Mutex
+	// seen is the WAL when it was last in order, and size and generation are those of the database.
+	seen       walIndex
+	size       int64
+	generation uint32
+	// changed is not nil once a file was changed, which nothing but a new start can put right.
+	changed error
 }
 
-// newGuard remembers the files of a database that is open.
-func newGuard(path string) (*guard, error) {
-	g := &guard{paths: []string{path, path + "-wal"}}
-	for _, one := range g.paths {
-		info, err := os.Stat(one)
-		if err != nil {
-			return nil, fmt.Errorf("look at the files of the database: %w", err)
-		}
-		g.opened = append(g.opened, info)
-	}
-	var err error
-	if g.database, err = os.Open(path); err != nil {
+// guardedFile is a file that is to stay what its path leads to. It is kept open as long as SQLite has it: to close it
+// would release the locks that SQLite holds.
+type guardedFile struct {
+	*os.File
+	opened os.FileInfo
+}
+
+func openGuarded(path string) (*guardedFile, error) {
+	// A FIFO is not waited for.
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
 		return nil, fmt.Errorf("look at the files of the database: %w", err)
 	}
-	return g, nil
+	opened, err := file.Stat()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("look at the files of the database: %w", err), file.Close())
+	}
+	return &guardedFile{File: file, opened: opened}, nil
 }
 
-// check returns ErrUnavailable where a file was removed, replaced or overwritten.
-func (g *guard) check() error {
-	for i, path := range g.paths {
-		info, err := os.Stat(path)
-		if err != nil || !os.SameFile(info, g.opened[i]) {
-			return errors.Join(fmt.Errorf("%w: %s was removed or replaced; restart the server over the right file",
-				ErrUnavailable, path), err)
+// check returns the file as it is now, or ErrUnavailable where its path does not lead to it any more.
+func (f *guardedFile) check() (os.FileInfo, error) {
+	now, err := os.Stat(f.Name())
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(now, f.opened) {
+		return nil, fmt.Errorf("%w: %s %s", ErrUnavailable, f.Name(), whenMoved)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	return now, nil
+}
+
+// newGuard watches the files of a database that is open.
+func newGuard(database *guardedFile) (*guard, error) {
+	wal, err := openGuarded(database.Name() + "-wal")
+	if err != nil {
+		return nil, err
+	}
+	index, err := openGuarded(database.Name() + "-shm")
+	if err != nil {
+		return nil, errors.Join(err, wal.Close())
+	}
+	return &guard{database: database, wal: wal, index: index}, nil
+}
+
+// checkGeneration compares the generation in the file of the database with the one that SQLite reads, which is from the
+// WAL where that has it. A checkpoint copies one generation at a time, so that the file is one behind at most. It returns
+// ErrUnavailable for files that do not belong together.
+func (g *guard) checkGeneration(ctx context.Context, db *sql.DB) error {
+	for range maxLooks {
+		before, err := g.readGeneration()
+		if err != nil {
+			return err
+		}
+		var current uint32
+		if err := db.QueryRowContext(ctx, selectGeneration).Scan(&current); err != nil {
+			return fmt.Errorf("read the generation of the database: %w", classify(err))
+		}
+		after, err := g.readGeneration()
+		if err != nil {
+			return err
+		}
+		if current == after || current == after+1 {
+			return nil
+		}
+		if before == after {
+			g.changed = fmt.Errorf("%w: %s %s", ErrUnavailable, g.database.Name(), whenChanged)
+			return g.changed
 		}
 	}
-	beginning := make([]byte, len(sqliteMagic))
-	if _, err := g.database.ReadAt(beginning, 0); err != nil || !bytes.Equal(beginning, []byte(sqliteMagic)) {
-		return errors.Join(fmt.Errorf("%w: %s was overwritten", ErrUnavailable, g.paths[0]), err)
+	return g.unreadable()
+}
+
+// check returns ErrUnavailable where a file was removed, replaced or changed. What is stored must be so before it is
+// written, so that nothing is spoilt, and after, so that nothing is acknowledged that is lost.
+func (g *guard) check() error {
+	_, err := g.look()
+	return err
+}
+
+// look is check that also returns what SQLite knows of the WAL.
+func (g *guard) look() (walIndex, error) {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	if g.changed != nil {
+		return walIndex{}, g.changed
 	}
+	database, err := g.database.check()
+	if err != nil {
+		return walIndex{}, err
+	}
+	for _, file := range []*guardedFile{g.wal, g.index} {
+		if _, err := file.check(); err != nil {
+			return walIndex{}, err
+		}
+	}
+	if err := g.checkDatabase(database.Size()); err != nil {
+		return walIndex{}, err
+	}
+	return g.checkWAL()
+}
+
+// checkDatabase compares the file of the database with what it was before. Checkpoints make it grow and, once for each
+// reset of the WAL, raise the generation; SQLite's own change counter stands still in WAL mode.
+func (g *guard) checkDatabase(size int64) error {
+	generation, err := g.readGeneration()
+	if err != nil {
+		return err
+	}
+	if size < g.size || generation < g.generation {
+		return g.isChanged(g.database)
+	}
+	g.size, g.generation = size, generation
 	return nil
+}
+
+// readGeneration reads the generation, which is SQLite's user_version, and makes sure that the file is a database.
+func (g *guard) readGeneration() (uint32, error) {
+	const userVersion = 60
+	header := make([]byte, userVersion+4)
+	ok, err := readWhole(g.database.File, header, 0)
+	if err != nil {
+		return 0, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	if !ok || !bytes.HasPrefix(header, []byte(sqliteMagic)) {
+		return 0, g.isChanged(g.database)
+	}
+	return binary.BigEndian.Uint32(header[userVersion:]), nil
+}
+
+// maxLooks bounds how often a file is read that SQLite keeps changing meanwhile.
+const maxLooks = 1000
+
+// checkWAL compares the WAL with the wal-index. SQLite writes the wal-index before it resets the WAL and after it adds
+// to it, so that a difference counts only where the wal-index stays the same.
+func (g *guard) checkWAL() (walIndex, error) {
+	for range maxLooks {
+		index, err := readWALIndex(g.index.File)
+		if errors.Is(err, errTorn) {
+			runtime.Gosched()
+			continue
+		}
+		if err != nil {
+			return walIndex{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		}
+		ok, err := g.isInOrder(index)
+		if err != nil {
+			return walIndex{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		}
+		if ok {
+			g.seen = index
+			return index, nil
+		}
+		if again, err := readWALIndex(g.index.File); err == nil && again == index {
+			return walIndex{}, g.isChanged(g.wal)
+		}
+	}
+	return walIndex{}, g.unreadable()
+}
+
+// isInOrder tells whether the WAL has the frame that SQLite committed last, and still the one that was the last before:
+// a WAL that is cut off and written on has a hole there.
+func (g *guard) isInOrder(index walIndex) (bool, error) {
+	ok, err := index.isWALOf(g.wal.File)
+	if !ok || err != nil || g.seen.salts != index.salts || g.seen.frames == index.frames {
+		return ok, err
+	}
+	return g.seen.isWALOf(g.wal.File)
+}
+
+func (g *guard) isChanged(file *guardedFile) error {
+	g.changed = fmt.Errorf("%w: %s %s", ErrUnavailable, file.Name(), whenChanged)
+	return g.changed
+}
+
+func (g *guard) unreadable() error {
+	return fmt.Errorf("%w: %s changes too often to be read", ErrUnavailable, g.index.Name())
 }
 
 // sync puts on disk what was written to the file of the database, by whichever descriptor.
@@ -61,9 +229,13 @@ func (g *guard) sync() error {
 	return nil
 }
 
+// close leaves the file of the database open, which was there before.
 func (g *guard) close() error {
-	if err := g.database.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
-		return fmt.Errorf("close the file of the database: %w", err)
+	var errs []error
+	for _, file := range []*guardedFile{g.index, g.wal} {
+		if err := file.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
+			errs = append(errs, fmt.Errorf("close %s: %w", file.Name(), err))
+		}
 	}
-	return nil
+	return errors.Join(errs...)
 }

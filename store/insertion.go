@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"gorm.io/gorm"
@@ -63,6 +64,12 @@ func (i insertion) all(onConflict string, creates []*create) error {
 	last, err := lastPK(i.tx)
 	if err != nil {
 		return err
+	}
+	if fit := int(math.MaxInt32 - last); len(creates) > fit {
+		for _, one := range creates[fit:] {
+			one.err = ErrNoPKLeft
+		}
+		creates = creates[:fit]
 	}
 	audits := make([]*Audit, len(creates))
 	for n, one := range creates {

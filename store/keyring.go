@@ -1,13 +1,13 @@
 package store
 
 import (
-	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"sync"
+	"syscall"
 )
 
 // keysetName is the file of the keyset beside the database, where no other path is given.
@@ -86,12 +86,20 @@ func isUnchanged(file, before os.FileInfo) bool {
 	return os.SameFile(file, before) && file.ModTime().Equal(before.ModTime()) && file.Mode() == before.Mode()
 }
 
+// maxKeysetBytes bounds a keyset file: each key that was ever added takes about 300 bytes.
+const maxKeysetBytes = 1 << 20
+
 func readKeys(path string, file os.FileInfo) (*keys, error) {
 	const othersMayRead = 0o077
-	if file.Mode().Perm()&othersMayRead != 0 {
+	switch {
+	case !file.Mode().IsRegular():
+		return nil, fmt.Errorf("%w: %s is not a regular file", ErrKeysetUnusable, path)
+	case file.Mode().Perm()&othersMayRead != 0:
 		return nil, fmt.Errorf("%w: others can read %s; run chmod 600 on it", ErrKeysetUnusable, path)
+	case file.Size() > maxKeysetBytes:
+		return nil, fmt.Errorf("%w: %s has more than %d bytes", ErrKeysetUnusable, path, maxKeysetBytes)
 	}
-	content, err := os.ReadFile(path)
+	content, err := readRegular(path, maxKeysetBytes)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrKeysetUnusable, err)
 	}
@@ -100,6 +108,19 @@ func readKeys(path string, file os.FileInfo) (*keys, error) {
 		return nil, fmt.Errorf("%w: %s: %w", ErrKeysetUnusable, path, err)
 	}
 	return read, nil
+}
+
+// readRegular reads so many bytes of a file at most. Where a FIFO has taken its place, it does not wait for a writer.
+func readRegular(path string, limit int64) ([]byte, error) {
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, fmt.Errorf("open keyset: %w", err)
+	}
+	content, err := io.ReadAll(io.LimitReader(file, limit))
+	if err := errors.Join(err, file.Close()); err != nil {
+		return nil, fmt.Errorf("read keyset: %w", err)
+	}
+	return content, nil
 }
 
 // succeed tells whether the keys can read what was made with earlier ones.
@@ -115,24 +136,4 @@ func (k *keys) succeed(earlier *keys) bool {
 	}
 	_, err = k.unseal(sealed, probe)
 	return err == nil && k.matches(fingerprint, nil)
-}
-
-// rotate adds a key to the file and returns its id. Two programs that rotate at a time take turns.
-func (r *keyring) rotate(ctx context.Context) (id uint32, err error) {
-	err = withLock(ctx, filepath.Dir(r.path), func() error {
-		before, err := r.current()
-		if err != nil {
-			return err
-		}
-		after, err := before.rotated()
-		if err != nil {
-			return err
-		}
-		if err := writeKeys(r.path, after); err != nil {
-			return err
-		}
-		id, err = after.primaryID()
-		return err
-	})
-	return id, err
 }

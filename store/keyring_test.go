@@ -1,12 +1,16 @@
 package store_test
 
 import (
+	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
+	"time"
 
 	"example.com/providerd/store"
 )
@@ -126,5 +130,102 @@ func TestKeysetThatDoesNotFitIsRefused(t *testing.T) {
 			}
 			s.check(t, s.database)
 		})
+	}
+}
+
+// Databases whose keysets are in each other's folders do not wait for each other.
+func TestKeysetsInEachOthersFolders(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for range 20 {
+		folders := []string{t.TempDir(), t.TempDir()}
+		var group sync.WaitGroup
+		for i := range folders {
+			group.Go(func() {
+				database, err := store.Create(ctx, "sqlite:"+filepath.Join(folders[i], "test.db"),
+					filepath.Join(folders[1-i], "keys.json"))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if err := database.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		group.Wait()
+	}
+}
+
+// Every key that is added is noted once, however many programs add keys at a time.
+func TestEveryRotationIsNoted(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "test.db")
+	const rotations = 8
+	noted := map[int64]int{}
+	var mutex sync.Mutex
+	var group sync.WaitGroup
+	for range rotations {
+		database := create(t, path)
+		group.Go(func() {
+			id, err := database.RotateKey(t.Context())
+			if err != nil {
+				t.Error(err)
+			}
+			mutex.Lock()
+			defer mutex.Unlock()
+			noted[int64(id)]--
+		})
+	}
+	group.Wait()
+	for event, err := range create(t, path).Events(t.Context(), time.Time{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if event.Event == store.EventKeyRotated {
+			noted[event.ID]++
+		}
+	}
+	for id, count := range noted {
+		if count != 0 {
+			t.Errorf("key %d was noted %d times", id, count+1)
+		}
+	}
+	if len(noted) != rotations {
+		t.Errorf("%d keys, want %d", len(noted), rotations)
+	}
+}
+
+func TestKeysetThatIsNoFile(t *testing.T) {
+	t.Parallel()
+	for name, put := range map[string]func(path string) error{
+		"FIFO":      func(path string) error { return syscall.Mkfifo(path, 0o600) },
+		"folder":    func(path string) error { return os.Mkdir(path, 0o700) },
+		"too large": func(path string) error { return os.WriteFile(path, make([]byte, 2<<20), 0o600) },
+	} {
+		folder := t.TempDir()
+		keyset := filepath.Join(folder, "keys.json")
+		if err := put(keyset); err != nil {
+			t.Fatal(err)
+		}
+		_, err := store.Create(t.Context(), "sqlite:"+filepath.Join(folder, "test.db"), keyset)
+		if !errors.Is(err, store.ErrKeysetUnusable) || !strings.Contains(err.Error(), keyset) {
+			t.Errorf("%s: error is %v, want ErrKeysetUnusable", name, err)
+		}
+	}
+}
+
+// What a first start leaves that is killed while it writes the keyset is gone after the next.
+func TestUnfinishedKeysetIsRemoved(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	unfinished := filepath.Join(folder, "keyset.json.unfinished")
+	if err := os.WriteFile(unfinished, []byte("half of it"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	create(t, filepath.Join(folder, "test.db"))
+	if _, err := os.Stat(unfinished); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("Stat: %v", err)
 	}
 }

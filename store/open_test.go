@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"gorm.io/gorm/schema"
@@ -30,6 +31,13 @@ func TestOpenRefusesWhatItCannotUse(t *testing.T) {
 	execute(t, older, "DELETE FROM goose_db_version WHERE version_id > 0")
 	foreign := filepath.Join(folder, "foreign.db")
 	execute(t, foreign, "CREATE TABLE t (a)")
+	empty := filepath.Join(folder, "empty.db")
+	exposed := filepath.Join(folder, "exposed.db")
+	fifo := filepath.Join(folder, "fifo.db")
+	if err := errors.Join(create(t, exposed).Close(), os.Chmod(exposed, 0o620), os.WriteFile(empty, nil, 0o600),
+		syscall.Mkfifo(fifo, 0o600)); err != nil {
+		t.Fatal(err)
+	}
 	rubbish := filepath.Join(folder, "rubbish.db")
 	if err := os.WriteFile(rubbish, []byte(strings.Repeat("rubbish ", 1000)), 0o600); err != nil {
 		t.Fatal(err)
@@ -37,7 +45,9 @@ func TestOpenRefusesWhatItCannotUse(t *testing.T) {
 	for path, want := range map[string]error{
 		newer:                                 store.ErrNewerDatabase,
 		older:                                 store.ErrOlderDatabase,
-		foreign:                               store.ErrNoDatabase,
+		foreign:                               store.ErrForeignDatabase,
+		empty:                                 store.ErrNoDatabase,
+		exposed:                               store.ErrExposedDatabase,
 		rubbish:                               store.ErrUnavailable,
 		filepath.Join(folder, "missing.db"):   store.ErrNoDatabase,
 		filepath.Join(folder, "no", "folder"): store.ErrNoDatabase,
@@ -46,7 +56,10 @@ func TestOpenRefusesWhatItCannotUse(t *testing.T) {
 			t.Errorf("Open %s: error is %v, want %v", path, err, want)
 		}
 	}
-	for path, want := range map[string]error{newer: store.ErrNewerDatabase, rubbish: store.ErrUnavailable} {
+	for path, want := range map[string]error{
+		newer: store.ErrNewerDatabase, rubbish: store.ErrUnavailable, foreign: store.ErrForeignDatabase,
+		exposed: store.ErrExposedDatabase, fifo: store.ErrUnavailable,
+	} {
 		if _, err := store.Create(t.Context(), "sqlite:"+path, ""); !errors.Is(err, want) {
 			t.Errorf("Create %s: error is %v, want %v", path, err, want)
 		}
@@ -77,6 +90,26 @@ func TestCreateKeepsWhatIsThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := opened.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// The files of SQLite, and the keyset, stand beside the target of a symbolic link.
+func TestDatabaseBehindASymbolicLink(t *testing.T) {
+	t.Parallel()
+	folder, linked := t.TempDir(), t.TempDir()
+	link, target := filepath.Join(linked, "link.db"), filepath.Join(folder, "test.db")
+	if err := os.Symlink(target, link); err != nil {
+		t.Fatal(err)
+	}
+	first := create(t, link)
+	if err := errors.Join(first.Submit(t.Context(), "x").Wait(), first.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if stored := names(t, create(t, target)); !stored["x"] {
+		t.Errorf("stored are %v", stored)
+	}
+	if _, err := os.Stat(filepath.Join(folder, "keyset.json")); err != nil {
 		t.Error(err)
 	}
 }

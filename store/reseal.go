@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"gorm.io/gorm"
@@ -57,17 +58,30 @@ func (c sealedColumn) outdated(db *gorm.DB, keys *keys) (*gorm.DB, error) {
 }
 
 // RotateKey adds a key to the keyset, with which secrets are sealed from now on, and returns its id. A running server
-// takes it over with its next create. It returns ErrNoKeyset, ErrKeysetUnusable, ErrUnavailable or an error of the file
-// system.
+// uses it from its next create on. Two programs that rotate at a time take turns.
+//
+// It returns ErrNoKeyset, ErrKeysetUnusable, ErrUnavailable or an error of the file system; no key is added then, but
+// where the error is ErrOutcomeUnknown.
 func (s *Store) RotateKey(ctx context.Context) (id uint32, err error) {
-	if id, err = s.keyring.rotate(ctx); err != nil {
-		return 0, fmt.Errorf("rotate key: %w", err)
-	}
-	keys, err := s.keyring.current()
-	if err != nil {
-		return 0, fmt.Errorf("rotate key: %w", err)
-	}
-	err = s.write(ctx, func(tx *gorm.DB) error { return addKeyEvent(tx, EventKeyRotated, keys) })
+	err = withLocks(ctx, []string{filepath.Dir(s.keyring.path)}, func() error {
+		before, err := s.keyring.current()
+		if err != nil {
+			return err
+		}
+		after, err := before.rotated()
+		if err != nil {
+			return err
+		}
+		if id, err = after.primaryID(); err != nil {
+			return err
+		}
+		return s.write(ctx, func(tx *gorm.DB) error {
+			if err := addKeyEvent(tx, EventKeyRotated, after); err != nil {
+				return err
+			}
+			return writeKeys(s.keyring.path, after)
+		})
+	})
 	if err != nil {
 		return 0, fmt.Errorf("rotate key: %w", err)
 	}
@@ -145,20 +159,11 @@ func (r *resealing) column(ctx context.Context, column sealedColumn) error {
 		after = values[len(values)-1].PK
 		r.done += int64(len(values))
 		r.progress(r.done, r.total)
-		if err := rest(ctx, time.Since(begun)); err != nil {
+		// The database is left to others for as long as it was taken from them. SQLite has no queue for writers, so that
+		// those who wait would hardly ever find it free.
+		if err := pause(ctx, time.Since(begun)); err != nil {
 			return err
 		}
-	}
-}
-
-// rest leaves the database to others for as long as it was taken from them. SQLite has no queue for writers, so that
-// those who wait would hardly ever find it free.
-func rest(ctx context.Context, length time.Duration) error {
-	select {
-	case <-time.After(length):
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("seal anew: %w", ctx.Err())
 	}
 }
 

@@ -71,26 +71,31 @@ func (s *Store) CreateToken(ctx context.Context, grant TokenGrant) (string, Toke
 }
 
 // CreateFirstToken makes a token in a database that has none, and hands it to keep before it is stored: where keep
-// fails or the process dies, the next call starts over. It returns ErrTokensExist, ErrUnavailable or the error of keep.
+// fails or the process dies, the next call starts over. Programs that call it at a time, also over other databases in the
+// same folder, take turns, so that keep may use WriteDurably there. It returns ErrTokensExist, ErrUnavailable or the error of keep.
 func (s *Store) CreateFirstToken(ctx context.Context, grant TokenGrant, keep func(text string) error) error {
-	err := s.write(ctx, func(tx *gorm.DB) error {
-		var count int64
-		if err := tx.Model(&Token{}).Count(&count).Error; err != nil {
-			return err
-		}
-		if count > 0 {
-			return ErrTokensExist
-		}
-		text := newTokenText()
-		if err := keep(text); err != nil {
-			return err
-		}
-		return tx.Create(newToken(text, grant)).Error
+	err := withLocks(ctx, []string{s.folder}, func() error {
+		return s.write(ctx, func(tx *gorm.DB) error { return createFirstToken(tx, grant, keep) })
 	})
 	if err != nil {
 		return fmt.Errorf("create first token: %w", err)
 	}
 	return nil
+}
+
+func createFirstToken(tx *gorm.DB, grant TokenGrant, keep func(text string) error) error {
+	var count int64
+	if err := tx.Model(&Token{}).Count(&count).Error; err != nil {
+		return fmt.Errorf("count tokens: %w", err)
+	}
+	if count > 0 {
+		return ErrTokensExist
+	}
+	text := newTokenText()
+	if err := keep(text); err != nil {
+		return err
+	}
+	return tx.Create(newToken(text, grant)).Error
 }
 
 func newToken(text string, grant TokenGrant) *Token {

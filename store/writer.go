@@ -5,9 +5,11 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"gorm.io/driver/sqlite"
 	"gorm.io/gorm"
@@ -18,6 +20,8 @@ const (
 	queueLength = 512
 	// maxBatch is how many creates share a transaction.
 	maxBatch = 256
+	// idleInterval is how often the WAL is looked at while no create comes.
+	idleInterval = 5 * time.Second
 )
 
 // create is one create on its way to the disk.
@@ -39,12 +43,14 @@ type create struct {
 // writer takes all creates that wait into one transaction (group commit). It never waits for company: a lone create
 // commits at once.
 type writer struct {
-	db         *gorm.DB
-	connection *connection
-	files      *guard
-	keyring    *keyring
-	log        *checkpointer
-	queue      chan *create
+	db          *gorm.DB
+	connection  *connection
+	files       *guard
+	keyring     *keyring
+	checkpoints *checkpointer
+	queue       chan *create
+	// failed is set while the database took nothing of the last batch.
+	failed atomic.Bool
 	// mutex lets no create enter once the queue is closed.
 	mutex  sync.RWMutex
 	closed bool
@@ -52,7 +58,9 @@ type writer struct {
 }
 
 // startWriter takes a connection of the pool for good.
-func startWriter(ctx context.Context, pool *gorm.DB, files *guard, keyring *keyring) (*writer, error) {
+func startWriter(
+	ctx context.Context, pool *gorm.DB, files *guard, keyring *keyring, logger *slog.Logger,
+) (*writer, error) {
 	db, err := pool.DB()
 	if err != nil {
 		return nil, fmt.Errorf("connect the writer: %w", err)
@@ -74,7 +82,7 @@ func startWriter(ctx context.Context, pool *gorm.DB, files *guard, keyring *keyr
 	if err := w.connection.tune(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("connect the writer: %w", classify(err)), w.connection.close())
 	}
-	if w.log, err = newCheckpointer(ctx, db, files); err != nil {
+	if w.checkpoints, err = newCheckpointer(ctx, db, w.connection, files, logger); err != nil {
 		return nil, errors.Join(err, w.connection.close())
 	}
 	go w.run() //nolint:gosec // The writer outlives the context that it was started in.
@@ -123,28 +131,42 @@ func (w *writer) run() {
 	defer close(w.ended)
 	// A batch serves several callers, so that no one's context ends it.
 	ctx := context.Background()
+	idle := time.NewTicker(idleInterval)
+	defer idle.Stop()
 	var held []*create
 	for {
 		var next batch
-		next, held = w.nextBatch(held)
+		next, held = w.nextBatch(ctx, held, idle.C)
 		if len(next.creates) == 0 {
 			return
 		}
-		next.finish(w.commit(ctx, next))
-		w.log.advance(ctx, w.connection)
+		index, err := w.commit(ctx, next)
+		w.failed.Store(errors.Is(err, ErrUnavailable) || errors.Is(err, ErrOutcomeUnknown))
+		next.finish(err)
+		if err == nil {
+			w.checkpoints.committed(ctx, index)
+		}
 	}
 }
 
-func (w *writer) commit(ctx context.Context, next batch) error {
+// commit stores a batch between two looks at the files, and returns the state of the WAL after it.
+func (w *writer) commit(ctx context.Context, next batch) (walIndex, error) {
 	if err := w.files.check(); err != nil {
-		return err
+		return walIndex{}, err
 	}
-	return next.commit(ctx, w)
+	if err := next.commit(ctx, w); err != nil {
+		return walIndex{}, err
+	}
+	index, err := w.files.look()
+	if err != nil {
+		return walIndex{}, fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
+	}
+	return index, nil
 }
 
 // nextBatch waits for a create and takes all that wait with it. A create with the same key as another of the batch is
 // held back to the next one, which then finds what became of the first. The batch is empty once the queue is closed.
-func (w *writer) nextBatch(held []*create) (next batch, hold []*create) {
+func (w *writer) nextBatch(ctx context.Context, held []*create, idle <-chan time.Time) (next batch, hold []*create) {
 	keys := map[idempotencyScope]bool{}
 	add := func(one *create) {
 		scope, hasKey := one.audit.idempotencyScope()
@@ -159,8 +181,10 @@ func (w *writer) nextBatch(held []*create) (next batch, hold []*create) {
 		add(one)
 	}
 	for len(next.creates) < maxBatch {
-		nothingYet := len(next.creates) == 0
-		one := w.take(nothingYet)
+		one := w.take()
+		if one == nil && len(next.creates) == 0 {
+			one = w.await(ctx, idle)
+		}
 		if one == nil {
 			break
 		}
@@ -169,23 +193,34 @@ func (w *writer) nextBatch(held []*create) (next batch, hold []*create) {
 	return next, hold
 }
 
-// take returns the next create whose caller has not given up. It returns nil when the queue is closed, or empty and not
-// to be waited for.
-func (w *writer) take(wait bool) *create {
+// take returns the next create that waits and whose caller has not given up, or nil.
+func (w *writer) take() *create {
 	for {
-		var one *create
-		if wait {
-			one = <-w.queue
+		select {
+		case one := <-w.queue:
+			if one == nil || one.taken.CompareAndSwap(false, true) {
+				return one
+			}
+		default:
+			return nil
+		}
+	}
+}
+
+// await returns the next create once there is one, or nil once the queue is closed.
+func (w *writer) await(ctx context.Context, idle <-chan time.Time) *create {
+	for {
+		select {
+		case one := <-w.queue:
 			// Callers that need only the processor to enqueue theirs come along. Where there are none, this returns at once.
 			runtime.Gosched()
-		} else {
-			select {
-			case one = <-w.queue:
-			default:
+			if one == nil || one.taken.CompareAndSwap(false, true) {
+				return one
 			}
-		}
-		if one == nil || one.taken.CompareAndSwap(false, true) {
-			return one
+		case <-idle:
+			if index, err := w.files.look(); err == nil {
+				w.checkpoints.idle(ctx, index)
+			}
 		}
 	}
 }
@@ -199,7 +234,7 @@ func (w *writer) close() error {
 	}
 	w.mutex.Unlock()
 	<-w.ended
-	if err := w.log.close(); err != nil && !errors.Is(err, sql.ErrConnDone) {
+	if err := w.checkpoints.close(); err != nil {
 		return err
 	}
 	if err := w.connection.close(); err != nil && !errors.Is(err, sql.ErrConnDone) {

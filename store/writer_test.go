@@ -5,8 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -127,39 +127,6 @@ func TestCloseStoresWhatWaits(t *testing.T) {
 	}
 }
 
-func TestDatabaseThatIsNoLongerInItsPlace(t *testing.T) {
-	t.Parallel()
-	for name, harm := range map[string]func(path string) error{
-		"removed":     os.Remove,
-		"log removed": func(path string) error { return os.Remove(path + "-wal") },
-		"replaced": func(path string) error {
-			other := path + ".other"
-			return errors.Join(os.WriteFile(other, []byte("rubbish"), 0o600), os.Rename(other, path))
-		},
-		"overwritten": func(path string) error { return os.WriteFile(path, make([]byte, 10_000), 0o600) },
-		"cut off":     func(path string) error { return os.Truncate(path, 0) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			path := filepath.Join(t.TempDir(), "test.db")
-			database := create(t, path)
-			if err := database.Ping(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			if err := harm(path); err != nil {
-				t.Fatal(err)
-			}
-			err := database.Submit(t.Context(), "x").Wait()
-			if !errors.Is(err, store.ErrUnavailable) {
-				t.Errorf("create: error is %v, want ErrUnavailable", err)
-			}
-			if err := database.Ping(t.Context()); !errors.Is(err, store.ErrUnavailable) {
-				t.Errorf("Ping: error is %v, want ErrUnavailable", err)
-			}
-		})
-	}
-}
-
 func TestPanicInABatchEndsThatBatchAlone(t *testing.T) {
 	t.Parallel()
 	database := create(t, filepath.Join(t.TempDir(), "test.db"))
@@ -171,5 +138,48 @@ func TestPanicInABatchEndsThatBatchAlone(t *testing.T) {
 	}
 	if stored := names(t, database); len(stored) != 1 || !stored["next"] {
 		t.Errorf("stored are %v", stored)
+	}
+}
+
+// The creates for which no pk is left are refused, those before them are stored.
+func TestLastPK(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "test.db")
+	database := create(t, path)
+	if err := database.Submit(t.Context(), "first").Wait(); err != nil {
+		t.Fatal(err)
+	}
+	execute(t, path, "UPDATE sqlite_sequence SET seq = 2147483645 WHERE name = 'providers'")
+	release := hold(t, path)
+	submissions := []store.Submission{database.Submit(t.Context(), "taken")}
+	submissions[0].AwaitTaken()
+	for i := range 3 {
+		submissions = append(submissions, database.Submit(t.Context(), fmt.Sprint(i)))
+		database.AwaitQueue(i + 1)
+	}
+	release()
+	for i, one := range submissions {
+		err := one.Wait()
+		if left := i < 2; left && err != nil || !left && !errors.Is(err, store.ErrNoPKLeft) {
+			t.Errorf("create %d: error is %v", i, err)
+		}
+	}
+	if stored := names(t, database); len(stored) != 3 || !stored["taken"] || !stored["0"] {
+		t.Errorf("stored are %v", stored)
+	}
+}
+
+// A statement that SQLite does not understand is this program's fault, not the storage's.
+func TestWrongStatementIsNoFaultOfTheStorage(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "test.db")
+	database := create(t, path)
+	execute(t, path, "DROP TABLE oauth2_providers")
+	err := database.Submit(t.Context(), "x").Wait()
+	if err == nil || errors.Is(err, store.ErrUnavailable) || !strings.Contains(err.Error(), "no such table") {
+		t.Errorf("error is %v", err)
+	}
+	if err := database.Ping(t.Context()); err != nil {
+		t.Errorf("Ping: %v", err)
 	}
 }

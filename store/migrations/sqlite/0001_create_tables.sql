@@ -2,13 +2,20 @@
 
 -- One row for every provider of either kind: the audit record of its creation.
 CREATE TABLE providers (
-    pk         INTEGER  NOT NULL PRIMARY KEY AUTOINCREMENT CHECK (pk BETWEEN 1 AND 2147483647),
-    kind       TEXT     NOT NULL CHECK (kind IN ('oauth2', 'workspace_directory')),
-    name       TEXT     NOT NULL,
-    created_at DATETIME NOT NULL,
-    created_by TEXT     NOT NULL,
-    request_id TEXT     NOT NULL
+    pk              INTEGER  NOT NULL PRIMARY KEY AUTOINCREMENT CHECK (pk BETWEEN 1 AND 2147483647),
+    kind            TEXT     NOT NULL CHECK (kind IN ('oauth2', 'workspace_directory')),
+    name            TEXT     NOT NULL,
+    created_at      DATETIME NOT NULL,
+    created_by      TEXT     NOT NULL,
+    request_id      TEXT     NOT NULL,
+    remote_address  TEXT     NOT NULL,
+    -- An idempotency key belongs to one caller and one operation, and lives as long as the record that it made.
+    idempotency_key TEXT,
+    -- HMAC of the digest of the body; goes with the key.
+    fingerprint     BLOB
 );
+CREATE UNIQUE INDEX providers_idempotency_key ON providers (created_by, kind, idempotency_key)
+    WHERE idempotency_key IS NOT NULL;
 
 CREATE TABLE oauth2_providers (
     pk                         INTEGER NOT NULL PRIMARY KEY REFERENCES providers (pk),
@@ -17,7 +24,8 @@ CREATE TABLE oauth2_providers (
     property_mappings          TEXT    NOT NULL,
     client_type                TEXT    NOT NULL,
     client_id                  TEXT    NOT NULL UNIQUE,
-    client_secret              TEXT    NOT NULL,
+    -- Encrypted.
+    client_secret              BLOB    NOT NULL,
     access_code_validity       TEXT    NOT NULL,
     access_token_validity      TEXT    NOT NULL,
     refresh_token_validity     TEXT    NOT NULL,
@@ -34,6 +42,7 @@ CREATE TABLE workspace_directory_providers (
     property_mappings             TEXT    NOT NULL,
     property_mappings_group       TEXT    NOT NULL,
     delegated_subject             TEXT    NOT NULL,
+    -- Encrypted.
     credentials                   BLOB    NOT NULL,
     scopes                        TEXT    NOT NULL,
     exclude_users_service_account BOOLEAN NOT NULL,
@@ -66,4 +75,19 @@ CREATE TABLE tokens (
     created_at DATETIME NOT NULL,
     expires_at DATETIME NOT NULL,
     revoked_at DATETIME
+);
+
+-- What was done with the keys of the database, and with which key.
+CREATE TABLE key_events (
+    id     INTEGER  NOT NULL PRIMARY KEY AUTOINCREMENT,
+    at     DATETIME NOT NULL,
+    event  TEXT     NOT NULL,
+    key_id INTEGER  NOT NULL
+);
+
+-- One row, by which a keyset is known to be that of this database.
+CREATE TABLE keyset (
+    pk          INTEGER NOT NULL PRIMARY KEY CHECK (pk = 1),
+    sealed      BLOB    NOT NULL,
+    fingerprint BLOB    NOT NULL
 );
