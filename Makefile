@@ -72,9 +72,9 @@ contract: ## Send 20,000 generated requests, prove that they find faults, and th
 hostile: ## Send 100,000 random and hostile bodies to the program, and watch its memory.
 	PROVIDERD_HOSTILE_BODIES=100000 go test -count=1 -v -timeout 30m -run '^TestHostileBodies' ./cmd/providerd
 
-faults: ## Kill the program 100 times under load, fill its disk and take its database away. Needs to be root.
+faults: ## Kill the program 100 times under load, fill its disk and harm its files. Needs to be root.
 	PROVIDERD_KILL_ROUNDS=100 go test -count=1 -v -tags faults -timeout 60m \
-		-run '^(TestKilledUnderLoad|TestDiskFull|TestDatabase|TestEveryBegunRequest|TestFailedCommit)' ./cmd/providerd | \
+		-run '^(TestKilledUnderLoad|TestDiskFull|TestDatabase|TestEveryBegunRequest|TestFailedC|TestHostileF)' ./cmd/providerd | \
 		{ grep -Ev '^=== ' || true; }
 
 reseal: ## Rotate the key and seal 100,000 secrets anew while creates go on.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"syscall"
 
 	"gorm.io/gorm"
 )
@@ -47,8 +48,19 @@ func (s *Store) Ping(ctx context.Context) error {
 	return err
 }
 
-// tryToWrite commits a page that stays as it is. A server that is not ready may get no create that would tell.
+// minFreeBytes are what the largest create takes in the WAL and, after the next checkpoint, in the database.
+const minFreeBytes = 4 << 20
+
+// tryToWrite commits a page that stays as it is, on a disk that has room for any create. A server that is not ready may
+// get no create that would tell.
 func (s *Store) tryToWrite(ctx context.Context) error {
+	var disk syscall.Statfs_t
+	if err := syscall.Statfs(s.folder, &disk); err != nil {
+		return fmt.Errorf("%w: look at the disk: %w", ErrUnavailable, err)
+	}
+	if free := disk.Bavail * uint64(disk.Bsize); free < minFreeBytes { //nolint:gosec // A size is not negative.
+		return fmt.Errorf("%w: the disk of %s has %d bytes left, want %d", ErrUnavailable, s.folder, free, minFreeBytes)
+	}
 	err := s.write(ctx, func(tx *gorm.DB) error {
 		var generation uint32
 		if err := tx.Raw(selectGeneration).Scan(&generation).Error; err != nil {

@@ -85,14 +85,29 @@ func TestDiskFull(t *testing.T) {
 	}
 	var result tally
 	result.createUntil(t, server, folder, http.StatusServiceUnavailable)
+	wantReady(t, server, http.StatusServiceUnavailable)
 	result.createUntil(t, server, folder, http.StatusServiceUnavailable)
+	wantReady(t, server, http.StatusServiceUnavailable)
 	if err := os.Remove(filler); err != nil {
 		t.Fatal(err)
 	}
+	// No create need come for the server to be ready again.
+	wantReady(t, server, http.StatusOK)
 	for range 5 {
 		result.createUntil(t, server, folder, http.StatusCreated)
 	}
 	result.account(t, server, folder, "disk full, then not")
+}
+
+func wantReady(t *testing.T, server *process, want int) {
+	t.Helper()
+	response, err := contracttest.Client(t).Get(server.url + "/readyz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := response.Body.Close(); err != nil || response.StatusCode != want {
+		t.Errorf("readyz: status is %d, want %d, %v", response.StatusCode, want, err)
+	}
 }
 
 // TestDatabaseReadOnly starts over a database that nobody can write to, root included.

@@ -29,7 +29,7 @@ func newFaultyDisk(t *testing.T) *faultyDisk {
 	return &faultyDisk{folder: folder, environment: []string{"LD_PRELOAD=" + library, "FAULTS=" + folder}}
 }
 
-// fail makes a call that faults.c knows fail until mend.
+// fail makes a call that faults.c knows fail until heal.
 func (d *faultyDisk) fail(t *testing.T, call string) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(d.folder, call), nil, 0o600); err != nil {
@@ -37,7 +37,7 @@ func (d *faultyDisk) fail(t *testing.T, call string) {
 	}
 }
 
-func (d *faultyDisk) mend(t *testing.T, call string) {
+func (d *faultyDisk) heal(t *testing.T, call string) {
 	t.Helper()
 	if err := os.Remove(filepath.Join(d.folder, call)); err != nil {
 		t.Fatal(err)
@@ -68,7 +68,7 @@ func TestFailedCommit(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				disk.mend(t, call)
+				disk.heal(t, call)
 				if restart {
 					if server, err = startProcessWith(t.Context(), disk.folder, disk.environment); err != nil {
 						t.Fatal(err)
@@ -87,6 +87,36 @@ func TestFailedCommit(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestFailedCheckpoint fails the disk for checkpoints alone. Creates go on, the log says why the WAL is not copied, and
+// the next checkpoint makes up for it.
+func TestFailedCheckpoint(t *testing.T) {
+	t.Parallel()
+	disk := newFaultyDisk(t)
+	server, err := startProcessWith(t.Context(), disk.folder, disk.environment)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := contracttest.Client(t)
+	disk.fail(t, "checkpoint")
+	for range untilReset {
+		createOverHTTP(t, client, server, disk.folder)
+	}
+	if log := server.stderr.String(); !strings.Contains(log, `msg="checkpoint failed; the WAL stays as it is"`) {
+		t.Errorf("log is %s", log)
+	}
+	disk.heal(t, "checkpoint")
+	for range untilReset {
+		createOverHTTP(t, client, server, disk.folder)
+	}
+	if err := server.stop(); err != nil {
+		t.Error(errors.Join(err, errors.New(server.stderr.String())))
+	}
+	if stored := storedPKs(t, disk.folder); len(stored) != 2*untilReset {
+		t.Errorf("%d records are stored, want %d", len(stored), 2*untilReset)
+	}
+	checkIntegrity(t, filepath.Join(disk.folder, "data", "providerd.db"))
 }
 
 // createNamed creates a provider with its name as the key and returns the answer, which must have the status.

@@ -74,7 +74,7 @@ func (c *serveCommand) Run(ctx context.Context, contract *server.Contract) error
 	if err != nil {
 		return err
 	}
-	database, err := store.Create(ctx, c.Database.text, c.Keyset)
+	database, err := store.Create(ctx, c.Database.text, c.Keyset, store.WithLogger(logger))
 	if err != nil {
 		return err
 	}

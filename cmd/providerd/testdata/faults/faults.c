@@ -1,10 +1,11 @@
 // Fails the disk calls of SQLite while a file of their name is in the folder FAULTS, where "sync" stands for fsync and
-// fdatasync. Go's own calls are not affected, because they do not go through the C library.
+// fdatasync, and "checkpoint" for pwrite64 to the database itself. Go's own calls are not affected, because they do not go through the C library.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -27,8 +28,15 @@ int fsync(int file) { return sync_with("fsync", file); }
 
 int fdatasync(int file) { return sync_with("fdatasync", file); }
 
+static int is_database(int file) {
+    char link[64], path[4096];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+    ssize_t length = readlink(link, path, sizeof path);
+    return length > 3 && strncmp(path + length - 3, ".db", 3) == 0;
+}
+
 ssize_t pwrite64(int file, const void *bytes, size_t count, off64_t offset) {
-    if (fails("pwrite64")) {
+    if (fails("pwrite64") || (fails("checkpoint") && is_database(file))) {
         errno = EROFS;
         return -1;
     }
