@@ -54,14 +54,14 @@ func sendsJSON(header http.Header) bool {
 }
 
 // acceptsJSON tells whether application/json may be answered (RFC 9110 section 12.5.1): the most exact range that
-// matches decides, and of several that are as exact the one with the highest weight. Ranges that cannot be read do not
-// count, and a header without any range accepts everything.
+// matches decides, and of several that are as exact the one with the highest weight. What is no media range, or has a
+// weight that cannot be read, does not count, and a header without any range accepts everything.
 func acceptsJSON(fields []string) bool {
 	exactness, weight := 0, 1.0
 	ranges := 0
 	for _, element := range splitUnquoted(strings.Join(fields, ","), ',') {
 		mediaRange, parameters, err := mime.ParseMediaType(element)
-		if err != nil {
+		if err != nil || !isMediaRange(mediaRange) {
 			continue
 		}
 		elementWeight, ok := parseWeight(parameters)
@@ -75,6 +75,13 @@ func acceptsJSON(fields []string) bool {
 		}
 	}
 	return ranges == 0 || exactness > 0 && weight > 0
+}
+
+// isMediaRange tells whether a text is a media range. mime.ParseMediaType also takes a type without a subtype, and a
+// subtype of all types.
+func isMediaRange(text string) bool {
+	mainType, subtype, ok := strings.Cut(text, "/")
+	return ok && (mainType != "*" || subtype == "*")
 }
 
 // jsonExactness is how exactly a media range names application/json; 0 where it does not match.
