@@ -50,13 +50,20 @@ func (a *listenAddress) UnmarshalText(text []byte) error {
 // lifetime is how long a token is accepted.
 type lifetime time.Duration
 
-const day = 24 * time.Hour
+const (
+	day = 24 * time.Hour
+	// minLifetime is that of a token that can still be brought to where it is used.
+	minLifetime = time.Minute
+)
 
-// UnmarshalText reads a length of time.
+// UnmarshalText reads a length of time of at least a minute.
 func (l *lifetime) UnmarshalText(text []byte) error {
 	duration, err := parseDuration(string(text))
 	if err != nil {
 		return err
+	}
+	if duration < minLifetime {
+		return fmt.Errorf("%q is shorter than one minute", text)
 	}
 	*l = lifetime(duration)
 	return nil
@@ -102,10 +109,10 @@ type label string
 
 const maxLabelLength = 100
 
-// UnmarshalText refuses what would not be readable in a list.
+// UnmarshalText leaves out white space at the ends and refuses what would not be readable in a list.
 func (l *label) UnmarshalText(text []byte) error {
-	name := string(text)
-	if strings.TrimSpace(name) == "" {
+	name := strings.TrimSpace(string(text))
+	if name == "" {
 		return errors.New("a name must not be empty")
 	}
 	if len([]rune(name)) > maxLabelLength {

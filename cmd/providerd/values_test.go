@@ -8,8 +8,9 @@ import (
 func TestLifetime(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]time.Duration{
-		"90d": 90 * day, "1d": day, "65535d": 65535 * day, "12h": 12 * time.Hour, "1h30m": 90 * time.Minute, "1s": time.Second,
+		"90d": 90 * day, "1d": day, "65535d": 65535 * day, "12h": 12 * time.Hour, "1h30m": 90 * time.Minute, "60s": time.Minute,
 		"": 0, "0d": 0, "d": 0, "-1d": 0, "65536d": 0, "1.5d": 0, "0s": 0, "-1h": 0, "90": 0, "1w": 0, "2562047h": 0,
+		"1s": 0, "59.999s": 0,
 	} {
 		var got lifetime
 		err := got.UnmarshalText([]byte(text))
@@ -25,7 +26,7 @@ func FuzzLifetime(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		var got lifetime
-		if err := got.UnmarshalText([]byte(text)); err == nil && (got <= 0 || time.Duration(got) > 65535*day) {
+		if err := got.UnmarshalText([]byte(text)); err == nil && (time.Duration(got) < time.Minute || time.Duration(got) > 65535*day) {
 			t.Errorf("%q is %v", text, time.Duration(got))
 		}
 	})
