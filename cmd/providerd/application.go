@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
+	"io"
 	"strings"
 
 	"example.com/providerd/store"
@@ -23,7 +23,7 @@ type applicationCreateCommand struct {
 }
 
 // Run makes the application.
-func (c *applicationCreateCommand) Run(ctx context.Context) error {
+func (c *applicationCreateCommand) Run(ctx context.Context, out *output) error {
 	return c.withStore(ctx, func(database *store.Store) error {
 		application := store.Application{Slug: string(c.Slug), Name: string(c.Name), ProviderPK: c.Provider}
 		for _, pk := range c.Backchannel {
@@ -33,7 +33,7 @@ func (c *applicationCreateCommand) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return listApplications([]store.Application{created})
+		return listApplications(out, []store.Application{created})
 	})
 }
 
@@ -42,18 +42,18 @@ type applicationListCommand struct {
 }
 
 // Run lists the applications.
-func (c *applicationListCommand) Run(ctx context.Context) error {
+func (c *applicationListCommand) Run(ctx context.Context, out *output) error {
 	return c.withStore(ctx, func(database *store.Store) error {
 		applications, err := database.Applications(ctx)
 		if err != nil {
 			return err
 		}
-		return listApplications(applications)
+		return listApplications(out, applications)
 	})
 }
 
-func listApplications(applications []store.Application) error {
-	list := newTable(os.Stdout, "SLUG", "NAME", "PROVIDER", "BACKCHANNELS")
+func listApplications(out io.Writer, applications []store.Application) error {
+	list := newTable(out, "SLUG", "NAME", "PROVIDER", "BACKCHANNELS")
 	for _, application := range applications {
 		provider := ""
 		if application.ProviderPK != nil {

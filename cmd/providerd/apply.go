@@ -69,9 +69,9 @@ func (c *applyCommand) Validate() error {
 }
 
 // Run creates the providers of the file.
-func (c *applyCommand) Run(ctx context.Context, contract *server.Contract) error {
+func (c *applyCommand) Run(ctx context.Context, contract *server.Contract, out *output) error {
 	if c.Schema {
-		return printSchema(contract)
+		return printSchema(out, contract)
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -84,7 +84,7 @@ func (c *applyCommand) Run(ctx context.Context, contract *server.Contract) error
 	}
 	report := newApplyReport(c.fileName(), c.Output, entries)
 	if c.DryRun {
-		return report.plan()
+		return report.plan(out)
 	}
 	providers, err := c.providers()
 	if err != nil {
@@ -92,7 +92,7 @@ func (c *applyCommand) Run(ctx context.Context, contract *server.Contract) error
 	}
 	c.warnOfPlainHTTP()
 	ended := report.send(ctx, providers, c.Parallel)
-	if err := report.print(); err != nil && ended != nil {
+	if err := report.print(out); err != nil && ended != nil {
 		return fmt.Errorf("%w; %w", err, ended)
 	} else if err != nil {
 		return err
@@ -100,13 +100,13 @@ func (c *applyCommand) Run(ctx context.Context, contract *server.Contract) error
 	return ended
 }
 
-func printSchema(contract *server.Contract) error {
+func printSchema(out *output, contract *server.Contract) error {
 	text, err := manifest.Schema(manifestKinds(contract))
 	if err != nil {
 		return err
 	}
-	fmt.Print(string(text))
-	return nil
+	_, err = out.Write(text)
+	return err
 }
 
 func (c *applyCommand) fileName() string {

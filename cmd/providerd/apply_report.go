@@ -70,13 +70,13 @@ func newApplyReport(fileName, output string, entries []manifest.Entry) *applyRep
 }
 
 // plan shows what would be sent. Whether it is stored already, only the server could tell, and only by storing it.
-func (r *applyReport) plan() error {
+func (r *applyReport) plan(out *output) error {
 	if r.output == formatJSON {
-		if err := printApplied(r.applied); err != nil {
+		if err := printApplied(out, r.applied); err != nil {
 			return err
 		}
 	} else {
-		list := newTable(os.Stdout, "KIND", "ID", "LINE")
+		list := newTable(out, "KIND", "ID", "LINE")
 		for _, one := range r.applied {
 			list.row(one.entry.Kind, one.entry.ID, fmt.Sprint(one.entry.At("").Line))
 		}
@@ -89,7 +89,7 @@ func (r *applyReport) plan() error {
 }
 
 // print shows the entries, why some are not stored as the file has them, and how many there are of each outcome.
-func (r *applyReport) print() error {
+func (r *applyReport) print(out *output) error {
 	counts := map[outcome]int{}
 	for _, one := range r.applied {
 		counts[one.outcome]++
@@ -97,7 +97,7 @@ func (r *applyReport) print() error {
 			tellAt(r.fileName, one.entry.At(one.pointer), one.entry.Kind, one.entry.ID, one.detail)
 		}
 	}
-	if err := r.printOutcomes(); err != nil {
+	if err := r.printOutcomes(out); err != nil {
 		return err
 	}
 	var parts []string
@@ -114,9 +114,9 @@ func (r *applyReport) print() error {
 }
 
 // printOutcomes leaves out of the table what is as it was before.
-func (r *applyReport) printOutcomes() error {
+func (r *applyReport) printOutcomes(out *output) error {
 	if r.output == formatJSON {
-		return printApplied(r.applied)
+		return printApplied(out, r.applied)
 	}
 	shown := slices.DeleteFunc(slices.Clone(r.applied), func(one applied) bool {
 		return one.outcome == outcomePending || one.outcome == outcomeUnchanged
@@ -124,7 +124,7 @@ func (r *applyReport) printOutcomes() error {
 	if len(shown) == 0 {
 		return nil
 	}
-	list := newTable(os.Stdout, "OUTCOME", "KIND", "ID", "LINE", "PK", "CLIENT ID")
+	list := newTable(out, "OUTCOME", "KIND", "ID", "LINE", "PK", "CLIENT ID")
 	for _, one := range shown {
 		list.row(string(one.outcome), one.entry.Kind, one.entry.ID, fmt.Sprint(one.entry.At("").Line),
 			strings.TrimPrefix(fmt.Sprint(one.stored.PK), "0"), one.stored.ClientID)
@@ -132,13 +132,12 @@ func (r *applyReport) printOutcomes() error {
 	return list.flush()
 }
 
-func printApplied(entries []applied) error {
+func printApplied(out *output, entries []applied) error {
 	text, err := json.MarshalIndent(entries, "", "  ")
 	if err != nil {
 		return fmt.Errorf("render entries: %w", err)
 	}
-	fmt.Println(string(text))
-	return nil
+	return out.line(string(text))
 }
 
 // tellAt says something of a place in a file, in the form that editors and terminals make a link of.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
+	"io"
 	"time"
 
 	"example.com/providerd/store"
@@ -17,30 +17,30 @@ type auditCommand struct {
 }
 
 // Run prints what was done, oldest first.
-func (c *auditCommand) Run(ctx context.Context) error {
+func (c *auditCommand) Run(ctx context.Context, out *output) error {
 	return c.withStore(ctx, func(database *store.Store) error {
 		if c.Output == formatJSON {
-			return c.printJSON(ctx, database)
+			return c.printJSON(ctx, out, database)
 		}
-		return c.printTable(ctx, database)
+		return c.printTable(ctx, out, database)
 	})
 }
 
-func (c *auditCommand) printJSON(ctx context.Context, database *store.Store) error {
-	lines := json.NewEncoder(os.Stdout)
+func (c *auditCommand) printJSON(ctx context.Context, out io.Writer, database *store.Store) error {
+	lines := json.NewEncoder(out)
 	for event, err := range database.Events(ctx, time.Time(c.Since)) {
 		if err != nil {
 			return err
 		}
 		if err := lines.Encode(event); err != nil {
-			return fmt.Errorf("print event: %w", err)
+			return fmt.Errorf("event %d: %w", event.ID, err)
 		}
 	}
 	return nil
 }
 
-func (c *auditCommand) printTable(ctx context.Context, database *store.Store) error {
-	list := newTable(os.Stdout, "TIME", "EVENT", "ID", "KIND", "NAME", "BY", "REQUEST", "FROM")
+func (c *auditCommand) printTable(ctx context.Context, out io.Writer, database *store.Store) error {
+	list := newTable(out, "TIME", "EVENT", "ID", "KIND", "NAME", "BY", "REQUEST", "FROM")
 	for event, err := range database.Events(ctx, time.Time(c.Since)) {
 		if err != nil {
 			return err

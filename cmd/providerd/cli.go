@@ -30,6 +30,7 @@ func newParser(operations []string) (*kong.Kong, error) {
 		kong.Name("providerd"),
 		kong.Description(description),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.Help(printHelp),
 		kong.Vars{"operations": strings.Join(operations, ",")},
 	)
 	if err != nil {

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/alecthomas/kong"
 
@@ -21,6 +23,8 @@ const (
 )
 
 func main() {
+	// Otherwise a write to a pipe whose reader is gone ends the program, whatever it has still to put right.
+	signal.Ignore(syscall.SIGPIPE)
 	os.Exit(run(context.Background(), os.Args[1:]))
 }
 
@@ -35,16 +39,29 @@ func run(ctx context.Context, arguments []string) int {
 		return complain(err, exitFailed)
 	}
 	command, err := parser.Parse(arguments)
+	if errors.Is(err, errPrint) {
+		return complain(err, exitFailed)
+	}
 	if err != nil {
 		status := complain(err, exitMisused)
 		fmt.Fprintln(os.Stderr, helpHint(err))
 		return status
 	}
 	command.BindTo(ctx, (*context.Context)(nil))
-	if err := command.Run(contract); err != nil {
+	if err := runCommand(command, contract); err != nil {
 		return complain(explain(err), exitFailed)
 	}
 	return 0
+}
+
+// runCommand carries out a command that was parsed. What it could not print is an error.
+func runCommand(command *kong.Context, contract *server.Contract) error {
+	out := newOutput(os.Stdout)
+	err := command.Run(contract, out)
+	if flushErr := out.flush(); err == nil {
+		err = flushErr
+	}
+	return err
 }
 
 func complain(err error, status int) int {

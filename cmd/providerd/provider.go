@@ -6,8 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
-	"os"
 	"slices"
 
 	"example.com/providerd/store"
@@ -33,12 +33,12 @@ type providerListCommand struct {
 }
 
 // Run lists the providers.
-func (c *providerListCommand) Run(ctx context.Context) error {
+func (c *providerListCommand) Run(ctx context.Context, out *output) error {
 	return c.withStore(ctx, func(database *store.Store) error {
 		if c.Output == formatJSON {
-			return c.listJSON(ctx, database)
+			return c.listJSON(ctx, out, database)
 		}
-		return c.listTable(ctx, database)
+		return c.listTable(ctx, out, database)
 	})
 }
 
@@ -63,30 +63,30 @@ func (c *providerListCommand) each(
 }
 
 // listJSON prints one array, a record at a time, so that any number of them fits into memory.
-func (c *providerListCommand) listJSON(ctx context.Context, database *store.Store) error {
+func (c *providerListCommand) listJSON(ctx context.Context, out *output, database *store.Store) error {
 	separator := "["
 	err := c.each(ctx, database, func(record store.Record) error {
 		text, err := json.Marshal(render(record, c.Reveal))
 		if err != nil {
 			return fmt.Errorf("render provider %d: %w", record.Common().PK, err)
 		}
-		fmt.Print(separator, "\n", string(text))
+		_, err = out.Write(append([]byte(separator+"\n"), text...))
 		separator = ","
-		return nil
+		return err
 	})
 	if err != nil && !errors.Is(err, store.ErrDamaged) {
 		// Without its end, nothing takes the part that was read for the whole.
 		return err
 	}
+	end := "\n]"
 	if separator == "[" {
-		fmt.Print(separator)
+		end = separator + end
 	}
-	fmt.Println("\n]")
-	return err
+	return errors.Join(out.line(end), err)
 }
 
-func (c *providerListCommand) listTable(ctx context.Context, database *store.Store) error {
-	list := newTable(os.Stdout,
+func (c *providerListCommand) listTable(ctx context.Context, out io.Writer, database *store.Store) error {
+	list := newTable(out,
 		"PK", "KIND", "NAME", "CLIENT ID OR SUBJECT", "SECRET", "APPLICATION", "BACKCHANNEL", "CREATED", "BY")
 	err := c.each(ctx, database, func(record store.Record) error {
 		common := record.Common()
@@ -114,7 +114,7 @@ func (c *providerShowCommand) Validate() error {
 }
 
 // Run shows the provider.
-func (c *providerShowCommand) Run(ctx context.Context) error {
+func (c *providerShowCommand) Run(ctx context.Context, out *output) error {
 	return c.withStore(ctx, func(database *store.Store) error {
 		var record store.Record
 		var err error
@@ -126,11 +126,11 @@ func (c *providerShowCommand) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return c.show(record)
+		return c.show(out, record)
 	})
 }
 
-func (c *providerShowCommand) show(record store.Record) error {
+func (c *providerShowCommand) show(out *output, record store.Record) error {
 	text, err := json.Marshal(render(record, c.Reveal))
 	if err != nil {
 		return fmt.Errorf("render provider: %w", err)
@@ -140,15 +140,14 @@ func (c *providerShowCommand) show(record store.Record) error {
 		if err := json.Indent(&indented, text, "", "  "); err != nil {
 			return fmt.Errorf("render provider: %w", err)
 		}
-		fmt.Println(indented.String())
-		return nil
+		return out.line(indented.String())
 	}
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(text, &fields); err != nil {
 		return fmt.Errorf("render provider: %w", err)
 	}
 	common := record.Common()
-	list := newTable(os.Stdout)
+	list := newTable(out)
 	list.row("kind", string(common.Kind))
 	list.row("created_at", timestamp(common.CreatedAt))
 	list.row("created_by", common.CreatedBy)

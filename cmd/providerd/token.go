@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -23,8 +24,8 @@ type tokenCreateCommand struct {
 	ExpiresIn lifetime `default:"90d" placeholder:"TIME" help:"How long the token is accepted, such as 90d or 12h (default ${default})."`
 }
 
-// Run makes a token.
-func (c *tokenCreateCommand) Run(ctx context.Context) error {
+// Run makes a token. Where it cannot be printed, nobody has it, and it is revoked.
+func (c *tokenCreateCommand) Run(ctx context.Context, out *output) error {
 	return c.withStore(ctx, func(database *store.Store) error {
 		text, token, err := database.CreateToken(ctx, store.TokenGrant{
 			Name: string(c.Name), Operations: c.Allow, ExpiresIn: time.Duration(c.ExpiresIn),
@@ -32,11 +33,24 @@ func (c *tokenCreateCommand) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		// An error stays in the output until flush.
+		_ = out.line(text)
+		if err := out.flush(); err != nil {
+			return revokeUnprinted(ctx, database, token.ID, err)
+		}
 		fmt.Fprintf(os.Stderr, "token %d for %s allows %s until %s\n",
 			token.ID, token.Name, strings.Join(token.Operations, ", "), timestamp(token.ExpiresAt))
-		fmt.Println(text)
 		return nil
 	})
+}
+
+// revokeUnprinted makes a token useless that could not be printed, and says what became of it.
+func revokeUnprinted(ctx context.Context, database *store.Store, id int32, cause error) error {
+	if err := database.RevokeToken(ctx, id); err != nil {
+		return fmt.Errorf("token %d could be neither printed nor revoked; run \"providerd token revoke %d\": %w",
+			id, id, errors.Join(cause, err))
+	}
+	return fmt.Errorf("token %d could not be printed, and is revoked: %w", id, cause)
 }
 
 type tokenListCommand struct {
@@ -44,13 +58,13 @@ type tokenListCommand struct {
 }
 
 // Run lists the tokens.
-func (c *tokenListCommand) Run(ctx context.Context) error {
+func (c *tokenListCommand) Run(ctx context.Context, out *output) error {
 	return c.withStore(ctx, func(database *store.Store) error {
 		tokens, err := database.Tokens(ctx)
 		if err != nil {
 			return err
 		}
-		list := newTable(os.Stdout, "ID", "PREFIX", "NAME", "ALLOWS", "CREATED", "EXPIRES", "STATE")
+		list := newTable(out, "ID", "PREFIX", "NAME", "ALLOWS", "CREATED", "EXPIRES", "STATE")
 		for _, token := range tokens {
 			list.row(fmt.Sprint(token.ID), token.Prefix, token.Name, strings.Join(token.Operations, ","),
 				timestamp(token.CreatedAt), timestamp(token.ExpiresAt), string(token.State(time.Now())))

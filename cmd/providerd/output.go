@@ -1,0 +1,47 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/alecthomas/kong"
+)
+
+// errPrint says that standard output did not take all that was printed: its disk is full, or its reader is gone.
+var errPrint = errors.New("print")
+
+// output is what a command prints on standard output. A write that fails makes all that follow it fail, flush included.
+type output struct {
+	buffer *bufio.Writer
+}
+
+func newOutput(to io.Writer) *output { return &output{buffer: bufio.NewWriter(to)} }
+
+// Write prints text once enough of it has come together, or flush is called.
+func (o *output) Write(text []byte) (int, error) {
+	count, err := o.buffer.Write(text)
+	return count, printError(err)
+}
+
+// line prints a text and a line end.
+func (o *output) line(text string) error {
+	_, err := o.Write([]byte(text + "\n"))
+	return err
+}
+
+// flush hands over what was printed. All of it was taken only where this returns nil.
+func (o *output) flush() error { return printError(o.buffer.Flush()) }
+
+// printHelp prints a help page past the buffer, since kong looks at standard output for the width of the terminal.
+func printHelp(options kong.HelpOptions, command *kong.Context) error {
+	return printError(kong.DefaultHelpPrinter(options, command))
+}
+
+func printError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", errPrint, err)
+}
