@@ -115,12 +115,27 @@ func callRecovered(next echo.HandlerFunc, c echo.Context) (err error) {
 	return next(c)
 }
 
+const (
+	// maxLoggedField bounds, in bytes, what a caller chooses and the log holds.
+	maxLoggedField = 256
+	// maxLoggedError leaves room for the stack of a panic.
+	maxLoggedError = 16 << 10
+)
+
+// cut shows that a text was longer.
+func cut(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	return text[:limit] + "…"
+}
+
 // log writes one line for each exchange. It holds nothing of the body and nothing of the query.
 func (s *Server) log(c echo.Context, current *exchange) {
 	attributes := []slog.Attr{
 		slog.String("request_id", current.requestID),
-		slog.String("method", c.Request().Method),
-		slog.String("path", c.Request().URL.Path),
+		slog.String("method", cut(c.Request().Method, maxLoggedField)),
+		slog.String("path", cut(c.Request().URL.Path, maxLoggedField)),
 		slog.Int("status", c.Response().Status),
 		slog.Int64("bytes", c.Response().Size),
 		slog.Duration("duration", time.Since(current.started)),
@@ -134,14 +149,14 @@ func (s *Server) log(c echo.Context, current *exchange) {
 	if refused := current.refused; refused != nil {
 		attributes = append(attributes, slog.String("problem", string(refused.slug)))
 		if refused.cause != nil {
-			attributes = append(attributes, slog.String("error", refused.cause.Error()))
+			attributes = append(attributes, slog.String("error", cut(refused.cause.Error(), maxLoggedError)))
 		}
 		if s.problems[refused.slug].Status >= http.StatusInternalServerError {
 			level = slog.LevelError
 		}
 	}
 	if current.writeError != nil {
-		attributes = append(attributes, slog.String("write_error", current.writeError.Error()))
+		attributes = append(attributes, slog.String("write_error", cut(current.writeError.Error(), maxLoggedError)))
 	}
 	s.logger.LogAttrs(c.Request().Context(), level, "request", attributes...)
 }

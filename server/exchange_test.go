@@ -58,6 +58,21 @@ func TestOneLogLineForEachExchange(t *testing.T) {
 	}
 }
 
+// What a caller chooses takes a bounded part of the log.
+func TestLogLineIsBounded(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	path := "/" + strings.Repeat("x", 20_000)
+	h.send(t, strings.Repeat("M", 5_000), path, nil).problem(t, http.StatusNotFound, "not-found")
+	var line struct{ Method, Path string }
+	if err := json.Unmarshal([]byte(h.log.String()), &line); err != nil {
+		t.Fatal(err)
+	}
+	if line.Path != path[:256]+"…" || line.Method != strings.Repeat("M", 256)+"…" {
+		t.Errorf("the log has %s", h.log)
+	}
+}
+
 func TestPanicIsAnsweredAndLogged(t *testing.T) {
 	t.Parallel()
 	h := start(t)

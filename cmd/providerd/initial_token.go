@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 
 	"github.com/mattn/go-isatty"
@@ -36,13 +37,14 @@ func provideInitialToken(
 }
 
 // introduce tells a newcomer where the token is, and in a terminal how to use it.
-func introduce(output *os.File, path, baseURL string) {
-	_, _ = fmt.Fprintf(output, "wrote an access token for both operations, valid for 90 days, to %s\n", path)
-	if isatty.IsTerminal(output.Fd()) {
-		_, _ = fmt.Fprintf(output, tryIt, baseURL, path)
+func introduce(log *serveLog, path, baseURL string) {
+	sentence := "wrote an access token for both operations, valid for 90 days, to " + path
+	if isatty.IsTerminal(os.Stderr.Fd()) {
+		sentence += "\n" + fmt.Sprintf(tryIt, baseURL, path)
 	}
+	log.say(slog.LevelInfo, sentence)
 }
 
 const tryIt = `try it: curl -X POST %s/api/v3/providers/oauth2/ -H "Authorization: Bearer $(cat '%s')" ` +
 	`-H 'Content-Type: application/json' ` +
-	`-d '{"name": "Intranet", "authorization_flow": "3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"}'` + "\n"
+	`-d '{"name": "Intranet", "authorization_flow": "3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"}'`

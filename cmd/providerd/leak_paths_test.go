@@ -119,7 +119,7 @@ func (s *search) pages() {
 	} {
 		s.send(http.MethodGet, path, s.initial, "")
 	}
-	profiles := regexp.MustCompile(`profiles on (http://\S+)`).FindStringSubmatch(s.server.stderr.String())
+	profiles := regexp.MustCompile(`profiles on (http://[0-9.:]+)`).FindStringSubmatch(s.server.stderr.String())
 	if profiles == nil {
 		s.t.Fatal("the server does not say where its profiles are")
 	}

@@ -48,12 +48,13 @@ func plants() []plant {
 		},
 		{
 			"a token in the log", "server/exchange.go",
-			`slog.String("path", c.Request().URL.Path),`,
-			`slog.String("path", c.Request().URL.Path), slog.Any("header", c.Request().Header),`,
+			`slog.String("path", cut(c.Request().URL.Path, maxLoggedField)),`,
+			`slog.Any("header", c.Request().Header),`,
 		},
 		{
 			"a query in the log", "server/exchange.go",
-			`slog.String("path", c.Request().URL.Path),`, `slog.String("path", c.Request().URL.String()),`,
+			`slog.String("path", cut(c.Request().URL.Path, maxLoggedField)),`,
+			`slog.String("path", c.Request().URL.String()),`,
 		},
 		{
 			"a token in a challenge", "server/authenticate.go",

@@ -1,69 +1,104 @@
 package main
 
 import (
+	"bytes"
 	"io"
 	"sync"
+	"time"
 )
 
-// maxPendingLog is how many bytes of the log may wait for its output.
-const maxPendingLog = 1 << 20
+const (
+	// maxPendingLog is how many bytes of the log may wait for its output.
+	maxPendingLog = 1 << 20
+	// closeLogTimeout is how long the end of the program may wait for the output of the log.
+	closeLogTimeout = time.Second
+)
 
 // logWriter gathers the lines that come while the output is busy and writes them together, which under load spares a
-// system call for each request. It never waits for company.
+// system call for each request. It never waits for company, and nobody waits for it: lines that the output does not
+// take, because it is stuck, slow or gone, are dropped and counted.
 type logWriter struct {
 	output io.Writer
-	mutex  sync.Mutex
-	// changed is signalled when pending grows, when it is written, and when closed is set.
+	// note renders the line that says how many are missing before it.
+	note  func(dropped int) []byte
+	mutex sync.Mutex
+	// changed is signalled when pending grows, and when closed is set.
 	changed *sync.Cond
 	pending []byte
+	// dropped counts the lines that are missing since the last note.
+	dropped int
 	closed  bool
 	ended   chan struct{}
 }
 
-func newLogWriter(output io.Writer) *logWriter {
-	writer := &logWriter{output: output, ended: make(chan struct{})}
+func newLogWriter(output io.Writer, note func(dropped int) []byte) *logWriter {
+	writer := &logWriter{output: output, note: note, ended: make(chan struct{})}
 	writer.changed = sync.NewCond(&writer.mutex)
 	go writer.run()
 	return writer
 }
 
-// Write hands lines over. It waits while the output takes none and too many are pending.
+// Write hands whole lines over, or drops them where too many are pending. It returns no error.
 func (w *logWriter) Write(lines []byte) (int, error) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	for len(w.pending) > maxPendingLog && !w.closed {
-		w.changed.Wait()
+	if len(w.pending)+len(lines) > maxPendingLog {
+		w.dropped += countLines(lines)
+		return len(lines), nil
 	}
 	w.pending = append(w.pending, lines...)
-	if len(w.pending) == len(lines) {
-		w.changed.Broadcast()
-	}
+	w.changed.Signal()
 	return len(lines), nil
 }
 
 func (w *logWriter) run() {
 	defer close(w.ended)
 	var lines []byte
-	w.mutex.Lock()
-	defer w.mutex.Unlock()
-	for !w.closed || len(w.pending) > 0 {
-		if len(w.pending) == 0 {
-			w.changed.Wait()
-			continue
+	for {
+		var dropped int
+		lines, dropped = w.take(lines[:0])
+		if len(lines) == 0 {
+			return
 		}
-		lines, w.pending = w.pending, lines[:0]
-		w.mutex.Unlock()
-		_, _ = w.output.Write(lines)
-		w.mutex.Lock()
-		w.changed.Broadcast()
+		text := lines
+		if dropped > 0 {
+			text = append(text, w.note(dropped)...)
+		}
+		if written, err := w.output.Write(text); err != nil {
+			w.drop(dropped + countLines(lines[min(written, len(lines)):]))
+		}
 	}
 }
 
-// close writes what is pending.
+// take waits for lines and exchanges all that are pending for an empty buffer. It returns none when the writer is
+// closed.
+func (w *logWriter) take(empty []byte) (lines []byte, dropped int) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	for len(w.pending) == 0 && !w.closed {
+		w.changed.Wait()
+	}
+	lines, dropped = w.pending, w.dropped
+	w.pending, w.dropped = empty, 0
+	return lines, dropped
+}
+
+func (w *logWriter) drop(lines int) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.dropped += lines
+}
+
+// close writes what is pending, as far as the output takes it in time. An output that is stuck keeps its goroutine.
 func (w *logWriter) close() {
 	w.mutex.Lock()
 	w.closed = true
-	w.changed.Broadcast()
+	w.changed.Signal()
 	w.mutex.Unlock()
-	<-w.ended
+	select {
+	case <-w.ended:
+	case <-time.After(closeLogTimeout):
+	}
 }
+
+func countLines(text []byte) int { return bytes.Count(text, []byte("\n")) }

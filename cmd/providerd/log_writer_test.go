@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -19,62 +21,99 @@ func (o *blockedOutput) Write(lines []byte) (int, error) {
 	return o.Buffer.Write(lines)
 }
 
-// Every line arrives, whole and in order, whatever the output does meanwhile.
+func noteDropped(count int) []byte { return fmt.Appendf(nil, "dropped %d\n", count) }
+
+// Every line arrives, whole and in order, or is counted, whatever the output does meanwhile.
 func TestLogWriter(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		output := &blockedOutput{opened: make(chan struct{})}
-		writer := newLogWriter(output)
+		writer := newLogWriter(output, noteDropped)
 		count := rapid.IntRange(0, 100).Draw(t, "lines")
 		openedAt := rapid.IntRange(0, count).Draw(t, "opened at")
-		var expected bytes.Buffer
+		length := rapid.SampledFrom([]int{0, maxPendingLog / 40}).Draw(t, "length")
 		for i := range count {
 			if i == openedAt {
 				close(output.opened)
 			}
-			line := fmt.Sprintf("line %d\n", i)
-			expected.WriteString(line)
-			if _, err := writer.Write([]byte(line)); err != nil {
-				t.Fatal(err)
-			}
+			_, _ = fmt.Fprintf(writer, "line %d %s\n", i, strings.Repeat("x", length))
 		}
 		if openedAt == count {
 			close(output.opened)
 		}
 		writer.close()
-		if output.String() != expected.String() {
-			t.Fatalf("log is %q, not %q", output.String(), expected.String())
+		next := 0
+		for line := range strings.Lines(output.String()) {
+			var number, dropped int
+			if _, err := fmt.Sscanf(line, "dropped %d\n", &dropped); err == nil {
+				count -= dropped
+				continue
+			}
+			if _, err := fmt.Sscanf(line, "line %d ", &number); err != nil || number < next ||
+				len(line) != len(fmt.Sprintf("line %d \n", number))+length {
+				t.Fatalf("after line %d comes %q", next, line)
+			}
+			next = number + 1
+			count--
+		}
+		if count != 0 {
+			t.Fatalf("%d lines are neither there nor counted", count)
 		}
 	})
 }
 
-// A log whose output takes nothing holds its writers up instead of filling the memory.
+// An output that takes nothing holds nobody up, costs no more than its bound, and does not keep the program from ending.
 func TestLogWriterIsBounded(t *testing.T) {
 	t.Parallel()
 	output := &blockedOutput{opened: make(chan struct{})}
-	writer := newLogWriter(output)
-	block := make([]byte, maxPendingLog/2)
-	const blocks = 16
-	written := make(chan struct{}, blocks)
-	go func() {
-		for range blocks {
-			_, _ = writer.Write(block)
-			written <- struct{}{}
-		}
-	}()
-	<-written
-	writer.mutex.Lock()
-	pending := len(writer.pending)
-	writer.mutex.Unlock()
-	if pending > 2*maxPendingLog {
-		t.Errorf("%d bytes are pending", pending)
+	writer := newLogWriter(output, noteDropped)
+	line := append(bytes.Repeat([]byte("x"), maxPendingLog/8), '\n')
+	const lines = 100
+	for range lines {
+		_, _ = writer.Write(line)
 	}
-	close(output.opened)
-	for range blocks - 1 {
-		<-written
+	if capacity := cap(writer.pending); capacity > 2*maxPendingLog {
+		t.Errorf("%d bytes are set aside", capacity)
 	}
 	writer.close()
-	if output.Len() != blocks*len(block) {
-		t.Errorf("%d bytes were written, not %d", output.Len(), blocks*len(block))
+	close(output.opened)
+	<-writer.ended
+	written := bytes.Count(output.Bytes(), line)
+	if note := fmt.Sprintf("dropped %d\n", lines-written); written > 16 || !strings.HasSuffix(output.String(), note) {
+		t.Errorf("%d lines are written, and no note %q", written, note)
+	}
+}
+
+// brokenOutput fails until it is put right.
+type brokenOutput struct {
+	broken bool
+	bytes.Buffer
+}
+
+func (o *brokenOutput) Write(lines []byte) (int, error) {
+	if o.broken {
+		return 0, errors.New("broken")
+	}
+	return o.Buffer.Write(lines)
+}
+
+// Lines that an output refuses are counted once it takes some.
+func TestLogWriterCountsWhatIsRefused(t *testing.T) {
+	t.Parallel()
+	output := &brokenOutput{broken: true}
+	writer := newLogWriter(output, noteDropped)
+	for range 3 {
+		_, _ = writer.Write([]byte("one\ntwo\n"))
+	}
+	for refused := 0; refused < 6; {
+		writer.mutex.Lock()
+		refused = writer.dropped
+		writer.mutex.Unlock()
+	}
+	output.broken = false
+	_, _ = writer.Write([]byte("three\n"))
+	writer.close()
+	if output.String() != "three\ndropped 6\n" {
+		t.Errorf("log is %q", output.String())
 	}
 }

@@ -22,6 +22,9 @@ const (
 	exitMisused = 2
 )
 
+// complaint begins a line that says why a command failed.
+const complaint = "providerd: "
+
 func main() {
 	// Otherwise a write to a pipe whose reader is gone ends the program, whatever it has still to put right.
 	signal.Ignore(syscall.SIGPIPE)
@@ -48,10 +51,15 @@ func run(ctx context.Context, arguments []string) int {
 		return status
 	}
 	command.BindTo(ctx, (*context.Context)(nil))
-	if err := runCommand(command, contract); err != nil {
+	err = runCommand(command, contract)
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, errSaid):
+		return exitFailed
+	default:
 		return complain(explain(err), exitFailed)
 	}
-	return 0
 }
 
 // runCommand carries out a command that was parsed. What it could not print is an error.
@@ -65,7 +73,7 @@ func runCommand(command *kong.Context, contract *server.Contract) error {
 }
 
 func complain(err error, status int) int {
-	fmt.Fprintf(os.Stderr, "providerd: %v\n", err)
+	fmt.Fprintln(os.Stderr, complaint+err.Error())
 	return status
 }
 

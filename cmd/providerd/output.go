@@ -31,6 +31,14 @@ func (o *output) line(text string) error {
 	return err
 }
 
+// lineNow prints a text and a line end at once.
+func (o *output) lineNow(text string) error {
+	if err := o.line(text); err != nil {
+		return err
+	}
+	return o.flush()
+}
+
 // flush hands over what was printed. All of it was taken only where this returns nil.
 func (o *output) flush() error { return printError(o.buffer.Flush()) }
 

@@ -3,10 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/pprof"
-	"os"
 	"time"
 )
 
@@ -37,7 +37,7 @@ func isLoopback(host string) bool {
 }
 
 // serveProfiles serves what net/http/pprof knows until ctx is done.
-func serveProfiles(ctx context.Context, address loopbackAddress) error {
+func serveProfiles(ctx context.Context, address loopbackAddress, log *serveLog) error {
 	if address == "" {
 		return nil
 	}
@@ -49,9 +49,13 @@ func serveProfiles(ctx context.Context, address loopbackAddress) error {
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
-	profiles := &http.Server{Handler: mux, ReadHeaderTimeout: time.Second}
+	profiles := &http.Server{
+		Handler:           mux,
+		ReadHeaderTimeout: time.Second,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
 	context.AfterFunc(ctx, func() { _ = profiles.Close() })
 	go func() { _ = profiles.Serve(listener) }()
-	fmt.Fprintf(os.Stderr, "serving profiles on http://%s\n", listener.Addr())
+	log.say(slog.LevelInfo, fmt.Sprintf("serving profiles on http://%s", listener.Addr()))
 	return nil
 }

@@ -51,12 +51,19 @@ func startProcessWith(
 func startProgram(
 	ctx context.Context, program, folder string, environment []string, arguments ...string,
 ) (*process, error) {
-	command := exec.CommandContext(ctx, program)
+	command := newCommand(ctx, folder, append([]string{"serve", "--listen", "127.0.0.1:0"}, arguments...)...)
+	command.Path = program
 	command.Env = append(os.Environ(), environment...)
-	command.Args = append([]string{"providerd", "serve", "--listen", "127.0.0.1:0"}, arguments...)
-	command.Dir = folder
+	return startCommand(command)
+}
+
+// startCommand starts a command that serves and waits until it is ready. What it says is kept, unless the command has a
+// standard error of its own.
+func startCommand(command *exec.Cmd) (*process, error) {
 	stderr := &syncBuffer{}
-	command.Stderr = stderr
+	if command.Stderr == nil {
+		command.Stderr = stderr
+	}
 	stdout, err := command.StdoutPipe()
 	if err != nil {
 		return nil, err
@@ -79,6 +86,8 @@ func startProgram(
 
 // stop sends SIGTERM and waits until the process ends well.
 func (p *process) stop() error {
+	timer := time.AfterFunc(readyTimeout, func() { _ = p.command.Process.Kill() })
+	defer timer.Stop()
 	return errors.Join(p.command.Process.Signal(syscall.SIGTERM), p.command.Wait())
 }
 

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -56,7 +55,17 @@ const heapReserve = 12 << 20
 func (c *serveCommand) Run(ctx context.Context, contract *server.Contract) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	log := newServeLog(os.Stderr, c.LogFormat, c.LogLevel)
+	defer log.output.close()
+	if err := c.open(ctx, contract, log); err != nil {
+		log.say(slog.LevelError, explain(err).Error())
+		return errSaid
+	}
+	return nil
+}
 
+// open gets what a server needs, and serves.
+func (c *serveCommand) open(ctx context.Context, contract *server.Contract, log *serveLog) error {
 	// The address comes first: where it is taken, nothing is made on disk.
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", string(c.Listen))
 	if errors.Is(err, syscall.EADDRINUSE) {
@@ -67,26 +76,23 @@ func (c *serveCommand) Run(ctx context.Context, contract *server.Contract) error
 	}
 	defer func() { _ = listener.Close() }()
 
-	log := newLogWriter(os.Stderr)
-	defer log.close()
-	logger := c.logger(log)
-	security, err := newTLSConfig(c.TLSCert, c.TLSKey, logger)
+	security, err := newTLSConfig(c.TLSCert, c.TLSKey, log.Logger)
 	if err != nil {
 		return err
 	}
-	database, err := store.Create(ctx, c.Database.text, c.Keyset, store.WithLogger(logger))
+	database, err := store.Create(ctx, c.Database.text, c.Keyset, store.WithLogger(log.Logger))
 	if err != nil {
 		return err
 	}
 	config := server.Config{
-		Contract: contract, Store: database, Logger: logger, FailedAttempts: c.FailedAttempts,
+		Contract: contract, Store: database, Logger: log.Logger, FailedAttempts: c.FailedAttempts,
 	}
-	err = c.serve(ctx, config, listener, security)
+	err = c.serve(ctx, config, listener, security, log)
 	return errors.Join(err, database.Close())
 }
 
 func (c *serveCommand) serve(
-	ctx context.Context, config server.Config, listener net.Listener, security *tls.Config,
+	ctx context.Context, config server.Config, listener net.Listener, security *tls.Config, log *serveLog,
 ) error {
 	api, err := server.New(config)
 	if err != nil {
@@ -95,7 +101,7 @@ func (c *serveCommand) serve(
 	scheme := "https://"
 	if security == nil {
 		scheme = "http://"
-		warnOfPlainHTTP(os.Stderr, listener.Addr())
+		warnOfPlainHTTP(log, listener.Addr())
 	}
 	baseURL := scheme + listener.Addr().String()
 	tokenPath := filepath.Join(filepath.Dir(c.Database.path), initialTokenFile)
@@ -104,23 +110,22 @@ func (c *serveCommand) serve(
 		return err
 	}
 	if made {
-		introduce(os.Stderr, tokenPath, baseURL)
+		introduce(log, tokenPath, baseURL)
 	}
-	if err := serveProfiles(ctx, c.Pprof); err != nil {
+	if err := serveProfiles(ctx, c.Pprof, log); err != nil {
 		return err
 	}
 	reserve := make([]byte, heapReserve)
 	defer runtime.KeepAlive(reserve)
-	fmt.Println("listening on " + baseURL)
+	go announce(baseURL, log)
 	limits := server.DefaultLimits()
 	limits.Connections = c.MaxConnections
 	return api.Serve(ctx, listener, limits, security)
 }
 
-func (c *serveCommand) logger(output io.Writer) *slog.Logger {
-	options := &slog.HandlerOptions{Level: c.LogLevel}
-	if c.LogFormat == formatJSON {
-		return slog.New(slog.NewJSONHandler(output, options))
+// announce tells whoever waits for it that the server is ready. Where nobody reads it, the server goes on.
+func announce(baseURL string, log *serveLog) {
+	if err := newOutput(os.Stdout).lineNow("listening on " + baseURL); err != nil {
+		log.Warn("address was not announced", slog.String("error", err.Error()))
 	}
-	return slog.New(slog.NewTextHandler(output, options))
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"crypto/tls"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -66,10 +65,10 @@ func (f *certificateFiles) changed() (times [2]time.Time) {
 }
 
 // warnOfPlainHTTP says what to do where plain HTTP leaves this machine.
-func warnOfPlainHTTP(output io.Writer, address net.Addr) {
+func warnOfPlainHTTP(log *serveLog, address net.Addr) {
 	if tcp, ok := address.(*net.TCPAddr); ok && tcp.IP.IsLoopback() {
 		return
 	}
-	_, _ = fmt.Fprintf(output, "warning: tokens and secrets cross the network in clear text, because %s is not a "+
-		"loopback address; give --tls-cert and --tls-key, or listen on 127.0.0.1 behind a proxy that speaks TLS\n", address)
+	log.say(slog.LevelWarn, fmt.Sprintf("tokens and secrets cross the network in clear text, because %s is not a "+
+		"loopback address; give --tls-cert and --tls-key, or listen on 127.0.0.1 behind a proxy that speaks TLS", address))
 }

@@ -33,9 +33,7 @@ func (c *tokenCreateCommand) Run(ctx context.Context, out *output) error {
 		if err != nil {
 			return err
 		}
-		// An error stays in the output until flush.
-		_ = out.line(text)
-		if err := out.flush(); err != nil {
+		if err := out.lineNow(text); err != nil {
 			return revokeUnprinted(ctx, database, token.ID, err)
 		}
 		fmt.Fprintf(os.Stderr, "token %d for %s allows %s until %s\n",

@@ -1,0 +1,215 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"example.com/providerd/server/contracttest"
+)
+
+// stuckPipe returns the ends of a pipe that is full.
+func stuckPipe(t *testing.T) (reader, writer *os.File) {
+	t.Helper()
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = errors.Join(reader.Close(), writer.Close()) })
+	if err := writer.SetWriteDeadline(time.Now().Add(10 * time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := writer.Write(make([]byte, 1<<20)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Fatalf("the pipe takes everything: %v", err)
+	}
+	return reader, writer
+}
+
+// TestHostilePipeThatNobodyReads keeps more of the log waiting than may wait. Every request is answered all the same, and
+// every line is there or counted once somebody reads.
+func TestHostilePipeThatNobodyReads(t *testing.T) {
+	t.Parallel()
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	command := newCommand(t.Context(), folder, "serve", "--listen", "127.0.0.1:0")
+	command.Stderr = writer
+	server, err := startCommand(command)
+	if err := errors.Join(err, writer.Close()); err != nil {
+		t.Fatal(err)
+	}
+	client := contracttest.Client(t)
+	client.Timeout = 20 * time.Second
+	const requests = 6000
+	path := "/" + strings.Repeat("x", 2*maxPendingLog/requests)
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			for range requests / 8 {
+				response, err := client.Get(server.url + path)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				_ = response.Body.Close()
+			}
+		})
+	}
+	group.Wait()
+	createOverHTTP(t, client, server, folder)
+	logged := make(chan int)
+	go func() { logged <- countLogged(t, reader) }()
+	if err := server.stop(); err != nil {
+		t.Error(err)
+	}
+	if count := <-logged; count != requests+1 {
+		t.Errorf("%d requests are logged or counted as dropped, want %d", count, requests+1)
+	}
+}
+
+// countLogged reads a log to its end, and counts the requests in it and those it says are missing.
+func countLogged(t *testing.T, log io.Reader) int {
+	t.Helper()
+	note := regexp.MustCompile(`level=WARN msg="log lines dropped" count=(\d+)$`)
+	count, notes := 0, 0
+	lines := bufio.NewScanner(log)
+	for lines.Scan() {
+		if match := note.FindStringSubmatch(lines.Text()); match != nil {
+			dropped, _ := strconv.Atoi(match[1])
+			count += dropped
+			notes++
+		} else if strings.Contains(lines.Text(), " msg=request ") {
+			count++
+		}
+	}
+	if err := lines.Err(); err != nil || notes == 0 {
+		t.Errorf("%d notes of dropped lines, %v", notes, err)
+	}
+	return count
+}
+
+// TestHostileOutputsOfTheServer starts servers whose outputs take nothing. They serve, and end when they are told to.
+func TestHostileOutputsOfTheServer(t *testing.T) {
+	t.Parallel()
+	outputs := unwritable(t)
+	_, outputs["stuck"] = stuckPipe(t)
+	for name, output := range outputs {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			folder := t.TempDir()
+			address := freeAddress(t)
+			command := newCommand(t.Context(), folder, "serve", "--listen", address)
+			command.Stdout, command.Stderr = output, output
+			if err := command.Start(); err != nil {
+				t.Fatal(err)
+			}
+			server := &process{command: command, url: "http://" + address}
+			client := contracttest.Client(t)
+			client.Timeout = 20 * time.Second
+			waitUntil(t, "the server is ready", func() bool {
+				response, err := client.Get(server.url + "/readyz")
+				if err == nil {
+					_ = response.Body.Close()
+				}
+				return err == nil && response.StatusCode == http.StatusOK
+			})
+			for range 10 {
+				createOverHTTP(t, client, server, folder)
+			}
+			if err := server.stop(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// freeAddress returns an address on which nobody listens.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return listener.Addr().String()
+}
+
+// waitUntil waits until something is so.
+func waitUntil(t *testing.T, what string, isSo func() bool) {
+	t.Helper()
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
+	for begun := time.Now(); !isSo(); <-ticker.C {
+		if time.Since(begun) > readyTimeout {
+			t.Fatalf("after %v it is not so that %s", readyTimeout, what)
+		}
+	}
+}
+
+// TestHostileLogForPrograms looks at all that a server says in a log for programs: its log, its sentences, and why it
+// does not start.
+func TestHostileLogForPrograms(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	server, err := startProcess(t.Context(), folder,
+		"--log-format", "json", "--log-level", "error", "--listen", "0.0.0.0:0", "--pprof", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := server.stop(); err != nil {
+		t.Error(err)
+	}
+	for _, said := range []string{"clear text", "wrote an access token", "serving profiles on http"} {
+		if !strings.Contains(server.stderr.String(), said) {
+			t.Errorf("%q is not said", said)
+		}
+	}
+	text := server.stderr.String()
+	for _, failing := range [][]string{
+		{"--listen", "192.0.2.1:0"},
+		{"--database", "sqlite:" + folder},
+		{"--tls-cert", "none.pem", "--tls-key", "none.pem"},
+		{"--pprof", usedAddress(t)},
+	} {
+		command := newCommand(t.Context(), folder,
+			append([]string{"serve", "--listen", "127.0.0.1:0", "--log-format", "json"}, failing...)...)
+		var stderr strings.Builder
+		command.Stderr = &stderr
+		if err := command.Run(); err == nil || !strings.Contains(stderr.String(), `"level":"ERROR"`) {
+			t.Errorf("%v: %v: %s", failing, err, stderr.String())
+		}
+		text += stderr.String()
+	}
+	for line := range strings.Lines(text) {
+		var record struct{ Time, Level, Msg string }
+		if err := json.Unmarshal([]byte(line), &record); err != nil || record.Time == "" || record.Level == "" ||
+			record.Msg == "" {
+			t.Errorf("%v: %s", err, line)
+		}
+	}
+}
+
+// usedAddress returns an address that is in use.
+func usedAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	return listener.Addr().String()
+}
