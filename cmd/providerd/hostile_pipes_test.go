@@ -213,3 +213,40 @@ func usedAddress(t *testing.T) string {
 	t.Cleanup(func() { _ = listener.Close() })
 	return listener.Addr().String()
 }
+
+// TestHostileNameOfTheProfiles asks for profiles as a page in a browser does whose name leads to this machine.
+func TestHostileNameOfTheProfiles(t *testing.T) {
+	t.Parallel()
+	server, err := startProcess(t.Context(), t.TempDir(), "--pprof", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := regexp.MustCompile(`profiles on http://([0-9.:]+)`)
+	waitUntil(t, "the server says where its profiles are", func() bool { return address.MatchString(server.stderr.String()) })
+	own := address.FindStringSubmatch(server.stderr.String())[1]
+	_, port, _ := net.SplitHostPort(own)
+	for host, want := range map[string]int{
+		own: http.StatusOK, "localhost:" + port: http.StatusOK, "example.com:" + port: http.StatusMisdirectedRequest,
+		"example.com": http.StatusMisdirectedRequest, "localhost": http.StatusMisdirectedRequest,
+	} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+own+"/debug/pprof/heap", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Host = host
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(io.Discard, response.Body); err != nil {
+			t.Error(err)
+		}
+		_ = response.Body.Close()
+		if response.StatusCode != want {
+			t.Errorf("host %s: status is %d, want %d", host, response.StatusCode, want)
+		}
+	}
+	if err := server.stop(); err != nil {
+		t.Error(err)
+	}
+}

@@ -50,7 +50,7 @@ func serveProfiles(ctx context.Context, address loopbackAddress, log *serveLog) 
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	profiles := &http.Server{
-		Handler:           mux,
+		Handler:           onlyFor(listener.Addr().String(), mux),
 		ReadHeaderTimeout: time.Second,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
@@ -58,4 +58,17 @@ func serveProfiles(ctx context.Context, address loopbackAddress, log *serveLog) 
 	go func() { _ = profiles.Serve(listener) }()
 	log.say(slog.LevelInfo, fmt.Sprintf("serving profiles on http://%s", listener.Addr()))
 	return nil
+}
+
+// onlyFor refuses requests for another host than the address. A page in a browser on this machine sends such requests
+// when the name that it came from is made to lead here (DNS rebinding).
+func onlyFor(address string, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, port, _ := net.SplitHostPort(address)
+		if r.Host != address && r.Host != net.JoinHostPort("localhost", port) {
+			http.Error(w, "profiles are served on http://"+address, http.StatusMisdirectedRequest)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
