@@ -44,7 +44,8 @@ func (c serveCommand) Validate() error {
 func (serveCommand) Help() string {
 	return "Makes the database where there is none, readable by its owner alone, and brings it to the version of this " +
 		"program. Where the database has no token, writes one that allows both operations to the file initial-token " +
-		"beside it. Once ready, prints the address. SIGTERM and SIGINT stop it after the requests that it has begun."
+		"beside it. Once ready, prints the address. SIGTERM, SIGINT and SIGHUP stop it after the requests " +
+		"that it has begun; a second SIGTERM or SIGINT ends it at once."
 }
 
 // heapReserve is counted by the garbage collector, but never touched and so takes no memory. So little lives that the
@@ -53,7 +54,7 @@ const heapReserve = 12 << 20
 
 // Run serves until the process is told to stop.
 func (c *serveCommand) Run(ctx context.Context, contract *server.Contract) error {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilStopped(ctx)
 	defer stop()
 	log := newServeLog(os.Stderr, c.LogFormat, c.LogLevel)
 	defer log.output.close()
@@ -62,6 +63,22 @@ func (c *serveCommand) Run(ctx context.Context, contract *server.Contract) error
 		return errSaid
 	}
 	return nil
+}
+
+// untilStopped returns a context that ends with the first signal that tells the process to stop. A second one ends the
+// process at once, but for SIGHUP, which some send along with the first.
+func untilStopped(ctx context.Context) (stopped context.Context, stop context.CancelFunc) {
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		// Otherwise nohup asked to stay.
+		signals = append(signals, syscall.SIGHUP)
+	}
+	ctx, stop = signal.NotifyContext(ctx, signals...)
+	context.AfterFunc(ctx, func() {
+		signal.Ignore(syscall.SIGHUP)
+		stop()
+	})
+	return ctx, stop
 }
 
 // open gets what a server needs, and serves.
