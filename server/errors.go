@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
+	"syscall"
 
 	"github.com/labstack/echo/v4"
 
@@ -42,6 +45,11 @@ func (r *refusal) Error() string {
 // Unwrap returns the cause.
 func (r *refusal) Unwrap() error { return r.cause }
 
+// isCutOff tells whether a request is refused because its connection ended in the middle of its body.
+func (r *refusal) isCutOff() bool {
+	return r != nil && (errors.Is(r.cause, io.ErrUnexpectedEOF) || errors.Is(r.cause, syscall.ECONNRESET))
+}
+
 // asRefusal finds the answer to any error.
 func asRefusal(err error) *refusal {
 	var known *refusal
@@ -59,8 +67,7 @@ func asRefusal(err error) *refusal {
 		return &refusal{slug: overloaded, header: comeBack()}
 	case errors.Is(err, store.ErrOutcomeUnknown):
 		return &refusal{slug: outcomeUnknown, header: comeBack(), cause: err}
-	case errors.Is(err, store.ErrUnavailable),
-		errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, store.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):
 		return &refusal{slug: storageUnavailable, header: comeBack(), cause: err}
 	case errors.As(err, &status) && status.Code == http.StatusNotFound:
 		return &refusal{slug: notFound}
@@ -73,8 +80,12 @@ func asRefusal(err error) *refusal {
 
 // handleError is the one place that turns an error into a problem document.
 func (s *Server) handleError(err error, c echo.Context) {
-	refused := asRefusal(err)
 	exchange := exchangeOf(c.Request().Context())
+	if broken, ok := errors.AsType[*net.OpError](err); ok && c.Response().Committed {
+		exchange.writeError = broken
+		return
+	}
+	refused := asRefusal(err)
 	exchange.refused = refused
 	if c.Response().Committed {
 		return

@@ -53,14 +53,29 @@ func (s *Server) serveExchange(next echo.HandlerFunc) echo.HandlerFunc {
 		current := &exchange{
 			requestID: s.requestID(c.Request()), started: time.Now(), remoteAddress: remoteAddress(c.Request()),
 		}
-		c.SetRequest(c.Request().WithContext(context.WithValue(c.Request().Context(), exchangeKey{}, current)))
+		caller := c.Request().Context()
+		work, cancel := workContext(caller)
+		defer cancel()
+		c.SetRequest(c.Request().WithContext(context.WithValue(work, exchangeKey{}, current)))
 		setHeaders(c, current)
 		if err := callRecovered(next, c); err != nil {
 			c.Error(err)
 		}
-		s.log(c, current)
+		s.log(c, current, caller.Err() != nil)
 		return nil
 	}
+}
+
+// workContext returns the context that a request is worked on in. It does not end when the caller's does, since one who
+// has closed only the sending half, and awaits the answer, cannot be told from one who is gone. A sixth of the time in
+// which the answer can be sent is left for saying that the storage is too slow.
+func workContext(caller context.Context) (context.Context, context.CancelFunc) {
+	work := context.WithoutCancel(caller)
+	server, ok := caller.Value(http.ServerContextKey).(*http.Server)
+	if !ok || server.WriteTimeout == 0 {
+		return work, func() {}
+	}
+	return context.WithTimeout(work, server.WriteTimeout-server.WriteTimeout/6)
 }
 
 // setHeaders sets what every answer has. Pages are plain text with links, so that nothing need be loaded or run.
@@ -130,8 +145,9 @@ func cut(text string, limit int) string {
 	return text[:limit] + "…"
 }
 
-// log writes one line for each exchange. It holds nothing of the body and nothing of the query.
-func (s *Server) log(c echo.Context, current *exchange) {
+// log writes one line for each exchange. It holds nothing of the body and nothing of the query. The caller is gone who
+// closed the connection, or its sending half, before the answer.
+func (s *Server) log(c echo.Context, current *exchange, callerIsGone bool) {
 	attributes := []slog.Attr{
 		slog.String("request_id", current.requestID),
 		slog.String("method", cut(c.Request().Method, maxLoggedField)),
@@ -154,6 +170,9 @@ func (s *Server) log(c echo.Context, current *exchange) {
 		if s.problems[refused.slug].Status >= http.StatusInternalServerError {
 			level = slog.LevelError
 		}
+	}
+	if callerIsGone || current.refused.isCutOff() || current.writeError != nil {
+		attributes = append(attributes, slog.String("outcome", "canceled"))
 	}
 	if current.writeError != nil {
 		attributes = append(attributes, slog.String("write_error", cut(current.writeError.Error(), maxLoggedError)))

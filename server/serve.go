@@ -23,7 +23,8 @@ type Limits struct {
 	HeaderTimeout time.Duration
 	// RequestTimeout is how long the header and the body together may take to arrive.
 	RequestTimeout time.Duration
-	// AnswerTimeout is how long the caller may take to send the body and to take the answer.
+	// AnswerTimeout is how long the caller may take to send the body and to take the answer. A request is worked on for at
+	// most five sixths of it.
 	AnswerTimeout time.Duration
 	// IdleTimeout is how long a connection may wait for its next request.
 	IdleTimeout time.Duration

@@ -1,0 +1,72 @@
+package server_test
+
+import (
+	"database/sql"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	_ "github.com/mattn/go-sqlite3"
+
+	"example.com/providerd/server"
+)
+
+// TestStorageThatIsTooSlow locks the database. A create that waits for longer than its caller could is told so, and left
+// out.
+func TestStorageThatIsTooSlow(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	limits := server.DefaultLimits()
+	limits.AnswerTimeout = 3600 * time.Millisecond
+	h.listen(t, limits)
+	db, err := sql.Open("sqlite3", h.path+"?_txlock=immediate")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	lock, err := db.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := encode(t, minimal(oauth2Path))
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.url+oauth2Path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+h.token)
+	request.Header.Set("Content-Type", "application/json")
+	// The first transaction waits for the lock, and all others for it.
+	impatient := http.Client{Timeout: time.Second}
+	if response, err := impatient.Do(request); err == nil {
+		_ = response.Body.Close()
+		t.Fatalf("status is %d", response.StatusCode)
+	}
+	got := h.post(t, oauth2Path, body)
+	got.problem(t, http.StatusServiceUnavailable, "storage-unavailable")
+	if got.header.Get("Retry-After") == "" {
+		t.Error("there is no Retry-After")
+	}
+	if err := lock.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	if record := h.post(t, oauth2Path, body).record(t); record["pk"] == nil {
+		t.Errorf("the record is %v", record)
+	}
+	if stored := h.count(t); stored != 2 {
+		t.Errorf("%d records are stored, want the first and the last", stored)
+	}
+}
+
+// count returns how many records are stored.
+func (h *harness) count(t *testing.T) int {
+	t.Helper()
+	count := 0
+	for _, err := range h.database.Providers(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		count++
+	}
+	return count
+}
