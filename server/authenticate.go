@@ -36,6 +36,7 @@ func (s *Server) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 		if state := token.State(time.Now()); state != store.TokenActive {
 			return s.invalidToken(c, fmt.Sprintf("The access token is %s.", state), nil)
 		}
+		keepPlace(c.Request().Context())
 		return next(c)
 	}
 }

@@ -9,13 +9,12 @@ import (
 	"net"
 	"net/http"
 	"time"
-
-	"golang.org/x/net/netutil"
 )
 
 // Limits bound what a connection may cost.
 type Limits struct {
-	// Connections is how many are open at a time; further ones wait until one is closed.
+	// Connections is how many are open at a time. For a further one, the one is closed that is idle for longest, or else
+	// the one on which no valid token was shown for longest.
 	Connections int
 	// HeaderBytes bounds the request line and the header.
 	HeaderBytes int
@@ -40,7 +39,7 @@ func DefaultLimits() Limits {
 		HeaderTimeout:  10 * time.Second,
 		RequestTimeout: 30 * time.Second,
 		AnswerTimeout:  60 * time.Second,
-		IdleTimeout:    2 * time.Minute,
+		IdleTimeout:    30 * time.Second,
 		DrainTimeout:   30 * time.Second,
 	}
 }
@@ -50,8 +49,11 @@ func DefaultLimits() Limits {
 func (s *Server) Serve(ctx context.Context, listener net.Listener, limits Limits, security *tls.Config) error {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
+	open := limitConnections(listener, limits.Connections)
 	httpServer := &http.Server{
-		Handler:           s,
+		Handler:           open.yielding(s),
+		ConnContext:       open.context,
+		ConnState:         open.note,
 		MaxHeaderBytes:    limits.HeaderBytes,
 		ReadHeaderTimeout: limits.HeaderTimeout,
 		ReadTimeout:       limits.RequestTimeout,
@@ -63,14 +65,13 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, limits Limits
 		Protocols:                    protocols,
 		TLSConfig:                    security,
 	}
-	listener = netutil.LimitListener(listener, limits.Connections)
 	failed := make(chan error, 1)
 	go func() {
 		if security == nil {
-			failed <- httpServer.Serve(listener)
+			failed <- httpServer.Serve(open)
 			return
 		}
-		failed <- httpServer.ServeTLS(listener, "", "")
+		failed <- httpServer.ServeTLS(open, "", "")
 	}()
 	select {
 	case err := <-failed:

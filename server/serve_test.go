@@ -196,25 +196,6 @@ func createMeanwhile(t *testing.T, h *harness) (stop func() int) {
 	}
 }
 
-func TestConnectionsAreLimited(t *testing.T) {
-	t.Parallel()
-	h := start(t)
-	limits := server.DefaultLimits()
-	limits.Connections, limits.HeaderTimeout = 2, 300*time.Millisecond
-	address := h.listen(t, limits)
-	for range 2 {
-		silent, err := net.Dial("tcp", address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = silent.Close() }()
-	}
-	// The server answers as soon as a silent connection is cut off.
-	if got := h.send(t, http.MethodGet, "/healthz", nil); got.status != http.StatusOK {
-		t.Errorf("status is %d", got.status)
-	}
-}
-
 func TestMethodsThatReadNothing(t *testing.T) {
 	t.Parallel()
 	h := start(t)

@@ -1,0 +1,177 @@
+package server
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// grace is how long a connection keeps its place when a newcomer wants it, though nobody has shown a token on it: long
+// enough for a request to come and be answered, short enough to be waited for.
+const grace = 500 * time.Millisecond
+
+// connections is a listener that has a bounded number of connections open. When all places are taken, a newcomer gets
+// that of the connection that is idle for longest, or else of the one whose caller is unknown for longest, and waits
+// while neither has gone on for grace. A connection with a request of a known caller keeps its place until the answer,
+// and loses it then while a newcomer waits. So nobody without a token keeps others out, be it by sending slowly or
+// nothing, or by not taking an answer.
+type connections struct {
+	net.Listener
+	limit int
+	// waits tells whether a newcomer waits; freed gets a value when it should look again.
+	waits atomic.Bool
+	freed chan struct{}
+	mutex sync.Mutex
+	// ended tells that no newcomer is taken in any more.
+	ended bool
+	open  int
+	// idle connections have sent nothing since they were accepted or answered, unknown ones something, but no valid token.
+	// The first of each has been there for longest.
+	idle, unknown *list.List
+}
+
+func limitConnections(listener net.Listener, limit int) *connections {
+	return &connections{
+		Listener: listener, limit: limit, freed: make(chan struct{}, 1), idle: list.New(), unknown: list.New(),
+	}
+}
+
+// Accept returns the next connection, once there is a place for it.
+func (c *connections) Accept() (net.Conn, error) {
+	accepted, err := c.acceptAny()
+	if err != nil {
+		return nil, err
+	}
+	newcomer := &connection{Conn: accepted, owner: c}
+	for {
+		wait, err := c.admit(newcomer)
+		if err != nil {
+			return nil, errors.Join(err, accepted.Close())
+		}
+		if wait == 0 {
+			return newcomer, nil
+		}
+		select {
+		case <-c.freed:
+		case <-time.After(wait):
+		}
+	}
+}
+
+// acceptAny returns the next connection. Where the process may have no more files, room is made as if all places were
+// taken.
+func (c *connections) acceptAny() (net.Conn, error) {
+	for {
+		accepted, err := c.Listener.Accept()
+		if !errors.Is(err, syscall.EMFILE) {
+			return accepted, err //nolint:wrapcheck // The HTTP server looks at its type.
+		}
+		c.mutex.Lock()
+		wait := c.makeRoom()
+		c.mutex.Unlock()
+		if wait > 0 {
+			return nil, err //nolint:wrapcheck // As above: this one lets it try again later.
+		}
+	}
+}
+
+// admit gives a newcomer a place. It returns how long to wait where there is none yet, and an error where there will be
+// none any more.
+func (c *connections) admit(newcomer *connection) (wait time.Duration, err error) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.ended {
+		return 0, net.ErrClosed
+	}
+	if c.open >= c.limit {
+		wait = c.makeRoom()
+	}
+	c.waits.Store(wait > 0)
+	if wait == 0 {
+		c.open++
+		newcomer.move(c.idle)
+	}
+	return wait, nil
+}
+
+// makeRoom closes the connection whose place a newcomer may have. It returns how long to wait where there is none yet.
+// The caller holds the mutex.
+func (c *connections) makeRoom() time.Duration {
+	wait := grace
+	for _, queue := range []*list.List{c.idle, c.unknown} {
+		first := queue.Front()
+		if first == nil {
+			continue
+		}
+		victim := first.Value.(*connection)
+		age := time.Since(victim.since)
+		if age >= grace {
+			c.release(victim)
+			_ = victim.Conn.Close()
+			return 0
+		}
+		wait = min(wait, grace-age)
+	}
+	return wait
+}
+
+// release gives the place of a connection back, once. The caller holds the mutex.
+func (c *connections) release(one *connection) {
+	if one.released {
+		return
+	}
+	one.move(nil)
+	one.released = true
+	c.open--
+	c.wake()
+}
+
+// wake lets a newcomer that waits look again.
+func (c *connections) wake() {
+	select {
+	case c.freed <- struct{}{}:
+	default:
+	}
+}
+
+// context lets the requests of a connection find it.
+func (c *connections) context(ctx context.Context, served net.Conn) context.Context {
+	return context.WithValue(ctx, connectionKey{}, connectionOf(served))
+}
+
+// note is told by the HTTP server what it does with a connection.
+func (c *connections) note(served net.Conn, state http.ConnState) {
+	one := connectionOf(served)
+	if state == http.StateActive {
+		one.hear()
+	}
+	if state == http.StateIdle {
+		one.enter(c.idle)
+	}
+}
+
+// yielding lets connections end with their next answers while a newcomer waits, so that none is closed just when its
+// caller sends the next request.
+func (c *connections) yielding(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if c.waits.Load() {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// Close takes no more newcomers in.
+func (c *connections) Close() error {
+	c.mutex.Lock()
+	c.ended = true
+	c.mutex.Unlock()
+	c.wake()
+	return c.Listener.Close() //nolint:wrapcheck // It is the listener's own.
+}

@@ -1,0 +1,204 @@
+package server_test
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"example.com/providerd/server"
+)
+
+// peer is a caller with one connection of its own.
+type peer struct {
+	net.Conn
+	answers *bufio.Reader
+}
+
+const (
+	healthRequest = "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+	peerTimeout   = 20 * time.Second
+)
+
+func connect(t *testing.T, address string) *peer {
+	t.Helper()
+	connection, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = connection.Close() })
+	if err := connection.SetDeadline(time.Now().Add(peerTimeout)); err != nil {
+		t.Fatal(err)
+	}
+	return &peer{Conn: connection, answers: bufio.NewReader(connection)}
+}
+
+func (p *peer) send(t *testing.T, text string) *peer {
+	t.Helper()
+	if _, err := io.WriteString(p, text); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// want reads the next answer, which must have the status.
+func (p *peer) want(t *testing.T, status int) *http.Response {
+	t.Helper()
+	response, err := http.ReadResponse(p.answers, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, response.Body); err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	if response.StatusCode != status {
+		t.Fatalf("status is %d, want %d", response.StatusCode, status)
+	}
+	return response
+}
+
+// wantClosed waits until the server closes the connection.
+func (p *peer) wantClosed(t *testing.T, who string) {
+	t.Helper()
+	if _, err := p.answers.ReadByte(); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("%s is not closed: %v", who, err)
+	}
+}
+
+// begin has the server work on a create, which waits for its body.
+func (h *harness) begin(t *testing.T, address, body string) *peer {
+	t.Helper()
+	caller := connect(t, address)
+	caller.send(t, h.head()+fmt.Sprintf("Content-Length: %d\r\nExpect: 100-continue\r\n\r\n", len(body)))
+	caller.want(t, http.StatusContinue)
+	return caller
+}
+
+// TestNewcomerGetsThePlaceOfTheIdle fills all places, and looks at which connections are closed for newcomers.
+func TestNewcomerGetsThePlaceOfTheIdle(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	limits := server.DefaultLimits()
+	limits.Connections = 4
+	address := h.listen(t, limits)
+	body := encode(t, minimal(oauth2Path))
+
+	arriving := connect(t, address).send(t, "GET /healthz HTTP/1.1\r\n")
+	silent := connect(t, address)
+	kept := connect(t, address).send(t, healthRequest)
+	kept.want(t, http.StatusOK)
+	first := h.begin(t, address, body)
+	// All places are taken. The idle go first, the longest idle before others, and then those whose request arrives.
+	second := h.begin(t, address, body)
+	silent.wantClosed(t, "a connection that has sent nothing")
+	third := h.begin(t, address, body)
+	kept.wantClosed(t, "a connection that is kept for the next request")
+	fourth := h.begin(t, address, body)
+	arriving.wantClosed(t, "a connection whose request arrives")
+	// All requests are worked on: a newcomer waits for the first that ends.
+	newcomer := connect(t, address).send(t, healthRequest)
+	first.send(t, body).want(t, http.StatusCreated)
+	first.wantClosed(t, "the connection of an answered request")
+	newcomer.want(t, http.StatusOK)
+	for _, begun := range []*peer{second, third, fourth} {
+		begun.send(t, body).want(t, http.StatusCreated)
+	}
+}
+
+// TestNobodyWithoutATokenKeepsNewcomersOut takes all places with requests of unknown callers that the server cannot get
+// done with.
+func TestNobodyWithoutATokenKeepsNewcomersOut(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	limits := server.DefaultLimits()
+	limits.Connections = 2
+	for name, request := range map[string]string{
+		"header that does not end": "GET /healthz HTTP/1.1\r\n",
+		"body that does not come":  "POST " + oauth2Path + " HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n",
+		"answers that are not read": strings.Repeat(
+			"GET /docs/swagger-ui-bundle.js HTTP/1.1\r\nHost: x\r\n\r\n", 20),
+	} {
+		address := h.listen(t, limits)
+		for range 2 * limits.Connections {
+			connect(t, address).send(t, request)
+		}
+		begun := time.Now()
+		connect(t, address).send(t, healthRequest).want(t, http.StatusOK)
+		if took := time.Since(begun); took > 5*time.Second {
+			t.Errorf("%s: a newcomer waits for %v", name, took)
+		}
+	}
+}
+
+// TestConnectionsEndWithTheirAnswersWhileNewcomersWait lets more callers come at once than there are places for. None is
+// cut off, and they need not wait until those before them are idle for long.
+func TestConnectionsEndWithTheirAnswersWhileNewcomersWait(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	limits := server.DefaultLimits()
+	limits.Connections = 1
+	address := h.listen(t, limits)
+	callers := make([]*peer, 20)
+	for i := range callers {
+		callers[i] = connect(t, address).send(t, healthRequest)
+	}
+	closed := 0
+	for _, caller := range callers {
+		if caller.want(t, http.StatusOK).Close {
+			closed++
+		}
+	}
+	if closed == 0 {
+		t.Error("no answer closes its connection")
+	}
+}
+
+// TestMoreCallersThanPlaces has callers send one request after the other, each over a connection that it keeps.
+func TestMoreCallersThanPlaces(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	limits := server.DefaultLimits()
+	limits.Connections = 4
+	h.listen(t, limits)
+	var group sync.WaitGroup
+	for range 3 * limits.Connections {
+		group.Go(func() {
+			transport := &http.Transport{}
+			defer transport.CloseIdleConnections()
+			client := http.Client{Transport: transport, Timeout: peerTimeout}
+			for range 50 {
+				response, err := client.Get(h.url + "/healthz")
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				_, err = io.Copy(io.Discard, response.Body)
+				if err := errors.Join(err, response.Body.Close()); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	group.Wait()
+}
+
+func TestIdleConnectionsAreClosed(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	limits := server.DefaultLimits()
+	if limits.IdleTimeout != 30*time.Second {
+		t.Errorf("idle connections are closed after %v", limits.IdleTimeout)
+	}
+	limits.IdleTimeout = 100 * time.Millisecond
+	idle := connect(t, h.listen(t, limits)).send(t, healthRequest)
+	idle.want(t, http.StatusOK)
+	idle.wantClosed(t, "an idle connection")
+}
