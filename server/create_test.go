@@ -1,7 +1,10 @@
 package server_test
 
 import (
+	"database/sql"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net/http"
 	"reflect"
 	"slices"
@@ -197,5 +200,29 @@ func TestLinkedApplicationShowsInTheRecord(t *testing.T) {
 	provider := record.Common()
 	if provider.Application.Slug != "shop" || provider.Backchannel.Application.Name != "Shop" {
 		t.Errorf("provider is %+v", provider)
+	}
+}
+
+// The create for which no pk is left is refused alone, and told what is wrong.
+func TestCreateBeyondTheLastPK(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	h.post(t, oauth2Path, encode(t, minimal(oauth2Path))).record(t)
+	db, err := sql.Open("sqlite3", h.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = db.ExecContext(t.Context(), "UPDATE sqlite_sequence SET seq = 2147483646 WHERE name = 'providers'")
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if pk := h.post(t, oauth2Path, encode(t, minimal(oauth2Path))).record(t)["pk"]; fmt.Sprint(pk) != "2147483647" {
+		t.Errorf("pk is %v", pk)
+	}
+	for range 2 {
+		problem := h.post(t, oauth2Path, encode(t, minimal(oauth2Path))).problem(t, http.StatusServiceUnavailable, "storage-unavailable")
+		if detail := problem.Detail; !strings.Contains(detail, "No pk is left") {
+			t.Errorf("detail is %s", detail)
+		}
 	}
 }

@@ -20,6 +20,9 @@ const (
 	retryAfterHeader = "Retry-After"
 )
 
+const noPKLeftDetail = "No pk is left for another provider, and trying again does not help. Nothing was stored. Tell the " +
+	"operator of the server."
+
 // comeBack asks the caller to wait a second for the storage.
 func comeBack() map[string]string { return map[string]string{retryAfterHeader: "1"} }
 
@@ -67,6 +70,11 @@ func asRefusal(err error) *refusal {
 		return &refusal{slug: overloaded, header: comeBack()}
 	case errors.Is(err, store.ErrOutcomeUnknown):
 		return &refusal{slug: outcomeUnknown, header: comeBack(), cause: err}
+	case errors.Is(err, store.ErrNoPKLeft):
+		// The contract asks for the header; a day is longer than any program waits.
+		return &refusal{
+			slug: storageUnavailable, detail: noPKLeftDetail, header: map[string]string{retryAfterHeader: "86400"}, cause: err,
+		}
 	case errors.Is(err, store.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):
 		return &refusal{slug: storageUnavailable, header: comeBack(), cause: err}
 	case errors.As(err, &status) && status.Code == http.StatusNotFound:

@@ -87,12 +87,13 @@ func helpHint(err error) string {
 	return fmt.Sprintf("Run %q for help.", command+" --help")
 }
 
-// explain adds what to do to an error that an operator can mend.
+// explain adds what to do to an error that an operator can put right.
 func explain(err error) error {
 	for sentinel, remedy := range map[error]string{
 		store.ErrNoDatabase:    `"providerd serve" makes one; --database names another place`,
 		store.ErrNewerDatabase: "use a newer providerd",
 		store.ErrOlderDatabase: `"providerd serve" of this version migrates it`,
+		store.ErrForeignDatabase: "--database names another place",
 		store.ErrNoKeyset: "put it back, or name its place with --keyset; without it the secrets of the database " +
 			"cannot be read",
 	} {

@@ -121,7 +121,7 @@ func (c *serveCommand) serve(
 		warnOfPlainHTTP(log, listener.Addr())
 	}
 	baseURL := scheme + listener.Addr().String()
-	tokenPath := filepath.Join(filepath.Dir(c.Database.path), initialTokenFile)
+	tokenPath := filepath.Join(config.Store.Folder(), initialTokenFile)
 	made, err := provideInitialToken(ctx, config.Store, tokenPath, config.Contract.Operations())
 	if err != nil {
 		return err
