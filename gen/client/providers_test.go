@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -54,7 +56,7 @@ func check(err error) {
 	}
 }
 
-// wire hands requests on, each held against the contract, and can lose or replace answers.
+// wire hands requests on, each answer checked against the contract, and can lose or replace answers.
 type wire struct {
 	http.RoundTripper
 	mutex sync.Mutex
@@ -84,7 +86,7 @@ func (w *wire) RoundTrip(request *http.Request) (*http.Response, error) {
 
 // lost is an answer that does not arrive, though the server has done its work.
 func lost(*http.Request, *http.Response) (*http.Response, error) {
-	return nil, errors.New("connection reset by peer")
+	return nil, &net.OpError{Op: "read", Err: os.NewSyscallError("read", syscall.ECONNRESET)}
 }
 
 // unavailable is a refusal before the server has done anything.
@@ -172,42 +174,50 @@ func TestKeyFindsTheRecordOfAnEarlierCall(t *testing.T) {
 	}
 }
 
-func TestAnswerOfAnotherServerIsAnError(t *testing.T) {
-	t.Parallel()
-	for name, handler := range map[string]http.HandlerFunc{
-		"page of a proxy": func(w http.ResponseWriter, _ *http.Request) {
-			http.Error(w, "<html>bad gateway</html>", http.StatusBadGateway)
-		},
-		"redirect": func(w http.ResponseWriter, r *http.Request) {
-			http.Redirect(w, r, "/elsewhere", http.StatusSeeOther)
-		},
-		"success of something else": func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, "welcome") },
-	} {
-		listener := httptest.NewServer(handler)
-		t.Cleanup(listener.Close)
-		providers, err := client.New(listener.URL, "token", client.WithRetries(0))
-		if err != nil {
-			t.Fatal(err)
-		}
-		record, err := providers.CreateOAuth2(t.Context(), oauth2Request())
-		if err == nil {
-			t.Errorf("%s: record is %v", name, record)
-		}
-	}
-}
-
 func TestNewRefusesWhatCannotWork(t *testing.T) {
 	t.Parallel()
+	const url = "http://example.com"
 	for _, arguments := range [][2]string{
 		{"", "t"},
 		{"localhost:8080", "t"},
 		{"ftp://example.com", "t"},
 		{"http://", "t"},
 		{"://", "t"},
-		{"http://example.com", ""},
+		{url, ""},
+		{url, "hunter2\n"},
+		{url, "hunter2\r\nX-Other: 1"},
+		{url, "hunter2 "},
+		{url, "hunter2\x00"},
+		{url, "hunter2é"},
 	} {
-		if _, err := client.New(arguments[0], arguments[1]); err == nil {
-			t.Errorf("New takes %q", arguments)
+		if _, err := client.New(arguments[0], arguments[1]); err == nil || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("New with %q gives the error %v", arguments, err)
 		}
+	}
+	if _, err := client.New(url, "t", client.WithTryTimeout(0)); err == nil {
+		t.Error("New takes a try without time")
+	}
+}
+
+// A key or a body that no server could take is refused before anything is sent, and not repeated.
+func TestWhatCannotBeSentIsNotSent(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	for _, key := range []string{"", "hunter2 ", "hunter2\n", "hunter2é", strings.Repeat("k", 256)} {
+		_, err := r.providers.CreateOAuth2(t.Context(), oauth2Request(), client.WithIdempotencyKey(key))
+		if err == nil || !strings.Contains(err.Error(), "idempotency key") || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("the key %q gives the error %v", key, err)
+		}
+	}
+	for _, credentials := range []string{"{", "hunter2", `{"a":1}hunter2`, "\xff"} {
+		_, err := r.providers.CreateWorkspaceDirectory(t.Context(), client.WorkspaceDirectoryProviderRequest{
+			Name: "x", Credentials: json.RawMessage(credentials),
+		})
+		if err == nil || !strings.HasSuffix(err.Error(), "the request is not JSON; the credentials must be one JSON object") {
+			t.Errorf("the credentials %q give the error %v", credentials, err)
+		}
+	}
+	if len(r.wire.keys) != 0 {
+		t.Errorf("%d requests were sent", len(r.wire.keys))
 	}
 }

@@ -3,12 +3,8 @@ package client_test
 import (
 	"context"
 	"errors"
-	"log/slog"
-	"net"
 	"net/http"
-	"net/http/httptest"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -60,9 +56,7 @@ func TestRetriesEnd(t *testing.T) {
 
 func TestTryThatTakesTooLongIsRepeated(t *testing.T) {
 	t.Parallel()
-	doer := &http.Client{Timeout: 2 * time.Second}
-	r := newRig(t, client.WithDoer(doer))
-	doer.Transport = r.wire
+	r := newRig(t, client.WithTryTimeout(2*time.Second))
 	r.wire.instead = []func(*http.Request, *http.Response) (*http.Response, error){
 		func(request *http.Request, response *http.Response) (*http.Response, error) {
 			_ = response.Body.Close()
@@ -78,31 +72,6 @@ func TestTryThatTakesTooLongIsRepeated(t *testing.T) {
 	}
 }
 
-func TestServerThatIsNotTrustedIsNotTriedAgain(t *testing.T) {
-	t.Parallel()
-	listener := httptest.NewUnstartedServer(http.NotFoundHandler())
-	listener.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
-	connections := 0
-	listener.Config.ConnState = func(_ net.Conn, state http.ConnState) {
-		if state == http.StateNew {
-			connections++
-		}
-	}
-	listener.StartTLS()
-	providers, err := client.New(listener.URL, "token")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := providers.CreateOAuth2(t.Context(), oauth2Request()); err == nil ||
-		!strings.Contains(err.Error(), "certificate") {
-		t.Errorf("error is %v", err)
-	}
-	listener.Close()
-	if connections != 1 {
-		t.Errorf("%d connections, want 1", connections)
-	}
-}
-
 func TestWaitingEndsWithTheContext(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -110,7 +79,7 @@ func TestWaitingEndsWithTheContext(t *testing.T) {
 	r.wire.instead = []func(*http.Request, *http.Response) (*http.Response, error){
 		func(request *http.Request, response *http.Response) (*http.Response, error) {
 			time.AfterFunc(10*time.Millisecond, cancel)
-			return unavailable(http.StatusServiceUnavailable, "600")(request, response)
+			return unavailable(http.StatusServiceUnavailable, "60")(request, response)
 		},
 	}
 	_, err := r.providers.CreateOAuth2(ctx, oauth2Request())

@@ -1,0 +1,84 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+)
+
+const (
+	// maxAnswer is how many bytes of an answer are read, counted after decompression.
+	maxAnswer = 16 << 20
+	// maxSmallAnswer is how many bytes of answers are read side by side. Decoded, an answer can take many times its size,
+	// so that of larger ones there is one at a time.
+	maxSmallAnswer = 16 << 10
+	// maxCommas is how many commas an answer may have: each can be an element of a list, which decoded takes up to 24
+	// times its bytes. Requests and problem documents have at most 1 MiB, so that no record and none of these has more.
+	maxCommas = 1 << 20
+)
+
+const recordMediaType = "application/json"
+
+// read reads an answer whole. What is made of it is to be made before done is called.
+func (p *Providers) read(ctx context.Context, body io.Reader) (text []byte, done func(), err error) {
+	var buffer bytes.Buffer
+	if _, err := io.Copy(&buffer, io.LimitReader(body, maxSmallAnswer)); err != nil {
+		return nil, nil, fmt.Errorf("read answer: %w", err)
+	}
+	if buffer.Len() < maxSmallAnswer {
+		return buffer.Bytes(), func() {}, nil
+	}
+	select {
+	case p.largeAnswer <- struct{}{}:
+	case <-ctx.Done():
+		return nil, nil, fmt.Errorf("read answer: %w", context.Cause(ctx))
+	}
+	done = func() { <-p.largeAnswer }
+	if err := readRest(&buffer, body); err != nil {
+		done()
+		return nil, nil, err
+	}
+	return buffer.Bytes(), done, nil
+}
+
+// readRest reads what an answer has beyond maxSmallAnswer.
+func readRest(buffer *bytes.Buffer, body io.Reader) error {
+	_, err := io.Copy(buffer, io.LimitReader(body, maxAnswer-maxSmallAnswer+1))
+	switch {
+	case err != nil:
+		return fmt.Errorf("read answer: %w", err)
+	case buffer.Len() > maxAnswer:
+		return fmt.Errorf("the answer has more than %d MiB; is this a providerd server?", maxAnswer>>20)
+	case bytes.Count(buffer.Bytes(), []byte(",")) > maxCommas:
+		return errors.New("the answer has more values than any of a providerd server; is this one?")
+	default:
+		return nil
+	}
+}
+
+// decodeRecord reads the record of a create that has succeeded. What a server of something else answers is an error,
+// which does not repeat it.
+func decodeRecord[Record any](
+	header http.Header, text []byte, identify func(*Record) (pk int32, isOfKind bool),
+) (*Record, error) {
+	if mediaType, _, err := mime.ParseMediaType(header.Get("Content-Type")); err != nil || mediaType != recordMediaType {
+		return nil, errors.New("the answer is not of the type " + recordMediaType + "; is this a providerd server?")
+	}
+	record := new(Record)
+	if json.Unmarshal(text, record) != nil {
+		return nil, errors.New("the answer is not the record of a provider; is this a providerd server?")
+	}
+	pk, isOfKind := identify(record)
+	switch {
+	case pk <= 0:
+		return nil, errors.New("the answer has no pk; is this a providerd server?")
+	case !isOfKind:
+		return nil, errors.New("the answer is not a record of the kind that was sent; is this a providerd server?")
+	}
+	return record, nil
+}

@@ -1,0 +1,214 @@
+package client_test
+
+import (
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/providerd/gen/client"
+)
+
+func TestAnswersOfOtherServersAreErrors(t *testing.T) {
+	t.Parallel()
+	const (
+		json       = "application/json"
+		noPK       = "the answer has no pk; is this a providerd server?"
+		noRecord   = "the answer is not the record of a provider; is this a providerd server?"
+		otherType  = "the answer is not of the type application/json; is this a providerd server?"
+		otherKind  = "the answer is not a record of the kind that was sent; is this a providerd server?"
+		noDocument = "The answer is not a problem document."
+	)
+	record := func(pk string) string { return fmt.Sprintf(recordText, pk) }
+	for _, c := range []struct {
+		status            int
+		contentType, body string
+		says              string
+	}{
+		{201, json, `{}`, noPK},
+		{201, json, `null`, noPK},
+		{201, json, record("0"), noPK},
+		{201, json, record("-1"), noPK},
+		{201, json, record("null"), noPK},
+		{201, json, record("2147483648"), noRecord},
+		{201, json, record("3000000000"), noRecord},
+		{201, json, record(`"1"`), noRecord},
+		{201, json, record("1.5"), noRecord},
+		{201, json, `[]`, noRecord},
+		{201, json, `"hunter2"`, noRecord},
+		{201, json, ``, noRecord},
+		{201, json, record("1") + "hunter2", noRecord},
+		{201, json, record("1")[:50], noRecord},
+		{201, json, strings.Repeat("[", 100_000), noRecord},
+		{201, json, `{"pk": 1}`, otherKind},
+		{201, json, `{"pk": 1, "meta_model_name": "hunter2"}`, otherKind},
+		{201, "", record("1"), otherType},
+		{201, "text/html", record("1"), otherType},
+		{201, "application/json-seq", record("1"), otherType},
+		{201, "application/problem+json", record("1"), otherType},
+		{200, json, record("1"), noDocument},
+		{200, "text/plain", "hunter2", noDocument},
+		{202, json, record("1"), noDocument},
+		{400, "text/plain", "Client sent an HTTP request to an HTTPS server.", noDocument},
+		{400, "application/problem+json", `{"status": 401, "detail": "hunter2"}`, noDocument},
+		{400, "application/problem+json", `{"status": 400, "errors": {"hunter2": 1}}`, noDocument},
+		{500, "text/html", "hunter2", noDocument},
+	} {
+		t.Run(fmt.Sprintf("%d %s %.30s", c.status, c.contentType, c.body), func(t *testing.T) {
+			t.Parallel()
+			other := newStranger(t, (*httptest.Server).Start, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", c.contentType)
+				w.WriteHeader(c.status)
+				_, _ = io.WriteString(w, c.body)
+			})
+			other.refusesAlways(t, c.says)
+		})
+	}
+}
+
+func TestRecordIsTakenWhoeverSendsIt(t *testing.T) {
+	t.Parallel()
+	for _, contentType := range []string{"application/json", "Application/JSON; charset=utf-8"} {
+		other := newStranger(t, (*httptest.Server).Start, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", contentType)
+			w.WriteHeader(http.StatusCreated)
+			_, _ = fmt.Fprintf(w, recordText, "2147483647")
+			// An answer with more than is read side by side with others.
+			_, _ = io.WriteString(w, strings.Repeat(" ", 1<<20))
+		})
+		if record, err := other.create(t); err != nil || record.PK != 2147483647 {
+			t.Errorf("%s: record is %v, %v", contentType, record, err)
+		}
+	}
+}
+
+// repeat writes a text until the other side is gone, or 32 MiB are written.
+func repeat(w io.Writer, text string) {
+	for written := 0; written < 32<<20; written += len(text) {
+		if _, err := io.WriteString(w, text); err != nil {
+			return
+		}
+	}
+}
+
+func TestAnswersAreReadUpToABound(t *testing.T) {
+	t.Parallel()
+	blanks := strings.Repeat(" ", 64<<10)
+	for name, c := range map[string]struct {
+		handler http.HandlerFunc
+		says    string
+	}{
+		"body": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusCreated)
+			repeat(w, blanks)
+		}, "the answer has more than 16 MiB"},
+		"page of a proxy": {func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusBadGateway)
+			repeat(w, blanks)
+		}, "the answer has more than 16 MiB"},
+		"zip bomb": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			w.Header().Set("Content-Encoding", "gzip")
+			w.WriteHeader(http.StatusCreated)
+			zipped := gzip.NewWriter(w)
+			repeat(zipped, blanks)
+			_ = zipped.Close()
+		}, "the answer has more than 16 MiB"},
+		"header": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("X-Long", strings.Repeat("hunter2", 10_000))
+		}, "server response headers exceeded"},
+		"other protocol": {func(w http.ResponseWriter, _ *http.Request) {
+			connection, _, err := w.(http.Hijacker).Hijack()
+			if err != nil {
+				return
+			}
+			defer func() { _ = connection.Close() }()
+			_, _ = io.WriteString(connection, "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n")
+			repeat(connection, blanks)
+		}, "The answer is none to a create."},
+		"violations": {func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = fmt.Fprintf(w, `{"status": 400, "title": "x\u001b\n", "errors": [%s{}]}`,
+				strings.Repeat(`{"detail":"y"},`, 100_000))
+		}, "400 x\uFFFD\uFFFD:   y."},
+		"list": {func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = fmt.Fprintf(w, `{"status": 400, "errors": [%s{}]}`, strings.Repeat(`{},`, 2_000_000))
+		}, "the answer has more values than any of a providerd server"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			newStranger(t, (*httptest.Server).Start, c.handler).refusesAlways(t, c.says)
+		})
+	}
+}
+
+// A server that does not answer in time, however it fills the time, is tried again, and then left.
+func TestEachTryHasATimeout(t *testing.T) {
+	t.Parallel()
+	drip := func(w io.Writer, r *http.Request) {
+		for ticker := time.NewTicker(10 * time.Millisecond); ; {
+			select {
+			case <-ticker.C:
+			case <-r.Context().Done():
+				ticker.Stop()
+				return
+			}
+			if _, err := io.WriteString(w, " "); err != nil {
+				return
+			}
+			_ = http.NewResponseController(w.(http.ResponseWriter)).Flush()
+		}
+	}
+	for name, handler := range map[string]http.HandlerFunc{
+		"silence": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+		"slow body": func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(http.StatusCreated)
+			drip(w, r)
+		},
+		"slow large body": func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(http.StatusCreated)
+			_, _ = io.WriteString(w, strings.Repeat(" ", 1<<20))
+			drip(w, r)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tries := 0
+			doer := &http.Client{Transport: doerFunc(func(request *http.Request) (*http.Response, error) {
+				tries++
+				return http.DefaultTransport.RoundTrip(request)
+			})}
+			slow := newStranger(t, (*httptest.Server).Start, handler)
+			_, err := slow.create(t, client.WithDoer(doer), client.WithTryTimeout(200*time.Millisecond), client.WithRetries(1))
+			if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "no whole answer within 200ms") {
+				t.Errorf("error is %v", err)
+			}
+			if tries != 2 {
+				t.Errorf("%d tries, want 2", tries)
+			}
+		})
+	}
+}
+
+// A server that speaks another protocol than the URL says, or has a certificate of nobody's, is asked once.
+func TestServersThatAreNotSpokenWithAreNotTriedAgain(t *testing.T) {
+	t.Parallel()
+	other := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusCreated) }
+	newStranger(t, (*httptest.Server).StartTLS, other).refusesAlways(t, "certificate signed by unknown authority")
+
+	plain := newStranger(t, (*httptest.Server).Start, other)
+	plain.URL = strings.Replace(plain.URL, "http:", "https:", 1)
+	plain.refusesAlways(t, "server gave HTTP response to HTTPS client")
+
+	encrypted := newStranger(t, (*httptest.Server).StartTLS, other)
+	encrypted.URL = strings.Replace(encrypted.URL, "https:", "http:", 1)
+	encrypted.refusesAlways(t, "400 Bad Request: The answer is not a problem document.")
+}

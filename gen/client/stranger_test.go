@@ -1,0 +1,78 @@
+package client_test
+
+import (
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"example.com/providerd/gen/client"
+)
+
+const (
+	secretToken = "pvd_hunter2"
+	// recordText is all of a record that an SDK looks at.
+	recordText = `{"pk": %s, "name": "hunter2", "meta_model_name": "providers_oauth2.oauth2provider"}`
+)
+
+// stranger is a server that is no providerd.
+type stranger struct {
+	*httptest.Server
+	connections, requests atomic.Int64
+}
+
+func newStranger(t *testing.T, start func(*httptest.Server), handler http.HandlerFunc) *stranger {
+	t.Helper()
+	s := &stranger{}
+	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.requests.Add(1)
+		_, _ = io.Copy(io.Discard, r.Body)
+		handler(w, r)
+	}))
+	s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			s.connections.Add(1)
+		}
+	}
+	start(s.Server)
+	t.Cleanup(s.Close)
+	return s
+}
+
+// create sends a create, and returns its error, which must have neither the token nor anything of the answer.
+func (s *stranger) create(t *testing.T, options ...client.Option) (*client.OAuth2Provider, error) {
+	t.Helper()
+	providers, err := client.New(s.URL, secretToken, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	record, err := providers.CreateOAuth2(t.Context(), oauth2Request())
+	if err != nil && (strings.Contains(err.Error(), "hunter2") || len(err.Error()) > 4096) {
+		t.Errorf("the error has too much: %.5000s", err)
+	}
+	return record, err
+}
+
+// refusesAlways tells that a create is refused with this text, after one try.
+func (s *stranger) refusesAlways(t *testing.T, text string, options ...client.Option) {
+	t.Helper()
+	record, err := s.create(t, options...)
+	if err == nil || !strings.Contains(err.Error(), text) {
+		t.Errorf("record is %v, error is %v; want %q", record, err, text)
+	}
+	if connections, requests := s.connections.Load(), s.requests.Load(); connections != 1 || requests > 1 {
+		t.Errorf("%d connections and %d requests, want one try", connections, requests)
+	}
+}
+
+// doerFunc is a doer that is no http.Client, and the transport of one.
+type doerFunc func(*http.Request) (*http.Response, error)
+
+func (f doerFunc) Do(request *http.Request) (*http.Response, error) { return f(request) }
+
+func (f doerFunc) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }

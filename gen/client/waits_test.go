@@ -1,0 +1,243 @@
+package client_test
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"example.com/providerd/gen/client"
+)
+
+// pauses sends a create whose every try ends in the same way, on a clock of its own, and returns the pauses between the
+// tries, and the error.
+func pauses(t *testing.T, retries int, try func(*http.Request) (*http.Response, error)) ([]time.Duration, error) {
+	t.Helper()
+	var ended time.Time
+	var found []time.Duration
+	doer := &http.Client{Transport: doerFunc(func(request *http.Request) (*http.Response, error) {
+		if !ended.IsZero() {
+			found = append(found, time.Since(ended))
+		}
+		defer func() { ended = time.Now() }()
+		return try(request)
+	})}
+	providers, err := client.New("http://example.com", secretToken, client.WithDoer(doer), client.WithRetries(retries))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = providers.CreateOAuth2(t.Context(), oauth2Request())
+	if err == nil {
+		t.Error("a create succeeds that must not")
+	}
+	return found, err
+}
+
+func answers(status int, retryAfter string) func(*http.Request) (*http.Response, error) {
+	return func(*http.Request) (*http.Response, error) {
+		recorder := httptest.NewRecorder()
+		recorder.Header().Set("Retry-After", retryAfter)
+		recorder.WriteHeader(status)
+		return recorder.Result(), nil
+	}
+}
+
+func breaks(err error) func(*http.Request) (*http.Response, error) {
+	return func(*http.Request) (*http.Response, error) { return nil, err }
+}
+
+func dialing(err error) func(*http.Request) (*http.Response, error) {
+	return breaks(&net.OpError{Op: "dial", Err: err})
+}
+
+func TestOnlyWhatMayPassIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	type tries map[string]func(*http.Request) (*http.Response, error)
+	passing := tries{
+		"429":         answers(http.StatusTooManyRequests, ""),
+		"502":         answers(http.StatusBadGateway, ""),
+		"503":         answers(http.StatusServiceUnavailable, ""),
+		"504":         answers(http.StatusGatewayTimeout, ""),
+		"refused":     dialing(os.NewSyscallError("connect", syscall.ECONNREFUSED)),
+		"reset":       breaks(&net.OpError{Op: "read", Err: os.NewSyscallError("read", syscall.ECONNRESET)}),
+		"broken pipe": breaks(&net.OpError{Op: "write", Err: os.NewSyscallError("write", syscall.EPIPE)}),
+		"closed":      breaks(fmt.Errorf("read: %w", io.EOF)),
+		"cut":         breaks(io.ErrUnexpectedEOF),
+		"name server": dialing(&net.DNSError{IsTemporary: true}),
+		"own timeout": breaks(os.ErrDeadlineExceeded),
+		"client's":    breaks(context.DeadlineExceeded),
+		"body that stops": func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: http.StatusCreated, Body: io.NopCloser(io.MultiReader(
+				strings.NewReader("{"), errorReader{io.ErrUnexpectedEOF}))}, nil
+		},
+	}
+	lasting := tries{
+		"400":                  answers(http.StatusBadRequest, "1"),
+		"500":                  answers(http.StatusInternalServerError, "1"),
+		"501":                  answers(http.StatusNotImplemented, "1"),
+		"redirect":             answers(http.StatusTemporaryRedirect, "1"),
+		"unknown host":         dialing(&net.DNSError{IsNotFound: true}),
+		"no port":              dialing(&net.AddrError{Err: "invalid port"}),
+		"certificate":          breaks(&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}),
+		"alert":                breaks(&net.OpError{Op: "remote error", Err: tls.AlertError(40)}),
+		"unsupported protocol": breaks(errors.New("unsupported protocol scheme")),
+		"malformed answer":     breaks(errors.New("malformed HTTP response")),
+	}
+	for again, group := range map[bool]tries{true: passing, false: lasting} {
+		for name, try := range group {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					found, err := pauses(t, 3, try)
+					if again && len(found) != 3 || !again && len(found) != 0 {
+						t.Errorf("%d retries after %v", len(found), err)
+					}
+				})
+			})
+		}
+	}
+}
+
+type errorReader struct{ err error }
+
+func (r errorReader) Read([]byte) (int, error) { return 0, r.err }
+
+func TestServerIsWaitedForAsItAsksWithinBounds(t *testing.T) {
+	t.Parallel()
+	in := func(length time.Duration) string { return time.Now().Add(length).UTC().Format(http.TimeFormat) }
+	for name, c := range map[string]struct {
+		// header is made on the clock of the test, which begins at a full second.
+		header  func() string
+		asked   time.Duration
+		retries int
+	}{
+		"seconds":                {func() string { return "3" }, 3 * time.Second, 4},
+		"a minute, twice":        {func() string { return "60" }, time.Minute, 2},
+		"beyond two minutes":     {func() string { return "50" }, 50 * time.Second, 2},
+		"beyond a minute":        {func() string { return "61" }, 61 * time.Second, 0},
+		"hours":                  {func() string { return "20000" }, 20_000 * time.Second, 0},
+		"beyond an int32":        {func() string { return "5000000000" }, 5_000_000_000 * time.Second, 0},
+		"beyond a number":        {func() string { return strings.Repeat("9", 99) }, (1<<63 - 1) / 1_000_000_000 * 1_000_000_000, 0},
+		"a date":                 {func() string { return in(40 * time.Second) }, 40 * time.Second, 1},
+		"a date of RFC 850":      {func() string { return "Saturday, 01-Jan-00 00:00:40 GMT" }, 40 * time.Second, 1},
+		"a date of asctime":      {func() string { return "Sat Jan  1 00:00:40 2000" }, 40 * time.Second, 1},
+		"a date in a year":       {func() string { return in(8760 * time.Hour) }, 8760 * time.Hour, 0},
+		"a date that is over":    {func() string { return in(-time.Hour) }, 0, 4},
+		"nothing":                {func() string { return "" }, 0, 4},
+		"less than nothing":      {func() string { return "-5" }, 0, 4},
+		"neither form":           {func() string { return "5 minutes" }, 0, 4},
+		"a fraction, in no form": {func() string { return "1.5" }, 0, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				found, err := pauses(t, client.DefaultRetries, answers(http.StatusServiceUnavailable, c.header()))
+				refused, ok := errors.AsType[*client.Error](err)
+				if !ok || (c.retries == 0 && refused.RetryAfter != c.asked) {
+					t.Errorf("error is %v, want it to ask for %s", err, c.asked)
+				}
+				if c.retries == 1 { // A date that was waited for is over at the next try.
+					found = found[:min(1, len(found))]
+				}
+				if len(found) != c.retries {
+					t.Errorf("%d retries, want %d", len(found), c.retries)
+				}
+				for i, pause := range found {
+					if step := min(250*time.Millisecond<<i, 10*time.Second); pause < c.asked || pause > c.asked+step {
+						t.Errorf("pause %d is %s, want %s and at most %s more", i, pause, c.asked, step)
+					}
+				}
+			})
+		})
+	}
+}
+
+// However many retries are allowed, all waits together are two minutes at most, and the last one is not cut to nothing.
+func TestAllWaitsTogetherAreBounded(t *testing.T) {
+	t.Parallel()
+	for _, retryAfter := range []string{"", "7", "60"} {
+		synctest.Test(t, func(t *testing.T) {
+			begun := time.Now()
+			found, err := pauses(t, 1_000_000, answers(http.StatusServiceUnavailable, retryAfter))
+			if waited := time.Since(begun); waited > 2*time.Minute || waited < time.Minute || len(found) > 1_000 {
+				t.Errorf("Retry-After %q: %d waits take %s: %v", retryAfter, len(found), waited, err)
+			}
+		})
+	}
+}
+
+// Full jitter: pauses are anything from nothing to their step, so that callers do not come back together.
+func TestPausesAreSpread(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const creates = 200
+		for i := range 3 {
+			step := 250 * time.Millisecond << i
+			low, high := 0, 0
+			for range creates {
+				found, err := pauses(t, 3, breaks(io.EOF))
+				if len(found) != 3 {
+					t.Fatalf("%d retries: %v", len(found), err)
+				}
+				switch pause := found[i]; {
+				case pause < 0 || pause > step:
+					t.Fatalf("pause %d is %s, want at most %s", i, pause, step)
+				case pause < step/3:
+					low++
+				case pause > step*2/3:
+					high++
+				}
+			}
+			if low < creates/10 || high < creates/10 {
+				t.Errorf("of %d pauses, %d are in the lowest third of %s and %d in the highest", creates, low, step, high)
+			}
+		}
+	})
+}
+
+func TestTryEndsAfterThirtySeconds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		found, err := pauses(t, 1, func(request *http.Request) (*http.Response, error) {
+			<-request.Context().Done()
+			return nil, request.Context().Err()
+		})
+		if took := time.Since(begun) - found[0]; took != time.Minute || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("two tries take %s: %v", took, err)
+		}
+	})
+}
+
+// The end of the caller's own time is final.
+func TestCallersTimeIsNotTriedAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		tries := 0
+		providers, err := client.New("http://example.com", "t", client.WithDoer(doerFunc(
+			func(request *http.Request) (*http.Response, error) {
+				tries++
+				<-request.Context().Done()
+				return nil, request.Context().Err()
+			})))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := providers.CreateOAuth2(ctx, oauth2Request()); !errors.Is(err, context.DeadlineExceeded) || tries != 1 {
+			t.Errorf("%d tries: %v", tries, err)
+		}
+	})
+}
