@@ -29,7 +29,7 @@ beforeAll(async () => {
 
 afterAll(() => server.stop());
 
-/** Sends a request and holds the answer against the contract. */
+/** Sends a request and checks the answer against the contract. */
 async function checked(request: Request): Promise<Response> {
   const { method, url } = request;
   const response = await fetch(request);
@@ -64,7 +64,7 @@ async function refusal(create: Promise<unknown>): Promise<ProblemError> {
   return error as ProblemError;
 }
 
-test("the contract is held against answers", () => {
+test("answers are checked against the contract", () => {
   const answer = { status: 401, body: { title: "x" }, req: { method: "POST", path: "/api/v3/providers/oauth2/" } };
   expect(() => expect(answer).toSatisfyApiSpec()).toThrow(/required/);
   expect(() => expect({ ...answer, status: 402 }).toSatisfyApiSpec()).toThrow(/402/);
@@ -142,15 +142,56 @@ test("stops waiting when it is told to", async () => {
   const unavailable = client({
     fetch: () => {
       setTimeout(() => controller.abort(), 10);
-      return Promise.resolve(new Response("{}", { status: 503, headers: { "Retry-After": "600" } }));
+      return Promise.resolve(new Response("{}", { status: 503, headers: { "Retry-After": "60" } }));
     },
   });
   await expect(unavailable.createOAuth2(request("x"), { signal: controller.signal })).rejects.toThrow(/abort/);
 });
 
+/** What the error of something says. */
+function thrown(work: () => unknown): string {
+  try {
+    work();
+  } catch (error) {
+    return (error as Error).message;
+  }
+  return "nothing";
+}
+
 test("refuses what cannot work", async () => {
-  expect(() => createClient("localhost:8080", "t")).toThrow(/base URL/);
-  expect(() => createClient(baseUrl, "")).toThrow(/token/);
+  for (const url of ["", "localhost:8080", "ftp://example.com", "http://", "http://[", "http://hunter2:hunter2@example.com"]) {
+    expect(thrown(() => createClient(url, "t"))).toMatch(/^the base URL is not(?!.*hunter2)/);
+  }
+  expect(() => createClient(baseUrl, "")).toThrow(/token is empty/);
+  for (const ending of ["\n", "\r\nX-Other: 1", " ", "\0", "é"]) {
+    expect(thrown(() => createClient(baseUrl, `hunter2${ending}`))).toMatch(/^the access token has(?!.*hunter2)/);
+  }
+  for (const tryTimeoutSeconds of [0, -1, NaN, 1e9]) {
+    expect(() => createClient(baseUrl, "t", { tryTimeoutSeconds })).toThrow(/timeout/);
+  }
   const error = await refusal(createClient(baseUrl, "wrong", { fetch: checked }).createOAuth2(request("x")));
   expect(error.status).toBe(401);
+});
+
+test("sends nothing that cannot be sent", async () => {
+  let tries = 0;
+  const counting = client({
+    fetch: () => {
+      tries++;
+      return Promise.reject(new TypeError("fetch failed"));
+    },
+  });
+  for (const idempotencyKey of ["", "hunter2 ", "hunter2\n", "hunter2é", "k".repeat(256)]) {
+    await expect(counting.createOAuth2(request("x"), { idempotencyKey })).rejects.toThrow(
+      /^the idempotency key does not have 1 to 255 visible ASCII characters$/,
+    );
+  }
+  const circle: Record<string, unknown> = {};
+  circle["hunter2"] = circle;
+  for (const credentials of [circle, { hunter2: 1n }]) {
+    await expect(counting.createWorkspaceDirectory({ ...directory, credentials })).rejects.toThrow(
+      /^the request cannot be encoded as JSON$/,
+    );
+  }
+  expect(tries).toBe(0);
 });

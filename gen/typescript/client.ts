@@ -1,6 +1,11 @@
 import createFetchClient from "openapi-fetch";
 
+import { exchange, recordOf } from "./answer.js";
+import { refusalOf } from "./refusal.js";
+import { retry, within } from "./retry.js";
 import type { components, paths } from "./schema.gen.js";
+
+export { ProblemError, type Problem, type Violation } from "./refusal.js";
 
 type Schemas = components["schemas"];
 
@@ -8,22 +13,28 @@ export type OAuth2ProviderRequest = Schemas["OAuth2ProviderRequest"];
 export type OAuth2Provider = Schemas["OAuth2Provider"];
 export type WorkspaceDirectoryProviderRequest = Schemas["WorkspaceDirectoryProviderRequest"];
 export type WorkspaceDirectoryProvider = Schemas["WorkspaceDirectoryProvider"];
-export type Problem = Schemas["Problem"];
-export type Violation = Schemas["Violation"];
 
 /** How a client works. */
 export interface ClientOptions {
-  /** Sends the requests. The default is the global fetch. */
+  /**
+   * Sends the requests. It must heed their redirect mode, which is to follow none, and their signal. The default is the
+   * global fetch.
+   */
   fetch?: (request: Request) => Promise<Response>;
   /** How often a create is sent again; 0 for never. The default is 4. */
   retries?: number;
+  /**
+   * How many seconds one try may take, from connecting to the last byte of the answer, before it counts as lost: more
+   * than 0, up to a day. The default is 30.
+   */
+  tryTimeoutSeconds?: number;
 }
 
 /** What changes one create. */
 export interface CreateOptions {
   /**
-   * Lets a later call, of this program or another, find the record of this one: 1 to 255 visible ASCII characters. The
-   * default is a random key, which holds for the retries of this call alone.
+   * Lets a later call, of this program or another, find the record of this one: 1 to 255 visible ASCII characters, and
+   * nothing is sent with another. The default is a random key, which holds for the retries of this call alone.
    */
   idempotencyKey?: string;
   /** Makes the server ignore fields that it does not know (RFC 7240). */
@@ -33,8 +44,11 @@ export interface CreateOptions {
 }
 
 /**
- * Creates providers. A create that meets a lost connection, 429 or 503 is sent again with the same idempotency key, so
- * that it makes one record however often it is sent.
+ * Creates providers. A create that meets a lost connection, a try that takes too long, or 429, 502, 503 or 504 is sent
+ * again with the same idempotency key, so that it makes one record however often it is sent. Before, it waits for as
+ * long as the server asks, at most a minute each time and two minutes in all; where the server asks for more, the
+ * refusal is thrown at once. No redirect is followed, since it would take the token and the secrets elsewhere, and at
+ * most 16 MiB of an answer are read. Neither the token nor the request is in an error.
  */
 export interface Client {
   /** Creates an OAuth2 provider and returns the record, secrets included. Throws a ProblemError when it is refused. */
@@ -49,137 +63,113 @@ export interface Client {
   ): Promise<WorkspaceDirectoryProvider>;
 }
 
-/** A refusal: the problem document (RFC 9457) that the server answered. */
-export class ProblemError extends Error {
-  override readonly name = "ProblemError";
-
-  constructor(
-    readonly problem: Problem,
-    /** How many seconds the server asks to wait; undefined where it does not. */
-    readonly retryAfter?: number,
-  ) {
-    const violations = (problem.errors ?? []).map(({ pointer, detail }) => ` ${pointer} ${detail}.`).join("");
-    super(`${problem.status} ${problem.title}: ${problem.detail}${violations} (request ${problem.request_id})`);
-  }
-
-  get status(): number {
-    return this.problem.status;
-  }
-
-  get type(): string {
-    return this.problem.type;
-  }
-
-  /** All rules that the body breaks; none where something else is wrong. */
-  get violations(): readonly Violation[] {
-    return this.problem.errors ?? [];
-  }
-}
-
 const defaultRetries = 4;
-const firstWaitSeconds = 0.25;
-const longestWaitSeconds = 10;
+const defaultTryTimeoutSeconds = 30;
+const longestTryTimeoutSeconds = 24 * 60 * 60;
 
-/** Returns a client of the server at baseUrl, such as "http://127.0.0.1:8080", for the caller that a token names. */
+/**
+ * Returns a client of the server at baseUrl, such as "http://127.0.0.1:8080", for the caller that a token names. Throws
+ * a TypeError, which does not repeat them, when they cannot be used.
+ */
 export function createClient(baseUrl: string, token: string, options: ClientOptions = {}): Client {
-  if (!/^https?:\/\/./.test(baseUrl)) {
+  const { fetch: send = fetch, retries = defaultRetries, tryTimeoutSeconds = defaultTryTimeoutSeconds } = options;
+  if (!isServerUrl(baseUrl)) {
     throw new TypeError("the base URL is not of the form http://HOST:PORT or https://HOST");
   }
   if (token === "") {
     throw new TypeError("the access token is empty");
   }
+  if (!/^[\x21-\x7e]+$/.test(token)) {
+    throw new TypeError("the access token has white space, line ends or other characters that no token has");
+  }
+  if (!(tryTimeoutSeconds > 0 && tryTimeoutSeconds <= longestTryTimeoutSeconds)) {
+    throw new TypeError("the timeout of a try is not positive, or longer than a day");
+  }
   const generated = createFetchClient<paths>({
     baseUrl: `${baseUrl.replace(/\/+$/, "")}/api/v3`,
     headers: { Authorization: `Bearer ${token}` },
-    ...(options.fetch && { fetch: options.fetch }),
+    // Not "error": Node then says no more than "fetch failed". With "manual" it shows the answer, and so the host that it
+    // leads to; a browser hides that. Neither follows it.
+    redirect: "manual",
+    fetch: (request) => exchange(send, request),
   });
-  const retries = options.retries ?? defaultRetries;
+  const settings = { retries, tryTimeoutSeconds };
   return {
     createOAuth2: (body, chosen = {}) =>
-      send(retries, chosen, (init) => generated.POST("/providers/oauth2/", { body, ...init })),
+      create<OAuth2Provider>(settings, body, chosen, "providers_oauth2.oauth2provider", (init) =>
+        generated.POST("/providers/oauth2/", { body, ...init }),
+      ),
     createWorkspaceDirectory: (body, chosen = {}) =>
-      send(retries, chosen, (init) => generated.POST("/providers/workspace_directory/", { body, ...init })),
+      create<WorkspaceDirectoryProvider>(
+        settings,
+        body,
+        chosen,
+        "providers_workspace_directory.workspacedirectoryprovider",
+        (init) => generated.POST("/providers/workspace_directory/", { body, ...init }),
+      ),
   };
+}
+
+function isServerUrl(text: string): boolean {
+  try {
+    // A URL with a user name cannot be fetched.
+    return /^https?:\/\/./.test(text) && new URL(text).username === "";
+  } catch {
+    return false;
+  }
 }
 
 interface Init {
   params: { header: { "Idempotency-Key": string; Prefer?: string } };
-  signal?: AbortSignal;
+  bodySerializer: () => string;
+  parseAs: "text";
+  signal: AbortSignal;
 }
 
-interface Answer<Provider> {
-  data?: Provider;
+interface Answer {
+  data?: string;
   error?: unknown;
   response: Response;
 }
 
 /** Carries out one create until it is answered for good, or has been sent often enough. */
-async function send<Provider>(
-  retries: number,
+async function create<Provider extends OAuth2Provider | WorkspaceDirectoryProvider>(
+  settings: { retries: number; tryTimeoutSeconds: number },
+  body: unknown,
   options: CreateOptions,
-  attempt: (init: Init) => Promise<Answer<Provider>>,
+  model: Provider["meta_model_name"],
+  post: (init: Init) => Promise<Answer>,
 ): Promise<Provider> {
-  const header = {
-    "Idempotency-Key": options.idempotencyKey ?? crypto.randomUUID(),
-    ...(options.lenient && { Prefer: "handling=lenient" }),
-  };
-  const init: Init = { params: { header }, ...(options.signal && { signal: options.signal }) };
-  for (let tries = 0; ; tries++) {
-    try {
-      const { data, error, response } = await attempt(init);
-      if (response.status === 201 && data !== undefined) {
-        return data;
-      }
-      throw new ProblemError(problemOf(error, response), retryAfterOf(response));
-    } catch (error) {
-      options.signal?.throwIfAborted();
-      if (tries >= retries || !isTemporary(error)) {
-        throw error;
-      }
-      await wait(delayOf(error, tries), options.signal);
-    }
+  const { idempotencyKey = crypto.randomUUID(), lenient, signal: callers } = options;
+  if (!/^[\x21-\x7e]{1,255}$/.test(idempotencyKey)) {
+    throw new TypeError("the idempotency key does not have 1 to 255 visible ASCII characters");
   }
+  const header = { "Idempotency-Key": idempotencyKey, ...(lenient && { Prefer: "handling=lenient" }) };
+  const text = encode(body);
+  return retry(settings.retries, callers, () =>
+    within(settings.tryTimeoutSeconds, callers, async (signal) => {
+      const { data = "", error, response } = await post({
+        params: { header },
+        bodySerializer: () => text,
+        parseAs: "text",
+        signal,
+      });
+      if (response.status !== 201) {
+        throw refusalOf(error, response);
+      }
+      return recordOf<Provider>(data, response, model);
+    }),
+  );
 }
 
-/** The problem document of an answer. Where a proxy answered something else, only the status is known. */
-function problemOf(error: unknown, response: Response): Problem {
-  if (typeof error === "object" && error !== null && (error as Partial<Problem>).status === response.status) {
-    return error as Problem;
-  }
-  return {
-    type: "about:blank",
-    title: response.statusText,
-    status: response.status,
-    detail: "The answer is not a problem document. Does something stand between this program and the server?",
-    request_id: response.headers.get("X-Request-Id") ?? "",
-  };
-}
-
-function retryAfterOf(response: Response): number | undefined {
-  const text = response.headers.get("Retry-After") ?? "";
-  return /^\d{1,5}$/.test(text) ? Number(text) : undefined;
-}
-
-/** Tells whether the same request may fare better later. The idempotency key makes it safe to find out. */
-function isTemporary(error: unknown): boolean {
-  return !(error instanceof ProblemError) || error.status === 429 || error.status === 503;
-}
-
-function delayOf(error: unknown, tries: number): number {
-  const asked = error instanceof ProblemError ? error.retryAfter : undefined;
-  return asked ?? Math.min(firstWaitSeconds * 2 ** tries, longestWaitSeconds);
-}
-
-function wait(seconds: number, signal?: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => {
-      signal?.removeEventListener("abort", stop);
-      resolve();
-    }, seconds * 1000);
-    function stop() {
-      clearTimeout(timer);
-      reject(signal?.reason);
+function encode(body: unknown): string {
+  try {
+    const text: unknown = JSON.stringify(body);
+    if (typeof text === "string") {
+      return text;
     }
-    signal?.addEventListener("abort", stop, { once: true });
-  });
+  } catch {
+    // The error of JSON.stringify can have names of the body.
+  }
+  throw new TypeError("the request cannot be encoded as JSON");
 }

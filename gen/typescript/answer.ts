@@ -1,0 +1,76 @@
+import { redirectOf } from "./refusal.js";
+
+/** How many bytes of an answer are read, counted after decompression. */
+const maxAnswer = 16 * 1024 * 1024;
+const maxPk = 2 ** 31 - 1;
+
+/** Sends a request, and returns its answer once that is read whole. */
+export async function exchange(
+  send: (request: Request) => Promise<Response>,
+  request: Request,
+): Promise<Response> {
+  const response = await send(request);
+  const redirect = redirectOf(request, response);
+  if (redirect !== undefined) {
+    await response.body?.cancel();
+    throw redirect;
+  }
+  const text = await readText(response);
+  const { status, statusText, headers } = response;
+  return new Response(text || null, { status, statusText, headers });
+}
+
+async function readText(response: Response): Promise<string> {
+  const reader = response.body?.getReader();
+  const decoder = new TextDecoder();
+  let text = "";
+  let size = 0;
+  for (;;) {
+    const { done, value } = (await reader?.read()) ?? { done: true };
+    if (done || value === undefined) {
+      return text + decoder.decode();
+    }
+    size += value.byteLength;
+    if (size > maxAnswer) {
+      await reader?.cancel();
+      throw new Error("the answer has more than 16 MiB; is this a providerd server?");
+    }
+    text += decoder.decode(value, { stream: true });
+  }
+}
+
+/**
+ * Reads the record of a create that has succeeded. What a server of something else answers is an error, which does not
+ * repeat it.
+ */
+export function recordOf<Provider extends { pk: number; meta_model_name: string }>(
+  text: string,
+  response: Response,
+  model: Provider["meta_model_name"],
+): Provider {
+  const mediaType = response.headers.get("Content-Type")?.split(";")[0]?.trim().toLowerCase();
+  if (mediaType !== "application/json") {
+    throw new Error("the answer is not of the type application/json; is this a providerd server?");
+  }
+  const record = parse(text);
+  if (typeof record !== "object" || Array.isArray(record)) {
+    throw new Error("the answer is not the record of a provider; is this a providerd server?");
+  }
+  const { pk = 0, meta_model_name: kind } = (record ?? {}) as Partial<Provider>;
+  if (!Number.isInteger(pk) || pk < 1 || pk > maxPk) {
+    throw new Error("the answer has no pk; is this a providerd server?");
+  }
+  if (kind !== model) {
+    throw new Error("the answer is not a record of the kind that was sent; is this a providerd server?");
+  }
+  return record as Provider;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // The error of JSON.parse has a piece of the text.
+    return undefined;
+  }
+}

@@ -1,0 +1,243 @@
+import { createServer, type RequestListener, type ServerResponse } from "node:http";
+import { createServer as createTlsServer } from "node:https";
+import { createServer as createTcpServer, type AddressInfo, type Server, type Socket } from "node:net";
+import { gzipSync } from "node:zlib";
+
+import { createClient, ProblemError, type ClientOptions } from "./client.js";
+
+const request = { name: "x", authorization_flow: "3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01", client_secret: "hunter2" };
+const blanks = " ".repeat(1024 * 1024);
+
+/** A server that is no providerd. */
+interface Stranger {
+  url: string;
+  host: string;
+  connections: number;
+  requests: number;
+}
+
+const running: Server[] = [];
+const sockets: Socket[] = [];
+
+afterEach(async () => {
+  const closed = running.splice(0).map((server) => new Promise((resolve) => server.close(resolve)));
+  for (const socket of sockets.splice(0)) {
+    socket.destroy();
+  }
+  await Promise.all(closed);
+});
+
+async function listen(server: Server, scheme = "http"): Promise<Stranger> {
+  running.push(server);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const stranger: Stranger = { url: `${scheme}://${host}`, host, connections: 0, requests: 0 };
+  server.on("connection", (socket) => {
+    stranger.connections++;
+    sockets.push(socket.on("error", () => undefined));
+  });
+  server.on("request", () => stranger.requests++);
+  return stranger;
+}
+
+function stranger(listener: RequestListener): Promise<Stranger> {
+  return listen(
+    createServer((request, response) => {
+      request.resume().once("end", () => listener(request, response));
+    }),
+  );
+}
+
+/** The error of a create that must fail, with neither the token nor anything of the request or the answer. */
+async function failure(url: string, options: ClientOptions = {}): Promise<Error> {
+  const error: unknown = await createClient(url, "pvd_hunter2", options)
+    .createOAuth2(request)
+    .then(
+      () => undefined,
+      (reason: unknown) => reason,
+    );
+  expect(error).toBeInstanceOf(Error);
+  const text = `${String(error)} ${String((error as Error).cause)}`;
+  expect(text).not.toContain("hunter2");
+  expect(text.length).toBeLessThan(4096);
+  return error as Error;
+}
+
+/** A create that is refused for good, after one try. */
+async function refusedOnce(server: Stranger, message: string, options?: ClientOptions): Promise<void> {
+  expect((await failure(server.url, options)).message).toContain(message);
+  expect(server.requests).toBe(1);
+}
+
+const statuses = [300, 301, 302, 303, 307, 308];
+
+test.each(statuses)("does not follow a redirect with %i", async (status) => {
+  const target = await stranger((_, response) => response.end());
+  const port = target.host.split(":")[1] ?? "";
+  for (const [location, host] of [
+    [`http://user:hunter2@${target.host}/hunter2?code=hunter2#hunter2`, target.host],
+    [`http://localhost:${port}/hunter2`, `localhost:${port}`],
+    [`https://${target.host}/hunter2`, target.host],
+  ] as const) {
+    for (const options of [{}, { fetch: (sent: Request) => fetch(sent) }]) {
+      const from = await stranger((_, response) => response.writeHead(status, { Location: location }).end());
+      await refusedOnce(from, `The server redirects to ${host}. `, options);
+    }
+  }
+  expect(target.connections).toBe(0);
+});
+
+test.each([
+  ["a path", "/hunter2", "127.0.0.1:"],
+  ["nothing", "", "127.0.0.1:"],
+  ["no scheme", "//other.example/hunter2", "other.example."],
+  ["no URL", "http://[hunter2", "an unknown host."],
+  ["no host", "data:hunter2", "an unknown host."],
+  ["a long host", `https://${"a.".repeat(4000)}example/`, "a.a.…. No redirect"],
+])("tells no more of a redirect than its host: %s", async (_, location, host) => {
+  const from = await stranger((_, response) => response.writeHead(307, { Location: location }).end());
+  await refusedOnce(from, host);
+});
+
+test("refuses the redirect that a browser does not show, and the one that a fetch has followed", async () => {
+  for (const shown of [{ type: "opaqueredirect", status: 0 }, { redirected: true, url: "http://other.example/hunter2" }]) {
+    const response = new Response();
+    for (const [name, value] of Object.entries(shown)) {
+      Object.defineProperty(response, name, { value });
+    }
+    const error = await failure("http://127.0.0.1:9", { fetch: () => Promise.resolve(response) });
+    expect(error).toBeInstanceOf(ProblemError);
+    expect(error.message).toMatch(/The server redirects to (an unknown host|other\.example)\./);
+  }
+});
+
+const json = "application/json";
+const noPk = "the answer has no pk; is this a providerd server?";
+const noRecord = "the answer is not the record of a provider; is this a providerd server?";
+const otherType = "the answer is not of the type application/json; is this a providerd server?";
+const otherKind = "the answer is not a record of the kind that was sent; is this a providerd server?";
+const noDocument = "The answer is not a problem document.";
+const record = (pk: string) => `{"pk": ${pk}, "name": "hunter2", "meta_model_name": "providers_oauth2.oauth2provider"}`;
+
+test.each([
+  [201, json, "{}", noPk],
+  [201, json, "null", noPk],
+  [201, json, record("0"), noPk],
+  [201, json, record("-1"), noPk],
+  [201, json, record("1.5"), noPk],
+  [201, json, record("3000000000"), noPk],
+  [201, json, record("2147483648"), noPk],
+  [201, json, record('"1"'), noPk],
+  [201, json, "[]", noRecord],
+  [201, json, '"hunter2"', noRecord],
+  [201, json, "", noRecord],
+  [201, json, `${record("1")}hunter2`, noRecord],
+  [201, json, "[".repeat(100_000), noRecord],
+  [201, json, '{"pk": 1}', otherKind],
+  [201, json, '{"pk": 1, "meta_model_name": "hunter2"}', otherKind],
+  [201, "", record("1"), otherType],
+  [201, "text/html", record("1"), otherType],
+  [201, "application/json-seq", record("1"), otherType],
+  [200, json, record("1"), noDocument],
+  [204, json, "", noDocument],
+  [400, json, '{"status": 401, "detail": "hunter2"}', noDocument],
+  [400, json, '{"status": 400, "errors": {"hunter2": 1}}', noDocument],
+  [400, json, '{"status": 400, "errors": [null, "hunter2"]}', noDocument],
+  [400, "text/plain", "Client sent an HTTP request to an HTTPS server. hunter2", noDocument],
+  [500, "text/html", "hunter2", noDocument],
+])("makes an error of what is no answer of a providerd: %#", async (status, contentType, body, message) => {
+  const server = await stranger((_, response) => response.writeHead(status, { "Content-Type": contentType }).end(body));
+  await refusedOnce(server, message);
+});
+
+test("takes a record whoever sends it", async () => {
+  for (const contentType of [json, "Application/JSON; charset=utf-8"]) {
+    const server = await stranger((_, response) => {
+      response.writeHead(201, { "Content-Type": contentType }).end(record("2147483647") + blanks);
+    });
+    expect(await createClient(server.url, "t").createOAuth2(request)).toMatchObject({ pk: 2147483647 });
+  }
+});
+
+/** Writes until the other side is gone, or 64 MiB are written. */
+function flood(response: ServerResponse): void {
+  let left = 64;
+  const more = () => {
+    while (left-- > 0) {
+      if (!response.write(blanks)) {
+        response.once("drain", more);
+        return;
+      }
+    }
+    response.end();
+  };
+  more();
+}
+
+test.each<[string, RequestListener, RegExp]>([
+  ["body", (_, response) => flood(response.writeHead(201, { "Content-Type": json })), /more than 16 MiB/],
+  ["page of a proxy", (_, response) => flood(response.writeHead(502)), /more than 16 MiB/],
+  [
+    "zip bomb",
+    (_, response) => {
+      const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024, " "));
+      response.writeHead(201, { "Content-Type": json, "Content-Encoding": "gzip" }).end(bomb);
+    },
+    /more than 16 MiB/,
+  ],
+  ["header", (_, response) => response.writeHead(201, { "X-Long": "hunter2".repeat(20_000) }).end(), /fetch failed/],
+  [
+    "title",
+    (_, response) => {
+      const problem = { status: 400, title: "\u001b[31m\n\u2028", detail: "x".repeat(1_000_000), errors: [{}] };
+      response.writeHead(400, { "Content-Type": json }).end(JSON.stringify(problem));
+    },
+    /^400 \uFFFD\[31m\uFFFD\uFFFD: x+…$/,
+  ],
+])("bounds an endless %s", async (_, listener, message) => {
+  const server = await stranger(listener);
+  expect((await failure(server.url)).message).toMatch(message);
+  expect(server.requests).toBe(1);
+});
+
+test.each<[string, RequestListener]>([
+  ["says nothing", () => undefined],
+  [
+    "drips",
+    (_, response) => {
+      response.writeHead(201, { "Content-Type": json });
+      const drops = setInterval(() => response.write(" "), 10);
+      response.once("close", () => clearInterval(drops));
+    },
+  ],
+])("leaves a server that %s, after another try", async (_, listener) => {
+  const server = await stranger(listener);
+  let tries = 0;
+  const counting = (sent: Request) => {
+    tries++;
+    return fetch(sent);
+  };
+  const error = await failure(server.url, { fetch: counting, tryTimeoutSeconds: 0.3, retries: 1 });
+  expect(error.name).toBe("TimeoutError");
+  expect(error.message).toBe("no whole answer within 0.3 s");
+  expect(tries).toBe(2);
+});
+
+test("leaves a fetch that does not heed its signal", async () => {
+  const deaf = { fetch: () => new Promise<Response>(() => undefined), tryTimeoutSeconds: 0.01, retries: 1 };
+  expect((await failure("http://127.0.0.1:9", deaf)).name).toBe("TimeoutError");
+});
+
+test("tries a server of another protocol, or without a certificate, once", async () => {
+  const plain = await stranger((_, response) => response.writeHead(201).end());
+  await failure(plain.url.replace("http:", "https:"));
+  expect(plain.connections).toBe(1);
+
+  const encrypted = await listen(createTlsServer({}), "https");
+  await failure(encrypted.url);
+  expect(encrypted.connections).toBe(1);
+
+  const other = await listen(createTcpServer((socket) => socket.end("220 hello\r\n")));
+  await failure(other.url);
+  expect(other.connections).toBe(1);
+});
