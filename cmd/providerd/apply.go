@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"os"
 	"os/signal"
@@ -20,19 +19,20 @@ import (
 )
 
 type applyCommand struct {
-	File     string `short:"f" placeholder:"FILE" help:"The YAML file that lists the providers; - is standard input."`
-	Server   string `placeholder:"URL" help:"The server, such as http://127.0.0.1:8080. The access token comes from PROVIDERD_TOKEN."`
-	DryRun   bool   `help:"Check the file and show what would be sent, without a server."`
-	Parallel int    `default:"16" placeholder:"N" help:"Requests at a time, 1 to 256 (default ${default})."`
-	Output   string `default:"table" enum:"table,json" help:"Form of the output: ${enum} (default ${default}). The table leaves out what is unchanged."`
-	Schema   bool   `help:"Print the JSON Schema of the file, with which editors complete it, and end."`
+	File     string        `short:"f" placeholder:"FILE" help:"The YAML file that lists the providers; - is standard input."`
+	Server   string        `placeholder:"URL" help:"The server, such as http://127.0.0.1:8080. The access token comes from PROVIDERD_TOKEN."`
+	DryRun   bool          `help:"Check the file and show what would be sent, without a server."`
+	Parallel int           `default:"16" placeholder:"N" help:"Requests at a time, 1 to 256 (default ${default})."`
+	Timeout  time.Duration `default:"30s" placeholder:"TIME" help:"How long a request may take before it is sent again (default ${default})."`
+	Output   string        `default:"table" enum:"table,json" help:"Form of the output: ${enum} (default ${default}). The table leaves out what is unchanged."`
+	Schema   bool          `help:"Print the JSON Schema of the file, with which editors complete it, and end."`
 }
 
 const (
 	tokenVariable = "PROVIDERD_TOKEN"
 	maxParallel   = 256
-	// tryTimeout is how long one request may take before it is sent again.
-	tryTimeout = 30 * time.Second
+	// maxFileBytes is how much is read of a file, or from standard input.
+	maxFileBytes = 64 << 20
 )
 
 // Help is the long help text.
@@ -62,10 +62,8 @@ func (c *applyCommand) Validate() error {
 	case accessToken() == "":
 		return errors.New("the environment must have an access token in " + tokenVariable)
 	}
-	if _, err := c.providers(); err != nil {
-		return fmt.Errorf("--server: %w", err)
-	}
-	return nil
+	_, err := c.providers()
+	return err
 }
 
 // Run creates the providers of the file.
@@ -117,16 +115,20 @@ func (c *applyCommand) fileName() string {
 }
 
 func (c *applyCommand) text() ([]byte, error) {
+	file := os.Stdin
 	if c.File != "-" {
-		text, err := os.ReadFile(c.File)
-		if err != nil {
+		var err error
+		if file, err = os.Open(c.File); err != nil {
 			return nil, fmt.Errorf("read providers: %w", err)
 		}
-		return text, nil
+		defer func() { _ = file.Close() }()
 	}
-	text, err := io.ReadAll(os.Stdin)
+	text, err := io.ReadAll(io.LimitReader(file, maxFileBytes+1))
 	if err != nil {
-		return nil, fmt.Errorf("read providers from standard input: %w", err)
+		return nil, fmt.Errorf("read providers from %s: %w", c.fileName(), err)
+	}
+	if len(text) > maxFileBytes {
+		return nil, fmt.Errorf("%s has more than %d MiB; split it into several files", c.fileName(), maxFileBytes>>20)
 	}
 	return text, nil
 }
@@ -153,12 +155,7 @@ func (c *applyCommand) read(ctx context.Context, contract *server.Contract) ([]m
 
 // providers is the client that creates them.
 func (c *applyCommand) providers() (*client.Providers, error) {
-	return client.New(c.Server, accessToken(), client.WithDoer(&http.Client{
-		Timeout:   tryTimeout,
-		Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: c.Parallel},
-		// The target of a redirect would be asked without the body.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}))
+	return client.New(c.Server, accessToken(), client.WithTryTimeout(c.Timeout))
 }
 
 // warnOfPlainHTTP tells that others may read what is sent, where it leaves this machine unencrypted.

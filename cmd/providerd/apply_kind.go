@@ -34,7 +34,7 @@ func applyKinds() []applyKind {
 		{
 			string(store.KindOAuth2), "providers_oauth2_create",
 			creator((*client.Providers).CreateOAuth2, func(record *client.OAuth2Provider) stored {
-				return stored{PK: record.PK, ClientID: record.ClientID}
+				return stored{PK: record.PK, ClientID: shortened(record.ClientID, maxClientIDBytes)}
 			}),
 		},
 		{

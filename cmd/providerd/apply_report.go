@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"example.com/providerd/cmd/providerd/manifest"
 )
@@ -153,6 +154,19 @@ func tellAt(fileName string, at manifest.Position, kind, id, detail string) {
 		place += "/" + id
 	}
 	fmt.Fprintf(os.Stderr, "%s: %s\n", printable(place), printable(detail))
+}
+
+// What a server that is not ours may say is told up to these bounds. The longest client_id has 255 characters.
+const (
+	maxErrorBytes    = 4096
+	maxClientIDBytes = 255 * utf8.UTFMax
+)
+
+func shortened(text string, maxBytes int) string {
+	if len(text) <= maxBytes {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxBytes], "") + "…"
 }
 
 // count puts a number before a word.

@@ -3,9 +3,9 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -42,11 +42,18 @@ func (r *applyReport) send(ctx context.Context, to *client.Providers, parallel i
 	case ctx.Err() != nil:
 		return errors.New("interrupted; run it again for the rest")
 	case err != nil:
-		return fmt.Errorf("%w; run it again for the rest", err)
+		reason := strings.TrimSuffix(shortened(err.Error(), maxErrorBytes), ".")
+		return errors.New(printable(reason) + "; run it again for the rest")
 	default:
 		return nil
 	}
 }
+
+// Types of refusals: of an entry that was edited since it was stored, and of one that no providerd server answered.
+const (
+	reusedKeyType = "/problems/idempotency-key-reused"
+	foreignType   = "about:blank"
+)
 
 // send creates one provider. It returns an error where further entries would fare no better.
 func (a *applied) send(ctx context.Context, to *client.Providers) error {
@@ -63,9 +70,9 @@ func (a *applied) send(ctx context.Context, to *client.Providers) error {
 		a.outcome, a.stored = outcomeUnchanged, stored
 	case err == nil:
 		a.outcome, a.stored = outcomeCreated, stored
-	case !ok, !concernsEntry(refused.Status):
+	case !ok, !concernsEntry(refused):
 		return err
-	case refused.Status == http.StatusUnprocessableEntity:
+	case refused.Type == reusedKeyType:
 		a.outcome = outcomeDiffering
 		a.detail = "differs from the stored record, which an operator can see; nothing was changed"
 	default:
@@ -77,12 +84,14 @@ func (a *applied) send(ctx context.Context, to *client.Providers) error {
 	return nil
 }
 
-// concernsEntry tells whether a refusal with this status is about one body, or about the operation that it is sent to.
-func concernsEntry(status int32) bool {
-	switch status {
-	case http.StatusBadRequest, http.StatusForbidden, http.StatusConflict, http.StatusRequestEntityTooLarge,
-		http.StatusUnprocessableEntity:
+// concernsEntry tells whether a refusal is about one body, or about the operation that it is sent to. Of those that no
+// providerd server answered, only what a proxy may have against one body is.
+func concernsEntry(refused *client.Error) bool {
+	switch refused.Status {
+	case http.StatusForbidden, http.StatusRequestEntityTooLarge:
 		return true
+	case http.StatusBadRequest, http.StatusConflict, http.StatusUnprocessableEntity:
+		return refused.Type != foreignType
 	default:
 		return false
 	}
