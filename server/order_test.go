@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"errors"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -65,12 +66,7 @@ func TestBodyLimit(t *testing.T) {
 func TestStorageUnavailable(t *testing.T) {
 	t.Parallel()
 	h := start(t)
-	db, err := sql.Open("sqlite3", h.path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = db.ExecContext(t.Context(), "DROP TABLE tokens")
-	if err := errors.Join(err, db.Close()); err != nil {
+	if err := os.Rename(h.path, h.path+".away"); err != nil {
 		t.Fatal(err)
 	}
 	got := h.post(t, oauth2Path, encode(t, minimal(oauth2Path)))
@@ -82,4 +78,19 @@ func TestStorageUnavailable(t *testing.T) {
 	if got := h.send(t, http.MethodGet, "/healthz", nil); got.status != http.StatusOK {
 		t.Errorf("/healthz answers %d", got.status)
 	}
+}
+
+// A statement that SQLite does not understand is a fault of the server: to try again later does not help.
+func TestFaultOfTheServer(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	db, err := sql.Open("sqlite3", h.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = db.ExecContext(t.Context(), "DROP TABLE oauth2_providers")
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	h.post(t, oauth2Path, encode(t, minimal(oauth2Path))).problem(t, http.StatusInternalServerError, "internal")
 }
