@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -26,12 +27,20 @@ type Contract struct {
 type operation struct {
 	id    string
 	route *routers.Route
-	// lenientRoute ignores fields of the body that the contract does not know.
-	lenientRoute *routers.Route
-	// fieldOrder is the line of each field of the body in the contract.
-	fieldOrder map[string]int
-	// freeForm has the fields of the body that take any JSON object.
-	freeForm map[string]bool
+	// body is the schema of the body.
+	body *openapi3.Schema
+	// fields are those of the body, in the order of the contract.
+	fields []field
+}
+
+// field is one field of a body: a scalar, a list of scalars, or a free-form object.
+type field struct {
+	name     string
+	required bool
+	// rules are those of the value, without those of the elements of a list, which are items; nil where it is no list.
+	rules, items *openapi3.Schema
+	// freeForm tells that it takes any JSON object.
+	freeForm bool
 }
 
 // ParseContract reads the text of openapi.yaml. It fails when that is not a valid OpenAPI document with one server.
@@ -94,33 +103,56 @@ func newOperation(route routers.Route) (operation, error) {
 	if body == nil || body.Value.Content[jsonMediaType] == nil {
 		return operation{}, fmt.Errorf("operation %s has no JSON body", id)
 	}
-	schema := bodySchema(route.Operation)
-	result := operation{
-		id: id, route: &route, lenientRoute: lenient(route, *schema),
-		fieldOrder: map[string]int{}, freeForm: map[string]bool{},
-	}
-	for name, property := range schema.Properties {
+	result := operation{id: id, route: &route, body: body.Value.Content[jsonMediaType].Schema.Value}
+	line := map[string]int{}
+	for name, property := range result.body.Properties {
 		// A contract in JSON, which may be one line, has no order that could be kept.
 		if property.Origin != nil {
-			result.fieldOrder[name] = property.Origin.Key.Line
+			line[name] = property.Origin.Key.Line
 		}
-		result.freeForm[name] = property.Value.Type.Is(openapi3.TypeObject) && len(property.Value.Properties) == 0
+		one, err := newField(name, result.body, property.Value)
+		if err != nil {
+			return operation{}, fmt.Errorf("operation %s: %w", id, err)
+		}
+		result.fields = append(result.fields, one)
 	}
+	slices.SortFunc(result.fields, func(a, b field) int {
+		return cmp.Or(cmp.Compare(line[a.name], line[b.name]), cmp.Compare(a.name, b.name))
+	})
 	return result, nil
 }
 
-// bodySchema is that of an operation's JSON body, which newOperation has made sure of.
-func bodySchema(op *openapi3.Operation) *openapi3.Schema {
-	return op.RequestBody.Value.Content[jsonMediaType].Schema.Value
+// isClosed tells whether the body takes no fields but those of the contract.
+func (o operation) isClosed() bool {
+	takesMore := o.body.AdditionalProperties.Has
+	return takesMore != nil && !*takesMore
 }
 
-// lenient is the route with an open schema of the body.
-func lenient(route routers.Route, schema openapi3.Schema) *routers.Route {
-	schema.AdditionalProperties = openapi3.AdditionalProperties{}
-	open := *route.Operation
-	open.RequestBody = &openapi3.RequestBodyRef{
-		Value: openapi3.NewRequestBody().WithRequired(true).WithJSONSchema(&schema),
+// newField refuses a schema that goes deeper than a body is read.
+func newField(name string, body, schema *openapi3.Schema) (field, error) {
+	result := field{name: name, required: slices.Contains(body.Required, name)}
+	rules := *schema
+	result.rules = &rules
+	switch {
+	case isScalar(schema):
+		return result, nil
+	case schema.Type.Is(openapi3.TypeArray) && schema.Items != nil && isScalar(schema.Items.Value):
+		result.items, rules.Items = schema.Items.Value, nil
+		return result, nil
+	case schema.Type.Is(openapi3.TypeObject) && !hasMemberRules(schema):
+		result.freeForm = true
+		return result, nil
+	default:
+		return field{}, fmt.Errorf("field %s is neither a scalar, nor a list of scalars, nor a free-form object", name)
 	}
-	route.Operation = &open
-	return &route
+}
+
+func isScalar(schema *openapi3.Schema) bool {
+	return !schema.Type.Permits(openapi3.TypeObject) && !schema.Type.Permits(openapi3.TypeArray)
+}
+
+// hasMemberRules tells whether it matters to the schema of an object what its members are.
+func hasMemberRules(schema *openapi3.Schema) bool {
+	return len(schema.Properties) > 0 || len(schema.Required) > 0 || schema.MinProps > 0 || schema.MaxProps != nil ||
+		schema.AdditionalProperties.Schema != nil
 }

@@ -90,10 +90,10 @@ func TestPublicClientGetsNoSecret(t *testing.T) {
 	}
 }
 
-func TestCredentialsComeBackDigitForDigit(t *testing.T) {
+func TestCredentialsComeBackInOrderAndDigitForDigit(t *testing.T) {
 	t.Parallel()
 	h := start(t)
-	const numbers = `{"a":9007199254740993,"b":123456789012345678901234567890,"c":1.10,"d":1e400,"e":-0,"f":1E+2}`
+	const numbers = `{"f":9007199254740993,"b":123456789012345678901234567890,"c":1.10,"d":1e400,"e":-0,"a":1E+2}`
 	body := strings.Replace(encode(t, minimal(workspaceDirectoryPath)), `"credentials":{}`, `"credentials":`+numbers, 1)
 	got := h.post(t, workspaceDirectoryPath, body)
 	if !strings.Contains(string(got.body), `"credentials":`+numbers) {

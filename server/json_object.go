@@ -2,33 +2,37 @@ package server
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
+	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
 // maxNesting is how many objects and arrays may stand inside each other, the body itself counted in.
 const maxNesting = 64
 
-// object is what is known of a body besides its value.
+// object is a body, read as far as the contract knows it.
 type object struct {
-	// names are those of the members in their order.
-	names []string
-	// values counts the members and the elements of their lists.
-	values int
-	// nul has the places of the strings and member names with U+0000.
-	nul []jsontext.Pointer
+	// members are those that the contract knows. An object has none of its own here, and neither has a list where the
+	// contract wants none: what is in them would take many times the size of the body.
+	members map[string]any
+	// objects has the text of each member that is an object.
+	objects map[string]jsontext.Value
+	// unknown are the names of the other members in their order, but no more than can be listed and one.
+	unknown []string
+	// mayHaveNUL tells that a string or name can have U+0000.
+	mayHaveNUL bool
 }
 
-// readObject tells whether body is exactly one JSON object (RFC 8259) in clean UTF-8, without a byte order mark, a
+// readObject reads a body that is exactly one JSON object (RFC 8259) in clean UTF-8, without a byte order mark, a
 // member name that occurs twice, a lone surrogate, deep nesting, or anything after the object. Otherwise it returns an
 // error with the byte offset and, where there is one, the pointer.
-func readObject(body []byte) (object, error) {
-	decoder := jsontext.NewDecoder(bytes.NewBuffer(body))
-	kind := decoder.PeekKind()
+func readObject(op operation, body []byte) (object, error) {
+	reader := objectReader{body: body, decoder: jsontext.NewDecoder(bytes.NewBuffer(body))}
+	kind := reader.decoder.PeekKind()
 	switch {
 	case len(bytes.TrimLeft(body, " \t\r\n")) == 0:
 		return object{}, malformed("The body is empty. Send one JSON object.")
@@ -37,65 +41,136 @@ func readObject(body []byte) (object, error) {
 	case kind != '{' && kind != 0:
 		return object{}, malformed("The body is not a JSON object. Send exactly one.")
 	}
-	// A string can have U+0000 only in this form, so that most bodies need not be searched.
-	result, err := readMembers(decoder, bytes.Contains(body, []byte(`\u0000`)))
+	result, err := reader.members(op.body)
 	if err != nil {
 		return object{}, err
 	}
-	if _, err := decoder.ReadToken(); !errors.Is(err, io.EOF) {
+	if _, err := reader.decoder.ReadToken(); !errors.Is(err, io.EOF) {
 		return object{}, malformed(fmt.Sprintf("At byte %d something follows the JSON object. Send exactly one.",
-			decoder.InputOffset()))
+			reader.decoder.InputOffset()))
 	}
+	// A string can have U+0000 only in this form.
+	result.mayHaveNUL = bytes.Contains(body, []byte(`\u0000`))
 	return result, nil
 }
 
-// readMembers reads one object to its end.
-func readMembers(decoder *jsontext.Decoder, mayHaveNUL bool) (object, error) {
-	var result object
+// valid is the value of an object that breaks no rule, each object in it as the text that was sent.
+func (o object) valid() map[string]any {
+	for name, text := range o.objects {
+		o.members[name] = json.RawMessage(text)
+	}
+	return o.members
+}
+
+// objectReader reads a body once, from its first byte to its last.
+type objectReader struct {
+	body    []byte
+	decoder *jsontext.Decoder
+}
+
+// next reads a token. It is valid until the next one is read.
+func (r objectReader) next() (jsontext.Token, error) {
+	token, err := r.decoder.ReadToken()
+	if err != nil {
+		return jsontext.Token{}, malformedAt(r.decoder, err)
+	}
+	if r.decoder.StackDepth() > maxNesting {
+		return jsontext.Token{}, malformed(fmt.Sprintf("At byte %d nesting is deeper than %d levels.",
+			r.decoder.InputOffset(), maxNesting))
+	}
+	return token, nil
+}
+
+// members reads the object that is the body.
+func (r objectReader) members(schema *openapi3.Schema) (object, error) {
+	result := object{members: map[string]any{}, objects: map[string]jsontext.Value{}}
+	if _, err := r.next(); err != nil {
+		return object{}, err
+	}
 	for {
-		token, err := decoder.ReadToken()
+		token, err := r.next()
 		if err != nil {
-			return object{}, malformedAt(decoder, err)
+			return object{}, err
 		}
-		depth := decoder.StackDepth()
-		if depth == 0 {
+		if token.Kind() == '}' {
 			return result, nil
 		}
-		if depth > maxNesting {
-			return object{}, malformed(fmt.Sprintf("At byte %d nesting is deeper than %d levels.",
-				decoder.InputOffset(), maxNesting))
+		name := token.String()
+		switch property := schema.Properties[name]; {
+		case property == nil:
+			if len(result.unknown) <= maxViolations {
+				result.unknown = append(result.unknown, name)
+			}
+			_, err = r.value(openapi3.NewSchema())
+		case r.decoder.PeekKind() == '{':
+			result.members[name] = map[string]any(nil)
+			result.objects[name], err = r.object()
+		default:
+			result.members[name], err = r.value(property.Value)
 		}
-		if depth <= 2 {
-			result.values++
-		}
-		if _, length := decoder.StackIndex(depth); depth == 1 && length%2 == 1 {
-			result.names = append(result.names, token.String())
-		}
-		if mayHaveNUL && token.Kind() == '"' && strings.ContainsRune(token.String(), 0) {
-			result.nul = append(result.nul, decoder.StackPointer())
+		if err != nil {
+			return object{}, err
 		}
 	}
 }
 
-func malformed(detail string) error {
-	return &refusal{slug: malformedJSON, detail: detail}
+// object reads an object and returns its text.
+func (r objectReader) object() (jsontext.Value, error) {
+	if _, err := r.next(); err != nil {
+		return nil, err
+	}
+	begin := r.decoder.InputOffset() - int64(len("{"))
+	if err := r.skip(); err != nil {
+		return nil, err
+	}
+	return r.body[begin:r.decoder.InputOffset()], nil
 }
 
-// malformedAt says where the decoder stopped and why. The decoder's own text is not used: it repeats what was sent.
-func malformedAt(decoder *jsontext.Decoder, err error) error {
-	offset, where := decoder.InputOffset(), ""
-	if syntactic, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
-		offset = syntactic.ByteOffset
-		if syntactic.JSONPointer != "" {
-			where = fmt.Sprintf(", at %s,", syntactic.JSONPointer)
+// value reads a scalar, or a list of them where the schema wants one. What is in any other list or object is left out.
+func (r objectReader) value(schema *openapi3.Schema) (any, error) {
+	token, err := r.next()
+	if err != nil {
+		return nil, err
+	}
+	switch byte(token.Kind()) {
+	case '"':
+		return token.String(), nil
+	case '0':
+		return json.Number(token.String()), nil
+	case 't', 'f':
+		return token.Bool(), nil
+	case '{':
+		return map[string]any(nil), r.skip()
+	case '[':
+		if schema.Items == nil {
+			return []any(nil), r.skip()
+		}
+		return r.list(schema.Items.Value)
+	default:
+		return nil, nil //nolint:nilnil // This is how null is told.
+	}
+}
+
+// list reads the elements of a list that has begun.
+func (r objectReader) list(element *openapi3.Schema) ([]any, error) {
+	list := []any{}
+	for r.decoder.PeekKind() != ']' {
+		value, err := r.value(element)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, value)
+	}
+	_, err := r.next()
+	return list, err
+}
+
+// skip reads to the end of the object or list that has begun.
+func (r objectReader) skip() error {
+	for depth := r.decoder.StackDepth(); r.decoder.StackDepth() >= depth; {
+		if _, err := r.next(); err != nil {
+			return err
 		}
 	}
-	reason := "the body is not valid JSON in UTF-8"
-	switch {
-	case errors.Is(err, jsontext.ErrDuplicateName):
-		reason = "a member name occurs twice"
-	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
-		reason = "the body ends before its JSON object does"
-	}
-	return malformed(fmt.Sprintf("At byte %d%s %s. Send exactly one JSON object.", offset, where, reason))
+	return nil
 }

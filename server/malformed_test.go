@@ -49,6 +49,11 @@ func TestMalformedJSON(t *testing.T) {
 			t.Errorf("%s: detail is %q, want %q in it", name, problem.Detail, test.detail)
 		}
 	}
+	long := h.post(t, oauth2Path, `{"`+strings.Repeat("/", 500_000)+`":{"a":1,"a":2}}`)
+	detail := long.problem(t, http.StatusBadRequest, "malformed-json").Detail
+	if len(detail) > 1000 || !strings.Contains(detail, "At byte 500011 a member name occurs twice") {
+		t.Errorf("detail under a long name is %.1000q", detail)
+	}
 	problem := h.post(t, oauth2Path, nested(64)).problem(t, http.StatusBadRequest, "validation-failed")
 	if list := violations(problem); list[len(list)-1] != "/x unknown_field" {
 		t.Errorf("64 levels: entries are %q", list)

@@ -52,9 +52,9 @@ func problemKinds() []problemKind {
 		},
 		{
 			validationFailed, http.StatusBadRequest, "Validation failed",
-			"The body breaks rules of the contract. Mend every entry of errors and send it again.",
-			"The body breaks rules of the contract. Every violation has an entry in errors.",
-			"Each entry's pointer says where, its code which rule, its detail what the value must be. Mend all of them.",
+			"The body breaks rules of the contract. Fix every entry of errors and send it again.",
+			"The body breaks rules of the contract. Every violation has an entry in errors, which lists the first 1000.",
+			"Each entry's pointer says where, its code which rule, its detail what the value must be. Fix all of them.",
 		},
 		{
 			invalidHeader, http.StatusBadRequest, "Invalid header",

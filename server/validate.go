@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,39 +8,16 @@ import (
 	"net/http"
 
 	"github.com/getkin/kin-openapi/openapi3"
-	"github.com/getkin/kin-openapi/openapi3filter"
-	"github.com/getkin/kin-openapi/routers"
 	"github.com/labstack/echo/v4"
 
 	"example.com/providerd/gen/api"
 )
 
-// validate holds the request against the contract and finds all violations at once. The handler gets the very value
-// that was validated.
+// validate reads the body and checks it against the contract. The handler gets the very value that was validated.
 func validate(op operation) echo.MiddlewareFunc {
-	rules := newRules(op)
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
-			request := c.Request()
-			body, err := io.ReadAll(request.Body)
-			if err != nil {
-				return unreadable(err)
-			}
-			sent, err := readObject(body)
-			if err != nil {
-				return err
-			}
-			if request.Header.Get(idempotencyKeyHeader) != "" {
-				if exchangeOf(request.Context()).bodyDigest, err = digest(body); err != nil {
-					return err
-				}
-			}
-			route := op.route
-			if isLenient(request.Header) {
-				route = op.lenientRoute
-				c.Response().Header().Set(preferenceAppliedHeader, handlingLenient)
-			}
-			if err := rules.check(request, route, body, sent); err != nil {
+			if err := accept(c, op); err != nil {
 				return err
 			}
 			return next(c)
@@ -49,43 +25,76 @@ func validate(op operation) echo.MiddlewareFunc {
 	}
 }
 
-// rules are those of one operation.
-type rules struct {
-	op operation
-	// first ends at the first violation, all finds every one.
-	first, all openapi3filter.Options
+// accept gives the request the value of its body, or returns why there is none.
+func accept(c echo.Context, op operation) error {
+	request := c.Request()
+	body, err := io.ReadAll(request.Body)
+	if err != nil {
+		return unreadable(err)
+	}
+	sent, err := readObject(op, body)
+	if err != nil {
+		return err
+	}
+	if request.Header.Get(idempotencyKeyHeader) != "" {
+		if exchangeOf(request.Context()).bodyDigest, err = digest(body); err != nil {
+			return err
+		}
+	}
+	lenient := isLenient(request.Header)
+	if lenient {
+		c.Response().Header().Set(preferenceAppliedHeader, handlingLenient)
+	}
+	if err := op.check(sent, lenient); err != nil {
+		return err
+	}
+	request.Body = &validBody{ReadCloser: http.NoBody, members: sent.valid()}
+	return nil
 }
 
-// newRules prepares the validator. Formats need no registration: the contract states the rule of each as a pattern, so
-// that callers have it too.
-func newRules(op operation) *rules {
-	first := openapi3filter.Options{
-		AuthenticationFunc:      openapi3filter.NoopAuthenticationFunc,
-		KeepValidatedValue:      true,
-		SkipSettingDefaults:     true,
-		SchemaValidationOptions: []openapi3.SchemaValidationOption{openapi3.DisableSchemaErrorDetails()},
+// unreadable is the refusal of a body that is too large or did not arrive whole.
+func unreadable(err error) error {
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return &refusal{slug: tooLarge}
 	}
-	all := first
-	all.MultiError = true
-	return &rules{op: op, first: first, all: all}
+	return &refusal{slug: malformedJSON, detail: "The body did not arrive whole. Send it again.", cause: err}
 }
 
-// check gives the request the body that it holds against the contract, and returns a refusal of what breaks it.
-func (r *rules) check(request *http.Request, route *routers.Route, body []byte, sent object) error {
-	request.Body = io.NopCloser(bytes.NewReader(body))
-	request.Header.Set(echo.HeaderContentType, jsonMediaType)
-	options := &r.all
-	if sent.isCrowded() {
-		options = &r.first
+// check returns the refusal of a body that breaks rules of the contract.
+func (o operation) check(sent object, lenient bool) error {
+	err := visit(o.body, sent.members)
+	if err == nil && len(sent.unknown) == 0 && !sent.mayHaveNUL {
+		return nil
 	}
-	input := &openapi3filter.RequestValidationInput{Request: request, Route: route, Options: options}
-	return violated(r.op, sent, openapi3filter.ValidateRequest(request.Context(), input))
+	if refused := violated(o.violations(sent, lenient)); refused != nil {
+		return refused
+	}
+	if err != nil {
+		return fmt.Errorf("validate body: %w", err)
+	}
+	return nil
+}
+
+// validBody gives the generated code a value that is valid, in place of the text that it would read once more.
+type validBody struct {
+	io.ReadCloser
+	members map[string]any
+}
+
+// ValidatedValue returns the value once. After that nothing holds it here while the request is answered.
+func (b *validBody) ValidatedValue() any {
+	members := b.members
+	b.members = nil
+	return members
 }
 
 // Check returns the violations that the answer to a body would list, for a program that wants to know them before it
 // sends anything; none where the body would be taken. Its error says what is wrong with a body that is too large, or is
 // not one clean JSON object.
 func (c *Contract) Check(ctx context.Context, operationID string, body []byte) ([]api.Violation, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("check body: %w", err)
+	}
 	op, ok := c.operation(operationID)
 	if !ok {
 		return nil, fmt.Errorf("the contract has no operation %s", operationID)
@@ -93,13 +102,9 @@ func (c *Contract) Check(ctx context.Context, operationID string, body []byte) (
 	if len(body) > maxBodyBytes {
 		return nil, fmt.Errorf("it is larger than %d bytes as JSON", maxBodyBytes)
 	}
-	request, err := http.NewRequestWithContext(ctx, op.route.Method, c.baseURL+op.route.Path, http.NoBody)
-	if err != nil {
-		return nil, fmt.Errorf("make request of %s: %w", operationID, err)
-	}
-	sent, err := readObject(body)
+	sent, err := readObject(op, body)
 	if err == nil {
-		err = newRules(op).check(request, op.route, body, sent)
+		err = op.check(sent, false)
 	}
 	refused, ok := errors.AsType[*refusal](err)
 	switch {
@@ -118,5 +123,5 @@ func (c *Contract) RequestSchema(operationID string) *openapi3.Schema {
 	if !ok {
 		return nil
 	}
-	return bodySchema(op.route.Operation)
+	return op.body
 }

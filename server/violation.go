@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"example.com/providerd/gen/api"
 )
@@ -30,12 +31,15 @@ type violation struct {
 	detail string
 }
 
+// at is the violation as it is answered, at a place of the body.
+func (v violation) at(place jsontext.Pointer) api.Violation {
+	return api.Violation{Pointer: string(place), Code: v.code, Detail: v.detail}
+}
+
 // describe finds the words for a rule of the contract that a value breaks.
 func describe(broken *openapi3.SchemaError) violation {
 	schema := broken.Schema
 	switch {
-	case broken.SchemaField == "required":
-		return violation{rulePresence, api.ViolationCodeRequired, "is required"}
 	case broken.Value == nil:
 		return violation{rulePresence, api.ViolationCodeNull, "must not be null"}
 	case !hasType(schema, broken.Value):
@@ -55,6 +59,10 @@ func describe(broken *openapi3.SchemaError) violation {
 	default:
 		return violation{ruleOther, api.ViolationCodeType, "breaks the rule " + broken.SchemaField + " of the contract"}
 	}
+}
+
+func missing() violation {
+	return violation{rulePresence, api.ViolationCodeRequired, "is required"}
 }
 
 func nulCharacter() violation {

@@ -1,14 +1,13 @@
 package server
 
 import (
-	"cmp"
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"math"
-	"net/http"
-	"slices"
+	"iter"
 	"strconv"
+	"strings"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/go-json-experiment/json/jsontext"
@@ -16,170 +15,157 @@ import (
 	"example.com/providerd/gen/api"
 )
 
-// finding is a violation with its place in the answer.
-type finding struct {
-	violation
-	pointer string
-	// field is the place of the field in the contract; fields that it does not know stand behind all others.
-	field int
-	// element is the place in the list, or of an unknown field in the body.
-	element int
+const (
+	// maxViolations is how many violations an answer lists.
+	maxViolations = 1000
+	// maxViolationBytes is the length, in an answer, of all that it lists: 1 MiB.
+	maxViolationBytes = 1 << 20
+)
+
+// violations finds all that is wrong with a body, one for each place, in the order of the contract's fields and then
+// that of the body. Each is found only once the one before it is taken, so that whoever stops early pays for no more.
+func (o operation) violations(sent object, lenient bool) iter.Seq[api.Violation] {
+	return func(yield func(api.Violation) bool) {
+		for _, field := range o.fields {
+			if !field.ofValue(sent, yield) || !field.ofElements(sent, yield) || !field.ofText(sent, yield) {
+				return
+			}
+		}
+		if lenient || !o.isClosed() {
+			return
+		}
+		for _, name := range sent.unknown {
+			if !yield(unknownField().at(jsontext.Pointer("").AppendToken(name))) {
+				return
+			}
+		}
+	}
 }
 
-// findings collects at most one finding for each pointer.
-type findings struct {
-	op   operation
-	sent object
-	// order is the place of each member in the body.
-	order     map[string]int
-	byPointer map[string]finding
-	// closed has the pointers of the objects whose unknown fields are found: the validator reports each of them anew.
-	closed map[string]bool
+// ofValue yields what is wrong with a field as a whole. Like what follows, it tells whether to go on.
+func (f field) ofValue(sent object, yield func(api.Violation) bool) bool {
+	broken, isBroken := missing(), f.required
+	if value, ok := sent.members[f.name]; ok {
+		broken, isBroken = firstBroken(f.rules, value)
+	}
+	return !isBroken || yield(broken.at(f.pointer()))
 }
 
-// maxValues is how many members and list elements a body may have for all its violations to be collected. More would
-// let a body of 1 MiB cost hundreds of times its size.
-const maxValues = 10_000
+// ofElements yields what is wrong with the elements of a list.
+func (f field) ofElements(sent object, yield func(api.Violation) bool) bool {
+	list, _ := sent.members[f.name].([]any)
+	for i, element := range list {
+		broken, isBroken := firstBroken(f.items, element)
+		if isBroken && !yield(broken.at(f.pointer().AppendToken(strconv.Itoa(i)))) {
+			return false
+		}
+	}
+	return true
+}
 
-const crowdedDetail = "The body breaks at least one rule. It has more than 10000 values, too many to list all that " +
-	"are wrong: mend the entry of errors and send it again."
+// ofText yields the strings and member names of a free-form object with U+0000, which no pattern can refuse.
+func (f field) ofText(sent object, yield func(api.Violation) bool) bool {
+	if !f.freeForm || !sent.mayHaveNUL {
+		return true
+	}
+	// Names that occur twice are refused before.
+	decoder := jsontext.NewDecoder(bytes.NewBuffer(sent.objects[f.name]), jsontext.AllowDuplicateNames(true))
+	var last jsontext.Pointer
+	for {
+		token, err := decoder.ReadToken()
+		if err != nil {
+			return true
+		}
+		if token.Kind() != '"' || !strings.ContainsRune(token.String(), 0) {
+			continue
+		}
+		// A member's name and its value have the same pointer.
+		place := decoder.StackPointer()
+		if place != last && !yield(nulCharacter().at(f.pointer()+place)) {
+			return false
+		}
+		last = place
+	}
+}
 
-// isCrowded tells whether only one violation is listed.
-func (o object) isCrowded() bool { return o.values > maxValues }
+func (f field) pointer() jsontext.Pointer { return jsontext.Pointer("").AppendToken(f.name) }
 
-// violated turns the validator's error, if any, into the refusal of a body, and adds what no schema can say. It returns
-// nil where the body breaks no rule.
-func violated(op operation, sent object, err error) error {
-	if err == nil && len(sent.nul) == 0 {
+// violated is the refusal of a body with violations; nil where there are none.
+func violated(violations iter.Seq[api.Violation]) *refusal {
+	listed, more := listable(violations)
+	detail := "The body breaks a rule. Fix the entry of errors and send it again."
+	switch count := len(listed); {
+	case count == 0:
 		return nil
+	case more:
+		detail = fmt.Sprintf("The body breaks more rules than errors lists, which has the first %d. Fix these and send it "+
+			"again.", count)
+	case count > 1:
+		detail = fmt.Sprintf("The body breaks %d rules. Fix every entry of errors and send it again.", count)
 	}
-	found := newFindings(op, sent)
-	found.collect(err)
-	found.addNUL()
-	violations := found.inOrder()
-	switch {
-	case len(violations) == 0 && err != nil:
-		return fmt.Errorf("validate request: %w", err)
-	case len(violations) == 0:
-		return nil
-	case sent.isCrowded():
-		return &refusal{slug: validationFailed, detail: crowdedDetail, violations: violations[:1]}
-	}
-	detail := "The body breaks a rule. Mend the entry of errors and send it again."
-	if count := len(violations); count > 1 {
-		detail = fmt.Sprintf("The body breaks %d rules. Mend every entry of errors and send it again.", count)
-	}
-	return &refusal{slug: validationFailed, detail: detail, violations: violations}
+	return &refusal{slug: validationFailed, detail: detail, violations: listed}
 }
 
-func newFindings(op operation, sent object) *findings {
-	found := &findings{
-		op: op, sent: sent, order: map[string]int{}, byPointer: map[string]finding{}, closed: map[string]bool{},
-	}
-	for i, name := range sent.names {
-		found.order[name] = i
-	}
-	return found
-}
-
-// unreadable is the refusal of a body that is too large or did not arrive whole.
-func unreadable(err error) error {
-	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return &refusal{slug: tooLarge}
-	}
-	return &refusal{slug: malformedJSON, detail: "The body did not arrive whole. Send it again.", cause: err}
-}
-
-// collect walks the tree of errors that the validator returns.
-func (f *findings) collect(err error) {
-	var several openapi3.MultiError
-	var broken *openapi3.SchemaError
-	switch {
-	case errors.As(err, &several):
-		for _, one := range several {
-			f.collect(one)
+// listable takes the first violations, as many as an answer may have, and tells whether there are more.
+func listable(violations iter.Seq[api.Violation]) (listed []api.Violation, more bool) {
+	length := len("[]")
+	for one := range violations {
+		if len(listed) == 0 {
+			one = fitting(one)
 		}
-	case errors.As(err, &broken) && broken.SchemaField == "properties":
-		f.addUnknownFields(broken)
-	case errors.As(err, &broken):
-		f.add(broken.JSONPointer(), describe(broken))
-	}
-}
-
-// addNUL adds the strings and member names with U+0000 in free-form objects, where no pattern can refuse them.
-func (f *findings) addNUL() {
-	for _, at := range f.sent.nul {
-		if path := slices.Collect(at.Tokens()); f.op.freeForm[path[0]] {
-			f.add(path, nulCharacter())
+		next := length + len(",") + lengthOf(one)
+		if len(listed) == maxViolations || next > maxViolationBytes {
+			return listed, true
 		}
+		listed, length = append(listed, one), next
 	}
+	return listed, false
 }
 
-// addUnknownFields adds all fields of one object that its schema does not know.
-func (f *findings) addUnknownFields(broken *openapi3.SchemaError) {
-	path := broken.JSONPointer()
-	object, ok := broken.Value.(map[string]any)
-	at := pointer(path)
-	if !ok || f.closed[at] {
-		return
+// fitting moves a violation whose pointer is too long for any answer to the nearest place around it whose is not.
+func fitting(one api.Violation) api.Violation {
+	const room = maxViolationBytes - len("[,]")
+	if lengthOf(one) <= room {
+		return one
 	}
-	f.closed[at] = true
-	names := f.sent.names
-	if len(path) > 0 {
-		names = slices.Sorted(maps.Keys(object))
+	one.Detail = "has in it, at a pointer too long to be listed, what breaks this rule: " + one.Detail
+	for lengthOf(one) > room {
+		one.Pointer = string(jsontext.Pointer(one.Pointer).Parent())
 	}
-	for _, name := range names {
-		if broken.Schema.Properties[name] == nil {
-			f.add(append(slices.Clone(path), name), unknownField())
-		}
-	}
+	return one
 }
 
-// add keeps, for each pointer, the violation of the first rule that applies.
-func (f *findings) add(path []string, broken violation) {
-	at := pointer(path)
-	if known, ok := f.byPointer[at]; ok && known.rule <= broken.rule {
-		return
-	}
-	f.byPointer[at] = finding{violation: broken, pointer: at, field: f.field(path), element: f.element(path)}
-}
-
-func (f *findings) field(path []string) int {
-	if order, ok := f.op.fieldOrder[path[0]]; ok {
-		return order
-	}
-	return math.MaxInt
-}
-
-func (f *findings) element(path []string) int {
-	if len(path) == 1 {
-		return f.order[path[0]]
-	}
-	index, err := strconv.Atoi(path[1])
+// lengthOf is the length of a violation in an answer, in bytes.
+func lengthOf(one api.Violation) int {
+	text, err := json.Marshal(one)
 	if err != nil {
-		return 0
+		return maxViolationBytes
 	}
-	return index
+	return len(text)
 }
 
-// inOrder lists the violations in the order of the contract's fields, unknown fields last in the order of the body.
-func (f *findings) inOrder() []api.Violation {
-	sorted := slices.SortedFunc(maps.Values(f.byPointer), func(a, b finding) int {
-		return cmp.Or(cmp.Compare(a.field, b.field), cmp.Compare(a.element, b.element),
-			cmp.Compare(a.pointer, b.pointer))
-	})
-	violations := make([]api.Violation, len(sorted))
-	for i, one := range sorted {
-		violations[i] = api.Violation{Pointer: one.pointer, Code: one.code, Detail: one.detail}
+// firstBroken finds the rule of a schema that a value breaks, the first in their order.
+func firstBroken(schema *openapi3.Schema, value any) (first violation, found bool) {
+	err := visit(schema, value, openapi3.MultiErrors())
+	several, ok := errors.AsType[openapi3.MultiError](err)
+	if !ok {
+		several = openapi3.MultiError{err}
 	}
-	return violations
+	for _, one := range several {
+		broken, ok := errors.AsType[*openapi3.SchemaError](one)
+		if !ok {
+			continue
+		}
+		if described := describe(broken); !found || described.rule < first.rule {
+			first, found = described, true
+		}
+	}
+	return first, found
 }
 
-// pointer renders a path as a JSON pointer (RFC 6901 section 3).
-func pointer(path []string) string {
-	var result jsontext.Pointer
-	for _, name := range path {
-		result = result.AppendToken(name)
-	}
-	return string(result)
+// visit checks a value against a schema of a request. Formats need no validator: the contract states the rule of each
+// as a pattern, so that callers have it too.
+func visit(schema *openapi3.Schema, value any, options ...openapi3.SchemaValidationOption) error {
+	options = append(options, openapi3.VisitAsRequest(), openapi3.DisableSchemaErrorDetails())
+	return schema.VisitJSON(value, options...) //nolint:wrapcheck // Whoever asks knows what was checked.
 }

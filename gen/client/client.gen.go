@@ -433,7 +433,7 @@ type Problem struct {
 	// Detail What is wrong with this request, and what to do.
 	Detail string `json:"detail"`
 
-	// Errors All violations of the body, in the order of the fields, unknown fields last.
+	// Errors All violations of the body, in the order of the fields, unknown fields last. Of more than 1000, or more than 1 MiB of them, the first are listed, and detail says that there are more. One that would be larger alone has the pointer of the nearest value around it.
 	Errors *[]Violation `json:"errors,omitempty"`
 
 	// RequestID Value of X-Request-Id; the server's log has the same.

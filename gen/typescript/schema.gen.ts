@@ -292,7 +292,7 @@ export interface components {
             detail: string;
             /** @description Value of X-Request-Id; the server's log has the same. */
             request_id: string;
-            /** @description All violations of the body, in the order of the fields, unknown fields last. */
+            /** @description All violations of the body, in the order of the fields, unknown fields last. Of more than 1000, or more than 1 MiB of them, the first are listed, and detail says that there are more. One that would be larger alone has the pointer of the nearest value around it. */
             errors?: components["schemas"]["Violation"][];
         };
         /** @description One place of the body that breaks a rule. */

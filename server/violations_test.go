@@ -1,0 +1,209 @@
+package server_test
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"example.com/providerd/gen/api"
+	"example.com/providerd/server"
+)
+
+// maxList is the length of the longest list of violations, and maxAnswer that of the answer with it, in bytes.
+const (
+	maxList   = 1 << 20
+	maxAnswer = maxList + 1<<10
+)
+
+// directoryWith is a body of a workspace directory-sync provider with these credentials.
+func directoryWith(credentials string) string {
+	return `{"name":"n","delegated_subject":"a@b.c","default_group_email_domain":"b.c","credentials":` + credentials + `}`
+}
+
+// oauth2With is a body of an OAuth2 provider with these further members.
+func oauth2With(members string) string {
+	return `{"name":"n","authorization_flow":"` + flow + `",` + members + `}`
+}
+
+// repeated is a text with as many copies of a part as fit in a length.
+func repeated(part string, length int) string { return strings.Repeat(part, length/len(part)) }
+
+// manyMembers are members with short names, as many as fit in a length.
+func manyMembers(length int) string {
+	var members strings.Builder
+	for i := 0; members.Len() < length; i++ {
+		fmt.Fprintf(&members, `"%x":1,`, i)
+	}
+	return strings.TrimSuffix(members.String(), ",")
+}
+
+// brokenBody is a body that breaks a thousand rules or more, or one at a place that takes long to tell.
+type brokenBody struct {
+	path, body string
+	// entries is how many are listed, none where that follows from the length of the list.
+	entries int
+	// more tells that not all are listed.
+	more bool
+	// first and last are entries of the list; none where they do not matter.
+	first, last string
+}
+
+func brokenBodies() map[string]brokenBody {
+	const large = 1<<20 - 200
+	longName := strings.Repeat("k", 50_000)
+	return map[string]brokenBody{
+		"1,000 elements": {
+			oauth2Path, oauth2With(`"property_mappings":[` + strings.Repeat("1,", 999) + "1]"), 1000, false,
+			"/property_mappings/0 type", "/property_mappings/999 type",
+		},
+		"1,001 elements": {
+			oauth2Path, oauth2With(`"property_mappings":[` + strings.Repeat("1,", 1000) + "1]"), 1000, true,
+			"/property_mappings/0 type", "/property_mappings/999 type",
+		},
+		"numbers": {
+			oauth2Path, oauth2With(`"property_mappings":[` + repeated("1,", large-100) + "1]"), 1000, true,
+			"/property_mappings/0 type", "/property_mappings/999 type",
+		},
+		"lists": {
+			oauth2Path, oauth2With(`"property_mappings":[` + repeated("[],", large-100) + "{}]"), 1000, true,
+			"/property_mappings/0 type", "/property_mappings/999 type",
+		},
+		"strings": {
+			oauth2Path, oauth2With(`"property_mappings":[` + repeated(`"x",`, large-100) + "null]"), 1000, true,
+			"/property_mappings/0 invalid_uuid", "/property_mappings/999 invalid_uuid",
+		},
+		"unknown fields": {
+			oauth2Path, "{" + manyMembers(large) + "}", 1000, true, "/name required", "/3e5 unknown_field",
+		},
+		"values in the wrong place": {
+			oauth2Path, oauth2With(`"client_id":[` + repeated(`{"":0},`, large-100) + "0]"), 1, false,
+			"/client_id type", "/client_id type",
+		},
+		"the order of the contract": {
+			oauth2Path, `{` + manyMembers(large/4) + `,"jwks_sources":[` + repeated("1,", large/4) + `1],"sub_mode":1,` +
+				`"property_mappings":[` + repeated("1,", 1000) + `1],"authorization_flow":null}`, 1000, true,
+			"/name required", "/jwks_sources/495 type",
+		},
+		"U+0000 under a long name": {
+			workspaceDirectoryPath, directoryWith(`{"` + longName + `":[` + repeated(`"\u0000",`, 45_000) + "5]}"), 20, true,
+			"/credentials/" + longName + "/0 nul", "/credentials/" + longName + "/19 nul",
+		},
+		"U+0000 under a name of more than half the list": {
+			workspaceDirectoryPath,
+			directoryWith(`{"` + strings.Repeat("k", 600_000) + `":[` + repeated(`"\u0000",`, 400_000) + "0]}"), 1, true, "", "",
+		},
+		"U+0000 in names": {
+			workspaceDirectoryPath, directoryWith(`{"` + repeated(`\u0000`, large-100) + `":"\u0000"}`), 1, false, "", "",
+		},
+		"U+0000 at 60 levels": {
+			workspaceDirectoryPath,
+			directoryWith(strings.Repeat(`{"`+strings.Repeat("k", 10_000)+`":`, 60) + `["\u0000","\u0000"]` + strings.Repeat("}", 60)),
+			1, true, "", "",
+		},
+		"a long unknown name": {
+			oauth2Path, oauth2With(`"` + strings.Repeat("k", large-100) + `":1`), 1, false, "", "",
+		},
+		"a longer pointer to an unknown name": {
+			oauth2Path, oauth2With(`"` + strings.Repeat("/", large-100) + `":1`), 1, false, " unknown_field", "",
+		},
+		"an unknown name that is escaped": {
+			oauth2Path, oauth2With(`"` + strings.Repeat("<", large-100) + `":1`), 1, false, " unknown_field", "",
+		},
+		"a long pointer to U+0000": {
+			workspaceDirectoryPath, directoryWith(`{"` + strings.Repeat("<", large-100) + `":"\u0000"}`), 1, false,
+			"/credentials nul", "/credentials nul",
+		},
+		"bad lines": {
+			oauth2Path, oauth2With(`"redirect_uris":"` + repeated(`a:b\n`, large-100) + ` "`), 1, false,
+			"/redirect_uris invalid_uri", "/redirect_uris invalid_uri",
+		},
+		"a long number": {
+			oauth2Path, oauth2With(`"client_secret":` + strings.Repeat("1", large-100)), 1, false,
+			"/client_secret type", "/client_secret type",
+		},
+	}
+}
+
+func TestListsOfViolationsAreBounded(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	for name, test := range brokenBodies() {
+		got := h.post(t, test.path, test.body)
+		problem := got.problem(t, http.StatusBadRequest, "validation-failed")
+		entries := violations(problem)
+		if len(got.body) > maxAnswer || len(entries) != test.entries {
+			t.Errorf("%s: %d entries in an answer of %d bytes, want %d in at most %d", name, len(entries), len(got.body),
+				test.entries, maxAnswer)
+			continue
+		}
+		if test.first != "" && entries[0] != test.first || test.last != "" && entries[len(entries)-1] != test.last {
+			t.Errorf("%s: entries are %.100q to %.100q, want %.100q to %.100q", name, entries[0], entries[len(entries)-1],
+				test.first, test.last)
+		}
+		if more := strings.Contains(problem.Detail, "more rules than errors lists"); more != test.more {
+			t.Errorf("%s: detail is %q", name, problem.Detail)
+		}
+	}
+}
+
+// What finding and listing violations allocates, garbage included, must not grow with their number times the length of
+// names. The test is not parallel, since allocations are counted for the whole process.
+func TestViolationsTakeLittleMemory(t *testing.T) {
+	handler, token := bareServer(t)
+	for name, test := range brokenBodies() {
+		request := httptest.NewRequest(http.MethodPost, test.path, strings.NewReader(test.body))
+		request.Header.Set("Authorization", "Bearer "+token)
+		request.Header.Set("Content-Type", "application/json")
+		recorder := httptest.NewRecorder()
+		recorder.Body = bytes.NewBuffer(make([]byte, 0, 2*maxAnswer))
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		handler.ServeHTTP(recorder, request)
+		runtime.ReadMemStats(&after)
+		allocated, bound := after.TotalAlloc-before.TotalAlloc, uint64(8<<20+128*len(test.body))
+		if recorder.Code != http.StatusBadRequest || allocated > bound {
+			t.Errorf("%s: a body of %d bytes is answered %d after %d KiB were allocated, want 400 after at most %d", name,
+				len(test.body), recorder.Code, allocated>>10, bound>>10)
+		}
+	}
+}
+
+// The bound is on what is wrong, not on what is sent.
+func TestLargeListIsTaken(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	list := func(count int) string {
+		return oauth2With(`"property_mappings":[` + strings.Repeat(`"`+flow+`",`, count-1) + `"` + flow + `"]`)
+	}
+	record := h.post(t, oauth2Path, list(20_000)).record(t)
+	if mappings, ok := record["property_mappings"].([]any); !ok || len(mappings) != 20_000 {
+		t.Errorf("%d mappings come back", len(mappings))
+	}
+	last := strings.TrimSuffix(list(20_000), "]}") + `,"x"]}`
+	problem := h.post(t, oauth2Path, last).problem(t, http.StatusBadRequest, "validation-failed")
+	if got := violations(problem); !slices.Equal(got, []string{"/property_mappings/20000 invalid_uuid"}) {
+		t.Errorf("entries are %q", got)
+	}
+}
+
+// A schema that goes deeper than a body is read is refused at the start, so that no rule of it goes unheeded.
+func TestContractWithDeeperBodyIsRefused(t *testing.T) {
+	t.Parallel()
+	for name, schema := range map[string]string{
+		"object with members":     `{type: object, properties: {a: {type: string}}}`,
+		"object of a size":        `{type: object, minProperties: 1}`,
+		"object of typed members": `{type: object, additionalProperties: {type: string}}`,
+		"list of objects":         `{type: array, items: {type: object}}`,
+		"list of lists":           `{type: array, items: {type: array, items: {type: string}}}`,
+	} {
+		text := strings.Replace(string(api.Contract()), "        client_type:\n", "        deep: "+schema+"\n        client_type:\n", 1)
+		if _, err := server.ParseContract(t.Context(), []byte(text)); err == nil || !strings.Contains(err.Error(), "field deep") {
+			t.Errorf("%s: error is %v", name, err)
+		}
+	}
+}
