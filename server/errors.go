@@ -33,6 +33,8 @@ type refusal struct {
 	detail     string
 	header     map[string]string
 	violations []api.Violation
+	// listLength is that of the violations in the answer, in bytes.
+	listLength int64
 	// cause is for the log alone.
 	cause error
 }

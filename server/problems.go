@@ -130,8 +130,8 @@ func problemKinds() []problemKind {
 		},
 		{
 			overloaded, http.StatusServiceUnavailable, "Overloaded",
-			"Too many creates wait. Nothing was stored; try again later.",
-			"More creates wait than the server can take. Nothing was stored.",
+			"The server has too much in work. Nothing was stored; try again later.",
+			"More creates wait, or larger bodies are in work, than the server can take at once. Nothing was stored.",
 			"Try again after the seconds that the header Retry-After names.",
 		},
 		{

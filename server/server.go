@@ -31,6 +31,7 @@ type Server struct {
 	problemExamples  map[slug]api.Problem
 	requestIDPattern *regexp.Regexp
 	attempts         *failedAttempts
+	bodies           *bodies
 	router           *echo.Echo
 }
 
@@ -45,6 +46,7 @@ func New(config Config) (*Server, error) {
 		problems:         map[slug]problemKind{},
 		requestIDPattern: requestIDPattern(),
 		attempts:         newFailedAttempts(config.FailedAttempts),
+		bodies:           newBodies(),
 		router:           echo.New(),
 	}
 	for _, kind := range problemKinds() {
@@ -67,7 +69,7 @@ func (s *Server) operationMiddlewares() map[string][]echo.MiddlewareFunc {
 	chains := map[string][]echo.MiddlewareFunc{}
 	for _, op := range s.contract.operations {
 		chains[op.id] = []echo.MiddlewareFunc{
-			s.authenticate, s.authorise(op), negotiate, checkIdempotencyKey(op), prefer, validate(op),
+			s.authenticate, s.authorise(op), negotiate, checkIdempotencyKey(op), prefer, validate(op, s.bodies),
 		}
 	}
 	return chains

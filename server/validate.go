@@ -14,11 +14,15 @@ import (
 )
 
 // validate reads the body and checks it against the contract. The handler gets the very value that was validated.
-func validate(op operation) echo.MiddlewareFunc {
+func validate(op operation, bodies *bodies) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
-			if err := accept(c, op); err != nil {
-				return err
+			held := bodies.hold()
+			defer held.release()
+			if err := accept(c, op, held); err != nil {
+				// Answered here, while what the answer takes is counted.
+				c.Error(err)
+				return nil
 			}
 			return next(c)
 		}
@@ -26,38 +30,32 @@ func validate(op operation) echo.MiddlewareFunc {
 }
 
 // accept gives the request the value of its body, or returns why there is none.
-func accept(c echo.Context, op operation) error {
+func accept(c echo.Context, op operation, held *hold) error {
 	request := c.Request()
-	body, err := io.ReadAll(request.Body)
-	if err != nil {
-		return unreadable(err)
-	}
-	sent, err := readObject(op, body)
+	body, err := held.read(request.Body)
 	if err != nil {
 		return err
 	}
-	if request.Header.Get(idempotencyKeyHeader) != "" {
-		if exchangeOf(request.Context()).bodyDigest, err = digest(body); err != nil {
+	return held.parse(request.Context(), body, func() error {
+		sent, err := readObject(op, body)
+		if err != nil {
 			return err
 		}
-	}
-	lenient := isLenient(request.Header)
-	if lenient {
-		c.Response().Header().Set(preferenceAppliedHeader, handlingLenient)
-	}
-	if err := op.check(sent, lenient); err != nil {
-		return err
-	}
-	request.Body = &validBody{ReadCloser: http.NoBody, members: sent.valid()}
-	return nil
-}
-
-// unreadable is the refusal of a body that is too large or did not arrive whole.
-func unreadable(err error) error {
-	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return &refusal{slug: tooLarge}
-	}
-	return &refusal{slug: malformedJSON, detail: "The body did not arrive whole. Send it again.", cause: err}
+		if request.Header.Get(idempotencyKeyHeader) != "" {
+			if exchangeOf(request.Context()).bodyDigest, err = digest(body); err != nil {
+				return err
+			}
+		}
+		lenient := isLenient(request.Header)
+		if lenient {
+			c.Response().Header().Set(preferenceAppliedHeader, handlingLenient)
+		}
+		if err := op.check(sent, lenient); err != nil {
+			return err
+		}
+		request.Body = &validBody{ReadCloser: http.NoBody, members: sent.valid()}
+		return nil
+	})
 }
 
 // check returns the refusal of a body that breaks rules of the contract.

@@ -92,7 +92,7 @@ func (f field) pointer() jsontext.Pointer { return jsontext.Pointer("").AppendTo
 
 // violated is the refusal of a body with violations; nil where there are none.
 func violated(violations iter.Seq[api.Violation]) *refusal {
-	listed, more := listable(violations)
+	listed, size, more := listable(violations)
 	detail := "The body breaks a rule. Fix the entry of errors and send it again."
 	switch count := len(listed); {
 	case count == 0:
@@ -103,23 +103,24 @@ func violated(violations iter.Seq[api.Violation]) *refusal {
 	case count > 1:
 		detail = fmt.Sprintf("The body breaks %d rules. Fix every entry of errors and send it again.", count)
 	}
-	return &refusal{slug: validationFailed, detail: detail, violations: listed}
+	return &refusal{slug: validationFailed, detail: detail, violations: listed, listLength: int64(size)}
 }
 
-// listable takes the first violations, as many as an answer may have, and tells whether there are more.
-func listable(violations iter.Seq[api.Violation]) (listed []api.Violation, more bool) {
-	length := len("[]")
+// listable takes the first violations, as many as an answer may have. It tells the length of their list in bytes, and
+// whether there are more.
+func listable(violations iter.Seq[api.Violation]) (listed []api.Violation, length int, more bool) {
+	length = len("[]")
 	for one := range violations {
 		if len(listed) == 0 {
 			one = fitting(one)
 		}
 		next := length + len(",") + lengthOf(one)
 		if len(listed) == maxViolations || next > maxViolationBytes {
-			return listed, true
+			return listed, length, true
 		}
 		listed, length = append(listed, one), next
 	}
-	return listed, false
+	return listed, length, false
 }
 
 // fitting moves a violation whose pointer is too long for any answer to the nearest place around it whose is not.

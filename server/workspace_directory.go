@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
 	"example.com/providerd/gen/api"
@@ -37,7 +38,7 @@ func FromAPIWorkspaceDirectory(request api.WorkspaceDirectoryProviderRequest) st
 		PropertyMappings:           valueOr(request.PropertyMappings, []uuid.UUID{}),
 		PropertyMappingsGroup:      valueOr(request.PropertyMappingsGroup, []uuid.UUID{}),
 		DelegatedSubject:           request.DelegatedSubject,
-		Credentials:                store.NewSecret(string(request.Credentials)),
+		Credentials:                store.NewSecret(shortest(request.Credentials)),
 		Scopes:                     valueOr(request.Scopes, ""),
 		ExcludeUsersServiceAccount: valueOr(request.ExcludeUsersServiceAccount, false),
 		FilterGroup:                request.FilterGroup,
@@ -45,6 +46,16 @@ func FromAPIWorkspaceDirectory(request api.WorkspaceDirectoryProviderRequest) st
 		GroupDeleteAction:          string(valueOr(request.GroupDeleteAction, api.OutgoingSyncDeleteActionDoNothing)),
 		DefaultGroupEmailDomain:    request.DefaultGroupEmailDomain,
 	}
+}
+
+// shortest writes valid JSON without white space and needless escapes. So a replay, whose body may be as short as that,
+// is never answered with more than it was counted for.
+func shortest(text json.RawMessage) string {
+	short, err := jsontext.AppendFormat(nil, text, jsontext.AllowDuplicateNames(true))
+	if err != nil {
+		return string(text)
+	}
+	return string(short)
 }
 
 // ToAPIWorkspaceDirectory renders a record as the API answers it.

@@ -32,9 +32,9 @@ func NewEchoYardstick(contract *Contract) http.Handler {
 // the defaults and answers the record. Providerd is measured against it.
 func NewValidationYardstick(contract *Contract) http.Handler {
 	router := echo.New()
-	middlewares := map[string][]echo.MiddlewareFunc{}
+	middlewares, bodies := map[string][]echo.MiddlewareFunc{}, newBodies()
 	for _, op := range contract.operations {
-		middlewares[op.id] = []echo.MiddlewareFunc{validate(op)}
+		middlewares[op.id] = []echo.MiddlewareFunc{validate(op, bodies)}
 	}
 	api.RegisterHandlersWithOptions(router, api.NewStrictHandler(forgetful{}, nil), api.RegisterHandlersOptions{
 		BaseURL: contract.baseURL, OperationMiddlewares: middlewares,

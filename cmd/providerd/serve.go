@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"syscall"
 
 	"example.com/providerd/server"
@@ -51,6 +52,11 @@ func (serveCommand) Help() string {
 // heapReserve is counted by the garbage collector, but never touched and so takes no memory. So little lives that the
 // collector would run hundreds of times a second without it; a higher GOGC would multiply a large heap, too.
 const heapReserve = 12 << 20
+
+// memoryLimit makes the garbage collector run more often near it, where it would otherwise let the heap grow to twice
+// what lives. The server bounds what lives well below it, and SQLite and the program itself need room beside it, so
+// that the process stays under 256 MiB.
+const memoryLimit = 176 << 20
 
 // Run serves until the process is told to stop.
 func (c *serveCommand) Run(ctx context.Context, contract *server.Contract) error {
@@ -131,6 +137,9 @@ func (c *serveCommand) serve(
 	}
 	if err := serveProfiles(ctx, c.Pprof, log); err != nil {
 		return err
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(memoryLimit)
 	}
 	reserve := make([]byte, heapReserve)
 	defer runtime.KeepAlive(reserve)

@@ -1,0 +1,162 @@
+package server_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/providerd/store"
+)
+
+// largestBody is a valid body of 1 MiB of a workspace directory-sync provider, full of a character.
+func largestBody(character string) string {
+	return directoryWith(`{"a":"` + strings.Repeat(character, 1<<20-len(directoryWith(`{"a":""}`))) + `"}`)
+}
+
+// dial opens a connection of its own to the server. What is sent over it need not be whole, nor answers be read.
+func (h *harness) dial(t *testing.T) *net.TCPConn {
+	t.Helper()
+	address, err := net.ResolveTCPAddr("tcp", strings.TrimPrefix(h.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	connection, err := net.DialTCP("tcp", nil, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = connection.Close() })
+	return connection
+}
+
+// directoryHead is head for a workspace directory-sync provider.
+func (h *harness) directoryHead() string {
+	return strings.Replace(h.head(), oauth2Path, workspaceDirectoryPath, 1)
+}
+
+// awaitStatus sends a body until it is answered so, and does more each time that it is not.
+func (h *harness) awaitStatus(t *testing.T, body string, status int, more func()) answer {
+	t.Helper()
+	for begun := time.Now(); ; {
+		got := h.post(t, workspaceDirectoryPath, body)
+		if got.status == status {
+			return got
+		}
+		if time.Since(begun) > time.Minute {
+			t.Fatalf("after a minute status is %d, not %d: %.1000s", got.status, status, got.body)
+		}
+		more()
+	}
+}
+
+// demandSmallCreates demands that small bodies are taken, whatever large ones do.
+func (h *harness) demandSmallCreates(t *testing.T) {
+	t.Helper()
+	for range 10 {
+		h.post(t, oauth2Path, encode(t, minimal(oauth2Path))).record(t)
+	}
+}
+
+func TestSlowSendersHoldWhatHasArrived(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	body := largestBody("x")
+	head := h.directoryHead() + fmt.Sprintf("Connection: close\r\nContent-Length: %d\r\n\r\n", len(body))
+	send := func(text string) *net.TCPConn {
+		sender := h.dial(t)
+		if _, err := io.WriteString(sender, text); err != nil {
+			t.Fatal(err)
+		}
+		return sender
+	}
+	for range 60 {
+		send(head + body[:1])
+	}
+	h.post(t, workspaceDirectoryPath, body).record(t)
+
+	var senders []*net.TCPConn
+	got := h.awaitStatus(t, body, http.StatusServiceUnavailable, func() {
+		for range 10 {
+			senders = append(senders, send(head+body[:len(body)-1]))
+		}
+	})
+	got.problem(t, http.StatusServiceUnavailable, "overloaded")
+	if got.header.Get("Retry-After") != "1" {
+		t.Errorf("Retry-After is %q", got.header.Get("Retry-After"))
+	}
+	h.demandSmallCreates(t)
+	for _, sender := range senders {
+		if _, err := io.WriteString(sender, body[len(body)-1:]); err != nil {
+			t.Fatal(err)
+		}
+		if status := readStatus(t, sender); status != http.StatusCreated && status != http.StatusServiceUnavailable {
+			t.Errorf("a sender who was slow is answered %d", status)
+		}
+	}
+	// The answer to this takes nearly all that large bodies may, so that it shows what was not given back.
+	h.awaitStatus(t, largestBody("<"), http.StatusCreated, func() {})
+}
+
+func readStatus(t *testing.T, connection net.Conn) int {
+	t.Helper()
+	response, err := http.ReadResponse(bufio.NewReader(connection), nil)
+	if err != nil {
+		t.Error(err)
+		return 0
+	}
+	if _, err := io.Copy(io.Discard, response.Body); err != nil {
+		t.Error(err)
+	}
+	_ = response.Body.Close()
+	return response.StatusCode
+}
+
+func TestAnswersThatNobodyReadsHoldWhatTheyTake(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	// A small body, of which the list of violations is as long as can be: it counts among the large ones then.
+	body := directoryWith(`{"` + strings.Repeat("<", 900) + `":[` + strings.Repeat(`"\u0000",`, 200) + "0]}")
+	request := h.directoryHead() + fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body)
+	large := largestBody("x")
+	var idle []*net.TCPConn
+	got := h.awaitStatus(t, large, http.StatusServiceUnavailable, func() {
+		for range 10 {
+			reader := h.dial(t)
+			idle = append(idle, reader)
+			if err := reader.SetReadBuffer(1 << 10); err != nil {
+				t.Fatal(err)
+			}
+			// What the kernel does not take for either side stays in the server.
+			if _, err := io.WriteString(reader, strings.Repeat(request, 20)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	got.problem(t, http.StatusServiceUnavailable, "overloaded")
+	h.demandSmallCreates(t)
+	for _, reader := range idle {
+		if err := reader.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	h.awaitStatus(t, large, http.StatusCreated, func() {})
+}
+
+// A replay may come with a body as short as what is stored, and is not to be answered with much more.
+func TestCredentialsAreStoredInTheShortestForm(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	h.post(t, workspaceDirectoryPath, directoryWith("{ \"\\u0061\" : \"\\u003c\\/\\u00e9\\ud83d\\ude00\", \"b\":\n[1.10] }")).record(t)
+	record, err := h.database.Provider(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"a":"</é😀","b":[1.10]}`
+	if provider, ok := record.(store.WorkspaceDirectoryProvider); !ok || provider.Credentials.Reveal() != want {
+		t.Errorf("stored are %s, want %s", provider.Credentials.Reveal(), want)
+	}
+}
