@@ -69,8 +69,8 @@ contract: ## Send 20,000 generated requests, prove that they find faults, and th
 	go test -count=1 -v -run '^Test(Contract|EveryRule)' ./server -rapid.checks=5000 | \
 		{ grep -Ev '^=== |^ *--- PASS|\[rapid\]' || true; }
 
-hostile: ## Send 100,000 hostile bodies to the program, run apply against hostile servers, and watch the memory.
-	PROVIDERD_HOSTILE_BODIES=100000 go test -count=1 -v -timeout 30m -run '^TestHostile' ./cmd/providerd
+hostile: ## Send 100,000 hostile bodies, harm files, and meet hostile callers, pipes and servers, in 512 MiB of memory.
+	PROVIDERD_HOSTILE_BODIES=100000 go test -count=1 -v -timeout 60m -run '^TestHostile' ./cmd/providerd
 
 faults: ## Kill the program 100 times under load, fill its disk and harm its files. Needs to be root.
 	PROVIDERD_KILL_ROUNDS=100 go test -count=1 -v -tags faults -timeout 60m \

@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,51 +18,78 @@ import (
 	"example.com/providerd/server/contracttest"
 )
 
-// defaultHostileBodies is for an ordinary test run; make contract sends more.
+// defaultHostileBodies is for an ordinary test run; make hostile sends more.
 const defaultHostileBodies = 2_000
 
-// maxGrowthKiB is how much more memory may be in use after all bodies than after a tenth of them.
-const maxGrowthKiB = 5 * 1024
+// maxGrowth is how much more memory, in bytes, may be live after all bodies than after a tenth of them.
+const maxGrowth = 5 << 20
 
-// TestHostileBodies sends random and hostile bodies to the program and watches its memory. No body may cost a 5xx, an
-// answer that the contract does not have, or memory that is not given back.
-func TestHostileBodies(t *testing.T) {
-	t.Parallel()
-	count := defaultHostileBodies
-	if text := os.Getenv("PROVIDERD_HOSTILE_BODIES"); text != "" {
-		var err error
-		if count, err = strconv.Atoi(text); err != nil {
-			t.Fatal(err)
-		}
+// hostileBodies is how many bodies are to be sent.
+func hostileBodies(t *testing.T) int {
+	t.Helper()
+	text := os.Getenv("PROVIDERD_HOSTILE_BODIES")
+	if text == "" {
+		return defaultHostileBodies
 	}
-	folder := t.TempDir()
-	server, err := startProcess(t.Context(), folder)
+	count, err := strconv.Atoi(text)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return count
+}
+
+// TestHostileBodies sends random and hostile bodies to the program and watches its memory. No body may cost a 5xx, an
+// answer that the contract does not have, much memory, or memory that is not given back.
+func TestHostileBodies(t *testing.T) {
+	t.Parallel()
+	count := hostileBodies(t)
+	folder := t.TempDir()
+	server := startLimited(t, folder, "--pprof", "127.0.0.1:0")
 	sender := newHostileSender(t, server, folder)
 	statuses := map[int]int{}
 	for i := range count / 10 {
 		statuses[sender.send(t, i)]++
 	}
-	before := residentKiB(t, server)
+	before := liveHeap(t, server)
 	for i := count / 10; i < count; i++ {
 		statuses[sender.send(t, i)]++
 	}
-	after := residentKiB(t, server)
+	after := liveHeap(t, server)
+	demandLowPeak(t, server)
 	if err := server.stop(); err != nil {
 		t.Errorf("%v: %s", err, server.stderr)
 	}
-	t.Logf("%d bodies: statuses %v; resident %d KiB after a tenth, %d KiB after all", count, statuses, before, after)
-	// Few bodies do not tell a leak from a heap that is still growing to its size.
-	if count > defaultHostileBodies && after-before > maxGrowthKiB {
-		t.Errorf("memory has grown by %d KiB, want at most %d", after-before, maxGrowthKiB)
+	t.Logf("%d bodies: statuses %v; live heap %d KiB after a tenth, %d KiB after all", count, statuses, before>>10, after>>10)
+	if after-before > maxGrowth {
+		t.Errorf("memory has grown by %d bytes, want at most %d", after-before, maxGrowth)
 	}
 	for status := range statuses {
 		if status >= http.StatusInternalServerError {
 			t.Errorf("%d answers have status %d", statuses[status], status)
 		}
 	}
+}
+
+// liveHeap is the memory in the program's heap that is in use, in bytes.
+func liveHeap(t *testing.T, server *process) int {
+	t.Helper()
+	address := regexp.MustCompile(`serving profiles on (http://\S+)`).FindStringSubmatch(server.stderr.String())
+	if address == nil {
+		t.Fatalf("no profiles are served: %s", server.stderr)
+	}
+	var text []byte
+	// What is pooled is given back by the third collection of garbage.
+	for range 3 {
+		response, err := http.Get(address[1] + "/debug/pprof/heap?gc=1&debug=1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err = io.ReadAll(response.Body)
+		if err := errors.Join(err, response.Body.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return numberAfter(t, string(text), "# HeapAlloc =")
 }
 
 type hostileSender struct {
@@ -69,18 +99,22 @@ type hostileSender struct {
 	random  *rand.Rand
 	valid   map[string]string
 	hostile []string
+	shapes  map[string]hostileShape
+	names   []string
 }
 
 func newHostileSender(t *testing.T, server *process, folder string) *hostileSender {
 	t.Helper()
+	shapes := hostileShapes()
 	return &hostileSender{
 		client: contracttest.Client(t), server: server, folder: folder,
+		shapes: shapes, names: slices.Sorted(maps.Keys(shapes)),
 		// A fixed seed, so that a finding can be repeated.
 		random: rand.New(rand.NewPCG(1, 2)),
 		valid: map[string]string{
 			oauth2Path: `{"name":"n","authorization_flow":"3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01","redirect_uris":` +
 				`"https://a\nhttps://b","access_code_validity":"hours=1;minutes=2","property_mappings":[]}`,
-			"/api/v3/providers/workspace_directory/": `{"name":"n","delegated_subject":"admin@example.com","credentials":` +
+			directoryPath: `{"name":"n","delegated_subject":"admin@example.com","credentials":` +
 				`{"a":[1.10,{"b":null}]},"default_group_email_domain":"example.com"}`,
 		},
 		hostile: []string{
@@ -96,31 +130,40 @@ func newHostileSender(t *testing.T, server *process, folder string) *hostileSend
 // send sends the body of a number and returns the status.
 func (s *hostileSender) send(t *testing.T, number int) int {
 	t.Helper()
-	path := oauth2Path
-	if number%2 == 1 {
-		path = "/api/v3/providers/workspace_directory/"
+	path, body := s.body(number)
+	key := ""
+	if number%3 == 0 {
+		key = fmt.Sprint(number)
 	}
-	status, text, err := s.server.post(s.client, s.folder, path, s.body(path))
+	status, text, err := s.server.postWithKey(s.client, s.folder, path, body, key)
 	if err != nil {
 		t.Fatalf("%v: %s", err, text)
 	}
 	return status
 }
 
-func (s *hostileSender) body(path string) string {
-	switch s.random.IntN(10) {
+func (s *hostileSender) body(number int) (path, body string) {
+	path = oauth2Path
+	if number%2 == 1 {
+		path = directoryPath
+	}
+	switch s.random.IntN(40) {
 	case 0:
-		return s.hostile[s.random.IntN(len(s.hostile))]
+		shape := s.shapes[s.names[s.random.IntN(len(s.names))]]
+		// Few of them are as long as can be, since each takes long.
+		return shape.path, shape.make(1 << (10 + s.random.IntN(11)))
 	case 1:
+		return path, s.hostile[s.random.IntN(len(s.hostile))]
+	case 2, 3, 4, 5:
 		random := make([]byte, s.random.IntN(300))
 		for i := range random {
 			random[i] = byte(s.random.Uint32())
 		}
-		return string(random)
-	case 2:
-		return s.valid[path]
+		return path, string(random)
+	case 6, 7, 8, 9:
+		return path, s.valid[path]
 	default:
-		return s.spoil([]byte(s.valid[path]))
+		return path, s.spoil([]byte(s.valid[path]))
 	}
 }
 
@@ -143,23 +186,4 @@ func (s *hostileSender) spoil(body []byte) string {
 		body = bytes.Join([][]byte{body[:at], with, body[end:]}, nil)
 	}
 	return string(body)
-}
-
-// residentKiB is the memory of the process that is in RAM.
-func residentKiB(t *testing.T, server *process) int {
-	t.Helper()
-	file, err := os.Open(fmt.Sprintf("/proc/%d/status", server.command.Process.Pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := io.ReadAll(file)
-	if err := errors.Join(err, file.Close()); err != nil {
-		t.Fatal(err)
-	}
-	_, rest, _ := strings.Cut(string(text), "VmRSS:")
-	kib, err := strconv.Atoi(strings.Fields(rest)[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	return kib
 }
