@@ -13,6 +13,7 @@ import (
 	"example.com/providerd/gen/api"
 	"example.com/providerd/server"
 	"example.com/providerd/store"
+	"example.com/providerd/store/storetest"
 )
 
 // BenchmarkCreate is one create after the other, from the request to the disk.
@@ -47,7 +48,7 @@ func BenchmarkRefuse(b *testing.B) {
 // bareServer is a server without a listener, and a token for it.
 func bareServer(b testing.TB) (http.Handler, string) {
 	b.Helper()
-	database, err := store.Create(b.Context(), "sqlite:"+filepath.Join(b.TempDir(), "test.db"), "")
+	database, err := storetest.CreateSQLite(b.Context(), filepath.Join(b.TempDir(), "test.db"), "")
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -20,6 +20,7 @@ import (
 	"example.com/providerd/server"
 	"example.com/providerd/server/contracttest"
 	"example.com/providerd/store"
+	"example.com/providerd/store/storetest"
 )
 
 const (
@@ -51,7 +52,7 @@ func start(t testing.TB) *harness {
 func startWith(t testing.TB, contractText []byte) *harness {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "test.db")
-	database, err := store.Create(t.Context(), "sqlite:"+path, "")
+	database, err := storetest.CreateSQLite(t.Context(), path, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,10 +45,10 @@ func digest(body []byte) ([]byte, error) {
 	return sum[:], nil
 }
 
-// creation says who asks for a provider.
-func creation(ctx context.Context, name string, idempotencyKey *string) store.Creation {
+// createRequest says who asks for a provider.
+func createRequest(ctx context.Context, name string, idempotencyKey *string) store.CreateRequest {
 	current := exchangeOf(ctx)
-	return store.Creation{
+	return store.CreateRequest{
 		Name:           name,
 		CreatedBy:      current.token.Name,
 		RequestID:      current.requestID,

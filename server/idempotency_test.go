@@ -11,6 +11,7 @@ import (
 	"example.com/providerd/gen/api"
 	"example.com/providerd/gen/client"
 	"example.com/providerd/store"
+	"example.com/providerd/store/storetest"
 )
 
 const keyHeader = "Idempotency-Key"
@@ -184,7 +185,7 @@ func TestConcurrentTriesMakeOneRecord(t *testing.T) {
 
 func openAgain(t *testing.T, h *harness) *store.Store {
 	t.Helper()
-	database, err := store.Open(t.Context(), "sqlite:"+h.path, "")
+	database, err := storetest.OpenSQLite(t.Context(), h.path, "")
 	if err != nil {
 		t.Fatal(err)
 	}

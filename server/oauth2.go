@@ -22,7 +22,7 @@ func (s *Server) ProvidersOauth2Create(
 	ctx context.Context, request api.ProvidersOauth2CreateRequestObject,
 ) (api.ProvidersOauth2CreateResponseObject, error) {
 	record, replayed, err := s.store.CreateOAuth2Provider(
-		ctx, creation(ctx, request.Body.Name, request.Params.IdempotencyKey), FromAPIOAuth2(*request.Body))
+		ctx, createRequest(ctx, request.Body.Name, request.Params.IdempotencyKey), FromAPIOAuth2(*request.Body))
 	if err != nil {
 		return nil, err
 	}

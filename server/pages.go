@@ -43,7 +43,7 @@ func (s *Server) registerPages(router *echo.Echo) error {
 
 // ready asks the database, because a server without it can do nothing.
 func (s *Server) ready(c echo.Context) error {
-	if err := s.store.Ping(c.Request().Context()); err != nil {
+	if err := s.store.Ready(c.Request().Context()); err != nil {
 		return fmt.Errorf("check readiness: %w", err)
 	}
 	return c.JSON(http.StatusOK, map[string]string{"status": "ready"})

@@ -16,7 +16,7 @@ func (s *Server) ProvidersWorkspaceDirectoryCreate(
 	ctx context.Context, request api.ProvidersWorkspaceDirectoryCreateRequestObject,
 ) (api.ProvidersWorkspaceDirectoryCreateResponseObject, error) {
 	record, replayed, err := s.store.CreateWorkspaceDirectoryProvider(
-		ctx, creation(ctx, request.Body.Name, request.Params.IdempotencyKey), FromAPIWorkspaceDirectory(*request.Body))
+		ctx, createRequest(ctx, request.Body.Name, request.Params.IdempotencyKey), FromAPIWorkspaceDirectory(*request.Body))
 	if err != nil {
 		return nil, err
 	}

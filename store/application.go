@@ -7,33 +7,13 @@ import (
 	"gorm.io/gorm"
 )
 
-// Application is what providers are linked to.
-type Application struct {
-	ID int32 `gorm:"primaryKey"`
-	// Slug is the internal name, used in URLs; unique.
-	Slug string
-	// Name is the display name; not unique.
-	Name string
-	// ProviderPK is the OAuth2 provider that serves the application; nil while there is none.
-	ProviderPK *int32
-	// Backchannels are the providers that serve the application as backchannels.
-	Backchannels []Backchannel `gorm:"foreignKey:ApplicationID;references:ID"`
-}
-
-// Backchannel links a provider of either kind to the application that it serves as a backchannel.
-type Backchannel struct {
-	ProviderPK    int32 `gorm:"primaryKey;autoIncrement:false"`
-	ApplicationID int32
-	Application   Application `gorm:"foreignKey:ApplicationID;references:ID"`
-}
-
 // CreateApplication stores an application with its links and returns it. ID is ignored.
 //
 // It returns ErrSlugTaken, ErrNotFound for a provider that does not exist, ErrWrongKind for a ProviderPK that is not an
 // OAuth2 provider, ErrProviderLinked, or ErrUnavailable; nothing is stored then.
 func (s *Store) CreateApplication(ctx context.Context, application Application) (Application, error) {
 	application.ID = 0
-	err := s.write(ctx, func(tx *gorm.DB) error {
+	err := s.database.Change(ctx, func(tx *gorm.DB) error {
 		if err := checkLinks(tx, application); err != nil {
 			return err
 		}
@@ -98,7 +78,7 @@ func checkLinks(tx *gorm.DB, application Application) error {
 func linkable(tx *gorm.DB, pk int32) (Provider, error) {
 	var provider Provider
 	if err := withApplications(tx).First(&provider, pk).Error; err != nil {
-		return Provider{}, fmt.Errorf("provider %d: %w", pk, classify(err))
+		return Provider{}, fmt.Errorf("provider %d: %w", pk, found(err))
 	}
 	return provider, nil
 }
@@ -106,14 +86,9 @@ func linkable(tx *gorm.DB, pk int32) (Provider, error) {
 // Applications returns all applications with their backchannels, oldest first. It returns ErrUnavailable.
 func (s *Store) Applications(ctx context.Context) ([]Application, error) {
 	var applications []Application
-	err := s.reader.WithContext(ctx).Preload("Backchannels").Order("id").Find(&applications).Error
+	err := s.reader(ctx).Preload("Backchannels").Order("id").Find(&applications).Error
 	if err != nil {
-		return nil, fmt.Errorf("read applications: %w", classify(err))
+		return nil, fmt.Errorf("read applications: %w", err)
 	}
 	return applications, nil
-}
-
-// withApplications makes a query of providers load the applications that they are linked to.
-func withApplications(db *gorm.DB) *gorm.DB {
-	return db.Preload("Application").Preload("Backchannel.Application")
 }

@@ -5,40 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"time"
-
-	"gorm.io/gorm"
 )
-
-// EventKind is what was done.
-type EventKind string
-
-// The kinds of event.
-const (
-	EventProviderCreated EventKind = "provider created"
-	EventTokenCreated    EventKind = "token created"
-	EventTokenRevoked    EventKind = "token revoked"
-	EventKeyCreated      EventKind = "key created"
-	EventKeyRotated      EventKind = "key rotated"
-	EventSecretsResealed EventKind = "secrets resealed"
-)
-
-// Event is something that was done to the database, with no secret in it.
-type Event struct {
-	// At is in UTC, in whole microseconds.
-	At    time.Time `json:"at"`
-	Event EventKind `json:"event"`
-	// ID is the pk of the provider, or the id of the token or the key.
-	ID int64 `json:"id"`
-	// Kind is that of the provider; "" for other events.
-	Kind Kind `json:"kind,omitempty"`
-	// Name is that of the provider, or the caller that the token is for; "" for keys.
-	Name string `json:"name,omitempty"`
-	// CreatedBy is the caller who created the provider, and RequestID and RemoteAddress are those of its request. They are
-	// "" for what was done on the command line.
-	CreatedBy     string `json:"created_by,omitempty"`
-	RequestID     string `json:"request_id,omitempty"`
-	RemoteAddress string `json:"remote_address,omitempty"`
-}
 
 // Events returns what was done since a time, oldest first. An error, which is ErrUnavailable, ends the sequence.
 func (s *Store) Events(ctx context.Context, since time.Time) iter.Seq2[Event, error] {
@@ -62,22 +29,97 @@ func (s *Store) Events(ctx context.Context, since time.Time) iter.Seq2[Event, er
 	}
 }
 
-// keyEvent is a row of what was done with the keys.
-type keyEvent struct {
-	ID    int32 `gorm:"primaryKey"`
-	At    time.Time
-	Event EventKind
-	KeyID uint32
+// eventSource is a kind of event, or the table of several. It is read page by page: a reader that held a transaction open
+// for as long as somebody looks at its output would keep the WAL from being reset.
+type eventSource struct {
+	event EventKind
+	// query selects the page behind a row, with the columns of eventRow.
+	query string
 }
 
-// addKeyEvent notes what was done, with the key that seals now.
-func addKeyEvent(db *gorm.DB, event EventKind, keys *keys) error {
-	id, err := keys.primaryID()
-	if err != nil {
-		return err
+// eventRow is an event with the id of the row that it is from.
+type eventRow struct {
+	Event `gorm:"embedded"`
+	Row   int32
+}
+
+// eventSources name no column that has a secret. Times sort as texts, since all are in UTC. Providers are read in the
+// order of their pk, which is that of their commits, because there is no index by time.
+func eventSources() []eventSource {
+	return []eventSource{
+		{EventProviderCreated, `SELECT created_at AS at, @event AS event, pk AS id, kind, name, created_by, request_id,
+			remote_address, pk AS row FROM providers WHERE created_at >= @since AND pk > @row ORDER BY pk LIMIT @limit`},
+		{EventTokenCreated, `SELECT created_at AS at, @event AS event, id, name, id AS row FROM tokens
+			WHERE (created_at, id) > (@at, @row) ORDER BY created_at, id LIMIT @limit`},
+		{EventTokenRevoked, `SELECT revoked_at AS at, @event AS event, id, name, id AS row FROM tokens
+			WHERE (revoked_at, id) > (@at, @row) ORDER BY revoked_at, id LIMIT @limit`},
+		{"", `SELECT at, event, key_id AS id, id AS row FROM key_events
+			WHERE (at, id) > (@at, @row) ORDER BY at, id LIMIT @limit`},
 	}
-	if err := db.Create(&keyEvent{At: now(), Event: event, KeyID: id}).Error; err != nil {
-		return fmt.Errorf("note %s: %w", event, classify(err))
+}
+
+// eventsOf reads the events of a source since a time, each page in a statement of its own.
+func (s *Store) eventsOf(ctx context.Context, source eventSource, since time.Time) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		last := eventRow{Event: Event{At: since}}
+		for {
+			var page []eventRow
+			err := s.reader(ctx).Raw(source.query, map[string]any{
+				"event": source.event, "since": since, "at": last.At, "row": last.Row, "limit": pageSize,
+			}).Scan(&page).Error
+			if err != nil {
+				yield(Event{}, fmt.Errorf("read events: %w", err))
+				return
+			}
+			for _, row := range page {
+				if !yield(row.Event, nil) {
+					return
+				}
+			}
+			if len(page) < pageSize {
+				return
+			}
+			last = page[len(page)-1]
+		}
 	}
-	return nil
+}
+
+// eventHead is a sequence of events with the one that comes next.
+type eventHead struct {
+	next  func() (Event, error, bool)
+	event *Event
+	ended bool
+}
+
+// peek returns the next event, or nil at the end.
+func (h *eventHead) peek() (*Event, error) {
+	if h.event != nil || h.ended {
+		return h.event, nil
+	}
+	event, err, ok := h.next()
+	if h.ended = !ok; h.ended || err != nil {
+		return nil, err
+	}
+	h.event = &event
+	return h.event, nil
+}
+
+// takeOldest takes the oldest event off the sequences; nil when all have ended.
+func takeOldest(heads []*eventHead) (*Event, error) {
+	var from *eventHead
+	for _, head := range heads {
+		event, err := head.peek()
+		if err != nil {
+			return nil, err
+		}
+		if event != nil && (from == nil || event.At.Before(from.event.At)) {
+			from = head
+		}
+	}
+	if from == nil {
+		return nil, nil //nolint:nilnil // The end of a sequence is no error.
+	}
+	oldest := from.event
+	from.event = nil
+	return oldest, nil
 }

@@ -9,13 +9,14 @@ import (
 	"github.com/google/uuid"
 
 	"example.com/providerd/store"
+	"example.com/providerd/store/storetest"
 )
 
 // BenchmarkCreate is creates that are durable, by this many callers at a time, each waiting for its outcome.
 func BenchmarkCreate(b *testing.B) {
 	for _, callers := range []int{1, 64} {
 		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) {
-			database, err := store.Create(b.Context(), "sqlite:"+filepath.Join(b.TempDir(), "bench.db"), "")
+			database, err := storetest.CreateSQLite(b.Context(), filepath.Join(b.TempDir(), "bench.db"), "")
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -26,7 +27,7 @@ func BenchmarkCreate(b *testing.B) {
 			b.RunParallel(func(each *testing.PB) {
 				for each.Next() {
 					_, _, err := database.CreateOAuth2Provider(b.Context(),
-						store.Creation{Name: "bench", CreatedBy: "bench", RequestID: fmt.Sprint(number.Add(1))},
+						store.CreateRequest{Name: "bench", CreatedBy: "bench", RequestID: fmt.Sprint(number.Add(1))},
 						store.OAuth2Settings{
 							ClientID: store.RandomAlphanumeric(40), ClientSecret: store.NewSecret(store.RandomAlphanumeric(128)),
 							PropertyMappings: []uuid.UUID{}, JWKSSources: []uuid.UUID{}, RedirectURIs: "https://example.com/",

@@ -3,42 +3,39 @@ package store
 import (
 	"context"
 	"fmt"
-	"time"
-
-	"gorm.io/gorm"
 )
 
-// CreateOAuth2Provider stores a provider and returns the record, which is then on disk. Where the key of the creation
+// CreateOAuth2Provider stores a provider and returns the record, which is then on disk. Where the key of the request
 // made a record before, it returns that one and tells so.
 //
 // It returns ErrClientIDTaken, ErrKeyReused, ErrOverloaded or ErrUnavailable, in which case nothing is stored, or
 // ErrOutcomeUnknown.
 func (s *Store) CreateOAuth2Provider(
-	ctx context.Context, creation Creation, settings OAuth2Settings,
+	ctx context.Context, request CreateRequest, settings OAuth2Settings,
 ) (record OAuth2Provider, replayed bool, err error) {
-	one := newCreate(KindOAuth2, creation, &settings)
-	if err := s.creates.submit(ctx, one); err != nil {
+	one := newCreate(request, &settings)
+	if err := s.batcher.submit(ctx, one); err != nil {
 		return OAuth2Provider{}, false, fmt.Errorf("create OAuth2 provider: %w", err)
 	}
 	if one.replays == 0 {
-		return OAuth2Provider{Provider: Provider{Audit: one.audit}, OAuth2Settings: settings}, false, nil
+		return OAuth2Provider{Provider: Provider{Creation: one.creation}, OAuth2Settings: settings}, false, nil
 	}
 	return replay[OAuth2Provider](ctx, s, one.replays)
 }
 
 // CreateWorkspaceDirectoryProvider stores a provider and returns the record, which is then on disk. Where the key of
-// the creation made a record before, it returns that one and tells so.
+// the request made a record before, it returns that one and tells so.
 //
 // It returns ErrKeyReused, ErrOverloaded or ErrUnavailable, in which case nothing is stored, or ErrOutcomeUnknown.
 func (s *Store) CreateWorkspaceDirectoryProvider(
-	ctx context.Context, creation Creation, settings WorkspaceDirectorySettings,
+	ctx context.Context, request CreateRequest, settings WorkspaceDirectorySettings,
 ) (record WorkspaceDirectoryProvider, replayed bool, err error) {
-	one := newCreate(KindWorkspaceDirectory, creation, &settings)
-	if err := s.creates.submit(ctx, one); err != nil {
+	one := newCreate(request, &settings)
+	if err := s.batcher.submit(ctx, one); err != nil {
 		return WorkspaceDirectoryProvider{}, false, fmt.Errorf("create workspace directory provider: %w", err)
 	}
 	if one.replays == 0 {
-		record := WorkspaceDirectoryProvider{Provider: Provider{Audit: one.audit}, WorkspaceDirectorySettings: settings}
+		record := WorkspaceDirectoryProvider{Provider: Provider{Creation: one.creation}, WorkspaceDirectorySettings: settings}
 		return record, false, nil
 	}
 	return replay[WorkspaceDirectoryProvider](ctx, s, one.replays)
@@ -57,46 +54,18 @@ func replay[R Record](ctx context.Context, s *Store, pk int32) (record R, replay
 	return record, true, nil
 }
 
-func newCreate(kind Kind, creation Creation, settings any) *create {
+func newCreate(request CreateRequest, settings settings) *create {
 	return &create{
-		audit: Audit{
-			Kind:           kind,
-			Name:           creation.Name,
+		creation: Creation{
+			Kind:           settings.kind(),
+			Name:           request.Name,
 			CreatedAt:      now(),
-			CreatedBy:      creation.CreatedBy,
-			RequestID:      creation.RequestID,
-			RemoteAddress:  creation.RemoteAddress,
-			IdempotencyKey: creation.IdempotencyKey,
+			CreatedBy:      request.CreatedBy,
+			RequestID:      request.RequestID,
+			RemoteAddress:  request.RemoteAddress,
+			IdempotencyKey: request.IdempotencyKey,
 		},
-		digest:   creation.BodyDigest,
+		digest:   request.BodyDigest,
 		settings: settings,
 	}
-}
-
-// write runs statements in a durable transaction of their own: when it returns nil, they are on disk; otherwise none of
-// them is, but where the error is ErrOutcomeUnknown.
-func (s *Store) write(ctx context.Context, statements func(tx *gorm.DB) error) error {
-	if err := s.files.check(); err != nil {
-		return err
-	}
-	tx := s.writer.WithContext(ctx).Begin()
-	if tx.Error != nil {
-		return classify(tx.Error)
-	}
-	if err := statements(tx); err != nil {
-		_ = tx.Rollback()
-		return classify(err)
-	}
-	if err := commitError(tx.Commit().Error); err != nil {
-		return err
-	}
-	if err := s.files.check(); err != nil {
-		return fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
-	}
-	return nil
-}
-
-// now is the time in UTC in whole microseconds, which every database keeps.
-func now() time.Time {
-	return time.Now().UTC().Truncate(time.Microsecond)
 }

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/mattn/go-sqlite3"
 	"gorm.io/gorm"
+
+	"example.com/providerd/store/database"
+	"example.com/providerd/store/seal"
 )
 
 var (
@@ -29,55 +31,26 @@ var (
 	ErrOverloaded = errors.New("too many creates wait")
 	// ErrOutcomeUnknown says that the database did not tell whether the commit took place. A retry with the same
 	// idempotency key settles it.
-	ErrOutcomeUnknown = errors.New("outcome of the commit is unknown")
+	ErrOutcomeUnknown = database.ErrOutcomeUnknown
 	// ErrUnavailable says that the database cannot be used at the moment: it is away, locked, damaged or out of space.
 	// Nothing was stored.
-	ErrUnavailable = errors.New("storage is unavailable")
-	// ErrNoDatabase says that there is no providerd database at the place that was named.
-	ErrNoDatabase = errors.New("no providerd database")
-	// ErrForeignDatabase says that a file is a SQLite database, but of another program.
-	ErrForeignDatabase = errors.New("not a database of providerd")
-	// ErrExposedDatabase says that others than its owner can write to the file of the database.
-	ErrExposedDatabase = errors.New("database is exposed")
+	ErrUnavailable = database.ErrUnavailable
 	// ErrNoPKLeft says that every pk that fits int32 has been given. It is an ErrUnavailable.
 	ErrNoPKLeft = fmt.Errorf("%w: no pk is left", ErrUnavailable)
-	// ErrNewerDatabase says that the database was written by a later version of providerd.
-	ErrNewerDatabase = errors.New("database is from a newer version of providerd")
 	// ErrNoKeyset says that there is no keyset file, though the database has secrets that are sealed.
-	ErrNoKeyset = errors.New("no keyset file")
+	ErrNoKeyset = seal.ErrNoKeyset
 	// ErrKeysetUnusable says that the keyset file cannot be read, can be read by others, or is not that of the database.
-	ErrKeysetUnusable = errors.New("keyset cannot be used")
+	ErrKeysetUnusable = seal.ErrKeysetUnusable
 	// ErrDamaged says that a sealed secret was moved, cut or altered, or that the key is gone that it was sealed with.
-	ErrDamaged = errors.New("sealed secret is damaged, or its key is missing")
-	// ErrOlderDatabase says that the database must be migrated before this version of providerd can use it.
-	ErrOlderDatabase = errors.New("database is from an older version of providerd")
+	ErrDamaged = seal.ErrDamaged
 )
 
-// classify wraps a database error in the sentinel that fits it. What it leaves as it is has a meaning that depends on the
-// statement (a broken constraint), or none but that this program is wrong.
-func classify(err error) error {
-	var native sqlite3.Error
-	switch {
-	case err == nil, errors.Is(err, ErrUnavailable):
-		return err
-	case errors.Is(err, gorm.ErrRecordNotFound):
+// found turns GORM's error for a missing record into that of the store.
+func found(err error) error {
+	if errors.Is(err, gorm.ErrRecordNotFound) {
 		return ErrNotFound
-	case errors.As(err, &native) && isAway(native.Code):
-		return fmt.Errorf("%w: %w", ErrUnavailable, err)
-	default:
-		return err
 	}
-}
-
-// isAway tells whether SQLite could not work with the files, the memory or the locks that it has.
-func isAway(code sqlite3.ErrNo) bool {
-	switch code {
-	case sqlite3.ErrPerm, sqlite3.ErrBusy, sqlite3.ErrLocked, sqlite3.ErrNomem, sqlite3.ErrReadonly, sqlite3.ErrIoErr,
-		sqlite3.ErrCorrupt, sqlite3.ErrFull, sqlite3.ErrCantOpen, sqlite3.ErrProtocol, sqlite3.ErrNotADB:
-		return true
-	default:
-		return false
-	}
+	return err
 }
 
 // isDuplicate tells whether a statement broke a UNIQUE constraint.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"example.com/providerd/store"
+	"example.com/providerd/store/storetest"
 )
 
 func TestKeysetFileIsMadeWithTheDatabase(t *testing.T) {
@@ -23,7 +24,7 @@ func TestKeysetFileIsMadeWithTheDatabase(t *testing.T) {
 		t.Fatal(err)
 	}
 	for keyset, want := range map[string]string{"": filepath.Join(folder, "keyset.json"), elsewhere: elsewhere} {
-		database, err := store.Create(t.Context(), "sqlite:"+filepath.Join(folder, filepath.Base(want)+".db"), keyset)
+		database, err := storetest.CreateSQLite(t.Context(), filepath.Join(folder, filepath.Base(want)+".db"), keyset)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +48,7 @@ func TestOneKeysetForManyNewDatabases(t *testing.T) {
 	for i := range databases {
 		paths[i] = filepath.Join(t.TempDir(), "test.db")
 		group.Go(func() {
-			database, err := store.Create(t.Context(), "sqlite:"+paths[i], keyset)
+			database, err := storetest.CreateSQLite(t.Context(), paths[i], keyset)
 			if err != nil {
 				t.Error(err)
 				return
@@ -59,7 +60,7 @@ func TestOneKeysetForManyNewDatabases(t *testing.T) {
 	}
 	group.Wait()
 	for _, path := range paths {
-		database, err := store.Open(t.Context(), "sqlite:"+path, keyset)
+		database, err := storetest.OpenSQLite(t.Context(), path, keyset)
 		if err != nil {
 			t.Error(err)
 			continue
@@ -108,15 +109,15 @@ func TestKeysetThatDoesNotFitIsRefused(t *testing.T) {
 			if err := s.database.Submit(t.Context(), "x").Wait(); !errors.Is(err, store.ErrUnavailable) || !errors.Is(err, harm.want) {
 				t.Errorf("create: error is %v, want %v", err, harm.want)
 			}
-			if err := s.database.Ping(t.Context()); !errors.Is(err, store.ErrUnavailable) {
+			if err := s.database.Ready(t.Context()); !errors.Is(err, store.ErrUnavailable) {
 				t.Errorf("Ping: error is %v, want ErrUnavailable", err)
 			}
 			if _, err := s.database.Provider(t.Context(), 1); !errors.Is(err, harm.want) {
 				t.Errorf("read: error is %v, want %v", err, harm.want)
 			}
 			for _, open := range []func() (*store.Store, error){
-				func() (*store.Store, error) { return store.Open(t.Context(), "sqlite:"+s.path, "") },
-				func() (*store.Store, error) { return store.Create(t.Context(), "sqlite:"+s.path, "") },
+				func() (*store.Store, error) { return storetest.OpenSQLite(t.Context(), s.path, "") },
+				func() (*store.Store, error) { return storetest.CreateSQLite(t.Context(), s.path, "") },
 			} {
 				if _, err := open(); !errors.Is(err, harm.want) || strings.Contains(err.Error(), canary) {
 					t.Errorf("open: error is %v, want %v", err, harm.want)
@@ -143,7 +144,7 @@ func TestKeysetsInEachOthersFolders(t *testing.T) {
 		var group sync.WaitGroup
 		for i := range folders {
 			group.Go(func() {
-				database, err := store.Create(ctx, "sqlite:"+filepath.Join(folders[i], "test.db"),
+				database, err := storetest.CreateSQLite(ctx, filepath.Join(folders[i], "test.db"),
 					filepath.Join(folders[1-i], "keys.json"))
 				if err != nil {
 					t.Error(err)
@@ -209,7 +210,7 @@ func TestKeysetThatIsNoFile(t *testing.T) {
 		if err := put(keyset); err != nil {
 			t.Fatal(err)
 		}
-		_, err := store.Create(t.Context(), "sqlite:"+filepath.Join(folder, "test.db"), keyset)
+		_, err := storetest.CreateSQLite(t.Context(), filepath.Join(folder, "test.db"), keyset)
 		if !errors.Is(err, store.ErrKeysetUnusable) || !strings.Contains(err.Error(), keyset) {
 			t.Errorf("%s: error is %v, want ErrKeysetUnusable", name, err)
 		}

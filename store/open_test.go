@@ -6,70 +6,14 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"strings"
 	"sync"
-	"syscall"
 	"testing"
 
 	"gorm.io/gorm/schema"
 
 	"example.com/providerd/store"
+	"example.com/providerd/store/storetest"
 )
-
-func TestOpenRefusesWhatItCannotUse(t *testing.T) {
-	t.Parallel()
-	folder := t.TempDir()
-	newer := filepath.Join(folder, "newer.db")
-	if err := create(t, newer).Close(); err != nil {
-		t.Fatal(err)
-	}
-	execute(t, newer, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (999, TRUE)")
-	older := filepath.Join(folder, "older.db")
-	if err := create(t, older).Close(); err != nil {
-		t.Fatal(err)
-	}
-	execute(t, older, "DELETE FROM goose_db_version WHERE version_id > 0")
-	foreign := filepath.Join(folder, "foreign.db")
-	execute(t, foreign, "CREATE TABLE t (a)")
-	empty := filepath.Join(folder, "empty.db")
-	exposed := filepath.Join(folder, "exposed.db")
-	fifo := filepath.Join(folder, "fifo.db")
-	if err := errors.Join(create(t, exposed).Close(), os.Chmod(exposed, 0o620), os.WriteFile(empty, nil, 0o600),
-		syscall.Mkfifo(fifo, 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	rubbish := filepath.Join(folder, "rubbish.db")
-	if err := os.WriteFile(rubbish, []byte(strings.Repeat("rubbish ", 1000)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for path, want := range map[string]error{
-		newer:                                 store.ErrNewerDatabase,
-		older:                                 store.ErrOlderDatabase,
-		foreign:                               store.ErrForeignDatabase,
-		empty:                                 store.ErrNoDatabase,
-		exposed:                               store.ErrExposedDatabase,
-		rubbish:                               store.ErrUnavailable,
-		filepath.Join(folder, "missing.db"):   store.ErrNoDatabase,
-		filepath.Join(folder, "no", "folder"): store.ErrNoDatabase,
-	} {
-		if _, err := store.Open(t.Context(), "sqlite:"+path, ""); !errors.Is(err, want) {
-			t.Errorf("Open %s: error is %v, want %v", path, err, want)
-		}
-	}
-	for path, want := range map[string]error{
-		newer: store.ErrNewerDatabase, rubbish: store.ErrUnavailable, foreign: store.ErrForeignDatabase,
-		exposed: store.ErrExposedDatabase, fifo: store.ErrUnavailable,
-	} {
-		if _, err := store.Create(t.Context(), "sqlite:"+path, ""); !errors.Is(err, want) {
-			t.Errorf("Create %s: error is %v, want %v", path, err, want)
-		}
-	}
-	for _, url := range []string{"", "sqlite:", "test.db", "mysql:x"} {
-		if _, err := store.Create(t.Context(), url, ""); err == nil {
-			t.Errorf("Create takes %q", url)
-		}
-	}
-}
 
 func TestCreateKeepsWhatIsThere(t *testing.T) {
 	t.Parallel()
@@ -85,7 +29,7 @@ func TestCreateKeepsWhatIsThere(t *testing.T) {
 	if _, err := create(t, path).FindToken(t.Context(), text); err != nil {
 		t.Error(err)
 	}
-	opened, err := store.Open(t.Context(), "sqlite:"+path, "")
+	opened, err := storetest.OpenSQLite(t.Context(), path, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +83,7 @@ func TestProcessesThatStartTogetherMigrateOnce(t *testing.T) {
 	var group sync.WaitGroup
 	for range 8 {
 		group.Go(func() {
-			database, err := store.Create(t.Context(), "sqlite:"+path, "")
+			database, err := storetest.CreateSQLite(t.Context(), path, "")
 			if err != nil {
 				t.Error(err)
 				return

@@ -1,9 +1,8 @@
 package store
 
 import (
+	"cmp"
 	"time"
-
-	"github.com/google/uuid"
 )
 
 // Kind tells the two kinds of provider apart.
@@ -15,8 +14,8 @@ const (
 	KindWorkspaceDirectory Kind = "workspace_directory"
 )
 
-// Creation says what a provider is called and who asked for it.
-type Creation struct {
+// CreateRequest says what a provider is to be called and who asks for it.
+type CreateRequest struct {
 	// Name of the provider; not unique.
 	Name string
 	// CreatedBy is the name of the token that the caller showed.
@@ -32,8 +31,9 @@ type Creation struct {
 	RemoteAddress string
 }
 
-// Audit is the record of a create: who asked for what, and when. It is a row of its own, common to both kinds.
-type Audit struct {
+// Creation is the common row of a provider of either kind, and the audit record of its create: who asked for what, and
+// when.
+type Creation struct {
 	// PK is positive, fits int32 and comes from one sequence for both kinds. Gaps are allowed.
 	PK   int32 `gorm:"primaryKey;autoIncrement:false"`
 	Kind Kind
@@ -51,11 +51,11 @@ type Audit struct {
 }
 
 // TableName names the table for GORM.
-func (Audit) TableName() string { return "providers" }
+func (Creation) TableName() string { return "providers" }
 
 // Provider is what providers of both kinds have in common.
 type Provider struct {
-	Audit `gorm:"embedded"`
+	Creation `gorm:"embedded"`
 	// Application is the one that this provider serves; the zero value while there is none.
 	Application Application `gorm:"foreignKey:ProviderPK;references:PK"`
 	// Backchannel leads to the application that this provider serves as a backchannel; the zero value while there is none.
@@ -69,11 +69,18 @@ type idempotencyScope struct {
 	key       string
 }
 
-func (a Audit) idempotencyScope() (scope idempotencyScope, hasKey bool) {
-	if a.IdempotencyKey == nil {
+func (c Creation) idempotencyScope() (scope idempotencyScope, hasKey bool) {
+	if c.IdempotencyKey == nil {
 		return idempotencyScope{}, false
 	}
-	return idempotencyScope{createdBy: a.CreatedBy, kind: a.Kind, key: *a.IdempotencyKey}, true
+	return idempotencyScope{createdBy: c.CreatedBy, kind: c.Kind, key: *c.IdempotencyKey}, true
+}
+
+// compareScope orders creations by their idempotency keys, those without one first.
+func (c Creation) compareScope(other Creation) int {
+	a, _ := c.idempotencyScope()
+	b, _ := other.idempotencyScope()
+	return cmp.Or(cmp.Compare(a.createdBy, b.createdBy), cmp.Compare(a.kind, b.kind), cmp.Compare(a.key, b.key))
 }
 
 // TableName names the table for GORM.
@@ -88,49 +95,27 @@ type Record interface {
 	Common() Provider
 }
 
-// OAuth2Settings are the fields of an OAuth2 provider (contract section 2.1), defaults already applied.
-type OAuth2Settings struct {
-	AuthenticationFlow     *uuid.UUID
-	AuthorizationFlow      uuid.UUID
-	PropertyMappings       []uuid.UUID `gorm:"serializer:json"`
-	ClientType             string
-	ClientID               string
-	ClientSecret           Secret `gorm:"-"`
-	AccessCodeValidity     string
-	AccessTokenValidity    string
-	RefreshTokenValidity   string
-	IncludeClaimsInIDToken bool
-	SigningKey             *uuid.UUID
-	RedirectURIs           string `gorm:"column:redirect_uris"`
-	SubMode                string
-	IssuerMode             string
-	JWKSSources            []uuid.UUID `gorm:"column:jwks_sources;serializer:json"`
+// Application is what providers are linked to.
+type Application struct {
+	ID int32 `gorm:"primaryKey"`
+	// Slug is the internal name, used in URLs; unique.
+	Slug string
+	// Name is the display name; not unique.
+	Name string
+	// ProviderPK is the OAuth2 provider that serves the application; nil while there is none.
+	ProviderPK *int32
+	// Backchannels are the providers that serve the application as backchannels.
+	Backchannels []Backchannel `gorm:"foreignKey:ApplicationID;references:ID"`
 }
 
-// OAuth2Provider is a stored OAuth2 provider.
-type OAuth2Provider struct {
-	Provider
-	OAuth2Settings
+// Backchannel links a provider of either kind to the application that it serves as a backchannel.
+type Backchannel struct {
+	ProviderPK    int32 `gorm:"primaryKey;autoIncrement:false"`
+	ApplicationID int32
+	Application   Application `gorm:"foreignKey:ApplicationID;references:ID"`
 }
 
-// WorkspaceDirectorySettings are the fields of a workspace directory-sync provider (contract section 2.2), defaults
-// already applied.
-type WorkspaceDirectorySettings struct {
-	PropertyMappings      []uuid.UUID `gorm:"serializer:json"`
-	PropertyMappingsGroup []uuid.UUID `gorm:"serializer:json"`
-	DelegatedSubject      string
-	// Credentials is one JSON object, kept as it stands.
-	Credentials                Secret `gorm:"-"`
-	Scopes                     string
-	ExcludeUsersServiceAccount bool
-	FilterGroup                *uuid.UUID
-	UserDeleteAction           string
-	GroupDeleteAction          string
-	DefaultGroupEmailDomain    string
-}
-
-// WorkspaceDirectoryProvider is a stored workspace directory-sync provider.
-type WorkspaceDirectoryProvider struct {
-	Provider
-	WorkspaceDirectorySettings
+// now is the time in UTC in whole microseconds, which every database keeps.
+func now() time.Time {
+	return time.Now().UTC().Truncate(time.Microsecond)
 }

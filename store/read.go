@@ -9,19 +9,16 @@ import (
 	"gorm.io/gorm"
 )
 
-// pageSize is how many providers are in memory at a time while all are read.
-const pageSize = 500
-
 // Providers returns all providers in the order of their pk. ErrDamaged, which names its provider, stands in the place
 // of one record. Any other error, which is ErrUnavailable, ends the sequence.
 func (s *Store) Providers(ctx context.Context) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		for last := int32(0); ; {
 			var page []Provider
-			err := withApplications(s.reader.WithContext(ctx)).
+			err := withApplications(s.reader(ctx)).
 				Where("pk > ?", last).Order("pk").Limit(pageSize).Find(&page).Error
 			if err != nil {
-				yield(nil, fmt.Errorf("read providers: %w", classify(err)))
+				yield(nil, fmt.Errorf("read providers: %w", found(err)))
 				return
 			}
 			records, err := s.records(ctx, page)
@@ -45,8 +42,8 @@ func (s *Store) Providers(ctx context.Context) iter.Seq2[Record, error] {
 // Provider returns the provider with this pk. It returns ErrNotFound, ErrDamaged or ErrUnavailable.
 func (s *Store) Provider(ctx context.Context, pk int32) (Record, error) {
 	var provider Provider
-	if err := withApplications(s.reader.WithContext(ctx)).First(&provider, pk).Error; err != nil {
-		return nil, fmt.Errorf("provider %d: %w", pk, classify(err))
+	if err := withApplications(s.reader(ctx)).First(&provider, pk).Error; err != nil {
+		return nil, fmt.Errorf("provider %d: %w", pk, found(err))
 	}
 	records, err := s.records(ctx, []Provider{provider})
 	if err != nil {
@@ -59,8 +56,8 @@ func (s *Store) Provider(ctx context.Context, pk int32) (Record, error) {
 // ErrDamaged or ErrUnavailable.
 func (s *Store) ProviderByClientID(ctx context.Context, clientID string) (Record, error) {
 	var row oauth2Row
-	if err := s.reader.WithContext(ctx).Where("client_id = ?", clientID).First(&row).Error; err != nil {
-		return nil, fmt.Errorf("provider with client_id %q: %w", clientID, classify(err))
+	if err := s.reader(ctx).Where("client_id = ?", clientID).First(&row).Error; err != nil {
+		return nil, fmt.Errorf("provider with client_id %q: %w", clientID, found(err))
 	}
 	return s.Provider(ctx, row.PK)
 }
@@ -79,14 +76,14 @@ func (s *Store) records(ctx context.Context, page []Provider) ([]readRecord, err
 	}
 	var oauth2Rows []oauth2Row
 	var directoryRows []workspaceDirectoryRow
-	db := s.reader.WithContext(ctx)
+	db := s.reader(ctx)
 	if err := findAll(db, &oauth2Rows, pks[KindOAuth2]); err != nil {
 		return nil, err
 	}
 	if err := findAll(db, &directoryRows, pks[KindWorkspaceDirectory]); err != nil {
 		return nil, err
 	}
-	keys, err := s.keyring.current()
+	keys, err := s.keyring.Current()
 	if err != nil {
 		return nil, errors.Join(ErrUnavailable, err)
 	}
@@ -121,7 +118,7 @@ func findAll(db *gorm.DB, rows any, pks []int32) error {
 		return nil
 	}
 	if err := db.Where("pk IN ?", pks).Find(rows).Error; err != nil {
-		return fmt.Errorf("read rows of providers: %w", classify(err))
+		return fmt.Errorf("read rows of providers: %w", found(err))
 	}
 	return nil
 }

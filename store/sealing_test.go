@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"example.com/providerd/store"
+	"example.com/providerd/store/storetest"
 )
 
 // sealed is a database with one provider of each kind and one more OAuth2 provider, whose secrets are known.
@@ -29,7 +30,7 @@ func newSealed(t *testing.T) *sealed {
 	path := filepath.Join(t.TempDir(), "test.db")
 	s := &sealed{path: path, database: create(t, path), records: map[int32]store.Record{}}
 	for i := range 2 {
-		record, _, err := s.database.CreateOAuth2Provider(t.Context(), store.Creation{Name: "x"}, store.OAuth2Settings{
+		record, _, err := s.database.CreateOAuth2Provider(t.Context(), store.CreateRequest{Name: "x"}, store.OAuth2Settings{
 			ClientID: fmt.Sprint(i), ClientSecret: store.NewSecret(fmt.Sprintf("%s-%d", canary, i)),
 			PropertyMappings: []uuid.UUID{}, JWKSSources: []uuid.UUID{},
 		})
@@ -38,7 +39,7 @@ func newSealed(t *testing.T) *sealed {
 		}
 		s.records[record.PK] = record
 	}
-	record, _, err := s.database.CreateWorkspaceDirectoryProvider(t.Context(), store.Creation{Name: "x"},
+	record, _, err := s.database.CreateWorkspaceDirectoryProvider(t.Context(), store.CreateRequest{Name: "x"},
 		store.WorkspaceDirectorySettings{
 			Credentials:      store.NewSecret(`{"key":"` + canary + `"}`),
 			PropertyMappings: []uuid.UUID{}, PropertyMappingsGroup: []uuid.UUID{},
@@ -187,7 +188,7 @@ func TestKeyIsRotatedUnderARunningServer(t *testing.T) {
 	t.Parallel()
 	s := newSealed(t)
 	db := s.open(t)
-	operator, err := store.Open(t.Context(), "sqlite:"+s.path, "")
+	operator, err := storetest.OpenSQLite(t.Context(), s.path, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,125 +1,81 @@
+// Package store keeps providers, applications and access tokens in a database. It knows nothing of HTTP.
+//
+// A change that is reported as done is on disk. The errors that a function returns stand in its comment and are told
+// apart with errors.Is.
 package store
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"sync"
-	"syscall"
 
 	"gorm.io/gorm"
+
+	"example.com/providerd/store/database"
+	"example.com/providerd/store/seal"
 )
 
-// Store keeps providers, applications and tokens in one database.
+// pageSize is how many rows are in memory at a time while a whole table is read.
+const pageSize = 500
+
+// Store keeps providers, applications and tokens in one database. It is safe for concurrent use.
 type Store struct {
-	folder string
-	logger *slog.Logger
-	writer *gorm.DB
-	reader *gorm.DB
-	// database is the file, and files are it and SQLite's own beside it.
-	database *guardedFile
-	files    *guard
-	// keyring has the keys that secrets are sealed with.
-	keyring *keyring
-	tokens  tokenCache
-	// creates is where every create enters the writer.
-	creates *writer
-	closing sync.Once
-	// closeError is what closing gave.
-	closeError error
+	database database.Database
+	keyring  *seal.Keyring
+	tokens   tokenCache
+	batcher  *batcher
 }
 
-// Folder is that of the database, symbolic links resolved.
-func (s *Store) Folder() string { return s.folder }
-
-// Ping reads from the database and, where the last create failed for want of it, writes to it. It returns ErrUnavailable.
-func (s *Store) Ping(ctx context.Context) error {
-	if err := s.files.check(); err != nil {
-		return err
-	}
-	if _, err := s.keyring.current(); err != nil {
-		return errors.Join(ErrUnavailable, err)
-	}
-	if s.creates.failed.Load() {
-		return s.tryToWrite(ctx)
-	}
-	_, err := s.HasTokens(ctx)
-	return err
-}
-
-// minFreeBytes are what the largest create takes in the WAL and, after the next checkpoint, in the database.
-const minFreeBytes = 4 << 20
-
-// tryToWrite commits a page that stays as it is, on a disk that has room for any create. A server that is not ready may
-// get no create that would tell.
-func (s *Store) tryToWrite(ctx context.Context) error {
-	var disk syscall.Statfs_t
-	if err := syscall.Statfs(s.folder, &disk); err != nil {
-		return fmt.Errorf("%w: look at the disk: %w", ErrUnavailable, err)
-	}
-	if free := disk.Bavail * uint64(disk.Bsize); free < minFreeBytes { //nolint:gosec // A size is not negative.
-		return fmt.Errorf("%w: the disk of %s has %d bytes left, want %d", ErrUnavailable, s.folder, free, minFreeBytes)
-	}
-	err := s.write(ctx, func(tx *gorm.DB) error {
-		var generation uint32
-		if err := tx.Raw(selectGeneration).Scan(&generation).Error; err != nil {
-			return err
-		}
-		return tx.Exec(setGeneration(generation)).Error
-	})
-	if err != nil {
-		return errors.Join(ErrUnavailable, err)
-	}
-	s.creates.failed.Store(false)
-	return nil
-}
-
-// Close stores the creates that wait, waits for running statements and releases the database.
+// Create begins to use a database of the current schema, which may be new. Secrets are sealed with the keys in the file at
+// keysetPath, which is made where neither the file nor a keyset of the database is there. The Store closes the database,
+// also where Create fails.
 //
-// It returns ErrUnavailable where the files of the database are no longer those that were opened. It does not release
-// them then, as if the process had been killed: SQLite would copy the WAL into whatever is in the database's place, and
-// remove it. A second call returns what the first did.
-func (s *Store) Close() error {
-	s.closing.Do(func() {
-		if err := s.close(); err != nil {
-			s.closeError = fmt.Errorf("close database: %w", err)
-		}
-	})
-	return s.closeError
+// It returns ErrNoKeyset, ErrKeysetUnusable, ErrUnavailable or an error of the file system.
+func Create(ctx context.Context, db database.Database, keysetPath string) (*Store, error) {
+	return begin(ctx, db, keysetPath, provideKeyring)
 }
 
-func (s *Store) close() error {
-	var errs []error
-	if s.creates != nil {
-		errs = append(errs, s.creates.close())
-	}
-	if s.files != nil {
-		if err := s.files.check(); err != nil {
-			return err
-		}
-	}
-	errs = append(errs, closePool(s.reader), closePool(s.writer))
-	// The files go last: closed earlier, they would take the locks of SQLite with them.
-	if s.files != nil {
-		errs = append(errs, s.files.close())
-	}
-	if s.database != nil {
-		errs = append(errs, s.database.Close())
-	}
-	return errors.Join(errs...)
+// Open is Create for a database that has its keyset.
+//
+// It returns database.ErrOlder for one that has none, ErrNoKeyset, ErrKeysetUnusable or ErrUnavailable.
+func Open(ctx context.Context, db database.Database, keysetPath string) (*Store, error) {
+	return begin(ctx, db, keysetPath, openKeyring)
 }
 
-func closePool(db *gorm.DB) error {
-	if db == nil {
-		return nil
+type keyringFunc func(ctx context.Context, db database.Database, path string) (*seal.Keyring, error)
+
+func begin(ctx context.Context, db database.Database, keysetPath string, getKeyring keyringFunc) (*Store, error) {
+	store := &Store{database: db, tokens: tokenCache{tokens: map[string]cachedToken{}}}
+	var err error
+	if store.keyring, err = getKeyring(ctx, db, keysetPath); err != nil {
+		return nil, errors.Join(err, db.Close())
 	}
-	pool, err := db.DB()
-	if err != nil {
-		return fmt.Errorf("find connections: %w", err)
+	if store.batcher, err = startBatcher(ctx, db, store.keyring); err != nil {
+		return nil, errors.Join(err, db.Close())
 	}
-	if err := pool.Close(); err != nil {
-		return fmt.Errorf("close connections: %w", err)
+	return store, nil
+}
+
+// Ready tells whether creates can be stored now. It returns ErrUnavailable.
+func (s *Store) Ready(ctx context.Context) error {
+	if _, err := s.keyring.Current(); err != nil {
+		return errors.Join(ErrUnavailable, err)
+	}
+	if err := s.database.Check(ctx); err != nil {
+		return fmt.Errorf("check database: %w", err)
 	}
 	return nil
+}
+
+// Close stores the creates that wait, waits for running statements and releases the database. It returns ErrUnavailable
+// where the database cannot be released in order.
+func (s *Store) Close() error {
+	return errors.Join(s.batcher.close(), s.database.Close())
+}
+
+func (s *Store) reader(ctx context.Context) *gorm.DB { return s.database.Reader().WithContext(ctx) }
+
+// withApplications makes a query of providers load the applications that they are linked to.
+func withApplications(db *gorm.DB) *gorm.DB {
+	return db.Preload("Application").Preload("Backchannel.Application")
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"gorm.io/gorm"
@@ -64,19 +65,16 @@ type TokenGrant struct {
 func (s *Store) CreateToken(ctx context.Context, grant TokenGrant) (string, Token, error) {
 	text := newTokenText()
 	token := newToken(text, grant)
-	if err := s.write(ctx, func(tx *gorm.DB) error { return tx.Create(token).Error }); err != nil {
+	if err := s.database.Change(ctx, func(tx *gorm.DB) error { return tx.Create(token).Error }); err != nil {
 		return "", Token{}, fmt.Errorf("create token: %w", err)
 	}
 	return text, *token, nil
 }
 
 // CreateFirstToken makes a token in a database that has none, and hands it to keep before it is stored: where keep
-// fails or the process dies, the next call starts over. Programs that call it at a time, also over other databases in the
-// same folder, take turns, so that keep may use WriteDurably there. It returns ErrTokensExist, ErrUnavailable or the error of keep.
+// fails or the process dies, the next call starts over. It returns ErrTokensExist, ErrUnavailable or the error of keep.
 func (s *Store) CreateFirstToken(ctx context.Context, grant TokenGrant, keep func(text string) error) error {
-	err := withLocks(ctx, []string{s.folder}, func() error {
-		return s.write(ctx, func(tx *gorm.DB) error { return createFirstToken(tx, grant, keep) })
-	})
+	err := s.database.Change(ctx, func(tx *gorm.DB) error { return createFirstToken(tx, grant, keep) })
 	if err != nil {
 		return fmt.Errorf("create first token: %w", err)
 	}
@@ -124,9 +122,9 @@ func (s *Store) FindToken(ctx context.Context, text string) (Token, error) {
 	}
 	var token Token
 	read := time.Now()
-	err := s.reader.WithContext(ctx).Where("digest = ?", digest).Take(&token).Error
+	err := s.reader(ctx).Where("digest = ?", digest).Take(&token).Error
 	if err != nil {
-		return Token{}, fmt.Errorf("find token: %w", classify(err))
+		return Token{}, fmt.Errorf("find token: %w", found(err))
 	}
 	s.tokens.put(string(digest), token, read)
 	return token, nil
@@ -135,8 +133,8 @@ func (s *Store) FindToken(ctx context.Context, text string) (Token, error) {
 // Tokens returns what is stored of all tokens, oldest first. It returns ErrUnavailable.
 func (s *Store) Tokens(ctx context.Context) ([]Token, error) {
 	var tokens []Token
-	if err := s.reader.WithContext(ctx).Order("id").Find(&tokens).Error; err != nil {
-		return nil, fmt.Errorf("read tokens: %w", classify(err))
+	if err := s.reader(ctx).Order("id").Find(&tokens).Error; err != nil {
+		return nil, fmt.Errorf("read tokens: %w", err)
 	}
 	return tokens, nil
 }
@@ -144,10 +142,10 @@ func (s *Store) Tokens(ctx context.Context) ([]Token, error) {
 // RevokeToken makes a token useless from now on; a token that is revoked already stays as it is. It returns ErrNotFound
 // or ErrUnavailable.
 func (s *Store) RevokeToken(ctx context.Context, id int32) error {
-	err := s.write(ctx, func(tx *gorm.DB) error {
+	err := s.database.Change(ctx, func(tx *gorm.DB) error {
 		var token Token
 		if err := tx.Take(&token, id).Error; err != nil {
-			return err
+			return found(err)
 		}
 		if token.RevokedAt != nil {
 			return nil
@@ -164,7 +162,7 @@ func (s *Store) RevokeToken(ctx context.Context, id int32) error {
 // HasTokens tells whether any token was ever made. It returns ErrUnavailable.
 func (s *Store) HasTokens(ctx context.Context) (bool, error) {
 	var token Token
-	err := classify(s.reader.WithContext(ctx).Select("id").Take(&token).Error)
+	err := found(s.reader(ctx).Select("id").Take(&token).Error)
 	if errors.Is(err, ErrNotFound) {
 		return false, nil
 	}
@@ -177,4 +175,45 @@ func (s *Store) HasTokens(ctx context.Context) (bool, error) {
 func digestToken(text string) []byte {
 	digest := sha256.Sum256([]byte(text))
 	return digest[:]
+}
+
+const (
+	// tokenCacheTime is how old a cached token may be. A revocation must be in force within one second.
+	tokenCacheTime = 500 * time.Millisecond
+	// maxCachedTokens bounds the memory of the cache.
+	maxCachedTokens = 1000
+)
+
+// tokenCache spares the database the look-up of the same few tokens with every request. Unknown tokens are not kept, so
+// that a new token is accepted at once.
+type tokenCache struct {
+	mutex  sync.RWMutex
+	tokens map[string]cachedToken
+}
+
+type cachedToken struct {
+	token Token
+	read  time.Time
+}
+
+func (c *tokenCache) get(digest string) (Token, bool) {
+	c.mutex.RLock()
+	defer c.mutex.RUnlock()
+	cached, ok := c.tokens[digest]
+	return cached.token, ok && time.Since(cached.read) < tokenCacheTime
+}
+
+func (c *tokenCache) put(digest string, token Token, read time.Time) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if len(c.tokens) >= maxCachedTokens {
+		clear(c.tokens)
+	}
+	c.tokens[digest] = cachedToken{token: token, read: read}
+}
+
+func (c *tokenCache) clear() {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	clear(c.tokens)
 }

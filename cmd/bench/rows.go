@@ -17,11 +17,12 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"example.com/providerd/store"
+	"example.com/providerd/store/storetest"
 )
 
 // seed makes a database with rows in a folder.
 func seed(ctx context.Context, folder string, rows int) error {
-	database, err := store.Create(ctx, "sqlite:"+filepath.Join(folder, "providerd.db"), "")
+	database, err := storetest.CreateSQLite(ctx, filepath.Join(folder, "providerd.db"), "")
 	if err != nil {
 		return err
 	}
@@ -29,7 +30,7 @@ func seed(ctx context.Context, folder string, rows int) error {
 	group.SetLimit(256)
 	for range rows {
 		group.Go(func() error {
-			_, _, err := database.CreateOAuth2Provider(ctx, store.Creation{Name: "seed", CreatedBy: "seed", RequestID: "seed"},
+			_, _, err := database.CreateOAuth2Provider(ctx, store.CreateRequest{Name: "seed", CreatedBy: "seed", RequestID: "seed"},
 				store.OAuth2Settings{
 					AuthorizationFlow: uuid.New(), ClientID: store.RandomAlphanumeric(40),
 					ClientSecret: store.NewSecret(store.RandomAlphanumeric(128)), PropertyMappings: []uuid.UUID{}, JWKSSources: []uuid.UUID{},

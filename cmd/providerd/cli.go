@@ -1,13 +1,10 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
 	"github.com/alecthomas/kong"
-
-	"example.com/providerd/store"
 )
 
 type cli struct {
@@ -48,24 +45,4 @@ func commandPath(command *kong.Context) string {
 		}
 	}
 	return strings.Join(path, " ")
-}
-
-// databaseFlag is the flag of every command that works on the database.
-type databaseFlag struct {
-	Database databaseURL `default:"sqlite:data/providerd.db" env:"PROVIDERD_DATABASE" placeholder:"URL" help:"The database, sqlite:PATH (${env}; default ${default})."`
-	Keyset   string      `env:"PROVIDERD_KEYSET" type:"path" placeholder:"PATH" help:"The file with the keys of the database (${env}; default keyset.json beside the database)."`
-}
-
-// withStore opens the database as it is, for a command that works on it.
-func (f databaseFlag) withStore(ctx context.Context, work func(database *store.Store) error) (err error) {
-	database, err := store.Open(ctx, f.Database.text, f.Keyset)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if closeErr := database.Close(); err == nil {
-			err = closeErr
-		}
-	}()
-	return work(database)
 }

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 
 	"github.com/mattn/go-isatty"
 
 	"example.com/providerd/store"
+	"example.com/providerd/store/durable"
 )
 
 const (
@@ -27,8 +29,10 @@ func provideInitialToken(
 		return false, err
 	}
 	grant := store.TokenGrant{Name: initialTokenName, Operations: operations, ExpiresIn: defaultLifetime}
-	err := database.CreateFirstToken(ctx, grant, func(text string) error {
-		return store.WriteDurably(path, []byte(text+"\n"))
+	err := durable.WithLock(ctx, filepath.Dir(path), func() error {
+		return database.CreateFirstToken(ctx, grant, func(text string) error {
+			return durable.WriteFile(path, []byte(text+"\n"))
+		})
 	})
 	if errors.Is(err, store.ErrTokensExist) {
 		return false, nil

@@ -16,7 +16,7 @@ import (
 	_ "github.com/mattn/go-sqlite3"
 
 	"example.com/providerd/server/contracttest"
-	"example.com/providerd/store"
+	"example.com/providerd/store/storetest"
 )
 
 // The size of the test: rounds are few in an ordinary run; make faults asks for more.
@@ -151,7 +151,7 @@ func (k *killing) retry(t *testing.T, round int, lost []string) {
 func (k *killing) account(t *testing.T, rounds int) {
 	t.Helper()
 	path := filepath.Join(k.folder, "data", "providerd.db")
-	database, err := store.Open(t.Context(), "sqlite:"+path, "")
+	database, err := storetest.OpenSQLite(t.Context(), path, "")
 	if err != nil {
 		t.Fatal(err)
 	}

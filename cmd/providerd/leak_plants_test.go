@@ -33,16 +33,16 @@ func plants() []plant {
 			`return object{}, malformed("The body begins with a byte order mark. Leave it out.")`, "panic(string(body))",
 		},
 		{
-			"a secret that can be printed", "store/insertion.go",
-			"row, err := sealOAuth2(i.keys, one.audit.PK, *settings)",
-			"println(fmt.Sprint(*settings.ClientSecret.text))\n\t\t\trow, err := sealOAuth2(i.keys, one.audit.PK, *settings)",
+			"a secret that can be printed", "store/settings.go",
+			"sealed, err := keys.Seal(s.ClientSecret, clientSecretOf(pk))",
+			"println(s.ClientSecret.Reveal())\n\tsealed, err := keys.Seal(s.ClientSecret, clientSecretOf(pk))",
 		},
 		{
-			"a column left unsealed", "store/rows.go",
-			"SealedCredentials: sealed", "SealedCredentials: append(sealed[:0], settings.Credentials.Reveal()...)",
+			"a column left unsealed", "store/settings.go",
+			"SealedCredentials: sealed", "SealedCredentials: append(sealed[:0], s.Credentials.Reveal()...)",
 		},
 		{
-			"a bare digest of a body in the database", "store/keys.go",
+			"a bare digest of a body in the database", "store/seal/keys.go",
 			"fingerprint, err := k.mac.ComputeMAC(digest)",
 			"if digest != nil {\n\t\treturn digest, nil\n\t}\n\tfingerprint, err := k.mac.ComputeMAC(digest)",
 		},
@@ -66,12 +66,12 @@ func plants() []plant {
 			"text[:len(tokenPrefix)+tokenPrefixShown]", "text",
 		},
 		{
-			"a key in the log", "store/keyring.go",
-			"return WriteDurably(path, content)", "println(string(content))\n\treturn WriteDurably(path, content)",
+			"a key in the log", "store/seal/keyring.go",
+			"return durable.WriteFile(path, content)", "println(string(content))\n\treturn durable.WriteFile(path, content)",
 		},
 		{
-			"a copy of the keys left behind", "store/keyring.go",
-			"return WriteDurably(path, content)", "_ = WriteDurably(path+\".old\", content)\n\treturn WriteDurably(path, content)",
+			"a copy of the keys left behind", "store/seal/keyring.go",
+			"return durable.WriteFile(path, content)", "_ = durable.WriteFile(path+\".old\", content)\n\treturn durable.WriteFile(path, content)",
 		},
 		{
 			"an entry of a file in the talk of apply", "cmd/providerd/apply_send.go",

@@ -14,6 +14,7 @@ import (
 	"example.com/providerd/gen/api"
 	"example.com/providerd/server"
 	"example.com/providerd/store"
+	"example.com/providerd/store/database"
 )
 
 // Exit statuses.
@@ -90,10 +91,10 @@ func helpHint(err error) string {
 // explain adds what to do to an error that an operator can put right.
 func explain(err error) error {
 	for sentinel, remedy := range map[error]string{
-		store.ErrNoDatabase:    `"providerd serve" makes one; --database names another place`,
-		store.ErrNewerDatabase: "use a newer providerd",
-		store.ErrOlderDatabase: `"providerd serve" of this version migrates it`,
-		store.ErrForeignDatabase: "--database names another place",
+		database.ErrNone:    `"providerd serve" makes one; --database names another place`,
+		database.ErrNewer:   "use a newer providerd",
+		database.ErrOlder:   `"providerd serve" of this version migrates it`,
+		database.ErrForeign: "--database names another place",
 		store.ErrNoKeyset: "put it back, or name its place with --keyset; without it the secrets of the database " +
 			"cannot be read",
 	} {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"os"
@@ -16,6 +17,7 @@ import (
 
 	"example.com/providerd/server/contracttest"
 	"example.com/providerd/store"
+	"example.com/providerd/store/storetest"
 )
 
 // defaultResealRows is for an ordinary run; make reseal asks for more.
@@ -85,9 +87,11 @@ func operate(t *testing.T, folder string, arguments ...string) string {
 	return string(output)
 }
 
-func openData(t *testing.T, folder string, open func(url string) (*store.Store, error)) *store.Store {
+func openData(
+	t *testing.T, folder string, open func(ctx context.Context, path, keysetPath string) (*store.Store, error),
+) *store.Store {
 	t.Helper()
-	database, err := open("sqlite:" + filepath.Join(folder, "data", "providerd.db"))
+	database, err := open(t.Context(), filepath.Join(folder, "data", "providerd.db"), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,12 +101,12 @@ func openData(t *testing.T, folder string, open func(url string) (*store.Store, 
 // storeSecrets makes a database with this many providers, whose secrets are "secret" and their number.
 func storeSecrets(t *testing.T, folder string, rows int) {
 	t.Helper()
-	database := openData(t, folder, func(url string) (*store.Store, error) { return store.Create(t.Context(), url, "") })
+	database := openData(t, folder, storetest.CreateSQLite)
 	group, ctx := errgroup.WithContext(t.Context())
 	group.SetLimit(256)
 	for i := range rows {
 		group.Go(func() error {
-			_, _, err := database.CreateOAuth2Provider(ctx, store.Creation{Name: fmt.Sprintf("old %d", i)},
+			_, _, err := database.CreateOAuth2Provider(ctx, store.CreateRequest{Name: fmt.Sprintf("old %d", i)},
 				store.OAuth2Settings{
 					ClientID: fmt.Sprint(i), ClientSecret: store.NewSecret(fmt.Sprintf("secret %d", i)),
 					PropertyMappings: []uuid.UUID{}, JWKSSources: []uuid.UUID{},
@@ -121,7 +125,7 @@ func storeSecrets(t *testing.T, folder string, rows int) {
 // checkSecrets reads what storeSecrets stored.
 func checkSecrets(t *testing.T, folder string, rows int) {
 	t.Helper()
-	database := openData(t, folder, func(url string) (*store.Store, error) { return store.Open(t.Context(), url, "") })
+	database := openData(t, folder, storetest.OpenSQLite)
 	defer func() { _ = database.Close() }()
 	found := 0
 	for record, err := range database.Providers(t.Context()) {

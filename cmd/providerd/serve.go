@@ -15,7 +15,6 @@ import (
 	"syscall"
 
 	"example.com/providerd/server"
-	"example.com/providerd/store"
 )
 
 type serveCommand struct {
@@ -103,19 +102,20 @@ func (c *serveCommand) open(ctx context.Context, contract *server.Contract, log 
 	if err != nil {
 		return err
 	}
-	database, err := store.Create(ctx, c.Database.text, c.Keyset, store.WithLogger(log.Logger))
+	database, folder, err := c.createStore(ctx, log.Logger)
 	if err != nil {
 		return err
 	}
 	config := server.Config{
 		Contract: contract, Store: database, Logger: log.Logger, FailedAttempts: c.FailedAttempts,
 	}
-	err = c.serve(ctx, config, listener, security, log)
+	tokenPath := filepath.Join(folder, initialTokenFile)
+	err = c.serve(ctx, config, listener, security, tokenPath, log)
 	return errors.Join(err, database.Close())
 }
 
 func (c *serveCommand) serve(
-	ctx context.Context, config server.Config, listener net.Listener, security *tls.Config, log *serveLog,
+	ctx context.Context, config server.Config, listener net.Listener, security *tls.Config, tokenPath string, log *serveLog,
 ) error {
 	api, err := server.New(config)
 	if err != nil {
@@ -127,7 +127,6 @@ func (c *serveCommand) serve(
 		warnOfPlainHTTP(log, listener.Addr())
 	}
 	baseURL := scheme + listener.Addr().String()
-	tokenPath := filepath.Join(config.Store.Folder(), initialTokenFile)
 	made, err := provideInitialToken(ctx, config.Store, tokenPath, config.Contract.Operations())
 	if err != nil {
 		return err

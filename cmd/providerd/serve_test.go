@@ -13,6 +13,7 @@ import (
 
 	"example.com/providerd/server/contracttest"
 	"example.com/providerd/store"
+	"example.com/providerd/store/storetest"
 )
 
 const (
@@ -60,7 +61,7 @@ func createOverHTTP(t *testing.T, client *http.Client, server *process, folder s
 
 func storedPKs(t *testing.T, folder string) []int32 {
 	t.Helper()
-	database, err := store.Open(t.Context(), "sqlite:"+filepath.Join(folder, "data", "providerd.db"), "")
+	database, err := storetest.OpenSQLite(t.Context(), filepath.Join(folder, "data", "providerd.db"), "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,26 +10,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
-
-	"example.com/providerd/store"
 )
-
-// databaseURL is the place of the database.
-type databaseURL struct {
-	text string
-	// path is that of the database's file.
-	path string
-}
-
-// UnmarshalText checks the form of the URL.
-func (u *databaseURL) UnmarshalText(text []byte) error {
-	path, err := store.SQLitePath(string(text))
-	if err != nil {
-		return fmt.Errorf("%w, such as sqlite:data/providerd.db", err)
-	}
-	*u = databaseURL{text: string(text), path: path}
-	return nil
-}
 
 // listenAddress is HOST:PORT; port 0 stands for any free port.
 type listenAddress string

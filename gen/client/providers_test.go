@@ -24,13 +24,14 @@ import (
 	"example.com/providerd/server"
 	"example.com/providerd/server/contracttest"
 	"example.com/providerd/store"
+	"example.com/providerd/store/storetest"
 )
 
 // startServer starts a server over a new database, and makes a token that allows everything.
 func startServer() (baseURL, token string, stop func()) {
 	folder, err := os.MkdirTemp("", "providerd")
 	check(err)
-	database, err := store.Create(context.Background(), "sqlite:"+filepath.Join(folder, "providerd.db"), "")
+	database, err := storetest.CreateSQLite(context.Background(), filepath.Join(folder, "providerd.db"), "")
 	check(err)
 	contract, err := server.ParseContract(context.Background(), api.Contract())
 	check(err)

@@ -10,8 +10,8 @@ import (
 )
 
 // keyed is a creation with an idempotency key.
-func keyed(caller, key, body string) store.Creation {
-	return store.Creation{
+func keyed(caller, key, body string) store.CreateRequest {
+	return store.CreateRequest{
 		Name: "n", CreatedBy: caller, RequestID: "request", IdempotencyKey: &key, BodyDigest: []byte(body),
 	}
 }
@@ -39,7 +39,7 @@ func testKeyMakesOneRecord(t *testing.T, database *store.Store) {
 }
 
 func testKeyScope(t *testing.T, database *store.Store) {
-	for i, creation := range []store.Creation{
+	for i, creation := range []store.CreateRequest{
 		keyed("caller", "key", "body"), keyed("other", "key", "body"), keyed("caller", "other", "body"),
 		keyed("caller", "KEY", "body"), keyed("caller", "\"key\"", "body"), creation("no key"), creation("no key"),
 	} {

@@ -46,8 +46,8 @@ func Run(t *testing.T, open func(t *testing.T) *store.Store) {
 	}
 }
 
-func creation(name string) store.Creation {
-	return store.Creation{Name: name, CreatedBy: "caller", RequestID: "request"}
+func creation(name string) store.CreateRequest {
+	return store.CreateRequest{Name: name, CreatedBy: "caller", RequestID: "request"}
 }
 
 // fullOAuth2 has a value other than the zero value in every field.

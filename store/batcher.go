@@ -1,0 +1,182 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+
+	"example.com/providerd/store/database"
+	"example.com/providerd/store/seal"
+)
+
+const (
+	// queueLength is how many creates may wait. More would only wait longer than their callers do.
+	queueLength = 512
+	// maxBatch is how many creates share a transaction.
+	maxBatch = 256
+	// maintenanceInterval is how often the database is maintained while no create comes.
+	maintenanceInterval = 5 * time.Second
+)
+
+// batcher commits all creates that wait in one transaction (group commit). It never waits for company: a lone create
+// commits at once.
+type batcher struct {
+	database database.Batches
+	keyring  *seal.Keyring
+	queue    chan *create
+	// mutex lets no create enter once the queue is closed.
+	mutex  sync.RWMutex
+	closed bool
+	ended  chan struct{}
+}
+
+// startBatcher connects a batcher and lets it run.
+func startBatcher(ctx context.Context, db database.Database, keyring *seal.Keyring) (*batcher, error) {
+	batches, err := db.Batches(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("start group commit: %w", err)
+	}
+	b := &batcher{
+		database: batches, keyring: keyring, queue: make(chan *create, queueLength), ended: make(chan struct{}),
+	}
+	go b.run() //nolint:gosec // The batcher outlives the context that it was started in.
+	return b, nil
+}
+
+// submit queues a create and waits for its outcome. A create whose caller gives up before its batch begins is left out;
+// one whose caller gives up later may be stored.
+func (b *batcher) submit(ctx context.Context, one *create) error {
+	if err := ctx.Err(); err != nil {
+		return gaveUp(err)
+	}
+	one.done = make(chan struct{})
+	if err := b.enqueue(one); err != nil {
+		return err
+	}
+	select {
+	case <-one.done:
+	case <-ctx.Done():
+		if one.claimed.CompareAndSwap(false, true) {
+			return gaveUp(ctx.Err())
+		}
+		<-one.done
+	}
+	return one.err
+}
+
+func gaveUp(err error) error { return fmt.Errorf("the caller gave up: %w", err) }
+
+func (b *batcher) enqueue(one *create) error {
+	b.mutex.RLock()
+	defer b.mutex.RUnlock()
+	if b.closed {
+		return ErrUnavailable
+	}
+	select {
+	case b.queue <- one:
+		return nil
+	default:
+		return ErrOverloaded
+	}
+}
+
+// run commits batch after batch until the queue is closed and empty.
+func (b *batcher) run() {
+	defer close(b.ended)
+	// A batch serves several callers, so that no one's context ends it.
+	ctx := context.Background()
+	idle := time.NewTicker(maintenanceInterval)
+	defer idle.Stop()
+	var held []*create
+	for {
+		var next batch
+		next, held = b.nextBatch(ctx, held, idle.C)
+		if len(next) == 0 {
+			return
+		}
+		next.finish(next.commit(ctx, b.database, b.keyring))
+		b.database.Maintain(ctx)
+	}
+}
+
+// nextBatch returns all creates that wait, and waits for one where there is none. A create with the same key as another of
+// the batch is held back to the next one, which then finds what became of the first. The batch is empty once the queue
+// is closed.
+func (b *batcher) nextBatch(ctx context.Context, held []*create, idle <-chan time.Time) (next batch, hold []*create) {
+	keys := map[idempotencyScope]bool{}
+	add := func(one *create) {
+		scope, hasKey := one.creation.idempotencyScope()
+		if hasKey && keys[scope] {
+			hold = append(hold, one)
+			return
+		}
+		keys[scope] = hasKey
+		next = append(next, one)
+	}
+	for _, one := range held {
+		add(one)
+	}
+	for len(next) < maxBatch {
+		one := b.poll()
+		if one == nil && len(next) == 0 {
+			one = b.await(ctx, idle)
+		}
+		if one == nil {
+			break
+		}
+		add(one)
+	}
+	return next, hold
+}
+
+// poll claims the next create that waits, or returns nil.
+func (b *batcher) poll() *create {
+	for {
+		select {
+		case one := <-b.queue:
+			if one == nil || one.claimed.CompareAndSwap(false, true) {
+				return one
+			}
+		default:
+			return nil
+		}
+	}
+}
+
+// await claims the next create once there is one. It returns nil once the queue is closed.
+func (b *batcher) await(ctx context.Context, idle <-chan time.Time) *create {
+	for {
+		select {
+		case one := <-b.queue:
+			// Callers that need only the processor to enqueue theirs come along. Where there are none, this returns at once.
+			runtime.Gosched()
+			if one == nil || one.claimed.CompareAndSwap(false, true) {
+				return one
+			}
+		case <-idle:
+			b.database.Maintain(ctx)
+		}
+	}
+}
+
+// close lets no more creates in, waits until those that wait are stored, and gives the connection back. A second call does
+// nothing.
+func (b *batcher) close() error {
+	b.mutex.Lock()
+	closed := b.closed
+	b.closed = true
+	if !closed {
+		close(b.queue)
+	}
+	b.mutex.Unlock()
+	<-b.ended
+	if closed {
+		return nil
+	}
+	if err := b.database.Close(); err != nil {
+		return fmt.Errorf("end group commit: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,185 @@
+package store_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"example.com/providerd/store"
+)
+
+// hold keeps the writer waiting, as another process would that writes for long, until release is called.
+func hold(t *testing.T, path string) (release func()) {
+	t.Helper()
+	db, err := sql.Open("sqlite3", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	connection, err := db.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := connection.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		_, err := connection.ExecContext(t.Context(), "ROLLBACK")
+		if err := errors.Join(err, connection.Close(), db.Close()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func names(t *testing.T, database *store.Store) map[string]bool {
+	t.Helper()
+	names := map[string]bool{}
+	for record, err := range database.Providers(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		names[record.Common().Name] = true
+	}
+	return names
+}
+
+func TestCallerWhoGivesUpWhileWaitingIsLeftOut(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "test.db")
+	database := create(t, path)
+	release := hold(t, path)
+	ctx, cancel := context.WithCancel(t.Context())
+	// The first is taken at once and waits for the database, the others wait in the queue.
+	taken := database.Submit(ctx, "taken")
+	taken.AwaitClaimed()
+	gaveUp := database.Submit(ctx, "gave up")
+	stayed := database.Submit(t.Context(), "stayed")
+	database.AwaitQueue(2)
+	cancel()
+	if err := gaveUp.Wait(); !errors.Is(err, context.Canceled) {
+		t.Errorf("who gives up gets %v, want context.Canceled", err)
+	}
+	release()
+	if err := errors.Join(taken.Wait(), stayed.Wait()); err != nil {
+		t.Error(err)
+	}
+	if stored := names(t, database); !stored["taken"] || !stored["stayed"] || stored["gave up"] {
+		t.Errorf("stored are %v", stored)
+	}
+}
+
+func TestFullQueueRefusesAtOnce(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "test.db")
+	database := create(t, path)
+	release := hold(t, path)
+	submissions := []store.Submission{database.Submit(t.Context(), "taken")}
+	submissions[0].AwaitClaimed()
+	for i := range store.QueueLength {
+		submissions = append(submissions, database.Submit(t.Context(), fmt.Sprint(i)))
+	}
+	database.AwaitQueue(store.QueueLength)
+	if err := database.Submit(t.Context(), "too many").Wait(); !errors.Is(err, store.ErrOverloaded) {
+		t.Errorf("error is %v, want ErrOverloaded", err)
+	}
+	release()
+	for _, one := range submissions {
+		if err := one.Wait(); err != nil {
+			t.Error(err)
+		}
+	}
+	if stored := names(t, database); len(stored) != store.QueueLength+1 || stored["too many"] {
+		t.Errorf("%d records are stored", len(stored))
+	}
+}
+
+func TestCloseStoresWhatWaits(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "test.db")
+	database := create(t, path)
+	release := hold(t, path)
+	submissions := []store.Submission{database.Submit(t.Context(), "taken")}
+	submissions[0].AwaitClaimed()
+	for i := range 9 {
+		submissions = append(submissions, database.Submit(t.Context(), fmt.Sprint(i)))
+	}
+	database.AwaitQueue(9)
+	var group sync.WaitGroup
+	group.Go(release)
+	if err := database.Close(); err != nil {
+		t.Error(err)
+	}
+	group.Wait()
+	for _, one := range submissions {
+		if err := one.Wait(); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := database.Submit(t.Context(), "late").Wait(); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("after Close error is %v, want ErrUnavailable", err)
+	}
+	if stored := names(t, create(t, path)); len(stored) != 10 {
+		t.Errorf("%d records are stored, want 10", len(stored))
+	}
+}
+
+func TestPanicInABatchEndsThatBatchAlone(t *testing.T) {
+	t.Parallel()
+	database := create(t, filepath.Join(t.TempDir(), "test.db"))
+	if err := database.SubmitNothing(t.Context()).Wait(); err == nil || errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("error is %v, want that of the panic", err)
+	}
+	if err := database.Submit(t.Context(), "next").Wait(); err != nil {
+		t.Error(err)
+	}
+	if stored := names(t, database); len(stored) != 1 || !stored["next"] {
+		t.Errorf("stored are %v", stored)
+	}
+}
+
+// The creates for which no pk is left are refused, those before them are stored.
+func TestLastPK(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "test.db")
+	database := create(t, path)
+	if err := database.Submit(t.Context(), "first").Wait(); err != nil {
+		t.Fatal(err)
+	}
+	execute(t, path, "UPDATE sqlite_sequence SET seq = 2147483645 WHERE name = 'providers'")
+	release := hold(t, path)
+	submissions := []store.Submission{database.Submit(t.Context(), "taken")}
+	submissions[0].AwaitClaimed()
+	for i := range 3 {
+		submissions = append(submissions, database.Submit(t.Context(), fmt.Sprint(i)))
+		database.AwaitQueue(i + 1)
+	}
+	release()
+	for i, one := range submissions {
+		err := one.Wait()
+		if left := i < 2; left && err != nil || !left && !errors.Is(err, store.ErrNoPKLeft) {
+			t.Errorf("create %d: error is %v", i, err)
+		}
+	}
+	if stored := names(t, database); len(stored) != 3 || !stored["taken"] || !stored["0"] {
+		t.Errorf("stored are %v", stored)
+	}
+}
+
+// A statement that SQLite does not understand is this program's fault, not the storage's.
+func TestWrongStatementIsNoFaultOfTheStorage(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "test.db")
+	database := create(t, path)
+	execute(t, path, "DROP TABLE oauth2_providers")
+	err := database.Submit(t.Context(), "x").Wait()
+	if err == nil || errors.Is(err, store.ErrUnavailable) || !strings.Contains(err.Error(), "no such table") {
+		t.Errorf("error is %v", err)
+	}
+	if err := database.Ready(t.Context()); err != nil {
+		t.Errorf("Ready: %v", err)
+	}
+}

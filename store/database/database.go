@@ -1,0 +1,65 @@
+// Package database is the seam between the store and the databases that can keep it. Each database has a package of its
+// own, which opens it, brings its schema to the version of this program, and returns a Database.
+package database
+
+import (
+	"context"
+	"errors"
+
+	"gorm.io/gorm"
+)
+
+var (
+	// ErrUnavailable says that the database cannot be used at the moment: it is away, locked, damaged or out of space.
+	// Nothing was stored.
+	ErrUnavailable = errors.New("storage is unavailable")
+	// ErrOutcomeUnknown says that the database did not tell whether a commit took place.
+	ErrOutcomeUnknown = errors.New("outcome of the commit is unknown")
+	// ErrNone says that there is no providerd database at the place that was named.
+	ErrNone = errors.New("no providerd database")
+	// ErrForeign says that there is a database, but one of another program.
+	ErrForeign = errors.New("not a database of providerd")
+	// ErrExposed says that others than its owner can write to the database.
+	ErrExposed = errors.New("database is exposed")
+	// ErrOlder says that the database must be migrated before this version of providerd can use it.
+	ErrOlder = errors.New("database is from an older version of providerd")
+	// ErrNewer says that the database was written by a later version of providerd.
+	ErrNewer = errors.New("database is from a newer version of providerd")
+)
+
+// Database is one open database of this program's schema. It is safe for concurrent use.
+//
+// The errors of its GORM handles wrap ErrUnavailable where the database could not be used, and are gorm.ErrRecordNotFound
+// and gorm.ErrDuplicatedKey where they fit. Any other error says that this program is wrong.
+type Database interface {
+	// Reader returns a handle for statements that read. Each is a transaction of its own, and is to be short: a database
+	// may keep what a reader still sees.
+	Reader() *gorm.DB
+	// Change runs statements in one transaction. When it returns nil, they are on disk; otherwise none of them is, but
+	// where the error is ErrOutcomeUnknown. The statements may be run again, after all they did was rolled back.
+	//
+	// It returns their error, ErrUnavailable or ErrOutcomeUnknown.
+	Change(ctx context.Context, statements func(tx *gorm.DB) error) error
+	// Batches connects the one who commits batches of creates. It returns ErrUnavailable.
+	Batches(ctx context.Context) (Batches, error)
+	// Check tells whether creates can be stored now, and tries to where the last one failed. It returns ErrUnavailable.
+	Check(ctx context.Context) error
+	// Close releases the database, after the Batches were closed. It returns ErrUnavailable where it leaves the database
+	// as it is, so that an operator can put it right.
+	Close() error
+}
+
+// Batches commits batches of creates over a connection of its own. It is for one goroutine.
+type Batches interface {
+	// Commit is Change for the statements of a batch. A panic in the statements is such an error, because the callers of a
+	// batch are not to fall with each other.
+	Commit(ctx context.Context, statements func(tx *gorm.DB) error) error
+	// ReservePKs returns pks of providers, ascending, that nobody else gets, in a transaction of Commit: as many as asked
+	// for, or those that are left up to the largest int32.
+	ReservePKs(tx *gorm.DB, count int) ([]int32, error)
+	// Maintain does what the database needs between batches. It is called after each, once its callers have their answer,
+	// and every few seconds while none comes.
+	Maintain(ctx context.Context)
+	// Close waits for what Maintain has begun, and gives the connection back.
+	Close() error
+}

@@ -1,0 +1,103 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+
+	"example.com/providerd/store/database"
+	"example.com/providerd/store/seal"
+)
+
+// keysetRow is how a keyset is known to be that of a database: it must read what is in here.
+type keysetRow struct {
+	PK         int32 `gorm:"primaryKey;autoIncrement:false"`
+	seal.Proof `gorm:"embedded"`
+}
+
+// TableName names the table for GORM.
+func (keysetRow) TableName() string { return "keyset" }
+
+func newKeysetRow(keys *seal.Keys) (*keysetRow, error) {
+	proof, err := keys.Prove()
+	if err != nil {
+		return nil, err
+	}
+	return &keysetRow{PK: 1, Proof: proof}, nil
+}
+
+// openKeyring reads the keyset file of a database that has a keyset.
+func openKeyring(ctx context.Context, db database.Database, path string) (*seal.Keyring, error) {
+	row, err := findKeyset(ctx, db)
+	if errors.Is(err, ErrNotFound) {
+		return nil, fmt.Errorf("%w: it was not made to its end", database.ErrOlder)
+	}
+	if err != nil {
+		return nil, err
+	}
+	ring, err := seal.OpenKeyring(path)
+	if err != nil {
+		return nil, err
+	}
+	return ring, verifyKeyset(ring, row, path)
+}
+
+// provideKeyring is openKeyring for a database that may have no keyset yet: it then gets that of the file, which is made
+// where there is none. Of several programs that do so at a time, one decides.
+func provideKeyring(ctx context.Context, db database.Database, path string) (*seal.Keyring, error) {
+	ring, err := openKeyring(ctx, db, path)
+	if !errors.Is(err, database.ErrOlder) {
+		return ring, err
+	}
+	if ring, err = seal.ProvideKeyring(ctx, path); err != nil {
+		return nil, err
+	}
+	keys, err := ring.Current()
+	if err != nil {
+		return nil, err
+	}
+	if err := db.Change(ctx, func(tx *gorm.DB) error { return bindKeyset(tx, keys) }); err != nil {
+		return nil, fmt.Errorf("bind keyset: %w", err)
+	}
+	row, err := findKeyset(ctx, db)
+	if err != nil {
+		return nil, err
+	}
+	return ring, verifyKeyset(ring, row, path)
+}
+
+// bindKeyset makes the keys those of a database that has none.
+func bindKeyset(tx *gorm.DB, keys *seal.Keys) error {
+	row, err := newKeysetRow(keys)
+	if err != nil {
+		return err
+	}
+	inserted := tx.Clauses(clause.OnConflict{DoNothing: true}).Create(row)
+	if inserted.Error != nil || inserted.RowsAffected == 0 {
+		return inserted.Error
+	}
+	return addKeyEvent(tx, EventKeyCreated, keys)
+}
+
+func findKeyset(ctx context.Context, db database.Database) (keysetRow, error) {
+	var row keysetRow
+	if err := db.Reader().WithContext(ctx).Take(&row).Error; err != nil {
+		return keysetRow{}, fmt.Errorf("look up the keyset of the database: %w", found(err))
+	}
+	return row, nil
+}
+
+func verifyKeyset(ring *seal.Keyring, row keysetRow, path string) error {
+	keys, err := ring.Current()
+	if err != nil {
+		return err
+	}
+	if !keys.Satisfy(row.Proof) {
+		return fmt.Errorf("%w: %s is not the keyset of this database; put the right one in its place",
+			ErrKeysetUnusable, path)
+	}
+	return nil
+}

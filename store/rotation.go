@@ -1,0 +1,192 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"gorm.io/gorm"
+
+	"example.com/providerd/store/seal"
+)
+
+// resealBatch is how many secrets are resealed in one transaction, so that creates need not wait long.
+const resealBatch = 200
+
+// sealedColumn is a column of secrets.
+type sealedColumn struct{ table, name string }
+
+func sealedColumns() []sealedColumn {
+	return []sealedColumn{{oauth2Table, clientSecretColumn}, {directoryTable, credentialsColumn}}
+}
+
+// sealedValue is what a column has in one row.
+type sealedValue struct {
+	PK    int32
+	Value []byte
+}
+
+func (c sealedColumn) place(pk int32) seal.Place {
+	return seal.Place{Table: c.table, Column: c.name, PK: pk}
+}
+
+// values returns the first values, in the order of their pk, that the query selects.
+func (c sealedColumn) values(query *gorm.DB) ([]sealedValue, error) {
+	var values []sealedValue
+	err := query.Table(c.table).Select("pk", c.name+" AS value").Order("pk").Limit(resealBatch).Find(&values).Error
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", c.name, err)
+	}
+	return values, nil
+}
+
+func (c sealedColumn) update(db *gorm.DB, pk int32, value []byte) error {
+	if err := db.Table(c.table).Where("pk = ?", pk).UpdateColumn(c.name, value).Error; err != nil {
+		return fmt.Errorf("write %s: %w", c.name, err)
+	}
+	return nil
+}
+
+// outdated narrows a query to what other keys than the primary one have sealed.
+func (c sealedColumn) outdated(db *gorm.DB, keys *seal.Keys) (*gorm.DB, error) {
+	prefix, err := keys.PrimaryPrefix()
+	if err != nil {
+		return nil, fmt.Errorf("find the primary key: %w", err)
+	}
+	return db.Where("substr("+c.name+", 1, 5) <> ?", prefix), nil
+}
+
+// RotateKey adds a key to the keyset, with which secrets are sealed from now on, and returns its id. A running server
+// uses it from its next create on. Two programs that rotate at a time take turns.
+//
+// It returns ErrNoKeyset, ErrKeysetUnusable, ErrUnavailable or an error of the file system; no key is added then, but
+// where the error is ErrOutcomeUnknown.
+func (s *Store) RotateKey(ctx context.Context) (id uint32, err error) {
+	err = s.keyring.Rotate(ctx, func(after *seal.Keys, write func() error) error {
+		if id, err = after.PrimaryID(); err != nil {
+			return err
+		}
+		return s.database.Change(ctx, func(tx *gorm.DB) error {
+			if err := addKeyEvent(tx, EventKeyRotated, after); err != nil {
+				return err
+			}
+			return write()
+		})
+	})
+	if err != nil {
+		return 0, fmt.Errorf("rotate key: %w", err)
+	}
+	return id, nil
+}
+
+// Reseal seals with the primary key what older keys have sealed, in small transactions, so that a server may go on
+// creating. It tells how far it is after each. Interrupted, it has done what it told, and the next call does the rest.
+//
+// It returns ErrDamaged for secrets that cannot be unsealed, which it leaves as they are while it does the others,
+// ErrNoKeyset, ErrKeysetUnusable or ErrUnavailable.
+func (s *Store) Reseal(ctx context.Context, progress func(done, total int64)) error {
+	keys, err := s.keyring.Current()
+	if err != nil {
+		return fmt.Errorf("reseal: %w", err)
+	}
+	run := resealing{store: s, keys: keys, progress: progress}
+	if err := run.count(ctx); err != nil {
+		return fmt.Errorf("reseal: %w", err)
+	}
+	progress(0, run.total)
+	for _, column := range sealedColumns() {
+		if err := run.column(ctx, column); err != nil {
+			return fmt.Errorf("reseal: %w", err)
+		}
+	}
+	if err := s.database.Change(ctx, run.finish); err != nil {
+		return fmt.Errorf("reseal: %w", err)
+	}
+	return errors.Join(run.damaged...)
+}
+
+// resealing is one call of Reseal.
+type resealing struct {
+	store       *Store
+	keys        *seal.Keys
+	progress    func(done, total int64)
+	done, total int64
+	damaged     []error
+}
+
+func (r *resealing) count(ctx context.Context) error {
+	for _, column := range sealedColumns() {
+		query, err := column.outdated(r.store.reader(ctx).Table(column.table), r.keys)
+		if err != nil {
+			return err
+		}
+		var count int64
+		if err := query.Count(&count).Error; err != nil {
+			return fmt.Errorf("count what is to be sealed: %w", err)
+		}
+		r.total += count
+	}
+	return nil
+}
+
+func (r *resealing) column(ctx context.Context, column sealedColumn) error {
+	for after := int32(0); ; {
+		var values []sealedValue
+		var begun time.Time
+		err := r.store.database.Change(ctx, func(tx *gorm.DB) error {
+			begun = time.Now()
+			query, err := column.outdated(tx.Where("pk > ?", after), r.keys)
+			if err != nil {
+				return err
+			}
+			if values, err = column.values(query); err != nil {
+				return err
+			}
+			return r.batch(tx, column, values)
+		})
+		if err != nil || len(values) == 0 {
+			return err
+		}
+		after = values[len(values)-1].PK
+		r.done += int64(len(values))
+		r.progress(r.done, r.total)
+		// The database is left to others for as long as it was taken from them. SQLite has no queue for writers, so that
+		// those who wait would hardly ever find it free.
+		select {
+		case <-time.After(time.Since(begun)):
+		case <-ctx.Done():
+			return fmt.Errorf("reseal: %w", ctx.Err())
+		}
+	}
+}
+
+func (r *resealing) batch(tx *gorm.DB, column sealedColumn, values []sealedValue) error {
+	for _, value := range values {
+		at := column.place(value.PK)
+		secret, err := r.keys.Unseal(value.Value, at)
+		if err != nil {
+			r.damaged = append(r.damaged, err)
+			continue
+		}
+		sealed, err := r.keys.Seal(secret, at)
+		if err != nil {
+			return err
+		}
+		if err := column.update(tx, value.PK, sealed); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *resealing) finish(tx *gorm.DB) error {
+	row, err := newKeysetRow(r.keys)
+	if err != nil {
+		return err
+	}
+	if err := tx.Save(row).Error; err != nil {
+		return err
+	}
+	return addKeyEvent(tx, EventSecretsResealed, r.keys)
+}

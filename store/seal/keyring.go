@@ -1,0 +1,157 @@
+package seal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+
+	"example.com/providerd/store/durable"
+)
+
+// Keyring gives the keys of a keyset file and notices when the file changes, so that a running server seals with a new key
+// as soon as it is there. It is safe for concurrent use.
+type Keyring struct {
+	path  string
+	mutex sync.Mutex
+	keys  *Keys
+	// file is the keyset file as it was when the keys were read.
+	file os.FileInfo
+}
+
+// OpenKeyring reads a keyset file. It returns ErrNoKeyset or ErrKeysetUnusable.
+func OpenKeyring(path string) (*Keyring, error) {
+	ring := &Keyring{path: path}
+	if _, err := ring.Current(); err != nil {
+		return nil, err
+	}
+	return ring, nil
+}
+
+// ProvideKeyring reads a keyset file, and makes it where there is none. Programs that do so at a time take turns. It
+// returns ErrKeysetUnusable, an error of the file system or that of ctx.
+func ProvideKeyring(ctx context.Context, path string) (ring *Keyring, err error) {
+	err = durable.WithLock(ctx, filepath.Dir(path), func() error {
+		if err := durable.RemoveUnfinished(path); err != nil {
+			return err
+		}
+		if ring, err = OpenKeyring(path); !errors.Is(err, ErrNoKeyset) {
+			return err
+		}
+		made, err := newKeys()
+		if err != nil {
+			return err
+		}
+		if err := made.write(path); err != nil {
+			return err
+		}
+		ring, err = OpenKeyring(path)
+		return err
+	})
+	return ring, err
+}
+
+// Rotate adds a key, with which secrets are sealed from now on. It hands the keys to note with it, and a function that
+// writes them to the file, so that both happen or neither. Programs that rotate at a time take turns.
+//
+// It returns ErrNoKeyset, ErrKeysetUnusable, an error of the file system, or that of note or ctx.
+func (r *Keyring) Rotate(ctx context.Context, note func(after *Keys, write func() error) error) error {
+	return durable.WithLock(ctx, filepath.Dir(r.path), func() error {
+		before, err := r.Current()
+		if err != nil {
+			return err
+		}
+		after, err := before.rotated()
+		if err != nil {
+			return err
+		}
+		return note(after, func() error { return after.write(r.path) })
+	})
+}
+
+func (k *Keys) write(path string) error {
+	content, err := k.marshal()
+	if err != nil {
+		return err
+	}
+	return durable.WriteFile(path, content)
+}
+
+// Current returns the keys that the file has now. Where the file is away or does not fit, it returns ErrNoKeyset or
+// ErrKeysetUnusable instead of the keys of before: what would be sealed with keys that are on no disk could never be read
+// again.
+func (r *Keyring) Current() (*Keys, error) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	file, err := os.Stat(r.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: %s", ErrNoKeyset, r.path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrKeysetUnusable, err)
+	}
+	if r.file != nil && isUnchanged(file, r.file) {
+		return r.keys, nil
+	}
+	read, err := readKeys(r.path, file)
+	if err != nil {
+		return nil, err
+	}
+	if r.keys != nil && !read.succeed(r.keys) {
+		return nil, fmt.Errorf("%w: %s lacks keys that it had before; put them back", ErrKeysetUnusable, r.path)
+	}
+	r.keys, r.file = read, file
+	return read, nil
+}
+
+func isUnchanged(file, before os.FileInfo) bool {
+	return os.SameFile(file, before) && file.ModTime().Equal(before.ModTime()) && file.Mode() == before.Mode()
+}
+
+// maxKeysetBytes bounds a keyset file: each key that was ever added takes about 300 bytes.
+const maxKeysetBytes = 1 << 20
+
+func readKeys(path string, file os.FileInfo) (*Keys, error) {
+	const othersMayRead = 0o077
+	switch {
+	case !file.Mode().IsRegular():
+		return nil, fmt.Errorf("%w: %s is not a regular file", ErrKeysetUnusable, path)
+	case file.Mode().Perm()&othersMayRead != 0:
+		return nil, fmt.Errorf("%w: others can read %s; run chmod 600 on it", ErrKeysetUnusable, path)
+	case file.Size() > maxKeysetBytes:
+		return nil, fmt.Errorf("%w: %s has more than %d bytes", ErrKeysetUnusable, path, maxKeysetBytes)
+	}
+	content, err := readRegular(path, maxKeysetBytes)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrKeysetUnusable, err)
+	}
+	read, err := parseKeys(content)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrKeysetUnusable, path, err)
+	}
+	return read, nil
+}
+
+// readRegular reads so many bytes of a file at most. Where a FIFO has taken its place, it does not wait for a writer.
+func readRegular(path string, limit int64) ([]byte, error) {
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, fmt.Errorf("open keyset: %w", err)
+	}
+	content, err := io.ReadAll(io.LimitReader(file, limit))
+	if err := errors.Join(err, file.Close()); err != nil {
+		return nil, fmt.Errorf("read keyset: %w", err)
+	}
+	return content, nil
+}
+
+// succeed tells whether the keys can read what was made with earlier ones.
+func (k *Keys) succeed(earlier *Keys) bool {
+	proof, err := earlier.Prove()
+	return err == nil && k.Satisfy(proof)
+}

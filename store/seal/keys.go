@@ -1,0 +1,208 @@
+package seal
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/tink-crypto/tink-go/v2/aead"
+	"github.com/tink-crypto/tink-go/v2/insecurecleartextkeyset"
+	"github.com/tink-crypto/tink-go/v2/keyset"
+	"github.com/tink-crypto/tink-go/v2/mac"
+	"github.com/tink-crypto/tink-go/v2/tink"
+)
+
+var (
+	// ErrNoKeyset says that there is no keyset file, though the database has sealed secrets.
+	ErrNoKeyset = errors.New("no keyset file")
+	// ErrKeysetUnusable says that the keyset file cannot be read, can be read by others, or is not that of the database.
+	ErrKeysetUnusable = errors.New("keyset cannot be used")
+	// ErrDamaged says that a sealed secret was moved, cut or altered, or that the key is gone that it was sealed with.
+	ErrDamaged = errors.New("sealed secret is damaged, or its key is missing")
+)
+
+// Keys seal secrets and make fingerprints. Old keys stay among them, so that what they made can still be read.
+type Keys struct {
+	sealing      *keyset.Handle
+	fingerprints *keyset.Handle
+	aead         tink.AEAD
+	mac          tink.MAC
+}
+
+// keysetFile is the content of a keyset file: two Tink keysets in JSON, in clear text.
+type keysetFile struct {
+	// Sealing has keys for AES-256-GCM.
+	Sealing json.RawMessage `json:"sealing"`
+	// Fingerprints has keys for HMAC-SHA-256.
+	Fingerprints json.RawMessage `json:"fingerprints"`
+}
+
+func newKeys() (*Keys, error) {
+	sealing, err := keyset.NewHandle(aead.AES256GCMKeyTemplate())
+	if err != nil {
+		return nil, fmt.Errorf("make keys: %w", err)
+	}
+	fingerprints, err := keyset.NewHandle(mac.HMACSHA256Tag256KeyTemplate())
+	if err != nil {
+		return nil, fmt.Errorf("make keys: %w", err)
+	}
+	return keysOf(sealing, fingerprints)
+}
+
+func keysOf(sealing, fingerprints *keyset.Handle) (*Keys, error) {
+	sealer, err := aead.New(sealing)
+	if err != nil {
+		return nil, fmt.Errorf("use keys for sealing: %w", err)
+	}
+	authenticator, err := mac.New(fingerprints)
+	if err != nil {
+		return nil, fmt.Errorf("use keys for fingerprints: %w", err)
+	}
+	return &Keys{sealing: sealing, fingerprints: fingerprints, aead: sealer, mac: authenticator}, nil
+}
+
+// parseKeys reads the content of a keyset file. What Tink says of it is left out, since it may repeat the content.
+func parseKeys(content []byte) (*Keys, error) {
+	var file keysetFile
+	if json.Unmarshal(content, &file) != nil {
+		return nil, errors.New("it is not JSON")
+	}
+	sealing, err := insecurecleartextkeyset.Read(keyset.NewJSONReader(bytes.NewReader(file.Sealing)))
+	if err != nil {
+		return nil, errors.New(`"sealing" is not a Tink keyset`)
+	}
+	fingerprints, err := insecurecleartextkeyset.Read(keyset.NewJSONReader(bytes.NewReader(file.Fingerprints)))
+	if err != nil {
+		return nil, errors.New(`"fingerprints" is not a Tink keyset`)
+	}
+	return keysOf(sealing, fingerprints)
+}
+
+// marshal returns the content of a keyset file.
+func (k *Keys) marshal() ([]byte, error) {
+	var file keysetFile
+	for handle, target := range map[*keyset.Handle]*json.RawMessage{
+		k.sealing: &file.Sealing, k.fingerprints: &file.Fingerprints,
+	} {
+		var text bytes.Buffer
+		if err := insecurecleartextkeyset.Write(handle, keyset.NewJSONWriter(&text)); err != nil {
+			return nil, fmt.Errorf("write keys: %w", err)
+		}
+		*target = text.Bytes()
+	}
+	content, err := json.MarshalIndent(file, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("write keys: %w", err)
+	}
+	return append(content, '\n'), nil
+}
+
+// rotated returns the keys with a new one, with which secrets are sealed from now on. The keys for fingerprints stay: a
+// fingerprint cannot be made again, because the body that it stands for is gone.
+func (k *Keys) rotated() (*Keys, error) {
+	manager := keyset.NewManagerFromHandle(k.sealing)
+	id, err := manager.Add(aead.AES256GCMKeyTemplate())
+	if err != nil {
+		return nil, fmt.Errorf("add a key: %w", err)
+	}
+	if err := manager.SetPrimary(id); err != nil {
+		return nil, fmt.Errorf("add a key: %w", err)
+	}
+	sealing, err := manager.Handle()
+	if err != nil {
+		return nil, fmt.Errorf("add a key: %w", err)
+	}
+	return keysOf(sealing, k.fingerprints)
+}
+
+// PrimaryID names the key that seals. It fails where the keyset has none, which no keyset of this package does.
+func (k *Keys) PrimaryID() (uint32, error) {
+	primary, err := k.sealing.Primary()
+	if err != nil {
+		return 0, fmt.Errorf("find the primary key: %w", err)
+	}
+	return primary.KeyID(), nil
+}
+
+// Seal encrypts a secret for one place, so that the ciphertext is of no use in any other.
+func (k *Keys) Seal(secret Secret, at Place) ([]byte, error) {
+	sealed, err := k.aead.Encrypt([]byte(secret.Reveal()), at.associatedData())
+	if err != nil {
+		return nil, fmt.Errorf("seal %s: %w", at, err)
+	}
+	return sealed, nil
+}
+
+// Unseal returns the secret that was sealed for this place, or ErrDamaged.
+func (k *Keys) Unseal(sealed []byte, at Place) (Secret, error) {
+	text, err := k.aead.Decrypt(sealed, at.associatedData())
+	if err != nil {
+		return Secret{}, fmt.Errorf("%s: %w", at, ErrDamaged)
+	}
+	return NewSecret(string(text)), nil
+}
+
+// Fingerprint authenticates the digest of a body, so that nobody without the keys can try bodies against it.
+func (k *Keys) Fingerprint(digest []byte) ([]byte, error) {
+	fingerprint, err := k.mac.ComputeMAC(digest)
+	if err != nil {
+		return nil, fmt.Errorf("make a fingerprint: %w", err)
+	}
+	return fingerprint, nil
+}
+
+// Matches tells whether a fingerprint is that of a digest.
+func (k *Keys) Matches(fingerprint, digest []byte) bool {
+	return k.mac.VerifyMAC(fingerprint, digest) == nil
+}
+
+// PrimaryPrefix is how the ciphertexts of the key begin that seals now. It fails as PrimaryID does.
+func (k *Keys) PrimaryPrefix() ([]byte, error) {
+	id, err := k.PrimaryID()
+	if err != nil {
+		return nil, err
+	}
+	// Tink begins each ciphertext with a version, 1, and the id of its key.
+	return binary.BigEndian.AppendUint32([]byte{1}, id), nil
+}
+
+// Place is where a sealed secret belongs: the column of a row.
+type Place struct {
+	Table  string
+	Column string
+	PK     int32
+}
+
+// String names the place for people.
+func (p Place) String() string { return fmt.Sprintf("provider %d: %s", p.PK, p.Column) }
+
+func (p Place) associatedData() []byte { return fmt.Appendf(nil, "%s.%s.%d", p.Table, p.Column, p.PK) }
+
+// Proof is what only the keys that made it, and those that succeed them, can read.
+type Proof struct {
+	Sealed      []byte
+	Fingerprint []byte
+}
+
+func proofPlace() Place { return Place{Table: "keyset", Column: "sealed", PK: 1} }
+
+// Prove makes a proof, by which a keyset is known to be that of a database.
+func (k *Keys) Prove() (Proof, error) {
+	sealed, err := k.Seal(Secret{}, proofPlace())
+	if err != nil {
+		return Proof{}, err
+	}
+	fingerprint, err := k.Fingerprint(nil)
+	if err != nil {
+		return Proof{}, err
+	}
+	return Proof{Sealed: sealed, Fingerprint: fingerprint}, nil
+}
+
+// Satisfy tells whether the keys can read what was made with those of the proof.
+func (k *Keys) Satisfy(proof Proof) bool {
+	_, err := k.Unseal(proof.Sealed, proofPlace())
+	return err == nil && k.Matches(proof.Fingerprint, nil)
+}

@@ -1,0 +1,155 @@
+package store
+
+import (
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"example.com/providerd/store/seal"
+)
+
+// settings are what a provider of one kind has beside its creation: *OAuth2Settings or *WorkspaceDirectorySettings.
+type settings interface {
+	kind() Kind
+	// uniqueValue is what no other provider of the kind may have; "" where there is no such value.
+	uniqueValue() string
+	// addRow seals the secret and adds the row of the provider with this pk.
+	addRow(rows *kindRows, keys *seal.Keys, pk int32) error
+}
+
+// OAuth2Settings are the fields of an OAuth2 provider (contract section 2.1), defaults already applied.
+type OAuth2Settings struct {
+	AuthenticationFlow     *uuid.UUID
+	AuthorizationFlow      uuid.UUID
+	PropertyMappings       []uuid.UUID `gorm:"serializer:json"`
+	ClientType             string
+	ClientID               string
+	ClientSecret           Secret `gorm:"-"`
+	AccessCodeValidity     string
+	AccessTokenValidity    string
+	RefreshTokenValidity   string
+	IncludeClaimsInIDToken bool
+	SigningKey             *uuid.UUID
+	RedirectURIs           string `gorm:"column:redirect_uris"`
+	SubMode                string
+	IssuerMode             string
+	JWKSSources            []uuid.UUID `gorm:"column:jwks_sources;serializer:json"`
+}
+
+// OAuth2Provider is a stored OAuth2 provider.
+type OAuth2Provider struct {
+	Provider
+	OAuth2Settings
+}
+
+// WorkspaceDirectorySettings are the fields of a workspace directory-sync provider (contract section 2.2), defaults
+// already applied.
+type WorkspaceDirectorySettings struct {
+	PropertyMappings      []uuid.UUID `gorm:"serializer:json"`
+	PropertyMappingsGroup []uuid.UUID `gorm:"serializer:json"`
+	DelegatedSubject      string
+	// Credentials is one JSON object, kept as it stands.
+	Credentials                Secret `gorm:"-"`
+	Scopes                     string
+	ExcludeUsersServiceAccount bool
+	FilterGroup                *uuid.UUID
+	UserDeleteAction           string
+	GroupDeleteAction          string
+	DefaultGroupEmailDomain    string
+}
+
+// WorkspaceDirectoryProvider is a stored workspace directory-sync provider.
+type WorkspaceDirectoryProvider struct {
+	Provider
+	WorkspaceDirectorySettings
+}
+
+// Secret is a text that cannot be printed, formatted, logged or marshalled by accident. Only its method Reveal gives it
+// away.
+type Secret = seal.Secret
+
+// NewSecret wraps a text. That of "" is the zero value.
+func NewSecret(text string) Secret { return seal.NewSecret(text) }
+
+// The tables and columns that hold sealed secrets.
+const (
+	oauth2Table        = "oauth2_providers"
+	clientSecretColumn = "client_secret"
+	directoryTable     = "workspace_directory_providers"
+	credentialsColumn  = "credentials"
+)
+
+// kindRows are the rows of a batch, apart by kind.
+type kindRows struct {
+	oauth2      []*oauth2Row
+	directories []*workspaceDirectoryRow
+}
+
+// oauth2Row is the row of an OAuth2 provider, its secret sealed.
+type oauth2Row struct {
+	PK                 int32 `gorm:"primaryKey;autoIncrement:false"`
+	OAuth2Settings     `gorm:"embedded"`
+	SealedClientSecret []byte `gorm:"column:client_secret"`
+}
+
+// TableName names the table for GORM.
+func (oauth2Row) TableName() string { return oauth2Table }
+
+func clientSecretOf(pk int32) seal.Place {
+	return seal.Place{Table: oauth2Table, Column: clientSecretColumn, PK: pk}
+}
+
+func (*OAuth2Settings) kind() Kind { return KindOAuth2 }
+
+func (s *OAuth2Settings) uniqueValue() string { return s.ClientID }
+
+func (s *OAuth2Settings) addRow(rows *kindRows, keys *seal.Keys, pk int32) error {
+	sealed, err := keys.Seal(s.ClientSecret, clientSecretOf(pk))
+	if err != nil {
+		return fmt.Errorf("make row: %w", err)
+	}
+	rows.oauth2 = append(rows.oauth2, &oauth2Row{PK: pk, OAuth2Settings: *s, SealedClientSecret: sealed})
+	return nil
+}
+
+// unseal returns the settings with their secret. It returns ErrDamaged.
+func (r oauth2Row) unseal(keys *seal.Keys) (OAuth2Settings, error) {
+	var err error
+	r.ClientSecret, err = keys.Unseal(r.SealedClientSecret, clientSecretOf(r.PK))
+	return r.OAuth2Settings, err
+}
+
+// workspaceDirectoryRow is the row of a workspace directory-sync provider, its secret sealed.
+type workspaceDirectoryRow struct {
+	PK                         int32 `gorm:"primaryKey;autoIncrement:false"`
+	WorkspaceDirectorySettings `gorm:"embedded"`
+	SealedCredentials          []byte `gorm:"column:credentials"`
+}
+
+// TableName names the table for GORM.
+func (workspaceDirectoryRow) TableName() string { return directoryTable }
+
+func credentialsOf(pk int32) seal.Place {
+	return seal.Place{Table: directoryTable, Column: credentialsColumn, PK: pk}
+}
+
+func (*WorkspaceDirectorySettings) kind() Kind { return KindWorkspaceDirectory }
+
+func (*WorkspaceDirectorySettings) uniqueValue() string { return "" }
+
+func (s *WorkspaceDirectorySettings) addRow(rows *kindRows, keys *seal.Keys, pk int32) error {
+	sealed, err := keys.Seal(s.Credentials, credentialsOf(pk))
+	if err != nil {
+		return fmt.Errorf("make row: %w", err)
+	}
+	rows.directories = append(rows.directories,
+		&workspaceDirectoryRow{PK: pk, WorkspaceDirectorySettings: *s, SealedCredentials: sealed})
+	return nil
+}
+
+// unseal returns the settings with their secret. It returns ErrDamaged.
+func (r workspaceDirectoryRow) unseal(keys *seal.Keys) (WorkspaceDirectorySettings, error) {
+	var err error
+	r.Credentials, err = keys.Unseal(r.SealedCredentials, credentialsOf(r.PK))
+	return r.WorkspaceDirectorySettings, err
+}

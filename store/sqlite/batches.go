@@ -1,0 +1,105 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math"
+
+	gormsqlite "gorm.io/driver/sqlite"
+	"gorm.io/gorm"
+
+	"example.com/providerd/store/database"
+)
+
+// batches commits over a connection of its own, and keeps the WAL short.
+type batches struct {
+	database    *Database
+	db          *gorm.DB
+	connection  *connection
+	checkpoints *checkpointer
+	// index is the WAL after the last commit; nil once Maintain has seen it.
+	index *walIndex
+}
+
+// Batches connects the one who commits batches.
+func (d *Database) Batches(ctx context.Context) (database.Batches, error) {
+	pool, err := d.writers.DB()
+	if err != nil {
+		return nil, fmt.Errorf("connect: %w", err)
+	}
+	conn, err := pool.Conn(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("connect: %w", classify(err))
+	}
+	b := &batches{database: d, connection: &connection{conn: conn, statements: map[string]*sql.Stmt{}}}
+	b.db, err = gorm.Open(dialector{gormsqlite.Dialector{Conn: b.connection}}, gormConfig())
+	if err == nil {
+		err = b.connection.configure(ctx)
+	}
+	if err == nil {
+		b.checkpoints, err = newCheckpointer(ctx, pool, b.connection, d.files, d.logger)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("connect: %w", classify(err)), b.connection.close())
+	}
+	return b, nil
+}
+
+// Commit runs the statements of a batch between two looks at the files.
+func (b *batches) Commit(ctx context.Context, statements func(tx *gorm.DB) error) error {
+	err := b.commit(ctx, statements)
+	b.database.failed.Store(errors.Is(err, database.ErrUnavailable) || errors.Is(err, database.ErrOutcomeUnknown))
+	return err
+}
+
+func (b *batches) commit(ctx context.Context, statements func(tx *gorm.DB) error) error {
+	if err := b.database.files.checkBefore(); err != nil {
+		return err
+	}
+	if err := b.connection.transact(ctx, func() error { return statements(b.db.WithContext(ctx)) }); err != nil {
+		return err
+	}
+	index, err := b.database.files.look()
+	if err != nil {
+		return fmt.Errorf("%w: %w", database.ErrOutcomeUnknown, err)
+	}
+	b.index = &index
+	return nil
+}
+
+// ReservePKs returns the pks behind the one that was given last. Nobody else gives any while the transaction lasts, and
+// SQLite notes the last one when it is inserted.
+func (b *batches) ReservePKs(tx *gorm.DB, count int) ([]int32, error) {
+	var last int32
+	err := tx.Raw("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'providers'").Scan(&last).Error
+	if err != nil {
+		return nil, fmt.Errorf("read the last pk: %w", err)
+	}
+	pks := make([]int32, min(count, int(math.MaxInt32-last)))
+	for i := range pks {
+		pks[i] = last + int32(i) + 1 //nolint:gosec // There are no more than fit.
+	}
+	return pks, nil
+}
+
+// Maintain makes the checkpoint that is due.
+func (b *batches) Maintain(ctx context.Context) {
+	if b.index != nil {
+		b.checkpoints.committed(ctx, *b.index)
+		b.index = nil
+		return
+	}
+	if index, err := b.database.files.look(); err == nil {
+		b.checkpoints.idle(ctx, index)
+	}
+}
+
+// Close waits for a checkpoint that runs, and gives the connections back.
+func (b *batches) Close() error {
+	if err := errors.Join(b.checkpoints.close(), b.connection.close()); err != nil {
+		return fmt.Errorf("disconnect: %w", err)
+	}
+	return nil
+}

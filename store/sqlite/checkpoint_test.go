@@ -1,0 +1,114 @@
+package sqlite_test
+
+import (
+	"bytes"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// However long commits go on without a pause, the WAL does not grow with them.
+func TestWALIsBoundedUnderLoad(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	const commits, most = 600, 200 << 20
+	large := strings.Repeat("x", 1<<20)
+	for i := range commits {
+		if err := r.commit(t.Context(), fmt.Sprint(i, large)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wal, content := sizeOf(t, r.path+"-wal"), sizeOf(t, r.path)
+	t.Logf("after %d commits the WAL has %d bytes, the database %d", commits, wal, content)
+	if wal > most || content < commits/2<<20 {
+		t.Errorf("the WAL has %d bytes, the database %d", wal, content)
+	}
+	r.close(t)
+}
+
+// However often the database is checked, nothing is left that reads an old state of it.
+func TestCheckKeepsNoSnapshot(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	for i := range 20 {
+		name := fmt.Sprint("before ", i)
+		if err := errors.Join(r.Check(t.Context()), r.commit(t.Context(), name)); err != nil {
+			t.Fatal(err)
+		}
+		if slugs := r.slugs(t); slugs[len(slugs)-1] != name {
+			t.Errorf("readers see %v, not %s", slugs, name)
+		}
+	}
+	r.fill(t, "after")
+	r.close(t)
+}
+
+// A WAL that grew because another program read an old state of the database is cut off once it lets go.
+func TestWALShrinksWhenItsReaderIsGone(t *testing.T) {
+	t.Parallel()
+	var log syncBuffer
+	r := newLoggedRig(t, slog.New(slog.NewTextHandler(&log, nil)))
+	reader, err := sql.Open("sqlite3", r.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old, err := reader.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := old.ExecContext(t.Context(), "SELECT count(*) FROM applications"); err != nil {
+		t.Fatal(err)
+	}
+	large := strings.Repeat("x", 1<<20)
+	for i := range 300 {
+		if err := r.commit(t.Context(), fmt.Sprint(i, large)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if size := sizeOf(t, r.path+"-wal"); size < 300<<20 {
+		t.Errorf("the WAL has %d bytes, although it is read", size)
+	}
+	if err := errors.Join(old.Rollback(), reader.Close()); err != nil {
+		t.Fatal(err)
+	}
+	r.fill(t, "a")
+	if size := sizeOf(t, r.path+"-wal"); size > 128<<20 {
+		t.Errorf("the WAL has %d bytes, although nobody reads it", size)
+	}
+	r.close(t)
+	if !strings.Contains(log.String(), "the WAL grows, because another program reads") {
+		t.Errorf("log is %s", log.String())
+	}
+}
+
+func sizeOf(t *testing.T, path string) int64 {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Size()
+}
+
+// syncBuffer is a log that several goroutines write.
+type syncBuffer struct {
+	mutex sync.Mutex
+	text  bytes.Buffer
+}
+
+func (b *syncBuffer) Write(text []byte) (int, error) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	return b.text.Write(text)
+}
+
+func (b *syncBuffer) String() string {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	return b.text.String()
+}

@@ -1,0 +1,139 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"gorm.io/gorm"
+
+	"example.com/providerd/store/database"
+)
+
+// Database is an open SQLite database.
+type Database struct {
+	folder string
+	logger *slog.Logger
+	// file is that of the database, and files are it and SQLite's own beside it.
+	file    *guardedFile
+	files   *guard
+	writers *gorm.DB
+	readers *gorm.DB
+	// failed is set while the database took nothing of the last batch.
+	failed atomic.Bool
+	// Closing once is enough.
+	closing    sync.Once
+	closeError error
+}
+
+var _ database.Database = (*Database)(nil)
+
+// Folder is that of the database, symbolic links resolved.
+func (d *Database) Folder() string { return d.folder }
+
+// Reader returns a handle whose connections cannot write.
+func (d *Database) Reader() *gorm.DB { return d.readers }
+
+// Change runs statements in one durable transaction between two looks at the files. SQLite runs them once.
+func (d *Database) Change(ctx context.Context, statements func(tx *gorm.DB) error) error {
+	if err := d.files.check(); err != nil {
+		return err
+	}
+	tx := d.writers.WithContext(ctx).Begin()
+	if tx.Error != nil {
+		return fmt.Errorf("begin: %w", tx.Error)
+	}
+	if err := statements(tx); err != nil {
+		_ = tx.Rollback()
+		return err
+	}
+	if err := commitError(tx.Commit().Error); err != nil {
+		return err
+	}
+	return d.confirm()
+}
+
+// confirm makes sure that what was committed is where SQLite says.
+func (d *Database) confirm() error {
+	if err := d.files.check(); err != nil {
+		return fmt.Errorf("%w: %w", database.ErrOutcomeUnknown, err)
+	}
+	return nil
+}
+
+// Check reads from the database and, where the last batch failed for want of it, writes to it.
+func (d *Database) Check(ctx context.Context) error {
+	if err := d.files.check(); err != nil {
+		return err
+	}
+	if d.failed.Load() {
+		return d.tryToWrite(ctx)
+	}
+	var pks []int32
+	if err := d.readers.WithContext(ctx).Raw("SELECT pk FROM providers LIMIT 1").Scan(&pks).Error; err != nil {
+		return fmt.Errorf("read: %w", err)
+	}
+	return nil
+}
+
+// minFreeBytes are what the largest create takes in the WAL and, after the next checkpoint, in the database.
+const minFreeBytes = 4 << 20
+
+// tryToWrite commits a page that stays as it is, on a disk that has room for any create. A server that is not ready may
+// get no create that would tell.
+func (d *Database) tryToWrite(ctx context.Context) error {
+	var disk syscall.Statfs_t
+	if err := syscall.Statfs(d.folder, &disk); err != nil {
+		return fmt.Errorf("%w: look at the disk: %w", database.ErrUnavailable, err)
+	}
+	if free := disk.Bavail * uint64(disk.Bsize); free < minFreeBytes { //nolint:gosec // A size is not negative.
+		return fmt.Errorf("%w: the disk of %s has %d bytes left, want %d", database.ErrUnavailable, d.folder, free, minFreeBytes)
+	}
+	err := d.Change(ctx, func(tx *gorm.DB) error {
+		var generation uint32
+		if err := tx.Raw(selectGeneration).Scan(&generation).Error; err != nil {
+			return err
+		}
+		return tx.Exec(setGeneration(generation)).Error
+	})
+	if err != nil {
+		return errors.Join(database.ErrUnavailable, err)
+	}
+	d.failed.Store(false)
+	return nil
+}
+
+// Close waits for running statements and releases the database.
+//
+// It returns database.ErrUnavailable where the files are no longer those that were opened. It does not release them then,
+// as if the process had been killed: SQLite would copy the WAL into whatever is in the database's place, and remove it. A
+// second call returns what the first did.
+func (d *Database) Close() error {
+	d.closing.Do(func() {
+		if err := d.close(); err != nil {
+			d.closeError = fmt.Errorf("close database: %w", err)
+		}
+	})
+	return d.closeError
+}
+
+func (d *Database) close() error {
+	if d.files != nil {
+		if err := d.files.check(); err != nil {
+			return err
+		}
+	}
+	errs := []error{closePool(d.readers), closePool(d.writers)}
+	// The files go last: closed earlier, they would take the locks of SQLite with them.
+	if d.files != nil {
+		errs = append(errs, d.files.close())
+	}
+	if d.file != nil {
+		errs = append(errs, d.file.Close())
+	}
+	return errors.Join(errs...)
+}

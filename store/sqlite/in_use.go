@@ -1,0 +1,90 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+	"time"
+
+	"example.com/providerd/store/database"
+)
+
+// Where SQLite locks its files (https://sqlite.org/src/file/src/os_unix.c): every connection in WAL mode holds a lock on
+// the shared bytes of the database, and one on the dead man's switch of the wal-index, which all of them share.
+const (
+	sharedBytes      = 0x40000000 + 2
+	sharedBytesCount = 510
+	deadMansSwitch   = 128
+)
+
+const (
+	// joinPatience is how long the files may look harmed while another program opens or closes the database.
+	joinPatience = time.Second
+	joinRetry    = 20 * time.Millisecond
+)
+
+// checkShared makes sure that a database which other programs have open can be joined, before SQLite works on what it
+// finds. It returns ErrUnavailable where a file was removed, replaced or changed under them.
+func checkShared(ctx context.Context, file *guardedFile) error {
+	for begun := time.Now(); ; {
+		err := checkSharedNow(file)
+		if !errors.Is(err, database.ErrUnavailable) || time.Since(begun) > joinPatience {
+			return err
+		}
+		select {
+		case <-time.After(joinRetry):
+		case <-ctx.Done():
+			return fmt.Errorf("wait for another program: %w", ctx.Err())
+		}
+	}
+}
+
+func checkSharedNow(file *guardedFile) error {
+	inUse, err := isLockedElsewhere(file.File, sharedBytes, sharedBytesCount)
+	if err != nil || !inUse {
+		return err
+	}
+	// Where others have another wal-index than the one on disk, SQLite would make a second one, and both would write to
+	// the WAL at once.
+	index := file.Name() + "-shm"
+	shared, err := isIndexLockedElsewhere(index)
+	if err != nil {
+		return err
+	}
+	if !shared {
+		return fmt.Errorf("%w: %s %s", database.ErrUnavailable, index, whenMoved)
+	}
+	files, err := newGuard(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: %w", database.ErrUnavailable, err)
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(files.check(), files.close())
+}
+
+func isIndexLockedElsewhere(path string) (bool, error) {
+	index, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look at the files of the database: %w", err)
+	}
+	locked, err := isLockedElsewhere(index, deadMansSwitch, 1)
+	return locked, errors.Join(err, index.Close())
+}
+
+// isLockedElsewhere tells whether another process has a lock on some bytes of a file.
+func isLockedElsewhere(file *os.File, start, length int64) (bool, error) {
+	lock := syscall.Flock_t{Type: syscall.F_WRLCK, Whence: io.SeekStart, Start: start, Len: length}
+	if err := syscall.FcntlFlock(file.Fd(), syscall.F_GETLK, &lock); err != nil {
+		return false, fmt.Errorf("look at the locks of %s: %w", file.Name(), err)
+	}
+	return lock.Type != syscall.F_UNLCK, nil
+}

@@ -1,0 +1,95 @@
+package sqlite_test
+
+import (
+	"database/sql"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"example.com/providerd/store/database"
+	"example.com/providerd/store/sqlite"
+)
+
+func TestOpenRefusesWhatItCannotUse(t *testing.T) {
+	t.Parallel()
+	discard := slog.New(slog.DiscardHandler)
+	folder := t.TempDir()
+	newer := filepath.Join(folder, "newer.db")
+	if err := create(t, newer); err != nil {
+		t.Fatal(err)
+	}
+	execute(t, newer, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (999, TRUE)")
+	older := filepath.Join(folder, "older.db")
+	if err := create(t, older); err != nil {
+		t.Fatal(err)
+	}
+	execute(t, older, "DELETE FROM goose_db_version WHERE version_id > 0")
+	foreign := filepath.Join(folder, "foreign.db")
+	execute(t, foreign, "CREATE TABLE t (a)")
+	empty := filepath.Join(folder, "empty.db")
+	exposed := filepath.Join(folder, "exposed.db")
+	fifo := filepath.Join(folder, "fifo.db")
+	if err := errors.Join(create(t, exposed), os.Chmod(exposed, 0o620), os.WriteFile(empty, nil, 0o600),
+		syscall.Mkfifo(fifo, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	rubbish := filepath.Join(folder, "rubbish.db")
+	if err := os.WriteFile(rubbish, []byte(strings.Repeat("rubbish ", 1000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]error{
+		newer:                                 database.ErrNewer,
+		older:                                 database.ErrOlder,
+		foreign:                               database.ErrForeign,
+		empty:                                 database.ErrNone,
+		exposed:                               database.ErrExposed,
+		rubbish:                               database.ErrUnavailable,
+		filepath.Join(folder, "missing.db"):   database.ErrNone,
+		filepath.Join(folder, "no", "folder"): database.ErrNone,
+	} {
+		if _, err := sqlite.Open(t.Context(), path, discard); !errors.Is(err, want) {
+			t.Errorf("Open %s: error is %v, want %v", path, err, want)
+		}
+	}
+	for path, want := range map[string]error{
+		newer: database.ErrNewer, rubbish: database.ErrUnavailable, foreign: database.ErrForeign,
+		exposed: database.ErrExposed, fifo: database.ErrUnavailable,
+	} {
+		if _, err := sqlite.Create(t.Context(), path, discard); !errors.Is(err, want) {
+			t.Errorf("Create %s: error is %v, want %v", path, err, want)
+		}
+	}
+	for _, url := range []string{"", "sqlite:", "test.db", "mysql:x"} {
+		if path, err := sqlite.Path(url); err == nil {
+			t.Errorf("Path takes %q as %q", url, path)
+		}
+	}
+}
+
+func execute(t *testing.T, path, statement string) {
+	t.Helper()
+	db, err := sql.Open("sqlite3", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.ExecContext(t.Context(), statement); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// create makes a database and closes it.
+func create(t *testing.T, path string) error {
+	t.Helper()
+	opened, err := sqlite.Create(t.Context(), path, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	return opened.Close()
+}

@@ -1,0 +1,157 @@
+// Package sqlite keeps providers in an embedded SQLite database.
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/mattn/go-sqlite3"
+
+	"example.com/providerd/store/database"
+	"example.com/providerd/store/durable"
+)
+
+// Scheme begins the URL of a SQLite database, sqlite:PATH.
+const Scheme = "sqlite:"
+
+// Path returns the path in a URL of the form sqlite:PATH. It fails for any other.
+func Path(url string) (string, error) {
+	path, ok := strings.CutPrefix(url, Scheme)
+	if !ok || path == "" {
+		return "", fmt.Errorf("database %q is not of the form sqlite:PATH", url)
+	}
+	return path, nil
+}
+
+// Create opens the database at path and brings it to the version of this program. Where there is none, it makes one that
+// only the owner can read, with its folder. The logger gets what goes wrong beside the statements of callers.
+//
+// It returns database.ErrNewer, ErrForeign, ErrExposed, ErrUnavailable for a file that is no database or that does not
+// belong to the WAL beside it, or an error of the file system.
+func Create(ctx context.Context, path string, logger *slog.Logger) (*Database, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, fmt.Errorf("make the folder of the database: %w", err)
+	}
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("make the database: %w", err)
+	}
+	if err := file.Close(); err != nil {
+		return nil, fmt.Errorf("make the database: %w", err)
+	}
+	return open(ctx, path, logger, migrate)
+}
+
+// Open opens the database at path as it is. The logger gets what goes wrong beside the statements of callers.
+//
+// It returns database.ErrNone, ErrOlder, ErrNewer, ErrForeign, ErrExposed, ErrUnavailable for a file that is no database
+// or that does not belong to the WAL beside it, or an error of the file system.
+func Open(ctx context.Context, path string, logger *slog.Logger) (*Database, error) {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w at %s", database.ErrNone, path)
+	} else if err != nil {
+		return nil, fmt.Errorf("look for the database: %w", err)
+	}
+	return open(ctx, path, logger, checkVersion)
+}
+
+// preparation brings a database to this program's version, or refuses it.
+type preparation func(ctx context.Context, db *sql.DB, path string) error
+
+// open opens the database behind path, which may be a symbolic link: SQLite's other files stand beside its target.
+// Programs that open a database take turns, so that none sees the files of another's that are half made.
+func open(ctx context.Context, path string, logger *slog.Logger, prepare preparation) (*Database, error) {
+	path, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return nil, fmt.Errorf("look for the database: %w", err)
+	}
+	opened := &Database{folder: filepath.Dir(path), logger: logger}
+	err = durable.WithLock(ctx, opened.folder, func() error { return opened.open(ctx, path, prepare) })
+	if err != nil {
+		return nil, errors.Join(err, opened.Close())
+	}
+	return opened, nil
+}
+
+func (d *Database) open(ctx context.Context, path string, prepare preparation) (err error) {
+	if d.file, err = openDatabaseFile(path); err != nil {
+		return err
+	}
+	probe, err := d.checkWAL(ctx)
+	if err != nil {
+		return err
+	}
+	if d.writers, err = connect(path, "_txlock=immediate", maxWriters); err != nil {
+		return err
+	}
+	db, err := d.writers.DB()
+	if err != nil {
+		return fmt.Errorf("open database %s: %w", path, err)
+	}
+	// SQLite makes its other files when the database is read.
+	if _, err := db.ExecContext(ctx, selectGeneration); err != nil {
+		return fmt.Errorf("open database %s: %w", path, classify(err))
+	}
+	if err := errors.Join(d.watch(), probe.Close()); err != nil {
+		return err
+	}
+	if err := prepare(ctx, db, path); err != nil {
+		return err
+	}
+	d.readers, err = connect(path, "_query_only=on", maxReaders)
+	return err
+}
+
+// checkWAL makes sure that the WAL which other programs have open, or which a crash left, belongs to the database, before
+// SQLite applies it. It returns a connection that is to be closed once there is another: with the last one, SQLite
+// copies the WAL into the database.
+func (d *Database) checkWAL(ctx context.Context) (io.Closer, error) {
+	if err := checkShared(ctx, d.file); err != nil {
+		return nil, err
+	}
+	wal, err := os.Stat(d.file.Name() + "-wal")
+	if errors.Is(err, fs.ErrNotExist) || err == nil && wal.Size() == 0 {
+		return io.NopCloser(nil), nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look at the WAL: %w", err)
+	}
+	// It has no settings that make SQLite read the schema, which files that do not belong together may not have.
+	probe, err := sql.Open("sqlite3", fmt.Sprintf("file:%s?mode=rw&_busy_timeout=%d",
+		(&url.URL{Path: d.file.Name()}).EscapedPath(), busyTimeout.Milliseconds()))
+	if err != nil {
+		return nil, fmt.Errorf("look at the WAL: %w", err)
+	}
+	probe.SetMaxOpenConns(1)
+	_, err = probe.ExecContext(ctx, selectGeneration)
+	if native, ok := errors.AsType[sqlite3.Error](err); ok && native.Code == sqlite3.ErrCorrupt {
+		return nil, fmt.Errorf("%w: %s %s", database.ErrUnavailable, d.file.Name(), whenChanged)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look at the WAL of %s: %w", d.file.Name(), classify(err))
+	}
+	if err := d.watch(); err != nil {
+		return nil, err
+	}
+	return probe, d.files.checkGeneration(ctx, probe)
+}
+
+// watch begins to guard the files of the database, which stay once SQLite has it open.
+func (d *Database) watch() (err error) {
+	if d.files != nil {
+		return d.files.check()
+	}
+	if d.files, err = newGuard(d.file); err != nil {
+		return err
+	}
+	return d.files.check()
+}

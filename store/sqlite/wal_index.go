@@ -1,0 +1,91 @@
+package sqlite
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+// The layout of the wal-index and the WAL (https://sqlite.org/walformat.html).
+const (
+	walIndexHeaderSize = 48
+	// walIndexSize is that of the two copies of the header and of what checkpoints note behind them.
+	walIndexSize       = 136
+	walHeaderSize      = 32
+	walFrameHeaderSize = 24
+)
+
+// errTorn says that SQLite was writing what was read.
+var errTorn = errors.New("the wal-index was read while it was written")
+
+// walIndex is what SQLite knows of the WAL, as it stands in the wal-index (-shm), which all connections share.
+type walIndex struct {
+	pageSize int64
+	// frames is the number of the last frame that belongs to a commit.
+	frames uint32
+	// backfilled is how many frames a checkpoint has copied into the database.
+	backfilled uint32
+	// checksum is that of the last frame, and of all before it.
+	checksum [8]byte
+	// salts tell this generation of the WAL from those before. SQLite draws new ones each time it resets the WAL.
+	salts [8]byte
+}
+
+// readWALIndex reads the header of a wal-index, into scratch. It returns errTorn where another read may fare better.
+func readWALIndex(file *os.File, scratch []byte) (walIndex, error) {
+	content := scratch[:walIndexSize]
+	if _, err := file.ReadAt(content, 0); err != nil {
+		return walIndex{}, fmt.Errorf("read the wal-index: %w", err)
+	}
+	header, second := content[:walIndexHeaderSize], content[walIndexHeaderSize:2*walIndexHeaderSize]
+	const initialized = 12
+	if !bytes.Equal(header, second) || header[initialized] == 0 {
+		return walIndex{}, errTorn
+	}
+	native := binary.NativeEndian
+	index := walIndex{
+		pageSize:   int64(native.Uint16(header[14:])),
+		frames:     native.Uint32(header[16:]),
+		backfilled: native.Uint32(content[2*walIndexHeaderSize:]),
+		salts:      [8]byte(header[32:40]),
+	}
+	if index.pageSize == 1 {
+		index.pageSize = 1 << 16
+	}
+	// The wal-index has checksums as the machine writes numbers, the WAL has them big-endian.
+	binary.BigEndian.PutUint32(index.checksum[:4], native.Uint32(header[24:]))
+	binary.BigEndian.PutUint32(index.checksum[4:], native.Uint32(header[28:]))
+	return index, nil
+}
+
+// isWALOf tells whether a file begins as the WAL that the index is of, and has its last frame. It reads into scratch.
+func (i walIndex) isWALOf(wal *os.File, scratch []byte) (bool, error) {
+	if i.frames == 0 {
+		return true, nil
+	}
+	header := scratch[:walHeaderSize]
+	if ok, err := readWhole(wal, header, 0); !ok || !bytes.Equal(header[16:24], i.salts[:]) {
+		return false, err
+	}
+	frame := scratch[:walFrameHeaderSize]
+	offset := walHeaderSize + int64(i.frames-1)*(walFrameHeaderSize+i.pageSize)
+	if ok, err := readWhole(wal, frame, offset); !ok {
+		return false, err
+	}
+	return bytes.Equal(frame[8:16], i.salts[:]) && bytes.Equal(frame[16:24], i.checksum[:]), nil
+}
+
+// readWhole fills the bytes; it tells where the file ends before.
+func readWhole(file *os.File, content []byte, offset int64) (bool, error) {
+	_, err := file.ReadAt(content, offset)
+	if errors.Is(err, io.EOF) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read %s: %w", file.Name(), err)
+	}
+	return true, nil
+}
