@@ -29,8 +29,8 @@ func (s *Store) Events(ctx context.Context, since time.Time) iter.Seq2[Event, er
 	}
 }
 
-// eventSource is a kind of event, or the table of several. It is read page by page: a reader that held a transaction open
-// for as long as somebody looks at its output would keep the WAL from being reset.
+// eventSource is a kind of event, or the table of several. It is read page by page: a reader that held a transaction
+// open for as long as somebody looks at its output would keep the WAL from being reset.
 type eventSource struct {
 	event EventKind
 	// query selects the page behind a row, with the columns of eventRow.

@@ -34,8 +34,8 @@ type create struct {
 // batch is some creates that share one transaction.
 type batch []*create
 
-// commit stores the creates in one durable transaction, but for those that it refuses, which have an error of their own.
-// Its error is that of all of them.
+// commit stores the creates in one durable transaction, but for those that it refuses, which have an error of their
+// own. Its error is that of all of them.
 func (b batch) commit(ctx context.Context, db database.Batches, keyring *seal.Keyring) error {
 	keys, err := keyring.Current()
 	if err != nil {
@@ -229,8 +229,8 @@ func pksOf(creates batch) []int32 {
 	return pks
 }
 
-// padded repeats the last element until there are a power of two: lists of few lengths make few statements, each of which
-// is prepared once.
+// padded repeats the last element until there are a power of two: lists of few lengths make few statements, each of
+// which is prepared once.
 func padded[T any](list []T) []T {
 	count := 1
 	for count < len(list) {

@@ -101,9 +101,9 @@ func (b *batcher) run() {
 	}
 }
 
-// nextBatch returns all creates that wait, and waits for one where there is none. A create with the same key as another of
-// the batch is held back to the next one, which then finds what became of the first. The batch is empty once the queue
-// is closed.
+// nextBatch returns all creates that wait, and waits for one where there is none. A create with the same key as another
+// of the batch is held back to the next one, which then finds what became of the first. The batch is empty once the
+// queue is closed.
 func (b *batcher) nextBatch(ctx context.Context, held []*create, idle <-chan time.Time) (next batch, hold []*create) {
 	keys := map[idempotencyScope]bool{}
 	add := func(one *create) {
@@ -161,8 +161,8 @@ func (b *batcher) await(ctx context.Context, idle <-chan time.Time) *create {
 	}
 }
 
-// close lets no more creates in, waits until those that wait are stored, and gives the connection back. A second call does
-// nothing.
+// close lets no more creates in, waits until those that wait are stored, and gives the connection back. A second call
+// does nothing.
 func (b *batcher) close() error {
 	b.mutex.Lock()
 	closed := b.closed

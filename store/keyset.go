@@ -45,8 +45,8 @@ func openKeyring(ctx context.Context, db database.Database, path string) (*seal.
 	return ring, verifyKeyset(ring, row, path)
 }
 
-// provideKeyring is openKeyring for a database that may have no keyset yet: it then gets that of the file, which is made
-// where there is none. Of several programs that do so at a time, one decides.
+// provideKeyring is openKeyring for a database that may have no keyset yet: it then gets that of the file, which is
+// made where there is none. Of several programs that do so at a time, one decides.
 func provideKeyring(ctx context.Context, db database.Database, path string) (*seal.Keyring, error) {
 	ring, err := openKeyring(ctx, db, path)
 	if !errors.Is(err, database.ErrOlder) {

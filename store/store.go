@@ -26,9 +26,9 @@ type Store struct {
 	batcher  *batcher
 }
 
-// Create begins to use a database of the current schema, which may be new. Secrets are sealed with the keys in the file at
-// keysetPath, which is made where neither the file nor a keyset of the database is there. The Store closes the database,
-// also where Create fails.
+// Create begins to use a database of the current schema, which may be new. Secrets are sealed with the keys in the file
+// at keysetPath, which is made where neither the file nor a keyset of the database is there. The Store closes the
+// database, also where Create fails.
 //
 // It returns ErrNoKeyset, ErrKeysetUnusable, ErrUnavailable or an error of the file system.
 func Create(ctx context.Context, db database.Database, keysetPath string) (*Store, error) {

@@ -29,8 +29,8 @@ var (
 
 // Database is one open database of this program's schema. It is safe for concurrent use.
 //
-// The errors of its GORM handles wrap ErrUnavailable where the database could not be used, and are gorm.ErrRecordNotFound
-// and gorm.ErrDuplicatedKey where they fit. Any other error says that this program is wrong.
+// The errors of its GORM handles wrap ErrUnavailable where the database could not be used, and are
+// gorm.ErrRecordNotFound and gorm.ErrDuplicatedKey where they fit. Any other error says that this program is wrong.
 type Database interface {
 	// Reader returns a handle for statements that read. Each is a transaction of its own, and is to be short: a database
 	// may keep what a reader still sees.

@@ -16,9 +16,9 @@ import (
 // unfinishedSuffix ends the name of a file that is not yet in its place.
 const unfinishedSuffix = ".unfinished"
 
-// WriteFile puts a file in its place whole and on disk, or not at all. Only the owner can read it. What a process that died
-// left behind is replaced; so programs must take turns in writing one path, with WithLock. It returns an error of the
-// file system.
+// WriteFile puts a file in its place whole and on disk, or not at all. Only the owner can read it. What a process that
+// died left behind is replaced; so programs must take turns in writing one path, with WithLock. It returns an error of
+// the file system.
 func WriteFile(path string, content []byte) (err error) {
 	unfinished := path + unfinishedSuffix
 	if err := RemoveUnfinished(path); err != nil {

@@ -14,8 +14,8 @@ import (
 	"example.com/providerd/store/durable"
 )
 
-// Keyring gives the keys of a keyset file and notices when the file changes, so that a running server seals with a new key
-// as soon as it is there. It is safe for concurrent use.
+// Keyring gives the keys of a keyset file and notices when the file changes, so that a running server seals with a new
+// key as soon as it is there. It is safe for concurrent use.
 type Keyring struct {
 	path  string
 	mutex sync.Mutex
@@ -83,8 +83,8 @@ func (k *Keys) write(path string) error {
 }
 
 // Current returns the keys that the file has now. Where the file is away or does not fit, it returns ErrNoKeyset or
-// ErrKeysetUnusable instead of the keys of before: what would be sealed with keys that are on no disk could never be read
-// again.
+// ErrKeysetUnusable instead of the keys of before: what would be sealed with keys that are on no disk could never be
+// read again.
 func (r *Keyring) Current() (*Keys, error) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()

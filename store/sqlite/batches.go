@@ -79,7 +79,7 @@ func (b *batches) ReservePKs(tx *gorm.DB, count int) ([]int32, error) {
 	}
 	pks := make([]int32, min(count, int(math.MaxInt32-last)))
 	for i := range pks {
-		pks[i] = last + int32(i) + 1 //nolint:gosec // There are no more than fit.
+		pks[i] = last + int32(i) + 1
 	}
 	return pks, nil
 }

@@ -8,8 +8,8 @@ import (
 	"log/slog"
 )
 
-// What comes to the WAL before a checkpoint: the more, the more transactions have touched the same page, which is copied
-// once. A WAL that is reset is written faster than one that grows, which shows where creates come alone.
+// What comes to the WAL before a checkpoint: the more, the more transactions have touched the same page, which is
+// copied once. A WAL that is reset is written faster than one that grows, which shows where creates come alone.
 const (
 	// walTransactions make 10 MiB of creates that come alone, and 60 MiB of those of 64 callers.
 	walTransactions = 512

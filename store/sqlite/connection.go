@@ -92,8 +92,8 @@ func (c *connection) transact(ctx context.Context, statements func() error) (err
 // rollBack ends a transaction that failed. SQLite may have ended it already, which is as good.
 func (c *connection) rollBack(ctx context.Context) { _, _ = c.ExecContext(ctx, "ROLLBACK") }
 
-// configure leaves checkpoints to the checkpointer. A batch makes the rows of a provider together, so that no foreign key
-// is left to be checked.
+// configure leaves checkpoints to the checkpointer. A batch makes the rows of a provider together, so that no foreign
+// key is left to be checked.
 func (c *connection) configure(ctx context.Context) error {
 	_, err := c.conn.ExecContext(ctx, fmt.Sprintf(
 		"PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = %d; PRAGMA foreign_keys = off", walSizeLimit))

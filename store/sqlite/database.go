@@ -91,7 +91,8 @@ func (d *Database) tryToWrite(ctx context.Context) error {
 		return fmt.Errorf("%w: look at the disk: %w", database.ErrUnavailable, err)
 	}
 	if free := disk.Bavail * uint64(disk.Bsize); free < minFreeBytes { //nolint:gosec // A size is not negative.
-		return fmt.Errorf("%w: the disk of %s has %d bytes left, want %d", database.ErrUnavailable, d.folder, free, minFreeBytes)
+		return fmt.Errorf("%w: the disk of %s has %d bytes left, want %d",
+			database.ErrUnavailable, d.folder, free, minFreeBytes)
 	}
 	err := d.Change(ctx, func(tx *gorm.DB) error {
 		var generation uint32
@@ -109,9 +110,9 @@ func (d *Database) tryToWrite(ctx context.Context) error {
 
 // Close waits for running statements and releases the database.
 //
-// It returns database.ErrUnavailable where the files are no longer those that were opened. It does not release them then,
-// as if the process had been killed: SQLite would copy the WAL into whatever is in the database's place, and remove it. A
-// second call returns what the first did.
+// It returns database.ErrUnavailable where the files are no longer those that were opened. It does not release them
+// then, as if the process had been killed: SQLite would copy the WAL into whatever is in the database's place, and
+// remove it. A second call returns what the first did.
 func (d *Database) Close() error {
 	d.closing.Do(func() {
 		if err := d.close(); err != nil {

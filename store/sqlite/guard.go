@@ -61,7 +61,7 @@ func openGuarded(path string) (*guardedFile, error) {
 		return nil, fmt.Errorf("look at the files of the database: %w", err)
 	}
 	var opened syscall.Stat_t
-	if err := syscall.Fstat(int(file.Fd()), &opened); err != nil { //nolint:gosec // A descriptor is small.
+	if err := syscall.Fstat(int(file.Fd()), &opened); err != nil {
 		return nil, errors.Join(fmt.Errorf("look at the files of the database: %w", err), file.Close())
 	}
 	return &guardedFile{File: file, device: opened.Dev, inode: opened.Ino}, nil
@@ -95,8 +95,8 @@ func newGuard(file *guardedFile) (*guard, error) {
 }
 
 // checkGeneration compares the generation in the file of the database with the one that SQLite reads, which is from the
-// WAL where that has it. A checkpoint copies one generation at a time, so that the file is one behind at most. It returns
-// ErrUnavailable for files that do not belong together.
+// WAL where that has it. A checkpoint copies one generation at a time, so that the file is one behind at most. It
+// returns ErrUnavailable for files that do not belong together.
 func (g *guard) checkGeneration(ctx context.Context, db *sql.DB) error {
 	for range maxLooks {
 		before, err := g.readGeneration()

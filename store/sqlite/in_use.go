@@ -13,8 +13,8 @@ import (
 	"example.com/providerd/store/database"
 )
 
-// Where SQLite locks its files (https://sqlite.org/src/file/src/os_unix.c): every connection in WAL mode holds a lock on
-// the shared bytes of the database, and one on the dead man's switch of the wal-index, which all of them share.
+// Where SQLite locks its files (https://sqlite.org/src/file/src/os_unix.c): every connection in WAL mode holds a lock
+// on the shared bytes of the database, and one on the dead man's switch of the wal-index, which all of them share.
 const (
 	sharedBytes      = 0x40000000 + 2
 	sharedBytesCount = 510

@@ -32,8 +32,8 @@ func Path(url string) (string, error) {
 	return path, nil
 }
 
-// Create opens the database at path and brings it to the version of this program. Where there is none, it makes one that
-// only the owner can read, with its folder. The logger gets what goes wrong beside the statements of callers.
+// Create opens the database at path and brings it to the version of this program. Where there is none, it makes one
+// that only the owner can read, with its folder. The logger gets what goes wrong beside the statements of callers.
 //
 // It returns database.ErrNewer, ErrForeign, ErrExposed, ErrUnavailable for a file that is no database or that does not
 // belong to the WAL beside it, or an error of the file system.
@@ -53,8 +53,8 @@ func Create(ctx context.Context, path string, logger *slog.Logger) (*Database, e
 
 // Open opens the database at path as it is. The logger gets what goes wrong beside the statements of callers.
 //
-// It returns database.ErrNone, ErrOlder, ErrNewer, ErrForeign, ErrExposed, ErrUnavailable for a file that is no database
-// or that does not belong to the WAL beside it, or an error of the file system.
+// It returns database.ErrNone, ErrOlder, ErrNewer, ErrForeign, ErrExposed, ErrUnavailable for a file that is no
+// database or that does not belong to the WAL beside it, or an error of the file system.
 func Open(ctx context.Context, path string, logger *slog.Logger) (*Database, error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w at %s", database.ErrNone, path)
@@ -111,9 +111,9 @@ func (d *Database) open(ctx context.Context, path string, prepare preparation) (
 	return err
 }
 
-// checkWAL makes sure that the WAL which other programs have open, or which a crash left, belongs to the database, before
-// SQLite applies it. It returns a connection that is to be closed once there is another: with the last one, SQLite
-// copies the WAL into the database.
+// checkWAL makes sure that the WAL which other programs have open, or which a crash left, belongs to the database,
+// before SQLite applies it. It returns a connection that is to be closed once there is another: with the last one,
+// SQLite copies the WAL into the database.
 func (d *Database) checkWAL(ctx context.Context) (io.Closer, error) {
 	if err := checkShared(ctx, d.file); err != nil {
 		return nil, err

@@ -10,8 +10,8 @@ import (
 	"example.com/providerd/store/sqlite"
 )
 
-// CreateSQLite opens a store over the SQLite database at path, or makes it. Its keyset is in the file at keysetPath, which
-// is keyset.json beside it where that is "". It returns the errors of sqlite.Create and store.Create.
+// CreateSQLite opens a store over the SQLite database at path, or makes it. Its keyset is in the file at keysetPath,
+// which is keyset.json beside it where that is "". It returns the errors of sqlite.Create and store.Create.
 func CreateSQLite(ctx context.Context, path, keysetPath string) (*store.Store, error) {
 	database, err := sqlite.Create(ctx, path, slog.New(slog.DiscardHandler))
 	if err != nil {
