@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/getkin/kin-openapi/routers/gorillamux"
+	"github.com/google/uuid"
+	"github.com/labstack/echo/v4"
+
+	"example.com/providerd/gen/api"
+)
+
+// The yardsticks share nothing with the server that is measured, so that what makes the server faster does not make them
+// faster, too.
+
+// newEchoYardstick is the least that a server of JSON with Echo does: it reads a body and answers it.
+func newEchoYardstick(contract *openapi3.T) http.Handler {
+	router := echo.New()
+	for path := range contract.Paths.Map() {
+		router.POST(contract.Servers[0].URL+path, func(c echo.Context) error {
+			var body map[string]json.RawMessage
+			if err := c.Bind(&body); err != nil {
+				return fmt.Errorf("read body: %w", err)
+			}
+			return c.JSON(http.StatusCreated, body)
+		})
+	}
+	return router
+}
+
+// newValidationYardstick is the generated server behind the validator of kin-openapi as its documentation shows it. It
+// answers the record that it does not store.
+func newValidationYardstick(contract *openapi3.T) (http.Handler, error) {
+	routes, err := gorillamux.NewRouter(contract)
+	if err != nil {
+		return nil, fmt.Errorf("read contract: %w", err)
+	}
+	router := echo.New()
+	router.Use(validateWith(routes))
+	api.RegisterHandlersWithBaseURL(router, api.NewStrictHandler(forgetful{}, nil), contract.Servers[0].URL)
+	return router, nil
+}
+
+func validateWith(routes routers.Router) echo.MiddlewareFunc {
+	return func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c echo.Context) error {
+			route, parameters, err := routes.FindRoute(c.Request())
+			if err != nil {
+				return echo.ErrNotFound
+			}
+			err = openapi3filter.ValidateRequest(c.Request().Context(), &openapi3filter.RequestValidationInput{
+				Request:    c.Request(),
+				PathParams: parameters,
+				Route:      route,
+				Options:    &openapi3filter.Options{AuthenticationFunc: openapi3filter.NoopAuthenticationFunc},
+			})
+			if err != nil {
+				return echo.NewHTTPError(http.StatusBadRequest)
+			}
+			return next(c)
+		}
+	}
+}
+
+// forgetful answers records that it does not store.
+type forgetful struct{}
+
+// ProvidersOauth2Create answers the record that would be stored.
+func (forgetful) ProvidersOauth2Create(
+	_ context.Context, request api.ProvidersOauth2CreateRequestObject,
+) (api.ProvidersOauth2CreateResponseObject, error) {
+	body := request.Body
+	return api.ProvidersOauth2Create201JSONResponse{Body: api.OAuth2Provider{
+		PK:                     1,
+		Name:                   body.Name,
+		AuthenticationFlow:     body.AuthenticationFlow,
+		AuthorizationFlow:      body.AuthorizationFlow,
+		PropertyMappings:       valueOf(body.PropertyMappings, []uuid.UUID{}),
+		Component:              api.OAuth2ProviderComponentProviderOauth2Form,
+		VerboseName:            api.OAuth2ProviderVerboseNameOAuth2OpenIDProvider,
+		VerboseNamePlural:      api.OAuth2ProviderVerboseNamePluralOAuth2OpenIDProviders,
+		MetaModelName:          api.OAuth2ProviderMetaModelNameProvidersOauth2Oauth2Provider,
+		ClientType:             valueOf(body.ClientType, api.ClientTypeEnumConfidential),
+		ClientID:               valueOf(body.ClientID, ""),
+		ClientSecret:           valueOf(body.ClientSecret, ""),
+		AccessCodeValidity:     valueOf(body.AccessCodeValidity, "minutes=1"),
+		AccessTokenValidity:    valueOf(body.AccessTokenValidity, "hours=1"),
+		RefreshTokenValidity:   valueOf(body.RefreshTokenValidity, "days=30"),
+		IncludeClaimsInIDToken: valueOf(body.IncludeClaimsInIDToken, true),
+		SigningKey:             body.SigningKey,
+		RedirectUris:           valueOf(body.RedirectUris, ""),
+		SubMode:                valueOf(body.SubMode, api.SubModeEnumHashedUserID),
+		IssuerMode:             valueOf(body.IssuerMode, api.IssuerModeEnumPerProvider),
+		JWKSSources:            valueOf(body.JWKSSources, []uuid.UUID{}),
+	}}, nil
+}
+
+// ProvidersWorkspaceDirectoryCreate answers the record that would be stored.
+func (forgetful) ProvidersWorkspaceDirectoryCreate(
+	_ context.Context, request api.ProvidersWorkspaceDirectoryCreateRequestObject,
+) (api.ProvidersWorkspaceDirectoryCreateResponseObject, error) {
+	body := request.Body
+	const modelName = api.WorkspaceDirectoryProviderMetaModelNameProvidersWorkspaceDirectoryWorkspacedirectoryprovider
+	return api.ProvidersWorkspaceDirectoryCreate201JSONResponse{Body: api.WorkspaceDirectoryProvider{
+		PK:                         1,
+		Name:                       body.Name,
+		PropertyMappings:           valueOf(body.PropertyMappings, []uuid.UUID{}),
+		PropertyMappingsGroup:      valueOf(body.PropertyMappingsGroup, []uuid.UUID{}),
+		Component:                  api.WorkspaceDirectoryProviderComponentProviderWorkspaceDirectoryForm,
+		VerboseName:                api.WorkspaceDirectoryProviderVerboseNameWorkspaceDirectoryProvider,
+		VerboseNamePlural:          api.WorkspaceDirectoryProviderVerboseNamePluralWorkspaceDirectoryProviders,
+		MetaModelName:              modelName,
+		DelegatedSubject:           body.DelegatedSubject,
+		Credentials:                body.Credentials,
+		Scopes:                     valueOf(body.Scopes, ""),
+		ExcludeUsersServiceAccount: valueOf(body.ExcludeUsersServiceAccount, false),
+		FilterGroup:                body.FilterGroup,
+		UserDeleteAction:           valueOf(body.UserDeleteAction, api.OutgoingSyncDeleteActionDoNothing),
+		GroupDeleteAction:          valueOf(body.GroupDeleteAction, api.OutgoingSyncDeleteActionDoNothing),
+		DefaultGroupEmailDomain:    body.DefaultGroupEmailDomain,
+	}}, nil
+}
+
+func valueOf[T any](sent *T, otherwise T) T {
+	if sent != nil {
+		return *sent
+	}
+	return otherwise
+}
