@@ -20,8 +20,8 @@ const (
 	retryAfterHeader = "Retry-After"
 )
 
-const noPKLeftDetail = "No pk is left for another provider, and trying again does not help. Nothing was stored. Tell the " +
-	"operator of the server."
+const noPKLeftDetail = "No pk is left for another provider, and trying again does not help. Nothing was stored. " +
+	"Tell the operator of the server."
 
 // comeBack asks the caller to wait a second for the storage.
 func comeBack() map[string]string { return map[string]string{retryAfterHeader: "1"} }
@@ -57,11 +57,23 @@ func (r *refusal) isCutOff() bool {
 
 // asRefusal finds the answer to any error.
 func asRefusal(err error) *refusal {
-	var known *refusal
-	var status *echo.HTTPError
-	switch {
-	case errors.As(err, &known):
+	if known, ok := errors.AsType[*refusal](err); ok {
 		return known
+	}
+	if status, ok := errors.AsType[*echo.HTTPError](err); ok {
+		switch status.Code {
+		case http.StatusNotFound:
+			return &refusal{slug: notFound}
+		case http.StatusMethodNotAllowed:
+			return &refusal{slug: methodNotAllowed}
+		}
+	}
+	return storeRefusal(err)
+}
+
+// storeRefusal is the table of the store's errors.
+func storeRefusal(err error) *refusal {
+	switch {
 	case errors.Is(err, store.ErrClientIDTaken):
 		return &refusal{slug: clientIDTaken, violations: []api.Violation{{
 			Pointer: "/client_id", Code: api.ViolationCodeTaken, Detail: "is taken by another provider",
@@ -79,10 +91,6 @@ func asRefusal(err error) *refusal {
 		}
 	case errors.Is(err, store.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):
 		return &refusal{slug: storageUnavailable, header: comeBack(), cause: err}
-	case errors.As(err, &status) && status.Code == http.StatusNotFound:
-		return &refusal{slug: notFound}
-	case errors.As(err, &status) && status.Code == http.StatusMethodNotAllowed:
-		return &refusal{slug: methodNotAllowed}
 	default:
 		return &refusal{slug: internal, cause: err}
 	}

@@ -15,8 +15,6 @@ const (
 	clientSecretLength = 128
 )
 
-const noStore = "no-store"
-
 // ProvidersOauth2Create stores an OAuth2 provider (contract section 4.1).
 func (s *Server) ProvidersOauth2Create(
 	ctx context.Context, request api.ProvidersOauth2CreateRequestObject,
@@ -107,11 +105,4 @@ func clientSecret(sent *string, clientType api.ClientTypeEnum) string {
 	default:
 		return store.RandomAlphanumeric(clientSecretLength)
 	}
-}
-
-func valueOr[T any](sent *T, otherwise T) T {
-	if sent != nil {
-		return *sent
-	}
-	return otherwise
 }
