@@ -120,11 +120,12 @@ func readKeys(path string, file os.FileInfo) (*Keys, error) {
 	const othersMayRead = 0o077
 	switch {
 	case !file.Mode().IsRegular():
-		return nil, fmt.Errorf("%w: %s is not a regular file", ErrKeysetUnusable, path)
+		return nil, fmt.Errorf("%w: %s is not a regular file; put the right one in its place", ErrKeysetUnusable, path)
 	case file.Mode().Perm()&othersMayRead != 0:
 		return nil, fmt.Errorf("%w: others can read %s; run chmod 600 on it", ErrKeysetUnusable, path)
 	case file.Size() > maxKeysetBytes:
-		return nil, fmt.Errorf("%w: %s has more than %d bytes", ErrKeysetUnusable, path, maxKeysetBytes)
+		return nil, fmt.Errorf("%w: %s has more than %d bytes; put the right one in its place",
+			ErrKeysetUnusable, path, maxKeysetBytes)
 	}
 	content, err := readRegular(path, maxKeysetBytes)
 	if err != nil {
@@ -132,7 +133,7 @@ func readKeys(path string, file os.FileInfo) (*Keys, error) {
 	}
 	read, err := parseKeys(content)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrKeysetUnusable, path, err)
+		return nil, fmt.Errorf("%w: %s: %w; put the right one in its place", ErrKeysetUnusable, path, err)
 	}
 	return read, nil
 }

@@ -67,7 +67,7 @@ func keysOf(sealing, fingerprints *keyset.Handle) (*Keys, error) {
 func parseKeys(content []byte) (*Keys, error) {
 	var file keysetFile
 	if json.Unmarshal(content, &file) != nil {
-		return nil, errors.New("it is not JSON")
+		return nil, errors.New("it is not a JSON object")
 	}
 	sealing, err := insecurecleartextkeyset.Read(keyset.NewJSONReader(bytes.NewReader(file.Sealing)))
 	if err != nil {
@@ -77,7 +77,11 @@ func parseKeys(content []byte) (*Keys, error) {
 	if err != nil {
 		return nil, errors.New(`"fingerprints" is not a Tink keyset`)
 	}
-	return keysOf(sealing, fingerprints)
+	keys, err := keysOf(sealing, fingerprints)
+	if err != nil {
+		return nil, errors.New("its keys are not for sealing and fingerprints")
+	}
+	return keys, nil
 }
 
 // marshal returns the content of a keyset file.

@@ -1,0 +1,162 @@
+package seal_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"example.com/providerd/store/seal"
+)
+
+// maxKeysetBytes is how large a keyset file may be.
+const maxKeysetBytes = 1 << 20
+
+// expectRefused opens a file in every way, each of which must fail with an error that has the path and a hint.
+func expectRefused(t *testing.T, running *seal.Keyring, path, name, hint string) {
+	t.Helper()
+	_, opened := seal.OpenKeyring(path)
+	_, provided := seal.ProvideKeyring(t.Context(), path)
+	_, current := running.Current()
+	rotated := running.Rotate(t.Context(), func(*seal.Keys, func() error) error {
+		t.Error("rotated")
+		return nil
+	})
+	want := regexp.MustCompile("^keyset cannot be used: .*" + regexp.QuoteMeta(path) + ".*" + hint)
+	for _, err := range []error{opened, provided, current, rotated} {
+		if !errors.Is(err, seal.ErrKeysetUnusable) || !want.MatchString(err.Error()) {
+			t.Errorf("%s: error is %v, want ErrKeysetUnusable, its path and %q", name, err, hint)
+		}
+	}
+}
+
+// What is in the place of a keyset is refused without waiting for it, and never replaced. Once the keyset is put back, a
+// running server goes on.
+func TestFileThatIsNoKeysetIsRefused(t *testing.T) {
+	t.Parallel()
+	large := strings.Repeat(" ", maxKeysetBytes)
+	for name, test := range map[string]struct {
+		put  func(path, good string) error
+		hint string
+	}{
+		"readable by the group": {func(path, _ string) error { return os.Chmod(path, 0o640) }, "run chmod 600"},
+		"readable by others":    {func(path, _ string) error { return os.Chmod(path, 0o604) }, "run chmod 600"},
+		"writable by others":    {func(path, _ string) error { return os.Chmod(path, 0o602) }, "run chmod 600"},
+		"FIFO":                  {func(path, _ string) error { return errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o600)) }, "put the right one"},
+		"folder":                {func(path, _ string) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o700)) }, "put the right one"},
+		"device":                {func(path, _ string) error { return errors.Join(os.Remove(path), os.Symlink("/dev/zero", path)) }, "put the right one"},
+		"link to itself":        {func(path, _ string) error { return errors.Join(os.Remove(path), os.Symlink(path, path)) }, "too many levels"},
+		"too large":             {func(path, good string) error { return os.WriteFile(path, []byte(good+large), 0o600) }, "more than 1048576 bytes.*put the right one"},
+	} {
+		ring, path := newRing(t)
+		good := read(t, path)
+		if err := test.put(path, good); err != nil {
+			t.Fatal(err)
+		}
+		expectRefused(t, ring, path, name, test.hint)
+		replace(t, path, good+large[len(good):])
+		current(t, ring)
+	}
+}
+
+// Without a file there is nothing to open, and a running server makes no new keys.
+func TestMissingFileIsNotReplaced(t *testing.T) {
+	t.Parallel()
+	ring, path := newRing(t)
+	if err := os.Rename(path, path+".away"); err != nil {
+		t.Fatal(err)
+	}
+	_, opened := seal.OpenKeyring(path)
+	_, running := ring.Current()
+	rotated := ring.Rotate(t.Context(), func(_ *seal.Keys, write func() error) error { return write() })
+	for _, err := range []error{opened, running, rotated} {
+		if !errors.Is(err, seal.ErrNoKeyset) || !strings.Contains(err.Error(), path) {
+			t.Errorf("error is %v, want ErrNoKeyset with %s", err, path)
+		}
+	}
+	if entries, err := filepath.Glob(path + "*"); err != nil || len(entries) != 1 {
+		t.Errorf("files are %v, %v", entries, err)
+	}
+}
+
+// unfit returns contents that are not a keyset file, made from one, each with a canary where its form allows one.
+func unfit(good string) map[string]string {
+	replaced := func(old, with string) string { return strings.Replace(good, old, with, 1) }
+	return map[string]string{
+		"empty":                good[:0],
+		"text":                 canary,
+		"null":                 "null",
+		"list":                 `["` + canary + `"]`,
+		"cut off":              good[:len(good)/2],
+		"twice":                good + good,
+		"text for a keyset":    `{"sealing": "` + canary + `", "fingerprints": "` + canary + `"}`,
+		"unknown field":        replaced("primaryKeyId", canary),
+		"unknown status":       replaced("ENABLED", canary),
+		"disabled":             replaced("ENABLED", "DISABLED"),
+		"no such primary":      replaced(`"primaryKeyId": `, `"primaryKeyId": 1`),
+		"no fingerprints":      replaced("fingerprints", canary),
+		"kinds swapped":        strings.NewReplacer("sealing", "fingerprints", "fingerprints", "sealing").Replace(good),
+		"key that is no key":   replaced(`"value": "`, `"value": "`+strings.Repeat("canary7e", 4)),
+		"key in no base64":     replaced(`"value": "`, `"value": "`+canary+"!"),
+		"unknown kind of key":  replaced("google.crypto.tink.AesGcmKey", canary),
+		"unknown kind of HMAC": replaced("google.crypto.tink.HmacKey", canary),
+		"key elsewhere":        replaced("AesGcmKey", "KmsAeadKey"),
+	}
+}
+
+// refusal is all that an error may say of a file's content: nothing that is in it.
+func refusal(path string) *regexp.Regexp {
+	return regexp.MustCompile(`^keyset cannot be used: ` + regexp.QuoteMeta(path) +
+		`: (it is not a JSON object|"(sealing|fingerprints)" is not a Tink keyset|its keys are not for sealing and fingerprints); put the right one in its place$`)
+}
+
+func TestContentThatIsNoKeysetIsRefusedAndNotRepeated(t *testing.T) {
+	t.Parallel()
+	ring, path := newRing(t)
+	good := read(t, path)
+	for name, content := range unfit(good) {
+		replace(t, path, content)
+		for range 2 {
+			if _, err := ring.Current(); !errors.Is(err, seal.ErrKeysetUnusable) || !refusal(path).MatchString(err.Error()) {
+				t.Errorf("%s: error is %v", name, err)
+			}
+		}
+		if _, err := seal.ProvideKeyring(t.Context(), path); !errors.Is(err, seal.ErrKeysetUnusable) || read(t, path) != content {
+			t.Errorf("%s: provided: error is %v, want ErrKeysetUnusable, and the file as it was", name, err)
+		}
+	}
+	replace(t, path, good)
+	current(t, ring)
+}
+
+// Whatever a file has, reading it neither panics nor repeats any of it, and the keys that it gives can be used.
+func FuzzKeyset(f *testing.F) {
+	path := filepath.Join(f.TempDir(), "keyset.json")
+	if _, err := seal.ProvideKeyring(f.Context(), path); err != nil {
+		f.Fatal(err)
+	}
+	good, err := os.ReadFile(path)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(good)
+	for _, content := range unfit(string(good)) {
+		f.Add([]byte(content))
+	}
+	f.Fuzz(func(t *testing.T, content []byte) {
+		replace(t, path, string(content))
+		ring, err := seal.OpenKeyring(path)
+		if err != nil {
+			if !errors.Is(err, seal.ErrKeysetUnusable) || !refusal(path).MatchString(err.Error()) {
+				t.Errorf("error is %v", err)
+			}
+			return
+		}
+		if proof, err := current(t, ring).Prove(); err != nil || !current(t, ring).Satisfy(proof) {
+			t.Errorf("the keys do not satisfy their own proof, %v", err)
+		}
+	})
+}

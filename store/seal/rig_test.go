@@ -1,0 +1,81 @@
+package seal_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"example.com/providerd/store/seal"
+)
+
+// canary is in every secret and in every file that is no keyset, and occurs nowhere else.
+const canary = "canary-7e1f"
+
+// newRing makes a keyset file in a folder of its own.
+func newRing(t *testing.T) (ring *seal.Keyring, path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "keyset.json")
+	ring, err := seal.ProvideKeyring(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ring, path
+}
+
+func open(t *testing.T, path string) *seal.Keyring {
+	t.Helper()
+	ring, err := seal.OpenKeyring(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ring
+}
+
+func current(t *testing.T, ring *seal.Keyring) *seal.Keys {
+	t.Helper()
+	keys, err := ring.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return keys
+}
+
+// rotate adds a key to the file.
+func rotate(t *testing.T, path string) {
+	t.Helper()
+	if err := open(t, path).Rotate(t.Context(), func(_ *seal.Keys, write func() error) error { return write() }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// newKeys returns the keys of a new keyset, then those after each of so many rotations.
+func newKeys(t *testing.T, rotations int) []*seal.Keys {
+	t.Helper()
+	ring, path := newRing(t)
+	keys := []*seal.Keys{current(t, ring)}
+	for range rotations {
+		rotate(t, path)
+		keys = append(keys, current(t, ring))
+	}
+	return keys
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+// replace puts a file where anything may be now.
+func replace(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.RemoveAll(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
