@@ -110,7 +110,8 @@ func (r *Keyring) Current() (*Keys, error) {
 }
 
 func isUnchanged(file, before os.FileInfo) bool {
-	return os.SameFile(file, before) && file.ModTime().Equal(before.ModTime()) && file.Mode() == before.Mode()
+	return os.SameFile(file, before) && file.Mode() == before.Mode() &&
+		file.Size() == before.Size() && file.ModTime().Equal(before.ModTime())
 }
 
 // maxKeysetBytes bounds a keyset file: each key that was ever added takes about 300 bytes.

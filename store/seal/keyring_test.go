@@ -1,0 +1,110 @@
+package seal_test
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"example.com/providerd/store/seal"
+)
+
+// A running server finds the new key, however the operator brings the file to its place.
+func TestChangedFileIsNoticed(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(path, content string) error{
+		"replaced": func(path, content string) error {
+			return errors.Join(os.WriteFile(path+".new", []byte(content), 0o600), os.Rename(path+".new", path))
+		},
+		"written in place": func(path, content string) error { return os.WriteFile(path, []byte(content), 0o600) },
+		// As on a file system whose clock is coarse, or by a copy that keeps the times.
+		"written in place, with the same time": func(path, content string) error {
+			info, err := os.Stat(path)
+			if err != nil {
+				return err
+			}
+			return errors.Join(os.WriteFile(path, []byte(content), 0o600), os.Chtimes(path, info.ModTime(), info.ModTime()))
+		},
+		"a link to another": func(path, content string) error {
+			return errors.Join(os.WriteFile(path+".new", []byte(content), 0o600), os.Remove(path), os.Symlink(path+".new", path))
+		},
+	} {
+		ring, path := newRing(t)
+		before, copied := current(t, ring), filepath.Join(t.TempDir(), "copy.json")
+		if current(t, ring) != before {
+			t.Errorf("%s: the file is read again though it has not changed", name)
+		}
+		replace(t, copied, read(t, path))
+		rotate(t, copied)
+		if err := change(path, read(t, copied)); err != nil {
+			t.Fatal(err)
+		}
+		id, err := current(t, ring).PrimaryID()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want, err := current(t, open(t, copied)).PrimaryID(); id != want || err != nil {
+			t.Errorf("%s: the primary key is %d, want %d, %v", name, id, want, err)
+		}
+	}
+}
+
+// keysetParts are the two keysets of a file.
+type keysetParts struct {
+	Sealing      json.RawMessage `json:"sealing"`
+	Fingerprints json.RawMessage `json:"fingerprints"`
+}
+
+func parts(t *testing.T, content string) (parts keysetParts) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(content), &parts); err != nil {
+		t.Fatal(err)
+	}
+	return parts
+}
+
+func (p keysetParts) text(t *testing.T) string {
+	t.Helper()
+	content, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+// A file that cannot read what was sealed a moment ago is refused until the keys are put back. Until then there are no
+// keys at all, so that nothing is sealed with those that are on no disk.
+func TestFileThatLacksEarlierKeysIsRefused(t *testing.T) {
+	t.Parallel()
+	ring, path := newRing(t)
+	backup := read(t, path)
+	rotate(t, path)
+	proof, err := current(t, ring).Prove()
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := read(t, path)
+	_, otherPath := newRing(t)
+	other := read(t, otherPath)
+	for name, content := range map[string]string{
+		"another's":              other,
+		"backup of before":       backup,
+		"another's sealing":      keysetParts{parts(t, other).Sealing, parts(t, good).Fingerprints}.text(t),
+		"another's fingerprints": keysetParts{parts(t, good).Sealing, parts(t, other).Fingerprints}.text(t),
+	} {
+		replace(t, path, content)
+		keys, err := ring.Current()
+		if keys != nil || !errors.Is(err, seal.ErrKeysetUnusable) {
+			t.Fatalf("%s: error is %v, want ErrKeysetUnusable", name, err)
+		}
+		if !strings.Contains(err.Error(), path+" lacks keys that it had before; put them back") {
+			t.Errorf("%s: error is %v", name, err)
+		}
+		replace(t, path, good)
+		if !current(t, ring).Satisfy(proof) {
+			t.Errorf("%s: put back, the file has other keys", name)
+		}
+	}
+}
