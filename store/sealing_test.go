@@ -17,6 +17,9 @@ import (
 	"example.com/providerd/store/storetest"
 )
 
+// canary begins every secret of the test, and occurs nowhere else.
+const canary = "canary-7e1f"
+
 // sealed is a database with one provider of each kind and one more OAuth2 provider, whose secrets are known.
 type sealed struct {
 	path     string

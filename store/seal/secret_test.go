@@ -1,4 +1,4 @@
-package store_test
+package seal_test
 
 import (
 	"bytes"
@@ -13,32 +13,32 @@ import (
 
 	"pgregory.net/rapid"
 
-	"example.com/providerd/store"
+	"example.com/providerd/store/seal"
 )
 
 // hidden holds a secret in a private field, whose methods fmt cannot call.
-type hidden struct{ secret store.Secret }
+type hidden struct{ secret seal.Secret }
 
-// canary begins every secret of the test, and occurs nowhere else.
-const canary = "canary-7e1f"
+// settings hold a secret in an exported field, as those of a provider do.
+type settings struct{ Secret seal.Secret }
 
 func TestSecretIsNotPrinted(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		text := canary + rapid.String().Draw(t, "text")
-		secret := store.NewSecret(text)
-		settings := store.OAuth2Settings{ClientSecret: secret}
+		secret := seal.NewSecret(text)
+		holder := settings{secret}
 		var log bytes.Buffer
 		for _, handler := range []slog.Handler{slog.NewTextHandler(&log, nil), slog.NewJSONHandler(&log, nil)} {
-			slog.New(handler).Info("x", "secret", secret, "pointer", &secret, "settings", settings, "hidden", hidden{secret})
+			slog.New(handler).Info("x", "secret", secret, "pointer", &secret, "settings", holder, "hidden", hidden{secret})
 		}
 		printed := log.String()
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%p", "%T", "%w"} {
 			for _, value := range []any{
 				secret, &secret,
-				[]store.Secret{secret},
+				[]seal.Secret{secret},
 				map[string]any{"x": secret},
-				settings, &settings,
+				holder, &holder,
 				hidden{secret},
 				&hidden{secret},
 				[]hidden{{secret}},
@@ -47,7 +47,7 @@ func TestSecretIsNotPrinted(t *testing.T) {
 				printed += fmt.Sprintf(verb, value)
 			}
 		}
-		printed += fmt.Sprint(secret) + fmt.Errorf("x: %v", secret).Error() + errors.Join(fmt.Errorf("%+v", settings)).Error()
+		printed += fmt.Sprint(secret) + fmt.Errorf("x: %v", secret).Error() + errors.Join(fmt.Errorf("%+v", holder)).Error()
 		for _, trace := range []string{canary, fmt.Sprintf("%x", canary)} {
 			if strings.Contains(strings.ToLower(printed), trace) {
 				t.Fatalf("%q is in %q", trace, printed)
@@ -61,7 +61,7 @@ func TestSecretIsNotPrinted(t *testing.T) {
 
 func TestSecretIsNotMarshalled(t *testing.T) {
 	t.Parallel()
-	secret := store.NewSecret(canary)
+	secret := seal.NewSecret(canary)
 	for name, marshal := range map[string]func(value any) ([]byte, error){
 		"json": json.Marshal,
 		"xml":  xml.Marshal,
@@ -71,7 +71,7 @@ func TestSecretIsNotMarshalled(t *testing.T) {
 			return buffer.Bytes(), err
 		},
 	} {
-		for _, value := range []any{secret, &secret, struct{ Secret store.Secret }{secret}} {
+		for _, value := range []any{secret, &secret, settings{secret}} {
 			text, err := marshal(value)
 			if err == nil || strings.Contains(string(text), canary) {
 				t.Errorf("%s: %q, %v", name, text, err)

@@ -1,0 +1,98 @@
+package seal_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"example.com/providerd/store/seal"
+)
+
+func TestProvidingManyTimesAtATimeGivesOneKeyset(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "keyset.json")
+	const programs = 16
+	proofs := make([]seal.Proof, programs)
+	var group sync.WaitGroup
+	for i := range programs {
+		group.Go(func() {
+			ring, err := seal.ProvideKeyring(t.Context(), path)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			keys, err := ring.Current()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if proofs[i], err = keys.Prove(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	ring, err := seal.OpenKeyring(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, proof := range proofs {
+		if !current(t, ring).Satisfy(proof) {
+			t.Errorf("program %d has other keys than the file", i)
+		}
+	}
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil || len(entries) != 1 {
+		t.Fatalf("the folder has %v, %v", entries, err)
+	}
+	if info, err := entries[0].Info(); err != nil || info.Mode() != 0o600 {
+		t.Errorf("keyset is %v, %v", info, err)
+	}
+}
+
+// What a program left that was killed while it wrote is removed, whether it had come to replace the file or not.
+func TestProvidingRemovesWhatIsUnfinished(t *testing.T) {
+	t.Parallel()
+	_, existing := newRing(t)
+	for _, path := range []string{existing, filepath.Join(t.TempDir(), "keyset.json")} {
+		unfinished := path + ".unfinished"
+		replace(t, unfinished, canary)
+		if _, err := seal.ProvideKeyring(t.Context(), path); err != nil {
+			t.Error(err)
+		}
+		if _, err := os.Stat(unfinished); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("unfinished file: %v", err)
+		}
+	}
+}
+
+func TestProvidingFailsWithoutAFile(t *testing.T) {
+	t.Parallel()
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	blocked := filepath.Join(t.TempDir(), "keyset.json")
+	if err := os.MkdirAll(blocked+".unfinished/x", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		ctx  context.Context
+		path string
+		want error
+	}{
+		"ended context":  {ended, filepath.Join(t.TempDir(), "keyset.json"), context.Canceled},
+		"missing folder": {t.Context(), filepath.Join(t.TempDir(), "missing", "keyset.json"), fs.ErrNotExist},
+		"blocked name":   {t.Context(), blocked, fs.ErrExist},
+	} {
+		ring, err := seal.ProvideKeyring(test.ctx, test.path)
+		if ring != nil || !errors.Is(err, test.want) {
+			t.Errorf("%s: error is %v, want %v", name, err, test.want)
+		}
+		if _, err := os.Stat(test.path); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: a file was made, %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,110 @@
+package seal_test
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"example.com/providerd/store/seal"
+)
+
+// texts are secrets of any bytes, not of valid UTF-8 alone.
+func texts() *rapid.Generator[string] {
+	return rapid.Map(rapid.SliceOf(rapid.Byte()), func(text []byte) string { return string(text) })
+}
+
+// names are those of tables and columns.
+func names() *rapid.Generator[string] { return rapid.StringMatching(`[a-z][a-z0-9_]{0,20}`) }
+
+func places() *rapid.Generator[seal.Place] {
+	return rapid.Custom(func(t *rapid.T) seal.Place {
+		return seal.Place{Table: names().Draw(t, "table"), Column: names().Draw(t, "column"), PK: rapid.Int32().Draw(t, "pk")}
+	})
+}
+
+// Whatever was sealed before a rotation or after it is read with the keys of then and of later. By the prefix of the
+// ciphertext it is known which keys those are.
+func TestSealedSecretIsReadInItsPlace(t *testing.T) {
+	t.Parallel()
+	const rotations = 3
+	keys := newKeys(t, rotations)
+	prefixes := map[string]int{}
+	for i := range keys {
+		prefix, err := keys[i].PrimaryPrefix()
+		if err != nil {
+			t.Fatal(err)
+		}
+		prefixes[string(prefix)] = i
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		text, at := texts().Draw(t, "text"), places().Draw(t, "at")
+		sealedBy := rapid.IntRange(0, rotations).Draw(t, "sealed by")
+		readBy := rapid.IntRange(sealedBy, rotations).Draw(t, "read by")
+		sealed, err := keys[sealedBy].Seal(seal.NewSecret(text), at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		secret, err := keys[readBy].Unseal(sealed, at)
+		if err != nil || secret.Reveal() != text {
+			t.Fatalf("%q was sealed, %q read, %v", text, secret.Reveal(), err)
+		}
+		if by, ok := prefixes[string(sealed[:5])]; !ok || by != sealedBy {
+			t.Fatalf("%x does not begin with the prefix of its key", sealed)
+		}
+		again, err := keys[sealedBy].Seal(seal.NewSecret(text), at)
+		if err != nil || bytes.Equal(again, sealed) {
+			t.Fatalf("two ciphertexts of one secret are the same, %v", err)
+		}
+	})
+}
+
+// A ciphertext that is altered, or read for another place or with other keys, is an error that names the place and gives
+// nothing of the text away.
+func TestAnyChangeIsDamage(t *testing.T) {
+	t.Parallel()
+	own, other := newKeys(t, 1), newKeys(t, 0)[0]
+	rapid.Check(t, func(t *rapid.T) {
+		keys, at := own[0], places().Draw(t, "at")
+		sealed, err := keys.Seal(seal.NewSecret(canary+texts().Draw(t, "text")), at)
+		if err != nil || bytes.Contains(sealed, []byte(canary)) {
+			t.Fatalf("sealed is %q, %v", sealed, err)
+		}
+		index := rapid.IntRange(0, len(sealed)-1).Draw(t, "index")
+		unlike := func(name string) string {
+			return names().Filter(func(drawn string) bool { return drawn != name }).Draw(t, "other")
+		}
+		switch rapid.SampledFrom(strings.Fields("bit cut insert rubbish table column pk keys older")).Draw(t, "change") {
+		case "bit":
+			sealed[index] ^= 1 << rapid.IntRange(0, 7).Draw(t, "bit")
+		case "cut":
+			sealed = slices.Delete(sealed, index, rapid.IntRange(index+1, len(sealed)).Draw(t, "to"))
+		case "insert":
+			sealed = slices.Insert(sealed, index, sealed[index]+1)
+		case "rubbish":
+			sealed = rapid.SliceOf(rapid.Byte()).Draw(t, "rubbish")
+		case "table":
+			at.Table = unlike(at.Table)
+		case "column":
+			at.Column = unlike(at.Column)
+		case "pk":
+			at.PK ^= rapid.Int32().Filter(func(drawn int32) bool { return drawn != 0 }).Draw(t, "other")
+		case "keys":
+			keys = other
+		case "older":
+			if sealed, err = own[1].Seal(seal.NewSecret(canary), at); err != nil {
+				t.Fatal(err)
+			}
+		}
+		secret, err := keys.Unseal(sealed, at)
+		if !errors.Is(err, seal.ErrDamaged) || secret.Reveal() != "" {
+			t.Fatalf("error is %v, want ErrDamaged; secret is %q", err, secret.Reveal())
+		}
+		if !strings.Contains(err.Error(), at.String()) || strings.Contains(err.Error(), canary) {
+			t.Fatalf("error is %v, want one that names %s", err, at)
+		}
+	})
+}
