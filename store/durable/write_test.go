@@ -1,0 +1,154 @@
+package durable_test
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"example.com/providerd/store/durable"
+)
+
+const (
+	versions   = 20
+	sizeFactor = 16 << 10
+)
+
+// version is a content that shows, by its letter, how long it is when it is whole.
+func version(n int) []byte {
+	n %= versions
+	return bytes.Repeat([]byte{byte('a' + n)}, (n+1)*sizeFactor)
+}
+
+func isWhole(content []byte) bool {
+	return len(content) > 0 && bytes.Equal(content, version(int(content[0]-'a')))
+}
+
+func expectContent(t *testing.T, path string, want []byte) {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil || !bytes.Equal(content, want) {
+		t.Errorf("%d bytes, want %d, %v", len(content), len(want), err)
+	}
+	if info, err := os.Lstat(path); err != nil || info.Mode() != 0o600 {
+		t.Errorf("file is %v, %v", info, err)
+	}
+	if _, err := os.Lstat(path + ".unfinished"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("unfinished file: %v", err)
+	}
+}
+
+func TestReadersFindTheFileWholeAtAnyTime(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "file")
+	if err := durable.WriteFile(path, version(0)); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	var readers sync.WaitGroup
+	for range 3 {
+		readers.Go(func() {
+			for {
+				if content, err := os.ReadFile(path); err != nil || !isWhole(content) {
+					t.Errorf("%d bytes were read, %v", len(content), err)
+					return
+				}
+				select {
+				case <-done:
+					return
+				default:
+				}
+			}
+		})
+	}
+	for n := range 3 * versions {
+		if err := durable.WriteFile(path, version(n)); err != nil {
+			t.Error(err)
+		}
+	}
+	close(done)
+	readers.Wait()
+	expectContent(t, path, version(3*versions-1))
+}
+
+// Killed in the middle of a write, a program leaves a whole file, and the next write is as any other.
+func TestFileIsWholeAfterAKill(t *testing.T) {
+	t.Parallel()
+	for range 8 {
+		path := filepath.Join(t.TempDir(), "file")
+		writer := start(t, "write", path)
+		for isWriting := false; !isWriting; {
+			_, err := os.Lstat(path + ".unfinished")
+			isWriting = err == nil
+		}
+		kill(t, writer)
+		if content, err := os.ReadFile(path); err != nil || !isWhole(content) {
+			t.Errorf("%d bytes are left, %v", len(content), err)
+		}
+		if err := durable.WriteFile(path, version(1)); err != nil {
+			t.Error(err)
+		}
+		expectContent(t, path, version(1))
+	}
+}
+
+// Whatever has the name of the unfinished file is removed, not written to.
+func TestWhatIsLeftIsReplaced(t *testing.T) {
+	t.Parallel()
+	for name, leave := range map[string]func(path, elsewhere string) error{
+		"nothing":     func(string, string) error { return nil },
+		"longer file": func(path, _ string) error { return os.WriteFile(path, version(9), 0o666) },
+		"no mode":     func(path, _ string) error { return os.WriteFile(path, version(9), 0) },
+		"link":        func(path, elsewhere string) error { return os.Symlink(elsewhere, path) },
+		"hard link":   func(path, elsewhere string) error { return os.Link(elsewhere, path) },
+		"FIFO":        func(path, _ string) error { return syscall.Mkfifo(path, 0o600) },
+		"folder":      func(path, _ string) error { return os.Mkdir(path, 0o700) },
+	} {
+		path, elsewhere := filepath.Join(t.TempDir(), "file"), filepath.Join(t.TempDir(), "elsewhere")
+		for _, existing := range []string{path, elsewhere} {
+			if err := os.WriteFile(existing, version(5), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := errors.Join(os.Chmod(path, 0o666), leave(path+".unfinished", elsewhere)); err != nil {
+			t.Fatal(err)
+		}
+		if err := durable.WriteFile(path, version(1)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		expectContent(t, path, version(1))
+		expectContent(t, elsewhere, version(5))
+	}
+}
+
+// A write that fails says for which file, and leaves nothing behind.
+func TestFailedWriteLeavesWhatWasThere(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		place func(path string) error
+		want  error
+	}{
+		"missing folder": {func(path string) error { return os.Remove(filepath.Dir(path)) }, fs.ErrNotExist},
+		"file as a folder": {func(path string) error {
+			return errors.Join(os.Remove(filepath.Dir(path)), os.WriteFile(filepath.Dir(path), nil, 0o600))
+		}, syscall.ENOTDIR},
+		"folder as a file": {func(path string) error { return os.MkdirAll(filepath.Join(path, "x"), 0o700) }, fs.ErrExist},
+	} {
+		path := filepath.Join(t.TempDir(), "folder", "file")
+		if err := errors.Join(os.Mkdir(filepath.Dir(path), 0o700), test.place(path)); err != nil {
+			t.Fatal(err)
+		}
+		err := durable.WriteFile(path, version(1))
+		if !errors.Is(err, test.want) || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: error is %v, want %v with %s", name, err, test.want, path)
+		}
+		if left, err := filepath.Glob(filepath.Dir(path) + "/*.unfinished"); err != nil || len(left) > 0 {
+			t.Errorf("%s: %v is left, %v", name, left, err)
+		}
+	}
+}
