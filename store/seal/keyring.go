@@ -98,7 +98,7 @@ func (r *Keyring) Current() (*Keys, error) {
 	if r.file != nil && isUnchanged(file, r.file) {
 		return r.keys, nil
 	}
-	read, err := readKeys(r.path, file)
+	read, file, err := readKeys(r.path)
 	if err != nil {
 		return nil, err
 	}
@@ -117,39 +117,43 @@ func isUnchanged(file, before os.FileInfo) bool {
 // maxKeysetBytes bounds a keyset file: each key that was ever added takes about 300 bytes.
 const maxKeysetBytes = 1 << 20
 
-func readKeys(path string, file os.FileInfo) (*Keys, error) {
-	const othersMayRead = 0o077
-	switch {
-	case !file.Mode().IsRegular():
-		return nil, fmt.Errorf("%w: %s is not a regular file; put the right one in its place", ErrKeysetUnusable, path)
-	case file.Mode().Perm()&othersMayRead != 0:
-		return nil, fmt.Errorf("%w: others can read %s; run chmod 600 on it", ErrKeysetUnusable, path)
-	case file.Size() > maxKeysetBytes:
-		return nil, fmt.Errorf("%w: %s has more than %d bytes; put the right one in its place",
-			ErrKeysetUnusable, path, maxKeysetBytes)
-	}
-	content, err := readRegular(path, maxKeysetBytes)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrKeysetUnusable, err)
-	}
-	read, err := parseKeys(content)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w; put the right one in its place", ErrKeysetUnusable, path, err)
-	}
-	return read, nil
-}
-
-// readRegular reads so many bytes of a file at most. Where a FIFO has taken its place, it does not wait for a writer.
-func readRegular(path string, limit int64) ([]byte, error) {
+// readKeys reads a keyset file, and returns what the file was then. Where a FIFO is in its place, it does not wait for a
+// writer.
+func readKeys(path string) (read *Keys, info os.FileInfo, err error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, fmt.Errorf("open keyset: %w", err)
+		return nil, nil, fmt.Errorf("%w: %w", ErrKeysetUnusable, err)
 	}
-	content, err := io.ReadAll(io.LimitReader(file, limit))
-	if err := errors.Join(err, file.Close()); err != nil {
-		return nil, fmt.Errorf("read keyset: %w", err)
+	defer func() { _ = file.Close() }()
+	if info, err = file.Stat(); err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", ErrKeysetUnusable, err)
 	}
-	return content, nil
+	if err := checkFile(path, info); err != nil {
+		return nil, nil, err
+	}
+	content, err := io.ReadAll(io.LimitReader(file, maxKeysetBytes))
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", ErrKeysetUnusable, err)
+	}
+	if read, err = parseKeys(content); err != nil {
+		return nil, nil, fmt.Errorf("%w: %s: %w; put the right one in its place", ErrKeysetUnusable, path, err)
+	}
+	return read, info, nil
+}
+
+func checkFile(path string, info os.FileInfo) error {
+	const othersMayRead = 0o077
+	switch {
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%w: %s is not a regular file; put the right one in its place", ErrKeysetUnusable, path)
+	case info.Mode().Perm()&othersMayRead != 0:
+		return fmt.Errorf("%w: others can read %s; run chmod 600 on it", ErrKeysetUnusable, path)
+	case info.Size() > maxKeysetBytes:
+		return fmt.Errorf("%w: %s has more than %d bytes; put the right one in its place",
+			ErrKeysetUnusable, path, maxKeysetBytes)
+	default:
+		return nil
+	}
 }
 
 // succeed tells whether the keys can read what was made with earlier ones.
