@@ -20,8 +20,19 @@ const (
 	defaultLifetime  = 90 * day
 )
 
-// provideInitialToken lets a newcomer in: where the database has no token, it makes one that allows the operations and
-// writes it to the file at path. The token itself is never shown. It tells whether it made one.
+// letIn provides the token of a first start, and tells a newcomer so.
+func letIn(
+	ctx context.Context, database *store.Store, operations []string, path, baseURL string, log *serveLog,
+) error {
+	made, err := provideInitialToken(ctx, database, path, operations)
+	if made {
+		introduce(log, path, baseURL)
+	}
+	return err
+}
+
+// provideInitialToken makes a token that allows the operations where the database has none, and writes it to the
+// file at path. The token itself is never shown. It tells whether it made one.
 func provideInitialToken(
 	ctx context.Context, database *store.Store, path string, operations []string,
 ) (bool, error) {

@@ -86,6 +86,20 @@ func untilStopped(ctx context.Context) (stopped context.Context, stop context.Ca
 	return ctx, stop
 }
 
+// endpoint is where callers reach the server, inside of TLS unless security is nil.
+type endpoint struct {
+	net.Listener
+	security *tls.Config
+}
+
+// url is the base URL of the server.
+func (e endpoint) url() string {
+	if e.security == nil {
+		return "http://" + e.Addr().String()
+	}
+	return "https://" + e.Addr().String()
+}
+
 // open gets what a server needs, and serves.
 func (c *serveCommand) open(ctx context.Context, contract *server.Contract, log *serveLog) error {
 	// The address comes first: where it is taken, nothing is made on disk.
@@ -106,33 +120,23 @@ func (c *serveCommand) open(ctx context.Context, contract *server.Contract, log 
 	if err != nil {
 		return err
 	}
-	config := server.Config{
-		Contract: contract, Store: database, Logger: log.Logger, FailedAttempts: c.FailedAttempts,
+	at := endpoint{Listener: listener, security: security}
+	err = letIn(ctx, database, contract.Operations(), filepath.Join(folder, initialTokenFile), at.url(), log)
+	if err == nil {
+		err = c.serve(ctx, server.Config{
+			Contract: contract, Store: database, Logger: log.Logger, FailedAttempts: c.FailedAttempts,
+		}, at, log)
 	}
-	tokenPath := filepath.Join(folder, initialTokenFile)
-	err = c.serve(ctx, config, listener, security, tokenPath, log)
 	return errors.Join(err, database.Close())
 }
 
-func (c *serveCommand) serve(
-	ctx context.Context, config server.Config, listener net.Listener, security *tls.Config, tokenPath string, log *serveLog,
-) error {
+func (c *serveCommand) serve(ctx context.Context, config server.Config, at endpoint, log *serveLog) error {
 	api, err := server.New(config)
 	if err != nil {
 		return err
 	}
-	scheme := "https://"
-	if security == nil {
-		scheme = "http://"
-		warnOfPlainHTTP(log, listener.Addr())
-	}
-	baseURL := scheme + listener.Addr().String()
-	made, err := provideInitialToken(ctx, config.Store, tokenPath, config.Contract.Operations())
-	if err != nil {
-		return err
-	}
-	if made {
-		introduce(log, tokenPath, baseURL)
+	if at.security == nil {
+		warnOfPlainHTTP(log, at.Addr())
 	}
 	if err := serveProfiles(ctx, c.Pprof, log); err != nil {
 		return err
@@ -142,10 +146,10 @@ func (c *serveCommand) serve(
 	}
 	reserve := make([]byte, heapReserve)
 	defer runtime.KeepAlive(reserve)
-	go announce(baseURL, log)
+	go announce(at.url(), log)
 	limits := server.DefaultLimits()
 	limits.Connections = c.MaxConnections
-	return api.Serve(ctx, listener, limits, security)
+	return api.Serve(ctx, at, limits, at.security)
 }
 
 // announce tells whoever waits for it that the server is ready. Where nobody reads it, the server goes on.

@@ -117,8 +117,8 @@ func isUnchanged(file, before os.FileInfo) bool {
 // maxKeysetBytes bounds a keyset file: each key that was ever added takes about 300 bytes.
 const maxKeysetBytes = 1 << 20
 
-// readKeys reads a keyset file, and returns what the file was then. Where a FIFO is in its place, it does not wait for a
-// writer.
+// readKeys reads a keyset file, and returns what the file was then. Where a FIFO is in its place, it does not wait for
+// a writer.
 func readKeys(path string) (read *Keys, info os.FileInfo, err error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
