@@ -22,7 +22,7 @@ func plants() []plant {
 	return []plant{
 		{
 			"a body in the log", "server/validate.go",
-			"\t\t\tsent, err := readObject(body)", "println(string(body))\n\t\t\tsent, err := readObject(body)",
+			"lenient := isLenient(request.Header)", "println(string(body))\n\tlenient := isLenient(request.Header)",
 		},
 		{
 			"a body in the text of an error", "server/json_object.go",
