@@ -193,16 +193,30 @@ func (g *guard) readGeneration() (uint32, error) {
 	return binary.BigEndian.Uint32(header[userVersion:]), nil
 }
 
-// maxLooks bounds how often a file is read that SQLite keeps changing meanwhile.
-const maxLooks = 1000
+const (
+	// maxLooks bounds how often a file is read that SQLite keeps changing meanwhile.
+	maxLooks = 1000
+	// hurriedLooks of them come at once, as SQLite needs no longer. Before each of the others there is a pause: whoever
+	// changes the file may have lost the processor.
+	hurriedLooks = 100
+	lookPause    = 5 * time.Millisecond
+)
+
+func awaitLook(number int) {
+	if number < hurriedLooks {
+		runtime.Gosched()
+		return
+	}
+	<-time.After(lookPause)
+}
 
 // checkWAL compares the WAL with the wal-index. SQLite writes the wal-index before it resets the WAL and after it adds
 // to it, so that a difference counts only where the wal-index stays the same.
 func (g *guard) checkWAL() (walIndex, error) {
-	for range maxLooks {
+	for number := range maxLooks {
 		index, err := readWALIndex(g.index.File, g.scratch[:])
 		if errors.Is(err, errTorn) {
-			runtime.Gosched()
+			awaitLook(number)
 			continue
 		}
 		if err != nil {
