@@ -29,7 +29,9 @@ type batcher struct {
 	// mutex lets no create enter once the queue is closed.
 	mutex  sync.RWMutex
 	closed bool
-	ended  chan struct{}
+	// closeError is valid once ended is closed.
+	closeError error
+	ended      chan struct{}
 }
 
 // startBatcher connects a batcher and lets it run.
@@ -82,7 +84,7 @@ func (b *batcher) enqueue(one *create) error {
 	}
 }
 
-// run commits batch after batch until the queue is closed and empty.
+// run commits batch after batch until the queue is closed and empty, and gives the connection back.
 func (b *batcher) run() {
 	defer close(b.ended)
 	// A batch serves several callers, so that no one's context ends it.
@@ -94,6 +96,7 @@ func (b *batcher) run() {
 		var next batch
 		next, held = b.nextBatch(ctx, held, idle.C)
 		if len(next) == 0 {
+			b.closeError = b.database.Close()
 			return
 		}
 		next.finish(next.commit(ctx, b.database, b.keyring))
@@ -161,22 +164,18 @@ func (b *batcher) await(ctx context.Context, idle <-chan time.Time) *create {
 	}
 }
 
-// close lets no more creates in, waits until those that wait are stored, and gives the connection back. A second call
-// does nothing.
+// close lets no more creates in, and waits until those that wait are stored and the connection is given back. A second
+// call returns what the first did.
 func (b *batcher) close() error {
 	b.mutex.Lock()
-	closed := b.closed
-	b.closed = true
-	if !closed {
+	if !b.closed {
+		b.closed = true
 		close(b.queue)
 	}
 	b.mutex.Unlock()
 	<-b.ended
-	if closed {
-		return nil
-	}
-	if err := b.database.Close(); err != nil {
-		return fmt.Errorf("end group commit: %w", err)
+	if b.closeError != nil {
+		return fmt.Errorf("end group commit: %w", b.closeError)
 	}
 	return nil
 }
