@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"gorm.io/gorm"
 )
@@ -12,17 +13,20 @@ import (
 // It returns ErrSlugTaken, ErrNotFound for a provider that does not exist, ErrWrongKind for a ProviderPK that is not an
 // OAuth2 provider, ErrProviderLinked, or ErrUnavailable; nothing is stored then.
 func (s *Store) CreateApplication(ctx context.Context, application Application) (Application, error) {
-	application.ID = 0
+	var created Application
 	err := s.database.Change(ctx, func(tx *gorm.DB) error {
 		if err := checkLinks(tx, application); err != nil {
 			return err
 		}
-		return insertApplication(tx, &application)
+		created = application
+		created.ID = 0
+		created.Backchannels = slices.Clone(application.Backchannels)
+		return insertApplication(tx, &created)
 	})
 	if err != nil {
 		return Application{}, fmt.Errorf("create application: %w", err)
 	}
-	return application, nil
+	return created, nil
 }
 
 // insertApplication writes the links on their own: as associations GORM would pass over those that conflict.

@@ -60,8 +60,8 @@ func (c sealedColumn) outdated(db *gorm.DB, keys *seal.Keys) (*gorm.DB, error) {
 // RotateKey adds a key to the keyset, with which secrets are sealed from now on, and returns its id. A running server
 // uses it from its next create on. Two programs that rotate at a time take turns.
 //
-// It returns ErrNoKeyset, ErrKeysetUnusable, ErrUnavailable or an error of the file system; no key is added then, but
-// where the error is ErrOutcomeUnknown.
+// It returns ErrNoKeyset, ErrKeysetUnusable, ErrUnavailable, ErrOutcomeUnknown or an error of the file system. Where it
+// is the commit of the event that failed, the key is in the keyset and seals all the same.
 func (s *Store) RotateKey(ctx context.Context) (id uint32, err error) {
 	err = s.keyring.Rotate(ctx, func(after *seal.Keys, write func() error) error {
 		if id, err = after.PrimaryID(); err != nil {
@@ -133,6 +133,7 @@ func (r *resealing) count(ctx context.Context) error {
 func (r *resealing) column(ctx context.Context, column sealedColumn) error {
 	for after := int32(0); ; {
 		var values []sealedValue
+		var damaged []error
 		var begun time.Time
 		err := r.store.database.Change(ctx, func(tx *gorm.DB) error {
 			begun = time.Now()
@@ -143,13 +144,15 @@ func (r *resealing) column(ctx context.Context, column sealedColumn) error {
 			if values, err = column.values(query); err != nil {
 				return err
 			}
-			return r.batch(tx, column, values)
+			damaged, err = r.batch(tx, column, values)
+			return err
 		})
 		if err != nil || len(values) == 0 {
 			return err
 		}
 		after = values[len(values)-1].PK
 		r.done += int64(len(values))
+		r.damaged = append(r.damaged, damaged...)
 		r.progress(r.done, r.total)
 		// The database is left to others for as long as it was taken from them. SQLite has no queue for writers, so that
 		// those who wait would hardly ever find it free.
@@ -161,23 +164,24 @@ func (r *resealing) column(ctx context.Context, column sealedColumn) error {
 	}
 }
 
-func (r *resealing) batch(tx *gorm.DB, column sealedColumn, values []sealedValue) error {
+// batch reseals values, and returns why some of them cannot be.
+func (r *resealing) batch(tx *gorm.DB, column sealedColumn, values []sealedValue) (damaged []error, err error) {
 	for _, value := range values {
 		at := column.place(value.PK)
 		secret, err := r.keys.Unseal(value.Value, at)
 		if err != nil {
-			r.damaged = append(r.damaged, err)
+			damaged = append(damaged, err)
 			continue
 		}
 		sealed, err := r.keys.Seal(secret, at)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if err := column.update(tx, value.PK, sealed); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return damaged, nil
 }
 
 func (r *resealing) finish(tx *gorm.DB) error {

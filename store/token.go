@@ -64,8 +64,12 @@ type TokenGrant struct {
 // stored. It returns ErrUnavailable.
 func (s *Store) CreateToken(ctx context.Context, grant TokenGrant) (string, Token, error) {
 	text := newTokenText()
-	token := newToken(text, grant)
-	if err := s.database.Change(ctx, func(tx *gorm.DB) error { return tx.Create(token).Error }); err != nil {
+	var token *Token
+	err := s.database.Change(ctx, func(tx *gorm.DB) error {
+		token = newToken(text, grant)
+		return tx.Create(token).Error
+	})
+	if err != nil {
 		return "", Token{}, fmt.Errorf("create token: %w", err)
 	}
 	return text, *token, nil
