@@ -44,7 +44,7 @@ type eventRow struct {
 }
 
 // eventSources name no column that has a secret. Times sort as texts, since all are in UTC. Providers are read in the
-// order of their pk, which is that of their commits, because there is no index by time.
+// order of their pk, which is that of their times, because there is no index by time.
 func eventSources() []eventSource {
 	return []eventSource{
 		{EventProviderCreated, `SELECT created_at AS at, @event AS event, pk AS id, kind, name, created_by, request_id,

@@ -110,7 +110,8 @@ func (i insertion) takeBack(creates batch) error {
 	return nil
 }
 
-// withPKs gives each create its pk, and refuses those for which none is left.
+// withPKs gives each create its pk, and refuses those for which none is left. Their time is that of the batch: the order
+// of the pks is then that of the times.
 func (i insertion) withPKs(creates batch) (batch, error) {
 	if len(creates) == 0 {
 		return nil, nil
@@ -119,12 +120,13 @@ func (i insertion) withPKs(creates batch) (batch, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reserve pks: %w", err)
 	}
+	at := now()
 	for n, one := range creates {
 		if n >= len(pks) {
 			one.err = ErrNoPKLeft
 			continue
 		}
-		one.creation.PK = pks[n]
+		one.creation.PK, one.creation.CreatedAt = pks[n], at
 	}
 	return creates[:len(pks)], nil
 }

@@ -59,7 +59,6 @@ func newCreate(request CreateRequest, settings settings) *create {
 		creation: Creation{
 			Kind:           settings.kind(),
 			Name:           request.Name,
-			CreatedAt:      now(),
 			CreatedBy:      request.CreatedBy,
 			RequestID:      request.RequestID,
 			RemoteAddress:  request.RemoteAddress,
