@@ -5,10 +5,29 @@ import (
 	"runtime"
 
 	"github.com/google/uuid"
+
+	"example.com/providerd/store/database"
+	"example.com/providerd/store/seal"
 )
 
 // QueueLength is how many creates may wait.
 const QueueLength = queueLength
+
+// NewTokenText makes the text of a token.
+func NewTokenText() string { return newTokenText() }
+
+// CachedTokens is how many tokens are in memory.
+func (s *Store) CachedTokens() int {
+	s.tokens.mutex.RLock()
+	defer s.tokens.mutex.RUnlock()
+	return len(s.tokens.tokens)
+}
+
+// OverBatches returns a store over a database of which it only uses the batches.
+func OverBatches(ctx context.Context, db database.Database, keyring *seal.Keyring) (*Store, error) {
+	batcher, err := startBatcher(ctx, db, keyring)
+	return &Store{database: db, keyring: keyring, batcher: batcher}, err
+}
 
 // AwaitQueue returns once this many creates wait for the batcher.
 func (s *Store) AwaitQueue(length int) {
@@ -18,10 +37,7 @@ func (s *Store) AwaitQueue(length int) {
 }
 
 // Submission is a create that is under way.
-type Submission struct {
-	one     *create
-	outcome chan error
-}
+type Submission struct{ outcome chan error }
 
 // Submit begins with a create whose name and client_id are the same.
 func (s *Store) Submit(ctx context.Context, name string) Submission {
@@ -35,19 +51,10 @@ func (s *Store) SubmitNothing(ctx context.Context) Submission {
 }
 
 func (s *Store) submit(ctx context.Context, name string, settings *OAuth2Settings) Submission {
-	submission := Submission{
-		one:     newCreate(CreateRequest{Name: name}, settings),
-		outcome: make(chan error, 1),
-	}
-	go func() { submission.outcome <- s.batcher.submit(ctx, submission.one) }()
+	submission := Submission{outcome: make(chan error, 1)}
+	one := newCreate(CreateRequest{Name: name}, settings)
+	go func() { submission.outcome <- s.batcher.submit(ctx, one) }()
 	return submission
-}
-
-// AwaitClaimed returns once the batcher has begun with the create, or its caller has given up.
-func (s Submission) AwaitClaimed() {
-	for !s.one.claimed.Load() {
-		runtime.Gosched()
-	}
 }
 
 // Wait returns the error of the create.

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
 	"example.com/providerd/store"
@@ -83,4 +84,70 @@ func read(t *testing.T, database *store.Store, pk int32) store.Provider {
 		t.Fatal(err)
 	}
 	return record.Common()
+}
+
+// testApplicationsOfTwoOperators lets two operators make applications at a time that cannot both be: one is made, the
+// other leaves nothing behind.
+func testApplicationsOfTwoOperators(t *testing.T, first, second *store.Store) {
+	own := [2]int32{}
+	for name, test := range map[string]struct {
+		// application returns that of the one or the other operator; shared is a provider that both name.
+		application func(operator int, shared int32) store.Application
+		refusal     error
+	}{
+		"nothing shared": {func(operator int, _ int32) store.Application {
+			return store.Application{Slug: fmt.Sprint("own ", operator), ProviderPK: &own[operator]}
+		}, nil},
+		"slug": {func(operator int, _ int32) store.Application {
+			return store.Application{Slug: "slug", Backchannels: []store.Backchannel{{ProviderPK: own[operator]}}}
+		}, store.ErrSlugTaken},
+		"provider": {func(operator int, shared int32) store.Application {
+			return store.Application{Slug: fmt.Sprint("provider ", operator), ProviderPK: &shared}
+		}, store.ErrProviderLinked},
+		"backchannel": {func(operator int, shared int32) store.Application {
+			return store.Application{
+				Slug:         fmt.Sprint("backchannel ", operator),
+				Backchannels: []store.Backchannel{{ProviderPK: own[operator]}, {ProviderPK: shared}},
+			}
+		}, store.ErrProviderLinked},
+	} {
+		for round := range 5 {
+			shared := createOAuth2(t, first, fmt.Sprint(name, round, " shared")).PK
+			var errs [2]error
+			for operator := range own {
+				own[operator] = createOAuth2(t, second, fmt.Sprint(name, round, operator)).PK
+			}
+			concurrently(2, func(operator int) {
+				application := test.application(operator, shared)
+				application.Slug += fmt.Sprint(" ", round)
+				_, errs[operator] = []*store.Store{first, second}[operator].CreateApplication(t.Context(), application)
+			})
+			checkOperators(t, name, first, errs, own, test.refusal)
+		}
+	}
+	applications, err := second.Applications(t.Context())
+	if err != nil || len(applications) != 5*(2+1+1+1) {
+		t.Errorf("%d applications, %v, want 25", len(applications), err)
+	}
+}
+
+// checkOperators expects that one of two operators is refused, and nothing linked for them, or that none is.
+func checkOperators(t *testing.T, name string, database *store.Store, errs [2]error, own [2]int32, refusal error) {
+	t.Helper()
+	refused := 0
+	for operator, err := range errs {
+		if err == nil {
+			continue
+		}
+		refused++
+		if refusal == nil || !errors.Is(err, refusal) {
+			t.Errorf("%s: error is %v, want %v", name, err, refusal)
+		}
+		if left := read(t, database, own[operator]); left.Application.ID != 0 || left.Backchannel.ApplicationID != 0 {
+			t.Errorf("%s: who was refused left %+v", name, left)
+		}
+	}
+	if want := map[bool]int{true: 0, false: 1}[refusal == nil]; refused != want {
+		t.Errorf("%s: %d operators are refused, want %d", name, refused, want)
+	}
 }

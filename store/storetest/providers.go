@@ -192,3 +192,12 @@ func testConcurrentClaims(t *testing.T, database *store.Store) {
 		t.Errorf("%d creates won and %d records are stored, want 1 and 1", won, len(records))
 	}
 }
+
+// expectRecord reads a record, which must be as it was when it was created.
+func expectRecord(t *testing.T, database *store.Store, want store.Record) {
+	t.Helper()
+	record, err := database.Provider(t.Context(), want.Common().PK)
+	if err != nil || !reflect.DeepEqual(record, want) {
+		t.Errorf("read %+v, %v, want %+v", record, err, want)
+	}
+}

@@ -10,9 +10,11 @@ import (
 	"example.com/providerd/store"
 )
 
-// Run proves a backend. Each call of open must give a store of its own, empty and migrated, that is closed with the
-// test.
-func Run(t *testing.T, open func(t *testing.T) *store.Store) {
+// Opener opens one more store over the same database and the same keyset file. The store is closed with the test.
+type Opener func(t *testing.T) *store.Store
+
+// Run proves a backend. Each call of newDatabase must give a database of its own, empty and migrated.
+func Run(t *testing.T, newDatabase func(t *testing.T) Opener) {
 	t.Helper()
 	for name, test := range map[string]func(t *testing.T, database *store.Store){
 		"providers are stored as given":           testProvidersAreStoredAsGiven,
@@ -32,6 +34,9 @@ func Run(t *testing.T, open func(t *testing.T) *store.Store) {
 		"a refused create keeps no key":           testRefusedCreateKeepsNoKey,
 		"concurrent tries with one key":           testConcurrentTries,
 		"a row that fails takes no other with it": testFailingRows,
+		"creates follow the model":                testCreates,
+		"events are read in the order of time":    testEventsInOrder,
+		"events are read while creates go on":     testEventsWhileCreatesGoOn,
 		"tokens are found by their text alone":    testTokens,
 		"tokens expire and are revoked":           testTokenStates,
 		"the first token is made once":            testFirstToken,
@@ -41,7 +46,22 @@ func Run(t *testing.T, open func(t *testing.T) *store.Store) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test(t, open(t))
+			test(t, newDatabase(t)(t))
+		})
+	}
+	for name, test := range map[string]func(t *testing.T, first, second *store.Store){
+		"creates of two stores follow the model":      testCreatesOfTwoStores,
+		"a token is found by the other store at once": testTokenOfTheOtherStore,
+		"two stores make one first token":             testFirstTokenOfTwoStores,
+		"a revocation reaches the other store":        testRevocationReachesTheOther,
+		"applications linked by two at once":          testApplicationsOfTwoOperators,
+		"one store seals with a key of the other":     testRotationByTheOther,
+		"one store creates while the other reseals":   testResealByTheOther,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			open := newDatabase(t)
+			test(t, open(t), open(t))
 		})
 	}
 }

@@ -10,10 +10,10 @@ import (
 	"example.com/providerd/store"
 )
 
-func createToken(t *testing.T, database *store.Store, name string) (string, store.Token) {
+func createToken(t *testing.T, database *store.Store) (string, store.Token) {
 	t.Helper()
 	text, token, err := database.CreateToken(t.Context(), store.TokenGrant{
-		Name: name, Operations: []string{"one", "two"}, ExpiresIn: time.Hour,
+		Name: "ci", Operations: []string{"one", "two"}, ExpiresIn: time.Hour,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -22,8 +22,8 @@ func createToken(t *testing.T, database *store.Store, name string) (string, stor
 }
 
 func testTokens(t *testing.T, database *store.Store) {
-	text, _ := createToken(t, database, "ci")
-	createToken(t, database, "ci")
+	text, _ := createToken(t, database)
+	createToken(t, database)
 	found, err := database.FindToken(t.Context(), text)
 	if err != nil {
 		t.Fatal(err)
@@ -49,7 +49,7 @@ func testTokens(t *testing.T, database *store.Store) {
 }
 
 func testTokenStates(t *testing.T, database *store.Store) {
-	text, token := createToken(t, database, "ci")
+	text, token := createToken(t, database)
 	if state := token.State(token.ExpiresAt.Add(-time.Microsecond)); state != store.TokenActive {
 		t.Errorf("state before the expiry is %s", state)
 	}

@@ -2,7 +2,6 @@ package store_test
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -12,28 +11,6 @@ import (
 
 	"example.com/providerd/store"
 )
-
-// hold keeps the writer waiting, as another process would that writes for long, until release is called.
-func hold(t *testing.T, path string) (release func()) {
-	t.Helper()
-	db, err := sql.Open("sqlite3", path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	connection, err := db.Conn(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := connection.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil {
-		t.Fatal(err)
-	}
-	return func() {
-		_, err := connection.ExecContext(t.Context(), "ROLLBACK")
-		if err := errors.Join(err, connection.Close(), db.Close()); err != nil {
-			t.Error(err)
-		}
-	}
-}
 
 func names(t *testing.T, database *store.Store) map[string]bool {
 	t.Helper()
@@ -49,13 +26,9 @@ func names(t *testing.T, database *store.Store) map[string]bool {
 
 func TestCallerWhoGivesUpWhileWaitingIsLeftOut(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "test.db")
-	database := create(t, path)
-	release := hold(t, path)
+	database, faulty := newFaulty(t)
+	begun, release := faulty.holdUp(t, database)
 	ctx, cancel := context.WithCancel(t.Context())
-	// The first is taken at once and waits for the database, the others wait in the queue.
-	taken := database.Submit(ctx, "taken")
-	taken.AwaitClaimed()
 	gaveUp := database.Submit(ctx, "gave up")
 	stayed := database.Submit(t.Context(), "stayed")
 	database.AwaitQueue(2)
@@ -64,21 +37,19 @@ func TestCallerWhoGivesUpWhileWaitingIsLeftOut(t *testing.T) {
 		t.Errorf("who gives up gets %v, want context.Canceled", err)
 	}
 	release()
-	if err := errors.Join(taken.Wait(), stayed.Wait()); err != nil {
+	if err := errors.Join(begun.Wait(), stayed.Wait()); err != nil {
 		t.Error(err)
 	}
-	if stored := names(t, database); !stored["taken"] || !stored["stayed"] || stored["gave up"] {
+	if stored := names(t, database); len(stored) != 2 || !stored["stayed"] {
 		t.Errorf("stored are %v", stored)
 	}
 }
 
 func TestFullQueueRefusesAtOnce(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "test.db")
-	database := create(t, path)
-	release := hold(t, path)
-	submissions := []store.Submission{database.Submit(t.Context(), "taken")}
-	submissions[0].AwaitClaimed()
+	database, faulty := newFaulty(t)
+	begun, release := faulty.holdUp(t, database)
+	submissions := []store.Submission{begun}
 	for i := range store.QueueLength {
 		submissions = append(submissions, database.Submit(t.Context(), fmt.Sprint(i)))
 	}
@@ -99,11 +70,9 @@ func TestFullQueueRefusesAtOnce(t *testing.T) {
 
 func TestCloseStoresWhatWaits(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "test.db")
-	database := create(t, path)
-	release := hold(t, path)
-	submissions := []store.Submission{database.Submit(t.Context(), "taken")}
-	submissions[0].AwaitClaimed()
+	database, faulty := newFaulty(t)
+	begun, release := faulty.holdUp(t, database)
+	submissions := []store.Submission{begun}
 	for i := range 9 {
 		submissions = append(submissions, database.Submit(t.Context(), fmt.Sprint(i)))
 	}
@@ -122,7 +91,7 @@ func TestCloseStoresWhatWaits(t *testing.T) {
 	if err := database.Submit(t.Context(), "late").Wait(); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("after Close error is %v, want ErrUnavailable", err)
 	}
-	if stored := names(t, create(t, path)); len(stored) != 10 {
+	if stored := names(t, create(t, faulty.path)); len(stored) != 10 {
 		t.Errorf("%d records are stored, want 10", len(stored))
 	}
 }
@@ -144,15 +113,13 @@ func TestPanicInABatchEndsThatBatchAlone(t *testing.T) {
 // The creates for which no pk is left are refused, those before them are stored.
 func TestLastPK(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "test.db")
-	database := create(t, path)
+	database, faulty := newFaulty(t)
 	if err := database.Submit(t.Context(), "first").Wait(); err != nil {
 		t.Fatal(err)
 	}
-	execute(t, path, "UPDATE sqlite_sequence SET seq = 2147483645 WHERE name = 'providers'")
-	release := hold(t, path)
-	submissions := []store.Submission{database.Submit(t.Context(), "taken")}
-	submissions[0].AwaitClaimed()
+	execute(t, faulty.path, "UPDATE sqlite_sequence SET seq = 2147483645 WHERE name = 'providers'")
+	begun, release := faulty.holdUp(t, database)
+	submissions := []store.Submission{begun}
 	for i := range 3 {
 		submissions = append(submissions, database.Submit(t.Context(), fmt.Sprint(i)))
 		database.AwaitQueue(i + 1)
@@ -164,7 +131,7 @@ func TestLastPK(t *testing.T) {
 			t.Errorf("create %d: error is %v", i, err)
 		}
 	}
-	if stored := names(t, database); len(stored) != 3 || !stored["taken"] || !stored["0"] {
+	if stored := names(t, database); len(stored) != 3 || !stored["first"] || !stored["0"] {
 		t.Errorf("stored are %v", stored)
 	}
 }

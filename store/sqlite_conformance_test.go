@@ -10,9 +10,13 @@ import (
 
 func TestSQLite(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, func(t *testing.T) *store.Store {
+	storetest.Run(t, func(t *testing.T) storetest.Opener {
 		t.Helper()
-		return create(t, filepath.Join(t.TempDir(), "test.db"))
+		path := filepath.Join(t.TempDir(), "test.db")
+		return func(t *testing.T) *store.Store {
+			t.Helper()
+			return create(t, path)
+		}
 	})
 }
 

@@ -1,0 +1,74 @@
+package store_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"gorm.io/gorm"
+
+	"example.com/providerd/store"
+)
+
+// A change that fails leaves nothing, whether before its commit or in it; one whose answer is lost is there.
+func TestChangeThatFails(t *testing.T) {
+	t.Parallel()
+	grant := store.TokenGrant{Name: "ci", Operations: []string{"one"}, ExpiresIn: time.Hour}
+	for name, test := range map[string]struct {
+		fault  fault
+		want   error
+		tokens int
+	}{
+		"before": {func(func(statements) error, statements) error { return store.ErrUnavailable }, store.ErrUnavailable, 0},
+		"in it": {func(run func(statements) error, what statements) error {
+			return run(func(tx *gorm.DB) error { return errors.Join(what(tx), store.ErrUnavailable) })
+		}, store.ErrUnavailable, 0},
+		"after": {func(run func(statements) error, what statements) error {
+			return errors.Join(run(what), store.ErrOutcomeUnknown)
+		}, store.ErrOutcomeUnknown, 1},
+	} {
+		opened, faulty := newFaulty(t)
+		faulty.failNextChange(test.fault)
+		text, _, err := opened.CreateToken(t.Context(), grant)
+		if !errors.Is(err, test.want) || text != "" {
+			t.Errorf("%s: error is %v, want %v", name, err, test.want)
+		}
+		if tokens, err := opened.Tokens(t.Context()); err != nil || len(tokens) != test.tokens {
+			t.Errorf("%s: tokens are %+v, %v, want %d", name, tokens, err, test.tokens)
+		}
+	}
+}
+
+// A key is in the keyset file before its event is committed, so that no event tells of a key that is nowhere. Where the
+// commit fails, secrets are sealed with the key all the same.
+func TestRotationWhoseCommitFails(t *testing.T) {
+	t.Parallel()
+	opened, faulty := newFaulty(t)
+	before, _, err := keyedCreate(t, opened, "before")
+	if err != nil {
+		t.Fatal(err)
+	}
+	faulty.failNextChange(func(run func(statements) error, what statements) error {
+		return run(func(tx *gorm.DB) error { return errors.Join(what(tx), store.ErrUnavailable) })
+	})
+	if _, err := opened.RotateKey(t.Context()); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("error is %v, want ErrUnavailable", err)
+	}
+	expectEvents(t, opened, map[store.EventKind]int{store.EventKeyRotated: 0})
+	after, _, err := keyedCreate(t, opened, "after")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := opened.RotateKey(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	expectEvents(t, opened, map[store.EventKind]int{store.EventKeyRotated: 1})
+	if err := opened.Reseal(t.Context(), func(int64, int64) {}); err != nil {
+		t.Error(err)
+	}
+	for _, pk := range []int32{before, after} {
+		if _, err := opened.Provider(t.Context(), pk); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,254 @@
+package store_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"gorm.io/gorm"
+
+	"example.com/providerd/store"
+)
+
+// keyedCreate makes a provider with a key and a client_id of this name.
+func keyedCreate(t *testing.T, opened *store.Store, name string) (pk int32, replayed bool, err error) {
+	t.Helper()
+	record, replayed, err := opened.CreateOAuth2Provider(t.Context(), store.CreateRequest{
+		Name: name, CreatedBy: "caller", IdempotencyKey: &name, BodyDigest: []byte(name),
+	}, store.OAuth2Settings{ClientID: name, PropertyMappings: []uuid.UUID{}, JWKSSources: []uuid.UUID{}})
+	return record.PK, replayed, err
+}
+
+// Whatever becomes of a commit, all callers of the batch learn it, a retry of each settles it, and nothing is there
+// twice.
+func TestCommitThatFails(t *testing.T) {
+	t.Parallel()
+	away := fmt.Errorf("%w: the disk is away", store.ErrUnavailable)
+	lost := fmt.Errorf("%w: the answer is lost", store.ErrOutcomeUnknown)
+	unheardOf := errors.New("unheard of")
+	failing := func(err error) fault {
+		return func(func(statements) error, statements) error { return err }
+	}
+	for name, test := range map[string]struct {
+		fault  fault
+		want   error
+		stored bool
+	}{
+		"unavailable before it": {failing(away), away, false},
+		"unknown to anybody":    {failing(unheardOf), unheardOf, false},
+		"lost before it":        {failing(lost), lost, false},
+		"lost with what it did": {func(run func(statements) error, what statements) error {
+			return errors.Join(rollingBack(run, what), lost)
+		}, lost, false},
+		"lost after it": {func(run func(statements) error, what statements) error {
+			return errors.Join(run(what), lost)
+		}, lost, true},
+		"a statement fails": {func(run func(statements) error, what statements) error {
+			return run(func(tx *gorm.DB) error { return errors.Join(what(tx), unheardOf) })
+		}, unheardOf, false},
+		"run twice": {func(run func(statements) error, what statements) error {
+			if err := rollingBack(run, what); !errors.Is(err, errRolledBack) {
+				return err
+			}
+			return run(what)
+		}, nil, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			opened, faulty := newFaulty(t)
+			const count = 20
+			create := func(i int) error {
+				_, replayed, err := keyedCreate(t, opened, fmt.Sprint(i))
+				if replayed {
+					t.Error("a first try is a replay")
+				}
+				return err
+			}
+			for i, err := range faulty.inOneQueue(t, opened, count, create, test.fault) {
+				if !errors.Is(err, test.want) || err != nil && !strings.HasSuffix(err.Error(), test.want.Error()) {
+					t.Errorf("create %d: error is %v, want %v", i, err, test.want)
+				}
+			}
+			pks := map[int32]bool{}
+			for i := range count {
+				pk, replayed, err := keyedCreate(t, opened, fmt.Sprint(i))
+				if err != nil || replayed != test.stored {
+					t.Errorf("retry %d: replayed is %v, want %v, %v", i, replayed, test.stored, err)
+				}
+				pks[pk] = true
+			}
+			if stored := names(t, opened); len(pks) != count || len(stored) != 1+count {
+				t.Errorf("%d pks and %d names, want %d and one more", len(pks), len(stored), count)
+			}
+			expectMaintained(t, opened, faulty)
+		})
+	}
+}
+
+// expectMaintained closes a store whose database was maintained after each of its batches.
+func expectMaintained(t *testing.T, opened *store.Store, faulty *faultyDatabase) {
+	t.Helper()
+	if err := opened.Close(); err != nil {
+		t.Error(err)
+	}
+	if sizes, maintained := faulty.sizes(); maintained < len(sizes) {
+		t.Errorf("maintained %d times in %d batches", maintained, len(sizes))
+	}
+}
+
+// A panic ends its batch, of which nothing is stored, and no other.
+func TestPanicInStatements(t *testing.T) {
+	t.Parallel()
+	opened, faulty := newFaulty(t)
+	create := func(i int) error {
+		_, _, err := keyedCreate(t, opened, fmt.Sprint(i))
+		return err
+	}
+	panics := func(run func(statements) error, what statements) error {
+		return run(func(tx *gorm.DB) error {
+			_ = what(tx)
+			panic("of the test")
+		})
+	}
+	for i, err := range faulty.inOneQueue(t, opened, 20, create, panics) {
+		if err == nil || !strings.Contains(err.Error(), "of the test") || errors.Is(err, store.ErrUnavailable) {
+			t.Errorf("create %d: error is %v, want that of the panic", i, err)
+		}
+	}
+	if stored := names(t, opened); len(stored) != 1 {
+		t.Errorf("stored are %v", stored)
+	}
+	for i := range 20 {
+		if err := create(i); err != nil {
+			t.Error(err)
+		}
+	}
+	expectMaintained(t, opened, faulty)
+}
+
+// What one create of a batch was refused for is not told where nothing of the batch is stored.
+func TestRefusedCreateOfAFailedBatch(t *testing.T) {
+	t.Parallel()
+	opened, faulty := newFaulty(t)
+	if _, _, err := keyedCreate(t, opened, "taken"); err != nil {
+		t.Fatal(err)
+	}
+	lost := func(run func(statements) error, what statements) error {
+		return errors.Join(run(what), store.ErrOutcomeUnknown)
+	}
+	errs := faulty.inOneQueue(t, opened, 2, func(i int) error {
+		if i == 0 {
+			return opened.Submit(t.Context(), "taken").Wait()
+		}
+		return opened.Submit(t.Context(), "free").Wait()
+	}, lost)
+	for i, err := range errs {
+		if !errors.Is(err, store.ErrOutcomeUnknown) || errors.Is(err, store.ErrClientIDTaken) {
+			t.Errorf("create %d: error is %v, want ErrOutcomeUnknown", i, err)
+		}
+	}
+	for _, name := range []string{"taken", "free"} {
+		if err := opened.Submit(t.Context(), name).Wait(); !errors.Is(err, store.ErrClientIDTaken) {
+			t.Errorf("%s: error is %v, want ErrClientIDTaken", name, err)
+		}
+	}
+}
+
+// Creates without a pk are refused and keep no key; those before them are stored.
+func TestFewerPKsThanCreates(t *testing.T) {
+	t.Parallel()
+	opened, faulty := newFaulty(t)
+	create := func(i int) error {
+		_, _, err := keyedCreate(t, opened, fmt.Sprint(i))
+		return err
+	}
+	for most, wantStored := range map[int]int{4: 4, 20: 10} {
+		base := most * 100
+		faulty.count(func(f *faultyDatabase) { f.mostPKs = most })
+		stored := 0
+		for i, err := range faulty.inOneQueue(t, opened, 10, func(i int) error { return create(base + i) }) {
+			if err == nil {
+				stored++
+			} else if !errors.Is(err, store.ErrNoPKLeft) || !errors.Is(err, store.ErrUnavailable) {
+				t.Errorf("create %d: error is %v, want ErrNoPKLeft", i, err)
+			}
+		}
+		if stored != wantStored {
+			t.Errorf("with %d pks, %d creates are stored, want %d", most, stored, wantStored)
+		}
+		faulty.count(func(f *faultyDatabase) { f.mostPKs = 0 })
+		replays := 0
+		for i := range 10 {
+			_, replayed, err := keyedCreate(t, opened, fmt.Sprint(base+i))
+			if err != nil {
+				t.Error(err)
+			}
+			if replayed {
+				replays++
+			}
+		}
+		if replays != wantStored {
+			t.Errorf("%d retries are replays, want %d", replays, wantStored)
+		}
+	}
+}
+
+// A batch that gets no pks at all fails as a whole, and the next gets some.
+func TestBatchWithoutPKs(t *testing.T) {
+	t.Parallel()
+	opened, faulty := newFaulty(t)
+	create := func(i int) error { return opened.Submit(t.Context(), fmt.Sprint(i)).Wait() }
+	gone := errors.New("the sequence is gone")
+	withoutPKs := func(run func(statements) error, what statements) error {
+		faulty.count(func(f *faultyDatabase) { f.pksError = gone })
+		defer faulty.count(func(f *faultyDatabase) { f.pksError = nil })
+		return run(what)
+	}
+	for i, err := range faulty.inOneQueue(t, opened, 3, create, withoutPKs) {
+		if !errors.Is(err, gone) {
+			t.Errorf("create %d: error is %v, want that of the pks", i, err)
+		}
+	}
+	for i := range 3 {
+		if err := create(i); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// While the keyset is away nothing is sealed, and so nothing stored; a batch that has begun is stored.
+func TestBatchWhoseKeysetIsAway(t *testing.T) {
+	t.Parallel()
+	opened, faulty := newFaulty(t)
+	keyset := filepath.Join(filepath.Dir(faulty.path), "keyset.json")
+	create := func(i int) error {
+		if i == 0 {
+			if err := os.Rename(keyset, keyset+".away"); err != nil {
+				t.Error(err)
+			}
+		}
+		_, _, err := keyedCreate(t, opened, fmt.Sprint(i))
+		return err
+	}
+	for i, err := range faulty.inOneQueue(t, opened, 20, create) {
+		if !errors.Is(err, store.ErrUnavailable) || !errors.Is(err, store.ErrNoKeyset) {
+			t.Errorf("create %d: error is %v, want ErrUnavailable for want of a keyset", i, err)
+		}
+	}
+	if sizes, maintained := faulty.sizes(); len(sizes) != 1 || maintained < 1 {
+		t.Errorf("batches are %v", sizes)
+	}
+	if err := os.Rename(keyset+".away", keyset); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 20 {
+		if _, replayed, err := keyedCreate(t, opened, fmt.Sprint(i)); err != nil || replayed {
+			t.Errorf("retry %d: replayed is %v, %v", i, replayed, err)
+		}
+	}
+	expectMaintained(t, opened, faulty)
+}

@@ -1,0 +1,143 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"example.com/providerd/store"
+)
+
+func testTokenOfTheOtherStore(t *testing.T, first, second *store.Store) {
+	// That a token is unknown is never kept, so that it is accepted as soon as it is there.
+	grant := store.TokenGrant{Name: "initial", Operations: []string{"one"}, ExpiresIn: time.Hour}
+	var text string
+	err := first.CreateFirstToken(t.Context(), grant, func(made string) error {
+		text = made
+		if _, err := second.FindToken(t.Context(), text); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("before it is stored: error is %v, want ErrNotFound", err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found, err := second.FindToken(t.Context(), text); err != nil || found.Name != "initial" {
+		t.Errorf("found %+v, %v", found, err)
+	}
+}
+
+func testFirstTokenOfTwoStores(t *testing.T, first, second *store.Store) {
+	grant := store.TokenGrant{Name: "initial", Operations: []string{"one"}, ExpiresIn: time.Hour}
+	kept, errs := make([]string, 8), make([]error, 8)
+	concurrently(len(errs), func(i int) {
+		errs[i] = []*store.Store{first, second}[i%2].CreateFirstToken(t.Context(), grant, func(text string) error {
+			kept[i] = text
+			return nil
+		})
+	})
+	made := 0
+	for i, err := range errs {
+		if errors.Is(err, store.ErrTokensExist) {
+			continue
+		}
+		made++
+		if _, findErr := second.FindToken(t.Context(), kept[i]); err != nil || findErr != nil {
+			t.Errorf("first token: %v, %v", err, findErr)
+		}
+	}
+	if tokens, err := first.Tokens(t.Context()); err != nil || made != 1 || len(tokens) != 1 {
+		t.Errorf("%d first tokens, %d tokens, %v", made, len(tokens), err)
+	}
+}
+
+func testRevocationReachesTheOther(t *testing.T, first, second *store.Store) {
+	text, token := createToken(t, first)
+	for _, database := range []*store.Store{first, second} {
+		if found, err := database.FindToken(t.Context(), text); err != nil || found.State(time.Now()) != store.TokenActive {
+			t.Fatalf("found %+v, %v", found, err)
+		}
+	}
+	if err := first.RevokeToken(t.Context(), token.ID); err != nil {
+		t.Fatal(err)
+	}
+	revoked := time.Now()
+	if found, err := first.FindToken(t.Context(), text); err != nil || found.State(time.Now()) != store.TokenRevoked {
+		t.Errorf("the store that revoked it found %+v, %v", found, err)
+	}
+	again := time.NewTicker(10 * time.Millisecond)
+	defer again.Stop()
+	for {
+		asked := time.Now()
+		found, err := second.FindToken(t.Context(), text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found.State(time.Now()) == store.TokenRevoked {
+			return
+		}
+		if asked.Sub(revoked) > time.Second {
+			t.Fatalf("the token is accepted %s after its revocation", asked.Sub(revoked))
+		}
+		<-again.C
+	}
+}
+
+func testRotationByTheOther(t *testing.T, first, second *store.Store) {
+	before := createOAuth2(t, second, "before")
+	directory := createWorkspaceDirectory(t, first)
+	if _, err := first.RotateKey(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	after := createOAuth2(t, second, "after")
+	expectSecrets := func() {
+		t.Helper()
+		for _, database := range []*store.Store{first, second} {
+			for _, want := range []store.Record{before, directory, after} {
+				expectRecord(t, database, want)
+			}
+		}
+	}
+	expectSecrets()
+	// What is left to seal with the new key is what was there before it; nothing is after that.
+	for _, outdated := range []int64{2, 0} {
+		total := int64(-1)
+		if err := first.Reseal(t.Context(), func(_, of int64) { total = of }); err != nil || total != outdated {
+			t.Errorf("%d secrets are to be resealed, want %d, %v", total, outdated, err)
+		}
+		expectSecrets()
+	}
+}
+
+// testResealByTheOther lets one store create, with keys that the other adds, while the other reseals.
+func testResealByTheOther(t *testing.T, first, second *store.Store) {
+	const count = 300
+	records := make([]store.Record, count)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		concurrently(count, func(i int) {
+			record, _, err := second.CreateOAuth2Provider(t.Context(), creation("x"), fullOAuth2(fmt.Sprint(i)))
+			if err != nil {
+				t.Error(err)
+			}
+			records[i] = record
+		})
+	}()
+	for range 3 {
+		if _, err := first.RotateKey(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if err := first.Reseal(t.Context(), func(int64, int64) {}); err != nil {
+			t.Error(err)
+		}
+	}
+	<-done
+	for _, record := range records {
+		expectRecord(t, first, record)
+	}
+	if found := stored(t, second); len(found) != count {
+		t.Errorf("%d records are stored, want %d", len(found), count)
+	}
+}

@@ -1,0 +1,67 @@
+package store_test
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"example.com/providerd/store"
+)
+
+// However many tokens are shown, a bounded number is in memory, and each is found.
+func TestTokenCacheIsBounded(t *testing.T) {
+	t.Parallel()
+	database := create(t, filepath.Join(t.TempDir(), "test.db"))
+	const count, most = 1010, 1000
+	var texts []string
+	largest := 0
+	for range count {
+		text, _, err := database.CreateToken(t.Context(), store.TokenGrant{Name: "ci", Operations: []string{"one"}, ExpiresIn: time.Hour})
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts = append(texts, text)
+	}
+	for range 2 {
+		for _, text := range texts {
+			if _, err := database.FindToken(t.Context(), text); err != nil {
+				t.Fatal(err)
+			}
+			largest = max(largest, database.CachedTokens())
+		}
+	}
+	if largest != most {
+		t.Errorf("at most %d tokens are in memory, want %d", largest, most)
+	}
+}
+
+// Unknown tokens take no memory, and a revocation leaves none of before it there.
+func TestTokenCacheHoldsNothingUnknownOrRevoked(t *testing.T) {
+	t.Parallel()
+	database := create(t, filepath.Join(t.TempDir(), "test.db"))
+	for range 100 {
+		if _, err := database.FindToken(t.Context(), store.NewTokenText()); err == nil {
+			t.Error("a token that nobody made is found")
+		}
+	}
+	if cached := database.CachedTokens(); cached != 0 {
+		t.Errorf("%d unknown tokens are in memory", cached)
+	}
+	text, token, err := database.CreateToken(t.Context(), store.TokenGrant{Name: "ci", Operations: []string{"one"}, ExpiresIn: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []store.TokenState{store.TokenActive, store.TokenRevoked} {
+		for range 3 {
+			if found, err := database.FindToken(t.Context(), text); err != nil || found.State(time.Now()) != want {
+				t.Errorf("found %+v, %v, want it %s", found, err, want)
+			}
+		}
+		if err := database.RevokeToken(t.Context(), token.ID); err != nil {
+			t.Fatal(err)
+		}
+		if cached := database.CachedTokens(); cached != 0 {
+			t.Errorf("%d tokens are in memory after a revocation", cached)
+		}
+	}
+}
