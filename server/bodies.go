@@ -59,10 +59,12 @@ func newBodies() *bodies {
 // hold is what one body holds.
 type hold struct {
 	bodies *bodies
-	bytes  int64
+	// share is what the bytes are taken from.
+	share *semaphore.Weighted
+	bytes int64
 }
 
-func (b *bodies) hold() *hold { return &hold{bodies: b} }
+func (b *bodies) hold() *hold { return &hold{bodies: b, share: b.smallHolds} }
 
 // read reads a body to its end. Only what has arrived is counted, so that nobody holds anything by a promise.
 func (h *hold) read(body io.Reader) ([]byte, error) {
@@ -129,16 +131,17 @@ func renderedLength(text []byte) int64 {
 	return int64(length)
 }
 
-// resize changes how much is held, or returns the refusal to.
+// resize changes how much is held, or returns the refusal to. To give some back is never refused: where the share for
+// so little has no room, the rest stays in that for more.
 func (h *hold) resize(bytes int64) error {
-	from, to := h.bodies.holds(h.bytes), h.bodies.holds(bytes)
+	to := h.bodies.holds(bytes)
 	switch {
-	case from == to && bytes <= h.bytes:
-		to.Release(h.bytes - bytes)
-	case from == to && to.TryAcquire(bytes-h.bytes):
-	case from != to && to.TryAcquire(bytes):
-		from.Release(h.bytes)
-	default:
+	case to != h.share && to.TryAcquire(bytes):
+		h.share.Release(h.bytes)
+		h.share = to
+	case bytes <= h.bytes:
+		h.share.Release(h.bytes - bytes)
+	case to != h.share || !to.TryAcquire(bytes-h.bytes):
 		return &refusal{slug: overloaded, header: comeBack()}
 	}
 	h.bytes = bytes
@@ -147,11 +150,11 @@ func (h *hold) resize(bytes int64) error {
 
 // release gives back what is held.
 func (h *hold) release() {
-	h.bodies.holds(h.bytes).Release(h.bytes)
+	h.share.Release(h.bytes)
 	h.bytes = 0
 }
 
-// holds is the share that so many bytes are taken from.
+// holds is the share that so many bytes are to be taken from.
 func (b *bodies) holds(bytes int64) *semaphore.Weighted {
 	if bytes <= maxSmallHold {
 		return b.smallHolds

@@ -110,8 +110,8 @@ func (i insertion) takeBack(creates batch) error {
 	return nil
 }
 
-// withPKs gives each create its pk, and refuses those for which none is left. Their time is that of the batch: the order
-// of the pks is then that of the times.
+// withPKs gives each create its pk, and refuses those for which none is left. Their time is that of the batch: the
+// order of the pks is then that of the times.
 func (i insertion) withPKs(creates batch) (batch, error) {
 	if len(creates) == 0 {
 		return nil, nil
@@ -149,8 +149,12 @@ func (i insertion) common(creates batch) (batch, error) {
 		return creates, err
 	}
 	inserted, others := creates.split(missing)
-	if rest, err := i.withoutReplays(others); err != nil || len(rest) > 0 {
-		return nil, fmt.Errorf("%d rows are neither stored nor replays: %w", len(rest), err)
+	rest, err := i.withoutReplays(others)
+	if err != nil {
+		return nil, err
+	}
+	if len(rest) > 0 {
+		return nil, fmt.Errorf("%d rows are neither stored nor replays", len(rest))
 	}
 	return inserted, nil
 }
@@ -168,8 +172,12 @@ func (i insertion) kinds(creates batch) (batch, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := insertNew(i.tx, rows.directories, func(row *workspaceDirectoryRow) int32 { return row.PK }); err != nil {
+	left, err := insertNew(i.tx, rows.directories, func(row *workspaceDirectoryRow) int32 { return row.PK })
+	if err != nil {
 		return nil, err
+	}
+	if len(left) > 0 {
+		return nil, fmt.Errorf("%d rows are left out, though none of their values can be taken", len(left))
 	}
 	_, refused := creates.split(missing)
 	return refused, nil

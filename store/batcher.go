@@ -111,17 +111,18 @@ func (b *batcher) nextBatch(ctx context.Context, held []*create, idle <-chan tim
 	keys := map[idempotencyScope]bool{}
 	add := func(one *create) {
 		scope, hasKey := one.creation.idempotencyScope()
-		if hasKey && keys[scope] {
+		switch {
+		case hasKey && keys[scope]:
 			hold = append(hold, one)
-			return
+		case one.claimed.CompareAndSwap(false, true):
+			keys[scope] = hasKey
+			next = append(next, one)
 		}
-		keys[scope] = hasKey
-		next = append(next, one)
 	}
 	for _, one := range held {
 		add(one)
 	}
-	for len(next) < maxBatch {
+	for len(next) < maxBatch && len(hold) < maxBatch {
 		one := b.poll()
 		if one == nil && len(next) == 0 {
 			one = b.await(ctx, idle)
@@ -134,30 +135,24 @@ func (b *batcher) nextBatch(ctx context.Context, held []*create, idle <-chan tim
 	return next, hold
 }
 
-// poll claims the next create that waits, or returns nil.
+// poll returns the next create that waits, or nil.
 func (b *batcher) poll() *create {
-	for {
-		select {
-		case one := <-b.queue:
-			if one == nil || one.claimed.CompareAndSwap(false, true) {
-				return one
-			}
-		default:
-			return nil
-		}
+	select {
+	case one := <-b.queue:
+		return one
+	default:
+		return nil
 	}
 }
 
-// await claims the next create once there is one. It returns nil once the queue is closed.
+// await returns the next create once there is one. It returns nil once the queue is closed.
 func (b *batcher) await(ctx context.Context, idle <-chan time.Time) *create {
 	for {
 		select {
 		case one := <-b.queue:
 			// Callers that need only the processor to enqueue theirs come along. Where there are none, this returns at once.
 			runtime.Gosched()
-			if one == nil || one.claimed.CompareAndSwap(false, true) {
-				return one
-			}
+			return one
 		case <-idle:
 			b.database.Maintain(ctx)
 		}

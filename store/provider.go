@@ -42,7 +42,7 @@ type Creation struct {
 	CreatedAt time.Time
 	CreatedBy string
 	RequestID string
-	// RemoteAddress is the IP address that the request came from; "" for providers of before it was kept.
+	// RemoteAddress is the IP address that the request came from.
 	RemoteAddress string
 	// IdempotencyKey and Fingerprint are nil where the create had no key. The fingerprint is the HMAC of the body's
 	// digest.

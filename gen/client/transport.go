@@ -65,6 +65,13 @@ func (s stopsAtRedirects) RoundTrip(request *http.Request) (*http.Response, erro
 	return response, nil
 }
 
+// CloseIdleConnections closes those of the transport, where it has such a method (http.Client).
+func (s stopsAtRedirects) CloseIdleConnections() {
+	if closer, ok := s.RoundTripper.(interface{ CloseIdleConnections() }); ok {
+		closer.CloseIdleConnections()
+	}
+}
+
 // refusedUnread is the error of an answer whose body is not looked at: a redirect, and a switch to another protocol,
 // which would be read without the bound on time.
 func refusedUnread(response *http.Response) error {

@@ -57,7 +57,7 @@ func ProvideKeyring(ctx context.Context, path string) (ring *Keyring, err error)
 }
 
 // Rotate adds a key, with which secrets are sealed from now on. It hands the keys to note with it, and a function that
-// writes them to the file, so that both happen or neither. Programs that rotate at a time take turns.
+// writes them to the file. Programs that rotate at a time take turns.
 //
 // It returns ErrNoKeyset, ErrKeysetUnusable, an error of the file system, or that of note or ctx.
 func (r *Keyring) Rotate(ctx context.Context, note func(after *Keys, write func() error) error) error {

@@ -58,7 +58,13 @@ func (b *batches) commit(ctx context.Context, statements func(tx *gorm.DB) error
 	if err := b.database.files.checkBefore(); err != nil {
 		return err
 	}
-	if err := b.connection.transact(ctx, func() error { return statements(b.db.WithContext(ctx)) }); err != nil {
+	err := b.connection.transact(ctx, func() error {
+		if err := b.database.files.raiseGeneration(ctx, b.connection.conn); err != nil {
+			return err
+		}
+		return statements(b.db.WithContext(ctx))
+	})
+	if err != nil {
 		return err
 	}
 	index, err := b.database.files.look()

@@ -122,7 +122,7 @@ func (c *checkpointer) finish(ctx context.Context) error {
 		c.logger.Warn("the WAL grows, because another program reads an old state of the database",
 			slog.Int64("bytes", int64(index.frames)*index.pageSize), slog.String("path", c.files.wal.Name()))
 	}
-	return c.raiseGeneration(ctx)
+	return nil
 }
 
 // truncate is a checkpoint that also cuts off the WAL, unless somebody reads it.
@@ -148,26 +148,6 @@ func (c *checkpointer) checkpoint(ctx context.Context, conn *sql.Conn, mode stri
 		return fmt.Errorf("checkpoint: %w", classify(err))
 	}
 	return nil
-}
-
-// raiseGeneration makes the first transaction after a complete checkpoint, which resets the WAL. So a copy of the
-// database is of a lower generation than the file after the next checkpoint.
-func (c *checkpointer) raiseGeneration(ctx context.Context) error {
-	return c.batches.transact(ctx, func() error {
-		// Another server may have done it.
-		index, err := c.files.look()
-		if err != nil || index.frames != index.backfilled {
-			return err
-		}
-		var generation uint32
-		if err := c.batches.conn.QueryRowContext(ctx, selectGeneration).Scan(&generation); err != nil {
-			return fmt.Errorf("read the generation: %w", classify(err))
-		}
-		if _, err := c.batches.conn.ExecContext(ctx, setGeneration(generation+1)); err != nil {
-			return fmt.Errorf("raise the generation: %w", classify(err))
-		}
-		return nil
-	})
 }
 
 // close waits for what is being copied and gives the connection back.

@@ -47,7 +47,11 @@ func (d *Database) Change(ctx context.Context, statements func(tx *gorm.DB) erro
 	if tx.Error != nil {
 		return fmt.Errorf("begin: %w", tx.Error)
 	}
-	if err := statements(tx); err != nil {
+	err := d.files.raiseGeneration(ctx, tx.Statement.ConnPool)
+	if err == nil {
+		err = statements(tx)
+	}
+	if err != nil {
 		_ = tx.Rollback()
 		return err
 	}

@@ -33,11 +33,3 @@ func openDatabaseFile(path string) (*guardedFile, error) {
 	}
 	return file, nil
 }
-
-// The generation of a database is kept as SQLite's user_version. It is raised with each reset of the WAL, so that an
-// older copy of the file can be told from the newest, and stands at a fixed place in its header.
-const selectGeneration = "PRAGMA user_version"
-
-func setGeneration(generation uint32) string {
-	return fmt.Sprintf("PRAGMA user_version = %d", generation)
-}

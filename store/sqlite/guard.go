@@ -115,8 +115,7 @@ func (g *guard) checkGeneration(ctx context.Context, db *sql.DB) error {
 			return nil
 		}
 		if before == after {
-			g.changed = fmt.Errorf("%w: %s %s", database.ErrUnavailable, g.database.Name(), whenChanged)
-			return g.changed
+			return g.isChanged(g.database)
 		}
 	}
 	return g.unreadable()
@@ -135,7 +134,7 @@ const recent = 10 * time.Millisecond
 // checkBefore is check before a transaction, whose commit is checked in any case.
 func (g *guard) checkBefore() error {
 	g.mutex.Lock()
-	isRecent := time.Since(g.checked) < recent
+	isRecent := g.changed == nil && time.Since(g.checked) < recent
 	g.mutex.Unlock()
 	if isRecent {
 		return nil
@@ -194,8 +193,8 @@ func (g *guard) readGeneration() (uint32, error) {
 }
 
 const (
-	// maxLooks bounds how often a file is read that SQLite keeps changing meanwhile.
-	maxLooks = 1000
+	// maxLooks bounds how often a file is read that SQLite keeps changing meanwhile: for one second.
+	maxLooks = 300
 	// hurriedLooks of them come at once, as SQLite needs no longer. Before each of the others there is a pause: whoever
 	// changes the file may have lost the processor.
 	hurriedLooks = 100
@@ -235,6 +234,18 @@ func (g *guard) checkWAL() (walIndex, error) {
 		}
 	}
 	return walIndex{}, g.unreadable()
+}
+
+// isCopied tells whether a checkpoint has copied all of the WAL. Whoever asks has the lock to write, so that the WAL
+// stays as it is.
+func (g *guard) isCopied() (bool, error) {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	index, err := readWALIndex(g.index.File, g.scratch[:])
+	if err != nil {
+		return false, fmt.Errorf("%w: %w", database.ErrUnavailable, err)
+	}
+	return index.frames == index.backfilled, nil
 }
 
 // isInOrder tells whether the WAL has the frame that SQLite committed last, and still the one that was the last before:

@@ -2,6 +2,7 @@ package sqlite_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -125,4 +126,46 @@ func TestOlderCopyBesideTheWALOfANewerOne(t *testing.T) {
 		t.Errorf("the WAL has %d bytes, not the %d that it had, %v", len(after), len(wal), err)
 	}
 	r.close(t)
+}
+
+// An older copy is noticed although it was another program's commit that reset the WAL, or that made the checkpoint.
+func TestOlderCopyAfterAnothersCheckpoint(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	large := strings.Repeat("x", 8<<20)
+	for i := range 3 {
+		// More than 1,000 pages, after which SQLite makes a checkpoint of its own.
+		err := r.Change(t.Context(), func(tx *gorm.DB) error { return insertApplication(tx, fmt.Sprint(i, large)) })
+		if err := errors.Join(err, r.commit(t.Context(), fmt.Sprint(i))); err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			if err := copyFile(r.path); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := errors.Join(r.Check(t.Context()), writeOver(r.path+".older", r.path)); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Check(t.Context()); !errors.Is(err, database.ErrUnavailable) {
+		t.Errorf("Check: error is %v, want ErrUnavailable", err)
+	}
+	if err := r.commit(t.Context(), "after"); !errors.Is(err, database.ErrUnavailable) {
+		t.Errorf("Commit: error is %v, want ErrUnavailable", err)
+	}
+}
+
+// writeOver writes a file over the beginning of another, whose length stays.
+func writeOver(from, to string) error {
+	content, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	file, err := os.OpenFile(to, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteAt(content, 0)
+	return errors.Join(err, file.Close())
 }

@@ -1,6 +1,7 @@
 package sqlite_test
 
 import (
+	"bytes"
 	"database/sql"
 	"errors"
 	"log/slog"
@@ -92,4 +93,26 @@ func create(t *testing.T, path string) error {
 		return err
 	}
 	return opened.Close()
+}
+
+// A database of another program stays as it is, its journal mode included.
+func TestForeignDatabaseIsNotChanged(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "foreign.db")
+	execute(t, path, "CREATE TABLE t (a)")
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := create(t, path); !errors.Is(err, database.ErrForeign) {
+			t.Errorf("error is %v, want ErrForeign", err)
+		}
+	}
+	if after, err := os.ReadFile(path); err != nil || !bytes.Equal(after, before) {
+		t.Errorf("the file was changed, %v", err)
+	}
+	if entries, err := os.ReadDir(filepath.Dir(path)); err != nil || len(entries) != 1 {
+		t.Errorf("the folder has %v, %v", entries, err)
+	}
 }

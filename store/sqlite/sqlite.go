@@ -6,15 +6,11 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
-
-	"github.com/mattn/go-sqlite3"
 
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/durable"
@@ -37,6 +33,9 @@ func Path(url string) (string, error) {
 //
 // It returns database.ErrNewer, ErrForeign, ErrExposed, ErrUnavailable for a file that is no database or that does not
 // belong to the WAL beside it, or an error of the file system.
+//
+// A process should have one database open once: to close it releases what locks (POSIX) the process has on its files,
+// so that to other processes nobody seems to have it open any more.
 func Create(ctx context.Context, path string, logger *slog.Logger) (*Database, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder of the database: %w", err)
@@ -86,7 +85,7 @@ func (d *Database) open(ctx context.Context, path string, prepare preparation) (
 	if d.file, err = openDatabaseFile(path); err != nil {
 		return err
 	}
-	probe, err := d.checkWAL(ctx)
+	probe, err := d.inspect(ctx)
 	if err != nil {
 		return err
 	}
@@ -109,40 +108,6 @@ func (d *Database) open(ctx context.Context, path string, prepare preparation) (
 	}
 	d.readers, err = connect(path, "_query_only=on", maxReaders)
 	return err
-}
-
-// checkWAL makes sure that the WAL which other programs have open, or which a crash left, belongs to the database,
-// before SQLite applies it. It returns a connection that is to be closed once there is another: with the last one,
-// SQLite copies the WAL into the database.
-func (d *Database) checkWAL(ctx context.Context) (io.Closer, error) {
-	if err := checkShared(ctx, d.file); err != nil {
-		return nil, err
-	}
-	wal, err := os.Stat(d.file.Name() + "-wal")
-	if errors.Is(err, fs.ErrNotExist) || err == nil && wal.Size() == 0 {
-		return io.NopCloser(nil), nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("look at the WAL: %w", err)
-	}
-	// It has no settings that make SQLite read the schema, which files that do not belong together may not have.
-	probe, err := sql.Open("sqlite3", fmt.Sprintf("file:%s?mode=rw&_busy_timeout=%d",
-		(&url.URL{Path: d.file.Name()}).EscapedPath(), busyTimeout.Milliseconds()))
-	if err != nil {
-		return nil, fmt.Errorf("look at the WAL: %w", err)
-	}
-	probe.SetMaxOpenConns(1)
-	_, err = probe.ExecContext(ctx, selectGeneration)
-	if native, ok := errors.AsType[sqlite3.Error](err); ok && native.Code == sqlite3.ErrCorrupt {
-		return nil, fmt.Errorf("%w: %s %s", database.ErrUnavailable, d.file.Name(), whenChanged)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("look at the WAL of %s: %w", d.file.Name(), classify(err))
-	}
-	if err := d.watch(); err != nil {
-		return nil, err
-	}
-	return probe, d.files.checkGeneration(ctx, probe)
 }
 
 // watch begins to guard the files of the database, which stay once SQLite has it open.

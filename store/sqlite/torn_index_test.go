@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A program that loses the processor while it writes the wal-index leaves it half written for as long. That is no fault of
-// the database, and is waited for.
+// A program that loses the processor while it writes the wal-index leaves it half written for as long. That is no fault
+// of the database, and is waited for.
 func TestHalfWrittenIndexIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

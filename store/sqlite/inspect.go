@@ -1,0 +1,76 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+
+	"github.com/mattn/go-sqlite3"
+
+	"example.com/providerd/store/database"
+)
+
+// inspect makes sure, before anything is changed, that a file is a database of providerd or new, and that the WAL which
+// other programs have open, or which a crash left, belongs to it. It returns a connection that is to be closed once
+// there is another: with the last one, SQLite copies the WAL into the database. So it is not closed where the WAL is
+// another's, and ends with the process.
+func (d *Database) inspect(ctx context.Context) (io.Closer, error) {
+	if err := checkShared(ctx, d.file); err != nil {
+		return nil, err
+	}
+	// It has no settings that make SQLite read the schema, which files that do not belong together may not have, or that
+	// change the file of another program.
+	probe, err := sql.Open("sqlite3", fmt.Sprintf("file:%s?mode=rw&_busy_timeout=%d",
+		(&url.URL{Path: d.file.Name()}).EscapedPath(), busyTimeout.Milliseconds()))
+	if err != nil {
+		return nil, fmt.Errorf("look at the database: %w", err)
+	}
+	probe.SetMaxOpenConns(1)
+	err = d.inspectOver(ctx, probe)
+	if err != nil && !errors.Is(err, database.ErrUnavailable) {
+		err = errors.Join(err, probe.Close())
+	}
+	return probe, err
+}
+
+func (d *Database) inspectOver(ctx context.Context, probe *sql.DB) error {
+	var id int
+	err := probe.QueryRowContext(ctx, "PRAGMA application_id").Scan(&id)
+	if native, ok := errors.AsType[sqlite3.Error](err); ok && native.Code == sqlite3.ErrCorrupt {
+		return fmt.Errorf("%w: %s %s", database.ErrUnavailable, d.file.Name(), whenChanged)
+	}
+	if err != nil {
+		return fmt.Errorf("read database %s: %w", d.file.Name(), classify(err))
+	}
+	if id != applicationID {
+		return d.checkNew(ctx, probe, id)
+	}
+	wal, err := os.Stat(d.file.Name() + "-wal")
+	if errors.Is(err, fs.ErrNotExist) || err == nil && wal.Size() == 0 {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("look at the WAL: %w", err)
+	}
+	if err := d.watch(); err != nil {
+		return err
+	}
+	return d.files.checkGeneration(ctx, probe)
+}
+
+// checkNew refuses a database of another program: one that is not marked as providerd's, and not empty.
+func (d *Database) checkNew(ctx context.Context, probe *sql.DB, id int) error {
+	var tables int
+	if err := probe.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_master").Scan(&tables); err != nil {
+		return fmt.Errorf("read database %s: %w", d.file.Name(), classify(err))
+	}
+	if id != 0 || tables > 0 {
+		return fmt.Errorf("%w: %s (its application_id is %d)", database.ErrForeign, d.file.Name(), id)
+	}
+	return nil
+}
