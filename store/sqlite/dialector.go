@@ -33,6 +33,13 @@ func (d dialector) Initialize(db *gorm.DB) error {
 			c.Build(builder)
 		}
 	}
+	// GORM itself leaves out the errors of Raw and Rows.
+	err := db.Callback().Row().After("gorm:row").Register("providerd:translate", func(db *gorm.DB) {
+		db.Error = d.Translate(db.Error)
+	})
+	if err != nil {
+		return fmt.Errorf("initialize GORM: %w", err)
+	}
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"gorm.io/gorm"
 
@@ -36,17 +37,43 @@ func newLoggedRig(t *testing.T, logger *slog.Logger) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	batches, err := opened.Batches(context.WithoutCancel(t.Context()))
+	r, err := connectRig(t.Context(), opened, path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &rig{Database: opened, batches: batches, path: path}
+	return r
+}
+
+// openRig opens a database that is there.
+func openRig(ctx context.Context, path string) (*rig, error) {
+	opened, err := sqlite.Open(ctx, path, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, err
+	}
+	return connectRig(ctx, opened, path)
+}
+
+func connectRig(ctx context.Context, opened *sqlite.Database, path string) (*rig, error) {
+	batches, err := opened.Batches(context.WithoutCancel(ctx))
+	if err != nil {
+		return nil, err
+	}
+	return &rig{Database: opened, batches: batches, path: path}, nil
 }
 
 // commit stores an application as a batch does its creates.
 func (r *rig) commit(ctx context.Context, name string) error {
 	err := r.batches.Commit(ctx, func(tx *gorm.DB) error { return insertApplication(tx, name) })
 	r.batches.Maintain(ctx)
+	return err
+}
+
+// insert stores an application with a name of so many bytes.
+func (r *rig) insert(slug any, size int) error {
+	err := r.batches.Commit(context.Background(), func(tx *gorm.DB) error {
+		return tx.Exec("INSERT INTO applications (slug, name) VALUES (?, hex(zeroblob(?)))", fmt.Sprint(slug), size/2).Error
+	})
+	r.batches.Maintain(context.Background())
 	return err
 }
 
@@ -108,3 +135,35 @@ func (r *rig) salts(t *testing.T) [8]byte {
 	}
 	return [8]byte(header[16:24])
 }
+
+type commitFunc func(ctx context.Context, statements func(tx *gorm.DB) error) error
+
+// ways are those to commit, of which the seam says the same.
+func (r *rig) ways() map[string]commitFunc {
+	return map[string]commitFunc{"Commit": r.batches.Commit, "Change": r.Change}
+}
+
+// executing returns statements that are run one after the other.
+func executing(statements ...string) func(tx *gorm.DB) error {
+	return func(tx *gorm.DB) error {
+		for _, statement := range statements {
+			// A PRAGMA may answer, and holds its transaction open until that is read.
+			var answer []string
+			if err := tx.Raw(statement).Scan(&answer).Error; err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// damage makes the schema point where no page is, until the transaction ends.
+func damage(tx *gorm.DB) error {
+	return executing("PRAGMA writable_schema = on",
+		"UPDATE sqlite_master SET rootpage = 1000000 WHERE name = 'backchannels'", "PRAGMA writable_schema = reset")(tx)
+}
+
+var errOwn = errors.New("own error of the statements")
+
+// patience is far more than what is awaited takes.
+const patience = 30 * time.Second
