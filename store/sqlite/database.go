@@ -47,12 +47,12 @@ func (d *Database) Change(ctx context.Context, statements func(tx *gorm.DB) erro
 	if tx.Error != nil {
 		return fmt.Errorf("begin: %w", tx.Error)
 	}
-	err := d.files.raiseGeneration(ctx, tx.Statement.ConnPool)
-	if err == nil {
-		err = statements(tx)
+	// Without a commit, because of an error or a panic, the transaction would stay open and keep out all others.
+	defer func() { _ = tx.Rollback() }()
+	if err := d.files.raiseGeneration(ctx, tx.Statement.ConnPool); err != nil {
+		return err
 	}
-	if err != nil {
-		_ = tx.Rollback()
+	if err := statements(tx); err != nil {
 		return err
 	}
 	if err := commitError(tx.Commit().Error); err != nil {
