@@ -146,6 +146,8 @@ func (g *guard) checkBefore() error {
 func (g *guard) look() (walIndex, error) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
+	// What fails is no check that the next transaction could rely on.
+	g.checked = time.Time{}
 	if g.changed != nil {
 		return walIndex{}, g.changed
 	}
