@@ -1,0 +1,57 @@
+package sqlite_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mattn/go-sqlite3"
+	"gorm.io/gorm"
+
+	"example.com/providerd/store/database"
+	"example.com/providerd/store/sqlite"
+)
+
+// Of the primary result codes of SQLite (https://sqlite.org/rescode.html), these are the fault of files, memory or locks.
+// Each other one says that this program is wrong, or means what the statement makes of it.
+func TestErrorsOfSQLiteAreClassified(t *testing.T) {
+	t.Parallel()
+	away := []sqlite3.ErrNo{
+		sqlite3.ErrPerm, sqlite3.ErrBusy, sqlite3.ErrLocked, sqlite3.ErrNomem, sqlite3.ErrReadonly, sqlite3.ErrIoErr,
+		sqlite3.ErrCorrupt, sqlite3.ErrFull, sqlite3.ErrCantOpen, sqlite3.ErrProtocol, sqlite3.ErrNotADB,
+	}
+	const lastCode = sqlite3.ErrNo(28)
+	for code := sqlite3.ErrNo(1); code <= lastCode; code++ {
+		for _, native := range []error{
+			sqlite3.Error{Code: code},
+			sqlite3.Error{Code: code, ExtendedCode: code.Extend(4)},
+			fmt.Errorf("insert: %w", sqlite3.Error{Code: code}),
+		} {
+			statement, commit := sqlite.Classify(native), sqlite.CommitError(native)
+			if got := errors.Is(statement, database.ErrUnavailable); got != slices.Contains(away, code) {
+				t.Errorf("%d in a statement: ErrUnavailable is %t", code, got)
+			}
+			if got := errors.Is(commit, database.ErrUnavailable); got != (slices.Contains(away, code) && code != sqlite3.ErrIoErr) {
+				t.Errorf("%d in COMMIT: ErrUnavailable is %t", code, got)
+			}
+			// Only where SQLite could not write or sync may what it wrote still be there after a crash.
+			if got := errors.Is(commit, database.ErrOutcomeUnknown); got != (code == sqlite3.ErrIoErr) ||
+				errors.Is(statement, database.ErrOutcomeUnknown) {
+				t.Errorf("%d: ErrOutcomeUnknown is %t of %v, of %v", code, got, commit, statement)
+			}
+			if !errors.Is(statement, native) || !errors.Is(commit, native) {
+				t.Errorf("%d: %v and %v do not tell the cause", code, statement, commit)
+			}
+			if again := sqlite.Classify(fmt.Errorf("again: %w", statement)); strings.Count(again.Error(), database.ErrUnavailable.Error()) > 1 {
+				t.Errorf("%d: error says it twice: %v", code, again)
+			}
+		}
+	}
+	for _, other := range []error{nil, gorm.ErrDuplicatedKey, gorm.ErrRecordNotFound, errors.New("busy")} {
+		if sqlite.Classify(other) != other || sqlite.CommitError(other) != other { //nolint:errorlint // The very same.
+			t.Errorf("%v does not stay what it is", other)
+		}
+	}
+}

@@ -1,0 +1,171 @@
+package sqlite_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"syscall"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"gorm.io/gorm"
+
+	"example.com/providerd/store/database"
+	"example.com/providerd/store/sqlite"
+)
+
+// TestMain lets the test binary be started as one of these programs, because the locks of SQLite keep apart processes.
+// Each says that it is ready, and waits for the end of its standard input.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"create": program(createOnce), "commit": program(commitMany), "fill-disk": program(fillDisk),
+	})
+}
+
+func program(work func(ctx context.Context, arguments []string) error) func() {
+	return func() {
+		if err := work(context.Background(), os.Args[1:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
+}
+
+func awaitStart() error {
+	fmt.Println("ready")
+	_, err := io.Copy(io.Discard, os.Stdin)
+	return err
+}
+
+// createOnce makes the database at PATH.
+func createOnce(ctx context.Context, arguments []string) error {
+	if err := awaitStart(); err != nil {
+		return err
+	}
+	opened, err := sqlite.Create(ctx, arguments[0], slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	return opened.Close()
+}
+
+// commitMany opens the database at PATH, and then commits applications NAME0, NAME1 and so on up to COUNT.
+func commitMany(ctx context.Context, arguments []string) error {
+	count, err := strconv.Atoi(arguments[2])
+	if err != nil {
+		return err
+	}
+	r, err := openRig(ctx, arguments[0])
+	if err != nil {
+		return err
+	}
+	if err := awaitStart(); err != nil {
+		return err
+	}
+	for i := range count {
+		if err := r.commit(ctx, fmt.Sprint(arguments[1], i)); err != nil {
+			return err
+		}
+	}
+	return errors.Join(r.batches.Close(), r.Close())
+}
+
+// fillDisk opens the database at PATH and lets none of its files grow for a while.
+func fillDisk(ctx context.Context, arguments []string) error {
+	r, err := openRig(ctx, arguments[0])
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(r.commit(ctx, "before"), awaitStart()); err != nil {
+		return err
+	}
+	wal, err := os.Stat(r.path + "-wal")
+	if err != nil {
+		return err
+	}
+	var unlimited syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &unlimited); err != nil {
+		return err
+	}
+	signal.Ignore(syscall.SIGXFSZ)
+	full := syscall.Rlimit{Cur: uint64(wal.Size()), Max: unlimited.Max}
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &full); err != nil {
+		return err
+	}
+	for what, err := range map[string]error{
+		"Commit": r.commit(ctx, "commit"),
+		"Change": r.Change(ctx, func(tx *gorm.DB) error { return insertApplication(tx, "change") }),
+		"Check":  r.Check(ctx),
+	} {
+		if want := database.ErrOutcomeUnknown; !errors.Is(err, want) {
+			return fmt.Errorf("%s: error is %w, want %w", what, err, want)
+		}
+	}
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &unlimited); err != nil {
+		return err
+	}
+	return errors.Join(r.Check(ctx), r.commit(ctx, "after"), r.batches.Close(), r.Close())
+}
+
+// process is one of the programs.
+type process struct {
+	command *exec.Cmd
+	stdin   io.Closer
+	stderr  bytes.Buffer
+}
+
+// start starts a program and waits until it is ready.
+func start(t *testing.T, arguments ...string) *process {
+	t.Helper()
+	p := &process{command: exec.CommandContext(t.Context(), os.Args[0])}
+	p.command.Args = arguments
+	p.command.Stderr = &p.stderr
+	stdin, err := p.command.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.stdin = stdin
+	stdout, err := p.command.StdoutPipe()
+	if err == nil {
+		err = p.command.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(stdout, make([]byte, len("ready\n"))); err != nil {
+		t.Fatalf("%v: %v, %v: %s", arguments, err, p.command.Wait(), &p.stderr)
+	}
+	return p
+}
+
+// proceed lets the program do its work.
+func (p *process) proceed(t *testing.T) {
+	t.Helper()
+	if err := p.stdin.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// end waits until the program ends well.
+func (p *process) end(t *testing.T) {
+	t.Helper()
+	if err := p.command.Wait(); err != nil {
+		t.Errorf("%v: %v: %s", p.command.Args, err, &p.stderr)
+	}
+}
+
+// kill ends the program as a crash does.
+func (p *process) kill(t *testing.T) {
+	t.Helper()
+	if err := p.command.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		t.Error(err)
+	}
+	_ = p.command.Wait()
+}

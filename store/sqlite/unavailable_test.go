@@ -1,0 +1,160 @@
+package sqlite_test
+
+import (
+	"database/sql"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"gorm.io/gorm"
+
+	"example.com/providerd/store/database"
+)
+
+// plain opens a database as another program of SQLite does. It waits for no lock.
+func plain(t *testing.T, path string) *sql.Conn {
+	t.Helper()
+	db, err := sql.Open("sqlite3", "file:"+path+"?_busy_timeout=0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := db.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(conn.Close(), db.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return conn
+}
+
+func run(t *testing.T, conn *sql.Conn, statement string) {
+	t.Helper()
+	if _, err := conn.ExecContext(t.Context(), statement); err != nil {
+		t.Fatalf("%s: %v", statement, err)
+	}
+}
+
+// While another program writes for longer than the busy timeout, nothing is stored. Check tells of it as soon as a batch has
+// failed, and as long as none could be stored.
+func TestLockedDatabaseIsUnavailableUntilItIsReleased(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	other := plain(t, r.path)
+	for _, commit := range r.ways() {
+		if err := commit(t.Context(), executing("PRAGMA busy_timeout = 20")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for way, commit := range r.ways() {
+		run(t, other, "BEGIN IMMEDIATE")
+		if err := r.Check(t.Context()); err != nil {
+			t.Errorf("Check reads no more before %s: %v", way, err)
+		}
+		begun := time.Now()
+		err := commit(t.Context(), func(*gorm.DB) error {
+			t.Error("statements run in no transaction")
+			return nil
+		})
+		if !errors.Is(err, database.ErrUnavailable) || errors.Is(err, database.ErrOutcomeUnknown) {
+			t.Errorf("%s: error is %v after %s", way, err, time.Since(begun))
+		}
+		if err := r.Check(t.Context()); errors.Is(err, database.ErrUnavailable) != (way == "Commit") {
+			t.Errorf("Check after a failed %s: %v", way, err)
+		}
+		run(t, other, "ROLLBACK")
+		if err := errors.Join(r.Check(t.Context()), r.commit(t.Context(), way)); err != nil {
+			t.Errorf("released after a failed %s: %v", way, err)
+		}
+	}
+	if stored := r.slugs(t); len(stored) != 2 {
+		t.Errorf("stored are %v", stored)
+	}
+	r.close(t)
+}
+
+// A batch that waits for another program's transaction is stored once that ends.
+func TestLockThatIsReleasedInTimeIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	other := plain(t, r.path)
+	run(t, other, "BEGIN IMMEDIATE")
+	outcomes := make(chan error)
+	for way, commit := range r.ways() {
+		go func() {
+			outcomes <- commit(t.Context(), func(tx *gorm.DB) error { return insertApplication(tx, way) })
+		}()
+	}
+	select {
+	case err := <-outcomes:
+		t.Errorf("a commit does not wait: %v", err)
+	case <-time.After(200 * time.Millisecond):
+	}
+	run(t, other, "INSERT INTO applications (slug, name) VALUES ('other', '')")
+	run(t, other, "COMMIT")
+	for range 2 {
+		if err := <-outcomes; err != nil {
+			t.Error(err)
+		}
+	}
+	stored := r.slugs(t)
+	if slices.Sort(stored); !slices.Equal(stored, []string{"Change", "Commit", "other"}) {
+		t.Errorf("stored are %v", stored)
+	}
+	r.close(t)
+}
+
+// Where the disk takes no more in the middle of a COMMIT, nobody can tell what is stored. The next one can.
+func TestDiskThatFailsInCommit(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.close(t)
+	other := start(t, "fill-disk", r.path)
+	other.proceed(t)
+	other.end(t)
+	again, err := openRig(t.Context(), r.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if stored := again.slugs(t); !slices.Equal(stored, []string{"before", "after"}) {
+		t.Errorf("stored are %v", stored)
+	}
+	again.close(t)
+}
+
+// Once a batch failed, Check writes, which costs a sync, until it can.
+func TestCheckWritesOnlyAfterAFailedBatch(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	other := plain(t, r.path)
+	frames := func() (frames int) {
+		t.Helper()
+		var busy, copied int
+		err := other.QueryRowContext(t.Context(), "PRAGMA wal_checkpoint(NOOP)").Scan(&busy, &frames, &copied)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return frames
+	}
+	checkWrites := func() bool {
+		t.Helper()
+		before := frames()
+		if err := r.Check(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return frames() > before
+	}
+	for name, fault := range faults() {
+		if checkWrites() {
+			t.Errorf("Check writes before %s", name)
+		}
+		_ = r.batches.Commit(t.Context(), fault.run)
+		if wrote, want := checkWrites(), errors.Is(fault.want, database.ErrUnavailable); wrote != want {
+			t.Errorf("Check after %s: it writes: %t", name, wrote)
+		}
+	}
+	r.close(t)
+}
