@@ -31,6 +31,8 @@ func TestOpenRefusesWhatItCannotUse(t *testing.T) {
 	execute(t, older, "DELETE FROM goose_db_version WHERE version_id > 0")
 	foreign := filepath.Join(folder, "foreign.db")
 	execute(t, foreign, "CREATE TABLE t (a)")
+	marked := filepath.Join(folder, "marked.db")
+	execute(t, marked, "PRAGMA application_id = 7; CREATE TABLE t (a)")
 	empty := filepath.Join(folder, "empty.db")
 	exposed := filepath.Join(folder, "exposed.db")
 	fifo := filepath.Join(folder, "fifo.db")
@@ -46,6 +48,7 @@ func TestOpenRefusesWhatItCannotUse(t *testing.T) {
 		newer:                                 database.ErrNewer,
 		older:                                 database.ErrOlder,
 		foreign:                               database.ErrForeign,
+		marked:                                database.ErrForeign,
 		empty:                                 database.ErrNone,
 		exposed:                               database.ErrExposed,
 		rubbish:                               database.ErrUnavailable,
@@ -57,7 +60,7 @@ func TestOpenRefusesWhatItCannotUse(t *testing.T) {
 		}
 	}
 	for path, want := range map[string]error{
-		newer: database.ErrNewer, rubbish: database.ErrUnavailable, foreign: database.ErrForeign,
+		newer: database.ErrNewer, rubbish: database.ErrUnavailable, foreign: database.ErrForeign, marked: database.ErrForeign,
 		exposed: database.ErrExposed, fifo: database.ErrUnavailable,
 	} {
 		if _, err := sqlite.Create(t.Context(), path, discard); !errors.Is(err, want) {
