@@ -38,17 +38,18 @@ func TestFilesThatAreHarmedWhileInUse(t *testing.T) {
 		how  func(path string) error
 		says string
 	}{
-		"removed":               {os.Remove, "was removed or replaced"},
-		"WAL removed":           {func(path string) error { return os.Remove(path + "-wal") }, "-wal was removed or replaced"},
-		"wal-index removed":     {func(path string) error { return os.Remove(path + "-shm") }, "-shm was removed or replaced"},
-		"replaced":              {func(path string) error { return os.Rename(path+".older", path) }, "was removed or replaced"},
-		"WAL replaced":          {func(path string) error { return os.Rename(path+"-wal.older", path+"-wal") }, "-wal was removed or replaced"},
-		"overwritten":           {func(path string) error { return os.WriteFile(path, make([]byte, 10_000), 0o600) }, "is not what SQLite left there"},
-		"older copy":            {func(path string) error { return overwrite(path+".older", path) }, "is not what SQLite left there"},
-		"WAL overwritten":       {func(path string) error { return overwrite(path+"-wal.older", path+"-wal") }, "-wal is not what SQLite left there"},
-		"WAL cut off":           {func(path string) error { return os.Truncate(path+"-wal", 0) }, "-wal is not what SQLite left there"},
-		"WAL cut off by a byte": {cutOffByAByte, "-wal is not what SQLite left there"},
-		"cut off":               {func(path string) error { return os.Truncate(path, 0) }, "is not what SQLite left there"},
+		"removed":                {os.Remove, "was removed or replaced"},
+		"WAL removed":            {func(path string) error { return os.Remove(path + "-wal") }, "-wal was removed or replaced"},
+		"wal-index removed":      {func(path string) error { return os.Remove(path + "-shm") }, "-shm was removed or replaced"},
+		"replaced":               {func(path string) error { return os.Rename(path+".older", path) }, "was removed or replaced"},
+		"WAL replaced":           {func(path string) error { return os.Rename(path+"-wal.older", path+"-wal") }, "-wal was removed or replaced"},
+		"overwritten":            {func(path string) error { return os.WriteFile(path, make([]byte, 10_000), 0o600) }, "is not what SQLite left there"},
+		"older copy":             {func(path string) error { return overwrite(path+".older", path) }, "is not what SQLite left there"},
+		"WAL overwritten":        {func(path string) error { return overwrite(path+"-wal.older", path+"-wal") }, "-wal is not what SQLite left there"},
+		"WAL partly overwritten": {overwriteBeginning, "-wal is not what SQLite left there"},
+		"WAL cut off":            {func(path string) error { return os.Truncate(path+"-wal", 0) }, "-wal is not what SQLite left there"},
+		"WAL cut off by a byte":  {cutOffByAByte, "-wal is not what SQLite left there"},
+		"cut off":                {func(path string) error { return os.Truncate(path, 0) }, "is not what SQLite left there"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -84,6 +85,20 @@ func copyFile(path string) error { return copyTo(path, path+".older") }
 func copyTo(from, to string) error {
 	content, err := os.ReadFile(from)
 	return errors.Join(err, os.WriteFile(to, content, 0o600))
+}
+
+// overwriteBeginning writes a page of the older WAL over the beginning of the WAL, as dd does with conv=notrunc.
+func overwriteBeginning(path string) error {
+	content, err := os.ReadFile(path + "-wal.older")
+	if err != nil {
+		return err
+	}
+	wal, err := os.OpenFile(path+"-wal", os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = wal.Write(content[:4096])
+	return errors.Join(err, wal.Close())
 }
 
 func cutOffByAByte(path string) error {

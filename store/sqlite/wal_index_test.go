@@ -1,0 +1,153 @@
+package sqlite_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"example.com/providerd/store/sqlite"
+)
+
+// walIndexBytes are the beginning of a wal-index, both copies of its header alike.
+func walIndexBytes(initialized byte, pageSize uint16, frames, backfilled uint32) []byte {
+	content := make([]byte, 136)
+	content[12] = initialized
+	binary.NativeEndian.PutUint16(content[14:], pageSize)
+	binary.NativeEndian.PutUint32(content[16:], frames)
+	copy(content[32:], "saltsalt")
+	copy(content[48:], content[:48])
+	binary.NativeEndian.PutUint32(content[96:], backfilled)
+	return content
+}
+
+func changed(content []byte, at int) []byte {
+	content = bytes.Clone(content)
+	content[at]++
+	return content
+}
+
+func TestWALIndexIsRead(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	good := walIndexBytes(1, 4096, 7, 3)
+	for name, one := range map[string]struct {
+		content  []byte
+		pageSize int64
+		want     error
+	}{
+		"whole":              {good, 4096, nil},
+		"largest page":       {walIndexBytes(1, 1, 7, 3), 65536, nil},
+		"much behind it":     {append(bytes.Clone(good), make([]byte, 32<<10)...), 4096, nil},
+		"first copy differs": {changed(good, 16), 0, sqlite.ErrTorn},
+		"second differs":     {changed(good, 95), 0, sqlite.ErrTorn},
+		"not initialized":    {walIndexBytes(0, 4096, 7, 3), 0, sqlite.ErrTorn},
+		"cut off":            {good[:135], 0, io.EOF},
+		"empty":              {nil, 0, io.EOF},
+	} {
+		index, err := readWALIndex(t, folder, one.content)
+		if !errors.Is(err, one.want) || index.PageSize() != one.pageSize {
+			t.Errorf("%s: page size is %d, want %d; error is %v, want %v", name, index.PageSize(), one.pageSize, err, one.want)
+		}
+		if err == nil && (index.Frames() != 7 || index.Backfilled() != 3 || index.Salts() != [8]byte([]byte("saltsalt"))) {
+			t.Errorf("%s: read %+v", name, index)
+		}
+	}
+}
+
+func readWALIndex(t *testing.T, folder string, content []byte) (sqlite.WALIndex, error) {
+	t.Helper()
+	return sqlite.ReadWALIndex(openBytes(t, filepath.Join(folder, "test.db-shm"), content))
+}
+
+// openBytes opens a file with this content until the test ends.
+func openBytes(t *testing.T, path string, content []byte) *os.File {
+	t.Helper()
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return openFile(t, path)
+}
+
+func openFile(t *testing.T, path string) *os.File {
+	t.Helper()
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := file.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return file
+}
+
+// No bytes make the parser panic, and what it takes for a WAL has room for the frames that the wal-index counts.
+func FuzzWALIndex(f *testing.F) {
+	good := walIndexBytes(1, 512, 1, 0)
+	wal := make([]byte, 32+24+512)
+	copy(wal[16:], "saltsalt")
+	copy(wal[32+8:], "saltsalt")
+	f.Add(good, wal)
+	f.Add(changed(good, 40), wal)
+	f.Add(walIndexBytes(1, 1, 1<<31, 1<<31), wal[:40])
+	f.Add(walIndexBytes(1, 0, 1<<32-1, 0), []byte{})
+	f.Fuzz(func(t *testing.T, shm, wal []byte) {
+		folder := t.TempDir()
+		index, err := readWALIndex(t, folder, shm)
+		if err != nil {
+			return
+		}
+		if len(shm) < 136 || !bytes.Equal(shm[:48], shm[48:96]) {
+			t.Errorf("read %+v of %x", index, shm)
+		}
+		isWAL, err := index.IsWALOf(openBytes(t, filepath.Join(folder, "test.db-wal"), wal))
+		if err != nil {
+			t.Error(err)
+		}
+		if isWAL && index.Frames() > 0 && int64(len(wal)) < 32+24+int64(index.Frames()-1)*(24+index.PageSize()) {
+			t.Errorf("%d bytes are a WAL of %d frames", len(wal), index.Frames())
+		}
+	})
+}
+
+// What is read of the wal-index is what SQLite says of its WAL, and what stands in the WAL.
+func TestWALIndexSaysWhatSQLiteSays(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	other := plain(t, r.path)
+	shm, wal := openFile(t, r.path+"-shm"), openFile(t, r.path+"-wal")
+	count := 0
+	rapid.Check(t, func(t *rapid.T) {
+		for range rapid.IntRange(0, 3).Draw(t, "commits") {
+			count++
+			if err := r.insert(count, rapid.SampledFrom([]int{0, 100, 5000, 200_000}).Draw(t, "bytes")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		mode := rapid.SampledFrom([]string{"NOOP", "PASSIVE", "FULL", "RESTART", "TRUNCATE"}).Draw(t, "checkpoint")
+		checkpoint(t, other, mode)
+		frames, copied := checkpoint(t, other, "NOOP")
+		index, err := sqlite.ReadWALIndex(shm)
+		if err != nil || index.Frames() != frames || index.Backfilled() != copied || index.PageSize() != 4096 {
+			t.Fatalf("read %+v, %v; SQLite has %d frames, %d of them copied", index, err, frames, copied)
+		}
+		if ok, err := index.IsWALOf(wal); !ok || err != nil {
+			t.Fatalf("the WAL is not taken for that of %+v, %v", index, err)
+		}
+		if frames == 0 {
+			return
+		}
+		header := make([]byte, 32)
+		if _, err := wal.ReadAt(header, 0); err != nil || index.Salts() != [8]byte(header[16:24]) {
+			t.Fatalf("salts are %x, in the WAL %x, %v", index.Salts(), header[16:24], err)
+		}
+	})
+	r.close(t)
+}
