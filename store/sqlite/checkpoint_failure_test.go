@@ -1,0 +1,59 @@
+package sqlite_test
+
+import (
+	"errors"
+	"log/slog"
+	"os"
+	"strings"
+	"testing"
+
+	"gorm.io/gorm"
+)
+
+// largeCommit makes a checkpoint due at once.
+func (r *rig) largeCommit(t *testing.T) {
+	t.Helper()
+	err := r.batches.Commit(t.Context(), func(tx *gorm.DB) error {
+		return tx.Exec("INSERT INTO applications (slug, name) VALUES (hex(randomblob(16)), zeroblob(70000000))").Error
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A checkpoint that fails says so in the log, and each of its tries once. Once what kept it away is put right, the next
+// one makes up for it.
+func TestFailedCheckpointIsLogged(t *testing.T) {
+	t.Parallel()
+	var log syncBuffer
+	r := newLoggedRig(t, slog.New(slog.NewTextHandler(&log, nil)))
+	r.largeCommit(t)
+	const failed = "checkpoint failed; the WAL stays as it is"
+	if err := os.Rename(r.path+"-wal", r.path+"-wal.away"); err != nil {
+		t.Fatal(err)
+	}
+	before := sizeOf(t, r.path)
+	for !strings.Contains(log.String(), failed) {
+		r.batches.Maintain(t.Context())
+	}
+	if text := log.String(); !strings.Contains(text, "level=ERROR") || !strings.Contains(text, "-wal was removed or replaced") {
+		t.Errorf("log is %s", text)
+	}
+	if after := sizeOf(t, r.path); after != before {
+		t.Errorf("the database grew from %d to %d bytes, out of a WAL that is not its own", before, after)
+	}
+	if err := os.Rename(r.path+"-wal.away", r.path+"-wal"); err != nil {
+		t.Fatal(err)
+	}
+	logged := log.String()
+	for sizeOf(t, r.path) < 70_000_000 {
+		r.batches.Maintain(t.Context())
+	}
+	if err := errors.Join(r.Check(t.Context()), r.commit(t.Context(), "after")); err != nil {
+		t.Error(err)
+	}
+	r.close(t)
+	if text := strings.TrimPrefix(log.String(), logged); strings.Contains(text, failed) {
+		t.Errorf("then the log is %s", text)
+	}
+}

@@ -1,0 +1,104 @@
+package sqlite_test
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"sync"
+	"testing"
+
+	"gorm.io/gorm"
+)
+
+// reserve reserves pks in a batch, and stores providers with them.
+func (r *rig) reserve(t *testing.T, count int) ([]int32, error) {
+	t.Helper()
+	var pks []int32
+	err := r.batches.Commit(t.Context(), func(tx *gorm.DB) (err error) {
+		if pks, err = r.batches.ReservePKs(tx, count); err != nil {
+			return err
+		}
+		for _, pk := range pks {
+			err := tx.Exec(`INSERT INTO providers (pk, kind, name, created_at, created_by, request_id, remote_address)
+				VALUES (?, 'oauth2', '', '', '', '', '')`, pk).Error
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return pks, err
+}
+
+// Pks go up by one, a batch that fails gives them back, and those that are deleted are not given again.
+func TestReservedPKsAscend(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	for i, one := range []struct {
+		do    string
+		count int
+		want  []int32
+	}{
+		{count: 3, want: []int32{1, 2, 3}},
+		{count: 0, want: []int32{}},
+		{count: 1, want: []int32{4}},
+		{do: "DELETE FROM providers", count: 2, want: []int32{5, 6}},
+		{do: "UPDATE sqlite_sequence SET seq = 2147483644 WHERE name = 'providers'", count: 2, want: []int32{2147483645, 2147483646}},
+		{count: 2, want: []int32{math.MaxInt32}},
+		{count: 256, want: []int32{}},
+	} {
+		if one.do != "" {
+			if err := r.Change(t.Context(), executing(one.do)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var lost []int32
+		if err := r.batches.Commit(t.Context(), func(tx *gorm.DB) (err error) {
+			lost, err = r.batches.ReservePKs(tx, one.count)
+			return errors.Join(err, errOwn)
+		}); !errors.Is(err, errOwn) {
+			t.Error(err)
+		}
+		pks, err := r.reserve(t, one.count)
+		if err != nil || !slices.Equal(pks, one.want) || !slices.Equal(lost, one.want) {
+			t.Errorf("batch %d of %d: pks are %v, before the rollback %v, want %v, %v", i, one.count, pks, lost, one.want, err)
+		}
+	}
+	r.close(t)
+}
+
+// Two that commit to one database at the same time never get the same pk.
+func TestReservedPKsAreNobodyElses(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	other, err := openRig(t.Context(), r.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const batches, each = 40, 5
+	var given [2][]int32
+	var group sync.WaitGroup
+	for i, one := range []*rig{r, other} {
+		group.Go(func() {
+			for range batches {
+				pks, err := one.reserve(t, each)
+				if given[i] = append(given[i], pks...); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	for i, pks := range given {
+		if !slices.IsSorted(pks) {
+			t.Errorf("the pks of %d are %v", i, pks)
+		}
+	}
+	all := slices.Concat(given[0], given[1])
+	slices.Sort(all)
+	if len(slices.Compact(all)) != 2*batches*each || all[len(all)-1] != 2*batches*each {
+		t.Errorf("given are %v", all)
+	}
+	other.close(t)
+	r.close(t)
+}

@@ -1,0 +1,114 @@
+package sqlite_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/providerd/store/database"
+	"example.com/providerd/store/sqlite"
+)
+
+// Two processes that commit to one database at the same time, each with its own checkpoints, lose nothing.
+func TestTwoProcessesCommitAtTheSameTime(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	// Enough for a checkpoint of each.
+	const count = 600
+	other := start(t, "commit", r.path, "other", fmt.Sprint(count))
+	other.proceed(t)
+	want := map[string]bool{}
+	for i := range count {
+		if err := errors.Join(r.commit(t.Context(), fmt.Sprint("own", i)), r.Check(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+		want[fmt.Sprint("own", i)], want[fmt.Sprint("other", i)] = true, true
+	}
+	other.end(t)
+	stored := r.slugs(t)
+	for _, slug := range stored {
+		delete(want, slug)
+	}
+	if len(stored) != 2*count || len(want) > 0 {
+		t.Errorf("%d are stored, missing are %v", len(stored), want)
+	}
+	var generation int
+	var integrity string
+	if err := errors.Join(r.Reader().Raw("PRAGMA user_version").Scan(&generation).Error,
+		r.Reader().Raw("PRAGMA integrity_check").Scan(&integrity).Error); err != nil || integrity != "ok" || generation == 0 {
+		t.Errorf("generation is %d, integrity %s, %v", generation, integrity, err)
+	}
+	r.close(t)
+}
+
+// A database whose files were taken away from the process that has it open is refused by the next one, which would write
+// beside it. It waits as long as another may take to open or close the database.
+func TestFilesTakenFromAnotherProcess(t *testing.T) {
+	t.Parallel()
+	replace := func(path string) error { return errors.Join(copyFile(path), os.Rename(path+".older", path)) }
+	for name, harm := range map[string]struct {
+		how  func(path string) error
+		says string
+	}{
+		"wal-index removed":  {func(path string) error { return os.Remove(path + "-shm") }, "-shm was removed or replaced"},
+		"wal-index replaced": {func(path string) error { return replace(path + "-shm") }, "-shm was removed or replaced"},
+		"WAL removed":        {func(path string) error { return os.Remove(path + "-wal") }, "-wal: no such file"},
+		"WAL emptied":        {func(path string) error { return os.Truncate(path+"-wal", 0) }, "-wal is not what SQLite left there"},
+		"overwritten": {
+			func(path string) error { return os.WriteFile(path, make([]byte, 10_000), 0o600) }, "is not what SQLite left there",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			r.close(t)
+			other := start(t, "commit", r.path, "x", "0")
+			joined, err := openRig(t.Context(), r.path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := joined.commit(t.Context(), "joined"); err != nil {
+				t.Error(err)
+			}
+			joined.close(t)
+			if err := harm.how(r.path); err != nil {
+				t.Fatal(err)
+			}
+			for open, opened := range map[string]func(context.Context, string, *slog.Logger) (*sqlite.Database, error){
+				"Open": sqlite.Open, "Create": sqlite.Create,
+			} {
+				begun := time.Now()
+				_, err := opened(t.Context(), r.path, slog.New(slog.DiscardHandler))
+				if !errors.Is(err, database.ErrUnavailable) || !strings.Contains(err.Error(), harm.says) {
+					t.Errorf("%s: error is %v, want ErrUnavailable with %q", open, err, harm.says)
+				}
+				if took := time.Since(begun); took < time.Second || took > patience {
+					t.Errorf("%s took %s", open, took)
+				}
+			}
+			other.kill(t)
+		})
+	}
+}
+
+// Who gives up while a database looks harmed does not wait on.
+func TestOpenIsGivenUp(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.close(t)
+	other := start(t, "commit", r.path, "x", "0")
+	if err := os.Remove(r.path + "-shm"); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := sqlite.Open(ctx, r.path, slog.New(slog.DiscardHandler)); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error is %v", err)
+	}
+	other.kill(t)
+}
