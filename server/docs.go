@@ -5,10 +5,13 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/labstack/echo/v4"
 	"github.com/swaggest/swgui"
@@ -24,16 +27,21 @@ func registerDocs(router *echo.Echo) {
 		SettingsUI: map[string]string{"tryItOutEnabled": "true"},
 	})
 	policy := docsPolicy(page)
-	handler := func(c echo.Context) error {
-		header := c.Response().Header()
-		header.Set(contentSecurityPolicyHeader, policy)
-		header.Set("Cache-Control", "no-cache")
-		page.ServeHTTP(c.Response(), c.Request())
-		return nil
-	}
 	methods := []string{http.MethodGet, http.MethodHead}
 	for _, path := range docsPaths() {
-		router.Match(methods, docsPath+path, handler)
+		plain, packed := renderOnce(page, docsPath+path, ""), renderOnce(page, docsPath+path, gzipCoding)
+		router.Match(methods, docsPath+path, func(c echo.Context) error {
+			header := c.Response().Header()
+			header.Set(contentSecurityPolicyHeader, policy)
+			header.Set("Cache-Control", "no-cache")
+			file := plain()
+			if strings.Contains(c.Request().Header.Get(echo.HeaderAcceptEncoding), gzipCoding) {
+				file = packed()
+			}
+			maps.Copy(header, file.header)
+			http.ServeContent(c.Response(), c.Request(), path, time.Time{}, bytes.NewReader(file.Bytes()))
+			return nil
+		})
 	}
 	router.Match(methods, strings.TrimSuffix(docsPath, "/"), func(c echo.Context) error {
 		return c.Redirect(http.StatusMovedPermanently, docsPath)
@@ -51,8 +59,7 @@ func docsPaths() []string {
 // docsPolicy lets the page run its own script, named by its digest, and talk to this server alone. Swagger UI sets
 // styles on its elements, which no digest can name.
 func docsPolicy(page http.Handler) string {
-	var text pageText
-	page.ServeHTTP(&text, &http.Request{Method: http.MethodGet, URL: &url.URL{Path: docsPath}})
+	text := renderOnce(page, docsPath, "")()
 	var scripts strings.Builder
 	for _, match := range regexp.MustCompile(`(?s)<script>(.*?)</script>`).FindAllSubmatch(text.Bytes(), -1) {
 		digest := sha256.Sum256(match[1])
@@ -62,11 +69,29 @@ func docsPolicy(page http.Handler) string {
 		"img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 }
 
-// pageText takes a page that is served to nobody.
-type pageText struct{ bytes.Buffer }
+const gzipCoding = "gzip"
 
-// Header returns a header that is not kept.
-func (*pageText) Header() http.Header { return http.Header{} }
+// renderOnce returns a file of the page in a content coding. It is kept, because the page unpacks its files for each
+// request, which callers without a token could use to keep the processor busy.
+func renderOnce(page http.Handler, path, coding string) func() *renderedFile {
+	return sync.OnceValue(func() *renderedFile {
+		file := &renderedFile{header: http.Header{}}
+		request := &http.Request{Method: http.MethodGet, URL: &url.URL{Path: path}, Header: http.Header{}}
+		request.Header.Set(echo.HeaderAcceptEncoding, coding)
+		page.ServeHTTP(file, request)
+		file.header.Del(echo.HeaderContentLength)
+		return file
+	})
+}
+
+// renderedFile is a file of the page, with its header.
+type renderedFile struct {
+	bytes.Buffer
+	header http.Header
+}
+
+// Header returns the header (http.ResponseWriter).
+func (f *renderedFile) Header() http.Header { return f.header }
 
 // WriteHeader does nothing: the page has no other status than 200.
-func (*pageText) WriteHeader(int) {}
+func (*renderedFile) WriteHeader(int) {}

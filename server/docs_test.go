@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"bytes"
 	"net/http"
 	"strings"
 	"testing"
@@ -29,6 +30,11 @@ func TestReferencePageIsServedFromTheProgram(t *testing.T) {
 		if got.status != http.StatusOK || !strings.Contains(got.header.Get("Content-Type"), want) || len(got.body) == 0 {
 			t.Errorf("%s: %d, %s, %d bytes", path, got.status, got.header.Get("Content-Type"), len(got.body))
 		}
+	}
+	// The client of the harness asks for gzip, and unpacks it, unless it is told otherwise.
+	plain := h.send(t, http.MethodGet, "/docs/swagger-ui.css", nil, set("Accept-Encoding", "identity"))
+	if packed := h.send(t, http.MethodGet, "/docs/swagger-ui.css", nil); !bytes.Equal(plain.body, packed.body) {
+		t.Errorf("%d bytes are served plain, %d packed", len(plain.body), len(packed.body))
 	}
 	h.send(t, http.MethodGet, "/docs/oauth2-redirect.html", nil).problem(t, http.StatusNotFound, "not-found")
 	h.send(t, http.MethodGet, "/docs/../keyset.json", nil).problem(t, http.StatusNotFound, "not-found")

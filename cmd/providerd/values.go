@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 )
 
 // listenAddress is HOST:PORT; port 0 stands for any free port.
@@ -98,6 +99,9 @@ func (l *label) UnmarshalText(text []byte) error {
 	}
 	if len([]rune(name)) > maxLabelLength {
 		return fmt.Errorf("a name has at most %d characters", maxLabelLength)
+	}
+	if !utf8.ValidString(name) {
+		return errors.New("a name must be UTF-8")
 	}
 	if strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return errors.New("a name must not contain control characters")

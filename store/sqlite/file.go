@@ -3,6 +3,8 @@ package sqlite
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"example.com/providerd/store/database"
 )
@@ -32,4 +34,20 @@ func openDatabaseFile(path string) (*guardedFile, error) {
 		return nil, errors.Join(err, file.Close())
 	}
 	return file, nil
+}
+
+// checkNotMissing refuses to make a database beside the WAL of one that is away: SQLite would remove what that has of
+// it.
+func checkNotMissing(path string) error {
+	if info, err := os.Stat(path); err == nil && info.Size() > 0 {
+		return nil
+	}
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
+	}
+	if wal, err := os.Stat(path + "-wal"); err != nil || wal.Size() == 0 {
+		return nil //nolint:nilerr // There is no WAL.
+	}
+	return fmt.Errorf("%w: %s is missing or empty, but its WAL is there; put the database back, or remove the files that "+
+		"end in -wal and -shm to begin with a new one", database.ErrUnavailable, path)
 }

@@ -160,20 +160,27 @@ func (g *guard) look() (walIndex, error) {
 			return walIndex{}, err
 		}
 	}
-	if err := g.checkDatabase(size); err != nil {
+	index, err := g.checkWAL()
+	if err != nil {
 		return walIndex{}, err
 	}
-	return g.checkWAL()
+	if err := g.checkDatabase(size, index); err != nil {
+		return walIndex{}, err
+	}
+	g.checked = time.Now()
+	return index, nil
 }
 
-// checkDatabase compares the file of the database with what it was before. Checkpoints make it grow and, once for each
-// reset of the WAL, raise the generation; SQLite's own change counter stands still in WAL mode.
-func (g *guard) checkDatabase(size int64) error {
+// checkDatabase compares the file of the database with what it was before. Checkpoints make it grow, or after a VACUUM
+// as short as SQLite says, and, once for each reset of the WAL, raise the generation; SQLite's own change counter
+// stands still in WAL mode.
+func (g *guard) checkDatabase(size int64, index walIndex) error {
 	generation, err := g.readGeneration()
 	if err != nil {
 		return err
 	}
-	if size < g.size || generation < g.generation {
+	isShort := size < g.size && size < int64(index.pages)*index.pageSize
+	if isShort || generation < g.generation {
 		return g.isChanged(g.database)
 	}
 	g.size, g.generation = size, generation
@@ -227,8 +234,11 @@ func (g *guard) checkWAL() (walIndex, error) {
 		if err != nil {
 			return walIndex{}, fmt.Errorf("%w: %w", database.ErrUnavailable, err)
 		}
+		if ok && index.salts == g.seen.salts && index.frames < g.seen.frames {
+			return walIndex{}, g.isChanged(g.index)
+		}
 		if ok {
-			g.seen, g.checked = index, time.Now()
+			g.seen = index
 			return index, nil
 		}
 		if again, err := readWALIndex(g.index.File, g.scratch[:]); err == nil && again == index {

@@ -1,6 +1,7 @@
 package sqlite_test
 
 import (
+	"database/sql"
 	"errors"
 	"fmt"
 	"io"
@@ -183,4 +184,57 @@ func writeOver(from, to string) error {
 	}
 	_, err = file.WriteAt(content, 0)
 	return errors.Join(err, file.Close())
+}
+
+// A wal-index of an earlier moment makes SQLite write over what was committed since.
+func TestOlderWALIndex(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	if err := errors.Join(r.commit(t.Context(), "a"), copyFile(r.path+"-shm"), r.commit(t.Context(), "b")); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(r.Check(t.Context()), writeOver(r.path+"-shm.older", r.path+"-shm")); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Check(t.Context()); !errors.Is(err, database.ErrUnavailable) || !strings.Contains(err.Error(), "-shm is not") {
+		t.Errorf("Check: error is %v, want ErrUnavailable", err)
+	}
+	if err := r.commit(t.Context(), "c"); !errors.Is(err, database.ErrUnavailable) {
+		t.Errorf("Commit: error is %v, want ErrUnavailable", err)
+	}
+}
+
+// A VACUUM by another program makes the file shorter, and nothing is lost.
+func TestVacuumIsLawful(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	large := strings.Repeat("x", 1<<20)
+	err := r.Change(t.Context(), func(tx *gorm.DB) error {
+		return tx.Exec("INSERT INTO applications (slug, name) VALUES ('large', ?)", large).Error
+	})
+	if err := errors.Join(err, r.commit(t.Context(), "a")); err != nil {
+		t.Fatal(err)
+	}
+	other, err := sql.Open("sqlite3", r.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, statement := range []string{
+		"PRAGMA wal_checkpoint(TRUNCATE)", "DELETE FROM applications WHERE slug = 'large'", "VACUUM",
+		"PRAGMA wal_checkpoint(TRUNCATE)",
+	} {
+		if _, err := other.ExecContext(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Check(t.Context()); err != nil {
+			t.Errorf("after %s: %v", statement, err)
+		}
+	}
+	if size := sizeOf(t, r.path); size > 1<<20 {
+		t.Errorf("the database has %d bytes", size)
+	}
+	if err := errors.Join(r.commit(t.Context(), "b"), other.Close()); err != nil {
+		t.Error(err)
+	}
+	r.close(t)
 }

@@ -119,3 +119,37 @@ func TestForeignDatabaseIsNotChanged(t *testing.T) {
 		t.Errorf("the folder has %v, %v", entries, err)
 	}
 }
+
+// The WAL that a crash left is not removed because its database is away, and nothing is made in its place.
+func TestMissingDatabaseBesideItsWAL(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	if err := r.commit(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	crashed := filepath.Join(t.TempDir(), "test.db")
+	if err := copyTo(r.path+"-wal", crashed+"-wal"); err != nil {
+		t.Fatal(err)
+	}
+	wal := sizeOf(t, crashed+"-wal")
+	for _, put := range []func() error{
+		func() error { return nil }, func() error { return os.WriteFile(crashed, nil, 0o600) },
+	} {
+		if err := put(); err != nil {
+			t.Fatal(err)
+		}
+		if err := create(t, crashed); !errors.Is(err, database.ErrUnavailable) || !strings.Contains(err.Error(), "put the database back") {
+			t.Errorf("error is %v, want ErrUnavailable", err)
+		}
+	}
+	if size := sizeOf(t, crashed+"-wal"); size != wal {
+		t.Errorf("the WAL has %d bytes, not %d", size, wal)
+	}
+	if err := copyTo(r.path, crashed); err != nil {
+		t.Fatal(err)
+	}
+	if err := create(t, crashed); err != nil {
+		t.Error(err)
+	}
+	r.close(t)
+}

@@ -26,6 +26,8 @@ type walIndex struct {
 	pageSize int64
 	// frames is the number of the last frame that belongs to a commit.
 	frames uint32
+	// pages is how many the database has after that commit.
+	pages uint32
 	// backfilled is how many frames a checkpoint has copied into the database.
 	backfilled uint32
 	// checksum is that of the last frame, and of all before it.
@@ -49,6 +51,7 @@ func readWALIndex(file *os.File, scratch []byte) (walIndex, error) {
 	index := walIndex{
 		pageSize:   int64(native.Uint16(header[14:])),
 		frames:     native.Uint32(header[16:]),
+		pages:      native.Uint32(header[20:]),
 		backfilled: native.Uint32(content[2*walIndexHeaderSize:]),
 		salts:      [8]byte(header[32:40]),
 	}
