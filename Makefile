@@ -77,7 +77,7 @@ faults: ## Kill the program 100 times under load, fill its disk and harm its fil
 		-run '^(TestKilledUnderLoad|TestDiskFull|TestDatabase|TestEveryBegunRequest|TestFailedC|TestHostileF)' ./cmd/providerd | \
 		{ grep -Ev '^=== ' || true; }
 
-reseal: ## Rotate the key and seal 100,000 secrets anew while creates go on.
+reseal: ## Rotate the key and reseal 100,000 secrets while creates go on.
 	PROVIDERD_RESEAL_ROWS=100000 go test -count=1 -v -run '^TestResealUnderLoad' ./cmd/providerd | \
 		{ grep -Ev '^=== ' || true; }
 

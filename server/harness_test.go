@@ -48,7 +48,7 @@ func start(t testing.TB) *harness {
 	return startWith(t, api.Contract())
 }
 
-// startWith starts a server of another contract. Answers are held against the true one all the same.
+// startWith starts a server of another contract. Answers are checked against the true one all the same.
 func startWith(t testing.TB, contractText []byte) *harness {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "test.db")

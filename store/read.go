@@ -87,30 +87,39 @@ func (s *Store) records(ctx context.Context, page []Provider) ([]readRecord, err
 	if err != nil {
 		return nil, errors.Join(ErrUnavailable, err)
 	}
-	settings := make(map[int32]any, len(page))
-	damaged := map[int32]error{}
+	providers := make(map[int32]Provider, len(page))
+	for _, provider := range page {
+		providers[provider.PK] = provider
+	}
+	read := make(map[int32]readRecord, len(page))
 	for _, row := range oauth2Rows {
-		settings[row.PK], damaged[row.PK] = row.unseal(keys)
+		settings, err := row.unseal(keys)
+		read[row.PK] = readRecord{OAuth2Provider{Provider: providers[row.PK], OAuth2Settings: settings}, err}
 	}
 	for _, row := range directoryRows {
-		settings[row.PK], damaged[row.PK] = row.unseal(keys)
+		settings, err := row.unseal(keys)
+		read[row.PK] = readRecord{
+			WorkspaceDirectoryProvider{Provider: providers[row.PK], WorkspaceDirectorySettings: settings}, err,
+		}
 	}
+	return inOrderOf(page, read), nil
+}
+
+// inOrderOf returns the records of a page of providers. One without a row of its kind is damaged.
+func inOrderOf(page []Provider, read map[int32]readRecord) []readRecord {
 	records := make([]readRecord, len(page))
 	for i, provider := range page {
-		if err := damaged[provider.PK]; err != nil {
-			records[i].damaged = err
-			continue
-		}
-		switch settings := settings[provider.PK].(type) {
-		case OAuth2Settings:
-			records[i].record = OAuth2Provider{Provider: provider, OAuth2Settings: settings}
-		case WorkspaceDirectorySettings:
-			records[i].record = WorkspaceDirectoryProvider{Provider: provider, WorkspaceDirectorySettings: settings}
-		default:
+		one, ok := read[provider.PK]
+		switch {
+		case !ok:
 			records[i].damaged = fmt.Errorf("provider %d has no settings: %w", provider.PK, ErrDamaged)
+		case one.damaged != nil:
+			records[i].damaged = one.damaged
+		default:
+			records[i].record = one.record
 		}
 	}
-	return records, nil
+	return records
 }
 
 func findAll(db *gorm.DB, rows any, pks []int32) error {

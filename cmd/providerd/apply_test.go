@@ -78,7 +78,7 @@ func newApplyRig(t *testing.T, entries int, onAnswer func(number int64) bool) *a
 	return r
 }
 
-// write makes the file anew, edited.
+// write makes the file again, edited.
 func (r *applyRig) write(t *testing.T, edit func(text string) string) {
 	t.Helper()
 	var text strings.Builder

@@ -37,12 +37,12 @@ type keyResealCommand struct {
 	databaseFlag
 }
 
-// Run seals old secrets anew until all are done or it is interrupted.
+// Run reseals old secrets until all are done or it is interrupted.
 func (c *keyResealCommand) Run(ctx context.Context) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	return c.withStore(ctx, func(database *store.Store) error {
-		report := newProgress(os.Stderr, "secrets sealed anew")
+		report := newProgress(os.Stderr, "secrets resealed")
 		err := database.Reseal(ctx, report.update)
 		if errors.Is(err, context.Canceled) {
 			return fmt.Errorf("interrupted after %d of %d secrets; run it again for the rest", report.done, report.total)

@@ -23,7 +23,7 @@ import (
 // defaultResealRows is for an ordinary run; make reseal asks for more.
 const defaultResealRows = 2_000
 
-// TestResealUnderLoad rotates the key and seals all old secrets anew while creates go on, none of which may fail.
+// TestResealUnderLoad rotates the key and reseals all old secrets while creates go on, none of which may fail.
 func TestResealUnderLoad(t *testing.T) {
 	t.Parallel()
 	rows := defaultResealRows

@@ -22,7 +22,7 @@ type serveCommand struct {
 	Listen         listenAddress   `default:"127.0.0.1:8080" env:"PROVIDERD_LISTEN" placeholder:"HOST:PORT" help:"Address to listen on; port 0 takes a free one (${env}; default ${default})."`
 	MaxConnections int             `default:"1024" env:"PROVIDERD_MAX_CONNECTIONS" placeholder:"N" help:"Connections that are open at a time; for a further one, the one that is idle for longest is closed (${env}; default ${default})."`
 	FailedAttempts int             `default:"20" env:"PROVIDERD_FAILED_ATTEMPTS" placeholder:"N" help:"Wrong tokens that an address may show in a minute (${env}; default ${default})."`
-	TLSCert        string          `env:"PROVIDERD_TLS_CERT" and:"tls" type:"path" placeholder:"PATH" help:"Certificate chain in PEM, to serve HTTPS; read anew when it changes (${env})."`
+	TLSCert        string          `env:"PROVIDERD_TLS_CERT" and:"tls" type:"path" placeholder:"PATH" help:"Certificate chain in PEM, to serve HTTPS; read again when it changes (${env})."`
 	TLSKey         string          `env:"PROVIDERD_TLS_KEY" and:"tls" type:"path" placeholder:"PATH" help:"Private key of the certificate in PEM (${env})."`
 	LogFormat      string          `default:"text" enum:"text,json" env:"PROVIDERD_LOG_FORMAT" help:"Form of the log on standard error: ${enum} (${env}; default ${default})."`
 	LogLevel       slog.Level      `default:"info" env:"PROVIDERD_LOG_LEVEL" placeholder:"LEVEL" help:"Least level that is logged: debug, info, warn or error (${env}; default ${default})."`

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// certificateFiles is a certificate that is read anew when its files change.
+// certificateFiles is a certificate that is read again when its files change.
 type certificateFiles struct {
 	certPath, keyPath string
 	logger            *slog.Logger
@@ -49,7 +49,7 @@ func (f *certificateFiles) current(*tls.ClientHelloInfo) (*tls.Certificate, erro
 		f.logger.Error("certificate cannot be used; the one of before stays", slog.String("error", err.Error()))
 		return f.certificate, nil
 	}
-	f.logger.Info("certificate was read anew", slog.String("path", f.certPath))
+	f.logger.Info("certificate was read again", slog.String("path", f.certPath))
 	f.certificate = &certificate
 	return f.certificate, nil
 }

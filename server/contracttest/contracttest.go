@@ -43,7 +43,7 @@ func NewChecker() (*Checker, error) {
 	return &Checker{document: document, router: router}, nil
 }
 
-// Client returns a client whose answers are all held against the contract; one that breaks it fails the test.
+// Client returns a client whose answers are all checked against the contract; one that breaks it fails the test.
 func Client(t testing.TB) *http.Client {
 	t.Helper()
 	// A transport of its own, so that no connection outlives the test's server.
