@@ -46,8 +46,8 @@ func (h *harness) awaitStatus(t *testing.T, body string, status int, more func()
 		if got.status == status {
 			return got
 		}
-		if time.Since(begun) > time.Minute {
-			t.Fatalf("after a minute status is %d, not %d: %.1000s", got.status, status, got.body)
+		if time.Since(begun) > 3*time.Minute {
+			t.Fatalf("after three minutes status is %d, not %d: %.1000s", got.status, status, got.body)
 		}
 		more()
 	}

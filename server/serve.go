@@ -16,7 +16,8 @@ type Limits struct {
 	// Connections is how many are open at a time. For a further one, the one is closed that is idle for longest, or else
 	// the one on which no valid token was shown for longest.
 	Connections int
-	// HeaderBytes bounds the request line and the header.
+	// HeaderBytes bounds the request line and the header, for which the HTTP library adds 4 KiB. Each field of few bytes
+	// takes many times its size.
 	HeaderBytes int
 	// HeaderTimeout is how long the header may take to arrive.
 	HeaderTimeout time.Duration
@@ -35,7 +36,7 @@ type Limits struct {
 func DefaultLimits() Limits {
 	return Limits{
 		Connections:    1024,
-		HeaderBytes:    32 << 10,
+		HeaderBytes:    4 << 10,
 		HeaderTimeout:  10 * time.Second,
 		RequestTimeout: 30 * time.Second,
 		AnswerTimeout:  60 * time.Second,
