@@ -41,18 +41,9 @@ type Submission struct{ outcome chan error }
 
 // Submit begins with a create whose name and client_id are the same.
 func (s *Store) Submit(ctx context.Context, name string) Submission {
-	return s.submit(ctx, name,
-		&OAuth2Settings{ClientID: name, PropertyMappings: []uuid.UUID{}, JWKSSources: []uuid.UUID{}})
-}
-
-// SubmitNothing begins with a create without settings, over which the batcher panics.
-func (s *Store) SubmitNothing(ctx context.Context) Submission {
-	return s.submit(ctx, "nothing", nil)
-}
-
-func (s *Store) submit(ctx context.Context, name string, settings *OAuth2Settings) Submission {
 	submission := Submission{outcome: make(chan error, 1)}
-	one := newCreate(CreateRequest{Name: name}, settings)
+	one := newCreate(CreateRequest{Name: name},
+		&OAuth2Settings{ClientID: name, PropertyMappings: []uuid.UUID{}, JWKSSources: []uuid.UUID{}})
 	go func() { submission.outcome <- s.batcher.submit(ctx, one) }()
 	return submission
 }

@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -22,27 +21,6 @@ func names(t *testing.T, database *store.Store) map[string]bool {
 		names[record.Common().Name] = true
 	}
 	return names
-}
-
-func TestCallerWhoGivesUpWhileWaitingIsLeftOut(t *testing.T) {
-	t.Parallel()
-	database, faulty := newFaulty(t)
-	begun, release := faulty.holdUp(t, database)
-	ctx, cancel := context.WithCancel(t.Context())
-	gaveUp := database.Submit(ctx, "gave up")
-	stayed := database.Submit(t.Context(), "stayed")
-	database.AwaitQueue(2)
-	cancel()
-	if err := gaveUp.Wait(); !errors.Is(err, context.Canceled) {
-		t.Errorf("who gives up gets %v, want context.Canceled", err)
-	}
-	release()
-	if err := errors.Join(begun.Wait(), stayed.Wait()); err != nil {
-		t.Error(err)
-	}
-	if stored := names(t, database); len(stored) != 2 || !stored["stayed"] {
-		t.Errorf("stored are %v", stored)
-	}
 }
 
 func TestFullQueueRefusesAtOnce(t *testing.T) {
@@ -93,20 +71,6 @@ func TestCloseStoresWhatWaits(t *testing.T) {
 	}
 	if stored := names(t, create(t, faulty.path)); len(stored) != 10 {
 		t.Errorf("%d records are stored, want 10", len(stored))
-	}
-}
-
-func TestPanicInABatchEndsThatBatchAlone(t *testing.T) {
-	t.Parallel()
-	database := create(t, filepath.Join(t.TempDir(), "test.db"))
-	if err := database.SubmitNothing(t.Context()).Wait(); err == nil || errors.Is(err, store.ErrUnavailable) {
-		t.Errorf("error is %v, want that of the panic", err)
-	}
-	if err := database.Submit(t.Context(), "next").Wait(); err != nil {
-		t.Error(err)
-	}
-	if stored := names(t, database); len(stored) != 1 || !stored["next"] {
-		t.Errorf("stored are %v", stored)
 	}
 }
 

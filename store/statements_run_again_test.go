@@ -120,3 +120,43 @@ func TestResealTellsOnceOfDamage(t *testing.T) {
 		t.Errorf("error is %v, want one ErrDamaged", err)
 	}
 }
+
+// Nothing of its first run is left in a batch: not that pks were few, nor that the key and the client_id were free which
+// another program has taken in the meantime.
+func TestBatchIsRunAgain(t *testing.T) {
+	t.Parallel()
+	opened, faulty := newFaulty(t)
+	other := create(t, faulty.path)
+	var first int32
+	again := func(run func(statements) error, what statements) error {
+		faulty.count(func(f *faultyDatabase) { f.mostPKs = 4 })
+		defer faulty.count(func(f *faultyDatabase) { f.mostPKs = 0 })
+		return conflicting(t, func() (err error) {
+			faulty.count(func(f *faultyDatabase) { f.mostPKs = 0 })
+			first, _, err = keyedCreate(t, other, "key")
+			return errors.Join(err, other.Submit(t.Context(), "taken").Wait())
+		})(run, what)
+	}
+	errs := faulty.inOneQueue(t, opened, 10, func(i int) error {
+		switch i {
+		case 0:
+			pk, replayed, err := keyedCreate(t, opened, "key")
+			if pk != first || !replayed {
+				t.Errorf("replayed is %v: %d, want %d", replayed, pk, first)
+			}
+			return err
+		case 1:
+			return opened.Submit(t.Context(), "taken").Wait()
+		default:
+			return opened.Submit(t.Context(), fmt.Sprint(i)).Wait()
+		}
+	}, again)
+	for i, err := range errs {
+		if isTaken := errors.Is(err, store.ErrClientIDTaken); isTaken != (i == 1) || !isTaken && err != nil {
+			t.Errorf("create %d: %v", i, err)
+		}
+	}
+	if stored := names(t, opened); len(stored) != 11 {
+		t.Errorf("stored are %v", stored)
+	}
+}

@@ -82,7 +82,7 @@ func checkSince(t *testing.T, database *store.Store, events []store.Event) {
 
 // testEventsWhileCreatesGoOn reads the events again and again. Those of before are all there, in the same order.
 func testEventsWhileCreatesGoOn(t *testing.T, database *store.Store) {
-	const count = 1500
+	const count = 700
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		defer cancel()
