@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,12 +18,12 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"example.com/providerd/store"
-	"example.com/providerd/store/storetest"
+	"example.com/providerd/store/sqlite"
 )
 
 // seed makes a database with rows in a folder.
 func seed(ctx context.Context, folder string, rows int) error {
-	database, err := storetest.CreateSQLite(ctx, filepath.Join(folder, "providerd.db"), "")
+	database, err := createStore(ctx, folder)
 	if err != nil {
 		return err
 	}
@@ -130,4 +131,13 @@ func bareCommit(ctx context.Context) (each time.Duration, err error) {
 		}
 	}
 	return time.Since(begun) / commits, nil
+}
+
+// createStore makes a database in a folder, as the server does.
+func createStore(ctx context.Context, folder string) (*store.Store, error) {
+	database, err := sqlite.Create(ctx, filepath.Join(folder, "providerd.db"), slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, err
+	}
+	return store.Create(ctx, database, filepath.Join(folder, "keyset.json"))
 }
