@@ -19,16 +19,22 @@ const (
 	maxPeakKiB = 256 << 10
 )
 
-// startLimited builds the program and starts it in a folder, in a memory of 512 MiB where this machine lets one limit it.
-// It is not the test binary, since that takes several times the memory where it detects races.
-func startLimited(t *testing.T, folder string, arguments ...string) *process {
+// buildProgram builds the program as it is shipped. The test binary takes several times the memory and the time where it
+// detects races.
+func buildProgram(t *testing.T) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "providerd")
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".")
 	if output, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build: %v: %s", err, output)
 	}
-	line := append(limitMemory(t), program, "serve", "--listen", "127.0.0.1:0")
+	return program
+}
+
+// startLimited starts the program as shipped in a folder, in a memory of 512 MiB where this machine lets one limit it.
+func startLimited(t *testing.T, folder string, arguments ...string) *process {
+	t.Helper()
+	line := append(limitMemory(t), buildProgram(t), "serve", "--listen", "127.0.0.1:0")
 	command := exec.CommandContext(t.Context(), line[0], append(line[1:], arguments...)...)
 	command.Dir = folder
 	server, err := startCommand(command)
