@@ -34,7 +34,7 @@ func TestHostileBodiesAtOnce(t *testing.T) {
 	connections := 48
 	if hostileBodies(t) > defaultHostileBodies {
 		// Others are left for the ordinary creates.
-		connections = 900
+		connections = 600
 	}
 	folder := t.TempDir()
 	server := startLimited(t, folder)
