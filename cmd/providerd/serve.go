@@ -72,18 +72,21 @@ func (c *serveCommand) Run(ctx context.Context, contract *server.Contract) error
 
 // untilStopped returns a context that ends with the first signal that tells the process to stop. A second one ends the
 // process at once, but for SIGHUP, which some send along with the first.
-func untilStopped(ctx context.Context) (stopped context.Context, stop context.CancelFunc) {
+func untilStopped(ctx context.Context) (context.Context, context.CancelFunc) {
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {
 		// Otherwise nohup asked to stay.
 		signals = append(signals, syscall.SIGHUP)
 	}
-	ctx, stop = signal.NotifyContext(ctx, signals...)
-	context.AfterFunc(ctx, func() {
+	signaled, release := signal.NotifyContext(ctx, signals...)
+	stopped, stop := context.WithCancel(context.WithoutCancel(ctx))
+	context.AfterFunc(signaled, func() {
 		signal.Ignore(syscall.SIGHUP)
+		release()
+		// Whoever sees the server stop may send the second signal, which must not be caught any more.
 		stop()
 	})
-	return ctx, stop
+	return stopped, release
 }
 
 // endpoint is where callers reach the server, inside of TLS unless security is nil.
