@@ -87,28 +87,43 @@ func TestNewcomerGetsThePlaceOfTheIdle(t *testing.T) {
 	t.Parallel()
 	h := start(t)
 	limits := server.DefaultLimits()
-	limits.Connections = 4
+	limits.Connections = 3
 	address := h.listen(t, limits)
 	body := encode(t, minimal(oauth2Path))
 
-	arriving := connect(t, address).send(t, "GET /healthz HTTP/1.1\r\n")
 	silent := connect(t, address)
 	kept := connect(t, address).send(t, healthRequest)
 	kept.want(t, http.StatusOK)
 	first := h.begin(t, address, body)
-	// All places are taken. The idle go first, the longest idle before others, and then those whose request arrives.
+	// All places are taken. The connection that is idle for longest goes first.
 	second := h.begin(t, address, body)
 	silent.wantClosed(t, "a connection that has sent nothing")
 	third := h.begin(t, address, body)
 	kept.wantClosed(t, "a connection that is kept for the next request")
-	fourth := h.begin(t, address, body)
-	arriving.wantClosed(t, "a connection whose request arrives")
 	// All requests are worked on: a newcomer waits for the first that ends.
 	newcomer := connect(t, address).send(t, healthRequest)
 	first.send(t, body).want(t, http.StatusCreated)
 	first.wantClosed(t, "the connection of an answered request")
 	newcomer.want(t, http.StatusOK)
-	for _, begun := range []*peer{second, third, fourth} {
+	for _, begun := range []*peer{second, third} {
+		begun.send(t, body).want(t, http.StatusCreated)
+	}
+}
+
+// TestNewcomerGetsThePlaceOfTheUnknown has no idle connection to close.
+func TestNewcomerGetsThePlaceOfTheUnknown(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	limits := server.DefaultLimits()
+	limits.Connections = 2
+	address := h.listen(t, limits)
+	body := encode(t, minimal(oauth2Path))
+
+	arriving := connect(t, address).send(t, "GET /healthz HTTP/1.1\r\n")
+	first := h.begin(t, address, body)
+	second := h.begin(t, address, body)
+	arriving.wantClosed(t, "a connection whose request arrives")
+	for _, begun := range []*peer{first, second} {
 		begun.send(t, body).want(t, http.StatusCreated)
 	}
 }

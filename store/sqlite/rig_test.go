@@ -101,21 +101,40 @@ func (r *rig) close(t *testing.T) {
 	}
 }
 
-// fill commits until the WAL is reset, which follows a complete checkpoint: the file of the database is of a new
-// generation then.
+// fill commits until checkpoints have brought another generation to the file of the database, and the WAL was reset. It
+// goes on until a checkpoint that runs beside it has very likely ended.
 func (r *rig) fill(t *testing.T, name string) {
 	t.Helper()
-	const most = 5000
-	before := r.salts(t)
+	const most, more = 5000, 50
+	salts, generation := r.salts(t), r.generation(t)
+	left := more
 	for i := range most {
 		if err := r.commit(t.Context(), fmt.Sprint(name, i)); err != nil {
 			t.Fatal(err)
 		}
-		if i > 0 && r.salts(t) != before {
+		if r.salts(t) != salts && r.generation(t) != generation {
+			left--
+		}
+		if left == 0 {
 			return
 		}
 	}
 	t.Fatalf("the WAL is not reset after %d commits", most)
+}
+
+// generation is the one in the file of the database.
+func (r *rig) generation(t *testing.T) [4]byte {
+	t.Helper()
+	file, err := os.Open(r.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	header := make([]byte, 64)
+	_, err = file.ReadAt(header, 0)
+	if err := errors.Join(err, file.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return [4]byte(header[60:])
 }
 
 // salts are those in the header of the WAL, which tell its generations apart.
