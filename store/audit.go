@@ -11,7 +11,7 @@ import (
 func (s *Store) Events(ctx context.Context, since time.Time) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		var heads []*eventHead
-		for _, source := range eventSources() {
+		for _, source := range s.eventSources() {
 			next, stop := iter.Pull2(s.eventsOf(ctx, source, since.UTC()))
 			defer stop()
 			heads = append(heads, &eventHead{next: next})
@@ -43,12 +43,23 @@ type eventRow struct {
 	Row   int32
 }
 
-// eventSources name no column that has a secret. Times sort as texts, since all are in UTC. Providers are read in the
-// order of their pk, which is that of their times, because there is no index by time.
-func eventSources() []eventSource {
+// providersByPK reads providers in the order of their pk, which is that of their times where one program creates at a
+// time: SQLite needs no index by time then.
+const providersByPK = `SELECT created_at AS at, @event AS event, pk AS id, kind, name, created_by, request_id,
+	remote_address, pk AS row FROM providers WHERE created_at >= @since AND pk > @row ORDER BY pk LIMIT @limit`
+
+// providersByTime reads providers that several replicas created.
+const providersByTime = `SELECT created_at AS at, @event AS event, pk AS id, kind, name, created_by, request_id,
+	remote_address, pk AS row FROM providers WHERE (created_at, pk) > (@at, @row) ORDER BY created_at, pk LIMIT @limit`
+
+// eventSources name no column that has a secret. Where times are texts they sort as such, since all are in UTC.
+func (s *Store) eventSources() []eventSource {
+	providers := providersByPK
+	if s.database.IsShared() {
+		providers = providersByTime
+	}
 	return []eventSource{
-		{EventProviderCreated, `SELECT created_at AS at, @event AS event, pk AS id, kind, name, created_by, request_id,
-			remote_address, pk AS row FROM providers WHERE created_at >= @since AND pk > @row ORDER BY pk LIMIT @limit`},
+		{EventProviderCreated, providers},
 		{EventTokenCreated, `SELECT created_at AS at, @event AS event, id, name, id AS row FROM tokens
 			WHERE (created_at, id) > (@at, @row) ORDER BY created_at, id LIMIT @limit`},
 		{EventTokenRevoked, `SELECT revoked_at AS at, @event AS event, id, name, id AS row FROM tokens

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"sync"
@@ -16,6 +17,9 @@ const (
 	queueLength = 512
 	// maxBatch is how many creates share a transaction.
 	maxBatch = 256
+	// sharedLanes is how many batches are on their way at a time to a database that replicas share: while one waits for
+	// its commit, the next one is sent.
+	sharedLanes = 2
 	// maintenanceInterval is how often the database is maintained while no create comes.
 	maintenanceInterval = 5 * time.Second
 )
@@ -23,12 +27,18 @@ const (
 // batcher commits all creates that wait in one transaction (group commit). It never waits for company: a lone create
 // commits at once.
 type batcher struct {
-	database database.Batches
-	keyring  *seal.Keyring
-	queue    chan *create
+	keyring *seal.Keyring
+	queue   chan *create
 	// mutex lets no create enter once the queue is closed.
 	mutex  sync.RWMutex
 	closed bool
+	lanes  []*lane
+}
+
+// lane commits one batch after the other.
+type lane struct {
+	*batcher
+	database database.Batches
 	// closeError is valid once ended is closed.
 	closeError error
 	ended      chan struct{}
@@ -36,14 +46,20 @@ type batcher struct {
 
 // startBatcher connects a batcher and lets it run.
 func startBatcher(ctx context.Context, db database.Database, keyring *seal.Keyring) (*batcher, error) {
-	batches, err := db.Batches(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("start group commit: %w", err)
+	b := &batcher{keyring: keyring, queue: make(chan *create, queueLength)}
+	lanes := 1
+	if db.IsShared() {
+		lanes = sharedLanes
 	}
-	b := &batcher{
-		database: batches, keyring: keyring, queue: make(chan *create, queueLength), ended: make(chan struct{}),
+	for range lanes {
+		batches, err := db.Batches(ctx)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("start group commit: %w", err), b.close())
+		}
+		one := &lane{batcher: b, database: batches, ended: make(chan struct{})}
+		b.lanes = append(b.lanes, one)
+		go one.run() //nolint:gosec // The batcher outlives the context that it was started in.
 	}
-	go b.run() //nolint:gosec // The batcher outlives the context that it was started in.
 	return b, nil
 }
 
@@ -85,8 +101,8 @@ func (b *batcher) enqueue(one *create) error {
 }
 
 // run commits batch after batch until the queue is closed and empty, and gives the connection back.
-func (b *batcher) run() {
-	defer close(b.ended)
+func (l *lane) run() {
+	defer close(l.ended)
 	// A batch serves several callers, so that no one's context ends it.
 	ctx := context.Background()
 	idle := time.NewTicker(maintenanceInterval)
@@ -94,20 +110,20 @@ func (b *batcher) run() {
 	var held []*create
 	for {
 		var next batch
-		next, held = b.nextBatch(ctx, held, idle.C)
+		next, held = l.nextBatch(ctx, held, idle.C)
 		if len(next) == 0 {
-			b.closeError = b.database.Close()
+			l.closeError = l.database.Close()
 			return
 		}
-		next.finish(next.commit(ctx, b.database, b.keyring))
-		b.database.Maintain(ctx)
+		next.finish(next.commit(ctx, l.database, l.keyring))
+		l.database.Maintain(ctx)
 	}
 }
 
 // nextBatch returns all creates that wait, and waits for one where there is none. A create with the same key as another
 // of the batch is held back to the next one, which then finds what became of the first. The batch is empty once the
 // queue is closed.
-func (b *batcher) nextBatch(ctx context.Context, held []*create, idle <-chan time.Time) (next batch, hold []*create) {
+func (l *lane) nextBatch(ctx context.Context, held []*create, idle <-chan time.Time) (next batch, hold []*create) {
 	keys := map[idempotencyScope]bool{}
 	add := func(one *create) {
 		scope, hasKey := one.creation.idempotencyScope()
@@ -123,9 +139,9 @@ func (b *batcher) nextBatch(ctx context.Context, held []*create, idle <-chan tim
 		add(one)
 	}
 	for len(next) < maxBatch && len(hold) < maxBatch {
-		one := b.poll()
+		one := l.poll()
 		if one == nil && len(next) == 0 {
-			one = b.await(ctx, idle)
+			one = l.await(ctx, idle)
 		}
 		if one == nil {
 			break
@@ -146,15 +162,15 @@ func (b *batcher) poll() *create {
 }
 
 // await returns the next create once there is one. It returns nil once the queue is closed.
-func (b *batcher) await(ctx context.Context, idle <-chan time.Time) *create {
+func (l *lane) await(ctx context.Context, idle <-chan time.Time) *create {
 	for {
 		select {
-		case one := <-b.queue:
+		case one := <-l.queue:
 			// Callers that need only the processor to enqueue theirs come along. Where there are none, this returns at once.
 			runtime.Gosched()
 			return one
 		case <-idle:
-			b.database.Maintain(ctx)
+			l.database.Maintain(ctx)
 		}
 	}
 }
@@ -168,9 +184,13 @@ func (b *batcher) close() error {
 		close(b.queue)
 	}
 	b.mutex.Unlock()
-	<-b.ended
-	if b.closeError != nil {
-		return fmt.Errorf("end group commit: %w", b.closeError)
+	var errs []error
+	for _, one := range b.lanes {
+		<-one.ended
+		errs = append(errs, one.closeError)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("end group commit: %w", err)
 	}
 	return nil
 }

@@ -18,7 +18,8 @@ import (
 	"example.com/providerd/store/seal"
 )
 
-// slowDatabase stores nothing, and takes its time for it. It notes what it is asked for, with the seconds since its begin.
+// slowDatabase stores nothing, and takes its time for it. It notes what it is asked for, with the seconds since its
+// begin.
 type slowDatabase struct {
 	database.Database
 	commit, closing time.Duration
@@ -33,6 +34,8 @@ func (d *slowDatabase) note(call string) {
 	defer d.mutex.Unlock()
 	d.calls = append(d.calls, fmt.Sprintf("%s %.0f", call, time.Since(d.begun).Seconds()))
 }
+
+func (d *slowDatabase) IsShared() bool { return false }
 
 func (d *slowDatabase) Batches(context.Context) (database.Batches, error) { return slowBatches{d}, nil }
 

@@ -46,13 +46,19 @@ func openKeyring(ctx context.Context, db database.Database, path string) (*seal.
 }
 
 // provideKeyring is openKeyring for a database that may have no keyset yet: it then gets that of the file, which is
-// made where there is none. Of several programs that do so at a time, one decides.
+// made where there is none. Of several programs that do so at a time, one decides. Replicas on several machines would
+// each make a file of their own, so that for them it must be there.
 func provideKeyring(ctx context.Context, db database.Database, path string) (*seal.Keyring, error) {
 	ring, err := openKeyring(ctx, db, path)
 	if !errors.Is(err, database.ErrOlder) {
 		return ring, err
 	}
-	if ring, err = seal.ProvideKeyring(ctx, path); err != nil {
+	if db.IsShared() {
+		ring, err = seal.OpenKeyring(path)
+	} else {
+		ring, err = seal.ProvideKeyring(ctx, path)
+	}
+	if err != nil {
 		return nil, err
 	}
 	keys, err := ring.Current()

@@ -20,13 +20,26 @@ const (
 	defaultLifetime  = 90 * day
 )
 
-// letIn provides the token of a first start, and tells a newcomer so.
+// letIn provides the token of a first start in the folder of the database, and tells a newcomer so. The replicas of a
+// database on a server have no folder in common.
 func letIn(
-	ctx context.Context, database *store.Store, operations []string, path, baseURL string, log *serveLog,
+	ctx context.Context, database *store.Store, operations []string, folder, baseURL string, log *serveLog,
 ) error {
+	if folder == "" {
+		return remindOfTokens(ctx, database, log)
+	}
+	path := filepath.Join(folder, initialTokenFile)
 	made, err := provideInitialToken(ctx, database, path, operations)
 	if made {
 		introduce(log, path, baseURL)
+	}
+	return err
+}
+
+func remindOfTokens(ctx context.Context, database *store.Store, log *serveLog) error {
+	exist, err := database.HasTokens(ctx)
+	if err == nil && !exist {
+		log.say(slog.LevelWarn, "the database has no token yet: \"providerd token create\" makes one")
 	}
 	return err
 }

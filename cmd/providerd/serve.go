@@ -9,7 +9,6 @@ import (
 	"net"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"syscall"
@@ -124,7 +123,7 @@ func (c *serveCommand) open(ctx context.Context, contract *server.Contract, log 
 		return err
 	}
 	at := endpoint{Listener: listener, security: security}
-	err = letIn(ctx, database, contract.Operations(), filepath.Join(folder, initialTokenFile), at.url(), log)
+	err = letIn(ctx, database, contract.Operations(), folder, at.url(), log)
 	if err == nil {
 		err = c.serve(ctx, server.Config{
 			Contract: contract, Store: database, Logger: log.Logger, FailedAttempts: c.FailedAttempts,

@@ -5,6 +5,7 @@ package database
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"gorm.io/gorm"
 )
@@ -13,6 +14,8 @@ var (
 	// ErrUnavailable says that the database cannot be used at the moment: it is away, locked, damaged or out of space.
 	// Nothing was stored.
 	ErrUnavailable = errors.New("storage is unavailable")
+	// ErrUnsafe says that the database is set up so that it could lose what it acknowledges. It is an ErrUnavailable.
+	ErrUnsafe = fmt.Errorf("%w: the server is not safe", ErrUnavailable)
 	// ErrOutcomeUnknown says that the database did not tell whether a commit took place.
 	ErrOutcomeUnknown = errors.New("outcome of the commit is unknown")
 	// ErrNone says that there is no providerd database at the place that was named.
@@ -32,11 +35,15 @@ var (
 // The errors of its GORM handles wrap ErrUnavailable where the database could not be used, and are
 // gorm.ErrRecordNotFound and gorm.ErrDuplicatedKey where they fit. Any other error says that this program is wrong.
 type Database interface {
+	// IsShared tells whether other replicas of this program use the database at the same time, and so whether several
+	// batches at a time are of use.
+	IsShared() bool
 	// Reader returns a handle for statements that read. Each is a transaction of its own, and is to be short: a database
 	// may keep what a reader still sees.
 	Reader() *gorm.DB
 	// Change runs statements in one transaction. When it returns nil, they are on disk; otherwise none of them is, but
-	// where the error is ErrOutcomeUnknown. The statements may be run again, after all they did was rolled back.
+	// where the error is ErrOutcomeUnknown. The statements may be run again, after all they did was rolled back. Changes
+	// take turns, in whatever process: none sees half of another.
 	//
 	// It returns their error, ErrUnavailable or ErrOutcomeUnknown.
 	Change(ctx context.Context, statements func(tx *gorm.DB) error) error

@@ -35,6 +35,9 @@ var _ database.Database = (*Database)(nil)
 // Folder is that of the database, symbolic links resolved.
 func (d *Database) Folder() string { return d.folder }
 
+// IsShared tells that there is one server on the files.
+func (d *Database) IsShared() bool { return false }
+
 // Reader returns a handle whose connections cannot write.
 func (d *Database) Reader() *gorm.DB { return d.readers }
 

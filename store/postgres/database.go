@@ -1,0 +1,174 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"gorm.io/gorm"
+
+	"example.com/providerd/store/database"
+)
+
+const (
+	// patience is how long a transaction waits for a server that takes it, before it is refused.
+	patience = 5 * time.Second
+	// firstPause and maxPause lie between two tries.
+	firstPause = 20 * time.Millisecond
+	maxPause   = 200 * time.Millisecond
+)
+
+// Database is an open PostgreSQL database.
+type Database struct {
+	logger  *slog.Logger
+	avoided *avoidance
+	writers *gorm.DB
+	readers *gorm.DB
+	// isDoubtful is set while a commit has hung, and none has succeeded since.
+	isDoubtful atomic.Bool
+	readiness  readiness
+	// Closing once is enough.
+	closing    sync.Once
+	closeError error
+}
+
+var _ database.Database = (*Database)(nil)
+
+// IsShared tells that other replicas use the database, too.
+func (d *Database) IsShared() bool { return true }
+
+// Reader returns a handle over a pool of its own.
+func (d *Database) Reader() *gorm.DB { return d.readers }
+
+// Change runs statements in one transaction, which waits for its turn.
+func (d *Database) Change(ctx context.Context, statements func(tx *gorm.DB) error) error {
+	return d.transact(ctx, beginStatements+turnStatements, statements)
+}
+
+// transact runs statements in a transaction, and again as long as there is hope and COMMIT was not sent.
+func (d *Database) transact(ctx context.Context, begin string, statements func(tx *gorm.DB) error) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for pause := firstPause; ; pause = min(2*pause, maxPause) {
+		again, err := d.try(ctx, begin, statements)
+		if !again {
+			return err
+		}
+		select {
+		case <-time.After(pause/2 + rand.N(pause/2)): //nolint:gosec // It need not be secret.
+		case <-ctx.Done():
+			return unavailable(err)
+		}
+	}
+}
+
+// try is transact once. It tells whether another try may succeed, of which none is made after COMMIT was sent.
+func (d *Database) try(ctx context.Context, begin string, statements func(tx *gorm.DB) error) (again bool, err error) {
+	tx, err := d.begin(ctx, begin)
+	if err != nil {
+		d.reset()
+		return !errors.Is(err, database.ErrNewer), err
+	}
+	if err := tx.run(ctx, d.writers, statements); err != nil {
+		tx.rollBack(ctx)
+		return isPassing(err), classify(err)
+	}
+	err = tx.commit()
+	if errors.Is(err, database.ErrOutcomeUnknown) {
+		d.doubt(tx)
+		return false, err
+	}
+	_ = tx.conn.Close()
+	return err != nil && isPassing(err), classify(err)
+}
+
+// begin begins a transaction. Where the outcome of a commit is unknown, the server must first show that it commits:
+// each commit that hangs leaves a connection behind, which waits on the server.
+func (d *Database) begin(ctx context.Context, statements string) (transaction, error) {
+	tx, err := d.connection(ctx)
+	if err != nil {
+		return transaction{}, err
+	}
+	if d.isDoubtful.Load() {
+		if err := tx.probe(ctx); err != nil {
+			d.avoided.avoid(tx.server)
+			tx.discard()
+			return transaction{}, err
+		}
+		d.isDoubtful.Store(false)
+	}
+	if err := tx.begin(ctx, statements); err != nil {
+		tx.discard()
+		return transaction{}, err
+	}
+	return tx, nil
+}
+
+func (d *Database) connection(ctx context.Context) (transaction, error) {
+	pool, err := d.writers.DB()
+	if err != nil {
+		return transaction{}, fmt.Errorf("connect: %w", err)
+	}
+	conn, err := pool.Conn(ctx)
+	if err != nil {
+		return transaction{}, fmt.Errorf("connect: %w", unavailable(err))
+	}
+	tx, err := newTransaction(conn)
+	if err != nil {
+		tx.discard()
+		return transaction{}, fmt.Errorf("connect: %w", unavailable(err))
+	}
+	return tx, nil
+}
+
+// doubt passes over a server that did not answer a COMMIT, or died of it.
+func (d *Database) doubt(tx transaction) {
+	d.isDoubtful.Store(true)
+	d.avoided.avoid(tx.server)
+	d.reset()
+}
+
+// reset closes the connections that are not in use. A pool would otherwise go on with those to a server that has become
+// a standby.
+func (d *Database) reset() {
+	for _, db := range []*gorm.DB{d.writers, d.readers} {
+		if pool, err := db.DB(); err == nil {
+			pool.SetMaxIdleConns(0)
+			pool.SetMaxIdleConns(maxReaders)
+		}
+	}
+}
+
+// Batches returns the one who commits batches, which takes a connection for each.
+func (d *Database) Batches(context.Context) (database.Batches, error) {
+	return batches{database: d}, nil
+}
+
+// Close waits for running statements and closes the connections.
+func (d *Database) Close() error {
+	d.closing.Do(func() {
+		if err := errors.Join(closePool(d.readers), closePool(d.writers)); err != nil {
+			d.closeError = fmt.Errorf("close database: %w", err)
+		}
+	})
+	return d.closeError
+}
+
+func closePool(db *gorm.DB) error {
+	if db == nil {
+		return nil
+	}
+	pool, err := db.DB()
+	if err != nil {
+		return fmt.Errorf("find connections: %w", err)
+	}
+	if err := pool.Close(); err != nil {
+		return fmt.Errorf("close connections: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,102 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"example.com/providerd/store/database"
+)
+
+// classify wraps an error of the driver in the sentinel of the seam that fits it. What it leaves as it is has a meaning
+// that depends on the statement (a broken constraint), or none but that this program is wrong.
+func classify(err error) error {
+	if err == nil || isClassified(err) || !isAway(err) {
+		return err
+	}
+	return unavailable(err)
+}
+
+// unavailable is classify for an error that can mean nothing else.
+func unavailable(err error) error {
+	if isClassified(err) {
+		return err
+	}
+	return fmt.Errorf("%w: %w%s", database.ErrUnavailable, err, advice(err))
+}
+
+func isClassified(err error) bool {
+	return errors.Is(err, database.ErrUnavailable) || errors.Is(err, database.ErrUnsafe)
+}
+
+// isAway tells whether the server could not be reached, or could not work.
+func isAway(err error) bool {
+	if native, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return isAwayCode(native.Code)
+	}
+	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
+		return true
+	}
+	var network net.Error
+	return errors.As(err, &network) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) ||
+		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.Is(err, context.DeadlineExceeded) ||
+		errors.Is(err, errAvoided) || pgconn.Timeout(err) || strings.HasSuffix(err.Error(), "conn closed")
+}
+
+// isAwayCode looks at an error code (PostgreSQL documentation, appendix A).
+func isAwayCode(code string) bool {
+	for _, class := range []string{
+		"08", // connection exception
+		"28", // invalid authorization
+		"40", // transaction rollback: serialization failure, deadlock
+		"53", // insufficient resources
+		"55", // object not in prerequisite state: lock not available
+		"57", // operator intervention: cancelled, shut down
+		"58", // system error
+	} {
+		if strings.HasPrefix(code, class) {
+			return true
+		}
+	}
+	switch code {
+	case "25006", // read-only transaction
+		"25P03",          // idle in transaction for too long
+		"3D000",          // the database is gone
+		"26000", "42P05", // the prepared statements of another connection, behind a pooler
+		"XX001", "XX002": // data or index corrupted
+		return true
+	default:
+		return false
+	}
+}
+
+// isPassing tells whether the statements of a transaction may succeed if they are run again at once. Nothing of it was
+// committed.
+func isPassing(err error) bool {
+	native, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok {
+		return isAway(err)
+	}
+	switch native.Code {
+	case "40001", "40P01", "25006", "25P03":
+		return true
+	default:
+		return strings.HasPrefix(native.Code, "08") || strings.HasPrefix(native.Code, "57P")
+	}
+}
+
+// advice says what to do about an error that a setting of the URL prevents.
+func advice(err error) string {
+	native, ok := errors.AsType[*pgconn.PgError](err)
+	if ok && (native.Code == "26000" || native.Code == "42P05") {
+		return "; where a pooler such as PgBouncer stands in between, add default_query_exec_mode=exec to the URL"
+	}
+	return ""
+}

@@ -1,0 +1,78 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"example.com/providerd/store/database"
+)
+
+const (
+	// probeTimeout is how long the commit of a probe may take.
+	probeTimeout = time.Second
+	// probeInterval bounds how often the server is probed, however often somebody asks.
+	probeInterval = 500 * time.Millisecond
+)
+
+// readiness is what the last probe showed.
+type readiness struct {
+	mutex  sync.Mutex
+	probed time.Time
+	err    error
+}
+
+// Check tells whether the server commits now, or did half a second ago: that it answers is not enough, since a standby
+// answers, and a primary without its standbys. It takes 1 second at most.
+func (d *Database) Check(ctx context.Context) error {
+	d.readiness.mutex.Lock()
+	defer d.readiness.mutex.Unlock()
+	if time.Since(d.readiness.probed) < probeInterval {
+		return d.readiness.err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeTimeout)
+	defer cancel()
+	d.readiness.err = d.probe(ctx)
+	d.readiness.probed = time.Now()
+	return d.readiness.err
+}
+
+func (d *Database) probe(ctx context.Context) error {
+	tx, err := d.connection(ctx)
+	if err != nil {
+		d.reset()
+		return err
+	}
+	if err := tx.probe(ctx); err != nil {
+		tx.discard()
+		d.avoided.avoid(tx.server)
+		d.reset()
+		return err
+	}
+	d.isDoubtful.Store(false)
+	_ = tx.conn.Close()
+	return nil
+}
+
+// probeStatements commit something that leaves no row behind.
+const probeStatements = beginStatements + "; COMMIT"
+
+// probe commits a transaction without rows, and gives it up after probeTimeout. It returns database.ErrUnavailable.
+func (t transaction) probe(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	return t.raw(func(conn *pgconn.PgConn) error {
+		_ = takeWarning(conn)
+		results, err := conn.Exec(ctx, probeStatements).ReadAll()
+		if err != nil {
+			return fmt.Errorf("try to commit: %w", unavailable(err))
+		}
+		if warning := takeWarning(conn); warning != nil {
+			return fmt.Errorf("%w: try to commit: %w", database.ErrUnavailable, warning)
+		}
+		return checkSupport(results)
+	})
+}
