@@ -41,12 +41,16 @@ func (b batch) commit(ctx context.Context, db database.Batches, keyring *seal.Ke
 	if err != nil {
 		return errors.Join(ErrUnavailable, err)
 	}
-	return db.Commit(ctx, func(tx *gorm.DB) error {
+	err = db.Commit(ctx, func(tx *gorm.DB) error {
 		for _, one := range b {
 			one.replays, one.err = 0, nil
 		}
 		return insertion{tx: tx, database: db, keys: keys}.insert(b)
 	})
+	if errors.Is(err, ErrOutcomeUnknown) {
+		return b.settle(ctx, db, err)
+	}
+	return err
 }
 
 // finish tells every caller the outcome.
