@@ -36,8 +36,8 @@ type batch []*create
 
 // commit stores the creates in one durable transaction, but for those that it refuses, which have an error of their
 // own. Its error is that of all of them.
-func (b batch) commit(ctx context.Context, db database.Batches, keyring *seal.Keyring) error {
-	keys, err := keyring.Current()
+func (b batch) commit(ctx context.Context, db database.Batches, current keySource) error {
+	keys, err := current(ctx)
 	if err != nil {
 		return errors.Join(ErrUnavailable, err)
 	}

@@ -27,13 +27,16 @@ const (
 // batcher commits all creates that wait in one transaction (group commit). It never waits for company: a lone create
 // commits at once.
 type batcher struct {
-	keyring *seal.Keyring
-	queue   chan *create
+	keys  keySource
+	queue chan *create
 	// mutex lets no create enter once the queue is closed.
 	mutex  sync.RWMutex
 	closed bool
 	lanes  []*lane
 }
+
+// keySource gives the keys to seal with.
+type keySource func(ctx context.Context) (*seal.Keys, error)
 
 // lane commits one batch after the other.
 type lane struct {
@@ -45,8 +48,8 @@ type lane struct {
 }
 
 // startBatcher connects a batcher and lets it run.
-func startBatcher(ctx context.Context, db database.Database, keyring *seal.Keyring) (*batcher, error) {
-	b := &batcher{keyring: keyring, queue: make(chan *create, queueLength)}
+func startBatcher(ctx context.Context, db database.Database, keys keySource) (*batcher, error) {
+	b := &batcher{keys: keys, queue: make(chan *create, queueLength)}
 	lanes := 1
 	if db.IsShared() {
 		lanes = sharedLanes
@@ -115,7 +118,7 @@ func (l *lane) run() {
 			l.closeError = l.database.Close()
 			return
 		}
-		next.finish(next.commit(ctx, l.database, l.keyring))
+		next.finish(next.commit(ctx, l.database, l.keys))
 		l.database.Maintain(ctx)
 	}
 }

@@ -37,6 +37,10 @@ var (
 	ErrUnavailable = database.ErrUnavailable
 	// ErrNoPKLeft says that every pk that fits int32 has been given. It is an ErrUnavailable.
 	ErrNoPKLeft = fmt.Errorf("%w: no pk is left", ErrUnavailable)
+	// ErrReplicaLacksKey says that a live replica could not open what would be sealed with the key.
+	ErrReplicaLacksKey = errors.New("a replica lacks key")
+	// ErrKeyPromoted says that the newest key already seals.
+	ErrKeyPromoted = seal.ErrPromoted
 	// ErrNoKeyset says that there is no keyset file, though the database has secrets that are sealed.
 	ErrNoKeyset = seal.ErrNoKeyset
 	// ErrKeysetUnusable says that the keyset file cannot be read, can be read by others, or is not that of the database.

@@ -5,8 +5,6 @@ import (
 	"time"
 
 	"gorm.io/gorm"
-
-	"example.com/providerd/store/seal"
 )
 
 // EventKind is what was done.
@@ -19,6 +17,8 @@ const (
 	EventTokenRevoked    EventKind = "token revoked"
 	EventKeyCreated      EventKind = "key created"
 	EventKeyRotated      EventKind = "key rotated"
+	EventKeyAdded        EventKind = "key added"
+	EventKeyPromoted     EventKind = "key promoted"
 	EventSecretsResealed EventKind = "secrets resealed"
 )
 
@@ -48,12 +48,8 @@ type keyEvent struct {
 	KeyID uint32
 }
 
-// addKeyEvent notes what was done, with the key that seals now.
-func addKeyEvent(db *gorm.DB, event EventKind, keys *seal.Keys) error {
-	id, err := keys.PrimaryID()
-	if err != nil {
-		return err
-	}
+// addKeyEvent notes what was done with a key.
+func addKeyEvent(db *gorm.DB, event EventKind, id uint32) error {
 	if err := db.Create(&keyEvent{At: now(), Event: event, KeyID: id}).Error; err != nil {
 		return fmt.Errorf("note %s: %w", event, err)
 	}

@@ -25,8 +25,11 @@ func (s *Store) CachedTokens() int {
 
 // OverBatches returns a store over a database of which it only uses the batches.
 func OverBatches(ctx context.Context, db database.Database, keyring *seal.Keyring) (*Store, error) {
-	batcher, err := startBatcher(ctx, db, keyring)
-	return &Store{database: db, keyring: keyring, batcher: batcher}, err
+	store := newStore(db)
+	store.keyring = keyring
+	var err error
+	store.batcher, err = startBatcher(ctx, db, store.keysOfFile)
+	return store, err
 }
 
 // AwaitQueue returns once this many creates wait for the batcher.

@@ -85,7 +85,23 @@ func bindKeyset(tx *gorm.DB, keys *seal.Keys) error {
 	if inserted.Error != nil || inserted.RowsAffected == 0 {
 		return inserted.Error
 	}
-	return addKeyEvent(tx, EventKeyCreated, keys)
+	id, err := keys.PrimaryID()
+	if err != nil {
+		return err
+	}
+	return addKeyEvent(tx, EventKeyCreated, id)
+}
+
+// saveKeyset makes the database demand keys that open what the primary one of these seals.
+func saveKeyset(tx *gorm.DB, keys *seal.Keys) error {
+	row, err := newKeysetRow(keys)
+	if err != nil {
+		return err
+	}
+	if err := tx.Save(row).Error; err != nil {
+		return fmt.Errorf("note the keyset: %w", err)
+	}
+	return nil
 }
 
 func findKeyset(ctx context.Context, db database.Database) (keysetRow, error) {
@@ -101,9 +117,20 @@ func verifyKeyset(ring *seal.Keyring, row keysetRow, path string) error {
 	if err != nil {
 		return err
 	}
-	if !keys.Satisfy(row.Proof) {
-		return fmt.Errorf("%w: %s is not the keyset of this database; put the right one in its place",
-			ErrKeysetUnusable, path)
+	if err := row.verify(keys); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
 	}
 	return nil
+}
+
+// verify returns ErrKeysetUnusable for keys that cannot open what others seal for the database.
+func (r keysetRow) verify(keys *seal.Keys) error {
+	if keys.Satisfy(r.Proof) {
+		return nil
+	}
+	if id, lacks := keys.Lacks(r.Proof); lacks && keys.Authenticates(r.Proof) {
+		return fmt.Errorf("%w: it lacks key %d, with which secrets of this database are sealed; bring the newest keyset here",
+			ErrKeysetUnusable, id)
+	}
+	return fmt.Errorf("%w: it is not the keyset of this database; put the right one in its place", ErrKeysetUnusable)
 }

@@ -57,29 +57,6 @@ func (c sealedColumn) outdated(db *gorm.DB, keys *seal.Keys) (*gorm.DB, error) {
 	return db.Where("substr("+c.name+", 1, 5) <> ?", prefix), nil
 }
 
-// RotateKey adds a key to the keyset, with which secrets are sealed from now on, and returns its id. A running server
-// uses it from its next create on. Two programs that rotate at a time take turns.
-//
-// It returns ErrNoKeyset, ErrKeysetUnusable, ErrUnavailable, ErrOutcomeUnknown or an error of the file system. Where it
-// is the commit of the event that failed, the key is in the keyset and seals all the same.
-func (s *Store) RotateKey(ctx context.Context) (id uint32, err error) {
-	err = s.keyring.Rotate(ctx, func(after *seal.Keys, write func() error) error {
-		if id, err = after.PrimaryID(); err != nil {
-			return err
-		}
-		return s.database.Change(ctx, func(tx *gorm.DB) error {
-			if err := addKeyEvent(tx, EventKeyRotated, after); err != nil {
-				return err
-			}
-			return write()
-		})
-	})
-	if err != nil {
-		return 0, fmt.Errorf("rotate key: %w", err)
-	}
-	return id, nil
-}
-
 // Reseal seals with the primary key what older keys have sealed, in small transactions, so that a server may go on
 // creating. It tells how far it is after each. Interrupted, it has done what it told, and the next call does the rest.
 //
@@ -185,12 +162,12 @@ func (r *resealing) batch(tx *gorm.DB, column sealedColumn, values []sealedValue
 }
 
 func (r *resealing) finish(tx *gorm.DB) error {
-	row, err := newKeysetRow(r.keys)
+	if err := saveKeyset(tx, r.keys); err != nil {
+		return err
+	}
+	id, err := r.keys.PrimaryID()
 	if err != nil {
 		return err
 	}
-	if err := tx.Save(row).Error; err != nil {
-		return err
-	}
-	return addKeyEvent(tx, EventSecretsResealed, r.keys)
+	return addKeyEvent(tx, EventSecretsResealed, id)
 }

@@ -24,36 +24,66 @@ type Store struct {
 	keyring  *seal.Keyring
 	tokens   tokenCache
 	batcher  *batcher
+	// replica is nil for a database that is not shared, and for a program that creates no providers.
+	replica *replica
 }
 
-// Create begins to use a database of the current schema, which may be new. Secrets are sealed with the keys in the file
-// at keysetPath, which is made where neither the file nor a keyset of the database is there. The Store closes the
-// database, also where Create fails.
+// Create begins to use a database of the current schema, which may be new, for a server. Secrets are sealed with the
+// keys in the file at keysetPath. Where neither the file nor a keyset of the database is there, it is made, but for a
+// database that replicas share. The Store closes the database, also where Create fails.
 //
 // It returns ErrNoKeyset, ErrKeysetUnusable, ErrUnavailable or an error of the file system.
 func Create(ctx context.Context, db database.Database, keysetPath string) (*Store, error) {
-	return begin(ctx, db, keysetPath, provideKeyring)
+	store := newStore(db)
+	return store.orClosed(store.create(ctx, keysetPath))
 }
 
-// Open is Create for a database that has its keyset.
+// Open is Create for a program that works on a database that has its keyset.
 //
 // It returns database.ErrOlder for one that has none, ErrNoKeyset, ErrKeysetUnusable or ErrUnavailable.
 func Open(ctx context.Context, db database.Database, keysetPath string) (*Store, error) {
-	return begin(ctx, db, keysetPath, openKeyring)
+	store := newStore(db)
+	return store.orClosed(store.open(ctx, keysetPath))
 }
 
-type keyringFunc func(ctx context.Context, db database.Database, path string) (*seal.Keyring, error)
+func newStore(db database.Database) *Store {
+	return &Store{database: db, tokens: tokenCache{tokens: map[string]cachedToken{}}}
+}
 
-func begin(ctx context.Context, db database.Database, keysetPath string, getKeyring keyringFunc) (*Store, error) {
-	store := &Store{database: db, tokens: tokenCache{tokens: map[string]cachedToken{}}}
-	var err error
-	if store.keyring, err = getKeyring(ctx, db, keysetPath); err != nil {
-		return nil, errors.Join(err, db.Close())
+func (s *Store) create(ctx context.Context, keysetPath string) (err error) {
+	if s.keyring, err = provideKeyring(ctx, s.database, keysetPath); err != nil {
+		return err
 	}
-	if store.batcher, err = startBatcher(ctx, db, store.keyring); err != nil {
-		return nil, errors.Join(err, db.Close())
+	keys := s.keysOfFile
+	if s.IsShared() {
+		if s.replica, err = joinReplicas(ctx, s.database, s.keyring); err != nil {
+			return err
+		}
+		keys = s.replica.current
 	}
-	return store, nil
+	s.batcher, err = startBatcher(ctx, s.database, keys)
+	return err
+}
+
+func (s *Store) open(ctx context.Context, keysetPath string) (err error) {
+	if s.keyring, err = openKeyring(ctx, s.database, keysetPath); err != nil {
+		return err
+	}
+	s.batcher, err = startBatcher(ctx, s.database, s.keysOfFile)
+	return err
+}
+
+func (s *Store) keysOfFile(context.Context) (*seal.Keys, error) { return s.keyring.Current() }
+
+// orClosed returns the store where there is no error, and closes it otherwise.
+func (s *Store) orClosed(err error) (*Store, error) {
+	if err == nil {
+		return s, nil
+	}
+	if s.replica != nil {
+		s.replica.leave()
+	}
+	return nil, errors.Join(err, s.database.Close())
 }
 
 // Ready tells whether creates can be stored now. It returns ErrUnavailable.
@@ -64,13 +94,20 @@ func (s *Store) Ready(ctx context.Context) error {
 	if err := s.database.Check(ctx); err != nil {
 		return fmt.Errorf("check database: %w", err)
 	}
+	if s.replica != nil {
+		return s.replica.ready()
+	}
 	return nil
 }
 
 // Close stores the creates that wait, waits for running statements and releases the database. It returns ErrUnavailable
 // where the database cannot be released in order.
 func (s *Store) Close() error {
-	return errors.Join(s.batcher.close(), s.database.Close())
+	errs := []error{s.batcher.close()}
+	if s.replica != nil {
+		s.replica.leave()
+	}
+	return errors.Join(append(errs, s.database.Close())...)
 }
 
 func (s *Store) reader(ctx context.Context) *gorm.DB { return s.database.Reader().WithContext(ctx) }

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 
@@ -43,30 +44,47 @@ func ProvideKeyring(ctx context.Context, path string) (ring *Keyring, err error)
 		if ring, err = OpenKeyring(path); !errors.Is(err, ErrNoKeyset) {
 			return err
 		}
-		made, err := newKeys()
-		if err != nil {
-			return err
-		}
-		if err := made.write(path); err != nil {
-			return err
-		}
-		ring, err = OpenKeyring(path)
+		ring, err = createKeyring(path)
 		return err
 	})
 	return ring, err
 }
 
-// Rotate adds a key, with which secrets are sealed from now on. It hands the keys to note with it, and a function that
-// writes them to the file. Programs that rotate at a time take turns.
+// CreateKeyring makes a keyset file with one key. It returns ErrKeysetExists for a path where something is, an error of
+// the file system or that of ctx.
+func CreateKeyring(ctx context.Context, path string) (ring *Keyring, err error) {
+	err = durable.WithLock(ctx, filepath.Dir(path), func() error {
+		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+			return errors.Join(err, fmt.Errorf("%w: %s", ErrKeysetExists, path))
+		}
+		ring, err = createKeyring(path)
+		return err
+	})
+	return ring, err
+}
+
+func createKeyring(path string) (*Keyring, error) {
+	made, err := newKeys()
+	if err != nil {
+		return nil, err
+	}
+	if err := made.write(path); err != nil {
+		return nil, err
+	}
+	return OpenKeyring(path)
+}
+
+// Change takes a step. It hands the keys of after it to note, and a function that writes them to the file. Programs that
+// do so at a time take turns.
 //
-// It returns ErrNoKeyset, ErrKeysetUnusable, an error of the file system, or that of note or ctx.
-func (r *Keyring) Rotate(ctx context.Context, note func(after *Keys, write func() error) error) error {
+// It returns ErrNoKeyset, ErrKeysetUnusable, an error of the file system, or that of the step, of note or ctx.
+func (r *Keyring) Change(ctx context.Context, step Step, note func(after *Keys, write func() error) error) error {
 	return durable.WithLock(ctx, filepath.Dir(r.path), func() error {
 		before, err := r.Current()
 		if err != nil {
 			return err
 		}
-		after, err := before.rotated()
+		after, err := step(before)
 		if err != nil {
 			return err
 		}
@@ -156,8 +174,14 @@ func checkFile(path string, info os.FileInfo) error {
 	}
 }
 
-// succeed tells whether the keys can read what was made with earlier ones.
+// succeed tells whether the keys can read what was made with earlier ones, and what others may make with those that were
+// only added.
 func (k *Keys) succeed(earlier *Keys) bool {
+	for _, id := range earlier.IDs() {
+		if !slices.Contains(k.IDs(), id) {
+			return false
+		}
+	}
 	proof, err := earlier.Prove()
 	return err == nil && k.Satisfy(proof)
 }

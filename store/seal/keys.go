@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/tink-crypto/tink-go/v2/aead"
 	"github.com/tink-crypto/tink-go/v2/insecurecleartextkeyset"
@@ -17,6 +18,8 @@ import (
 var (
 	// ErrNoKeyset says that there is no keyset file, though the database has sealed secrets.
 	ErrNoKeyset = errors.New("no keyset file")
+	// ErrKeysetExists says that there is a file where a new keyset was to be made.
+	ErrKeysetExists = errors.New("there is a file already")
 	// ErrKeysetUnusable says that the keyset file cannot be read, can be read by others, or is not that of the database.
 	ErrKeysetUnusable = errors.New("keyset cannot be used")
 	// ErrDamaged says that a sealed secret was moved, cut or altered, or that the key is gone that it was sealed with.
@@ -103,24 +106,6 @@ func (k *Keys) marshal() ([]byte, error) {
 	return append(content, '\n'), nil
 }
 
-// rotated returns the keys with a new one, with which secrets are sealed from now on. The keys for fingerprints stay: a
-// fingerprint cannot be made again, because the body that it stands for is gone.
-func (k *Keys) rotated() (*Keys, error) {
-	manager := keyset.NewManagerFromHandle(k.sealing)
-	id, err := manager.Add(aead.AES256GCMKeyTemplate())
-	if err != nil {
-		return nil, fmt.Errorf("add a key: %w", err)
-	}
-	if err := manager.SetPrimary(id); err != nil {
-		return nil, fmt.Errorf("add a key: %w", err)
-	}
-	sealing, err := manager.Handle()
-	if err != nil {
-		return nil, fmt.Errorf("add a key: %w", err)
-	}
-	return keysOf(sealing, k.fingerprints)
-}
-
 // PrimaryID names the key that seals. It fails where the keyset has none, which no keyset of this package does.
 func (k *Keys) PrimaryID() (uint32, error) {
 	primary, err := k.sealing.Primary()
@@ -162,13 +147,15 @@ func (k *Keys) Matches(fingerprint, digest []byte) bool {
 	return k.mac.VerifyMAC(fingerprint, digest) == nil
 }
 
+// prefixSize is that of what Tink begins each ciphertext with: a version, 1, and the id of its key.
+const prefixSize = 5
+
 // PrimaryPrefix is how the ciphertexts of the key begin that seals now. It fails as PrimaryID does.
 func (k *Keys) PrimaryPrefix() ([]byte, error) {
 	id, err := k.PrimaryID()
 	if err != nil {
 		return nil, err
 	}
-	// Tink begins each ciphertext with a version, 1, and the id of its key.
 	return binary.BigEndian.AppendUint32([]byte{1}, id), nil
 }
 
@@ -205,8 +192,21 @@ func (k *Keys) Prove() (Proof, error) {
 	return Proof{Sealed: sealed, Fingerprint: fingerprint}, nil
 }
 
+// Lacks tells whether the proof was made with a key that is not among these, and with which.
+func (k *Keys) Lacks(proof Proof) (id uint32, lacks bool) {
+	if len(proof.Sealed) < prefixSize {
+		return 0, false
+	}
+	id = binary.BigEndian.Uint32(proof.Sealed[1:prefixSize])
+	return id, !slices.Contains(k.IDs(), id)
+}
+
 // Satisfy tells whether the keys can read what was made with those of the proof.
 func (k *Keys) Satisfy(proof Proof) bool {
 	_, err := k.Unseal(proof.Sealed, proofPlace())
-	return err == nil && k.Matches(proof.Fingerprint, nil)
+	return err == nil && k.Authenticates(proof)
 }
+
+// Authenticates tells whether the proof was made with a keyset that had the same keys for fingerprints, which never
+// change: with a newer or an older state of this one.
+func (k *Keys) Authenticates(proof Proof) bool { return k.Matches(proof.Fingerprint, nil) }

@@ -21,7 +21,7 @@ func expectRefused(t *testing.T, running *seal.Keyring, path, name, hint string)
 	_, opened := seal.OpenKeyring(path)
 	_, provided := seal.ProvideKeyring(t.Context(), path)
 	_, current := running.Current()
-	rotated := running.Rotate(t.Context(), func(*seal.Keys, func() error) error {
+	rotated := running.Change(t.Context(), seal.Rotated, func(*seal.Keys, func() error) error {
 		t.Error("rotated")
 		return nil
 	})
@@ -71,7 +71,7 @@ func TestMissingFileIsNotReplaced(t *testing.T) {
 	}
 	_, opened := seal.OpenKeyring(path)
 	_, running := ring.Current()
-	rotated := ring.Rotate(t.Context(), func(_ *seal.Keys, write func() error) error { return write() })
+	rotated := ring.Change(t.Context(), seal.Rotated, func(_ *seal.Keys, write func() error) error { return write() })
 	for _, err := range []error{opened, running, rotated} {
 		if !errors.Is(err, seal.ErrNoKeyset) || !strings.Contains(err.Error(), path) {
 			t.Errorf("error is %v, want ErrNoKeyset with %s", err, path)

@@ -43,7 +43,7 @@ func current(t *testing.T, ring *seal.Keyring) *seal.Keys {
 // rotate adds a key to the file.
 func rotate(t *testing.T, path string) {
 	t.Helper()
-	if err := open(t, path).Rotate(t.Context(), func(_ *seal.Keys, write func() error) error { return write() }); err != nil {
+	if err := open(t, path).Change(t.Context(), seal.Rotated, func(_ *seal.Keys, write func() error) error { return write() }); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -1,0 +1,202 @@
+package store
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+
+	"example.com/providerd/store/database"
+	"example.com/providerd/store/seal"
+)
+
+const (
+	// beatInterval lies between two signs of life of a replica.
+	beatInterval = 3 * time.Second
+	// leaseTime is how long after its last sign of life a replica may create.
+	leaseTime = 10 * time.Second
+	// deathTime is how long a replica must have given no sign of life to count as dead. It is longer than leaseTime, so
+	// that what counts as dead creates nothing.
+	deathTime = 12 * time.Second
+	// watchInterval lies between two looks at the signs of life.
+	watchInterval = 500 * time.Millisecond
+)
+
+// replicaRow is what a replica says of itself.
+type replicaRow struct {
+	ID   string `gorm:"primaryKey"`
+	Name string
+	// Keys are those that it can open secrets with.
+	Keys []uint32 `gorm:"serializer:json"`
+	// Beat is raised by each sign of life.
+	Beat int64
+}
+
+// TableName names the table for GORM.
+func (replicaRow) TableName() string { return "replicas" }
+
+// replica is this program among those that share a database. It tells the others which keys it has, so that none seals
+// with a key that another one lacks, and creates nothing while they cannot know.
+type replica struct {
+	id, name string
+	database database.Database
+	keyring  *seal.Keyring
+
+	mutex sync.Mutex
+	// keys are those that the last sign of life told, which was given at the time beaten; err is why the next one failed.
+	keys   *seal.Keys
+	beaten time.Time
+	err    error
+
+	stop  context.CancelFunc
+	ended chan struct{}
+}
+
+// joinReplicas gives the first sign of life, and goes on with it. It returns ErrKeysetUnusable or ErrUnavailable.
+func joinReplicas(ctx context.Context, db database.Database, keyring *seal.Keyring) (*replica, error) {
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, fmt.Errorf("name the replica: %w", err)
+	}
+	r := &replica{
+		id: rand.Text(), name: fmt.Sprintf("%s, process %d", host, os.Getpid()), database: db, keyring: keyring,
+		ended: make(chan struct{}),
+	}
+	if err := r.beat(ctx); err != nil {
+		return nil, err
+	}
+	ctx, r.stop = context.WithCancel(context.WithoutCancel(ctx))
+	go r.run(ctx)
+	return r, nil
+}
+
+func (r *replica) run(ctx context.Context) {
+	defer close(r.ended)
+	beats := time.NewTicker(beatInterval)
+	defer beats.Stop()
+	for {
+		select {
+		case <-beats.C:
+			r.mutex.Lock()
+			r.err = r.beat(ctx)
+			r.mutex.Unlock()
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// beat gives a sign of life with the keys of now, which must be able to open what the others seal.
+func (r *replica) beat(ctx context.Context) error {
+	keys, err := r.keyring.Current()
+	if err != nil {
+		return err
+	}
+	// Others count from the commit, which is later.
+	begun := time.Now()
+	err = r.database.Change(ctx, func(tx *gorm.DB) error {
+		var proof keysetRow
+		if err := tx.Take(&proof).Error; err != nil {
+			return fmt.Errorf("look up the keyset of the database: %w", found(err))
+		}
+		if err := proof.verify(keys); err != nil {
+			return err
+		}
+		next := clause.Assignments(map[string]any{"keys": clause.Column{Table: "excluded", Name: "keys"}, "beat": gorm.Expr("replicas.beat + 1")})
+		return tx.Clauses(clause.OnConflict{Columns: []clause.Column{{Name: "id"}}, DoUpdates: next}).
+			Create(&replicaRow{ID: r.id, Name: r.name, Keys: keys.IDs(), Beat: 1}).Error
+	})
+	if err != nil {
+		return fmt.Errorf("give a sign of life: %w", err)
+	}
+	r.keys, r.beaten = keys, begun
+	return nil
+}
+
+// current returns the keys, once the others know that this replica has them. It returns ErrUnavailable.
+func (r *replica) current(ctx context.Context) (*seal.Keys, error) {
+	keys, err := r.keyring.Current()
+	if err != nil {
+		return nil, err
+	}
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if keys == r.keys && time.Since(r.beaten) < leaseTime {
+		return keys, nil
+	}
+	if err := r.beat(ctx); err != nil {
+		return nil, err
+	}
+	return r.keys, nil
+}
+
+// ready tells whether the replica may create. It returns ErrUnavailable.
+func (r *replica) ready() error {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if time.Since(r.beaten) < leaseTime {
+		return nil
+	}
+	return errors.Join(ErrUnavailable, r.err)
+}
+
+// leave takes the replica back. Where the database is away, the others find out by themselves.
+func (r *replica) leave() {
+	r.stop()
+	<-r.ended
+	ctx, cancel := context.WithTimeout(context.Background(), beatInterval)
+	defer cancel()
+	_ = r.database.Change(ctx, func(tx *gorm.DB) error { return tx.Delete(&replicaRow{}, "id = ?", r.id).Error })
+}
+
+// replicasWithout returns the replicas that lack a key.
+func replicasWithout(tx *gorm.DB, key uint32) ([]replicaRow, error) {
+	var rows []replicaRow
+	if err := tx.Order("name").Find(&rows).Error; err != nil {
+		return nil, fmt.Errorf("read what replicas there are: %w", err)
+	}
+	return slices.DeleteFunc(rows, func(row replicaRow) bool { return slices.Contains(row.Keys, key) }), nil
+}
+
+// awaitReplicas waits until each replica has the key or has given no sign of life for deathTime. It returns the last
+// sign of each of the latter, or ErrReplicaLacksKey for one that lives.
+func awaitReplicas(ctx context.Context, db database.Database, key uint32) (dead map[string]int64, err error) {
+	first, begun := map[string]int64{}, time.Now()
+	look := time.NewTicker(watchInterval)
+	defer look.Stop()
+	for {
+		rows, err := replicasWithout(db.Reader().WithContext(ctx), key)
+		if err != nil {
+			return nil, err
+		}
+		var living []string
+		for _, row := range rows {
+			before, known := first[row.ID]
+			if !known {
+				first[row.ID] = row.Beat
+			}
+			if known && before != row.Beat {
+				living = append(living, row.Name)
+			}
+		}
+		if len(living) > 0 {
+			return nil, fmt.Errorf("%w %d: %s; bring the keyset file to it", ErrReplicaLacksKey, key, strings.Join(living, "; "))
+		}
+		if len(rows) == 0 || time.Since(begun) > deathTime {
+			return first, nil
+		}
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("wait for signs of life: %w", ctx.Err())
+		}
+	}
+}
