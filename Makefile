@@ -11,7 +11,7 @@ GOVULNCHECK := go run golang.org/x/vuln/cmd/govulncheck@v1.1.4
 GOLANGCI_LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 FUZZ_TIME := 30s
 
-.PHONY: run build gen drift breaking lint browser sdk-test mock contract hostile faults reseal leaks security test cover fuzz microbench bench ci
+.PHONY: run build gen drift breaking lint browser postgres sdk-test mock contract hostile faults reseal leaks security test cover fuzz microbench bench ci
 
 run: build ## Serve on 127.0.0.1:8080, with the database in data/.
 	bin/providerd serve
@@ -58,6 +58,13 @@ browser: ## Try the reference page out in headless Chromium, which Debian has an
 	command -v chromium >/dev/null || { apt-get update && apt-get install --yes --no-install-recommends chromium; }
 	go test -count=1 -tags browser -run '^TestReferencePage' ./cmd/providerd
 
+postgres: ## Install PostgreSQL and PgBouncer where they are missing.
+	@ls /usr/lib/postgresql/*/bin/initdb /usr/sbin/pgbouncer >/dev/null 2>&1 || { \
+		settings=/etc/postgresql-common/createcluster.d/providerd.conf; mkdir -p "$${settings%/*}"; \
+		trap 'rm "$$settings"' EXIT; echo "create_main_cluster = false" >"$$settings"; \
+		apt-get update && apt-get install --yes --no-install-recommends postgresql pgbouncer; \
+	}
+
 sdk-test: build gen/typescript/node_modules ## Run the SDKs against the binary.
 	go test -count=1 ./gen/client
 	cd gen/typescript && npm run --silent check && npm test --silent
@@ -94,10 +101,10 @@ leaks: ## Put leaks of secrets into the program's code, and prove that the gate 
 	go test -count=1 -v -tags leaks -timeout 20m -run '^Test(NothingLeaks|GateFindsPlantedLeaks)' ./cmd/providerd | \
 		{ grep -Ev '^=== ' || true; }
 
-test: sdk-test browser ## Run all tests.
+test: sdk-test browser postgres ## Run all tests.
 	go test -race ./...
 
-cover: ## Show which statements the tests reach.
+cover: postgres ## Show which statements the tests reach.
 	go test -coverpkg=./server/...,./store/...,./cmd/... -coverprofile=coverage.out ./...
 	go tool cover -func=coverage.out | tail -1
 

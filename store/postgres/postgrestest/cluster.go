@@ -1,0 +1,199 @@
+// Package postgrestest starts real, private PostgreSQL servers for tests, from the packages of Debian. It needs Linux.
+package postgrestest
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// ownDatabase is the database that initdb makes, for what concerns the whole cluster.
+const ownDatabase = "postgres"
+
+// Cluster is a PostgreSQL server with its databases, in a temporary folder. It listens on a port of 127.0.0.1 that it
+// keeps over restarts, and on no socket of the file system. It has fsync on, as PostgreSQL has by default.
+//
+// Its databases may be used by all goroutines at once. Its life (Start, Stop, Kill, Freeze, Thaw, Promote, Close) is
+// led by one goroutine at a time.
+type Cluster struct {
+	// Name is the cluster's own. A standby gives it as its application_name.
+	Name string
+	// User is a superuser, who authenticates with Password by scram-sha-256.
+	User string
+	// Password is random. A standby has that of its primary.
+	Password string
+
+	t          testing.TB
+	home       home
+	binaries   string
+	port       int
+	postmaster *process
+}
+
+// NewCluster returns an empty cluster that runs. It is closed with the test. Where the test runs as root, the server
+// runs as the user postgres, or else nobody. It dies with the test's process, also where that is killed, which leaves
+// its folder behind.
+func NewCluster(t testing.TB) *Cluster {
+	t.Helper()
+	c := newNode(t)
+	ctx, cancel := waiting(t)
+	defer cancel()
+	c.User, c.Password = "postgres", rand.Text()
+	if err := c.initialise(ctx); err != nil {
+		t.Fatalf("make a cluster: %v", err)
+	}
+	if err := c.startOnFreePort(ctx); err != nil {
+		t.Fatalf("start a cluster: %v", err)
+	}
+	return c
+}
+
+// newNode returns a cluster that has an empty folder.
+func newNode(t testing.TB) *Cluster {
+	t.Helper()
+	binaries, err := findBinaries(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder, err := newHome()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &Cluster{Name: "node_" + randomName(), t: t, home: folder, binaries: binaries}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// initialise runs initdb, and settles what tests may change by Set.
+func (c *Cluster) initialise(ctx context.Context) error {
+	password := filepath.Join(c.home.folder, "password")
+	if err := c.home.write(password, c.Password); err != nil {
+		return err
+	}
+	err := c.home.run(ctx, nil, c.program("initdb"), "--pgdata", c.data(), "--no-sync", "--encoding", "UTF8",
+		"--locale", "C.UTF-8", "--username", c.User, "--pwfile", password, "--auth", "scram-sha-256")
+	if err != nil {
+		return err
+	}
+	if err := os.Remove(password); err != nil {
+		return fmt.Errorf("remove the file of the password: %w", err)
+	}
+	// A standby that was away for a while finds what it missed.
+	return c.home.write(filepath.Join(c.data(), "postgresql.conf"), "max_connections = 200\nwal_keep_size = '512MB'\n")
+}
+
+// Address returns the host and the port, for a URL of several hosts, or for a proxy.
+func (c *Cluster) Address() string {
+	return "127.0.0.1:" + strconv.Itoa(c.port)
+}
+
+// URL returns the URL of a database of the cluster, with user and password.
+func (c *Cluster) URL(database string) string {
+	return databaseURL(c.User, c.Password, c.Address(), database)
+}
+
+// CreateDatabase makes an empty database with a name of its own, and returns its URL.
+func (c *Cluster) CreateDatabase(t testing.TB) string {
+	t.Helper()
+	name := "test_" + randomName()
+	c.Exec(t, ownDatabase, "CREATE DATABASE "+name)
+	return c.URL(name)
+}
+
+// Exec runs statements in a database on one connection, each in a transaction of its own.
+func (c *Cluster) Exec(t testing.TB, database string, statements ...string) {
+	t.Helper()
+	ctx, cancel := waiting(t)
+	defer cancel()
+	err := c.with(ctx, database, func(connection *pgx.Conn) error {
+		for _, statement := range statements {
+			if _, err := connection.Exec(ctx, statement); err != nil {
+				return fmt.Errorf("%s: %w", statement, err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Set changes a setting of the server by ALTER SYSTEM, and returns once new connections have it. What only a start
+// reads is in force after Stop and Start.
+func (c *Cluster) Set(t testing.TB, name, value string) {
+	t.Helper()
+	ctx, cancel := waiting(t)
+	defer cancel()
+	var loaded time.Time
+	err := c.with(ctx, ownDatabase, func(connection *pgx.Conn) error {
+		return connection.QueryRow(ctx, "SELECT pg_conf_load_time()").Scan(&loaded)
+	})
+	if err != nil {
+		t.Fatalf("set %s: %v", name, err)
+	}
+	c.Exec(t, ownDatabase,
+		"ALTER SYSTEM SET "+pgx.Identifier{name}.Sanitize()+" = '"+strings.ReplaceAll(value, "'", "''")+"'",
+		"SELECT pg_reload_conf()")
+	if err := c.awaitTrue(ctx, "SELECT pg_conf_load_time() > $1", loaded); err != nil {
+		t.Fatalf("wait until %s is in force: %v", name, err)
+	}
+}
+
+// awaitTrue asks, each time on a new connection, until the answer is true.
+func (c *Cluster) awaitTrue(ctx context.Context, question string, arguments ...any) error {
+	return await(ctx, nil, func() error {
+		return c.with(ctx, ownDatabase, func(connection *pgx.Conn) error {
+			var yes bool
+			if err := connection.QueryRow(ctx, question, arguments...).Scan(&yes); err != nil {
+				return fmt.Errorf("%s: %w", question, err)
+			}
+			if !yes {
+				return fmt.Errorf("%s: false", question)
+			}
+			return nil
+		})
+	})
+}
+
+// with lets work use a connection of its own.
+func (c *Cluster) with(ctx context.Context, database string, work func(*pgx.Conn) error) error {
+	connection, err := pgx.Connect(ctx, c.URL(database))
+	if err != nil {
+		return fmt.Errorf("connect: %w", err)
+	}
+	defer func() { _ = connection.Close(ctx) }()
+	return work(connection)
+}
+
+// data is the folder of the databases.
+func (c *Cluster) data() string {
+	return filepath.Join(c.home.folder, "data")
+}
+
+// program is the path of one of PostgreSQL's programs.
+func (c *Cluster) program(name string) string {
+	return filepath.Join(c.binaries, name)
+}
+
+// databaseURL is the URL of a database on a server that speaks no TLS.
+func databaseURL(user, password, address, database string) string {
+	location := url.URL{
+		Scheme: "postgres", User: url.UserPassword(user, password), Host: address, Path: "/" + database,
+		RawQuery: "sslmode=disable",
+	}
+	return location.String()
+}
+
+// randomName is an identifier of SQL that was never used, in lower case.
+func randomName() string {
+	return strings.ToLower(rand.Text())
+}

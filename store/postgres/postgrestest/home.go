@@ -1,0 +1,145 @@
+package postgrestest
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// findBinaries returns the folder of the programs of the newest PostgreSQL server on this machine.
+func findBinaries(ctx context.Context) (string, error) {
+	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
+	if err != nil {
+		return "", fmt.Errorf("look for PostgreSQL: %w", err)
+	}
+	if len(found) > 0 {
+		return filepath.Dir(slices.MaxFunc(found, func(a, b string) int { return cmp.Compare(version(a), version(b)) })), nil
+	}
+	if folder, err := exec.CommandContext(ctx, "pg_config", "--bindir").Output(); err == nil {
+		binaries := strings.TrimSpace(string(folder))
+		if _, err := os.Stat(filepath.Join(binaries, "initdb")); err == nil {
+			return binaries, nil
+		}
+	}
+	return "", errors.New("there is no PostgreSQL server here: run make postgres, or apt-get install postgresql")
+}
+
+// version is 15 of /usr/lib/postgresql/15/bin/initdb, and 0 of what has no such number.
+func version(path string) int {
+	number, _ := strconv.Atoi(filepath.Base(filepath.Dir(filepath.Dir(path))))
+	return number
+}
+
+// home is the temporary folder of a server, and of the user that it runs as.
+type home struct {
+	folder string
+	// account is nil where the test's own user will do: servers refuse root.
+	account *syscall.Credential
+}
+
+func newHome() (home, error) {
+	account, err := unprivileged()
+	if err != nil {
+		return home{}, err
+	}
+	folder, err := os.MkdirTemp("", "postgrestest-")
+	if err != nil {
+		return home{}, fmt.Errorf("make a folder: %w", err)
+	}
+	h := home{folder: folder, account: account}
+	if err := h.own(folder); err != nil {
+		return home{}, errors.Join(err, h.remove())
+	}
+	return h, nil
+}
+
+// unprivileged returns a user that servers accept, or nil where this process has one.
+func unprivileged() (*syscall.Credential, error) {
+	if os.Geteuid() != 0 {
+		return nil, nil
+	}
+	found, err := user.Lookup("postgres")
+	if err != nil {
+		found, err = user.Lookup("nobody")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("find a user for servers, which refuse root: %w", err)
+	}
+	uid, uidErr := strconv.ParseUint(found.Uid, 10, 32)
+	gid, gidErr := strconv.ParseUint(found.Gid, 10, 32)
+	if err := errors.Join(uidErr, gidErr); err != nil {
+		return nil, fmt.Errorf("user %s: %w", found.Username, err)
+	}
+	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
+}
+
+// own gives a path to the user of the servers.
+func (h home) own(path string) error {
+	if h.account == nil {
+		return nil
+	}
+	if err := os.Chown(path, int(h.account.Uid), int(h.account.Gid)); err != nil {
+		return fmt.Errorf("give a file to the server's user: %w", err)
+	}
+	return nil
+}
+
+// write adds text to a file, which it makes where there is none.
+func (h home) write(path, text string) error {
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("open a file: %w", err)
+	}
+	_, err = file.WriteString(text)
+	if err := errors.Join(err, file.Close()); err != nil {
+		return fmt.Errorf("write a file: %w", err)
+	}
+	return h.own(path)
+}
+
+func (h home) remove() error {
+	if err := os.RemoveAll(h.folder); err != nil {
+		return fmt.Errorf("remove a folder: %w", err)
+	}
+	return nil
+}
+
+// run runs a program to its end, with more environment variables.
+func (h home) run(ctx context.Context, environment []string, program string, arguments ...string) error {
+	command := h.command(ctx, syscall.SIGKILL, program, arguments...)
+	command.Env = append(command.Env, environment...)
+	running, err := start(command)
+	if err != nil {
+		return err
+	}
+	<-running.done
+	if command.ProcessState.Success() {
+		return nil
+	}
+	return running.failure()
+}
+
+// start starts a server, which gets the signal when the test's process ends.
+func (h home) start(atDeath syscall.Signal, program string, arguments ...string) (*process, error) {
+	return start(h.command(context.Background(), atDeath, program, arguments...))
+}
+
+// command is a program that runs in the folder as its user, in English, and with nothing of the environment that
+// would change what PostgreSQL does.
+func (h home) command(ctx context.Context, atDeath syscall.Signal, program string, arguments ...string) *exec.Cmd {
+	command := exec.CommandContext(ctx, program, arguments...)
+	command.Dir = h.folder
+	command.Env = []string{"HOME=" + h.folder, "LC_ALL=C", "TZ=UTC", "PATH=" + os.Getenv("PATH")}
+	// In a group of its own, a frozen server is woken by the kernel when the test's process ends, and so gets its signal.
+	command.SysProcAttr = &syscall.SysProcAttr{Credential: h.account, Setpgid: true, Pdeathsig: atDeath}
+	return command
+}

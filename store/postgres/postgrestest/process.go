@@ -1,0 +1,182 @@
+package postgrestest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// errPortTaken is returned where another program listens on the port already.
+var errPortTaken = errors.New("the port is taken")
+
+// process is a program that runs, and all that it started.
+type process struct {
+	command *exec.Cmd
+	output  *tail
+	// done is closed when the program and all that it started have ended.
+	done chan struct{}
+}
+
+// start starts a program.
+func start(command *exec.Cmd) (*process, error) {
+	p := &process{command: command, output: &tail{}, done: make(chan struct{})}
+	// Wait returns at the end of this pipe, which all that the program starts inherit.
+	command.Stdout, command.Stderr = p.output, p.output
+	started := make(chan error)
+	go func() {
+		// The kernel sends Pdeathsig when the thread ends that started the program: https://go.dev/issue/27505
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := command.Start()
+		started <- err
+		if err == nil {
+			_ = command.Wait()
+			close(p.done)
+		}
+	}()
+	if err := <-started; err != nil {
+		return nil, fmt.Errorf("start a program: %w", err)
+	}
+	return p, nil
+}
+
+func (p *process) ended() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// wait returns when the program and all that it started have ended, however they did.
+func (p *process) wait(ctx context.Context) error {
+	select {
+	case <-p.done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("it has not ended: %w: %s", ctx.Err(), p.output)
+	}
+}
+
+// failure says how the program ended.
+func (p *process) failure() error {
+	output := p.output.String()
+	err := fmt.Errorf("%s ended: %s: %s", filepath.Base(p.command.Path), p.command.ProcessState, output)
+	if strings.Contains(output, "Address already in use") {
+		return errors.Join(errPortTaken, err)
+	}
+	return err
+}
+
+// awaitAnswer returns once the server answers under the URL.
+func (p *process) awaitAnswer(ctx context.Context, url string) error {
+	err := await(ctx, p.done, func() error {
+		connection, err := pgx.Connect(ctx, url)
+		if err != nil {
+			return fmt.Errorf("connect: %w", err)
+		}
+		_ = connection.Close(ctx)
+		return nil
+	})
+	if p.ended() {
+		return p.failure()
+	}
+	return err
+}
+
+// signal sends a signal to the program alone. One that has ended needs none.
+func (p *process) signal(signal syscall.Signal) error {
+	if err := p.command.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("send %s: %w", signal, err)
+	}
+	return nil
+}
+
+// signalAll sends a signal to the program and all that it started. No signal to the group does that, as each of
+// PostgreSQL's processes has its own.
+func (p *process) signalAll(signal syscall.Signal) error {
+	// Stopped, it starts no more, and none of the ids can become somebody else's.
+	if err := p.signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	for sent := map[int]bool{}; ; {
+		found, err := children(p.command.Process.Pid)
+		if err != nil {
+			return err
+		}
+		before := len(sent)
+		for _, child := range found {
+			if sent[child] {
+				continue
+			}
+			if err := syscall.Kill(child, signal); err != nil && !errors.Is(err, syscall.ESRCH) {
+				return fmt.Errorf("send %s: %w", signal, err)
+			}
+			sent[child] = true
+		}
+		if len(sent) == before {
+			return p.signal(signal)
+		}
+	}
+}
+
+// children returns the ids of the processes that a process started and has not waited for.
+func children(parent int) ([]int, error) {
+	paths, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		return nil, fmt.Errorf("list the processes: %w", err)
+	}
+	var found []int
+	for _, path := range paths {
+		// One that has ended meanwhile has no file any more.
+		text, _ := os.ReadFile(path)
+		// Proc_pid_stat(5): the id, the name in parentheses, which may hold some, the state, the id of the parent.
+		fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
+		if len(fields) < 2 || string(fields[1]) != strconv.Itoa(parent) {
+			continue
+		}
+		id, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+		if err != nil {
+			return nil, fmt.Errorf("list the processes: %w", err)
+		}
+		found = append(found, id)
+	}
+	return found, nil
+}
+
+// tail is the end of what a program wrote.
+type tail struct {
+	mutex sync.Mutex
+	text  []byte
+}
+
+// tailSize is how much a tail keeps, in bytes.
+const tailSize = 64 << 10
+
+func (t *tail) Write(text []byte) (int, error) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	t.text = append(t.text, text...)
+	if surplus := len(t.text) - tailSize; surplus > 0 {
+		t.text = append(t.text[:0], t.text[surplus:]...)
+	}
+	return len(text), nil
+}
+
+func (t *tail) String() string {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	return string(t.text)
+}
