@@ -74,7 +74,9 @@ func (d *Database) open(ctx context.Context, config *pgx.ConnConfig, prepare pre
 func (d *Database) connect(config *pgx.ConnConfig, connections int) (*gorm.DB, error) {
 	pool := stdlib.OpenDB(*config,
 		stdlib.OptionBeforeConnect(func(_ context.Context, config *pgx.ConnConfig) error {
-			config.DialFunc = d.avoided.wrap(config.DialFunc)
+			if len(hostsOf(config)) > 1 {
+				config.DialFunc = d.avoided.wrap(config.DialFunc)
+			}
 			config.OnNotice = keepWarning
 			return nil
 		}),

@@ -58,19 +58,17 @@ func (u URL) HasPassword() bool { return u.hasPassword }
 
 // String names the database without the password.
 func (u URL) String() string {
-	var hosts []string
-	for _, host := range u.hosts() {
+	return fmt.Sprintf("postgres://%s/%s", strings.Join(hostsOf(u.config), ","), u.config.Database)
+}
+
+// hostsOf returns each server once, of which pgx may try one several times (with TLS and without).
+func hostsOf(config *pgx.ConnConfig) []string {
+	hosts := []string{fmt.Sprintf("%s:%d", config.Host, config.Port)}
+	for _, other := range config.Fallbacks {
+		host := fmt.Sprintf("%s:%d", other.Host, other.Port)
 		if !slices.Contains(hosts, host) {
 			hosts = append(hosts, host)
 		}
-	}
-	return fmt.Sprintf("postgres://%s/%s", strings.Join(hosts, ","), u.config.Database)
-}
-
-func (u URL) hosts() []string {
-	hosts := []string{fmt.Sprintf("%s:%d", u.config.Host, u.config.Port)}
-	for _, other := range u.config.Fallbacks {
-		hosts = append(hosts, fmt.Sprintf("%s:%d", other.Host, other.Port))
 	}
 	return hosts
 }

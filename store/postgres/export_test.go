@@ -1,0 +1,4 @@
+package postgres
+
+// SchemaLevel is that of the last migration.
+const SchemaLevel = schemaLevel

@@ -1,0 +1,188 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"gorm.io/gorm"
+
+	"example.com/providerd/store/database"
+	"example.com/providerd/store/postgres"
+	"example.com/providerd/store/postgres/postgrestest"
+)
+
+func openError(ctx context.Context, t *testing.T, url string) error {
+	t.Helper()
+	opened, err := postgres.Create(ctx, parse(t, url), slog.New(slog.DiscardHandler))
+	if err == nil {
+		err = opened.Close()
+		if err != nil {
+			t.Error(err)
+		}
+		return nil
+	}
+	return err
+}
+
+// What would let an acknowledged create be lost is refused, with the name of the setting.
+func TestUnsafeServersAreRefused(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		setting, value string
+		is             error
+		says           string
+	}{
+		"fsync":                    {"fsync", "off", database.ErrUnsafe, `fsync is "off"`},
+		"full pages":               {"full_page_writes", "off", database.ErrUnsafe, `full_page_writes is "off"`},
+		"asynchronous":             {"synchronous_commit", "off", database.ErrUnsafe, `synchronous_commit is "off"`},
+		"without the standbys":     {"synchronous_commit", "local", database.ErrUnsafe, `synchronous_commit is "local"`},
+		"read-only":                {"default_transaction_read_only", "on", database.ErrUnavailable, "read.only"},
+		"with the standbys' disks": {"synchronous_commit", "remote_apply", nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cluster := postgrestest.NewCluster(t)
+			url := cluster.CreateDatabase(t)
+			cluster.Set(t, test.setting, test.value)
+			err := openError(t.Context(), t, url)
+			if !errors.Is(err, test.is) || !regexp.MustCompile(test.says).MatchString(fmt.Sprint(err)) {
+				t.Errorf("error is %v, want %v with %q", err, test.is, test.says)
+			}
+		})
+	}
+}
+
+// A role or a database may have settings of its own, and a connection as well.
+func TestUnsafeRolesAreRefused(t *testing.T) {
+	t.Parallel()
+	cluster := postgrestest.NewCluster(t)
+	url := cluster.CreateDatabase(t)
+	name := databaseOf(t, url)
+	if err := openError(t.Context(), t, with(url, "synchronous_commit=off")); !errors.Is(err, database.ErrUnsafe) {
+		t.Errorf("parameter of the URL: error is %v, want ErrUnsafe", err)
+	}
+	cluster.Exec(t, "postgres", "ALTER DATABASE "+name+" SET synchronous_commit = off")
+	if err := openError(t.Context(), t, url); !errors.Is(err, database.ErrUnsafe) {
+		t.Errorf("setting of the database: error is %v, want ErrUnsafe", err)
+	}
+}
+
+func TestStandbyIsRefused(t *testing.T) {
+	t.Parallel()
+	primary := postgrestest.NewCluster(t)
+	url := primary.CreateDatabase(t)
+	standby := primary.AddStandby(t)
+	if err := openError(t.Context(), t, standby.URL(databaseOf(t, url))); !errors.Is(err, database.ErrUnavailable) {
+		t.Errorf("error is %v, want ErrUnavailable", err)
+	}
+	both := strings.Replace(url, primary.Address(), standby.Address()+","+primary.Address(), 1)
+	if err := openError(t.Context(), t, both); err != nil {
+		t.Errorf("with the primary behind it: %v", err)
+	}
+}
+
+func TestSchemasOfOthersAreRefused(t *testing.T) {
+	t.Parallel()
+	cluster := postgrestest.NewCluster(t)
+	logger := slog.New(slog.DiscardHandler)
+
+	empty := cluster.CreateDatabase(t)
+	if _, err := postgres.Open(t.Context(), parse(t, empty), logger); !errors.Is(err, database.ErrNone) {
+		t.Errorf("empty: error is %v, want ErrNone", err)
+	}
+	foreign := cluster.CreateDatabase(t)
+	cluster.Exec(t, databaseOf(t, foreign), "CREATE TABLE providers (id integer)")
+	if err := openError(t.Context(), t, foreign); !errors.Is(err, database.ErrForeign) {
+		t.Errorf("foreign: error is %v, want ErrForeign", err)
+	}
+	older := cluster.CreateDatabase(t)
+	create(t, older)
+	cluster.Exec(t, databaseOf(t, older), "DELETE FROM goose_db_version WHERE version_id > 0")
+	if _, err := postgres.Open(t.Context(), parse(t, older), logger); !errors.Is(err, database.ErrOlder) {
+		t.Errorf("older: error is %v, want ErrOlder", err)
+	}
+}
+
+// A schema that goes on is used as long as it says that this program may; what has gone too far stops creates at once.
+func TestNewerSchema(t *testing.T) {
+	t.Parallel()
+	cluster := postgrestest.NewCluster(t)
+	url := cluster.CreateDatabase(t)
+	running := create(t, url)
+	level := postgres.SchemaLevel
+	cluster.Exec(t, databaseOf(t, url),
+		fmt.Sprintf("INSERT INTO goose_db_version (version_id, is_applied) VALUES (%d, true)", level+1),
+		"ALTER TABLE applications ADD COLUMN note text")
+	if err := insert(t.Context(), running, "expanded"); err != nil {
+		t.Errorf("expanded: %v", err)
+	}
+	if err := openError(t.Context(), t, url); err != nil {
+		t.Errorf("expanded: %v", err)
+	}
+	cluster.Exec(t, databaseOf(t, url), fmt.Sprintf("UPDATE schema_support SET oldest_level = %d", level+1))
+	for what, err := range map[string]error{
+		"Commit": insert(t.Context(), running, "contracted"),
+		"Change": running.Change(t.Context(), func(tx *gorm.DB) error { return insertApplication(tx, "changed") }),
+		"Check":  running.Check(t.Context()),
+	} {
+		if !errors.Is(err, database.ErrUnavailable) || !errors.Is(err, database.ErrNewer) ||
+			!strings.Contains(err.Error(), "upgrade providerd") {
+			t.Errorf("%s: error is %v, want ErrUnavailable and ErrNewer", what, err)
+		}
+	}
+	if err := openError(t.Context(), t, url); !errors.Is(err, database.ErrNewer) {
+		t.Errorf("error is %v, want ErrNewer", err)
+	}
+	if got := slugs(t, running); len(got) != 1 {
+		t.Errorf("stored is %v", got)
+	}
+}
+
+func TestSchemaLevelIsThatOfTheLastMigration(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("migrations/*.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := fmt.Sprintf("migrations/%05d_", postgres.SchemaLevel)
+	if len(files) != postgres.SchemaLevel || !strings.HasPrefix(files[len(files)-1], last) {
+		t.Errorf("the level is %d, the migrations are %v", postgres.SchemaLevel, files)
+	}
+}
+
+// Replicas that start at a time on an empty database all come up, also where each transaction may get another connection.
+func TestManyFirstStarts(t *testing.T) {
+	t.Parallel()
+	rounds := 1
+	if text := os.Getenv("PROVIDERD_START_ROUNDS"); text != "" {
+		if _, err := fmt.Sscan(text, &rounds); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cluster := postgrestest.NewCluster(t)
+	pooler := postgrestest.NewPgBouncer(t, cluster)
+	for round := range rounds {
+		direct := cluster.CreateDatabase(t)
+		pooled := with(pooler.URL(databaseOf(t, cluster.CreateDatabase(t))), "default_query_exec_mode=exec")
+		for _, url := range []string{direct, pooled} {
+			const replicas = 10
+			var group sync.WaitGroup
+			for range replicas {
+				group.Go(func() {
+					if err := openError(t.Context(), t, url); err != nil {
+						t.Errorf("round %d: %v", round, err)
+					}
+				})
+			}
+			group.Wait()
+		}
+	}
+}

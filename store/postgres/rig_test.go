@@ -1,0 +1,111 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gorm.io/gorm"
+
+	"example.com/providerd/store"
+	"example.com/providerd/store/postgres"
+	"example.com/providerd/store/seal"
+)
+
+// newKeyset makes a keyset file.
+func newKeyset(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "keyset.json")
+	if _, err := seal.CreateKeyring(t.Context(), path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// parse reads a URL that is well-formed.
+func parse(t *testing.T, url string) postgres.URL {
+	t.Helper()
+	parsed, err := postgres.ParseURL(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parsed
+}
+
+// create opens the database of a URL, which is closed with the test.
+func create(t *testing.T, url string) *postgres.Database {
+	t.Helper()
+	opened, err := postgres.Create(t.Context(), parse(t, url), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := opened.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return opened
+}
+
+// openStore opens a store over the database of a URL as a replica does. It is closed with the test.
+func openStore(t *testing.T, url, keyset string) *store.Store {
+	t.Helper()
+	database, err := postgres.Create(t.Context(), parse(t, url), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened, err := store.Create(t.Context(), database, keyset)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := opened.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return opened
+}
+
+// with adds parameters to a URL.
+func with(url string, parameters ...string) string {
+	return url + "&" + strings.Join(parameters, "&")
+}
+
+// insert commits an application in a batch.
+func insert(ctx context.Context, database *postgres.Database, slug string) error {
+	batches, err := database.Batches(ctx)
+	if err != nil {
+		return err
+	}
+	err = batches.Commit(ctx, func(tx *gorm.DB) error { return insertApplication(tx, slug) })
+	return errors.Join(err, batches.Close())
+}
+
+func insertApplication(tx *gorm.DB, slug string) error {
+	return tx.Exec("INSERT INTO applications (slug, name) VALUES (?, '')", slug).Error
+}
+
+// slugs reads what is stored.
+func slugs(t *testing.T, database *postgres.Database) []string {
+	t.Helper()
+	var slugs []string
+	err := database.Reader().WithContext(t.Context()).Raw("SELECT slug FROM applications ORDER BY id").Scan(&slugs).Error
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slugs
+}
+
+// databaseOf returns the name of the database of a URL.
+func databaseOf(t *testing.T, text string) string {
+	t.Helper()
+	parsed, err := url.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimPrefix(parsed.Path, "/")
+}
