@@ -110,8 +110,13 @@ func (r *replica) beat(ctx context.Context) error {
 		if err := proof.verify(keys); err != nil {
 			return err
 		}
-		next := clause.Assignments(map[string]any{"keys": clause.Column{Table: "excluded", Name: "keys"}, "beat": gorm.Expr("replicas.beat + 1")})
-		return tx.Clauses(clause.OnConflict{Columns: []clause.Column{{Name: "id"}}, DoUpdates: next}).
+		again := clause.OnConflict{
+			Columns: []clause.Column{{Name: "id"}},
+			DoUpdates: clause.Assignments(map[string]any{
+				"keys": clause.Column{Table: "excluded", Name: "keys"}, "beat": gorm.Expr("replicas.beat + 1"),
+			}),
+		}
+		return tx.Clauses(again).
 			Create(&replicaRow{ID: r.id, Name: r.name, Keys: keys.IDs(), Beat: 1}).Error
 	})
 	if err != nil {

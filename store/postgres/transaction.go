@@ -28,7 +28,7 @@ const beginStatements = `BEGIN ISOLATION LEVEL READ COMMITTED;
 	SET LOCAL synchronous_commit = on; SET LOCAL lock_timeout = '2s';
 	SET LOCAL idle_in_transaction_session_timeout = '10s';
 	SELECT pg_logical_emit_message(true, 'providerd', '');
-	SELECT oldest_level FROM schema_support`
+	SELECT oldest_level, current_setting('transaction_read_only') FROM schema_support`
 
 // turnStatements let changes other than creates take turns, in whatever process.
 const turnStatements = `; SELECT pg_advisory_xact_lock(7811069)`
@@ -60,10 +60,11 @@ func (t transaction) begin(ctx context.Context, statements string) error {
 	})
 }
 
-// checkSupport looks whether the schema has gone on to one that this program cannot use.
+// checkSupport looks whether the schema has gone on to one that this program cannot use, and whether the server takes
+// changes.
 func checkSupport(results []*pgconn.Result) error {
 	for _, result := range results {
-		if len(result.FieldDescriptions) != 1 || result.FieldDescriptions[0].Name != "oldest_level" {
+		if len(result.FieldDescriptions) != 2 || result.FieldDescriptions[0].Name != "oldest_level" {
 			continue
 		}
 		if len(result.Rows) != 1 {
@@ -73,6 +74,9 @@ func checkSupport(results []*pgconn.Result) error {
 		if err != nil || oldest > schemaLevel {
 			return fmt.Errorf("%w: %w: its schema needs a program of level %d, this one has level %d; upgrade providerd",
 				database.ErrUnavailable, database.ErrNewer, oldest, schemaLevel)
+		}
+		if string(result.Rows[0][1]) == "on" {
+			return fmt.Errorf("%w: the server is read-only", database.ErrUnavailable)
 		}
 		return nil
 	}

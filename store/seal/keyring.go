@@ -74,8 +74,8 @@ func createKeyring(path string) (*Keyring, error) {
 	return OpenKeyring(path)
 }
 
-// Change takes a step. It hands the keys of after it to note, and a function that writes them to the file. Programs that
-// do so at a time take turns.
+// Change takes a step. It hands the keys of after it to note, and a function that writes them to the file. Programs
+// that do so at a time take turns.
 //
 // It returns ErrNoKeyset, ErrKeysetUnusable, an error of the file system, or that of the step, of note or ctx.
 func (r *Keyring) Change(ctx context.Context, step Step, note func(after *Keys, write func() error) error) error {
@@ -174,8 +174,8 @@ func checkFile(path string, info os.FileInfo) error {
 	}
 }
 
-// succeed tells whether the keys can read what was made with earlier ones, and what others may make with those that were
-// only added.
+// succeed tells whether the keys can read what was made with earlier ones, and what others may make with those that
+// were only added.
 func (k *Keys) succeed(earlier *Keys) bool {
 	for _, id := range earlier.IDs() {
 		if !slices.Contains(k.IDs(), id) {

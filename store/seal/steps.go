@@ -40,7 +40,7 @@ func Promoted(before *Keys) (*Keys, error) {
 		return nil, errors.Join(err, fmt.Errorf("key %d: %w", newest, ErrPromoted))
 	}
 	return before.step(func(manager *keyset.Manager) error {
-		return manager.SetPrimary(newest) //nolint:wrapcheck // The caller does.
+		return manager.SetPrimary(newest)
 	})
 }
 

@@ -1,0 +1,182 @@
+package postgres_test
+
+import (
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"example.com/providerd/store"
+	"example.com/providerd/store/postgres"
+	"example.com/providerd/store/postgres/postgrestest"
+	"example.com/providerd/store/seal"
+)
+
+// bring copies a keyset file as an operator brings it to another machine.
+func bring(t *testing.T, from, to string) {
+	t.Helper()
+	content, err := os.ReadFile(from)
+	if err == nil {
+		err = os.WriteFile(to+".new", content, 0o600)
+	}
+	if err := errors.Join(err, os.Rename(to+".new", to)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// openOperator opens a store as the commands do.
+func openOperator(t *testing.T, url, keyset string) *store.Store {
+	t.Helper()
+	database, err := postgres.Open(t.Context(), parse(t, url), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened, err := store.Open(t.Context(), database, keyset)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = opened.Close() })
+	return opened
+}
+
+func currentID(t *testing.T, keyset string) uint32 {
+	t.Helper()
+	ring, err := seal.OpenKeyring(keyset)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys, err := ring.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := keys.PrimaryID()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+func replaysAll(t *testing.T, replicas []*store.Store, keys ...string) {
+	t.Helper()
+	for i, opened := range replicas {
+		for _, key := range keys {
+			if replayed, err := keyedCreate(t.Context(), opened, key); err != nil || !replayed {
+				t.Errorf("replica %d, %s: replayed is %v, %v", i, key, replayed, err)
+			}
+		}
+	}
+}
+
+// Each replica has its own copy of the keyset. A key is added to one, brought to the others, and only then promoted; at
+// no time does a replica meet a secret that it cannot open.
+func TestKeyIsPromotedOnceEachReplicaHasIt(t *testing.T) {
+	t.Parallel()
+	url := postgrestest.NewCluster(t).CreateDatabase(t)
+	first := newKeyset(t)
+	second := filepath.Join(t.TempDir(), "keyset.json")
+	bring(t, first, second)
+	old := filepath.Join(t.TempDir(), "keyset.json")
+	bring(t, first, old)
+	replicas := []*store.Store{openStore(t, url, first), openStore(t, url, second)}
+	if _, err := keyedCreate(t.Context(), replicas[0], "before"); err != nil {
+		t.Fatal(err)
+	}
+
+	operator := openOperator(t, url, first)
+	if _, err := operator.PromoteKey(t.Context()); !errors.Is(err, store.ErrKeyPromoted) {
+		t.Errorf("nothing to promote: error is %v, want ErrKeyPromoted", err)
+	}
+	sealing := currentID(t, first)
+	added, err := operator.AddKey(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := operator.PromoteKey(t.Context()); !errors.Is(err, store.ErrReplicaLacksKey) ||
+		!strings.Contains(err.Error(), "process") {
+		t.Errorf("brought to one: error is %v, want ErrReplicaLacksKey and which", err)
+	}
+	if now := currentID(t, first); now != sealing {
+		t.Errorf("key %d seals, want %d", now, sealing)
+	}
+	bring(t, first, second)
+	// The replica tells of the key with its next create.
+	if _, err := keyedCreate(t.Context(), replicas[1], "brought"); err != nil {
+		t.Fatal(err)
+	}
+	promoted, err := operator.PromoteKey(t.Context())
+	if err != nil || promoted != added || currentID(t, first) != added {
+		t.Fatalf("promoted is %d, want %d, %v", promoted, added, err)
+	}
+	if _, err := keyedCreate(t.Context(), replicas[0], "after"); err != nil {
+		t.Error(err)
+	}
+	replaysAll(t, replicas, "before", "brought", "after")
+
+	// One that lacks the key does not start, and one that is given the old file goes on with nothing.
+	database, err := postgres.Create(t.Context(), parse(t, url), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Create(t.Context(), database, old); !errors.Is(err, store.ErrKeysetUnusable) ||
+		!strings.Contains(err.Error(), "bring the newest keyset") {
+		t.Errorf("start without the key: error is %v, want ErrKeysetUnusable", err)
+	}
+	bring(t, old, second)
+	if _, err := keyedCreate(t.Context(), replicas[1], "with the old file"); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("with the old file: error is %v, want ErrUnavailable", err)
+	}
+	if err := replicas[1].Ready(t.Context()); !errors.Is(err, store.ErrKeysetUnusable) {
+		t.Errorf("with the old file: Ready is %v, want ErrKeysetUnusable", err)
+	}
+}
+
+// A replica that is gone without a word does not keep a key from being promoted for ever.
+func TestDeadReplicaKeepsNoKeyFromBeingPromoted(t *testing.T) {
+	t.Parallel()
+	cluster := postgrestest.NewCluster(t)
+	url, keyset := cluster.CreateDatabase(t), newKeyset(t)
+	opened := openStore(t, url, keyset)
+	cluster.Exec(t, databaseOf(t, url), "INSERT INTO replicas (id, name, keys, beat) VALUES ('dead', 'gone', '[1]', 7)")
+	operator := openOperator(t, url, keyset)
+	added, err := operator.AddKey(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if promoted, err := operator.PromoteKey(t.Context()); err != nil || promoted != added {
+		t.Errorf("promoted is %d, want %d, %v", promoted, added, err)
+	}
+	if _, err := keyedCreate(t.Context(), opened, "after"); err != nil {
+		t.Error(err)
+	}
+}
+
+// Replicas do not make a keyset each.
+func TestKeysetOfReplicasMustBeThere(t *testing.T) {
+	t.Parallel()
+	url := postgrestest.NewCluster(t).CreateDatabase(t)
+	missing := filepath.Join(t.TempDir(), "keyset.json")
+	for _, keyset := range []string{missing, newKeyset(t)} {
+		database, err := postgres.Create(t.Context(), parse(t, url), slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		opened, err := store.Create(t.Context(), database, keyset)
+		if keyset == missing {
+			if !errors.Is(err, store.ErrNoKeyset) {
+				t.Errorf("error is %v, want ErrNoKeyset", err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := opened.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := os.Stat(missing); err == nil {
+		t.Error("a keyset was made")
+	}
+}

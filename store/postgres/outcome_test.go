@@ -1,0 +1,256 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"gorm.io/gorm"
+
+	"example.com/providerd/store"
+	"example.com/providerd/store/database"
+	"example.com/providerd/store/postgres"
+	"example.com/providerd/store/postgres/postgrestest"
+)
+
+// replicated is a primary with a synchronous standby.
+type replicated struct {
+	primary, standby *postgrestest.Cluster
+	url              string
+}
+
+func newReplicated(t *testing.T) *replicated {
+	t.Helper()
+	primary := postgrestest.NewCluster(t)
+	r := &replicated{primary: primary, url: primary.CreateDatabase(t)}
+	r.standby = primary.AddStandby(t)
+	primary.RequireStandbys(t, r.standby)
+	return r
+}
+
+func keyedCreate(ctx context.Context, opened *store.Store, key string) (replayed bool, err error) {
+	_, replayed, err = opened.CreateOAuth2Provider(ctx, store.CreateRequest{
+		Name: key, CreatedBy: "caller", RequestID: uuid.NewString(), IdempotencyKey: &key, BodyDigest: []byte(key),
+	}, store.OAuth2Settings{ClientID: key, PropertyMappings: []uuid.UUID{}, JWKSSources: []uuid.UUID{}})
+	return replayed, err
+}
+
+// While the standby is away, nothing is acknowledged: neither a create nor the replay of one that is on the primary
+// alone. Once it is back, what was unknown is settled.
+func TestNothingIsAcknowledgedWithoutTheStandby(t *testing.T) {
+	t.Parallel()
+	r := newReplicated(t)
+	opened := openStore(t, r.url, newKeyset(t))
+	if _, err := keyedCreate(t.Context(), opened, "before"); err != nil {
+		t.Fatal(err)
+	}
+	r.standby.Freeze()
+	if _, err := keyedCreate(t.Context(), opened, "hanging"); !errors.Is(err, store.ErrOutcomeUnknown) {
+		t.Errorf("hanging commit: error is %v, want ErrOutcomeUnknown", err)
+	}
+	// The server lets go of it as an operator would see to it: the record is then there, on the primary alone.
+	r.primary.Exec(t, databaseOf(t, r.url),
+		"SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
+	for _, key := range []string{"before", "hanging", "after"} {
+		if _, err := keyedCreate(t.Context(), opened, key); !errors.Is(err, store.ErrUnavailable) &&
+			!errors.Is(err, store.ErrOutcomeUnknown) {
+			t.Errorf("%s: error is %v, want ErrUnavailable", key, err)
+		}
+	}
+	if err := opened.Ready(t.Context()); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("Ready: error is %v, want ErrUnavailable", err)
+	}
+	r.standby.Thaw()
+	awaitReady(t, opened)
+	for key, want := range map[string]bool{"before": true, "hanging": true, "after": false} {
+		if replayed, err := keyedCreate(t.Context(), opened, key); err != nil || replayed != want {
+			t.Errorf("%s: replayed is %v, want %v, %v", key, replayed, want, err)
+		}
+	}
+}
+
+// A commit that is cancelled while it waits for the standby is answered with a warning only, and is unknown.
+func TestCancelledCommitIsUnknown(t *testing.T) {
+	t.Parallel()
+	for _, how := range []string{"pg_cancel_backend", "pg_terminate_backend"} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			r := newReplicated(t)
+			opened := create(t, r.url)
+			r.standby.Freeze()
+			committed := make(chan error, 1)
+			go func() { committed <- insert(t.Context(), opened, "hanging") }()
+			waiting := create(t, r.url)
+			awaitWait(t, waiting, "SyncRep")
+			r.primary.Exec(t, databaseOf(t, r.url),
+				"SELECT "+how+"(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
+			if err := <-committed; !errors.Is(err, database.ErrOutcomeUnknown) {
+				t.Errorf("error is %v, want ErrOutcomeUnknown", err)
+			}
+			r.standby.Thaw()
+		})
+	}
+}
+
+// What was committed when the server died is found again, or said to be unknown; what waits for the server is committed
+// once it is back.
+func TestCommitsSurviveTheServer(t *testing.T) {
+	t.Parallel()
+	cluster := postgrestest.NewCluster(t)
+	url := cluster.CreateDatabase(t)
+	opened := openStore(t, url, newKeyset(t))
+	for _, end := range []func(){cluster.Kill, func() { cluster.Stop(t) }} {
+		key := uuid.NewString()
+		end()
+		created := make(chan error, 1)
+		go func() {
+			_, err := keyedCreate(t.Context(), opened, key)
+			created <- err
+		}()
+		cluster.Start(t)
+		if err := <-created; err != nil {
+			t.Errorf("a create that waits for the server: %v", err)
+		}
+	}
+	cluster.Stop(t)
+	begun := time.Now()
+	if _, err := keyedCreate(t.Context(), opened, "away"); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("error is %v, want ErrUnavailable", err)
+	}
+	if took := time.Since(begun); took < 3*time.Second || took > 10*time.Second {
+		t.Errorf("the create waits for %v", took)
+	}
+	cluster.Start(t)
+	awaitReady(t, opened)
+	if replayed, err := keyedCreate(t.Context(), opened, "away"); err != nil || replayed {
+		t.Errorf("replayed is %v, %v", replayed, err)
+	}
+}
+
+// A program that stands still in the middle of a transaction stalls no other for long: neither one that wants the same
+// value, nor any other create.
+func TestStuckTransactionStallsNoOther(t *testing.T) {
+	t.Parallel()
+	cluster := postgrestest.NewCluster(t)
+	url := cluster.CreateDatabase(t)
+	stuck, other := create(t, url), create(t, url)
+	begun, released := make(chan struct{}), make(chan struct{})
+	stuckError := make(chan error, 1)
+	go func() {
+		batches, err := stuck.Batches(t.Context())
+		if err == nil {
+			first := true
+			err = batches.Commit(t.Context(), func(tx *gorm.DB) error {
+				err := insertApplication(tx, "wanted")
+				if first {
+					close(begun)
+					<-released
+					first = false
+				}
+				return err
+			})
+		}
+		stuckError <- err
+	}()
+	<-begun
+	if err := insert(t.Context(), other, "free"); err != nil {
+		t.Errorf("another value: %v", err)
+	}
+	began := time.Now()
+	if err := insert(t.Context(), other, "wanted"); !errors.Is(err, database.ErrUnavailable) {
+		t.Errorf("the same value: error is %v, want ErrUnavailable", err)
+	}
+	if took := time.Since(began); took > 4*time.Second {
+		t.Errorf("the same value waits for %v", took)
+	}
+	close(released)
+	if err := <-stuckError; err != nil {
+		t.Errorf("the one that was stuck: %v", err)
+	}
+}
+
+// Readiness is that creates are committed.
+func TestReadinessIsWritability(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]struct {
+		harm, heal func(t *testing.T, r *replicated)
+	}{
+		"frozen": {
+			func(_ *testing.T, r *replicated) { r.primary.Freeze() },
+			func(_ *testing.T, r *replicated) { r.primary.Thaw() },
+		},
+		"read-only": {
+			func(t *testing.T, r *replicated) { r.primary.Set(t, "default_transaction_read_only", "on") },
+			func(t *testing.T, r *replicated) {
+				r.primary.Exec(t, "postgres", "SET default_transaction_read_only = off",
+					"ALTER SYSTEM RESET default_transaction_read_only", "SELECT pg_reload_conf()")
+			},
+		},
+		"without its standby": {
+			func(_ *testing.T, r *replicated) { r.standby.Freeze() },
+			func(_ *testing.T, r *replicated) { r.standby.Thaw() },
+		},
+		"restarted": {
+			func(_ *testing.T, r *replicated) { r.primary.Kill() },
+			func(t *testing.T, r *replicated) { r.primary.Start(t) },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newReplicated(t)
+			opened := openStore(t, r.url, newKeyset(t))
+			if err := opened.Ready(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			change.harm(t, r)
+			harmed := time.Now()
+			for opened.Ready(t.Context()) == nil {
+				if time.Since(harmed) > 2*time.Second {
+					t.Fatal("ready after 2 seconds")
+				}
+			}
+			change.heal(t, r)
+			awaitReady(t, opened)
+			if _, err := keyedCreate(t.Context(), opened, "after"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// patience is far more than what is awaited takes.
+const patience = 60 * time.Second
+
+func awaitReady(t *testing.T, opened *store.Store) {
+	t.Helper()
+	await(t, "the store is ready", func() bool { return opened.Ready(t.Context()) == nil })
+}
+
+// awaitWait waits until a backend waits for something.
+func awaitWait(t *testing.T, database *postgres.Database, event string) {
+	t.Helper()
+	await(t, "a backend waits for "+event, func() bool {
+		var count int
+		err := database.Reader().WithContext(t.Context()).
+			Raw("SELECT count(*) FROM pg_stat_activity WHERE wait_event = ?", event).Scan(&count).Error
+		if err != nil {
+			t.Fatal(err)
+		}
+		return count > 0
+	})
+}
+
+func await(t *testing.T, what string, isSo func() bool) {
+	t.Helper()
+	begun := time.Now()
+	again := time.NewTicker(20 * time.Millisecond)
+	defer again.Stop()
+	for !isSo() {
+		if time.Since(begun) > patience {
+			t.Fatalf("after %v it is not so that %s", patience, what)
+		}
+		<-again.C
+	}
+}
