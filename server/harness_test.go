@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -20,6 +21,7 @@ import (
 	"example.com/providerd/server"
 	"example.com/providerd/server/contracttest"
 	"example.com/providerd/store"
+	"example.com/providerd/store/postgres/postgrestest"
 	"example.com/providerd/store/storetest"
 )
 
@@ -35,8 +37,10 @@ const (
 
 // harness is a real server over a real database, and a client that holds every answer against the contract.
 type harness struct {
-	url      string
+	url string
+	// path is that of a SQLite database.
 	path     string
+	open     func() (*store.Store, error)
 	token    string
 	database *store.Store
 	client   *http.Client
@@ -51,18 +55,31 @@ func start(t testing.TB) *harness {
 // startWith starts a server of another contract. Answers are checked against the true one all the same.
 func startWith(t testing.TB, contractText []byte) *harness {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "test.db")
-	database, err := storetest.CreateSQLite(t.Context(), path, "")
-	if err != nil {
-		t.Fatal(err)
+	h := &harness{client: contracttest.Client(t), log: &logBuffer{}}
+	if cluster := os.Getenv(clusterVariable); cluster != "" {
+		url, keyset := postgrestest.CreateDatabase(t, cluster), filepath.Join(t.TempDir(), "keyset.json")
+		h.open = func() (*store.Store, error) { return storetest.CreatePostgres(t.Context(), url, keyset) }
+	} else {
+		h.path = filepath.Join(t.TempDir(), "test.db")
+		h.open = func() (*store.Store, error) { return storetest.CreateSQLite(t.Context(), h.path, "") }
 	}
-	t.Cleanup(func() { _ = database.Close() })
-	h := &harness{path: path, database: database, client: contracttest.Client(t), log: &logBuffer{}}
-	h.url = serve(t, contractText, database, h.log)
+	h.database = h.openAgain(t)
+	h.url = serve(t, contractText, h.database, h.log)
 	h.token = h.newToken(t, store.TokenGrant{
 		Name: "test", Operations: []string{oauth2Operation, workspaceDirectoryOperation}, ExpiresIn: time.Hour,
 	})
 	return h
+}
+
+// openAgain opens one more store over the same database, which is closed with the test.
+func (h *harness) openAgain(t testing.TB) *store.Store {
+	t.Helper()
+	opened, err := h.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = opened.Close() })
+	return opened
 }
 
 func serve(t testing.TB, contractText []byte, database *store.Store, log io.Writer) string {

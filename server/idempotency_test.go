@@ -11,7 +11,6 @@ import (
 	"example.com/providerd/gen/api"
 	"example.com/providerd/gen/client"
 	"example.com/providerd/store"
-	"example.com/providerd/store/storetest"
 )
 
 const keyHeader = "Idempotency-Key"
@@ -160,7 +159,7 @@ func TestConcurrentTriesMakeOneRecord(t *testing.T) {
 	t.Parallel()
 	h := start(t)
 	// Two servers over one database, as two processes would be.
-	urls := []string{h.url, serve(t, api.Contract(), openAgain(t, h), h.log)}
+	urls := []string{h.url, serve(t, api.Contract(), h.openAgain(t), h.log)}
 	const keys, tries = 4, 160
 	var group sync.WaitGroup
 	pks := make([]string, tries)
@@ -181,14 +180,4 @@ func TestConcurrentTriesMakeOneRecord(t *testing.T) {
 	if count := h.count(t); count != keys {
 		t.Errorf("%d records are stored, want %d", count, keys)
 	}
-}
-
-func openAgain(t *testing.T, h *harness) *store.Store {
-	t.Helper()
-	database, err := storetest.OpenSQLite(t.Context(), h.path, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = database.Close() })
-	return database
 }

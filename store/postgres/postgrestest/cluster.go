@@ -104,9 +104,30 @@ func (c *Cluster) URL(database string) string {
 // CreateDatabase makes an empty database with a name of its own, and returns its URL.
 func (c *Cluster) CreateDatabase(t testing.TB) string {
 	t.Helper()
+	return CreateDatabase(t, c.URL(ownDatabase))
+}
+
+// CreateDatabase makes an empty database with a name of its own on the server of a URL, for a test that runs in another
+// process than its cluster, and returns its URL.
+func CreateDatabase(t testing.TB, server string) string {
+	t.Helper()
+	ctx, cancel := waiting(t)
+	defer cancel()
+	connection, err := pgx.Connect(ctx, server)
+	if err != nil {
+		t.Fatalf("connect to the cluster: %v", err)
+	}
+	defer func() { _ = connection.Close(ctx) }()
 	name := "test_" + randomName()
-	c.Exec(t, ownDatabase, "CREATE DATABASE "+name)
-	return c.URL(name)
+	if _, err := connection.Exec(ctx, "CREATE DATABASE "+name); err != nil {
+		t.Fatalf("create a database: %v", err)
+	}
+	parsed, err := url.Parse(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed.Path = "/" + name
+	return parsed.String()
 }
 
 // Exec runs statements in a database on one connection, each in a transaction of its own.
