@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 )
@@ -138,7 +137,8 @@ func (s *search) commands() {
 		"version", "token list", "token create --name x --allow nothing", "token create --name x", "token revoke 2",
 		"provider list", "provider list --output json", "provider show 1", "provider show 1 --output json",
 		"provider show 2", "provider show 2 --output json", "provider show 99", "application create --slug s --name n",
-		"application list", "audit", "audit --output json", "key rotate", "key reseal", "nonsense", "serve --listen x",
+		"application list", "audit", "audit --output json", "key rotate", "key promote", "key reseal",
+		"key create --keyset x.json", "nonsense", "serve --listen x",
 	} {
 		s.run(strings.Fields(line)...)
 	}
@@ -147,7 +147,7 @@ func (s *search) commands() {
 
 // withoutKeyset sends secrets while they cannot be sealed.
 func (s *search) withoutKeyset() {
-	path := filepath.Join(s.folder, "data", "keyset.json")
+	path := s.keyset
 	if err := os.Rename(path, path+".away"); err != nil {
 		s.t.Fatal(err)
 	}

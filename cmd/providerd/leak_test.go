@@ -17,12 +17,32 @@ import (
 	"testing"
 
 	"example.com/providerd/server/contracttest"
+	"example.com/providerd/store/postgres/postgrestest"
 )
 
 // TestNothingLeaks is the gate that every change must pass: no secret, token or key is anywhere but in its field.
 func TestNothingLeaks(t *testing.T) {
 	t.Parallel()
-	found := searchLeaks(t, os.Args[0])
+	report(t, searchLeaks(t, os.Args[0]))
+}
+
+// TestNothingLeaksOverPostgreSQL looks at the files and the log of the server as well, and into the list of processes.
+func TestNothingLeaksOverPostgreSQL(t *testing.T) {
+	t.Parallel()
+	cluster := postgrestest.NewCluster(t)
+	s := newSearch(t, os.Args[0])
+	s.keyset = filepath.Join(s.folder, "keyset.json")
+	s.environment = []string{"PROVIDERD_DATABASE=" + cluster.CreateDatabase(t), "PROVIDERD_KEYSET=" + s.keyset}
+	s.canary("password of the database", cluster.Password)
+	s.run("key", "create")
+	s.sessions()
+	s.scanFiles(t, cluster.Folder())
+	s.scan("the log of the database", []byte(cluster.Log()))
+	report(t, s.scanner)
+}
+
+func report(t *testing.T, found *scanner) {
+	t.Helper()
 	for _, finding := range append(found.leaks, found.astray...) {
 		t.Error(finding)
 	}
@@ -40,6 +60,9 @@ type search struct {
 	// initial is the token of the first start, narrow one that allows one operation.
 	initial, narrow string
 	bodies          map[string]string
+	// keyset is the path of the keyset file, and environment has what leads to a database other than the default.
+	keyset      string
+	environment []string
 	// talk is what the last command said on standard error.
 	talk string
 }
@@ -47,26 +70,37 @@ type search struct {
 // searchLeaks returns what it found in everything that a program of this build let out.
 func searchLeaks(t *testing.T, program string) *scanner {
 	t.Helper()
-	s := &search{
-		scanner: newScanner(), t: t, program: program, folder: t.TempDir(), client: contracttest.Client(t),
-		bodies: map[string]string{},
-	}
-	for _, format := range []string{"text", "json"} {
-		s.session(format)
-	}
+	s := newSearch(t, program)
+	s.keyset = filepath.Join(s.folder, "data", "keyset.json")
+	s.sessions()
 	s.backUp()
 	s.scanFiles(t, s.folder)
 	return s.scanner
 }
 
+func newSearch(t *testing.T, program string) *search {
+	t.Helper()
+	return &search{
+		scanner: newScanner(), t: t, program: program, folder: t.TempDir(), client: contracttest.Client(t),
+		bodies: map[string]string{},
+	}
+}
+
+func (s *search) sessions() {
+	for _, format := range []string{"text", "json"} {
+		s.session(format)
+	}
+}
+
 // session runs the server from its start to its end, in which it is killed with a dump of all it does.
 func (s *search) session(logFormat string) {
-	server, err := startProgram(s.t.Context(), s.program, s.folder, nil,
+	server, err := startProgram(s.t.Context(), s.program, s.folder, s.environment,
 		"--log-level", "debug", "--log-format", logFormat, "--pprof", "127.0.0.1:0", "--failed-attempts", "3")
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	s.server = server
+	s.scanProcess()
 	s.learn()
 	s.creates()
 	s.refusals()
@@ -83,21 +117,47 @@ func (s *search) session(logFormat string) {
 	s.scanFiles(s.t, s.folder)
 }
 
+// scanProcess looks at what every user of the machine sees of the server.
+func (s *search) scanProcess() {
+	for _, name := range []string{"cmdline", "comm", "status"} {
+		content, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", s.server.command.Process.Pid, name))
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		s.scan("the process's "+name, content)
+	}
+}
+
 // learn makes the tokens and keys known that the program made itself.
 func (s *search) learn() {
-	token, err := os.ReadFile(filepath.Join(s.folder, "data", initialTokenFile))
-	if err != nil {
-		s.t.Fatal(err)
+	if s.environment == nil {
+		token, err := os.ReadFile(filepath.Join(s.folder, "data", initialTokenFile))
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		s.initial = strings.TrimSpace(string(token))
+		s.canary("initial token", s.initial)
+	} else {
+		s.initial = s.newToken("initial token", "providers_oauth2_create", "providers_workspace_directory_create")
 	}
-	s.initial = strings.TrimSpace(string(token))
-	s.canary("initial token", s.initial)
-	s.narrow = strings.TrimSpace(s.run("token", "create", "--name", "narrow", "--allow", "providers_oauth2_create"))
-	s.canary("narrow token", s.narrow)
+	s.narrow = s.newToken("narrow token", "providers_oauth2_create")
 	s.learnKeys()
 }
 
+// newToken makes a token that allows operations. Its name begins with that of the canary.
+func (s *search) newToken(canary string, operations ...string) string {
+	name, _, _ := strings.Cut(canary, " ")
+	arguments := []string{"token", "create", "--name", name}
+	for _, operation := range operations {
+		arguments = append(arguments, "--allow", operation)
+	}
+	text := strings.TrimSpace(s.run(arguments...))
+	s.canary(canary, text)
+	return text
+}
+
 func (s *search) learnKeys() {
-	content, err := os.ReadFile(filepath.Join(s.folder, "data", "keyset.json"))
+	content, err := os.ReadFile(s.keyset)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -122,7 +182,8 @@ func (s *search) runWithInput(input string, arguments ...string) string {
 	command.Args = append([]string{"providerd"}, arguments...)
 	command.Dir = s.folder
 	command.Stdin = strings.NewReader(input)
-	command.Env = append(os.Environ(), "PROVIDERD_TOKEN="+s.initial, "PROVIDERD_KEYSET=data/keyset.json")
+	command.Env = append(os.Environ(), "PROVIDERD_TOKEN="+s.initial, "PROVIDERD_KEYSET="+s.keyset)
+	command.Env = append(command.Env, s.environment...)
 	var talk strings.Builder
 	command.Stderr = &talk
 	output, _ := command.Output()

@@ -96,6 +96,9 @@ func (c *Cluster) Address() string {
 	return "127.0.0.1:" + strconv.Itoa(c.port)
 }
 
+// Folder has the files of the databases and their WAL.
+func (c *Cluster) Folder() string { return c.data() }
+
 // URL returns the URL of a database of the cluster, with user and password.
 func (c *Cluster) URL(database string) string {
 	return databaseURL(c.User, c.Password, c.Address(), database)
