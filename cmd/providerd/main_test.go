@@ -2,13 +2,16 @@ package main
 
 import (
 	"net/http"
+	"regexp"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"example.com/providerd/server/contracttest"
+	"example.com/providerd/store/postgres/postgrestest"
 )
 
 // TestMain lets the test binary be started as providerd, so that tests run the program as a process.
@@ -16,43 +19,80 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"providerd": main})
 }
 
-// TestCommandLine runs the scripts in testdata. They have three commands of their own: "serve" starts a server in the
-// folder data, "post STATUS PATH BODY" sends it a create, and "refused-within-a-second PATH" sends it creates until the
-// token is refused.
+type scriptCommand = func(script *testscript.TestScript, negated bool, arguments []string)
+
+// TestCommandLine runs the scripts in testdata.
 func TestCommandLine(t *testing.T) {
 	t.Parallel()
-	client := contracttest.Client(t)
+	testscript.Run(t, testscript.Params{Dir: "testdata", RequireExplicitExec: true, Cmds: scriptCommands(t)})
+}
+
+// TestCommandLineOverPostgreSQL runs the scripts in testdata/postgres. CLUSTER_DATABASE is the URL of an empty
+// database.
+func TestCommandLineOverPostgreSQL(t *testing.T) {
+	t.Parallel()
+	cluster := postgrestest.NewCluster(t)
 	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata",
-		RequireExplicitExec: true,
-		Cmds: map[string]func(script *testscript.TestScript, negated bool, arguments []string){
-			"serve": func(script *testscript.TestScript, _ bool, arguments []string) {
-				server, err := startProcess(t.Context(), script.Getenv("WORK"), arguments...)
-				script.Check(err)
-				script.Setenv("URL", server.url)
-				script.Defer(func() { script.Check(server.stop()) })
-			},
-			"refused-within-a-second": func(script *testscript.TestScript, _ bool, arguments []string) {
-				server := &process{url: script.Getenv("URL")}
-				for begun := time.Now(); ; {
-					status, _, err := server.post(client, script.Getenv("WORK"), arguments[0], "{}")
-					script.Check(err)
-					if status == http.StatusUnauthorized {
-						return
-					}
-					if time.Since(begun) > time.Second {
-						script.Fatalf("a second later status is %d", status)
-					}
-				}
-			},
-			"post": func(script *testscript.TestScript, _ bool, arguments []string) {
-				server := &process{url: script.Getenv("URL")}
-				status, text, err := server.post(client, script.Getenv("WORK"), arguments[1], arguments[2])
-				script.Check(err)
-				if want := arguments[0]; want != strconv.Itoa(status) {
-					script.Fatalf("status is %d, want %s: %s", status, want, text)
-				}
-			},
+		Dir: "testdata/postgres", RequireExplicitExec: true, Cmds: scriptCommands(t),
+		Setup: func(script *testscript.Env) error {
+			script.Setenv("CLUSTER_DATABASE", cluster.CreateDatabase(t))
+			return nil
 		},
 	})
+}
+
+// scriptCommands are the scripts' own: "serve" starts a server in the folder of the script, "stderr-of-server PATTERN"
+// waits until it says so, "post STATUS PATH BODY" sends it a create, and "refused-within-a-second PATH" sends it
+// creates until the token is refused.
+func scriptCommands(t *testing.T) map[string]scriptCommand {
+	t.Helper()
+	client := contracttest.Client(t)
+	// servers are those that the scripts, each in a folder of its own, started last.
+	var servers sync.Map
+	return map[string]scriptCommand{
+		"serve": func(script *testscript.TestScript, _ bool, arguments []string) {
+			var environment []string
+			for _, name := range []string{"PROVIDERD_DATABASE", "PROVIDERD_KEYSET"} {
+				if value := script.Getenv(name); value != "" {
+					environment = append(environment, name+"="+value)
+				}
+			}
+			started, err := startProcessWith(t.Context(), script.Getenv("WORK"), environment, arguments...)
+			script.Check(err)
+			servers.Store(script.Getenv("WORK"), started)
+			script.Setenv("URL", started.url)
+			script.Defer(func() { script.Check(started.stop()) })
+		},
+		"stderr-of-server": func(script *testscript.TestScript, _ bool, arguments []string) {
+			server, ok := servers.Load(script.Getenv("WORK"))
+			if !ok {
+				script.Fatalf("no server was started")
+			}
+			pattern := regexp.MustCompile(arguments[0])
+			waitUntil(t, "the server says "+arguments[0], func() bool {
+				return pattern.MatchString(server.(*process).stderr.String())
+			})
+		},
+		"refused-within-a-second": func(script *testscript.TestScript, _ bool, arguments []string) {
+			server := &process{url: script.Getenv("URL")}
+			for begun := time.Now(); ; {
+				status, _, err := server.post(client, script.Getenv("WORK"), arguments[0], "{}")
+				script.Check(err)
+				if status == http.StatusUnauthorized {
+					return
+				}
+				if time.Since(begun) > time.Second {
+					script.Fatalf("a second later status is %d", status)
+				}
+			}
+		},
+		"post": func(script *testscript.TestScript, _ bool, arguments []string) {
+			server := &process{url: script.Getenv("URL")}
+			status, text, err := server.post(client, script.Getenv("WORK"), arguments[1], arguments[2])
+			script.Check(err)
+			if want := arguments[0]; want != strconv.Itoa(status) {
+				script.Fatalf("status is %d, want %s: %s", status, want, text)
+			}
+		},
+	}
 }
