@@ -134,6 +134,8 @@ func newField(name string, body, schema *openapi3.Schema) (field, error) {
 	rules := *schema
 	result.rules = &rules
 	switch {
+	case schema.ReadOnly:
+		return field{}, fmt.Errorf("field %s of a request is read-only", name)
 	case isScalar(schema):
 		return result, nil
 	case schema.Type.Is(openapi3.TypeArray) && schema.Items != nil && isScalar(schema.Items.Value):

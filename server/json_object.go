@@ -54,14 +54,6 @@ func readObject(op operation, body []byte) (object, error) {
 	return result, nil
 }
 
-// valid is the value of an object that breaks no rule, each object in it as the text that was sent.
-func (o object) valid() map[string]any {
-	for name, text := range o.objects {
-		o.members[name] = json.RawMessage(text)
-	}
-	return o.members
-}
-
 // objectReader reads a body once, from its first byte to its last.
 type objectReader struct {
 	body    []byte

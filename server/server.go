@@ -53,6 +53,7 @@ func New(config Config) (*Server, error) {
 		server.problems[kind.Slug] = kind
 	}
 	server.router.HTTPErrorHandler = server.handleError
+	server.router.Binder = binder{}
 	server.router.Use(server.serveExchange)
 	if err := server.registerPages(server.router); err != nil {
 		return nil, err

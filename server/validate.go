@@ -2,7 +2,6 @@ package server
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 
 	"github.com/labstack/echo/v4"
@@ -48,7 +47,7 @@ func accept(c echo.Context, op operation, held *hold) error {
 		if err := op.check(sent, lenient); err != nil {
 			return err
 		}
-		request.Body = &validBody{ReadCloser: http.NoBody, members: sent.valid()}
+		request.Body = &validBody{ReadCloser: http.NoBody, text: body}
 		return nil
 	})
 }
@@ -66,17 +65,4 @@ func (o operation) check(sent object, lenient bool) error {
 		return fmt.Errorf("validate body: %w", err)
 	}
 	return nil
-}
-
-// validBody gives the generated code a value that is valid, in place of the text that it would read once more.
-type validBody struct {
-	io.ReadCloser
-	members map[string]any
-}
-
-// ValidatedValue returns the value once. After that nothing holds it here while the request is answered.
-func (b *validBody) ValidatedValue() any {
-	members := b.members
-	b.members = nil
-	return members
 }

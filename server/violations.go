@@ -165,8 +165,8 @@ func firstBroken(schema *openapi3.Schema, value any) (first violation, found boo
 }
 
 // visit checks a value against a schema of a request. Formats need no validator: the contract states the rule of each
-// as a pattern, so that callers have it too.
+// as a pattern, so that callers have it too. Fields that are read-only need none either, because a request has none.
 func visit(schema *openapi3.Schema, value any, options ...openapi3.SchemaValidationOption) error {
-	options = append(options, openapi3.VisitAsRequest(), openapi3.DisableSchemaErrorDetails())
+	options = append(options, openapi3.DisableSchemaErrorDetails())
 	return schema.VisitJSON(value, options...) //nolint:wrapcheck // Whoever asks knows what was checked.
 }
