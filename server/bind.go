@@ -10,8 +10,8 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-// binder fills the struct that a handler gets with the body that was validated. It matches the names of members exactly,
-// as validation did, and leaves out those that the contract does not know.
+// binder fills the struct that a handler gets with the body that was validated. It matches the names of members
+// exactly, as validation did, and leaves out those that the contract does not know.
 type binder struct{}
 
 var _ echo.Binder = binder{}

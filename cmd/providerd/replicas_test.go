@@ -29,6 +29,13 @@ func startFleet(t *testing.T, count int) *fleet {
 		folder: t.TempDir(), url: postgrestest.NewCluster(t).CreateDatabase(t), replicas: make([]*process, count),
 		client: contracttest.Client(t),
 	}
+	f.begin(t)
+	return f
+}
+
+// begin starts the replicas at a time on an empty database, and makes a token.
+func (f *fleet) begin(t *testing.T) {
+	t.Helper()
 	create := newCommand(t.Context(), f.folder, "key", "create", "--keyset", "keyset.json")
 	if output, err := create.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, output)
@@ -54,7 +61,6 @@ func startFleet(t *testing.T, count int) *fleet {
 	if err := os.WriteFile(path, token, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return f
 }
 
 func (f *fleet) environment() []string {
