@@ -43,7 +43,7 @@ func describe(broken *openapi3.SchemaError) violation {
 	case broken.Value == nil:
 		return violation{rulePresence, api.ViolationCodeNull, "must not be null"}
 	case !hasType(schema, broken.Value):
-		return violation{ruleType, api.ViolationCodeType, "must be " + typeName(schema)}
+		return violation{ruleType, api.ViolationCodeType, describeType(broken)}
 	}
 	switch broken.SchemaField {
 	case "minLength":
@@ -69,15 +69,22 @@ func nulCharacter() violation {
 	return violation{rulePattern, api.ViolationCodeNul, "must not contain the character U+0000"}
 }
 
-func unknownField() violation {
-	return violation{ruleOther, api.ViolationCodeUnknownField, "is not a field of this request; leave it out"}
+// unknownField names the field that was meant, unless that is "".
+func unknownField(meant string) violation {
+	detail := "is not a field of this request; leave it out"
+	if meant != "" {
+		detail = fmt.Sprintf("is not a field of this request; did you mean %s?", meant)
+	}
+	return violation{ruleOther, api.ViolationCodeUnknownField, detail}
 }
 
 // patternRule is the extension x-violation of the contract: what a value that does not match the pattern is told.
 type patternRule struct {
-	Code     api.ViolationCode `json:"code"`
-	Detail   string            `json:"detail"`
-	EachLine bool              `json:"each_line"`
+	Code   api.ViolationCode `json:"code"`
+	Detail string            `json:"detail"`
+	// Type is what a value of another type is told.
+	Type     string `json:"type"`
+	EachLine bool   `json:"each_line"`
 }
 
 // describePattern names a broken pattern by the format of the value, by x-violation, or else by U+0000, which is what
@@ -126,6 +133,18 @@ func firstBadLine(schema *openapi3.Schema, text string) int {
 		}
 	}
 	return number
+}
+
+// describeType says what type a value must have, with an example where the contract has one.
+func describeType(broken *openapi3.SchemaError) string {
+	if known, ok := patternRuleOf(broken.Schema); ok && known.Type != "" {
+		return known.Type
+	}
+	detail := "must be " + typeName(broken.Schema)
+	if _, quoted := broken.Value.(string); quoted {
+		detail += ", without quotes around it"
+	}
+	return detail
 }
 
 func hasType(schema *openapi3.Schema, value any) bool {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"syscall"
 
 	"github.com/labstack/echo/v4"
@@ -136,12 +137,22 @@ func (s *Server) handleError(err error, c echo.Context) {
 	}
 }
 
-// rightPath says where to go instead of a path that lacks only the final slash of an operation's path.
+// rightPath says where to go instead of a path that lacks only the final slash of an operation's path, and what the
+// path of a record would be for.
 func (s *Server) rightPath(path string) string {
 	for _, op := range s.contract.operations {
-		if right := s.contract.baseURL + op.route.Path; path+"/" == right {
+		right := s.contract.baseURL + op.route.Path
+		if path+"/" == right {
 			return "There is nothing at this path. The path of the operation ends in a slash: " + right
+		}
+		if pk, isBelow := strings.CutPrefix(path, right); isBelow && isNumber(strings.TrimSuffix(pk, "/")) {
+			return "There is nothing at this path. This API only creates providers, by POST to " + right +
+				"; records are not read, changed or deleted over HTTP."
 		}
 	}
 	return ""
+}
+
+func isNumber(text string) bool {
+	return text != "" && strings.Trim(text, "0123456789") == ""
 }

@@ -46,8 +46,8 @@ func readObject(op operation, body []byte) (object, error) {
 		return object{}, err
 	}
 	if _, err := reader.decoder.ReadToken(); !errors.Is(err, io.EOF) {
-		return object{}, malformed(fmt.Sprintf("At byte %d something follows the JSON object. Send exactly one.",
-			reader.decoder.InputOffset()))
+		return object{}, malformed(position(body, reader.decoder.InputOffset()) +
+			" something follows the JSON object. Send exactly one.")
 	}
 	// A string can have U+0000 only in this form.
 	result.mayHaveNUL = bytes.Contains(body, []byte(`\u0000`))
@@ -64,11 +64,11 @@ type objectReader struct {
 func (r objectReader) next() (jsontext.Token, error) {
 	token, err := r.decoder.ReadToken()
 	if err != nil {
-		return jsontext.Token{}, malformedAt(r.decoder, err)
+		return jsontext.Token{}, r.malformed(err)
 	}
 	if r.decoder.StackDepth() > maxNesting {
-		return jsontext.Token{}, malformed(fmt.Sprintf("At byte %d nesting is deeper than %d levels.",
-			r.decoder.InputOffset(), maxNesting))
+		return jsontext.Token{}, malformed(fmt.Sprintf("%s nesting is deeper than %d levels.",
+			position(r.body, r.decoder.InputOffset()), maxNesting))
 	}
 	return token, nil
 }

@@ -84,7 +84,7 @@ func isUUID(text string) bool {
 }
 
 func isHexDigit(c byte) bool {
-	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
+	return isDigit(c) || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
 }
 
 func areURIs(text string) bool {
@@ -107,8 +107,7 @@ func isURI(line string) bool {
 func isScheme(text string) bool {
 	for i := range len(text) {
 		c := text[i]
-		isLetter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
-		if !isLetter && (i == 0 || (c < '0' || c > '9') && c != '+' && c != '.' && c != '-') {
+		if !isLetter(c) && (i == 0 || !isDigit(c) && c != '+' && c != '.' && c != '-') {
 			return false
 		}
 	}

@@ -34,8 +34,12 @@ func (o operation) violations(sent object, lenient bool) iter.Seq[api.Violation]
 		if lenient || !o.isClosed() {
 			return
 		}
-		for _, name := range sent.unknown {
-			if !yield(unknownField().at(jsontext.Pointer("").AppendToken(name))) {
+		for i, name := range sent.unknown {
+			meant := ""
+			if i < maxSuggestions {
+				meant = o.similarField(name)
+			}
+			if !yield(unknownField(meant).at(jsontext.Pointer("").AppendToken(name))) {
 				return
 			}
 		}

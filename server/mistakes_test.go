@@ -1,0 +1,108 @@
+package server_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	"example.com/providerd/gen/api"
+)
+
+// mistake is what a newcomer sends.
+type mistake struct {
+	title, method, path, body string
+	change                    func(*http.Request)
+}
+
+// mistakes are typical ones, each in a request that is right otherwise.
+func mistakes() []mistake {
+	oauth2 := func(title, body string) mistake {
+		return mistake{title, http.MethodPost, oauth2Path, body, func(*http.Request) {}}
+	}
+	directory := func(title, body string) mistake {
+		return mistake{title, http.MethodPost, workspaceDirectoryPath, body, func(*http.Request) {}}
+	}
+	field := func(title, member string) mistake {
+		return oauth2(title, `{"name":"Shop","authorization_flow":"`+flow+`",`+member+`}`)
+	}
+	entry := func(title, member string) mistake {
+		return directory(title, `{"name":"Staff","delegated_subject":"admin@example.com",`+
+			`"default_group_email_domain":"example.com",`+member+`}`)
+	}
+	on := func(method, path string, one mistake) mistake {
+		one.method, one.path = method, path
+		return one
+	}
+	with := func(name, value string, one mistake) mistake {
+		one.change = set(name, value)
+		return one
+	}
+	valid := `{"name":"Shop","authorization_flow":"` + flow + `"}`
+	return []mistake{
+		field("the singular of a field", `"redirect_uri":"https://shop.example.com/callback"`),
+		field("camel case", `"clientId":"shop"`),
+		field("a hyphen", `"client-secret":"s"`),
+		field("a typing error", `"sub_mdoe":"user_uuid"`),
+		field("a field of the answer", `"pk":17`),
+		field("a field of another API", `"grant_types":["code"]`),
+		field("a list of URIs", `"redirect_uris":["https://shop.example.com/callback"]`),
+		field("a URI without a scheme", `"redirect_uris":"https://shop.example.com/a\nshop.example.com/b"`),
+		field("a number for a duration", `"access_token_validity":300`),
+		field("another form of a duration", `"access_token_validity":"5m"`),
+		field("another case of a choice", `"client_type":"Public"`),
+		field("a boolean in quotes", `"include_claims_in_id_token":"true"`),
+		field("null", `"client_id":null`),
+		field("a slug for a UUID", `"signing_key":"my-key"`),
+		oauth2("a required field left out", `{"name":"Shop"}`),
+		entry("JSON in a string", `"credentials":"{\"type\":\"service_account\"}"`),
+		directory("a name for an e-mail address", `{"name":"Staff","credentials":{},"delegated_subject":"admin",`+
+			`"default_group_email_domain":"example.com"}`),
+		directory("the fields of the other kind", valid),
+		oauth2("a comma at the end", `{"name":"Shop","authorization_flow":"`+flow+"\",\n}"),
+		oauth2("single quotes", `{'name':'Shop'}`),
+		oauth2("a comment", "{\n  // The shop\n  \"name\":\"Shop\"}"),
+		oauth2("a list of bodies", "["+valid+"]"),
+		oauth2("no body", ""),
+		with("Content-Type", "application/x-www-form-urlencoded", oauth2("a form", "name=Shop")),
+		with("Authorization", "Basic c2hvcDpzZWNyZXQ=", oauth2("a password", valid)),
+		on(http.MethodPost, strings.TrimSuffix(oauth2Path, "/"), oauth2("no final slash", valid)),
+		on(http.MethodPut, oauth2Path, oauth2("PUT", valid)),
+		on(http.MethodGet, oauth2Path+"17/", oauth2("GET of a record", "")),
+		on(http.MethodDelete, oauth2Path+"17/", oauth2("DELETE of a record", "")),
+	}
+}
+
+// TestMistakesAreExplained compares the answers with those in testdata, which PROVIDERD_WRITE_GOLDEN=1 writes.
+func TestMistakesAreExplained(t *testing.T) {
+	t.Parallel()
+	const path = "testdata/mistakes.txt"
+	h := start(t)
+	var got strings.Builder
+	for _, one := range mistakes() {
+		answer := h.send(t, one.method, one.path, strings.NewReader(one.body),
+			set("Authorization", "Bearer "+h.token), set("Content-Type", "application/json"), one.change)
+		var problem api.Problem
+		if err := json.Unmarshal(answer.body, &problem); err != nil {
+			t.Fatalf("%s: %v: %s", one.title, err, answer.body)
+		}
+		fmt.Fprintf(&got, "# %s\n%s %s\n%s\n%d %s\n", one.title, one.method, one.path, one.body, answer.status, problem.Detail)
+		if problem.Errors != nil {
+			for _, violation := range *problem.Errors {
+				fmt.Fprintf(&got, "  %s %s: %s\n", violation.Pointer, violation.Code, violation.Detail)
+			}
+		}
+		got.WriteString("\n")
+	}
+	if os.Getenv("PROVIDERD_WRITE_GOLDEN") != "" {
+		if err := os.WriteFile(path, []byte(got.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil || got.String() != string(want) {
+		t.Errorf("the answers are %v\n%s", err, got.String())
+	}
+}
