@@ -24,11 +24,13 @@ const (
 	maintenanceInterval = 5 * time.Second
 )
 
-// batcher commits all creates that wait in one transaction (group commit). It never waits for company: a lone create
-// commits at once.
+// batcher commits all creates that wait in one transaction (group commit). It never waits for company: a lone create is
+// committed at once, by the goroutine of its caller, which spares the time to wake another one.
 type batcher struct {
 	keys  keySource
 	queue chan *create
+	// wake gets a value when something was queued, so that a lane looks that waits.
+	wake chan struct{}
 	// mutex lets no create enter once the queue is closed.
 	mutex  sync.RWMutex
 	closed bool
@@ -42,6 +44,8 @@ type keySource func(ctx context.Context) (*seal.Keys, error)
 type lane struct {
 	*batcher
 	database database.Batches
+	// working has a value while somebody commits batches. The lane's own goroutine does so until the queue is empty.
+	working chan struct{}
 	// closeError is valid once ended is closed.
 	closeError error
 	ended      chan struct{}
@@ -49,17 +53,17 @@ type lane struct {
 
 // startBatcher connects a batcher and lets it run.
 func startBatcher(ctx context.Context, db database.Database, keys keySource) (*batcher, error) {
-	b := &batcher{keys: keys, queue: make(chan *create, queueLength)}
 	lanes := 1
 	if db.IsShared() {
 		lanes = sharedLanes
 	}
+	b := &batcher{keys: keys, queue: make(chan *create, queueLength), wake: make(chan struct{}, lanes)}
 	for range lanes {
 		batches, err := db.Batches(ctx)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("start group commit: %w", err), b.close())
 		}
-		one := &lane{batcher: b, database: batches, ended: make(chan struct{})}
+		one := &lane{batcher: b, database: batches, working: make(chan struct{}, 1), ended: make(chan struct{})}
 		b.lanes = append(b.lanes, one)
 		go one.run() //nolint:gosec // The batcher outlives the context that it was started in.
 	}
@@ -73,6 +77,10 @@ func (b *batcher) submit(ctx context.Context, one *create) error {
 		return gaveUp(err)
 	}
 	one.done = make(chan struct{})
+	if free := b.freeLane(); free != nil {
+		free.commitAlone(ctx, one)
+		return one.err
+	}
 	if err := b.enqueue(one); err != nil {
 		return err
 	}
@@ -87,6 +95,41 @@ func (b *batcher) submit(ctx context.Context, one *create) error {
 	return one.err
 }
 
+// freeLane returns a lane that has nothing to do, for the caller to work with; nil where there is none.
+func (b *batcher) freeLane() *lane {
+	// Callers that need only the processor to enqueue theirs come first, so that there is a batch of them.
+	runtime.Gosched()
+	b.mutex.RLock()
+	defer b.mutex.RUnlock()
+	if b.closed || len(b.queue) > 0 {
+		return nil
+	}
+	select {
+	case b.lanes[0].working <- struct{}{}:
+		return b.lanes[0]
+	default:
+		return nil
+	}
+}
+
+// commitAlone commits a create in the goroutine of its caller, and lets go of the lane.
+func (l *lane) commitAlone(ctx context.Context, one *create) {
+	defer l.rest()
+	// What has begun is not for the caller to end.
+	ctx = context.WithoutCancel(ctx)
+	l.commit(ctx, batch{one})
+}
+
+// work waits until nobody else commits over the lane.
+func (l *lane) work() { l.working <- struct{}{} }
+
+func (l *lane) rest() { <-l.working }
+
+func (l *lane) commit(ctx context.Context, creates batch) {
+	creates.finish(creates.commit(ctx, l.database, l.keys))
+	l.database.Maintain(ctx)
+}
+
 func gaveUp(err error) error { return fmt.Errorf("the caller gave up: %w", err) }
 
 func (b *batcher) enqueue(one *create) error {
@@ -97,10 +140,14 @@ func (b *batcher) enqueue(one *create) error {
 	}
 	select {
 	case b.queue <- one:
-		return nil
 	default:
 		return ErrOverloaded
 	}
+	select {
+	case b.wake <- struct{}{}:
+	default:
+	}
+	return nil
 }
 
 // run commits batch after batch until the queue is closed and empty, and gives the connection back.
@@ -110,6 +157,8 @@ func (l *lane) run() {
 	ctx := context.Background()
 	idle := time.NewTicker(maintenanceInterval)
 	defer idle.Stop()
+	l.work()
+	defer l.rest()
 	var held []*create
 	for {
 		var next batch
@@ -118,8 +167,7 @@ func (l *lane) run() {
 			l.closeError = l.database.Close()
 			return
 		}
-		next.finish(next.commit(ctx, l.database, l.keys))
-		l.database.Maintain(ctx)
+		l.commit(ctx, next)
 	}
 }
 
@@ -142,38 +190,43 @@ func (l *lane) nextBatch(ctx context.Context, held []*create, idle <-chan time.T
 		add(one)
 	}
 	for len(next) < maxBatch && len(hold) < maxBatch {
-		one := l.poll()
-		if one == nil && len(next) == 0 {
-			one = l.await(ctx, idle)
+		one, ended := l.poll()
+		switch {
+		case one != nil:
+			add(one)
+		case ended || len(next) > 0:
+			return next, hold
+		default:
+			l.await(ctx, idle)
 		}
-		if one == nil {
-			break
-		}
-		add(one)
 	}
 	return next, hold
 }
 
-// poll returns the next create that waits, or nil.
-func (b *batcher) poll() *create {
+// poll returns the next create that waits, or nil. It tells whether there will be none any more.
+func (b *batcher) poll() (one *create, ended bool) {
 	select {
-	case one := <-b.queue:
-		return one
+	case one, ok := <-b.queue:
+		return one, !ok
 	default:
-		return nil
+		return nil, false
 	}
 }
 
-// await returns the next create once there is one. It returns nil once the queue is closed.
-func (l *lane) await(ctx context.Context, idle <-chan time.Time) *create {
+// await returns once something may be in the queue, or it is closed. Until then, callers may commit over the lane.
+func (l *lane) await(ctx context.Context, idle <-chan time.Time) {
+	l.rest()
+	defer l.work()
 	for {
 		select {
-		case one := <-l.queue:
+		case <-l.wake:
 			// Callers that need only the processor to enqueue theirs come along. Where there are none, this returns at once.
 			runtime.Gosched()
-			return one
+			return
 		case <-idle:
+			l.work()
 			l.database.Maintain(ctx)
+			l.rest()
 		}
 	}
 }
@@ -185,6 +238,7 @@ func (b *batcher) close() error {
 	if !b.closed {
 		b.closed = true
 		close(b.queue)
+		close(b.wake)
 	}
 	b.mutex.Unlock()
 	var errs []error

@@ -56,7 +56,7 @@ type Database interface {
 	Close() error
 }
 
-// Batches commits batches of creates over a connection of its own. It is for one goroutine.
+// Batches commits batches of creates over a connection of its own. It is for one goroutine at a time.
 type Batches interface {
 	// Commit is Change for the statements of a batch. A panic in the statements is such an error, because the callers of a
 	// batch are not to fall with each other.
@@ -64,8 +64,8 @@ type Batches interface {
 	// ReservePKs returns pks of providers, ascending, that nobody else gets, in a transaction of Commit: as many as asked
 	// for, or those that are left up to the largest int32.
 	ReservePKs(tx *gorm.DB, count int) ([]int32, error)
-	// Maintain does what the database needs between batches. It is called after each, once its callers have their answer,
-	// and every few seconds while none comes.
+	// Maintain does what the database needs between batches. It is called after each and every few seconds while none
+	// comes.
 	Maintain(ctx context.Context)
 	// Close waits for what Maintain has begun, and gives the connection back.
 	Close() error

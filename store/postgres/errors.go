@@ -29,17 +29,17 @@ func unavailable(err error) error {
 	if isClassified(err) {
 		return err
 	}
-	return fmt.Errorf("%w: %w%s", database.ErrUnavailable, oneLine{err}, advice(err))
+	return fmt.Errorf("%w: %w%s", database.ErrUnavailable, oneLineError{err}, advice(err))
 }
 
-// oneLine is an error whose text is one line of a log. The driver's has one for each server that it tried.
-type oneLine struct{ error }
+// oneLineError is an error whose text is one line of a log. The driver's has one for each server that it tried.
+type oneLineError struct{ error }
 
 // Error returns the text in one line.
-func (o oneLine) Error() string { return strings.Join(strings.Fields(o.error.Error()), " ") }
+func (o oneLineError) Error() string { return strings.Join(strings.Fields(o.error.Error()), " ") }
 
 // Unwrap returns the error itself.
-func (o oneLine) Unwrap() error { return o.error }
+func (o oneLineError) Unwrap() error { return o.error }
 
 func isClassified(err error) bool {
 	return errors.Is(err, database.ErrUnavailable) || errors.Is(err, database.ErrUnsafe)
