@@ -10,6 +10,7 @@ import (
 
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/seal"
+	"example.com/providerd/store/transfer"
 )
 
 // keysetRow is how a keyset is known to be that of a database: it must read what is in here.
@@ -108,6 +109,9 @@ func findKeyset(ctx context.Context, db database.Database) (keysetRow, error) {
 	var row keysetRow
 	if err := db.Reader().WithContext(ctx).Take(&row).Error; err != nil {
 		return keysetRow{}, fmt.Errorf("look up the keyset of the database: %w", found(err))
+	}
+	if transfer.IsMark(row.Sealed) {
+		return keysetRow{}, database.ErrHalfCopied
 	}
 	return row, nil
 }

@@ -28,6 +28,8 @@ var (
 	ErrOlder = errors.New("database is from an older version of providerd")
 	// ErrNewer says that the database was written by a later version of providerd.
 	ErrNewer = errors.New("database is from a newer version of providerd")
+	// ErrHalfCopied says that another database was being copied into this one, and that not all of it is there.
+	ErrHalfCopied = errors.New("a copy into the database was not finished")
 )
 
 // Database is one open database of this program's schema. It is safe for concurrent use.

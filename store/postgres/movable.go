@@ -1,0 +1,69 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	"gorm.io/gorm"
+
+	"example.com/providerd/store/database"
+)
+
+var _ database.Movable = (*Database)(nil)
+
+// snapshotStatement lets a snapshot last as long as it takes.
+const snapshotStatement = `SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0`
+
+// Snapshot runs statements in a transaction that can only read. While they run, the server cannot vacuum what they may
+// still see.
+func (d *Database) Snapshot(ctx context.Context, statements func(tx *gorm.DB) error) error {
+	tx := d.readers.WithContext(ctx).Begin(&sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
+	if tx.Error != nil {
+		return fmt.Errorf("begin: %w", unavailable(tx.Error))
+	}
+	defer func() { _ = tx.Rollback() }()
+	if err := tx.Exec(snapshotStatement).Error; err != nil {
+		return fmt.Errorf("begin: %w", unavailable(err))
+	}
+	return classify(statements(tx))
+}
+
+// Insert sends the rows by COPY (PostgreSQL documentation, section 14.4.2).
+func (d *Database) Insert(tx *gorm.DB, table string, columns []string, rows [][]any) error {
+	conn, ok := tx.Statement.ConnPool.(*sql.Conn)
+	if !ok {
+		return errors.New("insert outside of a transaction of Change")
+	}
+	err := conn.Raw(func(native any) error {
+		_, err := native.(*stdlib.Conn).Conn().CopyFrom(
+			tx.Statement.Context, pgx.Identifier{table}, columns, pgx.CopyFromRows(rows))
+		return err //nolint:wrapcheck // It is wrapped below.
+	})
+	if err != nil {
+		return fmt.Errorf("insert into %s: %w", table, classify(err))
+	}
+	return nil
+}
+
+// LastKey reads the sequence of a column. It may tell of a key that was given after the snapshot.
+func (d *Database) LastKey(tx *gorm.DB, table, column string) (last int64, err error) {
+	err = tx.Raw(`SELECT coalesce(max(last_value), 0) FROM pg_sequences
+		WHERE format('%I.%I', schemaname, sequencename) = pg_get_serial_sequence(?, ?)`, table, column).Scan(&last).Error
+	if err != nil {
+		return 0, fmt.Errorf("read the last key of %s: %w", table, err)
+	}
+	return last, nil
+}
+
+// SetLastKey sets the sequence of a column, also where the transaction is rolled back.
+func (d *Database) SetLastKey(tx *gorm.DB, table, column string, last int64) error {
+	err := tx.Exec("SELECT setval(pg_get_serial_sequence(?, ?), ?)", table, column, last).Error
+	if err != nil {
+		return fmt.Errorf("set the last key of %s: %w", table, err)
+	}
+	return nil
+}

@@ -1,0 +1,75 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"gorm.io/gorm"
+
+	"example.com/providerd/store/database"
+)
+
+var _ database.Movable = (*Database)(nil)
+
+// Snapshot runs statements over a connection that cannot write. While they run, the WAL is not reset, and grows.
+func (d *Database) Snapshot(ctx context.Context, statements func(tx *gorm.DB) error) error {
+	if err := d.files.check(); err != nil {
+		return err
+	}
+	tx := d.readers.WithContext(ctx).Begin()
+	if tx.Error != nil {
+		return fmt.Errorf("begin: %w", tx.Error)
+	}
+	defer func() { _ = tx.Rollback() }()
+	if err := statements(tx); err != nil {
+		return err
+	}
+	return d.files.check()
+}
+
+// bulkWAL makes a connection wait for 64 MiB of WAL before it makes a checkpoint. Bulk rows reach most pages of an index
+// in each transaction; so these are copied into the database once for many transactions.
+const bulkWAL = "PRAGMA wal_autocheckpoint = 16384"
+
+// Insert prepares one statement for all rows.
+func (d *Database) Insert(tx *gorm.DB, table string, columns []string, rows [][]any) error {
+	// With a context that may end, the driver would start a goroutine for each row.
+	ctx := context.WithoutCancel(tx.Statement.Context)
+	if err := tx.Exec(bulkWAL).Error; err != nil {
+		return fmt.Errorf("put off checkpoints: %w", err)
+	}
+	statement, err := tx.Statement.ConnPool.PrepareContext(ctx, fmt.Sprintf("INSERT INTO %s (%s) VALUES (?%s)",
+		table, strings.Join(columns, ", "), strings.Repeat(", ?", len(columns)-1)))
+	if err != nil {
+		return fmt.Errorf("insert into %s: %w", table, classify(err))
+	}
+	defer func() { _ = statement.Close() }()
+	for _, row := range rows {
+		if _, err := statement.ExecContext(ctx, row...); err != nil {
+			return fmt.Errorf("insert into %s: %w", table, classify(err))
+		}
+	}
+	return nil
+}
+
+// LastKey reads what SQLite notes of tables with AUTOINCREMENT.
+func (d *Database) LastKey(tx *gorm.DB, table, _ string) (last int64, err error) {
+	err = tx.Raw("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = ?", table).Scan(&last).Error
+	if err != nil {
+		return 0, fmt.Errorf("read the last key of %s: %w", table, err)
+	}
+	return last, nil
+}
+
+// SetLastKey writes what LastKey reads. SQLite has no UNIQUE constraint there.
+func (d *Database) SetLastKey(tx *gorm.DB, table, _ string, last int64) error {
+	err := tx.Exec("DELETE FROM sqlite_sequence WHERE name = ?", table).Error
+	if err == nil {
+		err = tx.Exec("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", table, last).Error
+	}
+	if err != nil {
+		return fmt.Errorf("set the last key of %s: %w", table, err)
+	}
+	return nil
+}

@@ -1,0 +1,203 @@
+// Package transfer copies everything that is in one database into another, of whichever kind.
+package transfer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"gorm.io/gorm"
+
+	"example.com/providerd/store/database"
+)
+
+var (
+	// ErrNotEmpty says that a database has something already, which a copy would spoil.
+	ErrNotEmpty = errors.New("the database to copy to is not empty")
+	// ErrDiffers says that a table of a copy does not have what the source has.
+	ErrDiffers = errors.New("the copy differs")
+)
+
+// Step is a part of a copy.
+type Step string
+
+// The steps of a copy, in their order.
+const (
+	StepCopy    Step = "copied"
+	StepCompare Step = "compared"
+)
+
+// Progress is told how many rows of all a step has done.
+type Progress func(step Step, done, total int64)
+
+// Copy makes an empty database have all that another one has in one snapshot, and compares them. It returns what both
+// have, table by table. Interrupted, it leaves a copy that is marked as unfinished, so that nothing but another call
+// uses it, which then does the rest: what is there and as in the source is not sent again.
+//
+// A few pages of at most 1,000 rows or 4 MiB, and one row more, are in memory at a time.
+//
+// It returns ErrNotEmpty, ErrDiffers, database.ErrHalfCopied for the source, ErrUnavailable or ErrOutcomeUnknown. But
+// for the first and the third, another call may do better.
+func Copy(ctx context.Context, from, to database.Movable, progress Progress) (contents []Content, err error) {
+	err = from.Snapshot(ctx, func(source *gorm.DB) error {
+		c := copying{source: source, from: from, target: target{to}, progress: progress}
+		if err := c.run(ctx); err != nil {
+			return err
+		}
+		contents = c.contents
+		return nil
+	})
+	return contents, err
+}
+
+// copying is one call of Copy.
+type copying struct {
+	// source is the snapshot.
+	source      *gorm.DB
+	from        database.Movable
+	target      target
+	progress    Progress
+	step        Step
+	done, total int64
+	// contents are those of the source.
+	contents []Content
+}
+
+func (c *copying) run(ctx context.Context) error {
+	source, ok, err := readProof(c.source)
+	if err != nil {
+		return err
+	}
+	if !ok || IsMark(source.Sealed) {
+		return database.ErrHalfCopied
+	}
+	if err := c.count(); err != nil {
+		return err
+	}
+	if err := c.target.claim(ctx, source); err != nil {
+		return err
+	}
+	c.begin(StepCopy)
+	for _, table := range tables() {
+		content, err := c.table(ctx, table)
+		if err != nil {
+			return err
+		}
+		c.contents = append(c.contents, content)
+	}
+	c.begin(StepCompare)
+	if err := c.target.Snapshot(ctx, c.compare); err != nil {
+		return err
+	}
+	return c.finish(ctx, source)
+}
+
+// finish makes the target one that can be used, once its keyset is that of the source.
+func (c *copying) finish(ctx context.Context, source proof) error {
+	wanted, err := keyset().content(c.source, func(page) error { return nil })
+	if err != nil {
+		return err
+	}
+	c.contents = append(c.contents, wanted)
+	last, err := c.lastKeys()
+	if err != nil {
+		return err
+	}
+	return c.target.finish(ctx, source, wanted, last)
+}
+
+func (c *copying) count() error {
+	for _, table := range tables() {
+		var count int64
+		if err := c.source.Table(table.name).Count(&count).Error; err != nil {
+			return fmt.Errorf("count the rows of %s: %w", table.name, err)
+		}
+		c.total += count
+	}
+	return nil
+}
+
+func (c *copying) begin(step Step) {
+	c.step, c.done = step, 0
+	c.progress(step, 0, c.total)
+}
+
+func (c *copying) advance(p page) {
+	c.done += int64(len(p.rows))
+	c.progress(c.step, c.done, c.total)
+}
+
+// table copies a table, but for the pages that are in the target.
+func (c *copying) table(ctx context.Context, t table) (Content, error) {
+	last, err := t.last(c.target.Reader().WithContext(ctx))
+	if err != nil {
+		return Content{}, err
+	}
+	after := int64(0)
+	content, err := t.content(c.source, func(p page) error {
+		isThere := false
+		if after < last {
+			var err error
+			if isThere, err = c.target.has(ctx, t, after, p); err != nil {
+				return err
+			}
+		}
+		if !isThere {
+			if err := c.target.replace(ctx, t, after, p); err != nil {
+				return err
+			}
+		}
+		after = p.last
+		c.advance(p)
+		return nil
+	})
+	if err != nil || last <= after {
+		return content, err
+	}
+	// The source had more when the copy was interrupted.
+	return content, c.target.replace(ctx, t, after, page{last: last})
+}
+
+// last returns the highest key of a table, or 0.
+func (t table) last(tx *gorm.DB) (last int64, err error) {
+	err = tx.Raw(fmt.Sprintf("SELECT coalesce(max(%s), 0) FROM %s", t.key(), t.name)).Scan(&last).Error
+	if err != nil {
+		return 0, fmt.Errorf("look for rows in %s: %w", t.name, err)
+	}
+	return last, nil
+}
+
+// compare reads the whole copy.
+func (c *copying) compare(tx *gorm.DB) error {
+	for i, t := range tables() {
+		content, err := t.content(tx, func(p page) error {
+			c.advance(p)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		if content != c.contents[i] {
+			return differs(t)
+		}
+	}
+	return nil
+}
+
+func differs(t table) error { return fmt.Errorf("%w in the table %s; copy again", ErrDiffers, t.name) }
+
+// lastKeys returns the highest key that each table of the source ever gave.
+func (c *copying) lastKeys() (map[string]int64, error) {
+	keys := map[string]int64{}
+	for _, table := range tables() {
+		if !table.givesKeys {
+			continue
+		}
+		last, err := c.from.LastKey(c.source, table.name, table.key())
+		if err != nil {
+			return nil, err
+		}
+		keys[table.name] = min(last, lastOfAll)
+	}
+	return keys, nil
+}

@@ -1,0 +1,265 @@
+package transfer_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"gorm.io/gorm"
+
+	"example.com/providerd/store/database"
+	"example.com/providerd/store/transfer"
+)
+
+// rowsOfProviders is how many rows filled makes of this many providers.
+func rowsOfProviders(count int) int { return 2 * count }
+
+// TestInterrupted interrupts a copy at each of its changes, before or after it is stored, lets the source change
+// meanwhile, and copies again.
+func TestInterrupted(t *testing.T) {
+	t.Parallel()
+	const providers = 2*transfer.PageRows + 300
+	meanwhile := [][]string{
+		nil,
+		{"UPDATE oauth2_providers SET client_secret = @x WHERE pk IN (1, 1999, 2299)"},
+		{
+			"DELETE FROM oauth2_providers WHERE pk IN (5, 1501, 2299)", "DELETE FROM providers WHERE pk IN (5, 1501, 2299)",
+			"DELETE FROM workspace_directory_providers WHERE pk > 2200",
+			"DELETE FROM providers WHERE pk > 2200 AND kind <> 'oauth2'",
+		},
+		{
+			"DELETE FROM backchannels", "UPDATE applications SET provider_pk = NULL", "UPDATE applications SET provider_pk = 1 WHERE id = 2",
+			"UPDATE tokens SET revoked_at = '2026-02-01 00:00:00+00:00'", "INSERT INTO applications (slug, name) VALUES ('d', 'D')",
+		},
+	}
+	wholeChanges := 0
+	for kind, newTarget := range kinds(t) {
+		whole := &tracked{Movable: newTarget(t).use(t)}
+		if _, err := transfer.Copy(t.Context(), filled(t, providers), whole, noProgress); err != nil {
+			t.Fatal(err)
+		}
+		if wholeChanges = whole.changes; wholeChanges < 10 {
+			t.Fatalf("%d changes make a copy", wholeChanges)
+		}
+		for point := range 2 * wholeChanges {
+			changes := meanwhile[point%len(meanwhile)]
+			t.Run(fmt.Sprintf("%s/change %d/%d", kind, point/2+1, point%2), func(t *testing.T) {
+				t.Parallel()
+				source := filled(t, providers)
+				target := &tracked{Movable: newTarget(t).use(t), at: point/2 + 1}
+				target.instead = func(run func() error) error {
+					if point%2 == 0 {
+						return database.ErrUnavailable
+					}
+					return errors.Join(run(), database.ErrOutcomeUnknown)
+				}
+				if _, err := transfer.Copy(t.Context(), source, target, noProgress); err == nil {
+					t.Fatal("the copy was not interrupted")
+				}
+				run(t, source, changes...)
+				copied, err := transfer.Copy(t.Context(), source, target, noProgress)
+				if point == 2*wholeChanges-1 {
+					// Its last change was stored.
+					if !errors.Is(err, transfer.ErrNotEmpty) {
+						t.Fatalf("copied again, a copy that is whole gives %v", err)
+					}
+					return
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				if want := contents(t, source); !slices.Equal(copied, want) || !slices.Equal(contents(t, target), want) {
+					t.Errorf("the copy has %v, the source %v, and it was said to be %v", contents(t, target), want, copied)
+				}
+				if changes == nil && target.inserted != rowsOfProviders(providers) {
+					t.Errorf("%d rows were sent for %d", target.inserted, rowsOfProviders(providers))
+				}
+			})
+		}
+	}
+}
+
+func TestSourceMayChangeMeanwhile(t *testing.T) {
+	t.Parallel()
+	for kind, newPlace := range kinds(t) {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			source := newPlace(t).use(t)
+			if _, err := transfer.Copy(t.Context(), filled(t, 20), source, noProgress); err != nil {
+				t.Fatal(err)
+			}
+			before := contents(t, source)
+			target := newSQLite(t).use(t)
+			changed := false
+			copied, err := transfer.Copy(t.Context(), source, target, func(transfer.Step, int64, int64) {
+				if !changed {
+					changed = true
+					run(t, source, "DELETE FROM oauth2_providers WHERE pk = 9", "UPDATE tokens SET name = 'other'")
+				}
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(copied, before) || !slices.Equal(contents(t, target), before) {
+				t.Errorf("the copy has %v, the source had %v", contents(t, target), before)
+			}
+		})
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	const token = "INSERT INTO tokens (name, prefix, digest, operations, created_at, expires_at) VALUES" +
+		" ('ci', 'pvd_a', @x, '[]', '2026-01-31 08:00:00+00:00', '2027-01-31 08:00:00+00:00')"
+	for kind, newTarget := range kinds(t) {
+		for name, test := range map[string]struct {
+			statement string
+			want      error
+			words     string
+		}{
+			"in use":       {"INSERT INTO keyset (pk, sealed, fingerprint) VALUES (1, @x, @x)", transfer.ErrNotEmpty, "in use"},
+			"a row":        {token, transfer.ErrNotEmpty, "rows in tokens"},
+			"another copy": {"INSERT INTO keyset (pk, sealed, fingerprint) VALUES (1, @empty, @x)", transfer.ErrNotEmpty, "of another database"},
+		} {
+			t.Run(kind+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				target := newTarget(t).use(t)
+				run(t, target, test.statement)
+				before := contents(t, target)
+				_, err := transfer.Copy(t.Context(), filled(t, 10), target, noProgress)
+				if !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.words) {
+					t.Errorf("error is %v", err)
+				}
+				if after := contents(t, target); !slices.Equal(after, before) {
+					t.Errorf("it has %v, and had %v", after, before)
+				}
+				if name != "another copy" {
+					return
+				}
+				if _, err := transfer.Copy(t.Context(), target, newSQLite(t).use(t), noProgress); !errors.Is(err, database.ErrHalfCopied) {
+					t.Errorf("to copy what is not whole gives %v", err)
+				}
+			})
+		}
+	}
+}
+
+// TestCopiesAtOnce lets another copy come to its end while one is under way. From then on, the database may be in use.
+func TestCopiesAtOnce(t *testing.T) {
+	t.Parallel()
+	for kind, newTarget := range kinds(t) {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			source := filled(t, 20)
+			target := &tracked{Movable: newTarget(t).use(t), at: 3}
+			target.instead = func(change func() error) error {
+				if _, err := transfer.Copy(t.Context(), source, target.Movable, noProgress); err != nil {
+					t.Error(err)
+				}
+				run(t, target, "UPDATE providers SET name = 'in use'")
+				return change()
+			}
+			_, err := transfer.Copy(t.Context(), source, target, noProgress)
+			if err == nil || !strings.Contains(err.Error(), "another program has finished the copy") {
+				t.Errorf("error is %v", err)
+			}
+			var names []string
+			if err := target.Reader().WithContext(t.Context()).Raw("SELECT DISTINCT name FROM providers").Scan(&names).Error; err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(names, []string{"in use"}) {
+				t.Errorf("providers have the names %v", names)
+			}
+		})
+	}
+}
+
+// TestDifferenceIsFound spoils a table between its copy and the comparison, and copies again.
+func TestDifferenceIsFound(t *testing.T) {
+	t.Parallel()
+	for kind, newTarget := range kinds(t) {
+		for table, spoil := range map[string]string{
+			"providers":                     "UPDATE providers SET idempotency_key = '' WHERE pk = 1",
+			"oauth2_providers":              "UPDATE oauth2_providers SET client_secret = @empty WHERE pk = 1",
+			"workspace_directory_providers": "DELETE FROM workspace_directory_providers WHERE pk = 10",
+			"tokens":                        "UPDATE tokens SET revoked_at = '2026-02-01 00:00:00+00:00'",
+			"applications":                  "UPDATE applications SET provider_pk = NULL WHERE id = 1",
+			"backchannels":                  "UPDATE backchannels SET application_id = 2 WHERE provider_pk = 3",
+			"key_events":                    "UPDATE key_events SET key_id = 1",
+		} {
+			t.Run(kind+"/"+table, func(t *testing.T) {
+				t.Parallel()
+				source, target := filled(t, 20), newTarget(t).use(t)
+				_, err := transfer.Copy(t.Context(), source, target, func(step transfer.Step, done, _ int64) {
+					if step == transfer.StepCompare && done == 0 {
+						run(t, target, spoil)
+					}
+				})
+				if !errors.Is(err, transfer.ErrDiffers) || !strings.Contains(err.Error(), "the table "+table+";") {
+					t.Errorf("error is %v", err)
+				}
+				if _, err := transfer.Copy(t.Context(), source, target, noProgress); err != nil {
+					t.Errorf("copied again: %v", err)
+				}
+			})
+		}
+	}
+}
+
+// TestEveryColumnIsCopied looks for tables and columns that were added to a schema.
+func TestEveryColumnIsCopied(t *testing.T) {
+	t.Parallel()
+	own := []string{"goose_db_version", "goose_lock", "replicas", "schema_support", "sqlite_sequence"}
+	for kind, newPlace := range kinds(t) {
+		copied := transfer.Columns()
+		migrator := newPlace(t).use(t).Reader().WithContext(t.Context()).Migrator()
+		tables, err := migrator.GetTables()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, table := range tables {
+			if slices.Contains(own, table) {
+				continue
+			}
+			types, err := migrator.ColumnTypes(table)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var columns []string
+			for _, column := range types {
+				columns = append(columns, column.Name())
+			}
+			if !slices.Equal(columns, copied[table]) {
+				t.Errorf("%s: %s has the columns %v, of which %v are copied", kind, table, columns, copied[table])
+			}
+			delete(copied, table)
+		}
+		if len(copied) > 0 {
+			t.Errorf("%s has no tables %v", kind, copied)
+		}
+	}
+}
+
+// quoted returns all rows of a SQLite database as it keeps them, type and text.
+func quoted(t *testing.T, db database.Movable) map[string][]string {
+	t.Helper()
+	rows := map[string][]string{}
+	err := db.Snapshot(t.Context(), func(tx *gorm.DB) error {
+		for table, columns := range transfer.Columns() {
+			var all []string
+			err := tx.Raw(fmt.Sprintf("SELECT quote(%s) FROM %s ORDER BY %s",
+				strings.Join(columns, ") || ' ' || quote("), table, columns[0])).Scan(&all).Error
+			if err != nil {
+				return err
+			}
+			rows[table] = all
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}

@@ -1,0 +1,36 @@
+package transfer
+
+import (
+	"context"
+
+	"gorm.io/gorm"
+
+	"example.com/providerd/store/database"
+)
+
+// PageRows is how many rows a page has at most.
+const PageRows = pageRows
+
+// Columns names the columns of each table that is copied.
+func Columns() map[string][]string {
+	columns := map[string][]string{}
+	for _, table := range append(tables(), keyset()) {
+		columns[table.name] = table.columnNames()
+	}
+	return columns
+}
+
+// Contents tells what a database has.
+func Contents(ctx context.Context, db database.Movable) (contents []Content, err error) {
+	err = db.Snapshot(ctx, func(tx *gorm.DB) error {
+		for _, table := range append(tables(), keyset()) {
+			content, err := table.content(tx, func(page) error { return nil })
+			if err != nil {
+				return err
+			}
+			contents = append(contents, content)
+		}
+		return nil
+	})
+	return contents, err
+}

@@ -1,0 +1,151 @@
+package transfer_test
+
+import (
+	"context"
+	"database/sql"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gorm.io/gorm"
+
+	"example.com/providerd/store/database"
+	"example.com/providerd/store/postgres"
+	"example.com/providerd/store/postgres/postgrestest"
+	"example.com/providerd/store/sqlite"
+	"example.com/providerd/store/storetest"
+	"example.com/providerd/store/transfer"
+)
+
+// place is where a database is.
+type place struct {
+	// url is that of a PostgreSQL database, and path that of a SQLite database.
+	url, path string
+}
+
+// open opens the database, or makes it. The caller closes it.
+func (p place) open(t *testing.T) database.Movable {
+	t.Helper()
+	if p.path != "" {
+		db, err := sqlite.Create(t.Context(), p.path, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return db
+	}
+	url, err := postgres.ParseURL(p.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := postgres.Create(t.Context(), url, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+// use is open for the time of a test.
+func (p place) use(t *testing.T) database.Movable {
+	t.Helper()
+	db := p.open(t)
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return db
+}
+
+func newSQLite(t *testing.T) place {
+	t.Helper()
+	return place{path: filepath.Join(t.TempDir(), "test.db")}
+}
+
+// kinds make places for databases of either kind.
+func kinds(t *testing.T) map[string]func(t *testing.T) place {
+	t.Helper()
+	cluster := postgrestest.NewCluster(t)
+	return map[string]func(t *testing.T) place{
+		"SQLite": newSQLite,
+		"PostgreSQL": func(t *testing.T) place {
+			t.Helper()
+			return place{url: cluster.CreateDatabase(t)}
+		},
+	}
+}
+
+// filled makes a SQLite database with providers of several pages, and a few rows of the other tables.
+func filled(t *testing.T, count int) database.Movable {
+	t.Helper()
+	at := newSQLite(t)
+	if err := storetest.FillSQLite(t.Context(), at.path, count); err != nil {
+		t.Fatal(err)
+	}
+	db := at.use(t)
+	run(t, db,
+		"INSERT INTO applications (slug, name, provider_pk) VALUES ('a', 'A', 1), ('b', 'B', 2), ('c', 'C', NULL)",
+		"INSERT INTO backchannels (provider_pk, application_id) VALUES (3, 1), (10, 1)",
+		`INSERT INTO tokens (name, prefix, digest, operations, created_at, expires_at) VALUES
+			('ci', 'pvd_a', @x, '["providers_oauth2_create"]', '2026-01-31 08:00:00+00:00', '2027-01-31 08:00:00.25+00:00')`)
+	return db
+}
+
+// run changes a database, statement by statement. In them, @x stands for some bytes, and @empty for none.
+func run(t *testing.T, db database.Movable, statements ...string) {
+	t.Helper()
+	err := db.Change(t.Context(), func(tx *gorm.DB) error {
+		for _, statement := range statements {
+			var values []any
+			if strings.Contains(statement, "@") {
+				values = []any{sql.Named("x", []byte("x")), sql.Named("empty", []byte{})}
+			}
+			if err := tx.Exec(statement, values...).Error; err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func contents(t *testing.T, db database.Movable) []transfer.Content {
+	t.Helper()
+	contents, err := transfer.Contents(t.Context(), db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return contents
+}
+
+func noProgress(transfer.Step, int64, int64) {}
+
+// tracked is a database that does something else in the place of one of its next changes, and counts the rows of
+// providers that are inserted.
+type tracked struct {
+	database.Movable
+	changes int
+	// at is the number of the change that instead is made instead of; 0 for none.
+	at       int
+	instead  func(run func() error) error
+	inserted int
+}
+
+func (d *tracked) Change(ctx context.Context, statements func(tx *gorm.DB) error) error {
+	d.changes++
+	change := func() error { return d.Movable.Change(ctx, statements) }
+	if d.changes == d.at {
+		return d.instead(change)
+	}
+	return change()
+}
+
+func (d *tracked) Insert(tx *gorm.DB, table string, columns []string, rows [][]any) error {
+	switch table {
+	case "providers", "oauth2_providers", "workspace_directory_providers":
+		d.inserted += len(rows)
+	}
+	return d.Movable.Insert(tx, table, columns, rows)
+}

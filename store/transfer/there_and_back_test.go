@@ -1,0 +1,221 @@
+package transfer_test
+
+import (
+	"crypto/sha256"
+	"errors"
+	"maps"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"example.com/providerd/store"
+	"example.com/providerd/store/database"
+	"example.com/providerd/store/storetest"
+)
+
+// state is all that a store shows.
+type state struct {
+	records      []store.Record
+	tokens       []store.Token
+	applications []store.Application
+	events       []store.Event
+}
+
+func stateOf(t *testing.T, opened *store.Store) (s state) {
+	t.Helper()
+	for record, err := range opened.Providers(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.records = append(s.records, record)
+	}
+	for event, err := range opened.Events(t.Context(), time.Time{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.events = append(s.events, event)
+	}
+	var tokensErr, applicationsErr error
+	s.tokens, tokensErr = opened.Tokens(t.Context())
+	s.applications, applicationsErr = opened.Applications(t.Context())
+	if err := errors.Join(tokensErr, applicationsErr); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func request(name, key string) store.CreateRequest {
+	request := store.CreateRequest{
+		Name: name, CreatedBy: "ci", RequestID: "request of " + name, RemoteAddress: "192.0.2.1",
+	}
+	if key != "" {
+		digest := sha256.Sum256([]byte(name))
+		request.IdempotencyKey, request.BodyDigest = &key, digest[:]
+	}
+	return request
+}
+
+func oauth2(clientID string) store.OAuth2Settings {
+	return store.OAuth2Settings{
+		AuthorizationFlow: uuid.MustParse("3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"), ClientID: clientID,
+		PropertyMappings: []uuid.UUID{}, JWKSSources: []uuid.UUID{},
+	}
+}
+
+// everything makes a database with every kind of row, values that are missing or empty, and a pk that was given in
+// vain. It returns what there is, and the last pk that was given.
+func everything(t *testing.T, path string) (state, int32) {
+	t.Helper()
+	opened, err := storetest.CreateSQLite(t.Context(), path, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	some := uuid.MustParse("0a000000-0000-4000-8000-00000000000a")
+	full := oauth2("full ☃")
+	full.AuthenticationFlow, full.SigningKey, full.ClientSecret = &some, &some, store.NewSecret("kept ☃")
+	full.PropertyMappings, full.IncludeClaimsInIDToken = []uuid.UUID{some, full.AuthorizationFlow, some}, true
+	full.RedirectURIs = "https://example.com/\nhttps://www.example.com/\r\n"
+	directory := store.WorkspaceDirectorySettings{
+		PropertyMappings: []uuid.UUID{some}, PropertyMappingsGroup: []uuid.UUID{}, FilterGroup: &some,
+		Credentials: store.NewSecret(`{"key": 1.50}`), Scopes: " a\tb ", ExcludeUsersServiceAccount: true,
+	}
+	empty := store.WorkspaceDirectorySettings{PropertyMappings: []uuid.UUID{}, PropertyMappingsGroup: []uuid.UUID{}}
+	for name, settings := range map[string]store.OAuth2Settings{"full": full, "bare": oauth2("")} {
+		_, _, err := opened.CreateOAuth2Provider(t.Context(), request(name, "key of "+name), settings)
+		check(t, err)
+	}
+	for name, settings := range map[string]store.WorkspaceDirectorySettings{"directory": directory, "empty": empty} {
+		_, _, err := opened.CreateWorkspaceDirectoryProvider(t.Context(), request(name, ""), settings)
+		check(t, err)
+	}
+	first := int32(1)
+	_, err = opened.RotateKey(t.Context())
+	check(t, err)
+	_, _, err = opened.CreateOAuth2Provider(t.Context(), request("newer", "Key Of full"), oauth2("newer"))
+	check(t, err)
+	for range 2 {
+		_, _, err = opened.CreateToken(t.Context(), store.TokenGrant{
+			Name: "ci", Operations: []string{"providers_oauth2_create"}, ExpiresIn: time.Hour,
+		})
+		check(t, err)
+	}
+	check(t, opened.RevokeToken(t.Context(), 1))
+	for slug, application := range map[string]store.Application{
+		"bare":   {},
+		"linked": {ProviderPK: &first, Backchannels: []store.Backchannel{{ProviderPK: 2}, {ProviderPK: 4}}},
+	} {
+		application.Slug, application.Name = slug, "Application"
+		_, err := opened.CreateApplication(t.Context(), application)
+		check(t, err)
+	}
+	_, _, err = opened.CreateOAuth2Provider(t.Context(), request("taken", ""), oauth2("newer"))
+	if !errors.Is(err, store.ErrClientIDTaken) {
+		t.Fatal(err)
+	}
+	s := stateOf(t, opened)
+	check(t, opened.Close())
+	return s, 6
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestThereAndBack copies everything from SQLite to PostgreSQL and back, and goes on over both.
+func TestThereAndBack(t *testing.T) {
+	t.Parallel()
+	source := newSQLite(t)
+	keyset := filepath.Join(filepath.Dir(source.path), "keyset.json")
+	want, last := everything(t, source.path)
+	there, back := kinds(t)["PostgreSQL"](t), newSQLite(t)
+	from, middle, end := source.use(t), there.open(t), back.open(t)
+	first, err := store.Copy(t.Context(), from, middle, keyset, noProgress)
+	check(t, err)
+	second, err := store.Copy(t.Context(), middle, end, keyset, noProgress)
+	check(t, err)
+	if !slices.Equal(first, second) {
+		t.Errorf("contents are %v there, and %v back", first, second)
+	}
+	if got, want := quoted(t, end), quoted(t, from); !maps.EqualFunc(got, want, slices.Equal) {
+		t.Errorf("SQLite has\n%v\nwant\n%v", got, want)
+	}
+	check(t, errors.Join(middle.Close(), end.Close()))
+	for name, copied := range map[string]place{"there": there, "back": back} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			opened, err := store.Create(t.Context(), copied.open(t), keyset)
+			check(t, err)
+			defer func() { check(t, opened.Close()) }()
+			if got := stateOf(t, opened); !reflect.DeepEqual(got, want) {
+				t.Errorf("it has\n%v\nwant\n%v", got, want)
+			}
+			first, replayed, err := opened.CreateOAuth2Provider(t.Context(), request("full", "key of full"), oauth2("x"))
+			if err != nil || !replayed || first.ClientSecret.Reveal() != "kept ☃" {
+				t.Errorf("a retry gives %v, %t, %v", first, replayed, err)
+			}
+			_, _, err = opened.CreateOAuth2Provider(t.Context(), request("other", "key of full"), oauth2("x"))
+			if !errors.Is(err, store.ErrKeyReused) {
+				t.Errorf("with another body, it gives %v", err)
+			}
+			next, _, err := opened.CreateOAuth2Provider(t.Context(), request("next", ""), oauth2("next"))
+			if err != nil || next.PK <= last {
+				t.Errorf("the next provider has the pk %d, %v; the last one was %d", next.PK, err, last)
+			}
+			_, token, err := opened.CreateToken(t.Context(), store.TokenGrant{Name: "next", Operations: []string{}, ExpiresIn: time.Hour})
+			if err != nil || token.ID <= 2 {
+				t.Errorf("the next token has the id %d, %v", token.ID, err)
+			}
+			application, err := opened.CreateApplication(t.Context(), store.Application{Slug: "next"})
+			if err != nil || application.ID <= 2 {
+				t.Errorf("the next application has the id %d, %v", application.ID, err)
+			}
+			if _, err := opened.RotateKey(t.Context()); err != nil {
+				t.Errorf("the next event of a key: %v", err)
+			}
+		})
+	}
+}
+
+// TestHalfCopyIsNotUsed opens a copy that was interrupted, and copies with the keyset of another database.
+func TestHalfCopyIsNotUsed(t *testing.T) {
+	t.Parallel()
+	for kind, newTarget := range kinds(t) {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			source, at := newSQLite(t), newTarget(t)
+			check(t, storetest.FillSQLite(t.Context(), source.path, 20))
+			keyset := filepath.Join(filepath.Dir(source.path), "keyset.json")
+			from := source.use(t)
+			target := &tracked{Movable: at.open(t), at: 3, instead: func(func() error) error { return database.ErrUnavailable }}
+			if _, err := store.Copy(t.Context(), from, target, keyset, noProgress); !errors.Is(err, database.ErrUnavailable) {
+				t.Fatal(err)
+			}
+			check(t, target.Close())
+			for name, begin := range map[string]func() (*store.Store, error){
+				"a server":  func() (*store.Store, error) { return store.Create(t.Context(), at.open(t), keyset) },
+				"a command": func() (*store.Store, error) { return store.Open(t.Context(), at.open(t), keyset) },
+			} {
+				if _, err := begin(); !errors.Is(err, database.ErrHalfCopied) {
+					t.Errorf("%s over half a copy gives %v", name, err)
+				}
+			}
+			other := newSQLite(t)
+			check(t, storetest.FillSQLite(t.Context(), other.path, 0))
+			wrong := filepath.Join(filepath.Dir(other.path), "keyset.json")
+			to := at.use(t)
+			if _, err := store.Copy(t.Context(), from, to, wrong, noProgress); !errors.Is(err, store.ErrKeysetUnusable) {
+				t.Errorf("with another keyset, the copy gives %v", err)
+			}
+			if _, err := store.Copy(t.Context(), from, to, keyset, noProgress); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
