@@ -11,7 +11,7 @@ GOVULNCHECK := go run golang.org/x/vuln/cmd/govulncheck@v1.1.4
 GOLANGCI_LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 FUZZ_TIME := 30s
 
-.PHONY: run build gen drift breaking lint browser postgres sdk-test mock contract hostile faults reseal leaks security test cover fuzz microbench bench ci
+.PHONY: run build gen drift breaking lint browser postgres sdk-test mock contract hostile faults reseal copy-million leaks security test cover fuzz microbench bench ci
 
 run: build ## Serve on 127.0.0.1:8080, with the database in data/.
 	bin/providerd serve
@@ -86,6 +86,10 @@ faults: ## Kill the program 100 times under load, fill its disk and harm its fil
 
 reseal: ## Rotate the key and reseal 100,000 secrets while creates go on.
 	PROVIDERD_RESEAL_ROWS=100000 go test -count=1 -v -run '^TestResealUnderLoad' ./cmd/providerd | \
+		{ grep -Ev '^=== ' || true; }
+
+copy-million: postgres ## Copy a million providers from SQLite to PostgreSQL and back, compare and time it.
+	PROVIDERD_COPY_ROWS=1000000 go test -count=1 -v -timeout 30m -run '^TestCopyThereAndBack' ./cmd/providerd | \
 		{ grep -Ev '^=== ' || true; }
 
 security: ## Look for weak code, changed dependencies and known vulnerabilities, as far as their database can be reached.

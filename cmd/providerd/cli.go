@@ -15,6 +15,7 @@ type cli struct {
 	Apply       applyCommand        `cmd:"" help:"Create the providers that a YAML file lists, each once however often it is run."`
 	Key         keyCommands         `cmd:"" help:"Change the keys that secrets are sealed with."`
 	Audit       auditCommand        `cmd:"" help:"Show what was created, and what was done with tokens and keys."`
+	Copy        copyCommand         `cmd:"" help:"Copy everything to another database, such as from SQLite to PostgreSQL."`
 	Version     versionCommand      `cmd:"" help:"Print the version."`
 }
 

@@ -33,12 +33,7 @@ func (f databaseFlag) AfterApply(command *kong.Context) error {
 		return errors.New("--keyset: a PostgreSQL database needs a keyset file, the same on each replica; " +
 			"\"providerd key create --keyset PATH\" makes one")
 	}
-	isArgument := func(argument string) bool { return strings.Contains(argument, f.Database.text) }
-	if f.Database.postgres.HasPassword() && slices.ContainsFunc(command.Args, isArgument) {
-		return errors.New("--database: a password in an argument is in the list of processes; put the URL into " +
-			"PROVIDERD_DATABASE, or the password into a file that PGPASSFILE names")
-	}
-	return nil
+	return f.Database.checkHidden("database", command.Args)
 }
 
 // databaseURL is the place of the database.
@@ -63,50 +58,68 @@ func (u *databaseURL) UnmarshalText(text []byte) (err error) {
 	return nil
 }
 
-// createStore opens the database, or makes it, and brings it to the version of this program. It returns the folder that
-// a SQLite database is in, too.
-func (f databaseFlag) createStore(ctx context.Context, logger *slog.Logger) (*store.Store, string, error) {
-	if f.Database.isPostgres {
-		db, err := postgres.Create(ctx, f.Database.postgres, logger)
-		if err != nil {
-			return nil, "", err
-		}
-		opened, err := store.Create(ctx, db, f.Keyset)
-		return opened, "", err
+// checkHidden refuses a password that is in an argument, the value of a flag.
+func (u databaseURL) checkHidden(flag string, arguments []string) error {
+	isArgument := func(argument string) bool { return strings.Contains(argument, u.text) }
+	if !u.isPostgres || !u.postgres.HasPassword() || !slices.ContainsFunc(arguments, isArgument) {
+		return nil
 	}
-	db, err := sqlite.Create(ctx, f.Database.path, logger)
+	return fmt.Errorf("--%s: a password in an argument is in the list of processes; put the URL into PROVIDERD_%s, "+
+		"or the password into a file that PGPASSFILE names", flag, strings.ToUpper(flag))
+}
+
+// create opens the database, or makes it, and brings it to the version of this program. The folder is that of a SQLite
+// database.
+func (u databaseURL) create(
+	ctx context.Context, logger *slog.Logger,
+) (db database.Movable, folder string, err error) {
+	if u.isPostgres {
+		db, err = postgres.Create(ctx, u.postgres, logger)
+		return db, "", err
+	}
+	kept, err := sqlite.Create(ctx, u.path, logger)
 	if err != nil {
 		return nil, "", err
 	}
-	opened, err := store.Create(ctx, db, f.keysetPath(db.Folder()))
-	return opened, db.Folder(), err
+	return kept, kept.Folder(), nil
 }
 
-// open opens the database as it is. It returns the path of the keyset, too.
-func (f databaseFlag) open(ctx context.Context) (db database.Database, keyset string, err error) {
+// open opens the database as it is. The folder is that of a SQLite database.
+func (u databaseURL) open(ctx context.Context) (db database.Movable, folder string, err error) {
 	logger := slog.New(slog.DiscardHandler)
-	if f.Database.isPostgres {
-		db, err = postgres.Open(ctx, f.Database.postgres, logger)
-		return db, f.Keyset, err
+	if u.isPostgres {
+		db, err = postgres.Open(ctx, u.postgres, logger)
+		return db, "", err
 	}
-	kept, err := sqlite.Open(ctx, f.Database.path, logger)
+	kept, err := sqlite.Open(ctx, u.path, logger)
 	if err != nil {
 		return nil, "", err
 	}
-	return kept, f.keysetPath(kept.Folder()), nil
+	return kept, kept.Folder(), nil
 }
 
-func (f databaseFlag) keysetPath(folder string) string {
-	return cmp.Or(f.Keyset, filepath.Join(folder, "keyset.json"))
+// createStore is create, with the store over the database.
+func (f databaseFlag) createStore(ctx context.Context, logger *slog.Logger) (*store.Store, string, error) {
+	db, folder, err := f.Database.create(ctx, logger)
+	if err != nil {
+		return nil, "", err
+	}
+	opened, err := store.Create(ctx, db, keysetPath(f.Keyset, folder))
+	return opened, folder, err
+}
+
+// keysetPath is where the keyset is that a flag names, or else that of a SQLite database in a folder.
+func keysetPath(flag, folder string) string {
+	return cmp.Or(flag, filepath.Join(folder, "keyset.json"))
 }
 
 // withStore opens the database as it is, for a command that works on it.
 func (f databaseFlag) withStore(ctx context.Context, work func(database *store.Store) error) (err error) {
-	db, keyset, err := f.open(ctx)
+	db, folder, err := f.Database.open(ctx)
 	if err != nil {
 		return err
 	}
-	opened, err := store.Open(ctx, db, keyset)
+	opened, err := store.Open(ctx, db, keysetPath(f.Keyset, folder))
 	if err != nil {
 		return err
 	}

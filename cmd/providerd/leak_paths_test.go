@@ -139,6 +139,7 @@ func (s *search) commands() {
 		"provider show 2", "provider show 2 --output json", "provider show 99", "application create --slug s --name n",
 		"application list", "audit", "audit --output json", "key rotate", "key promote", "key reseal",
 		"key create --keyset x.json", "nonsense", "serve --listen x",
+		"copy --help", "copy --to sqlite:copied.db", "copy --to sqlite:copied.db",
 	} {
 		s.run(strings.Fields(line)...)
 	}

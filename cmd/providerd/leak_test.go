@@ -32,7 +32,8 @@ func TestNothingLeaksOverPostgreSQL(t *testing.T) {
 	cluster := postgrestest.NewCluster(t)
 	s := newSearch(t, os.Args[0])
 	s.keyset = filepath.Join(s.folder, "keyset.json")
-	s.environment = []string{"PROVIDERD_DATABASE=" + cluster.CreateDatabase(t), "PROVIDERD_KEYSET=" + s.keyset}
+	url := cluster.CreateDatabase(t)
+	s.environment = []string{"PROVIDERD_DATABASE=" + url, "PROVIDERD_FROM=" + url, "PROVIDERD_KEYSET=" + s.keyset}
 	s.canary("password of the database", cluster.Password)
 	s.run("key", "create")
 	s.sessions()
@@ -182,7 +183,8 @@ func (s *search) runWithInput(input string, arguments ...string) string {
 	command.Args = append([]string{"providerd"}, arguments...)
 	command.Dir = s.folder
 	command.Stdin = strings.NewReader(input)
-	command.Env = append(os.Environ(), "PROVIDERD_TOKEN="+s.initial, "PROVIDERD_KEYSET="+s.keyset)
+	command.Env = append(os.Environ(), "PROVIDERD_TOKEN="+s.initial, "PROVIDERD_KEYSET="+s.keyset,
+		"PROVIDERD_FROM=sqlite:data/providerd.db")
 	command.Env = append(command.Env, s.environment...)
 	var talk strings.Builder
 	command.Stderr = &talk
