@@ -20,7 +20,7 @@ var _ database.Batches = batches{}
 
 // Commit runs the statements of a batch in one transaction.
 func (b batches) Commit(ctx context.Context, statements func(tx *gorm.DB) error) error {
-	return b.database.transact(ctx, beginStatements, statements)
+	return b.database.transact(ctx, batchTimeout, statements)
 }
 
 // ReservePKs takes pks off the sequence. They stay taken where the transaction is rolled back.

@@ -26,7 +26,7 @@ const (
 // Database is an open PostgreSQL database.
 type Database struct {
 	logger  *slog.Logger
-	avoided *avoidance
+	servers *servers
 	writers *gorm.DB
 	readers *gorm.DB
 	// isDoubtful is set while a commit has hung, and none has succeeded since.
@@ -47,15 +47,23 @@ func (d *Database) Reader() *gorm.DB { return d.readers }
 
 // Change runs statements in one transaction, which waits for its turn.
 func (d *Database) Change(ctx context.Context, statements func(tx *gorm.DB) error) error {
-	return d.transact(ctx, beginStatements+turnStatements, statements)
+	return d.transact(ctx, patience, func(tx *gorm.DB) error {
+		if err := tx.Exec(takeTurn).Error; err != nil {
+			return fmt.Errorf("wait for a turn: %w", err)
+		}
+		return statements(tx)
+	})
 }
 
-// transact runs statements in a transaction, and again as long as there is hope and COMMIT was not sent.
-func (d *Database) transact(ctx context.Context, begin string, statements func(tx *gorm.DB) error) error {
+// transact runs statements in a transaction, and again as long as there is hope and COMMIT was not sent. A server that
+// takes longer for them than the limit is left for another one.
+func (d *Database) transact(
+	ctx context.Context, limit time.Duration, statements func(tx *gorm.DB) error,
+) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for pause := firstPause; ; pause = min(2*pause, maxPause) {
-		again, err := d.try(ctx, begin, statements)
+		again, err := d.try(ctx, limit, statements)
 		if !again {
 			return err
 		}
@@ -68,13 +76,17 @@ func (d *Database) transact(ctx context.Context, begin string, statements func(t
 }
 
 // try is transact once. It tells whether another try may succeed, of which none is made after COMMIT was sent.
-func (d *Database) try(ctx context.Context, begin string, statements func(tx *gorm.DB) error) (again bool, err error) {
-	tx, err := d.begin(ctx, begin)
+func (d *Database) try(
+	ctx context.Context, limit time.Duration, statements func(tx *gorm.DB) error,
+) (again bool, err error) {
+	tx, err := d.begin(ctx)
 	if err != nil {
+		d.servers.forget(err)
 		d.reset()
 		return !errors.Is(err, database.ErrNewer), err
 	}
-	if err := tx.run(ctx, d.writers, statements); err != nil {
+	if err := tx.run(ctx, d.writers, limit, statements); err != nil {
+		d.avoidSilent(tx, err)
 		tx.rollBack(ctx)
 		return isPassing(err), classify(err)
 	}
@@ -84,25 +96,29 @@ func (d *Database) try(ctx context.Context, begin string, statements func(tx *go
 		return false, err
 	}
 	_ = tx.conn.Close()
+	if err == nil {
+		d.servers.prefer(tx.server)
+	}
 	return err != nil && isPassing(err), classify(err)
 }
 
 // begin begins a transaction. Where the outcome of a commit is unknown, the server must first show that it commits:
 // each commit that hangs leaves a connection behind, which waits on the server.
-func (d *Database) begin(ctx context.Context, statements string) (transaction, error) {
+func (d *Database) begin(ctx context.Context) (transaction, error) {
 	tx, err := d.connection(ctx)
 	if err != nil {
 		return transaction{}, err
 	}
 	if d.isDoubtful.Load() {
 		if err := tx.probe(ctx); err != nil {
-			d.avoided.avoid(tx.server)
+			d.servers.avoid(tx.server)
 			tx.discard()
 			return transaction{}, err
 		}
 		d.isDoubtful.Store(false)
 	}
-	if err := tx.begin(ctx, statements); err != nil {
+	if err := tx.begin(ctx); err != nil {
+		d.avoidSilent(tx, err)
 		tx.discard()
 		return transaction{}, err
 	}
@@ -129,8 +145,15 @@ func (d *Database) connection(ctx context.Context) (transaction, error) {
 // doubt passes over a server that did not answer a COMMIT, or died of it.
 func (d *Database) doubt(tx transaction) {
 	d.isDoubtful.Store(true)
-	d.avoided.avoid(tx.server)
+	d.servers.avoid(tx.server)
 	d.reset()
+}
+
+// avoidSilent passes over a server that did not answer in time.
+func (d *Database) avoidSilent(tx transaction, err error) {
+	if errors.Is(err, context.DeadlineExceeded) {
+		d.servers.avoid(tx.server)
+	}
 }
 
 // reset closes the connections that are not in use. A pool would otherwise go on with those to a server that has become

@@ -56,7 +56,7 @@ func isAway(err error) bool {
 	var network net.Error
 	return errors.As(err, &network) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) ||
 		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.Is(err, context.DeadlineExceeded) ||
-		errors.Is(err, errAvoided) || pgconn.Timeout(err) || strings.HasSuffix(err.Error(), "conn closed")
+		errors.Is(err, errPassedOver) || pgconn.Timeout(err) || strings.HasSuffix(err.Error(), "conn closed")
 }
 
 // isAwayCode looks at an error code (PostgreSQL documentation, appendix A).

@@ -231,15 +231,19 @@ func awaitReady(t *testing.T, opened *store.Store) {
 // awaitWait waits until a backend waits for something.
 func awaitWait(t *testing.T, database *postgres.Database, event string) {
 	t.Helper()
-	await(t, "a backend waits for "+event, func() bool {
-		var count int
-		err := database.Reader().WithContext(t.Context()).
-			Raw("SELECT count(*) FROM pg_stat_activity WHERE wait_event = ?", event).Scan(&count).Error
-		if err != nil {
-			t.Fatal(err)
-		}
-		return count > 0
-	})
+	await(t, "a backend waits for "+event, func() bool { return countWaits(t, database, event) > 0 })
+}
+
+// countWaits counts the backends that wait for something.
+func countWaits(t *testing.T, database *postgres.Database, event string) int {
+	t.Helper()
+	var count int
+	err := database.Reader().WithContext(t.Context()).
+		Raw("SELECT count(*) FROM pg_stat_activity WHERE wait_event = ?", event).Scan(&count).Error
+	if err != nil {
+		t.Fatal(err)
+	}
+	return count
 }
 
 func await(t *testing.T, what string, isSo func() bool) {

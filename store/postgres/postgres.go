@@ -42,7 +42,7 @@ func Open(ctx context.Context, url URL, logger *slog.Logger) (*Database, error) 
 type preparation func(ctx context.Context, db *sql.DB) error
 
 func open(ctx context.Context, url URL, logger *slog.Logger, prepare preparation) (*Database, error) {
-	opened := &Database{logger: logger, avoided: &avoidance{}}
+	opened := &Database{logger: logger, servers: newServers()}
 	err := opened.open(ctx, url.config, prepare)
 	if err != nil {
 		return nil, errors.Join(err, opened.Close())
@@ -51,12 +51,9 @@ func open(ctx context.Context, url URL, logger *slog.Logger, prepare preparation
 }
 
 func (d *Database) open(ctx context.Context, config *pgx.ConnConfig, prepare preparation) (err error) {
-	if d.writers, err = d.connect(config, maxWriters); err != nil {
-		return err
-	}
-	pool, err := d.writers.DB()
-	if err != nil {
-		return fmt.Errorf("open database: %w", err)
+	pool := d.connect(config, maxWriters, d.servers.guide)
+	if d.writers, err = overPool(pool); err != nil {
+		return errors.Join(err, pool.Close())
 	}
 	// What the server refuses for good is told at once; a server that is away may come back, but not for a program that
 	// has not begun.
@@ -66,29 +63,38 @@ func (d *Database) open(ctx context.Context, config *pgx.ConnConfig, prepare pre
 	if err := prepare(ctx, pool); err != nil {
 		return err
 	}
-	d.readers, err = d.connect(config, maxReaders)
-	return err
+	reading := d.connect(config, maxReaders, d.servers.guideReader)
+	if d.readers, err = overPool(readPool{DB: reading, database: d}); err != nil {
+		return errors.Join(err, reading.Close())
+	}
+	return nil
 }
 
-// connect opens a pool, each connection of which is checked when it is made.
-func (d *Database) connect(config *pgx.ConnConfig, connections int) (*gorm.DB, error) {
+// connect opens a pool, each connection of which is guided to its server, and checked when it is made.
+func (d *Database) connect(config *pgx.ConnConfig, connections int, guide func(config *pgx.ConnConfig)) *sql.DB {
 	pool := stdlib.OpenDB(*config,
 		stdlib.OptionBeforeConnect(func(_ context.Context, config *pgx.ConnConfig) error {
-			if len(hostsOf(config)) > 1 {
-				config.DialFunc = d.avoided.wrap(config.DialFunc)
-			}
+			guide(config)
 			config.OnNotice = keepWarning
 			return nil
 		}),
-		stdlib.OptionAfterConnect(prepareConnection))
+		stdlib.OptionAfterConnect(prepareConnection),
+		stdlib.OptionResetSession(d.servers.refuse),
+		// A server that is frozen takes for ever to answer one.
+		stdlib.OptionShouldPing(func(context.Context, stdlib.ShouldPingParams) bool { return false }))
 	pool.SetMaxOpenConns(connections)
 	pool.SetMaxIdleConns(connections)
+	return pool
+}
+
+// overPool lets GORM use a pool.
+func overPool(pool gorm.ConnPool) (*gorm.DB, error) {
 	db, err := gorm.Open(dialector{gormpostgres.Dialector{Config: &gormpostgres.Config{Conn: pool}}}, &gorm.Config{
 		// A log of statements would have their values.
 		Logger: logger.Discard, SkipDefaultTransaction: true, TranslateError: true, DisableAutomaticPing: true,
 	})
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open database: %w", err), pool.Close())
+		return nil, fmt.Errorf("open database: %w", err)
 	}
 	return db, nil
 }

@@ -43,15 +43,17 @@ func (d *Database) Check(ctx context.Context) error {
 func (d *Database) probe(ctx context.Context) error {
 	tx, err := d.connection(ctx)
 	if err != nil {
+		d.servers.forget(err)
 		d.reset()
 		return err
 	}
 	if err := tx.probe(ctx); err != nil {
 		tx.discard()
-		d.avoided.avoid(tx.server)
+		d.servers.avoid(tx.server)
 		d.reset()
 		return err
 	}
+	d.servers.prefer(tx.server)
 	d.isDoubtful.Store(false)
 	_ = tx.conn.Close()
 	return nil

@@ -18,8 +18,16 @@ import (
 	"example.com/providerd/store/database"
 )
 
-// commitTimeout is how long a commit may take. A synchronous standby that is away lets it hang.
-const commitTimeout = 5 * time.Second
+const (
+	// beginTimeout is how long a server may take to begin a transaction. One that is frozen takes for ever.
+	beginTimeout = time.Second
+	// batchTimeout is how long a server may take for the statements of a batch, one of which may wait for a lock.
+	batchTimeout = lockTimeout + 500*time.Millisecond
+	// lockTimeout stands in beginStatements, too.
+	lockTimeout = 2 * time.Second
+	// commitTimeout is how long a commit may take. A synchronous standby that is away lets it hang.
+	commitTimeout = time.Second
+)
 
 // beginStatements begin a transaction in one message. What it commits is on disk here and on the synchronous standbys,
 // whatever the role or the database say. The message of pg_logical_emit_message makes a transaction that only reads
@@ -30,8 +38,8 @@ const beginStatements = `BEGIN ISOLATION LEVEL READ COMMITTED;
 	SELECT pg_logical_emit_message(true, 'providerd', '');
 	SELECT oldest_level, current_setting('transaction_read_only') FROM schema_support`
 
-// turnStatements let changes other than creates take turns, in whatever process.
-const turnStatements = `; SELECT pg_advisory_xact_lock(7811069)`
+// takeTurn lets changes other than creates take turns, in whatever process.
+const takeTurn = `SELECT pg_advisory_xact_lock(7811069)`
 
 // transaction is one transaction on a connection of its own.
 type transaction struct {
@@ -50,9 +58,11 @@ func newTransaction(conn *sql.Conn) (transaction, error) {
 }
 
 // begin returns database.ErrUnavailable.
-func (t transaction) begin(ctx context.Context, statements string) error {
+func (t transaction) begin(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, beginTimeout)
+	defer cancel()
 	return t.raw(func(conn *pgconn.PgConn) error {
-		results, err := conn.Exec(ctx, statements).ReadAll()
+		results, err := conn.Exec(ctx, beginStatements).ReadAll()
 		if err != nil {
 			return fmt.Errorf("begin: %w", unavailable(err))
 		}
@@ -84,7 +94,11 @@ func checkSupport(results []*pgconn.Result) error {
 }
 
 // run runs the statements. A panic in them is an error, because the callers of a batch are not to fall with each other.
-func (t transaction) run(ctx context.Context, db *gorm.DB, statements func(tx *gorm.DB) error) (err error) {
+func (t transaction) run(
+	ctx context.Context, db *gorm.DB, limit time.Duration, statements func(tx *gorm.DB) error,
+) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
 	defer func() {
 		if value := recover(); value != nil {
 			err = fmt.Errorf("panic in a transaction: %v\n%s", value, debug.Stack())
@@ -114,6 +128,9 @@ func (t transaction) commit() error {
 	defer timeout.Stop()
 	select {
 	case err := <-committed:
+		if errors.Is(err, database.ErrOutcomeUnknown) {
+			t.discard()
+		}
 		return err
 	case <-timeout.C:
 		close(gaveUp)

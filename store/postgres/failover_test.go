@@ -1,0 +1,166 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"testing"
+	"time"
+
+	"gorm.io/gorm"
+
+	"example.com/providerd/store/database"
+	"example.com/providerd/store/postgres"
+	"example.com/providerd/store/postgres/postgrestest"
+)
+
+// standstill is how long after a promotion everything goes on at the new primary.
+const standstill = 3 * time.Second
+
+// urlOfBoth names both servers, the old primary first.
+func (r *replicated) urlOfBoth(t *testing.T) string {
+	t.Helper()
+	parsed, err := url.Parse(r.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed.Host += "," + r.standby.Address()
+	return parsed.String()
+}
+
+// inFlight opens rows of a reader's connection, and returns what closes them.
+func inFlight(t *testing.T, opened *postgres.Database) func() {
+	t.Helper()
+	rows, err := opened.Reader().WithContext(t.Context()).Raw("SELECT 1").Rows()
+	if err == nil {
+		err = rows.Err()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if err := rows.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A primary that answers nothing any more is left for the one that took its place, by what commits and what reads.
+func TestFrozenPrimaryIsLeft(t *testing.T) {
+	t.Parallel()
+	r := newReplicated(t)
+	opened := create(t, r.urlOfBoth(t))
+	if err := insert(t.Context(), opened, "before"); err != nil {
+		t.Fatal(err)
+	}
+	inFlight(t, opened)()
+	r.primary.Freeze()
+	r.standby.Promote(t)
+	promoted := time.Now()
+	found := make(chan []string, 1)
+	go func() {
+		var slugs []string
+		ctx, cancel := context.WithTimeout(t.Context(), 2*standstill)
+		defer cancel()
+		_ = opened.Reader().WithContext(ctx).Raw("SELECT slug FROM applications").Scan(&slugs).Error
+		found <- slugs
+	}()
+	if err := insert(t.Context(), opened, "after"); err != nil {
+		t.Errorf("commit: %v", err)
+	}
+	if slugs := <-found; len(slugs) == 0 || slugs[0] != "before" {
+		t.Errorf("found are %q", slugs)
+	}
+	if took := time.Since(promoted); took > standstill {
+		t.Errorf("it took %v", took)
+	}
+}
+
+// Once a server has committed, nothing is read at an old primary that is still there, by whatever connection.
+func TestOldPrimaryIsNotRead(t *testing.T) {
+	t.Parallel()
+	r := newReplicated(t)
+	opened := create(t, r.urlOfBoth(t))
+	closeRows := inFlight(t, opened)
+	r.standby.Promote(t)
+	for insert(t.Context(), opened, "after") != nil {
+		if t.Context().Err() != nil {
+			t.Fatal("nothing is committed")
+		}
+	}
+	closeRows()
+	var old []func()
+	for range 4 {
+		if found := slugs(t, opened); len(found) != 1 || found[0] != "after" {
+			t.Errorf("found are %q", found)
+		}
+		// The next one needs another connection.
+		old = append(old, inFlight(t, opened))
+	}
+	for _, closeRows := range old {
+		closeRows()
+	}
+}
+
+// Commits that the server ends, each with its connection, leave room for others.
+func TestCommitsThatAreEndedLeaveTheirConnections(t *testing.T) {
+	t.Parallel()
+	cluster := postgrestest.NewCluster(t)
+	url := cluster.CreateDatabase(t)
+	opened := create(t, url)
+	cluster.Exec(t, databaseOf(t, url),
+		`CREATE FUNCTION die() RETURNS trigger LANGUAGE plpgsql AS
+			$$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NULL; END $$`,
+		`CREATE CONSTRAINT TRIGGER dies AFTER INSERT ON applications DEFERRABLE INITIALLY DEFERRED
+			FOR EACH ROW WHEN (NEW.slug = 'dies') EXECUTE FUNCTION die()`)
+	for range 20 {
+		if err := insert(t.Context(), opened, "dies"); !errors.Is(err, database.ErrOutcomeUnknown) {
+			t.Fatalf("error is %v, want ErrOutcomeUnknown", err)
+		}
+	}
+	if err := insert(t.Context(), opened, "lives"); err != nil {
+		t.Error(err)
+	}
+}
+
+// A probe that waits for a standby does not wait on at the server after it was given up.
+func TestProbesLeaveNothingBehind(t *testing.T) {
+	t.Parallel()
+	r := newReplicated(t)
+	opened := create(t, r.urlOfBoth(t))
+	waits := create(t, r.url)
+	r.standby.Freeze()
+	for begun := time.Now(); time.Since(begun) < 2*standstill; {
+		if err := opened.Check(t.Context()); !errors.Is(err, database.ErrUnavailable) {
+			t.Fatalf("error is %v, want ErrUnavailable", err)
+		}
+	}
+	await(t, "no probe waits", func() bool { return countWaits(t, waits, "SyncRep") == 0 })
+	r.standby.Thaw()
+}
+
+// A change waits longer for its turn than for a server that is frozen.
+func TestTurnIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	url := postgrestest.NewCluster(t).CreateDatabase(t)
+	opened, other := create(t, url), create(t, url)
+	begun, released := make(chan struct{}), make(chan struct{})
+	first := make(chan error, 1)
+	go func() {
+		first <- opened.Change(t.Context(), func(*gorm.DB) error {
+			close(begun)
+			<-released
+			return nil
+		})
+	}()
+	<-begun
+	second := make(chan error, 1)
+	go func() { second <- other.Change(t.Context(), func(*gorm.DB) error { return nil }) }()
+	awaitWait(t, opened, "advisory")
+	// More than a server may take to begin.
+	<-time.After(1200 * time.Millisecond)
+	close(released)
+	if err := errors.Join(<-first, <-second); err != nil {
+		t.Error(err)
+	}
+}

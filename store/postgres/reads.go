@@ -1,0 +1,47 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"time"
+
+	"gorm.io/gorm"
+)
+
+// silence is how long a read may take before its server is asked whether it commits.
+const silence = time.Second
+
+// readPool runs statements that read, again where their server has failed: on whatever server has become the primary.
+type readPool struct {
+	*sql.DB
+	database *Database
+}
+
+var (
+	_ gorm.ConnPool       = readPool{}
+	_ gorm.GetDBConnector = readPool{}
+)
+
+// GetDBConn returns the pool.
+func (p readPool) GetDBConn() (*sql.DB, error) { return p.DB, nil }
+
+// QueryContext waits up to patience for a server that answers.
+func (p readPool) QueryContext(ctx context.Context, query string, arguments ...any) (*sql.Rows, error) {
+	// Where the server does not commit, it is passed over, and what is read there fails. Where it does, the read is slow.
+	suspicion := time.AfterFunc(silence, func() { _ = p.database.Check(context.WithoutCancel(ctx)) })
+	defer suspicion.Stop()
+	begun := time.Now()
+	for pause := firstPause; ; pause = min(2*pause, maxPause) {
+		rows, err := p.DB.QueryContext(ctx, query, arguments...)
+		if err == nil || !isPassing(err) || ctx.Err() != nil || time.Since(begun) > patience {
+			return rows, err //nolint:wrapcheck // The dialector translates it.
+		}
+		p.database.servers.forget(err)
+		p.database.reset()
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return nil, err //nolint:wrapcheck // The dialector translates it.
+		}
+	}
+}
