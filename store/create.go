@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 )
 
@@ -20,7 +21,7 @@ func (s *Store) CreateOAuth2Provider(
 	if one.replays == 0 {
 		return OAuth2Provider{Provider: Provider{Creation: one.creation}, OAuth2Settings: settings}, false, nil
 	}
-	return replay[OAuth2Provider](ctx, s, one.replays)
+	return replay[OAuth2Provider](ctx, s, one)
 }
 
 // CreateWorkspaceDirectoryProvider stores a provider and returns the record, which is then on disk. Where the key of
@@ -38,20 +39,32 @@ func (s *Store) CreateWorkspaceDirectoryProvider(
 		record := WorkspaceDirectoryProvider{Provider: Provider{Creation: one.creation}, WorkspaceDirectorySettings: settings}
 		return record, false, nil
 	}
-	return replay[WorkspaceDirectoryProvider](ctx, s, one.replays)
+	return replay[WorkspaceDirectoryProvider](ctx, s, one)
 }
 
-// replay reads the record that a key made before.
-func replay[R Record](ctx context.Context, s *Store, pk int32) (record R, replayed bool, err error) {
-	stored, err := s.Provider(ctx, pk)
-	if err != nil {
+// replay reads the record that the key of a create made before. It is read apart from the batch that found it, and
+// where another server has become the primary meanwhile, its pk may be gone or another record's. It returns
+// ErrUnavailable then.
+func replay[R Record](ctx context.Context, s *Store, one *create) (record R, replayed bool, err error) {
+	stored, err := s.Provider(ctx, one.replays)
+	if err != nil && !errors.Is(err, ErrNotFound) {
 		return record, false, fmt.Errorf("replay: %w", err)
+	}
+	if err != nil || !isOfSameScope(stored.Common().Creation, one.creation) {
+		return record, false, fmt.Errorf("%w: replay: provider %d is not the one that was found", ErrUnavailable, one.replays)
 	}
 	record, ok := stored.(R)
 	if !ok {
-		return record, false, fmt.Errorf("replay: provider %d is a %T", pk, stored)
+		return record, false, fmt.Errorf("replay: provider %d is a %T", one.replays, stored)
 	}
 	return record, true, nil
+}
+
+// isOfSameScope tells whether two creations have the same idempotency key.
+func isOfSameScope(a, b Creation) bool {
+	scope, hasKey := a.idempotencyScope()
+	other, _ := b.idempotencyScope()
+	return hasKey && scope == other
 }
 
 func newCreate(request CreateRequest, settings settings) *create {

@@ -36,18 +36,27 @@ type faultyDatabase struct {
 	// committed has how many pks each batch asked for.
 	committed  []int
 	maintained int
+	// elsewhere is the database that reads go to; nil for this one.
+	elsewhere database.Database
 }
 
 // newFaulty opens a store over a faulty database. Both are closed with the test.
 func newFaulty(t *testing.T) (*store.Store, *faultyDatabase) {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "test.db")
+	folder := t.TempDir()
+	return newFaultyIn(t, folder, filepath.Join(folder, "keyset.json"))
+}
+
+// newFaultyIn is newFaulty in a folder, with the keys of a file, which is made where there is none.
+func newFaultyIn(t *testing.T, folder, keyset string) (*store.Store, *faultyDatabase) {
+	t.Helper()
+	path := filepath.Join(folder, "test.db")
 	kept, err := sqlite.Create(t.Context(), path, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
 	faulty := &faultyDatabase{Database: kept, path: path}
-	opened, err := store.Create(t.Context(), faulty, filepath.Join(filepath.Dir(path), "keyset.json"))
+	opened, err := store.Create(t.Context(), faulty, keyset)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,6 +78,13 @@ func (f *faultyDatabase) next(list *[]fault) fault {
 	first := (*list)[0]
 	*list = (*list)[1:]
 	return first
+}
+
+func (f *faultyDatabase) Reader() *gorm.DB {
+	if f.elsewhere != nil {
+		return f.elsewhere.Reader()
+	}
+	return f.Database.Reader()
 }
 
 func (f *faultyDatabase) Change(ctx context.Context, what func(tx *gorm.DB) error) error {
