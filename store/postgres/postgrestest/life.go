@@ -108,15 +108,15 @@ func (c *Cluster) Close() {
 	c.t.Helper()
 	c.Kill()
 	c.postmaster = nil
-	if err := errors.Join(c.removeSharedMemory(), c.home.remove()); err != nil {
+	if err := errors.Join(removeSharedMemory(c.data()), c.home.remove()); err != nil {
 		c.t.Errorf("close %s: %v", c.Name, err)
 	}
 }
 
 // removeSharedMemory removes the System V segment by which PostgreSQL finds out whether a folder is in use. It outlives
 // a server that was killed, until the next start or else until the machine stops.
-func (c *Cluster) removeSharedMemory() error {
-	text, err := os.ReadFile(filepath.Join(c.data(), "postmaster.pid"))
+func removeSharedMemory(data string) error {
+	text, err := os.ReadFile(filepath.Join(data, "postmaster.pid"))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}

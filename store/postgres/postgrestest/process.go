@@ -107,12 +107,17 @@ func (p *process) signal(signal syscall.Signal) error {
 // signalAll sends a signal to the program and all that it started. No signal to the group does that, as each of
 // PostgreSQL's processes has its own.
 func (p *process) signalAll(signal syscall.Signal) error {
+	return signalTree(p.command.Process.Pid, signal, p.signal)
+}
+
+// signalTree sends a signal to the children of a program, and by send to itself.
+func signalTree(id int, signal syscall.Signal, send func(syscall.Signal) error) error {
 	// Stopped, it starts no more, and none of the ids can become somebody else's.
-	if err := p.signal(syscall.SIGSTOP); err != nil {
+	if err := send(syscall.SIGSTOP); err != nil {
 		return err
 	}
 	for sent := map[int]bool{}; ; {
-		found, err := children(p.command.Process.Pid)
+		found, err := children(id)
 		if err != nil {
 			return err
 		}
@@ -127,7 +132,7 @@ func (p *process) signalAll(signal syscall.Signal) error {
 			sent[child] = true
 		}
 		if len(sent) == before {
-			return p.signal(signal)
+			return send(signal)
 		}
 	}
 }
