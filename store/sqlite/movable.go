@@ -28,8 +28,8 @@ func (d *Database) Snapshot(ctx context.Context, statements func(tx *gorm.DB) er
 	return d.files.check()
 }
 
-// bulkWAL makes a connection wait for 64 MiB of WAL before it makes a checkpoint. Bulk rows reach most pages of an index
-// in each transaction; so these are copied into the database once for many transactions.
+// bulkWAL makes a connection wait for 64 MiB of WAL before it makes a checkpoint. Bulk rows reach many pages of an
+// index in each transaction; so each is copied into the database once for many transactions.
 const bulkWAL = "PRAGMA wal_autocheckpoint = 16384"
 
 // Insert prepares one statement for all rows.

@@ -34,7 +34,7 @@ type Progress func(step Step, done, total int64)
 // have, table by table. Interrupted, it leaves a copy that is marked as unfinished, so that nothing but another call
 // uses it, which then does the rest: what is there and as in the source is not sent again.
 //
-// A few pages of at most 1,000 rows or 4 MiB, and one row more, are in memory at a time.
+// A few pages of at most 4,000 rows or 4 MiB, and one row more, are in memory at a time.
 //
 // It returns ErrNotEmpty, ErrDiffers, database.ErrHalfCopied for the source, ErrUnavailable or ErrOutcomeUnknown. But
 // for the first and the third, another call may do better.

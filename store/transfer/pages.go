@@ -15,14 +15,14 @@ import (
 // pageRows and pageBytes bound what is in memory at a time, and what one transaction writes: a page ends with the row
 // that reaches one of them.
 const (
-	pageRows  = 1000
+	pageRows  = 4000
 	pageBytes = 4 << 20
 )
 
 // lastOfAll is the highest key that there can be.
 const lastOfAll = math.MaxInt32
 
-// page is some rows of a table, in the order of their keys.
+// page is some rows of a table, in the order of their keys. It is valid until the next page is read.
 type page struct {
 	rows [][]any
 	// encoded has the rows one after the other.
@@ -83,7 +83,7 @@ func (t table) read(tx *gorm.DB, after, last int64, take func(page) bool) error 
 		if !take(next) {
 			return nil
 		}
-		next = page{}
+		next = page{rows: next.rows[:0], encoded: next.encoded[:0]}
 	}
 	if err := rows.Err(); err != nil {
 		return fmt.Errorf("read %s: %w", t.name, err)

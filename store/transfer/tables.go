@@ -10,7 +10,7 @@ const (
 	blob
 	moment
 	uuid
-	// list is a JSON list of strings.
+	// list is a list in JSON.
 	list
 )
 

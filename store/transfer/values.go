@@ -2,11 +2,11 @@ package transfer
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 var errUnexpected = errors.New("the database returns a value of another type")
@@ -63,21 +63,17 @@ func canonicalTime(value any) (time.Time, error) {
 	return at.UTC().Truncate(time.Microsecond), err
 }
 
-// canonicalList leaves out the white space that PostgreSQL puts into JSON.
+// canonicalList returns the canonical form of JSON (RFC 8785): PostgreSQL writes it with white space.
 func canonicalList(value any) (string, error) {
 	raw, err := asText(value)
 	if err != nil || raw == "[]" || raw == "" {
 		return "[]", err
 	}
-	elements := []string{}
-	if err := json.Unmarshal([]byte(raw), &elements); err != nil {
-		return "", errors.New("it has no list of strings")
+	canonical := jsontext.Value(raw)
+	if canonical.Canonicalize() != nil {
+		return "", errors.New("it has no JSON")
 	}
-	compact, err := json.Marshal(elements)
-	if err != nil {
-		return "", fmt.Errorf("write a list: %w", err)
-	}
-	return string(compact), nil
+	return string(canonical), nil
 }
 
 // appendValue adds the encoding of a canonical value: a byte that tells NULL from others, and the value behind its
