@@ -51,7 +51,7 @@ func open(ctx context.Context, url URL, logger *slog.Logger, prepare preparation
 }
 
 func (d *Database) open(ctx context.Context, config *pgx.ConnConfig, prepare preparation) (err error) {
-	pool := d.connect(config, maxWriters, d.servers.guide)
+	pool := d.connect(config, maxWriters, false)
 	if d.writers, err = overPool(pool); err != nil {
 		return errors.Join(err, pool.Close())
 	}
@@ -63,7 +63,7 @@ func (d *Database) open(ctx context.Context, config *pgx.ConnConfig, prepare pre
 	if err := prepare(ctx, pool); err != nil {
 		return err
 	}
-	reading := d.connect(config, maxReaders, d.servers.guideReader)
+	reading := d.connect(config, maxReaders, true)
 	if d.readers, err = overPool(readPool{DB: reading, database: d}); err != nil {
 		return errors.Join(err, reading.Close())
 	}
@@ -71,10 +71,10 @@ func (d *Database) open(ctx context.Context, config *pgx.ConnConfig, prepare pre
 }
 
 // connect opens a pool, each connection of which is guided to its server, and checked when it is made.
-func (d *Database) connect(config *pgx.ConnConfig, connections int, guide func(config *pgx.ConnConfig)) *sql.DB {
+func (d *Database) connect(config *pgx.ConnConfig, connections int, onlyRead bool) *sql.DB {
 	pool := stdlib.OpenDB(*config,
 		stdlib.OptionBeforeConnect(func(_ context.Context, config *pgx.ConnConfig) error {
-			guide(config)
+			d.servers.guide(config, onlyRead)
 			config.OnNotice = keepWarning
 			return nil
 		}),

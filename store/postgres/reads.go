@@ -32,7 +32,7 @@ func (p readPool) QueryContext(ctx context.Context, query string, arguments ...a
 	defer suspicion.Stop()
 	begun := time.Now()
 	for pause := firstPause; ; pause = min(2*pause, maxPause) {
-		rows, err := p.DB.QueryContext(ctx, query, arguments...)
+		rows, err := p.DB.QueryContext(ctx, query, arguments...) //nolint:sqlclosecheck // Who reads them does it.
 		if err == nil || !isPassing(err) || ctx.Err() != nil || time.Since(begun) > patience {
 			return rows, err //nolint:wrapcheck // The dialector translates it.
 		}

@@ -4,30 +4,36 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
+	"maps"
 	"net"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
+// avoidanceTime is how long a server is passed over at least. One that is frozen takes up the time in which another one
+// may become the primary.
+const avoidanceTime = time.Second
+
 var errPassedOver = errors.New("this server is passed over while there is another one")
 
 // servers lets connections go to the server that committed last, and pass over those that do not commit or answer. An
 // old primary that lost its standbys accepts connections and statements, and never commits; what is read there may have
-// been changed at the new one. Where no other server takes connections, all are asked again.
+// been changed at the new one. Where no other server takes connections, all are asked again after a while.
 type servers struct {
 	mutex sync.Mutex
 	// primary is the address of the server that committed last; "" while all are asked.
 	primary string
-	avoided map[string]bool
-	// reading are the connections that only read.
-	reading map[*readingConn]bool
+	// avoided are the times since when servers are passed over.
+	avoided map[string]time.Time
+	watched map[*watchedConn]bool
 }
 
 func newServers() *servers {
-	return &servers{avoided: map[string]bool{}, reading: map[*readingConn]bool{}}
+	return &servers{avoided: map[string]time.Time{}, watched: map[*watchedConn]bool{}}
 }
 
 // prefer notes that a server commits.
@@ -38,15 +44,15 @@ func (s *servers) prefer(address net.Addr) {
 	delete(s.avoided, s.primary)
 }
 
-// avoid notes that a server did not commit or answer. What is being read there fails.
+// avoid notes that a server did not commit or answer. What is being read there fails, and so do new connections.
 func (s *servers) avoid(address net.Addr) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	s.avoided[address.String()] = true
+	s.avoided[address.String()] = time.Now()
 	if s.primary == address.String() {
 		s.primary = ""
 	}
-	for conn := range s.reading {
+	for conn := range s.watched {
 		if conn.RemoteAddr().String() == address.String() {
 			_ = conn.Conn.Close()
 		}
@@ -61,60 +67,70 @@ func (s *servers) forget(err error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.primary = ""
-	clear(s.avoided)
+	maps.DeleteFunc(s.avoided, func(_ string, since time.Time) bool { return time.Since(since) > avoidanceTime })
 }
 
 func (s *servers) isPassedOver(address string) bool {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	return s.avoided[address] || s.primary != "" && s.primary != address
+	_, isAvoided := s.avoided[address]
+	return isAvoided || s.primary != "" && s.primary != address
 }
 
-// guide makes a connection that is to be made pass over servers. Once it is made, what cancels its statements reaches
+// guide makes a connection that is to be made pass over servers where there are several, and gives it up where its
+// server is passed over meanwhile; one that only reads also later. Once it is made, what cancels its statements reaches
 // its server all the same: a commit that waits for a standby would otherwise wait on after its connection.
-func (s *servers) guide(config *pgx.ConnConfig) {
-	var isMade atomic.Bool
+func (s *servers) guide(config *pgx.ConnConfig, onlyReads bool) {
+	hasOthers := len(hostsOf(config)) > 1
 	dial := config.DialFunc
+	var isMade atomic.Bool
+	var watched *watchedConn
 	config.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
-		if !isMade.Load() && s.isPassedOver(address) {
+		if isMade.Load() {
+			return dial(ctx, network, address)
+		}
+		if hasOthers && s.isPassedOver(address) {
 			return nil, errPassedOver
 		}
-		return dial(ctx, network, address)
-	}
-	config.AfterConnect = func(context.Context, *pgconn.PgConn) error {
-		isMade.Store(true)
-		return nil
-	}
-}
-
-// guideReader is guide for a connection that only reads.
-func (s *servers) guideReader(config *pgx.ConnConfig) {
-	dial := config.DialFunc
-	config.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := dial(ctx, network, address)
 		if err != nil {
 			return nil, err
 		}
-		s.mutex.Lock()
-		defer s.mutex.Unlock()
-		noted := &readingConn{Conn: conn, servers: s}
-		s.reading[noted] = true
-		return noted, nil
+		watched = s.watch(conn)
+		return watched, nil
 	}
-	s.guide(config)
+	config.AfterConnect = func(context.Context, *pgconn.PgConn) error {
+		isMade.Store(true)
+		if !onlyReads {
+			s.unwatch(watched)
+		}
+		return nil
+	}
 }
 
-// readingConn is a connection that only reads.
-type readingConn struct {
+// watchedConn is a connection that is closed when its server is passed over.
+type watchedConn struct {
 	net.Conn
 	servers *servers
 }
 
+func (s *servers) watch(conn net.Conn) *watchedConn {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	watched := &watchedConn{Conn: conn, servers: s}
+	s.watched[watched] = true
+	return watched
+}
+
+func (s *servers) unwatch(conn *watchedConn) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	delete(s.watched, conn)
+}
+
 // Close closes the connection.
-func (c *readingConn) Close() error {
-	c.servers.mutex.Lock()
-	defer c.servers.mutex.Unlock()
-	delete(c.servers.reading, c)
+func (c *watchedConn) Close() error {
+	c.servers.unwatch(c)
 	return c.Conn.Close() //nolint:wrapcheck // It is the error of the connection.
 }
 
