@@ -25,8 +25,12 @@ const (
 	patroniRetryTimeout = 5
 )
 
-// answerTimeout is how long a REST API may take. That of a frozen node takes for ever.
-const answerTimeout = time.Second
+const (
+	// answerTimeout is how long a REST API may take. That of a frozen node takes for ever.
+	answerTimeout = time.Second
+	// logTail is how much of a log is shown, in bytes.
+	logTail = 3000
+)
 
 // Patroni is some PostgreSQL servers that Patroni leads over one etcd, in its strict synchronous mode: no commit is
 // acknowledged that is not on a standby.
@@ -179,12 +183,11 @@ func (p *Patroni) await(t testing.TB, what string, ready func(ctx context.Contex
 	if err == nil {
 		return
 	}
-	logs := p.etcd.output.String()
 	for _, node := range p.Nodes {
 		text := node.patroni.output.String()
-		logs += "\n" + node.Name + ":\n" + text[max(0, len(text)-3000):]
+		t.Logf("%s: %s", node.Name, text[max(0, len(text)-logTail):])
 	}
-	t.Fatalf("wait for %s: %v: %s", what, err, logs)
+	t.Fatalf("wait for %s: %v", what, err)
 }
 
 // member is what Patroni says of a node.

@@ -77,7 +77,8 @@ func (n *PatroniNode) settings(p *Patroni, binaries string) map[string]any {
 			"authentication": map[string]any{"superuser": user, "replication": user, "rewind": user},
 			"parameters":     map[string]any{"unix_socket_directories": "", "dynamic_shared_memory_type": "mmap"},
 			"pg_hba": []string{
-				"host all all 127.0.0.1/32 scram-sha-256", "host replication all 127.0.0.1/32 scram-sha-256",
+				fmt.Sprintf("host all %s 127.0.0.1/32 scram-sha-256", p.User),
+				fmt.Sprintf("host replication %s 127.0.0.1/32 scram-sha-256", p.User),
 			},
 			"remove_data_directory_on_rewind_failure":     true,
 			"remove_data_directory_on_diverged_timelines": true,
