@@ -11,7 +11,7 @@ GOVULNCHECK := go run golang.org/x/vuln/cmd/govulncheck@v1.1.4
 GOLANGCI_LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 FUZZ_TIME := 30s
 
-.PHONY: run build gen drift breaking lint browser postgres sdk-test mock contract hostile faults reseal copy-million leaks security test cover fuzz microbench bench ci
+.PHONY: run build gen drift breaking lint browser postgres patroni sdk-test mock contract hostile faults failover reseal copy-million leaks security test cover fuzz microbench bench ci
 
 run: build ## Serve on 127.0.0.1:8080, with the database in data/.
 	bin/providerd serve
@@ -65,6 +65,13 @@ postgres: ## Install PostgreSQL and PgBouncer where they are missing.
 		apt-get update && apt-get install --yes --no-install-recommends postgresql pgbouncer; \
 	}
 
+patroni: postgres ## Install Patroni and etcd where they are missing. Neither is started.
+	@ls /usr/bin/patroni /usr/bin/etcd >/dev/null 2>&1 || { \
+		policy=/usr/sbin/policy-rc.d; \
+		[ -e "$$policy" ] || { trap 'rm "$$policy"' EXIT; printf '#!/bin/sh\nexit 101\n' >"$$policy"; chmod 755 "$$policy"; }; \
+		apt-get update && apt-get install --yes --no-install-recommends patroni etcd-server; \
+	}
+
 sdk-test: build gen/typescript/node_modules ## Run the SDKs against the binary.
 	go test -count=1 ./gen/client
 	cd gen/typescript && npm run --silent check && npm test --silent
@@ -82,6 +89,10 @@ hostile: ## Send 100,000 hostile bodies, harm files, and meet hostile callers, p
 faults: ## Kill the program 100 times under load, fill its disk and harm its files. Needs to be root.
 	PROVIDERD_KILL_ROUNDS=100 go test -count=1 -v -tags faults -timeout 60m \
 		-run '^(TestKilledUnderLoad|TestDiskFull|TestDatabase|TestEveryBegunRequest|TestFailedC|TestHostileF)' ./cmd/providerd | \
+		{ grep -Ev '^=== ' || true; }
+
+failover: patroni ## Take servers, replicas and networks away 100 times under load, and write the figures into store/postgres.
+	PROVIDERD_FAILOVER_ROUNDS=100 go test -count=1 -v -tags failover -timeout 90m -run '^TestFailover' ./cmd/providerd | \
 		{ grep -Ev '^=== ' || true; }
 
 reseal: ## Rotate the key and reseal 100,000 secrets while creates go on.

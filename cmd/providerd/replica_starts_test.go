@@ -34,7 +34,8 @@ func TestManyReplicasStartAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		f := &fleet{
-			folder: t.TempDir(), client: contracttest.Client(t), replicas: make([]*process, replicas),
+			program: os.Args[0],
+			folder:  t.TempDir(), client: contracttest.Client(t), replicas: make([]*process, replicas),
 			url: pooler.URL(strings.TrimPrefix(parsed.Path, "/")) + "&default_query_exec_mode=exec",
 		}
 		f.begin(t)

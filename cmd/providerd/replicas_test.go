@@ -17,17 +17,18 @@ import (
 
 // fleet is some replicas over one PostgreSQL database, and a caller.
 type fleet struct {
-	folder, url string
-	replicas    []*process
-	client      *http.Client
+	// program is the path of what is run; that of the tests themselves in most of them.
+	program, folder, url string
+	replicas             []*process
+	client               *http.Client
 }
 
 // startFleet starts replicas, of which each may be the one that makes the schema.
 func startFleet(t *testing.T, count int) *fleet {
 	t.Helper()
 	f := &fleet{
-		folder: t.TempDir(), url: postgrestest.NewCluster(t).CreateDatabase(t), replicas: make([]*process, count),
-		client: contracttest.Client(t),
+		program: os.Args[0], folder: t.TempDir(), url: postgrestest.NewCluster(t).CreateDatabase(t),
+		replicas: make([]*process, count), client: contracttest.Client(t),
 	}
 	f.begin(t)
 	return f
@@ -48,7 +49,8 @@ func (f *fleet) begin(t *testing.T) {
 	if t.Failed() {
 		t.FailNow()
 	}
-	command := newCommand(t.Context(), f.folder, "token", "create", "--name", "ci", "--allow", "providers_oauth2_create")
+	command := newCommand(t.Context(), f.folder, "token", "create", "--name", "ci",
+		"--allow", "providers_oauth2_create", "--allow", "providers_workspace_directory_create")
 	command.Env = append(os.Environ(), f.environment()...)
 	token, err := command.Output()
 	if err != nil {
@@ -70,7 +72,7 @@ func (f *fleet) environment() []string {
 func (f *fleet) start(t *testing.T, number int) {
 	t.Helper()
 	var err error
-	if f.replicas[number], err = startProcessWith(t.Context(), f.folder, f.environment()); err != nil {
+	if f.replicas[number], err = startProgram(t.Context(), f.program, f.folder, f.environment()); err != nil {
 		t.Errorf("replica %d: %v", number, err)
 	}
 }

@@ -1,0 +1,139 @@
+//go:build failover
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+const (
+	failoverReadme = "../../store/postgres/README.md"
+	failoverPlot   = "../../store/postgres/failover.svg"
+	// The figures stand between these lines of the README.
+	failoverBegin = "<!-- figures: make failover writes them -->\n"
+	failoverEnd   = "<!-- end of figures -->\n"
+)
+
+// kindResults are the rounds of one kind.
+type kindResults struct {
+	kind   string
+	rounds []roundResult
+}
+
+// reportFailover fails the test where something is lost or late, and writes the figures of a whole run.
+func reportFailover(t *testing.T, results []roundResult, rounds int) {
+	t.Helper()
+	var kinds []*kindResults
+	for _, one := range results {
+		if one.missing+one.double+one.faults > 0 || one.creates > one.database+maxDelay {
+			t.Errorf("%+v", one)
+		}
+		at := slices.IndexFunc(kinds, func(known *kindResults) bool { return known.kind == one.kind })
+		if at < 0 {
+			at, kinds = len(kinds), append(kinds, &kindResults{kind: one.kind})
+		}
+		kinds[at].rounds = append(kinds[at].rounds, one)
+	}
+	text := failoverTable(kinds)
+	t.Log("\n" + text)
+	if rounds < wholeRun {
+		return
+	}
+	if err := putFigures(text); err != nil {
+		t.Error(err)
+	}
+	if err := os.WriteFile(failoverPlot, []byte(plotFailover(kinds)), 0o600); err != nil {
+		t.Error(err)
+	}
+}
+
+func (k *kindResults) sum(of func(one roundResult) int) (sum int) {
+	for _, one := range k.rounds {
+		sum += of(one)
+	}
+	return sum
+}
+
+// times returns the middle and the longest of the times, in seconds.
+func (k *kindResults) times(of func(one roundResult) time.Duration) (middle, longest float64) {
+	var times []time.Duration
+	for _, one := range k.rounds {
+		times = append(times, of(one))
+	}
+	slices.Sort(times)
+	return times[len(times)/2].Seconds(), times[len(times)-1].Seconds()
+}
+
+func databaseTime(one roundResult) time.Duration { return one.database }
+
+func createsTime(one roundResult) time.Duration { return one.creates }
+
+// failoverTable renders the figures in Markdown.
+func failoverTable(kinds []*kindResults) string {
+	all := &kindResults{kind: "all"}
+	for _, kind := range kinds {
+		all.rounds = append(all.rounds, kind.rounds...)
+	}
+	var text strings.Builder
+	text.WriteString("| what happens | rounds | acknowledged | unknown at first | missing | double | the database stands " +
+		"still, s: median, longest | creates | most that creates took longer |\n" +
+		"| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
+	for _, kind := range append(kinds, all) {
+		databaseMiddle, databaseLongest := kind.times(databaseTime)
+		createsMiddle, createsLongest := kind.times(createsTime)
+		_, later := kind.times(func(one roundResult) time.Duration { return one.creates - one.database })
+		fmt.Fprintf(&text, "| %s | %d | %d | %d | %d | %d | %.1f, %.1f | %.1f, %.1f | %.1f |\n", kind.kind, len(kind.rounds),
+			kind.sum(func(one roundResult) int { return one.acknowledged }),
+			kind.sum(func(one roundResult) int { return one.unknown }),
+			kind.sum(func(one roundResult) int { return one.missing }),
+			kind.sum(func(one roundResult) int { return one.double }),
+			databaseMiddle, databaseLongest, createsMiddle, createsLongest, later)
+	}
+	return text.String()
+}
+
+// putFigures replaces the figures in the README.
+func putFigures(text string) error {
+	readme, err := os.ReadFile(failoverReadme)
+	if err != nil {
+		return err
+	}
+	before, rest, begins := strings.Cut(string(readme), failoverBegin)
+	_, after, ends := strings.Cut(rest, failoverEnd)
+	if !begins || !ends {
+		return fmt.Errorf("%s has no place for the figures", failoverReadme)
+	}
+	readme = []byte(before + failoverBegin + "\n" + text + "\n" + failoverEnd + after)
+	return os.WriteFile(failoverReadme, readme, 0o600)
+}
+
+// plotFailover draws the longest times as bars, in SVG.
+func plotFailover(kinds []*kindResults) string {
+	const width, left, top, step, bar = 760, 260, 34, 30, 11
+	var most float64
+	for _, kind := range kinds {
+		_, longest := kind.times(createsTime)
+		most = max(most, longest)
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12">`+
+		"\n<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n", width, top+step*len(kinds)+6)
+	for i, kind := range kinds {
+		y := top + i*step
+		fmt.Fprintf(&text, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%s</text>\n", left-8, y+bar+4, kind.kind)
+		for j, of := range []func(one roundResult) time.Duration{databaseTime, createsTime} {
+			_, longest := kind.times(of)
+			length := longest / most * (width - left - 60)
+			fmt.Fprintf(&text, `<rect x="%d" y="%d" width="%.0f" height="%d" fill="%s"/><text x="%.0f" y="%d">%.1f</text>`+"\n",
+				left, y+j*bar, length, bar-1, []string{"#bbb", "#146"}[j], left+length+5, y+(j+1)*bar-1, longest)
+		}
+	}
+	fmt.Fprintf(&text, "<text x=\"%d\" y=\"20\">longest standstill in seconds: the database (grey), creates of any replica (dark)"+
+		"</text>\n</svg>\n", left-250)
+	return text.String()
+}
