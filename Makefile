@@ -112,12 +112,12 @@ security: ## Look for weak code, changed dependencies and known vulnerabilities,
 		echo "govulncheck was not run: its database, vuln.go.dev, cannot be reached from here"; \
 	fi
 
-leaks: ## Put leaks of secrets into the program's code, and prove that the gate of the tests finds each.
+leaks: postgres ## Put leaks of secrets into the program's code, and prove that the gate of the tests finds each.
 	go test -count=1 -v -tags leaks -timeout 20m -run '^Test(NothingLeaks|GateFindsPlantedLeaks)' ./cmd/providerd | \
 		{ grep -Ev '^=== ' || true; }
 
 test: sdk-test browser postgres ## Run all tests.
-	go test -race ./...
+	go test -race -timeout 20m ./...
 
 cover: postgres ## Show which statements the tests reach.
 	go test -coverpkg=./server/...,./store/...,./cmd/... -coverprofile=coverage.out ./...
