@@ -50,7 +50,7 @@ func (c *caller) run(stop <-chan struct{}, prefix string) {
 	}
 }
 
-func wayOf(n int) way { return []way{byKey, byClientID, byKey, byNothing, byKey}[n%5] }
+func wayOf(n int) way { return []way{byKey, byNothing, byKey, byClientID, byKey, byNothing}[n%6] }
 
 // send sends a create to a replica, and tells whether it is stored.
 func (c *caller) send(one *entry, replica int) bool {

@@ -111,6 +111,19 @@ func (j *journal) open() []*entry {
 	})
 }
 
+// longestPauses tell how long no replica has acknowledged anything, and how long the slowest has not.
+func (j *journal) longestPauses(begun, ended time.Time) (all, slowest time.Duration) {
+	j.mutex.Lock()
+	defer j.mutex.Unlock()
+	var together []time.Time
+	for _, times := range j.times {
+		together = append(together, times...)
+		slowest = max(slowest, longestPause(times, begun, ended))
+	}
+	slices.SortFunc(together, time.Time.Compare)
+	return longestPause(together, begun, ended), slowest
+}
+
 // longestPause is the longest time between two of the times, which ascend, that reaches into the one from begun to ended.
 func longestPause(times []time.Time, begun, ended time.Time) time.Duration {
 	last, longest := begun, time.Duration(0)

@@ -69,8 +69,8 @@ type failover struct {
 type roundResult struct {
 	kind                                           string
 	acknowledged, unknown, missing, double, faults int
-	// creates and database are how long each stood still.
-	creates, database time.Duration
+	// database and creates are how long each stood still, and slowest is how long those of one replica did.
+	database, creates, slowest time.Duration
 }
 
 func newFailover(t *testing.T, program string, servers site, url string) *failover {
@@ -156,9 +156,7 @@ func (f *failover) run(t *testing.T, kind string, strike func()) roundResult {
 	close(stop)
 	group.Wait()
 	one := roundResult{kind: kind, database: f.probe.longestPause(struck, recovered)}
-	for _, times := range f.journal.times {
-		one.creates = max(one.creates, longestPause(times, struck, recovered))
-	}
+	one.creates, one.slowest = f.journal.longestPauses(struck, recovered)
 	f.settle(t)
 	f.account(t, &one)
 	return one

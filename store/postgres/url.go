@@ -13,8 +13,8 @@ import (
 )
 
 // connectTimeout is how long one server of several may take to answer, unless the URL says otherwise. A server that is
-// frozen accepts connections, and answers nothing.
-const connectTimeout = 2 * time.Second
+// frozen accepts connections, and answers nothing; the next one, which may be the primary by then, waits for it.
+const connectTimeout = time.Second
 
 // URL says how to connect to a PostgreSQL database.
 type URL struct {
