@@ -143,9 +143,12 @@ func (b *batcher) enqueue(one *create) error {
 	default:
 		return ErrOverloaded
 	}
-	select {
-	case b.wake <- struct{}{}:
-	default:
+	// Each lane looks: the first may have to wait for a caller that commits over it.
+	for range b.lanes {
+		select {
+		case b.wake <- struct{}{}:
+		default:
+		}
 	}
 	return nil
 }
