@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"gorm.io/gorm"
-	"gorm.io/gorm/clause"
 
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/seal"
@@ -41,7 +41,7 @@ func (b batch) commit(ctx context.Context, db database.Batches, current keySourc
 	if err != nil {
 		return errors.Join(ErrUnavailable, err)
 	}
-	err = db.Commit(ctx, func(tx *gorm.DB) error {
+	err = db.Commit(ctx, b.withoutKeys(), func(tx *gorm.DB) error {
 		for _, one := range b {
 			one.replays, one.err = 0, nil
 		}
@@ -51,6 +51,16 @@ func (b batch) commit(ctx context.Context, db database.Batches, current keySourc
 		return b.settle(ctx, db, err)
 	}
 	return err
+}
+
+// withoutKeys counts the creates that are no replays for sure.
+func (b batch) withoutKeys() (count int) {
+	for _, one := range b {
+		if one.creation.IdempotencyKey == nil {
+			count++
+		}
+	}
+	return count
 }
 
 // finish tells every caller the outcome.
@@ -64,14 +74,14 @@ func (b batch) finish(err error) {
 }
 
 // insertion writes the rows of a batch in a transaction that has begun. Rows of which a unique value is taken are left
-// out, and their creates refused; nothing else makes a statement fail, so that every database can go on.
+// out, and their creates refused; nothing else that is sent makes a statement fail, so that every database can go on.
 type insertion struct {
 	tx       *gorm.DB
 	database database.Batches
 	keys     *seal.Keys
 }
 
-// insert writes the common rows first, because the rows of the kinds have their pks. Each table is written in the order
+// insert writes the common rows first, because those of the kinds refer to them. Each table is written in the order
 // of its unique values: transactions that wait for each other's rows then do so in one order.
 func (i insertion) insert(creates batch) error {
 	fresh, err := i.withoutReplays(creates)
@@ -79,14 +89,10 @@ func (i insertion) insert(creates batch) error {
 		return err
 	}
 	slices.SortStableFunc(fresh, func(a, b *create) int { return a.creation.compareScope(b.creation) })
-	if fresh, err = i.withPKs(fresh); err != nil {
+	if fresh, err = i.withPKs(fresh); err != nil || len(fresh) == 0 {
 		return err
 	}
-	inserted, err := i.common(fresh)
-	if err != nil {
-		return err
-	}
-	refused, err := i.kinds(inserted)
+	refused, err := i.write(fresh)
 	if err != nil || len(refused) == 0 {
 		return err
 	}
@@ -135,9 +141,40 @@ func (i insertion) withPKs(creates batch) (batch, error) {
 	return creates[:len(pks)], nil
 }
 
-// common writes the rows that providers of both kinds have, and returns the creates whose rows are in. Those whose key
-// another program has just used are replays.
-func (i insertion) common(creates batch) (batch, error) {
+// write writes the rows, and returns the creates of which a unique value is taken. Their common rows are in.
+func (i insertion) write(creates batch) (refused batch, err error) {
+	common, err := i.commonRows(creates)
+	if err != nil {
+		return nil, err
+	}
+	var kinds kindRows
+	for _, one := range creates {
+		if err := one.settings.addRow(&kinds, i.keys, one.creation.PK); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(kinds.oauth2, func(a, b *oauth2Row) int { return cmp.Compare(a.ClientID, b.ClientID) })
+	left, err := i.database.Insert(i.tx, common, kinds.oauth2, kinds.directories)
+	if err != nil {
+		return nil, fmt.Errorf("insert rows: %w", err)
+	}
+	switch commonLeft, oauth2Left, directoriesLeft := left[0], left[1], left[2]; {
+	case commonLeft > 0:
+		return nil, fmt.Errorf("%w: it used an idempotency key", database.ErrOvertaken)
+	case directoriesLeft > 0:
+		return nil, fmt.Errorf("%d rows are left out, though none of their values can be taken", directoriesLeft)
+	case oauth2Left == 0:
+		return nil, nil
+	}
+	missing, err := i.findMissing(kinds.oauth2)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(creates, func(one *create) bool { return !slices.Contains(missing, one.creation.PK) }), nil
+}
+
+// commonRows returns the rows that providers of both kinds have.
+func (i insertion) commonRows(creates batch) ([]*Creation, error) {
 	rows := make([]*Creation, len(creates))
 	for n, one := range creates {
 		if one.digest != nil {
@@ -148,61 +185,14 @@ func (i insertion) common(creates batch) (batch, error) {
 		}
 		rows[n] = &one.creation
 	}
-	missing, err := insertNew(i.tx, rows, func(row *Creation) int32 { return row.PK })
-	if err != nil || len(missing) == 0 {
-		return creates, err
-	}
-	inserted, others := creates.split(missing)
-	rest, err := i.withoutReplays(others)
-	if err != nil {
-		return nil, err
-	}
-	if len(rest) > 0 {
-		return nil, fmt.Errorf("%d rows are neither stored nor replays", len(rest))
-	}
-	return inserted, nil
-}
-
-// kinds writes the rows of the kinds, and returns the creates whose rows are not in.
-func (i insertion) kinds(creates batch) (batch, error) {
-	var rows kindRows
-	for _, one := range creates {
-		if err := one.settings.addRow(&rows, i.keys, one.creation.PK); err != nil {
-			return nil, err
-		}
-	}
-	slices.SortFunc(rows.oauth2, func(a, b *oauth2Row) int { return cmp.Compare(a.ClientID, b.ClientID) })
-	missing, err := insertNew(i.tx, rows.oauth2, func(row *oauth2Row) int32 { return row.PK })
-	if err != nil {
-		return nil, err
-	}
-	left, err := insertNew(i.tx, rows.directories, func(row *workspaceDirectoryRow) int32 { return row.PK })
-	if err != nil {
-		return nil, err
-	}
-	if len(left) > 0 {
-		return nil, fmt.Errorf("%d rows are left out, though none of their values can be taken", len(left))
-	}
-	_, refused := creates.split(missing)
-	return refused, nil
+	return rows, nil
 }
 
 // withoutReplays leaves out the creates whose key made a record before, and says which.
 func (i insertion) withoutReplays(creates batch) (batch, error) {
-	var scopes [][]any
-	for _, one := range creates {
-		if scope, ok := one.creation.idempotencyScope(); ok {
-			scopes = append(scopes, []any{scope.createdBy, scope.kind, scope.key})
-		}
-	}
-	if len(scopes) == 0 {
-		return slices.Clone(creates), nil
-	}
-	var made []Creation
-	err := i.tx.Select("pk", "created_by", "kind", "idempotency_key", "fingerprint").
-		Where("(created_by, kind, idempotency_key) IN ?", padded(scopes)).Find(&made).Error
-	if err != nil {
-		return nil, fmt.Errorf("look up idempotency keys: %w", err)
+	made, err := i.madeBefore(creates)
+	if err != nil || len(made) == 0 {
+		return slices.Clone(creates), err
 	}
 	before := map[idempotencyScope]Creation{}
 	for _, one := range made {
@@ -223,16 +213,38 @@ func (i insertion) withoutReplays(creates batch) (batch, error) {
 	}), nil
 }
 
-// split parts a batch by whether the pks of the creates are missing.
-func (b batch) split(missing []int32) (inserted, others batch) {
-	for _, one := range b {
-		if slices.Contains(missing, one.creation.PK) {
-			others = append(others, one)
-		} else {
-			inserted = append(inserted, one)
+// madeBefore returns the records that the keys of some creates made. A subquery for each key is one search in the index
+// of the keys, whatever the database believes of the size of the table; a list of keys is planned each time, or read
+// the table instead.
+func (i insertion) madeBefore(creates batch) ([]Creation, error) {
+	var scopes [][]any
+	for _, one := range creates {
+		if scope, ok := one.creation.idempotencyScope(); ok {
+			scopes = append(scopes, []any{scope.createdBy, scope.kind, scope.key})
 		}
 	}
-	return inserted, others
+	if len(scopes) == 0 {
+		return nil, nil
+	}
+	scopes = padded(scopes)
+	const search = "coalesce((SELECT pk FROM providers WHERE created_by = column1 AND kind = column2 " +
+		"AND idempotency_key = column3), 0)"
+	var pks []int32
+	list := "(VALUES " + strings.Repeat("(?,?,?),", len(scopes)-1) + "(?,?,?)) AS scopes"
+	if err := i.tx.Table(list, slices.Concat(scopes...)...).Pluck(search, &pks).Error; err != nil {
+		return nil, fmt.Errorf("look up idempotency keys: %w", err)
+	}
+	pks = slices.DeleteFunc(pks, func(pk int32) bool { return pk == 0 })
+	if len(pks) == 0 {
+		return nil, nil
+	}
+	var made []Creation
+	err := i.tx.Select("pk", "created_by", "kind", "idempotency_key", "fingerprint").
+		Where("pk IN ?", padded(pks)).Find(&made).Error
+	if err != nil {
+		return nil, fmt.Errorf("read the records of idempotency keys: %w", err)
+	}
+	return made, nil
 }
 
 func pksOf(creates batch) []int32 {
@@ -253,39 +265,14 @@ func padded[T any](list []T) []T {
 	return append(slices.Clone(list), slices.Repeat(list[len(list)-1:], count-len(list))...)
 }
 
-// chunkSizes are the lengths of the lists of rows that one INSERT writes. They are few, because each is a prepared
-// statement of its own.
-func chunkSizes() []int { return []int{64, 32, 16, 8, 4, 2, 1} }
-
-// insertNew inserts rows, and returns the pks of those that are left out because a unique value is taken.
-func insertNew[Row any](tx *gorm.DB, rows []*Row, pkOf func(row *Row) int32) (missing []int32, err error) {
-	for _, size := range chunkSizes() {
-		for len(rows) >= size {
-			chunk := rows[:size]
-			inserted := tx.Clauses(clause.OnConflict{DoNothing: true}).Create(&chunk)
-			if inserted.Error != nil {
-				return nil, fmt.Errorf("insert rows: %w", inserted.Error)
-			}
-			if inserted.RowsAffected < int64(size) {
-				left, err := findMissing(tx, chunk, pkOf)
-				if err != nil {
-					return nil, err
-				}
-				missing = append(missing, left...)
-			}
-			rows = rows[size:]
-		}
-	}
-	return missing, nil
-}
-
-func findMissing[Row any](tx *gorm.DB, rows []*Row, pkOf func(row *Row) int32) ([]int32, error) {
+// findMissing returns the pks of the rows that are not stored.
+func (i insertion) findMissing(rows []*oauth2Row) ([]int32, error) {
 	pks := make([]int32, len(rows))
 	for n, row := range rows {
-		pks[n] = pkOf(row)
+		pks[n] = row.PK
 	}
 	var stored []int32
-	if err := tx.Model(new(Row)).Where("pk IN ?", padded(pks)).Pluck("pk", &stored).Error; err != nil {
+	if err := i.tx.Model(&oauth2Row{}).Where("pk IN ?", padded(pks)).Pluck("pk", &stored).Error; err != nil {
 		return nil, fmt.Errorf("look which rows are left out: %w", err)
 	}
 	return slices.DeleteFunc(pks, func(pk int32) bool { return slices.Contains(stored, pk) }), nil

@@ -101,10 +101,10 @@ type faultyBatches struct {
 	database *faultyDatabase
 }
 
-func (b *faultyBatches) Commit(ctx context.Context, what func(tx *gorm.DB) error) error {
+func (b *faultyBatches) Commit(ctx context.Context, pks int, what func(tx *gorm.DB) error) error {
 	b.database.count(func(f *faultyDatabase) { f.committed = append(f.committed, 0) })
 	return b.database.next(&b.database.commits)(
-		func(what statements) error { return b.Batches.Commit(ctx, what) }, what)
+		func(what statements) error { return b.Batches.Commit(ctx, pks, what) }, what)
 }
 
 func (b *faultyBatches) ReservePKs(tx *gorm.DB, count int) ([]int32, error) {

@@ -46,13 +46,15 @@ func (d *slowDatabase) Close() error {
 
 type slowBatches struct{ database *slowDatabase }
 
-func (b slowBatches) Commit(context.Context, func(tx *gorm.DB) error) error {
+func (b slowBatches) Commit(context.Context, int, func(tx *gorm.DB) error) error {
 	<-time.After(b.database.commit)
 	b.database.note("commit")
 	return nil
 }
 
 func (b slowBatches) ReservePKs(*gorm.DB, int) ([]int32, error) { return nil, nil }
+
+func (b slowBatches) Insert(*gorm.DB, ...any) ([]int, error) { return nil, nil }
 
 func (b slowBatches) Maintain(context.Context) { b.database.note("maintain") }
 

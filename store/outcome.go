@@ -24,7 +24,7 @@ func (b batch) settle(ctx context.Context, db database.Batches, unknown error) e
 	}
 	stored := map[int32]string{}
 	if len(inserted) > 0 {
-		err := db.Commit(ctx, func(tx *gorm.DB) error {
+		err := db.Commit(ctx, 0, func(tx *gorm.DB) error {
 			var rows []Creation
 			err := tx.Select("pk", "request_id").Where("pk IN ?", padded(pksOf(inserted))).Find(&rows).Error
 			if err != nil {

@@ -16,8 +16,8 @@ func TestFailoverFindsPlantedFaults(t *testing.T) {
 		count func(one roundResult) int
 	}{
 		{plant{
-			"losses without the wait for replication", "store/postgres/transaction.go",
-			"SELECT pg_logical_emit_message(true, 'providerd', '');", "",
+			"losses without the wait for replication", "store/postgres/begin.go",
+			"pg_logical_emit_message(true, 'providerd', '')::text", "''",
 		}, func(one roundResult) int { return one.missing }},
 		{plant{
 			"doubles where everything is retried", "store/postgres/database.go",

@@ -18,6 +18,8 @@ var (
 	ErrUnsafe = fmt.Errorf("%w: the server is not safe", ErrUnavailable)
 	// ErrOutcomeUnknown says that the database did not tell whether a commit took place.
 	ErrOutcomeUnknown = errors.New("outcome of the commit is unknown")
+	// ErrOvertaken says that what statements looked up is no longer so. They are run again.
+	ErrOvertaken = errors.New("overtaken by another transaction")
 	// ErrNone says that there is no providerd database at the place that was named.
 	ErrNone = errors.New("no providerd database")
 	// ErrForeign says that there is a database, but one of another program.
@@ -60,12 +62,16 @@ type Database interface {
 
 // Batches commits batches of creates over a connection of its own. It is for one goroutine at a time.
 type Batches interface {
-	// Commit is Change for the statements of a batch. A panic in the statements is such an error, because the callers of a
-	// batch are not to fall with each other.
-	Commit(ctx context.Context, statements func(tx *gorm.DB) error) error
+	// Commit is Change for the statements of a batch, which are going to reserve so many pks, or some more. A panic in the
+	// statements is such an error, because the callers of a batch are not to fall with each other.
+	Commit(ctx context.Context, pks int, statements func(tx *gorm.DB) error) error
 	// ReservePKs returns pks of providers, ascending, that nobody else gets, in a transaction of Commit: as many as asked
 	// for, or those that are left up to the largest int32.
 	ReservePKs(tx *gorm.DB, count int) ([]int32, error)
+	// Insert writes lists of rows, each a []*Row of a GORM model, one after the other, but for rows of which a unique
+	// value is taken. It returns how many of each list are left out, or ErrOvertaken where a row that is not refers to
+	// one that is.
+	Insert(tx *gorm.DB, lists ...any) (left []int, err error)
 	// Maintain does what the database needs between batches. It is called after each and every few seconds while none
 	// comes.
 	Maintain(ctx context.Context)

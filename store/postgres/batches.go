@@ -2,10 +2,14 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"gorm.io/gorm"
 
 	"example.com/providerd/store/database"
@@ -14,22 +18,30 @@ import (
 // batches commits over any connection of the pool.
 type batches struct {
 	database *Database
+	// tables are those of which rows were inserted.
+	tables map[reflect.Type]table
 }
 
 var _ database.Batches = batches{}
 
-// Commit runs the statements of a batch in one transaction.
-func (b batches) Commit(ctx context.Context, statements func(tx *gorm.DB) error) error {
-	return b.database.transact(ctx, batchTimeout, statements)
+// Commit runs the statements of a batch in one transaction. The message that begins it reserves the pks, too.
+func (b batches) Commit(ctx context.Context, pks int, statements func(tx *gorm.DB) error) error {
+	return b.database.transact(ctx, batchTimeout, pks, statements)
 }
 
-// ReservePKs takes pks off the sequence. They stay taken where the transaction is rolled back.
+// ReservePKs returns the pks that were reserved when the transaction began, and reserves what lacks. They stay taken
+// where the transaction is rolled back.
 func (b batches) ReservePKs(tx *gorm.DB, count int) ([]int32, error) {
-	var values []int64
-	err := tx.Raw("SELECT nextval('providers_pk_seq') FROM generate_series(1, ?)", count).Scan(&values).Error
-	if err != nil {
-		return nil, fmt.Errorf("take pks off the sequence: %w", err)
+	t := transactionOf(tx)
+	if lacking := count - len(t.reserved); lacking > 0 {
+		var pipeline pgx.Batch
+		t.queueReserve(&pipeline, lacking)
+		if err := t.send(tx.Statement.Context, &pipeline); err != nil {
+			return nil, fmt.Errorf("take pks off the sequence: %w", err)
+		}
 	}
+	values := t.reserved[:count]
+	t.reserved = t.reserved[count:]
 	slices.Sort(values)
 	pks := make([]int32, 0, count)
 	for _, value := range values {
@@ -38,6 +50,49 @@ func (b batches) ReservePKs(tx *gorm.DB, count int) ([]int32, error) {
 		}
 	}
 	return pks, nil
+}
+
+// Insert sends all rows in one message, each list as one statement. A row breaks a foreign key where the one that it
+// refers to is left out.
+func (b batches) Insert(tx *gorm.DB, lists ...any) (left []int, err error) {
+	ctx := tx.Statement.Context
+	left = make([]int, len(lists))
+	var pipeline pgx.Batch
+	for n, list := range lists {
+		rows := reflect.ValueOf(list)
+		left[n] = rows.Len()
+		if left[n] == 0 {
+			continue
+		}
+		table, err := b.table(tx, rows)
+		if err != nil {
+			return nil, err
+		}
+		err = table.queue(ctx, &pipeline, rows, func(done pgconn.CommandTag) error {
+			left[n] -= int(done.RowsAffected())
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	err = transactionOf(tx).send(ctx, &pipeline)
+	if native, ok := errors.AsType[*pgconn.PgError](err); ok && native.Code == foreignKeyViolation {
+		return nil, fmt.Errorf("%w: %w", database.ErrOvertaken, err)
+	}
+	return left, err
+}
+
+// table returns the table of a []*Row.
+func (b batches) table(tx *gorm.DB, rows reflect.Value) (table, error) {
+	if known, ok := b.tables[rows.Type()]; ok {
+		return known, nil
+	}
+	read, err := newTable(tx, rows.Interface())
+	if err == nil {
+		b.tables[rows.Type()] = read
+	}
+	return read, err
 }
 
 // Maintain does nothing: the server does it.

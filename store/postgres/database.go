@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -47,7 +48,7 @@ func (d *Database) Reader() *gorm.DB { return d.readers }
 
 // Change runs statements in one transaction, which waits for its turn.
 func (d *Database) Change(ctx context.Context, statements func(tx *gorm.DB) error) error {
-	return d.transact(ctx, patience, func(tx *gorm.DB) error {
+	return d.transact(ctx, patience, 0, func(tx *gorm.DB) error {
 		if err := tx.Exec(takeTurn).Error; err != nil {
 			return fmt.Errorf("wait for a turn: %w", err)
 		}
@@ -56,14 +57,14 @@ func (d *Database) Change(ctx context.Context, statements func(tx *gorm.DB) erro
 }
 
 // transact runs statements in a transaction, and again as long as there is hope and COMMIT was not sent. A server that
-// takes longer for them than the limit is left for another one.
+// takes longer for them than the limit is left for another one. The transaction begins with so many reserved pks.
 func (d *Database) transact(
-	ctx context.Context, limit time.Duration, statements func(tx *gorm.DB) error,
+	ctx context.Context, limit time.Duration, pks int, statements func(tx *gorm.DB) error,
 ) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for pause := firstPause; ; pause = min(2*pause, maxPause) {
-		again, err := d.try(ctx, limit, statements)
+		again, err := d.try(ctx, limit, pks, statements)
 		if !again {
 			return err
 		}
@@ -77,9 +78,9 @@ func (d *Database) transact(
 
 // try is transact once. It tells whether another try may succeed, of which none is made after COMMIT was sent.
 func (d *Database) try(
-	ctx context.Context, limit time.Duration, statements func(tx *gorm.DB) error,
+	ctx context.Context, limit time.Duration, pks int, statements func(tx *gorm.DB) error,
 ) (again bool, err error) {
-	tx, err := d.begin(ctx)
+	tx, err := d.begin(ctx, pks)
 	if err != nil {
 		d.servers.forget(err)
 		d.reset()
@@ -104,7 +105,7 @@ func (d *Database) try(
 
 // begin begins a transaction. Where the outcome of a commit is unknown, the server must first show that it commits:
 // each commit that hangs leaves a connection behind, which waits on the server.
-func (d *Database) begin(ctx context.Context) (transaction, error) {
+func (d *Database) begin(ctx context.Context, pks int) (transaction, error) {
 	tx, err := d.connection(ctx)
 	if err != nil {
 		return transaction{}, err
@@ -117,7 +118,7 @@ func (d *Database) begin(ctx context.Context) (transaction, error) {
 		}
 		d.isDoubtful.Store(false)
 	}
-	if err := tx.begin(ctx); err != nil {
+	if err := tx.begin(ctx, pks); err != nil {
 		d.avoidSilent(tx, err)
 		tx.discard()
 		return transaction{}, err
@@ -169,7 +170,7 @@ func (d *Database) reset() {
 
 // Batches returns the one who commits batches, which takes a connection for each.
 func (d *Database) Batches(context.Context) (database.Batches, error) {
-	return batches{database: d}, nil
+	return batches{database: d, tables: map[reflect.Type]table{}}, nil
 }
 
 // Close waits for running statements and closes the connections.

@@ -86,9 +86,15 @@ func isAwayCode(code string) bool {
 	}
 }
 
+// foreignKeyViolation is an error code.
+const foreignKeyViolation = "23503"
+
 // isPassing tells whether the statements of a transaction may succeed if they are run again at once. Nothing of it was
 // committed.
 func isPassing(err error) bool {
+	if errors.Is(err, database.ErrOvertaken) {
+		return true
+	}
 	native, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok {
 		return isAway(err)

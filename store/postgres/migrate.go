@@ -16,7 +16,7 @@ import (
 )
 
 //go:embed migrations/*.sql
-var schema embed.FS
+var migrations embed.FS
 
 // schemaLevel is that of the last migration.
 const schemaLevel = 1
@@ -34,7 +34,7 @@ func migrate(ctx context.Context, db *sql.DB) error {
 	if err == nil || !errors.Is(err, database.ErrNone) && !errors.Is(err, database.ErrOlder) {
 		return err
 	}
-	files, err := fs.Sub(schema, "migrations")
+	files, err := fs.Sub(migrations, "migrations")
 	if err != nil {
 		return fmt.Errorf("read migrations: %w", err)
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/stdlib"
 	"gorm.io/gorm"
 
 	"example.com/providerd/store/database"
@@ -34,13 +33,12 @@ func (d *Database) Snapshot(ctx context.Context, statements func(tx *gorm.DB) er
 
 // Insert sends the rows by COPY (PostgreSQL documentation, section 14.4.2).
 func (d *Database) Insert(tx *gorm.DB, table string, columns []string, rows [][]any) error {
-	conn, ok := tx.Statement.ConnPool.(*sql.Conn)
+	t, ok := tx.Statement.ConnPool.(handle)
 	if !ok {
 		return errors.New("insert outside of a transaction of Change")
 	}
-	err := conn.Raw(func(native any) error {
-		_, err := native.(*stdlib.Conn).Conn().CopyFrom(
-			tx.Statement.Context, pgx.Identifier{table}, columns, pgx.CopyFromRows(rows))
+	err := t.transaction.raw(func(conn *pgx.Conn) error {
+		_, err := conn.CopyFrom(tx.Statement.Context, pgx.Identifier{table}, columns, pgx.CopyFromRows(rows))
 		return err //nolint:wrapcheck // It is wrapped below.
 	})
 	if err != nil {

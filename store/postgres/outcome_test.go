@@ -119,7 +119,7 @@ func TestCommitsSurviveTheServer(t *testing.T) {
 	if _, err := keyedCreate(t.Context(), opened, "away"); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("error is %v, want ErrUnavailable", err)
 	}
-	if took := time.Since(begun); took < 3*time.Second || took > 10*time.Second {
+	if took := time.Since(begun); took < 3*time.Second || took > 30*time.Second {
 		t.Errorf("the create waits for %v", took)
 	}
 	cluster.Start(t)
@@ -142,7 +142,7 @@ func TestStuckTransactionStallsNoOther(t *testing.T) {
 		batches, err := stuck.Batches(t.Context())
 		if err == nil {
 			first := true
-			err = batches.Commit(t.Context(), func(tx *gorm.DB) error {
+			err = batches.Commit(t.Context(), 0, func(tx *gorm.DB) error {
 				err := insertApplication(tx, "wanted")
 				if first {
 					close(begun)

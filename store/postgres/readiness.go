@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5"
 
 	"example.com/providerd/store/database"
 )
@@ -59,22 +59,21 @@ func (d *Database) probe(ctx context.Context) error {
 	return nil
 }
 
-// probeStatements commit something that leaves no row behind.
-const probeStatements = beginStatements + "; COMMIT"
-
 // probe commits a transaction without rows, and gives it up after probeTimeout. It returns database.ErrUnavailable.
 func (t transaction) probe(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	return t.raw(func(conn *pgconn.PgConn) error {
-		_ = takeWarning(conn)
-		results, err := conn.Exec(ctx, probeStatements).ReadAll()
-		if err != nil {
+	var pipeline pgx.Batch
+	queueBegin(&pipeline)
+	pipeline.Queue("COMMIT")
+	return t.raw(func(conn *pgx.Conn) error {
+		_ = takeWarning(conn.PgConn())
+		if err := conn.SendBatch(ctx, &pipeline).Close(); err != nil {
 			return fmt.Errorf("try to commit: %w", unavailable(err))
 		}
-		if warning := takeWarning(conn); warning != nil {
+		if warning := takeWarning(conn.PgConn()); warning != nil {
 			return fmt.Errorf("%w: try to commit: %w", database.ErrUnavailable, warning)
 		}
-		return checkSupport(results)
+		return nil
 	})
 }

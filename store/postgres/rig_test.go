@@ -81,7 +81,7 @@ func insert(ctx context.Context, database *postgres.Database, slug string) error
 	if err != nil {
 		return err
 	}
-	err = batches.Commit(ctx, func(tx *gorm.DB) error { return insertApplication(tx, slug) })
+	err = batches.Commit(ctx, 0, func(tx *gorm.DB) error { return insertApplication(tx, slug) })
 	return errors.Join(err, batches.Close())
 }
 

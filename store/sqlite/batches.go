@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 
 	gormsqlite "gorm.io/driver/sqlite"
 	"gorm.io/gorm"
@@ -19,6 +20,8 @@ type batches struct {
 	db          *gorm.DB
 	connection  *connection
 	checkpoints *checkpointer
+	// inserts are those into the tables that had rows, by the type of the []*Row.
+	inserts map[reflect.Type]inserts
 	// index is the WAL after the last commit; nil once Maintain has seen it.
 	index *walIndex
 }
@@ -33,7 +36,10 @@ func (d *Database) Batches(ctx context.Context) (database.Batches, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", classify(err))
 	}
-	b := &batches{database: d, connection: &connection{conn: conn, statements: map[string]*sql.Stmt{}}}
+	b := &batches{
+		database: d, connection: &connection{conn: conn, statements: map[string]*sql.Stmt{}},
+		inserts: map[reflect.Type]inserts{},
+	}
 	b.db, err = gorm.Open(dialector{gormsqlite.Dialector{Conn: b.connection}}, gormConfig())
 	if err == nil {
 		err = b.connection.configure(ctx)
@@ -48,7 +54,7 @@ func (d *Database) Batches(ctx context.Context) (database.Batches, error) {
 }
 
 // Commit runs the statements of a batch between two looks at the files.
-func (b *batches) Commit(ctx context.Context, statements func(tx *gorm.DB) error) error {
+func (b *batches) Commit(ctx context.Context, _ int, statements func(tx *gorm.DB) error) error {
 	err := b.commit(ctx, statements)
 	b.database.failed.Store(errors.Is(err, database.ErrUnavailable) || errors.Is(err, database.ErrOutcomeUnknown))
 	return err
@@ -75,13 +81,15 @@ func (b *batches) commit(ctx context.Context, statements func(tx *gorm.DB) error
 	return nil
 }
 
+const selectLastPK = "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'providers'"
+
 // ReservePKs returns the pks behind the one that was given last. Nobody else gives any while the transaction lasts, and
 // SQLite notes the last one when it is inserted.
 func (b *batches) ReservePKs(tx *gorm.DB, count int) ([]int32, error) {
 	var last int32
-	err := tx.Raw("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'providers'").Scan(&last).Error
+	err := b.connection.QueryRowContext(tx.Statement.Context, selectLastPK).Scan(&last)
 	if err != nil {
-		return nil, fmt.Errorf("read the last pk: %w", err)
+		return nil, fmt.Errorf("read the last pk: %w", classify(err))
 	}
 	pks := make([]int32, min(count, int(math.MaxInt32-last)))
 	for i := range pks {

@@ -14,7 +14,7 @@ import (
 func (r *rig) reserve(t *testing.T, count int) ([]int32, error) {
 	t.Helper()
 	var pks []int32
-	err := r.batches.Commit(t.Context(), func(tx *gorm.DB) (err error) {
+	err := r.batches.Commit(t.Context(), 0, func(tx *gorm.DB) (err error) {
 		if pks, err = r.batches.ReservePKs(tx, count); err != nil {
 			return err
 		}
@@ -53,7 +53,7 @@ func TestReservedPKsAscend(t *testing.T) {
 			}
 		}
 		var lost []int32
-		if err := r.batches.Commit(t.Context(), func(tx *gorm.DB) (err error) {
+		if err := r.batches.Commit(t.Context(), 0, func(tx *gorm.DB) (err error) {
 			lost, err = r.batches.ReservePKs(tx, one.count)
 			return errors.Join(err, errOwn)
 		}); !errors.Is(err, errOwn) {

@@ -63,14 +63,14 @@ func connectRig(ctx context.Context, opened *sqlite.Database, path string) (*rig
 
 // commit stores an application as a batch does its creates.
 func (r *rig) commit(ctx context.Context, name string) error {
-	err := r.batches.Commit(ctx, func(tx *gorm.DB) error { return insertApplication(tx, name) })
+	err := r.batches.Commit(ctx, 0, func(tx *gorm.DB) error { return insertApplication(tx, name) })
 	r.batches.Maintain(ctx)
 	return err
 }
 
 // insert stores an application with a name of so many bytes.
 func (r *rig) insert(slug any, size int) error {
-	err := r.batches.Commit(context.Background(), func(tx *gorm.DB) error {
+	err := r.batches.Commit(context.Background(), 0, func(tx *gorm.DB) error {
 		return tx.Exec("INSERT INTO applications (slug, name) VALUES (?, hex(zeroblob(?)))", fmt.Sprint(slug), size/2).Error
 	})
 	r.batches.Maintain(context.Background())
@@ -159,7 +159,10 @@ type commitFunc func(ctx context.Context, statements func(tx *gorm.DB) error) er
 
 // ways are those to commit, of which the seam says the same.
 func (r *rig) ways() map[string]commitFunc {
-	return map[string]commitFunc{"Commit": r.batches.Commit, "Change": r.Change}
+	commit := func(ctx context.Context, statements func(tx *gorm.DB) error) error {
+		return r.batches.Commit(ctx, 0, statements)
+	}
+	return map[string]commitFunc{"Commit": commit, "Change": r.Change}
 }
 
 // executing returns statements that are run one after the other.

@@ -27,6 +27,7 @@ func Run(t *testing.T, newDatabase func(t *testing.T) Opener) {
 		"a missing provider is not found":         testMissingProvider,
 		"a create that is given up stores none":   testCanceledCreate,
 		"concurrent creates are all stored":       testConcurrentCreates,
+		"a batch stores all values as given":      testValuesOfABatch,
 		"concurrent claims of one client_id":      testConcurrentClaims,
 		"a key makes one record":                  testKeyMakesOneRecord,
 		"a key belongs to caller and kind":        testKeyScope,

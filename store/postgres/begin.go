@@ -1,0 +1,74 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"example.com/providerd/store/database"
+)
+
+const beginStatement = "BEGIN ISOLATION LEVEL READ COMMITTED"
+
+// secureStatement makes sure that what the transaction commits is on disk here and on the synchronous standbys,
+// whatever the role or the database say. The message of pg_logical_emit_message makes a transaction that only reads
+// wait for them as well, so that nothing is answered from a row that could still be lost.
+const secureStatement = `SELECT oldest_level, current_setting('transaction_read_only'),
+	set_config('synchronous_commit', 'on', true), set_config('lock_timeout', '2s', true),
+	set_config('idle_in_transaction_session_timeout', '10s', true), pg_logical_emit_message(true, 'providerd', '')::text
+	FROM schema_support`
+
+const reserveStatement = "SELECT nextval('providers_pk_seq') FROM generate_series(1, $1)"
+
+// begin begins the transaction and reserves pks, in one message of statements that the server plans once. It returns
+// database.ErrUnavailable.
+func (t *transaction) begin(ctx context.Context, pks int) error {
+	ctx, cancel := context.WithTimeout(ctx, beginTimeout)
+	defer cancel()
+	var pipeline pgx.Batch
+	queueBegin(&pipeline)
+	if pks > 0 {
+		t.queueReserve(&pipeline, pks)
+	}
+	if err := t.send(ctx, &pipeline); err != nil {
+		return fmt.Errorf("begin: %w", unavailable(err))
+	}
+	return nil
+}
+
+func queueBegin(pipeline *pgx.Batch) {
+	pipeline.Queue(beginStatement)
+	pipeline.Queue(secureStatement).QueryRow(checkSupport)
+}
+
+// queueReserve takes pks off the sequence.
+func (t *transaction) queueReserve(pipeline *pgx.Batch, count int) {
+	pipeline.Queue(reserveStatement, count).Query(func(rows pgx.Rows) error {
+		pks, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+		t.reserved = append(t.reserved, pks...)
+		return err //nolint:wrapcheck // It is the error of send.
+	})
+}
+
+// checkSupport looks whether the schema has gone on to one that this program cannot use, and whether the server takes
+// changes.
+func checkSupport(row pgx.Row) error {
+	var oldest int64
+	var isReadOnly, synchronousCommit, lockTimeout, idleTimeout, message string
+	err := row.Scan(&oldest, &isReadOnly, &synchronousCommit, &lockTimeout, &idleTimeout, &message)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return fmt.Errorf("%w: its schema does not tell who may use it", database.ErrUnavailable)
+	case err != nil:
+		return err //nolint:wrapcheck // It is the error of send.
+	case oldest > schemaLevel:
+		return fmt.Errorf("%w: %w: its schema needs a program of level %d, this one has level %d; upgrade providerd",
+			database.ErrUnavailable, database.ErrNewer, oldest, schemaLevel)
+	case isReadOnly == "on":
+		return fmt.Errorf("%w: the server is read-only", database.ErrUnavailable)
+	default:
+		return nil
+	}
+}

@@ -1,0 +1,92 @@
+package sqlite_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"gorm.io/gorm"
+
+	"example.com/providerd/store/database"
+)
+
+// inserted is a row of which SQLite gives the id.
+type inserted struct{ Slug, Name string }
+
+func (inserted) TableName() string { return "applications" }
+
+// Insert leaves out the rows whose slug is taken, and no other, and counts them.
+func TestInsertLeavesOutWhatIsTaken(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	for _, count := range []int{0, 1, 2, 3, 64, 65, 200} {
+		for name, taken := range map[string]func(i int) bool{
+			"none": func(int) bool { return false }, "all": func(int) bool { return true },
+			"first": func(i int) bool { return i == 0 }, "last": func(i int) bool { return i == count-1 },
+			"odd": func(i int) bool { return i%2 == 1 },
+		} {
+			what := fmt.Sprint(name, " of ", count, " taken ")
+			err := r.batches.Commit(t.Context(), 0, func(tx *gorm.DB) error {
+				rows := make([]*inserted, count)
+				for i := range rows {
+					rows[i] = &inserted{Slug: fmt.Sprint(what, i), Name: "new"}
+					if !taken(i) {
+						continue
+					}
+					if err := tx.Create(&application{Slug: rows[i].Slug, Name: "old"}).Error; err != nil {
+						return err
+					}
+				}
+				left, err := r.batches.Insert(tx, rows)
+				var old, stored int64
+				err = errors.Join(err,
+					tx.Model(&application{}).Where("slug LIKE ? AND name = 'old'", what+"%").Count(&old).Error,
+					tx.Model(&application{}).Where("slug LIKE ?", what+"%").Count(&stored).Error)
+				if len(left) != 1 || int64(left[0]) != old || stored != int64(count) {
+					t.Errorf("%s: %d rows are left out; %d rows are old, %d stored", what, left, old, stored)
+				}
+				for i, row := range rows {
+					var now application
+					if err := tx.Take(&now, "slug = ?", row.Slug).Error; err != nil || (now.Name == "old") != taken(i) {
+						t.Errorf("%s: row %d is %+v, %v", what, i, now, err)
+					}
+				}
+				return err
+			})
+			if err != nil {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+	}
+	r.close(t)
+}
+
+// The errors of the statements that are not GORM's are those of the seam, too.
+func TestErrorsOfInsertAndReservePKs(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	for name, statement := range map[string]func(tx *gorm.DB) error{
+		"Insert": func(tx *gorm.DB) error {
+			_, err := r.batches.Insert(tx, []*inserted{{Slug: "a"}})
+			return err
+		},
+		"ReservePKs": func(tx *gorm.DB) error {
+			_, err := r.batches.ReservePKs(tx, 1)
+			return err
+		},
+	} {
+		err := r.batches.Commit(t.Context(), 0, func(tx *gorm.DB) error {
+			if err := damage(tx); err != nil {
+				return err
+			}
+			if err := statement(tx); !errors.Is(err, database.ErrUnavailable) {
+				t.Errorf("%s: error is %v, want ErrUnavailable", name, err)
+			}
+			return errOwn
+		})
+		if !errors.Is(err, errOwn) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	r.close(t)
+}
