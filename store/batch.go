@@ -22,6 +22,8 @@ type create struct {
 	// digest is that of the body; nil without a key.
 	digest   []byte
 	settings settings
+	// validateOnly tells that nothing is to be stored.
+	validateOnly bool
 	// claimed is set by whoever is first: the batcher that begins with it, or the caller that gives up.
 	claimed atomic.Bool
 	done    chan struct{}
@@ -53,10 +55,10 @@ func (b batch) commit(ctx context.Context, db database.Batches, current keySourc
 	return err
 }
 
-// withoutKeys counts the creates that are no replays for sure.
+// withoutKeys counts the creates that are to be stored, and are no replays for sure.
 func (b batch) withoutKeys() (count int) {
 	for _, one := range b {
-		if one.creation.IdempotencyKey == nil {
+		if one.creation.IdempotencyKey == nil && !one.validateOnly {
 			count++
 		}
 	}
@@ -84,7 +86,7 @@ type insertion struct {
 // insert writes the common rows first, because those of the kinds refer to them. Each table is written in the order
 // of its unique values: transactions that wait for each other's rows then do so in one order.
 func (i insertion) insert(creates batch) error {
-	fresh, err := i.withoutReplays(creates)
+	fresh, err := i.withoutDecided(creates)
 	if err != nil {
 		return err
 	}
@@ -207,7 +209,7 @@ func (i insertion) withoutReplays(creates batch) (batch, error) {
 		}
 		one.replays = first.PK
 		if !i.keys.Matches(first.Fingerprint, one.digest) {
-			one.err = ErrKeyReused
+			one.err = &KeyReusedError{PK: first.PK, scope: scope}
 		}
 		return true
 	}), nil

@@ -146,6 +146,38 @@ func TestRefusedCreateOfAFailedBatch(t *testing.T) {
 	}
 }
 
+// What would become of a create is not told either where the outcome of its batch is unknown, and nothing was stored.
+func TestValidationInAFailedBatch(t *testing.T) {
+	t.Parallel()
+	opened, faulty := newFaulty(t)
+	settings := store.OAuth2Settings{ClientID: "free", PropertyMappings: []uuid.UUID{}, JWKSSources: []uuid.UUID{}}
+	validate := func() error {
+		_, err := opened.ValidateOAuth2Provider(t.Context(), store.CreateRequest{Name: "x"}, settings)
+		return err
+	}
+	lost := func(run func(statements) error, what statements) error {
+		return errors.Join(run(what), store.ErrOutcomeUnknown)
+	}
+	errs := faulty.inOneQueue(t, opened, 2, func(i int) error {
+		if i == 0 {
+			return validate()
+		}
+		return opened.Submit(t.Context(), "free").Wait()
+	}, lost)
+	if !errors.Is(errs[0], store.ErrUnavailable) || errors.Is(errs[0], store.ErrOutcomeUnknown) {
+		t.Errorf("error is %v, want ErrUnavailable", errs[0])
+	}
+	if errs[1] != nil {
+		t.Errorf("the create beside it: %v", errs[1])
+	}
+	if err := validate(); !errors.Is(err, store.ErrClientIDTaken) {
+		t.Errorf("error is %v, want ErrClientIDTaken", err)
+	}
+	if sizes, _ := faulty.sizes(); sizes[1] != 1 {
+		t.Errorf("pks asked for are %v, want 1 in the batch of both", sizes)
+	}
+}
+
 // Creates without a pk are refused and keep no key; those before them are stored.
 func TestFewerPKsThanCreates(t *testing.T) {
 	t.Parallel()

@@ -42,16 +42,12 @@ func (s *Store) CreateWorkspaceDirectoryProvider(
 	return replay[WorkspaceDirectoryProvider](ctx, s, one)
 }
 
-// replay reads the record that the key of a create made before. It is read apart from the batch that found it, and
-// where another server has become the primary meanwhile, its pk may be gone or another record's. It returns
-// ErrUnavailable then.
+// replay reads the record that the key of a create made before.
 func replay[R Record](ctx context.Context, s *Store, one *create) (record R, replayed bool, err error) {
-	stored, err := s.Provider(ctx, one.replays)
-	if err != nil && !errors.Is(err, ErrNotFound) {
+	scope, _ := one.creation.idempotencyScope()
+	stored, err := s.recordOfKey(ctx, one.replays, scope)
+	if err != nil {
 		return record, false, fmt.Errorf("replay: %w", err)
-	}
-	if err != nil || !isOfSameScope(stored.Common().Creation, one.creation) {
-		return record, false, fmt.Errorf("%w: replay: provider %d is not the one that was found", ErrUnavailable, one.replays)
 	}
 	record, ok := stored.(R)
 	if !ok {
@@ -60,11 +56,29 @@ func replay[R Record](ctx context.Context, s *Store, one *create) (record R, rep
 	return record, true, nil
 }
 
-// isOfSameScope tells whether two creations have the same idempotency key.
-func isOfSameScope(a, b Creation) bool {
-	scope, hasKey := a.idempotencyScope()
-	other, _ := b.idempotencyScope()
-	return hasKey && scope == other
+// MadeBefore returns the record that an idempotency key made, which was then used for another body. It returns
+// ErrDamaged or ErrUnavailable.
+func (s *Store) MadeBefore(ctx context.Context, reused *KeyReusedError) (Record, error) {
+	record, err := s.recordOfKey(ctx, reused.PK, reused.scope)
+	if err != nil {
+		return nil, fmt.Errorf("record of a key that was used before: %w", err)
+	}
+	return record, nil
+}
+
+// recordOfKey reads the record that a key made. It is read apart from the batch that found it, and where another server
+// has become the primary meanwhile, its pk may be gone or another record's. It returns ErrUnavailable then.
+func (s *Store) recordOfKey(ctx context.Context, pk int32, scope idempotencyScope) (Record, error) {
+	record, err := s.Provider(ctx, pk)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return nil, err
+	}
+	if err == nil {
+		if found, hasKey := record.Common().idempotencyScope(); hasKey && found == scope {
+			return record, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: provider %d is not the one that was found", ErrUnavailable, pk)
 }
 
 func newCreate(request CreateRequest, settings settings) *create {

@@ -25,7 +25,7 @@ var (
 	ErrWrongKind = errors.New("provider is of the wrong kind")
 	// ErrTokensExist says that the database already has a token, so that there is no first one to make.
 	ErrTokensExist = errors.New("tokens exist")
-	// ErrKeyReused says that the caller used the idempotency key for another body before.
+	// ErrKeyReused says that the caller used the idempotency key for another body before. It comes as a KeyReusedError.
 	ErrKeyReused = errors.New("idempotency key was used for another body")
 	// ErrOverloaded says that as many creates wait as may. Nothing was stored.
 	ErrOverloaded = errors.New("too many creates wait")
@@ -48,6 +48,19 @@ var (
 	// ErrDamaged says that a sealed secret was moved, cut or altered, or that the key is gone that it was sealed with.
 	ErrDamaged = seal.ErrDamaged
 )
+
+// KeyReusedError is ErrKeyReused with the record that the key made.
+type KeyReusedError struct {
+	// PK is that of the record.
+	PK    int32
+	scope idempotencyScope
+}
+
+// Error describes the error for the log.
+func (e *KeyReusedError) Error() string { return fmt.Sprintf("%v, provider %d", ErrKeyReused, e.PK) }
+
+// Unwrap returns ErrKeyReused.
+func (e *KeyReusedError) Unwrap() error { return ErrKeyReused }
 
 // found turns GORM's error for a missing record into that of the store.
 func found(err error) error {

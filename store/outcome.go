@@ -54,4 +54,4 @@ func (b batch) settle(ctx context.Context, db database.Batches, unknown error) e
 }
 
 // isInserted tells whether the rows of the create were written, as far as its transaction goes.
-func (c *create) isInserted() bool { return c.err == nil && c.replays == 0 }
+func (c *create) isInserted() bool { return c.err == nil && c.replays == 0 && !c.validateOnly }

@@ -37,6 +37,15 @@ func TestReplayIsTheRecordOfItsKey(t *testing.T) {
 	if _, _, err := create(opened, "first"); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("another's record: error is %v, want ErrUnavailable", err)
 	}
+	request := store.CreateRequest{Name: "x", CreatedBy: "caller", IdempotencyKey: new("first"), BodyDigest: []byte("x")}
+	_, err = opened.ValidateOAuth2Provider(t.Context(), request, store.OAuth2Settings{ClientID: "first"})
+	reused, ok := errors.AsType[*store.KeyReusedError](err)
+	if !ok || reused.PK != first {
+		t.Fatalf("error is %v, want ErrKeyReused with provider %d", err, first)
+	}
+	if _, err := opened.MadeBefore(t.Context(), reused); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("another's record: error is %v, want ErrUnavailable", err)
+	}
 	faulty.elsewhere = nil
 	if pk, replayed, err := create(opened, "first"); err != nil || !replayed || pk != first {
 		t.Errorf("pk is %d, replayed is %v, %v", pk, replayed, err)

@@ -31,14 +31,26 @@ func newReplicated(t *testing.T) *replicated {
 }
 
 func keyedCreate(ctx context.Context, opened *store.Store, key string) (replayed bool, err error) {
-	_, replayed, err = opened.CreateOAuth2Provider(ctx, store.CreateRequest{
-		Name: key, CreatedBy: "caller", RequestID: uuid.NewString(), IdempotencyKey: &key, BodyDigest: []byte(key),
-	}, store.OAuth2Settings{ClientID: key, PropertyMappings: []uuid.UUID{}, JWKSSources: []uuid.UUID{}})
+	request, settings := keyedRequest(key)
+	_, replayed, err = opened.CreateOAuth2Provider(ctx, request, settings)
 	return replayed, err
 }
 
-// While the standby is away, nothing is acknowledged: neither a create nor the replay of one that is on the primary
-// alone. Once it is back, what was unknown is settled.
+// keyedValidate is keyedCreate of what is only validated.
+func keyedValidate(ctx context.Context, opened *store.Store, key string) (isMade bool, err error) {
+	request, settings := keyedRequest(key)
+	madeBefore, err := opened.ValidateOAuth2Provider(ctx, request, settings)
+	return madeBefore != 0, err
+}
+
+func keyedRequest(key string) (store.CreateRequest, store.OAuth2Settings) {
+	return store.CreateRequest{
+		Name: key, CreatedBy: "caller", RequestID: uuid.NewString(), IdempotencyKey: &key, BodyDigest: []byte(key),
+	}, store.OAuth2Settings{ClientID: key, PropertyMappings: []uuid.UUID{}, JWKSSources: []uuid.UUID{}}
+}
+
+// While the standby is away, nothing is acknowledged: neither a create, nor the replay of one that is on the primary
+// alone, nor that it is there. Once it is back, what was unknown is settled.
 func TestNothingIsAcknowledgedWithoutTheStandby(t *testing.T) {
 	t.Parallel()
 	r := newReplicated(t)
@@ -59,12 +71,18 @@ func TestNothingIsAcknowledgedWithoutTheStandby(t *testing.T) {
 			t.Errorf("%s: error is %v, want ErrUnavailable", key, err)
 		}
 	}
+	if isMade, err := keyedValidate(t.Context(), opened, "hanging"); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("validated as made %v, error is %v, want ErrUnavailable", isMade, err)
+	}
 	if err := opened.Ready(t.Context()); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("Ready: error is %v, want ErrUnavailable", err)
 	}
 	r.standby.Thaw()
 	awaitReady(t, opened)
 	for key, want := range map[string]bool{"before": true, "hanging": true, "after": false} {
+		if isMade, err := keyedValidate(t.Context(), opened, key); err != nil || isMade != want {
+			t.Errorf("%s: validated as made %v, want %v, %v", key, isMade, want, err)
+		}
 		if replayed, err := keyedCreate(t.Context(), opened, key); err != nil || replayed != want {
 			t.Errorf("%s: replayed is %v, want %v, %v", key, replayed, want, err)
 		}

@@ -61,6 +61,7 @@ func (c *createsCheck) draw(t *rapid.T) *try {
 		one.request.IdempotencyKey = &key
 		one.request.BodyDigest = []byte(rapid.SampledFrom([]string{"a", "a", "b"}).Draw(t, "body"))
 	}
+	one.validateOnly = rapid.IntRange(0, 3).Draw(t, "validate only") == 0
 	if rapid.IntRange(0, 3).Draw(t, "kind") == 0 {
 		settings := fullWorkspaceDirectory()
 		one.directory = &settings
@@ -91,15 +92,20 @@ func (c *createsCheck) round(ctx context.Context, t *rapid.T) {
 		c.highest[at] = max(c.highest[at], pk)
 	}
 	for _, one := range c.model.settle(tries) {
-		t.Errorf("no order of creates explains replayed %v, error %v of %+v, key %+v",
-			one.replayed, one.err, one.record, one.scope())
+		t.Errorf("no order of creates explains replayed %v, error %v of %+v, key %+v; only validated %v, made before %d",
+			one.replayed, one.err, one.record, one.scope(), one.validateOnly, one.madeBefore)
 	}
 }
 
 func (t *try) create(ctx context.Context, database *store.Store) {
-	if t.oauth2 != nil {
+	switch isOAuth2 := t.oauth2 != nil; {
+	case isOAuth2 && t.validateOnly:
+		t.madeBefore, t.err = database.ValidateOAuth2Provider(ctx, t.request, *t.oauth2)
+	case isOAuth2:
 		t.record, t.replayed, t.err = database.CreateOAuth2Provider(ctx, t.request, *t.oauth2)
-	} else {
+	case t.validateOnly:
+		t.madeBefore, t.err = database.ValidateWorkspaceDirectoryProvider(ctx, t.request, *t.directory)
+	default:
 		t.record, t.replayed, t.err = database.CreateWorkspaceDirectoryProvider(ctx, t.request, *t.directory)
 	}
 }

@@ -51,13 +51,17 @@ func testKeyScope(t *testing.T, database *store.Store) {
 }
 
 func testKeyRefusesAnotherBody(t *testing.T, database *store.Store) {
-	_, _, err := database.CreateOAuth2Provider(t.Context(), keyed("caller", "key", "body"), fullOAuth2("a"))
+	first, _, err := database.CreateOAuth2Provider(t.Context(), keyed("caller", "key", "body"), fullOAuth2("a"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, _, err = database.CreateOAuth2Provider(t.Context(), keyed("caller", "key", "other"), fullOAuth2("b"))
-	if !errors.Is(err, store.ErrKeyReused) {
-		t.Errorf("error is %v, want ErrKeyReused", err)
+	reused, ok := errors.AsType[*store.KeyReusedError](err)
+	if !ok || !errors.Is(err, store.ErrKeyReused) || reused.PK != first.PK {
+		t.Fatalf("error is %v, want ErrKeyReused with provider %d", err, first.PK)
+	}
+	if record, err := database.MadeBefore(t.Context(), reused); err != nil || !reflect.DeepEqual(record, store.Record(first)) {
+		t.Errorf("the key made %+v, %v, want %+v", record, err, first)
 	}
 	if records := stored(t, database); len(records) != 1 {
 		t.Errorf("%d records are stored, want 1", len(records))
@@ -73,6 +77,60 @@ func testRefusedCreateKeepsNoKey(t *testing.T, database *store.Store) {
 	_, replayed, err := database.CreateOAuth2Provider(t.Context(), keyed("caller", "key", "other"), fullOAuth2("free"))
 	if err != nil || replayed {
 		t.Errorf("replayed is %v, %v", replayed, err)
+	}
+}
+
+// testValidation asks for what would be made before and after it is made. Asking stores nothing, and uses up no pk.
+func testValidation(t *testing.T, database *store.Store) {
+	request, settings := keyed("caller", "key", "body"), fullOAuth2("a")
+	directory := keyed("caller", "directory", "body")
+	expect := func(want, wantDirectory int32) {
+		t.Helper()
+		for range 2 {
+			if madeBefore, err := database.ValidateOAuth2Provider(t.Context(), creation("x"), fullOAuth2("free")); err != nil || madeBefore != 0 {
+				t.Errorf("made before is %d, want 0, %v", madeBefore, err)
+			}
+			madeBefore, err := database.ValidateOAuth2Provider(t.Context(), request, settings)
+			if err != nil || madeBefore != want {
+				t.Errorf("made before is %d, want %d, %v", madeBefore, want, err)
+			}
+			madeBefore, err = database.ValidateWorkspaceDirectoryProvider(t.Context(), directory, fullWorkspaceDirectory())
+			if err != nil || madeBefore != wantDirectory {
+				t.Errorf("made before is %d, want %d, %v", madeBefore, wantDirectory, err)
+			}
+		}
+	}
+	expect(0, 0)
+	first, _, err := database.CreateOAuth2Provider(t.Context(), request, settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(first.PK, 0)
+	second, replayed, err := database.CreateWorkspaceDirectoryProvider(t.Context(), directory, fullWorkspaceDirectory())
+	if err != nil || replayed {
+		t.Fatalf("replayed is %v, %v", replayed, err)
+	}
+	expect(first.PK, second.PK)
+	if first.PK != 1 || second.PK != 2 {
+		t.Errorf("the pks are %d and %d, want 1 and 2", first.PK, second.PK)
+	}
+	for _, test := range []struct {
+		request  store.CreateRequest
+		clientID string
+		want     error
+	}{
+		{keyed("caller", "key", "other"), "a", store.ErrKeyReused},
+		{keyed("caller", "other", "body"), "a", store.ErrClientIDTaken},
+		{creation("x"), "a", store.ErrClientIDTaken},
+		{creation("x"), "A", nil},
+	} {
+		_, err := database.ValidateOAuth2Provider(t.Context(), test.request, fullOAuth2(test.clientID))
+		if !errors.Is(err, test.want) {
+			t.Errorf("error is %v, want %v", err, test.want)
+		}
+	}
+	if records := stored(t, database); len(records) != 2 {
+		t.Errorf("%d records are stored, want 2", len(records))
 	}
 }
 

@@ -32,6 +32,7 @@ func Run(t *testing.T, newDatabase func(t *testing.T) Opener) {
 		"a key makes one record":                  testKeyMakesOneRecord,
 		"a key belongs to caller and kind":        testKeyScope,
 		"a key refuses another body":              testKeyRefusesAnotherBody,
+		"a validation stores nothing":             testValidation,
 		"a refused create keeps no key":           testRefusedCreateKeepsNoKey,
 		"concurrent tries with one key":           testConcurrentTries,
 		"a row that fails takes no other with it": testFailingRows,

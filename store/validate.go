@@ -1,0 +1,76 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+// ValidateOAuth2Provider decides what CreateOAuth2Provider would do at the same moment, and stores nothing, not even
+// the key. It returns the pk of the record that the key made before; 0 where a record would be made.
+//
+// It returns ErrClientIDTaken, ErrKeyReused, ErrOverloaded or ErrUnavailable.
+func (s *Store) ValidateOAuth2Provider(
+	ctx context.Context, request CreateRequest, settings OAuth2Settings,
+) (madeBefore int32, err error) {
+	return s.validate(ctx, newCreate(request, &settings))
+}
+
+// ValidateWorkspaceDirectoryProvider decides what CreateWorkspaceDirectoryProvider would do at the same moment, and
+// stores nothing, not even the key. It returns the pk of the record that the key made before; 0 where a record would be
+// made.
+//
+// It returns ErrKeyReused, ErrOverloaded or ErrUnavailable.
+func (s *Store) ValidateWorkspaceDirectoryProvider(
+	ctx context.Context, request CreateRequest, settings WorkspaceDirectorySettings,
+) (madeBefore int32, err error) {
+	return s.validate(ctx, newCreate(request, &settings))
+}
+
+// validate lets a create go the way of all creates, as far as it is decided: so it waits as they do, and what it finds
+// stored is stored for good.
+func (s *Store) validate(ctx context.Context, one *create) (madeBefore int32, err error) {
+	one.validateOnly = true
+	if err := s.batcher.submit(ctx, one); err != nil {
+		return 0, fmt.Errorf("validate %s provider: %w", one.creation.Kind, err)
+	}
+	return one.replays, nil
+}
+
+// withoutDecided leaves out the creates for which nothing is to be written: replays, and those that are only validated.
+func (i insertion) withoutDecided(creates batch) (batch, error) {
+	// This comes before the keys: where another program commits a create with both meanwhile, whoever finds the client_id
+	// taken finds the key, too.
+	taken, err := i.takenValues(creates)
+	if err != nil {
+		return nil, err
+	}
+	rest, err := i.withoutReplays(creates)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(rest, func(one *create) bool {
+		if one.validateOnly && slices.Contains(taken, one.settings.uniqueValue()) {
+			one.err = ErrClientIDTaken
+		}
+		return one.validateOnly
+	}), nil
+}
+
+// takenValues returns which of the unique values are taken of creates that are only validated.
+func (i insertion) takenValues(creates batch) (taken []string, err error) {
+	var wanted []string
+	for _, one := range creates {
+		if value := one.settings.uniqueValue(); one.validateOnly && value != "" {
+			wanted = append(wanted, value)
+		}
+	}
+	if len(wanted) == 0 {
+		return nil, nil
+	}
+	err = i.tx.Model(&oauth2Row{}).Where("client_id IN ?", padded(wanted)).Pluck("client_id", &taken).Error
+	if err != nil {
+		return nil, fmt.Errorf("look up client_ids: %w", err)
+	}
+	return taken, nil
+}
