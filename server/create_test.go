@@ -177,7 +177,7 @@ func TestRefusedRequestsStoreNothing(t *testing.T) {
 	h := start(t)
 	h.post(t, oauth2Path, `{}`).problem(t, http.StatusBadRequest, "validation-failed")
 	h.post(t, oauth2Path, `{`).problem(t, http.StatusBadRequest, "malformed-json")
-	for record, err := range h.database.Providers(t.Context()) {
+	for record, err := range h.database.Providers(t.Context(), store.Filter{}, 0) {
 		t.Errorf("stored is %+v, %v", record, err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	_ "github.com/mattn/go-sqlite3"
 
 	"example.com/providerd/server"
+	"example.com/providerd/store"
 )
 
 // TestStorageThatIsTooSlow locks the database. A create that waits for longer than its caller could is told so, and left
@@ -62,7 +63,7 @@ func TestStorageThatIsTooSlow(t *testing.T) {
 func (h *harness) count(t *testing.T) int {
 	t.Helper()
 	count := 0
-	for _, err := range h.database.Providers(t.Context()) {
+	for _, err := range h.database.Providers(t.Context(), store.Filter{}, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}

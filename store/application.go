@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 
 	"gorm.io/gorm"
@@ -87,12 +88,18 @@ func linkable(tx *gorm.DB, pk int32) (Provider, error) {
 	return provider, nil
 }
 
-// Applications returns all applications with their backchannels, oldest first. It returns ErrUnavailable.
-func (s *Store) Applications(ctx context.Context) ([]Application, error) {
-	var applications []Application
-	err := s.reader(ctx).Preload("Backchannels").Order("id").Find(&applications).Error
-	if err != nil {
-		return nil, fmt.Errorf("read applications: %w", err)
-	}
-	return applications, nil
+// Applications returns all applications with their backchannels, oldest first. An error, which is ErrUnavailable, ends
+// the sequence.
+func (s *Store) Applications(ctx context.Context) iter.Seq2[Application, error] {
+	return pages(func(last *Application) ([]Application, error) {
+		query := s.reader(ctx).Preload("Backchannels")
+		if last != nil {
+			query = query.Where("id > ?", last.ID)
+		}
+		var page []Application
+		if err := query.Order("id").Limit(pageSize).Find(&page).Error; err != nil {
+			return nil, fmt.Errorf("read applications: %w", err)
+		}
+		return page, nil
+	})
 }

@@ -1,18 +1,24 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
 	"time"
 )
 
-// Events returns what was done since a time, oldest first. An error, which is ErrUnavailable, ends the sequence.
-func (s *Store) Events(ctx context.Context, since time.Time) iter.Seq2[Event, error] {
+// Events returns what was done and is behind a place, as far as the filter selects it, oldest first. An error, which is
+// ErrUnavailable, ends the sequence.
+func (s *Store) Events(ctx context.Context, filter Filter, after EventCursor) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		var heads []*eventHead
-		for _, source := range s.eventSources() {
-			next, stop := iter.Pull2(s.eventsOf(ctx, source, since.UTC()))
+		for i, source := range s.eventSources() {
+			if filter.isOfProviders() && !source.isOfProviders {
+				continue
+			}
+			source.number = int64(i)
+			next, stop := iter.Pull2(s.eventsOf(ctx, source, filter, after))
 			defer stop()
 			heads = append(heads, &eventHead{next: next})
 		}
@@ -29,69 +35,91 @@ func (s *Store) Events(ctx context.Context, since time.Time) iter.Seq2[Event, er
 	}
 }
 
-// eventSource is a kind of event, or the table of several. It is read page by page: a reader that held a transaction
-// open for as long as somebody looks at its output would keep the WAL from being reset.
+// eventSource is a kind of event, or the table of several.
 type eventSource struct {
-	event EventKind
-	// query selects the page behind a row, with the columns of eventRow.
-	query string
+	// number orders the events of one time, and is in cursors.
+	number int64
+	// rows selects all of them, with the columns of an Event, the number of the row and who created the provider.
+	rows string
+	// isOfProviders tells that they are what was done with providers.
+	isOfProviders bool
+	// isInOrder tells that the order of the numbers is that of the times. SQLite needs no index by time then.
+	isInOrder bool
 }
 
-// eventRow is an event with the id of the row that it is from.
-type eventRow struct {
-	Event `gorm:"embedded"`
-	Row   int32
-}
-
-// providersByPK reads providers in the order of their pk, which is that of their times where one program creates at a
-// time: SQLite needs no index by time then.
-const providersByPK = `SELECT created_at AS at, @event AS event, pk AS id, kind, name, created_by, request_id,
-	remote_address, pk AS row FROM providers WHERE created_at >= @since AND pk > @row ORDER BY pk LIMIT @limit`
-
-// providersByTime reads providers that several replicas created.
-const providersByTime = `SELECT created_at AS at, @event AS event, pk AS id, kind, name, created_by, request_id,
-	remote_address, pk AS row FROM providers WHERE (created_at, pk) > (@at, @row) ORDER BY created_at, pk LIMIT @limit`
+const createdColumns = `created_at AS at, 'provider created' AS event, pk AS id, kind, name, created_by, request_id,
+	remote_address, pk AS number, created_by AS creator`
 
 // eventSources name no column that has a secret. Where times are texts they sort as such, since all are in UTC.
 func (s *Store) eventSources() []eventSource {
-	providers := providersByPK
-	if s.database.IsShared() {
-		providers = providersByTime
-	}
 	return []eventSource{
-		{EventProviderCreated, providers},
-		{EventTokenCreated, `SELECT created_at AS at, @event AS event, id, name, id AS row FROM tokens
-			WHERE (created_at, id) > (@at, @row) ORDER BY created_at, id LIMIT @limit`},
-		{EventTokenRevoked, `SELECT revoked_at AS at, @event AS event, id, name, id AS row FROM tokens
-			WHERE (revoked_at, id) > (@at, @row) ORDER BY revoked_at, id LIMIT @limit`},
-		{"", `SELECT at, event, key_id AS id, id AS row FROM key_events
-			WHERE (at, id) > (@at, @row) ORDER BY at, id LIMIT @limit`},
+		{
+			rows:          "SELECT " + createdColumns + " FROM providers",
+			isOfProviders: true, isInOrder: !s.database.IsShared(),
+		},
+		{rows: `SELECT created_at AS at, 'token created' AS event, id, '' AS kind, name, '' AS created_by,
+			'' AS request_id, '' AS remote_address, id AS number FROM tokens`},
+		{rows: `SELECT revoked_at AS at, 'token revoked' AS event, id, '' AS kind, name, '' AS created_by,
+			'' AS request_id, '' AS remote_address, id AS number FROM tokens`},
+		{rows: `SELECT at, event, key_id AS id, '' AS kind, '' AS name, '' AS created_by,
+			'' AS request_id, '' AS remote_address, id AS number FROM key_events`},
 	}
 }
 
-// eventsOf reads the events of a source since a time, each page in a statement of its own.
-func (s *Store) eventsOf(ctx context.Context, source eventSource, since time.Time) iter.Seq2[Event, error] {
-	return func(yield func(Event, error) bool) {
-		last := eventRow{Event: Event{At: since}}
-		for {
-			var page []eventRow
-			err := s.reader(ctx).Raw(source.query, map[string]any{
-				"event": source.event, "since": since, "at": last.At, "row": last.Row, "limit": pageSize,
-			}).Scan(&page).Error
-			if err != nil {
-				yield(Event{}, fmt.Errorf("read events: %w", err))
-				return
-			}
-			for _, row := range page {
-				if !yield(row.Event, nil) {
-					return
-				}
-			}
-			if len(page) < pageSize {
-				return
-			}
-			last = page[len(page)-1]
+// eventRow is an event with the number of the row that it is from.
+type eventRow struct {
+	Event  `gorm:"embedded"`
+	Number int64
+}
+
+// eventsOf reads the events of a source.
+func (s *Store) eventsOf(
+	ctx context.Context, source eventSource, filter Filter, after EventCursor,
+) iter.Seq2[Event, error] {
+	since, first := source.start(filter.Since.UTC(), after)
+	rows := pages(func(last *eventRow) ([]eventRow, error) {
+		query := filter.where(s.reader(ctx).Table("("+source.rows+") AS events"), "id", "creator")
+		at, number := since, first
+		if last != nil {
+			at, number = last.At, last.Number
 		}
+		if source.isInOrder {
+			query = query.Where("at >= ? AND number > ?", since, number).Order("number")
+		} else {
+			query = query.Where("(at, number) > (?, ?)", at, number).Order("at, number")
+		}
+		var page []eventRow
+		if err := query.Limit(pageSize).Scan(&page).Error; err != nil {
+			return nil, fmt.Errorf("read events: %w", err)
+		}
+		return page, nil
+	})
+	return func(yield func(Event, error) bool) {
+		for row, err := range rows {
+			row.Cursor = EventCursor{micros: row.At.UnixMicro(), source: source.number, number: row.Number}
+			if !yield(row.Event, err) {
+				return
+			}
+		}
+	}
+}
+
+// start returns from when on, and behind which row, the events of the source are behind a cursor.
+func (s eventSource) start(since time.Time, after EventCursor) (time.Time, int64) {
+	if after == (EventCursor{}) {
+		return since, 0
+	}
+	at := time.UnixMicro(after.micros).UTC()
+	if at.Before(since) {
+		return since, 0
+	}
+	switch cmp.Compare(s.number, after.source) {
+	case -1:
+		return at.Add(time.Microsecond), 0
+	case 1:
+		return at, 0
+	default:
+		return at, after.number
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"gorm.io/gorm"
 
 	"example.com/providerd/store"
+	"example.com/providerd/store/storetest"
 )
 
 // A change that fails leaves nothing, whether before its commit or in it; one whose answer is lost is there.
@@ -33,8 +34,8 @@ func TestChangeThatFails(t *testing.T) {
 		if !errors.Is(err, test.want) || text != "" {
 			t.Errorf("%s: error is %v, want %v", name, err, test.want)
 		}
-		if tokens, err := opened.Tokens(t.Context()); err != nil || len(tokens) != test.tokens {
-			t.Errorf("%s: tokens are %+v, %v, want %d", name, tokens, err, test.tokens)
+		if tokens := storetest.Collect(t, opened.Tokens(t.Context())); len(tokens) != test.tokens {
+			t.Errorf("%s: tokens are %+v, want %d", name, tokens, test.tokens)
 		}
 	}
 }

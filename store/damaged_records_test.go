@@ -23,7 +23,7 @@ func TestDamagedRecordHidesNoOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	for record, err := range s.database.Providers(t.Context()) {
+	for record, err := range s.database.Providers(t.Context(), store.Filter{}, 0) {
 		switch {
 		case errors.Is(err, store.ErrDamaged):
 			got = append(got, "damaged")
@@ -70,7 +70,7 @@ func TestDamagedRecordsStandInTheirPlaces(t *testing.T) {
 	execute(t, path, "UPDATE workspace_directory_providers SET credentials = x'00' WHERE "+damaged)
 	var got []string
 	last := int32(0)
-	for record, err := range database.Providers(t.Context()) {
+	for record, err := range database.Providers(t.Context(), store.Filter{}, 0) {
 		last++
 		switch {
 		case errors.Is(err, store.ErrDamaged) && strings.Contains(err.Error(), fmt.Sprintf("provider %d:", last)):

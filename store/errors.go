@@ -41,6 +41,7 @@ var (
 	ErrReplicaLacksKey = errors.New("a replica lacks key")
 	// ErrKeyPromoted says that the newest key already seals.
 	ErrKeyPromoted = seal.ErrPromoted
+	errCursor      = errors.New("not the cursor of an event, such as 1790000000000000-0-17")
 	// ErrNoKeyset says that there is no keyset file, though the database has secrets that are sealed.
 	ErrNoKeyset = seal.ErrNoKeyset
 	// ErrKeysetUnusable says that the keyset file cannot be read, can be read by others, or is not that of the database.

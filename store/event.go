@@ -2,6 +2,9 @@ package store
 
 import (
 	"fmt"
+	"math"
+	"strconv"
+	"strings"
 	"time"
 
 	"gorm.io/gorm"
@@ -38,6 +41,43 @@ type Event struct {
 	CreatedBy     string `json:"created_by,omitempty"`
 	RequestID     string `json:"request_id,omitempty"`
 	RemoteAddress string `json:"remote_address,omitempty"`
+	// Cursor is the place of the event among all.
+	Cursor EventCursor `gorm:"-" json:"cursor"`
+}
+
+// maxMicros is the last time that every database knows: the end of the year 9999.
+const maxMicros = 253402300799999999
+
+// EventCursor is a place in the order of the events. The zero value is before all.
+type EventCursor struct {
+	// micros is the time in microseconds, source the number of the event's source, and number that of its row.
+	micros int64
+	source int64
+	number int64
+}
+
+// MarshalText renders the cursor, for a program that reads the events in pages.
+func (c EventCursor) MarshalText() ([]byte, error) {
+	return fmt.Appendf(nil, "%d-%d-%d", c.micros, c.source, c.number), nil
+}
+
+// UnmarshalText reads what MarshalText wrote.
+func (c *EventCursor) UnmarshalText(text []byte) error {
+	parts := strings.Split(string(text), "-")
+	if len(parts) != 3 {
+		return errCursor
+	}
+	for i, part := range []*int64{&c.micros, &c.source, &c.number} {
+		number, err := strconv.ParseUint(parts[i], 10, 63)
+		if err != nil {
+			return errCursor
+		}
+		*part = int64(number)
+	}
+	if c.micros > maxMicros || c.number > math.MaxInt32 {
+		return errCursor
+	}
+	return nil
 }
 
 // keyEvent is a row of what was done with the keys.

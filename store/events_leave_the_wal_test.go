@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"example.com/providerd/store"
 )
@@ -19,7 +18,7 @@ func TestEventsDoNotKeepTheWAL(t *testing.T) {
 	database := create(t, path)
 	fill(t, database, path, "a")
 	seen := 0
-	for event, err := range database.Events(t.Context(), time.Time{}) {
+	for event, err := range database.Events(t.Context(), store.Filter{}, store.EventCursor{}) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
-	"time"
 
 	"gorm.io/gorm"
 
@@ -195,7 +194,7 @@ func rollingBack(run func(statements) error, what statements) error {
 func expectEvents(t *testing.T, opened *store.Store, want map[store.EventKind]int) {
 	t.Helper()
 	got := map[store.EventKind]int{}
-	for event, err := range opened.Events(t.Context(), time.Time{}) {
+	for event, err := range opened.Events(t.Context(), store.Filter{}, store.EventCursor{}) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,7 +14,7 @@ import (
 func names(t *testing.T, database *store.Store) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
-	for record, err := range database.Providers(t.Context()) {
+	for record, err := range database.Providers(t.Context(), store.Filter{}, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -180,7 +180,7 @@ func TestEveryRotationIsNoted(t *testing.T) {
 		})
 	}
 	group.Wait()
-	for event, err := range create(t, path).Events(t.Context(), time.Time{}) {
+	for event, err := range create(t, path).Events(t.Context(), store.Filter{}, store.EventCursor{}) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,15 +9,17 @@ import (
 	"gorm.io/gorm"
 )
 
-// Providers returns all providers in the order of their pk. ErrDamaged, which names its provider, stands in the place
-// of one record. Any other error, which is ErrUnavailable, ends the sequence.
-func (s *Store) Providers(ctx context.Context) iter.Seq2[Record, error] {
+// Providers returns the providers behind a pk that the filter selects, in the order of their pk. ErrDamaged, which
+// names its provider, stands in the place of one record. Any other error, which is ErrUnavailable, ends the sequence.
+func (s *Store) Providers(ctx context.Context, filter Filter, after int32) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		for last := int32(0); ; {
+		for last := after; ; {
+			query := filter.where(withApplications(s.reader(ctx)), "pk", "created_by")
+			if !filter.Since.IsZero() {
+				query = query.Where("created_at >= ?", filter.Since.UTC())
+			}
 			var page []Provider
-			err := withApplications(s.reader(ctx)).
-				Where("pk > ?", last).Order("pk").Limit(pageSize).Find(&page).Error
-			if err != nil {
+			if err := query.Where("pk > ?", last).Order("pk").Limit(pageSize).Find(&page).Error; err != nil {
 				yield(nil, fmt.Errorf("read providers: %w", found(err)))
 				return
 			}

@@ -223,7 +223,8 @@ func TestKeyIsRotatedUnderARunningServer(t *testing.T) {
 	}
 	s.check(t, s.database)
 	var events []store.EventKind
-	for event, err := range operator.Events(t.Context(), s.records[1].Common().CreatedAt.AddDate(0, 0, -1)) {
+	for event, err := range operator.Events(
+		t.Context(), store.Filter{Since: s.records[1].Common().CreatedAt.AddDate(0, 0, -1)}, store.EventCursor{}) {
 		if err != nil {
 			t.Fatal(err)
 		}

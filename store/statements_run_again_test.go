@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"example.com/providerd/store"
+	"example.com/providerd/store/storetest"
 )
 
 // conflicting runs statements that are rolled back, lets others write, and runs them again, as a database does with
@@ -94,9 +95,9 @@ func TestConflictIsSeenWhenStatementsAreRunAgain(t *testing.T) {
 	if _, err := opened.CreateApplication(t.Context(), links("second")); !errors.Is(err, store.ErrProviderLinked) {
 		t.Errorf("error is %v, want ErrProviderLinked", err)
 	}
-	applications, err := opened.Applications(t.Context())
-	if err != nil || len(applications) != 1 || applications[0].Slug != "first" || len(applications[0].Backchannels) != 1 {
-		t.Errorf("applications are %+v, %v", applications, err)
+	applications := storetest.Collect(t, opened.Applications(t.Context()))
+	if len(applications) != 1 || applications[0].Slug != "first" || len(applications[0].Backchannels) != 1 {
+		t.Errorf("applications are %+v", applications)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"iter"
 	"sync"
 	"time"
 
@@ -134,13 +135,19 @@ func (s *Store) FindToken(ctx context.Context, text string) (Token, error) {
 	return token, nil
 }
 
-// Tokens returns what is stored of all tokens, oldest first. It returns ErrUnavailable.
-func (s *Store) Tokens(ctx context.Context) ([]Token, error) {
-	var tokens []Token
-	if err := s.reader(ctx).Order("id").Find(&tokens).Error; err != nil {
-		return nil, fmt.Errorf("read tokens: %w", err)
-	}
-	return tokens, nil
+// Tokens returns what is stored of all tokens, oldest first. An error, which is ErrUnavailable, ends the sequence.
+func (s *Store) Tokens(ctx context.Context) iter.Seq2[Token, error] {
+	return pages(func(last *Token) ([]Token, error) {
+		query := s.reader(ctx)
+		if last != nil {
+			query = query.Where("id > ?", last.ID)
+		}
+		var page []Token
+		if err := query.Order("id").Limit(pageSize).Find(&page).Error; err != nil {
+			return nil, fmt.Errorf("read tokens: %w", err)
+		}
+		return page, nil
+	})
 }
 
 // RevokeToken makes a token useless from now on; a token that is revoked already stays as it is. It returns ErrNotFound

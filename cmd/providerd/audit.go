@@ -2,9 +2,8 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
+	"os"
 	"time"
 
 	"example.com/providerd/store"
@@ -12,41 +11,45 @@ import (
 
 type auditCommand struct {
 	databaseFlag
-	Since  moment `default:"1d" placeholder:"TIME" help:"From when on: how long ago, such as 12h or 30d, or a time such as 2026-01-31T08:00:00Z (default ${default})."`
-	Output string `default:"table" enum:"table,json" help:"Form of the output: ${enum}, which is one object a line (default ${default})."`
+	filterFlags
+	Since *moment           `placeholder:"TIME" help:"From when on: how long ago, such as 12h or 30d, or a time such as 2026-01-31T08:00:00Z (default 1d, and all with --after)."`
+	After store.EventCursor `placeholder:"CURSOR" help:"Only what comes behind an event, whose cursor is in the other forms of the output."`
+	listFlag
+}
+
+// Help is the long help text.
+func (*auditCommand) Help() string {
+	return "What was done comes oldest first. What has to do with a provider can be selected by its kind, client_id and " +
+		"creator, also once it is deleted."
 }
 
 // Run prints what was done, oldest first.
 func (c *auditCommand) Run(ctx context.Context, out *output) error {
+	since := moment(time.Now().Add(-day))
+	switch {
+	case c.Since != nil:
+		since = *c.Since
+	case c.After != store.EventCursor{}:
+		since = moment{}
+	}
+	events := list[store.Event]{
+		headings: "TIME,EVENT,ID,KIND,NAME,BY,REQUEST,FROM",
+		rows: func(event store.Event) [][]string {
+			return [][]string{{
+				timestamp(event.At), string(event.Event), fmt.Sprint(event.ID), string(event.Kind), event.Name,
+				event.CreatedBy, event.RequestID, event.RemoteAddress,
+			}}
+		},
+		value: func(event store.Event) any { return event },
+	}
 	return c.withStore(ctx, func(database *store.Store) error {
-		if c.Output == formatJSON {
-			return c.printJSON(ctx, out, database)
-		}
-		return c.printTable(ctx, out, database)
+		found := limited(database.Events(ctx, c.filter(since), c.After), c.Limit, tellCursor)
+		return events.print(out, c.Output, found)
 	})
 }
 
-func (c *auditCommand) printJSON(ctx context.Context, out io.Writer, database *store.Store) error {
-	lines := json.NewEncoder(out)
-	for event, err := range database.Events(ctx, time.Time(c.Since)) {
-		if err != nil {
-			return err
-		}
-		if err := lines.Encode(event); err != nil {
-			return fmt.Errorf("event %d: %w", event.ID, err)
-		}
-	}
-	return nil
-}
-
-func (c *auditCommand) printTable(ctx context.Context, out io.Writer, database *store.Store) error {
-	list := newTable(out, "TIME", "EVENT", "ID", "KIND", "NAME", "BY", "REQUEST", "FROM")
-	for event, err := range database.Events(ctx, time.Time(c.Since)) {
-		if err != nil {
-			return err
-		}
-		list.row(timestamp(event.At), string(event.Event), fmt.Sprint(event.ID), string(event.Kind), event.Name,
-			event.CreatedBy, event.RequestID, event.RemoteAddress)
-	}
-	return list.flush()
+func tellCursor(last store.Event) {
+	// Its error is always nil.
+	text, _ := last.Cursor.MarshalText()
+	fmt.Fprintf(os.Stderr, "there are more; go on with --after %s\n", text)
 }

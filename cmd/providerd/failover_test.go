@@ -267,7 +267,7 @@ func (f *failover) compareContent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for record, err := range database.Providers(t.Context()) {
+	for record, err := range database.Providers(t.Context(), store.Filter{}, 0) {
 		if err != nil {
 			t.Error(err)
 			continue

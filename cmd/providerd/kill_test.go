@@ -16,6 +16,7 @@ import (
 	_ "github.com/mattn/go-sqlite3"
 
 	"example.com/providerd/server/contracttest"
+	"example.com/providerd/store"
 	"example.com/providerd/store/storetest"
 )
 
@@ -156,7 +157,7 @@ func (k *killing) account(t *testing.T, rounds int) {
 		t.Fatal(err)
 	}
 	found := map[string]int{}
-	for record, err := range database.Providers(t.Context()) {
+	for record, err := range database.Providers(t.Context(), store.Filter{}, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,101 +6,65 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"iter"
 	"maps"
+	"os"
 	"slices"
 
+	"example.com/providerd/cmd/providerd/yamltext"
 	"example.com/providerd/store"
 )
 
-// formatJSON is the form of output and log for programs.
-const formatJSON = "json"
-
 type providerCommands struct {
-	List providerListCommand `cmd:"" help:"List all providers, in the order of their pk."`
+	List providerListCommand `cmd:"" help:"List providers, in the order of their pk."`
 	Show providerShowCommand `cmd:"" help:"Show one provider with all its fields."`
 }
 
-// outputFlags say how records are printed.
-type outputFlags struct {
-	Output string `default:"table" enum:"table,json" help:"Form of the output: ${enum} (default ${default})."`
-	Reveal bool   `help:"Print secrets, too. Without it they are masked."`
+// revealFlag says whether secrets are printed.
+type revealFlag struct {
+	Reveal bool `help:"Print secrets, too. Without it they are masked."`
 }
 
 type providerListCommand struct {
 	databaseFlag
-	outputFlags
+	providerFlags
+	listFlag
+	revealFlag
 }
 
 // Run lists the providers.
 func (c *providerListCommand) Run(ctx context.Context, out *output) error {
+	providers := list[store.Record]{
+		headings: "PK,KIND,NAME,CLIENT ID OR SUBJECT,SECRET,APPLICATION,BACKCHANNEL,CREATED,BY",
+		rows:     c.rows,
+		value:    func(record store.Record) any { return render(record, c.Reveal) },
+	}
 	return c.withStore(ctx, func(database *store.Store) error {
-		if c.Output == formatJSON {
-			return c.listJSON(ctx, out, database)
-		}
-		return c.listTable(ctx, out, database)
+		return providers.print(out, c.Output, c.records(ctx, database))
 	})
 }
 
-// each hands on every record that can be read. The damaged ones are its error.
-func (c *providerListCommand) each(
-	ctx context.Context, database *store.Store, show func(record store.Record) error,
-) error {
-	var damaged []error
-	for record, err := range database.Providers(ctx) {
-		if errors.Is(err, store.ErrDamaged) {
-			damaged = append(damaged, err)
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		if err := show(record); err != nil {
-			return err
-		}
-	}
-	return errors.Join(damaged...)
+// records are those that the flags select.
+func (f providerFlags) records(ctx context.Context, database *store.Store) iter.Seq2[store.Record, error] {
+	records := database.Providers(ctx, f.filter(f.Since), int32(f.After))
+	return limited(records, f.Limit, func(last store.Record) {
+		fmt.Fprintf(os.Stderr, "there are more; go on with --after %d\n", last.Common().PK)
+	})
 }
 
-// listJSON prints one array, a record at a time, so that any number of them fits into memory.
-func (c *providerListCommand) listJSON(ctx context.Context, out *output, database *store.Store) error {
-	separator := "["
-	err := c.each(ctx, database, func(record store.Record) error {
-		text, err := json.Marshal(render(record, c.Reveal))
-		if err != nil {
-			return fmt.Errorf("render provider %d: %w", record.Common().PK, err)
-		}
-		_, err = out.Write(append([]byte(separator+"\n"), text...))
-		separator = ","
-		return err
-	})
-	if err != nil && !errors.Is(err, store.ErrDamaged) {
-		// Without its end, nothing takes the part that was read for the whole.
-		return err
-	}
-	end := "\n]"
-	if separator == "[" {
-		end = separator + end
-	}
-	return errors.Join(out.line(end), err)
-}
-
-func (c *providerListCommand) listTable(ctx context.Context, out io.Writer, database *store.Store) error {
-	list := newTable(out,
-		"PK", "KIND", "NAME", "CLIENT ID OR SUBJECT", "SECRET", "APPLICATION", "BACKCHANNEL", "CREATED", "BY")
-	err := c.each(ctx, database, func(record store.Record) error {
-		common := record.Common()
-		identity, secret := identify(render(record, c.Reveal))
-		list.row(fmt.Sprint(common.PK), string(common.Kind), common.Name, identity, secret, common.Application.Slug,
-			common.Backchannel.Application.Slug, timestamp(common.CreatedAt), common.CreatedBy)
-		return nil
-	})
-	return errors.Join(list.flush(), err)
+func (c *providerListCommand) rows(record store.Record) [][]string {
+	common := record.Common()
+	identity, secret := identify(render(record, c.Reveal))
+	return [][]string{{
+		fmt.Sprint(common.PK), string(common.Kind), common.Name, identity, secret, common.Application.Slug,
+		common.Backchannel.Application.Slug, timestamp(common.CreatedAt), common.CreatedBy,
+	}}
 }
 
 type providerShowCommand struct {
 	databaseFlag
-	outputFlags
+	listFlag
+	revealFlag
 	PK       int32  `arg:"" optional:"" help:"pk of the provider."`
 	ClientID string `placeholder:"ID" help:"client_id of the provider, in place of its pk."`
 }
@@ -142,9 +106,8 @@ func (c *providerShowCommand) show(out *output, record store.Record) error {
 		}
 		return out.line(indented.String())
 	}
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(text, &fields); err != nil {
-		return fmt.Errorf("render provider: %w", err)
+	if c.Output == formatYAML {
+		return printYAML(out, text, yamltext.Document)
 	}
 	common := record.Common()
 	list := newTable(out)
@@ -153,6 +116,10 @@ func (c *providerShowCommand) show(out *output, record store.Record) error {
 	list.row("created_by", common.CreatedBy)
 	list.row("request_id", common.RequestID)
 	list.row("remote_address", common.RemoteAddress)
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(text, &fields); err != nil {
+		return fmt.Errorf("render provider: %w", err)
+	}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		list.row(name, plain(fields[name]))
 	}

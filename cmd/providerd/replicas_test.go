@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"example.com/providerd/server/contracttest"
+	"example.com/providerd/store"
 	"example.com/providerd/store/postgres/postgrestest"
 	"example.com/providerd/store/storetest"
 )
@@ -106,7 +107,7 @@ func (f *fleet) records(t *testing.T) map[string]int {
 		t.Fatal(err)
 	}
 	found := map[string]int{}
-	for record, err := range database.Providers(t.Context()) {
+	for record, err := range database.Providers(t.Context(), store.Filter{}, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -128,7 +128,7 @@ func checkSecrets(t *testing.T, folder string, rows int) {
 	database := openData(t, folder, storetest.OpenSQLite)
 	defer func() { _ = database.Close() }()
 	found := 0
-	for record, err := range database.Providers(t.Context()) {
+	for record, err := range database.Providers(t.Context(), store.Filter{}, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}

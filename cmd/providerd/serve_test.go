@@ -67,7 +67,7 @@ func storedPKs(t *testing.T, folder string) []int32 {
 	}
 	defer func() { _ = database.Close() }()
 	var pks []int32
-	for record, err := range database.Providers(t.Context()) {
+	for record, err := range database.Providers(t.Context(), store.Filter{}, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,37 +5,83 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 	"unicode"
+	"unicode/utf8"
+)
+
+const (
+	// tableRows and tableBytes bound what is in memory before columns are aligned and printed. A wider cell further down
+	// makes its column wider from there on.
+	tableRows  = 500
+	tableBytes = 1 << 20
+	// maxColumn is how wide a column gets. A wider cell moves what is behind it.
+	maxColumn = 255
+	// columnGap lies between two columns.
+	columnGap = 2
 )
 
 // table aligns columns of text for people.
 type table struct {
-	writer *tabwriter.Writer
+	output io.Writer
+	widths []int
+	rows   [][]string
+	bytes  int
+	// err is why nothing more is printed.
+	err error
 }
 
-func newTable(output io.Writer, headings ...string) table {
-	result := table{writer: tabwriter.NewWriter(output, 0, 0, 2, ' ', 0)}
+func newTable(output io.Writer, headings ...string) *table {
+	result := &table{output: output}
 	if len(headings) > 0 {
-		result.row(headings...)
+		result.rows = append(result.rows, headings)
 	}
 	return result
 }
 
-func (t table) row(cells ...string) {
+// row adds a row, and prints those that wait once there are enough. An error is that of flush.
+func (t *table) row(cells ...string) {
 	for i, cell := range cells {
 		cells[i] = printable(cell)
+		t.bytes += len(cell)
 	}
-	// An error stays in the writer until flush.
-	_, _ = fmt.Fprintln(t.writer, strings.Join(cells, "\t"))
+	t.rows = append(t.rows, cells)
+	if len(t.rows) >= tableRows || t.bytes >= tableBytes {
+		_ = t.flush()
+	}
 }
 
-func (t table) flush() error {
-	if err := t.writer.Flush(); err != nil {
-		return fmt.Errorf("write table: %w", err)
+// flush prints the rows that wait.
+func (t *table) flush() error {
+	for _, row := range t.rows {
+		for i, cell := range row {
+			if i == len(t.widths) {
+				t.widths = append(t.widths, 0)
+			}
+			t.widths[i] = min(max(t.widths[i], utf8.RuneCountInString(cell)), maxColumn)
+		}
 	}
-	return nil
+	for _, row := range t.rows {
+		t.print(row)
+	}
+	t.rows, t.bytes = t.rows[:0], 0
+	return t.err
+}
+
+func (t *table) print(row []string) {
+	if t.err != nil {
+		return
+	}
+	var line strings.Builder
+	for i, cell := range row {
+		line.WriteString(cell)
+		if i < len(row)-1 {
+			line.WriteString(strings.Repeat(" ", max(t.widths[i]-utf8.RuneCountInString(cell), 0)+columnGap))
+		}
+	}
+	if _, err := io.WriteString(t.output, line.String()+"\n"); err != nil {
+		t.err = fmt.Errorf("write table: %w", err)
+	}
 }
 
 // printable escapes what would break the table or command the terminal.

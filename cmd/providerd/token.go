@@ -53,21 +53,40 @@ func revokeUnprinted(ctx context.Context, database *store.Store, id int32, cause
 
 type tokenListCommand struct {
 	databaseFlag
+	listFlag
+}
+
+// shownToken is what JSON and YAML have of a token.
+type shownToken struct {
+	ID         int32            `json:"id"`
+	Prefix     string           `json:"prefix"`
+	Name       string           `json:"name"`
+	Operations []string         `json:"operations"`
+	CreatedAt  time.Time        `json:"created_at"`
+	ExpiresAt  time.Time        `json:"expires_at"`
+	RevokedAt  *time.Time       `json:"revoked_at"`
+	State      store.TokenState `json:"state"`
 }
 
 // Run lists the tokens.
 func (c *tokenListCommand) Run(ctx context.Context, out *output) error {
+	tokens := list[store.Token]{
+		headings: "ID,PREFIX,NAME,ALLOWS,CREATED,EXPIRES,STATE",
+		rows: func(token store.Token) [][]string {
+			return [][]string{{
+				fmt.Sprint(token.ID), token.Prefix, token.Name, strings.Join(token.Operations, ","),
+				timestamp(token.CreatedAt), timestamp(token.ExpiresAt), string(token.State(time.Now())),
+			}}
+		},
+		value: func(token store.Token) any {
+			return shownToken{
+				token.ID, token.Prefix, token.Name, token.Operations, token.CreatedAt, token.ExpiresAt, token.RevokedAt,
+				token.State(time.Now()),
+			}
+		},
+	}
 	return c.withStore(ctx, func(database *store.Store) error {
-		tokens, err := database.Tokens(ctx)
-		if err != nil {
-			return err
-		}
-		list := newTable(out, "ID", "PREFIX", "NAME", "ALLOWS", "CREATED", "EXPIRES", "STATE")
-		for _, token := range tokens {
-			list.row(fmt.Sprint(token.ID), token.Prefix, token.Name, strings.Join(token.Operations, ","),
-				timestamp(token.CreatedAt), timestamp(token.ExpiresAt), string(token.State(time.Now())))
-		}
-		return list.flush()
+		return tokens.print(out, c.Output, database.Tokens(ctx))
 	})
 }
 

@@ -30,9 +30,9 @@ func testApplications(t *testing.T, database *store.Store) {
 			t.Errorf("backchannel is %+v", backchannel)
 		}
 	}
-	applications, err := database.Applications(t.Context())
-	if err != nil || len(applications) != 1 || len(applications[0].Backchannels) != 2 {
-		t.Errorf("applications are %+v, %v", applications, err)
+	applications := Collect(t, database.Applications(t.Context()))
+	if len(applications) != 1 || len(applications[0].Backchannels) != 2 {
+		t.Errorf("applications are %+v", applications)
 	}
 }
 
@@ -68,9 +68,8 @@ func testApplicationRefusals(t *testing.T, database *store.Store) {
 			t.Errorf("%s: error is %v, want %v", name, err, test.want)
 		}
 	}
-	applications, err := database.Applications(t.Context())
-	if err != nil || len(applications) != 1 {
-		t.Errorf("applications are %+v, %v", applications, err)
+	if applications := Collect(t, database.Applications(t.Context())); len(applications) != 1 {
+		t.Errorf("applications are %+v", applications)
 	}
 	if provider := read(t, database, free.PK); provider.Application.ID != 0 || provider.Backchannel.ApplicationID != 0 {
 		t.Errorf("a refused application left a link: %+v", provider)
@@ -125,9 +124,8 @@ func testApplicationsOfTwoOperators(t *testing.T, first, second *store.Store) {
 			checkOperators(t, name, first, errs, own, test.refusal)
 		}
 	}
-	applications, err := second.Applications(t.Context())
-	if err != nil || len(applications) != 5*(2+1+1+1) {
-		t.Errorf("%d applications, %v, want 25", len(applications), err)
+	if applications := Collect(t, second.Applications(t.Context())); len(applications) != 5*(2+1+1+1) {
+		t.Errorf("%d applications, want 25", len(applications))
 	}
 }
 

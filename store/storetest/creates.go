@@ -113,7 +113,7 @@ func (t *try) create(ctx context.Context, database *store.Store) {
 // stored compares what is stored with the model. The events tell of every common row, whatever else is missing.
 func (c *createsCheck) stored(ctx context.Context, t *rapid.T, database *store.Store) {
 	created := 0
-	for event, err := range database.Events(ctx, c.begun) {
+	for event, err := range database.Events(ctx, store.Filter{Since: c.begun}, store.EventCursor{}) {
 		if err != nil {
 			t.Fatal(err)
 		}

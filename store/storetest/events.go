@@ -30,10 +30,7 @@ func testEventsInOrder(t *testing.T, database *store.Store) {
 			}
 		}
 	}
-	tokens, err := database.Tokens(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	tokens := Collect(t, database.Tokens(t.Context()))
 	for i := range tokens {
 		if err := database.RevokeToken(t.Context(), tokens[i*7919%len(tokens)].ID); err != nil {
 			t.Fatal(err)
@@ -122,7 +119,7 @@ func eventsSince(ctx context.Context, t *testing.T, database *store.Store, since
 		id    int64
 	}
 	seen := map[name]bool{}
-	for event, err := range database.Events(ctx, since) {
+	for event, err := range database.Events(ctx, store.Filter{Since: since}, store.EventCursor{}) {
 		if err != nil {
 			t.Fatal(err)
 		}

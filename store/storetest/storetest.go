@@ -2,6 +2,7 @@
 package storetest
 
 import (
+	"iter"
 	"sync"
 	"testing"
 
@@ -45,6 +46,9 @@ func Run(t *testing.T, newDatabase func(t *testing.T) Opener) {
 		"the first token waits for its keeper":    testFirstTokenKeeperFails,
 		"applications link providers":             testApplications,
 		"applications refuse a wrong link":        testApplicationRefusals,
+		"lists are read page by page":             testPages,
+		"filters select providers and events":     testFilters,
+		"events are read from a cursor on":        testCursors,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -146,12 +150,18 @@ func concurrently(count int, work func(i int)) {
 // stored returns all records.
 func stored(t *testing.T, database *store.Store) []store.Record {
 	t.Helper()
-	var records []store.Record
-	for record, err := range database.Providers(t.Context()) {
+	return Collect(t, database.Providers(t.Context(), store.Filter{}, 0))
+}
+
+// Collect returns what a sequence of the store has, which must have no error.
+func Collect[T any](t *testing.T, sequence iter.Seq2[T, error]) []T {
+	t.Helper()
+	var all []T
+	for one, err := range sequence {
 		if err != nil {
 			t.Fatal(err)
 		}
-		records = append(records, record)
+		all = append(all, one)
 	}
-	return records
+	return all
 }

@@ -42,9 +42,8 @@ func testTokens(t *testing.T, database *store.Store) {
 			t.Errorf("%s: error is %v, want ErrNotFound", name, err)
 		}
 	}
-	tokens, err := database.Tokens(t.Context())
-	if err != nil || len(tokens) != 2 || tokens[0].ID >= tokens[1].ID {
-		t.Errorf("tokens are %+v, %v", tokens, err)
+	if tokens := Collect(t, database.Tokens(t.Context())); len(tokens) != 2 || tokens[0].ID >= tokens[1].ID {
+		t.Errorf("tokens are %+v", tokens)
 	}
 }
 

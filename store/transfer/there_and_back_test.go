@@ -27,24 +27,10 @@ type state struct {
 
 func stateOf(t *testing.T, opened *store.Store) (s state) {
 	t.Helper()
-	for record, err := range opened.Providers(t.Context()) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.records = append(s.records, record)
-	}
-	for event, err := range opened.Events(t.Context(), time.Time{}) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.events = append(s.events, event)
-	}
-	var tokensErr, applicationsErr error
-	s.tokens, tokensErr = opened.Tokens(t.Context())
-	s.applications, applicationsErr = opened.Applications(t.Context())
-	if err := errors.Join(tokensErr, applicationsErr); err != nil {
-		t.Fatal(err)
-	}
+	s.records = storetest.Collect(t, opened.Providers(t.Context(), store.Filter{}, 0))
+	s.events = storetest.Collect(t, opened.Events(t.Context(), store.Filter{}, store.EventCursor{}))
+	s.tokens = storetest.Collect(t, opened.Tokens(t.Context()))
+	s.applications = storetest.Collect(t, opened.Applications(t.Context()))
 	return s
 }
 

@@ -1,0 +1,121 @@
+// Package yamltext writes JSON as YAML.
+package yamltext
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"go.yaml.in/yaml/v4"
+)
+
+// Element returns a JSON value as one element of a YAML list, so that elements in a row are a list. Members stay in
+// their order, and numbers keep their digits. Strings, but for the names of members, are what change makes of them.
+//
+// It returns an error where the value is not valid JSON.
+func Element(value []byte, change Change) ([]byte, error) {
+	return write(value, change, func(node *yaml.Node) *yaml.Node {
+		return &yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{node}}
+	})
+}
+
+// Document is Element for a value that stands alone.
+func Document(value []byte, change Change) ([]byte, error) {
+	return write(value, change, func(node *yaml.Node) *yaml.Node { return node })
+}
+
+func write(value []byte, change Change, form func(node *yaml.Node) *yaml.Node) ([]byte, error) {
+	reader := reader{decoder: jsontext.NewDecoder(bytes.NewReader(value)), change: change}
+	node, err := reader.read()
+	if err != nil {
+		return nil, fmt.Errorf("read JSON: %w", err)
+	}
+	written, err := yaml.Dump(form(node), yaml.WithLineWidth(-1))
+	if err != nil {
+		return nil, fmt.Errorf("write YAML: %w", err)
+	}
+	return written, nil
+}
+
+// Change returns the text for a string at a place in the value.
+type Change func(at jsontext.Pointer, text string) string
+
+// Same leaves strings as they are.
+func Same(_ jsontext.Pointer, text string) string { return text }
+
+// reader makes nodes of JSON.
+type reader struct {
+	decoder *jsontext.Decoder
+	change  Change
+}
+
+func (r reader) read() (*yaml.Node, error) {
+	token, err := r.decoder.ReadToken()
+	if err != nil {
+		return nil, err //nolint:wrapcheck // It is wrapped above.
+	}
+	kind := token.Kind()
+	if kind == '{' {
+		return r.readAll(yaml.MappingNode)
+	}
+	if kind == '[' {
+		return r.readAll(yaml.SequenceNode)
+	}
+	if kind == '"' {
+		return scalar(r.change(r.decoder.StackPointer(), token.String())), nil
+	}
+	return &yaml.Node{Kind: yaml.ScalarNode, Value: token.String()}, nil
+}
+
+// readAll reads what is in an object or an array, and its end.
+func (r reader) readAll(kind yaml.Kind) (*yaml.Node, error) {
+	node := &yaml.Node{Kind: kind}
+	for r.decoder.PeekKind() != '}' && r.decoder.PeekKind() != ']' {
+		if kind == yaml.MappingNode {
+			name, err := r.decoder.ReadToken()
+			if err != nil {
+				return nil, err //nolint:wrapcheck // It is wrapped above.
+			}
+			node.Content = append(node.Content, scalar(name.String()))
+		}
+		inner, err := r.read()
+		if err != nil {
+			return nil, err
+		}
+		node.Content = append(node.Content, inner)
+	}
+	_, err := r.decoder.ReadToken()
+	return node, err //nolint:wrapcheck // It is wrapped above.
+}
+
+// scalar is a string: lines as they stand, plain words where YAML does not take them for something else, and quotes
+// around what has any other character.
+func scalar(text string) *yaml.Node {
+	node := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text}
+	switch {
+	case isLines(text):
+		node.Style = yaml.LiteralStyle
+	case !isPlain(text) || text == "<<":
+		node.Style = yaml.DoubleQuotedStyle
+	}
+	return node
+}
+
+// isLines tells whether a text reads best as several lines, such as redirect URIs.
+func isLines(text string) bool {
+	if !strings.Contains(text, "\n") {
+		return false
+	}
+	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
+		if line == "" || strings.TrimSpace(line) != line || !isPlain(line) {
+			return false
+		}
+	}
+	return true
+}
+
+// isPlain tells whether a text has nothing but the printable characters of ASCII.
+func isPlain(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' })
+}

@@ -1,0 +1,72 @@
+package store
+
+import (
+	"database/sql"
+	"iter"
+	"time"
+
+	"gorm.io/gorm"
+)
+
+// Filter selects providers, or what was done with them. The zero value selects all.
+type Filter struct {
+	// Kind is that of the provider; "" for both.
+	Kind Kind
+	// Name is that of the provider, or in events of the caller of a token, letter case included; "" for any.
+	Name string
+	// ClientID is that of the OAuth2 provider, letter case included; "" for any.
+	ClientID string
+	// CreatedBy is the name of the token that the provider was created with; "" for any.
+	CreatedBy string
+	// Since is the time from which on the provider was created, or something was done; the zero value for any.
+	Since time.Time
+}
+
+// isOfProviders tells whether the filter selects nothing but what has to do with providers.
+func (f Filter) isOfProviders() bool { return f.Kind != "" || f.ClientID != "" || f.CreatedBy != "" }
+
+// withClientID selects the pks of providers with a client_id.
+const withClientID = " IN (SELECT pk FROM oauth2_providers WHERE client_id = @id)"
+
+// where narrows a query to what the filter selects, but for the time. The columns are those of the pk and of who
+// created the provider.
+func (f Filter) where(query *gorm.DB, pk, createdBy string) *gorm.DB {
+	if f.Kind != "" {
+		query = query.Where("kind = ?", f.Kind)
+	}
+	if f.Name != "" {
+		query = query.Where("name = ?", f.Name)
+	}
+	if f.ClientID != "" {
+		query = query.Where(pk+withClientID, sql.Named("id", f.ClientID))
+	}
+	if f.CreatedBy != "" {
+		query = query.Where(createdBy+" = ?", f.CreatedBy)
+	}
+	return query
+}
+
+// pages hands on rows page by page. Each page is a statement of its own: a reader that held a transaction open for as
+// long as somebody looks at its output would keep the WAL from being reset.
+func pages[Row any](read func(last *Row) ([]Row, error)) iter.Seq2[Row, error] {
+	return func(yield func(Row, error) bool) {
+		var last *Row
+		for {
+			page, err := read(last)
+			if err != nil {
+				var none Row
+				yield(none, err)
+				return
+			}
+			for _, row := range page {
+				if !yield(row, nil) {
+					return
+				}
+			}
+			if len(page) < pageSize {
+				return
+			}
+			last = &page[len(page)-1]
+		}
+	}
+}

@@ -1,0 +1,116 @@
+package storetest
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"example.com/providerd/store"
+)
+
+// testPages makes more tokens and applications than are read at a time.
+func testPages(t *testing.T, database *store.Store) {
+	const count = 510
+	for i := range count {
+		createToken(t, database)
+		if _, err := database.CreateApplication(t.Context(), store.Application{Slug: fmt.Sprint(i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tokens := Collect(t, database.Tokens(t.Context()))
+	if len(tokens) != count || !slices.IsSortedFunc(tokens, func(a, b store.Token) int { return int(a.ID - b.ID) }) {
+		t.Errorf("%d tokens, want %d in the order of their ids", len(tokens), count)
+	}
+	applications := Collect(t, database.Applications(t.Context()))
+	if len(applications) != count ||
+		!slices.IsSortedFunc(applications, func(a, b store.Application) int { return int(a.ID - b.ID) }) {
+		t.Errorf("%d applications, want %d in the order of their ids", len(applications), count)
+	}
+}
+
+func testFilters(t *testing.T, database *store.Store) {
+	request := func(caller, name string) store.CreateRequest {
+		return store.CreateRequest{Name: name, CreatedBy: caller, RequestID: "request"}
+	}
+	var last store.OAuth2Provider
+	for i, one := range []store.CreateRequest{request("ci", "Shop"), request("ci", "shop"), request("cd", "Shop")} {
+		var err error
+		if last, _, err = database.CreateOAuth2Provider(t.Context(), one, fullOAuth2(fmt.Sprint("client ", i+1))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, _, err := database.CreateWorkspaceDirectoryProvider(t.Context(), request("cd", "Shop"), fullWorkspaceDirectory())
+	if err != nil {
+		t.Fatal(err)
+	}
+	createToken(t, database)
+	for name, test := range map[string]struct {
+		filter store.Filter
+		after  int32
+		// want are the pks, and events how many events there are.
+		want   []int32
+		events int
+	}{
+		"all":                {store.Filter{}, 0, []int32{1, 2, 3, 4}, 6},
+		"behind":             {store.Filter{}, 2, []int32{3, 4}, 6},
+		"kind":               {store.Filter{Kind: store.KindWorkspaceDirectory}, 0, []int32{4}, 1},
+		"name":               {store.Filter{Name: "Shop"}, 0, []int32{1, 3, 4}, 3},
+		"name of a token":    {store.Filter{Name: "ci"}, 0, nil, 1},
+		"client_id":          {store.Filter{ClientID: "client 2"}, 0, []int32{2}, 1},
+		"client_id's case":   {store.Filter{ClientID: "Client 2"}, 0, nil, 0},
+		"created by":         {store.Filter{CreatedBy: "cd"}, 0, []int32{3, 4}, 2},
+		"kind, name, caller": {store.Filter{Kind: store.KindOAuth2, Name: "Shop", CreatedBy: "cd"}, 0, []int32{3}, 1},
+		"since":              {store.Filter{Since: last.CreatedAt}, 2, []int32{3, 4}, -1},
+		"since elsewhere":    {store.Filter{Since: last.CreatedAt.In(time.FixedZone("elsewhere", 3600))}, 2, []int32{3, 4}, -1},
+		"since later":        {store.Filter{Since: last.CreatedAt.Add(time.Hour)}, 0, nil, 0},
+	} {
+		var pks []int32
+		for _, record := range Collect(t, database.Providers(t.Context(), test.filter, test.after)) {
+			pks = append(pks, record.Common().PK)
+		}
+		if !slices.Equal(pks, test.want) {
+			t.Errorf("%s: pks are %v, want %v", name, pks, test.want)
+		}
+		events := Collect(t, database.Events(t.Context(), test.filter, store.EventCursor{}))
+		if test.events >= 0 && len(events) != test.events {
+			t.Errorf("%s: events are %+v, want %d", name, events, test.events)
+		}
+	}
+}
+
+// testCursors reads from the cursor of each event on, as its text has it, and expects all the others.
+func testCursors(t *testing.T, database *store.Store) {
+	for i := range 20 {
+		createOAuth2(t, database, fmt.Sprint(i))
+		_, token := createToken(t, database)
+		if i%3 == 0 {
+			if err := database.RevokeToken(t.Context(), token.ID); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := database.RotateKey(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	events := Collect(t, database.Events(t.Context(), store.Filter{}, store.EventCursor{}))
+	if len(events) != 1+2*20+2*7 {
+		t.Errorf("%d events, want %d", len(events), 1+2*20+2*7)
+	}
+	for i, event := range events {
+		text, err := event.Cursor.MarshalText()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var cursor store.EventCursor
+		if err := cursor.UnmarshalText(text); err != nil || cursor != event.Cursor {
+			t.Errorf("%s is read as %+v, %v, want %+v", text, cursor, err, event.Cursor)
+		}
+		if rest := Collect(t, database.Events(t.Context(), store.Filter{}, cursor)); !slices.Equal(rest, events[i+1:]) {
+			t.Errorf("%d events are behind number %d, want %d", len(rest), i, len(events)-i-1)
+		}
+		if later := Collect(t, database.Events(t.Context(), store.Filter{Since: event.At}, cursor)); !slices.Equal(later, events[i+1:]) {
+			t.Errorf("%d events are behind number %d and since it, want %d", len(later), i, len(events)-i-1)
+		}
+	}
+}
