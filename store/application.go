@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -39,6 +40,10 @@ func insertApplication(tx *gorm.DB, application *Application) error {
 	if err != nil {
 		return err
 	}
+	return insertBackchannels(tx, *application)
+}
+
+func insertBackchannels(tx *gorm.DB, application Application) error {
 	for i := range application.Backchannels {
 		link := &application.Backchannels[i]
 		link.ApplicationID = application.ID
@@ -102,4 +107,33 @@ func (s *Store) Applications(ctx context.Context) iter.Seq2[Application, error] 
 		}
 		return page, nil
 	})
+}
+
+// DeleteApplications removes applications with their links, all of them or none. The providers stay.
+//
+// It returns ErrNotFound for each that does not exist, or ErrUnavailable, in which case nothing is deleted, or
+// ErrOutcomeUnknown.
+func (s *Store) DeleteApplications(ctx context.Context, slugs []string) error {
+	err := s.database.Change(ctx, func(tx *gorm.DB) error {
+		var refusals []error
+		for _, slug := range slices.Compact(slices.Sorted(slices.Values(slugs))) {
+			refusals = append(refusals, deleteApplication(tx, slug))
+		}
+		return errors.Join(refusals...)
+	})
+	if err != nil {
+		return fmt.Errorf("delete applications: %w", err)
+	}
+	return nil
+}
+
+func deleteApplication(tx *gorm.DB, slug string) error {
+	application, err := applicationNamed(tx, slug)
+	if err != nil {
+		return err
+	}
+	if err := tx.Delete(&Backchannel{}, "application_id = ?", application.ID).Error; err != nil {
+		return fmt.Errorf("delete links: %w", err)
+	}
+	return tx.Delete(&application).Error
 }

@@ -50,12 +50,19 @@ type eventSource struct {
 const createdColumns = `created_at AS at, 'provider created' AS event, pk AS id, kind, name, created_by, request_id,
 	remote_address, pk AS number, created_by AS creator`
 
-// eventSources name no column that has a secret. Where times are texts they sort as such, since all are in UTC.
+// eventSources name no column that has a secret. Where times are texts they sort as such, since all are in UTC. A
+// provider's creation stays in its source when the provider is deleted, so that no page has it twice.
 func (s *Store) eventSources() []eventSource {
 	return []eventSource{
 		{
-			rows:          "SELECT " + createdColumns + " FROM providers",
+			rows: "SELECT " + createdColumns + " FROM providers UNION ALL " +
+				"SELECT " + createdColumns + " FROM deleted_providers",
 			isOfProviders: true, isInOrder: !s.database.IsShared(),
+		},
+		{
+			rows: `SELECT deleted_at AS at, 'provider deleted' AS event, pk AS id, kind, name, '' AS created_by,
+				'' AS request_id, '' AS remote_address, pk AS number, created_by AS creator FROM deleted_providers`,
+			isOfProviders: true,
 		},
 		{rows: `SELECT created_at AS at, 'token created' AS event, id, '' AS kind, name, '' AS created_by,
 			'' AS request_id, '' AS remote_address, id AS number FROM tokens`},

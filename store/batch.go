@@ -114,7 +114,7 @@ func (i insertion) takeBack(creates batch) error {
 		return fmt.Errorf("look up taken values: %w", err)
 	}
 	if count != int64(len(taken)) {
-		return fmt.Errorf("%d rows are left out, and only %d of their values are taken", len(creates), count)
+		return fmt.Errorf("%w: it deleted what had a client_id", database.ErrOvertaken)
 	}
 	if err := i.tx.Delete(&Creation{}, "pk IN ?", padded(pksOf(creates))).Error; err != nil {
 		return fmt.Errorf("take rows back: %w", err)

@@ -21,6 +21,12 @@ var (
 	ErrSlugTaken = errors.New("slug is taken by another application")
 	// ErrProviderLinked says that the provider serves another application already.
 	ErrProviderLinked = errors.New("provider is linked to another application")
+	// ErrProviderInUse says that the provider serves an application, and so cannot be deleted.
+	ErrProviderInUse = errors.New("provider is linked to an application")
+	// ErrApplicationLinked says that another provider serves the application already.
+	ErrApplicationLinked = errors.New("application is linked to another provider")
+	// ErrNotLinked says that the provider does not serve the application in the part that was named.
+	ErrNotLinked = errors.New("provider is not linked to the application")
 	// ErrWrongKind says that a provider of this kind cannot take the part that was asked of it.
 	ErrWrongKind = errors.New("provider is of the wrong kind")
 	// ErrTokensExist says that the database already has a token, so that there is no first one to make.

@@ -16,6 +16,7 @@ type EventKind string
 // The kinds of event.
 const (
 	EventProviderCreated EventKind = "provider created"
+	EventProviderDeleted EventKind = "provider deleted"
 	EventTokenCreated    EventKind = "token created"
 	EventTokenRevoked    EventKind = "token revoked"
 	EventKeyCreated      EventKind = "key created"

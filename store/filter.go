@@ -25,8 +25,9 @@ type Filter struct {
 // isOfProviders tells whether the filter selects nothing but what has to do with providers.
 func (f Filter) isOfProviders() bool { return f.Kind != "" || f.ClientID != "" || f.CreatedBy != "" }
 
-// withClientID selects the pks of providers with a client_id.
-const withClientID = " IN (SELECT pk FROM oauth2_providers WHERE client_id = @id)"
+// withClientID selects the pks of providers with a client_id, those that were deleted included.
+const withClientID = ` IN (SELECT pk FROM oauth2_providers WHERE client_id = @id
+	UNION SELECT pk FROM deleted_providers WHERE client_id = @id)`
 
 // where narrows a query to what the filter selects, but for the time. The columns are those of the pk and of who
 // created the provider.

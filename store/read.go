@@ -51,6 +51,9 @@ func (s *Store) Provider(ctx context.Context, pk int32) (Record, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(records) == 0 {
+		return nil, fmt.Errorf("provider %d: %w", pk, ErrNotFound)
+	}
 	return records[0].record, records[0].damaged
 }
 
@@ -70,7 +73,7 @@ type readRecord struct {
 	damaged error
 }
 
-// records joins the common rows to the rows of their kinds.
+// records joins the common rows to the rows of their kinds, and leaves out what was deleted meanwhile.
 func (s *Store) records(ctx context.Context, page []Provider) ([]readRecord, error) {
 	pks := map[Kind][]int32{}
 	for _, provider := range page {
@@ -104,24 +107,31 @@ func (s *Store) records(ctx context.Context, page []Provider) ([]readRecord, err
 			WorkspaceDirectoryProvider{Provider: providers[row.PK], WorkspaceDirectorySettings: settings}, err,
 		}
 	}
-	return inOrderOf(page, read), nil
+	return s.inOrderOf(ctx, page, read)
 }
 
-// inOrderOf returns the records of a page of providers. One without a row of its kind is damaged.
-func inOrderOf(page []Provider, read map[int32]readRecord) []readRecord {
-	records := make([]readRecord, len(page))
-	for i, provider := range page {
+// inOrderOf returns the records of a page of providers. One without a row of its kind was deleted meanwhile, or is
+// damaged.
+func (s *Store) inOrderOf(ctx context.Context, page []Provider, read map[int32]readRecord) ([]readRecord, error) {
+	var records []readRecord
+	for _, provider := range page {
 		one, ok := read[provider.PK]
-		switch {
-		case !ok:
-			records[i].damaged = fmt.Errorf("provider %d has no settings: %w", provider.PK, ErrDamaged)
-		case one.damaged != nil:
-			records[i].damaged = one.damaged
-		default:
-			records[i].record = one.record
+		if !ok {
+			var still []Creation
+			if err := s.reader(ctx).Select("pk").Find(&still, provider.PK).Error; err != nil {
+				return nil, fmt.Errorf("look for provider %d: %w", provider.PK, err)
+			}
+			if len(still) == 0 {
+				continue
+			}
+			one.damaged = fmt.Errorf("provider %d has no settings: %w", provider.PK, ErrDamaged)
 		}
+		if one.damaged != nil {
+			one.record = nil
+		}
+		records = append(records, one)
 	}
-	return records
+	return records, nil
 }
 
 func findAll(db *gorm.DB, rows any, pks []int32) error {

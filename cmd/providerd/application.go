@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"example.com/providerd/store"
@@ -11,6 +13,9 @@ import (
 type applicationCommands struct {
 	Create applicationCreateCommand `cmd:"" help:"Make an application and link providers to it."`
 	List   applicationListCommand   `cmd:"" help:"List all applications with their providers."`
+	Link   applicationLinkCommand   `cmd:"" help:"Link more providers to an application."`
+	Unlink applicationUnlinkCommand `cmd:"" help:"Take links to providers from an application."`
+	Delete applicationDeleteCommand `cmd:"" help:"Delete applications. Their providers stay."`
 }
 
 type applicationCreateCommand struct {
@@ -51,6 +56,77 @@ type applicationListCommand struct {
 func (c *applicationListCommand) Run(ctx context.Context, out *output) error {
 	return c.withStore(ctx, func(database *store.Store) error {
 		return applications().print(out, c.Output, database.Applications(ctx))
+	})
+}
+
+// changedLinks are the flags of commands that change the links of an application.
+type changedLinks struct {
+	databaseFlag
+	Slug urlSlug `arg:"" placeholder:"SLUG" help:"The application."`
+	linkFlags
+}
+
+// Validate demands something to change.
+func (c *changedLinks) Validate() error {
+	if c.Provider == nil && len(c.Backchannel) == 0 {
+		return errors.New("missing flags: --provider=PK or --backchannel=PK")
+	}
+	return nil
+}
+
+type applicationLinkCommand struct{ changedLinks }
+
+// Help is the long help text.
+func (*applicationLinkCommand) Help() string {
+	return "All links are made or none. A link that is there already stays as it is. An application has one OAuth2 " +
+		"provider at most: unlink the one that it has to give it another."
+}
+
+// Run makes the links.
+func (c *applicationLinkCommand) Run(ctx context.Context, out *output) error {
+	return c.withStore(ctx, func(database *store.Store) error {
+		application, err := database.Link(ctx, c.application(c.Slug, ""))
+		return printApplication(out, application, err)
+	})
+}
+
+type applicationUnlinkCommand struct{ changedLinks }
+
+// Help is the long help text.
+func (*applicationUnlinkCommand) Help() string {
+	return "All links are taken or none: one that is not there is an error. The providers stay."
+}
+
+// Run takes the links.
+func (c *applicationUnlinkCommand) Run(ctx context.Context, out *output) error {
+	return c.withStore(ctx, func(database *store.Store) error {
+		application, err := database.Unlink(ctx, c.application(c.Slug, ""))
+		return printApplication(out, application, err)
+	})
+}
+
+type applicationDeleteCommand struct {
+	databaseFlag
+	consentFlag
+	Slugs []urlSlug `arg:"" name:"slug" help:"Slugs of the applications. All of them are deleted, or, where one does not exist, none."`
+}
+
+// Run deletes the applications.
+func (c *applicationDeleteCommand) Run(ctx context.Context) error {
+	var slugs []string
+	for _, slug := range c.Slugs {
+		slugs = append(slugs, string(slug))
+	}
+	return c.withStore(ctx, func(database *store.Store) error {
+		what := count(len(slugs), "application") + ": " + strings.Join(slugs, ", ")
+		if err := c.ask("delete " + what); err != nil {
+			return err
+		}
+		if err := database.DeleteApplications(ctx, slugs); err != nil {
+			return err
+		}
+		fmt.Fprintln(os.Stderr, "deleted "+what)
+		return nil
 	})
 }
 

@@ -10,11 +10,11 @@ import (
 type cli struct {
 	Serve       serveCommand        `cmd:"" help:"Serve the API."`
 	Token       tokenCommands       `cmd:"" help:"Make, list and revoke access tokens."`
-	Provider    providerCommands    `cmd:"" help:"List and show stored providers."`
-	Application applicationCommands `cmd:"" help:"Make and list the applications that providers are linked to."`
+	Provider    providerCommands    `cmd:"" help:"List, show and delete stored providers."`
+	Application applicationCommands `cmd:"" help:"Make, list, link and delete the applications that providers are linked to."`
 	Apply       applyCommand        `cmd:"" help:"Create the providers that a YAML file lists, each once however often it is run."`
 	Key         keyCommands         `cmd:"" help:"Change the keys that secrets are sealed with."`
-	Audit       auditCommand        `cmd:"" help:"Show what was created, and what was done with tokens and keys."`
+	Audit       auditCommand        `cmd:"" help:"Show what was created and deleted, and what was done with tokens and keys."`
 	Copy        copyCommand         `cmd:"" help:"Copy everything to another database, such as from SQLite to PostgreSQL."`
 	Version     versionCommand      `cmd:"" help:"Print the version."`
 }

@@ -91,11 +91,13 @@ func helpHint(err error) string {
 // explain adds what to do to an error that an operator can put right.
 func explain(err error) error {
 	for sentinel, remedy := range map[error]string{
-		database.ErrNone:       `"providerd serve" makes one; or name another place`,
-		database.ErrNewer:      "use a newer providerd",
-		database.ErrOlder:      `"providerd serve" of this version migrates it`,
-		database.ErrForeign:    "name another place",
-		database.ErrHalfCopied: `run the same "providerd copy" again for the rest, or name another database`,
+		database.ErrNone:           `"providerd serve" makes one; or name another place`,
+		database.ErrNewer:          "use a newer providerd",
+		database.ErrOlder:          `"providerd serve" of this version migrates it`,
+		database.ErrForeign:        "name another place",
+		database.ErrHalfCopied:     `run the same "providerd copy" again for the rest, or name another database`,
+		store.ErrProviderInUse:     `run "providerd application unlink" first`,
+		store.ErrApplicationLinked: `run "providerd application unlink" first`,
 		store.ErrNoKeyset: "put it back, or name its place with --keyset; without it the secrets of the database " +
 			"cannot be read",
 	} {

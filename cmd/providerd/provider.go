@@ -16,8 +16,9 @@ import (
 )
 
 type providerCommands struct {
-	List providerListCommand `cmd:"" help:"List providers, in the order of their pk."`
-	Show providerShowCommand `cmd:"" help:"Show one provider with all its fields."`
+	List   providerListCommand   `cmd:"" help:"List providers, in the order of their pk."`
+	Show   providerShowCommand   `cmd:"" help:"Show one provider with all its fields."`
+	Delete providerDeleteCommand `cmd:"" help:"Delete providers, so that they can be created again."`
 }
 
 // revealFlag says whether secrets are printed.

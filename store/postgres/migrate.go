@@ -19,7 +19,7 @@ import (
 var migrations embed.FS
 
 // schemaLevel is that of the last migration.
-const schemaLevel = 1
+const schemaLevel = 2
 
 const (
 	// lockInterval and lockTries say how often, and how many times, a program looks whether another one has migrated.

@@ -77,14 +77,24 @@ func testFilters(t *testing.T, database *store.Store) {
 			t.Errorf("%s: events are %+v, want %d", name, events, test.events)
 		}
 	}
+	if err := database.DeleteProviders(t.Context(), []int32{2}); err != nil {
+		t.Fatal(err)
+	}
+	events := Collect(t, database.Events(t.Context(), store.Filter{ClientID: "client 2"}, store.EventCursor{}))
+	if len(events) != 2 || events[0].CreatedBy != "ci" || events[1].Event != store.EventProviderDeleted {
+		t.Errorf("events of a deleted provider are %+v", events)
+	}
 }
 
 // testCursors reads from the cursor of each event on, as its text has it, and expects all the others.
 func testCursors(t *testing.T, database *store.Store) {
 	for i := range 20 {
-		createOAuth2(t, database, fmt.Sprint(i))
+		record := createOAuth2(t, database, fmt.Sprint(i))
 		_, token := createToken(t, database)
 		if i%3 == 0 {
+			if err := database.DeleteProviders(t.Context(), []int32{record.PK}); err != nil {
+				t.Fatal(err)
+			}
 			if err := database.RevokeToken(t.Context(), token.ID); err != nil {
 				t.Fatal(err)
 			}
@@ -94,8 +104,8 @@ func testCursors(t *testing.T, database *store.Store) {
 		}
 	}
 	events := Collect(t, database.Events(t.Context(), store.Filter{}, store.EventCursor{}))
-	if len(events) != 1+2*20+2*7 {
-		t.Errorf("%d events, want %d", len(events), 1+2*20+2*7)
+	if len(events) != 1+2*20+3*7 {
+		t.Errorf("%d events, want %d", len(events), 1+2*20+3*7)
 	}
 	for i, event := range events {
 		text, err := event.Cursor.MarshalText()

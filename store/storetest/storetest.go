@@ -46,7 +46,12 @@ func Run(t *testing.T, newDatabase func(t *testing.T) Opener) {
 		"the first token waits for its keeper":    testFirstTokenKeeperFails,
 		"applications link providers":             testApplications,
 		"applications refuse a wrong link":        testApplicationRefusals,
+		"applications are linked and unlinked":    testLinks,
+		"applications are deleted all or none":    testDeletedApplications,
 		"lists are read page by page":             testPages,
+		"providers are deleted all or none":       testDeletedProviders,
+		"a deleted key makes a record again":      testDeletedKey,
+		"a deleted provider stays in the events":  testDeletedInEvents,
 		"filters select providers and events":     testFilters,
 		"events are read from a cursor on":        testCursors,
 	} {
@@ -63,6 +68,7 @@ func Run(t *testing.T, newDatabase func(t *testing.T) Opener) {
 		"applications linked by two at once":          testApplicationsOfTwoOperators,
 		"one store seals with a key of the other":     testRotationByTheOther,
 		"one store creates while the other reseals":   testResealByTheOther,
+		"one store creates while the other deletes":   testDeletesByTheOther,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

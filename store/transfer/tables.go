@@ -54,6 +54,17 @@ func tables() []table {
 			{"id", integer}, {"slug", text}, {"name", text}, {"provider_pk", integer},
 		}},
 		{name: "backchannels", columns: []column{{"provider_pk", integer}, {"application_id", integer}}},
+		{name: "deleted_providers", columns: []column{
+			{"pk", integer},
+			{"kind", text},
+			{"name", text},
+			{"created_at", moment},
+			{"created_by", text},
+			{"request_id", text},
+			{"remote_address", text},
+			{"client_id", text},
+			{"deleted_at", moment},
+		}},
 		{name: "tokens", givesKeys: true, columns: []column{
 			{"id", integer},
 			{"name", text},

@@ -98,13 +98,16 @@ func everything(t *testing.T, path string) (state, int32) {
 		_, err := opened.CreateApplication(t.Context(), application)
 		check(t, err)
 	}
+	gone, _, err := opened.CreateOAuth2Provider(t.Context(), request("gone", ""), oauth2("gone"))
+	check(t, err)
+	check(t, opened.DeleteProviders(t.Context(), []int32{gone.PK}))
 	_, _, err = opened.CreateOAuth2Provider(t.Context(), request("taken", ""), oauth2("newer"))
 	if !errors.Is(err, store.ErrClientIDTaken) {
 		t.Fatal(err)
 	}
 	s := stateOf(t, opened)
 	check(t, opened.Close())
-	return s, 6
+	return s, 7
 }
 
 func check(t *testing.T, err error) {

@@ -1,0 +1,86 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"gorm.io/gorm"
+)
+
+// Deletable returns the providers with these pks in the order of their pks, without their settings, which may be
+// damaged. It returns the errors of DeleteProviders.
+func (s *Store) Deletable(ctx context.Context, pks []int32) ([]Provider, error) {
+	return deletable(s.reader(ctx), pks)
+}
+
+// DeleteProviders removes providers with their settings and idempotency keys, all of them or none, so that a create
+// with the same key makes a record again. Their creation and their deletion stay in the events. There should be at most
+// a few thousand, since all are removed in one transaction.
+//
+// It returns ErrNotFound for each that does not exist and ErrProviderInUse for each that is linked to an application,
+// or ErrUnavailable, in which case nothing is deleted, or ErrOutcomeUnknown.
+func (s *Store) DeleteProviders(ctx context.Context, pks []int32) error {
+	err := s.database.Change(ctx, func(tx *gorm.DB) error {
+		if _, err := deletable(tx, pks); err != nil {
+			return err
+		}
+		for chunk := range slices.Chunk(pks, pageSize) {
+			if err := deleteChunk(tx, padded(chunk)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("delete providers: %w", err)
+	}
+	return nil
+}
+
+// deletable finds out which providers cannot be deleted, and why, since a broken constraint tells neither.
+func deletable(tx *gorm.DB, pks []int32) ([]Provider, error) {
+	var providers []Provider
+	for chunk := range slices.Chunk(slices.Compact(slices.Sorted(slices.Values(pks))), pageSize) {
+		var page []Provider
+		if err := withApplications(tx).Where("pk IN ?", padded(chunk)).Order("pk").Find(&page).Error; err != nil {
+			return nil, fmt.Errorf("read providers: %w", err)
+		}
+		providers = append(providers, page...)
+	}
+	found := map[int32]bool{}
+	var refusals []error
+	for _, provider := range providers {
+		found[provider.PK] = true
+		for _, application := range []Application{provider.Application, provider.Backchannel.Application} {
+			if application.ID != 0 {
+				refusals = append(refusals, fmt.Errorf("provider %d: %w: %s", provider.PK, ErrProviderInUse, application.Slug))
+			}
+		}
+	}
+	for _, pk := range pks {
+		if !found[pk] {
+			refusals = append(refusals, fmt.Errorf("provider %d: %w", pk, ErrNotFound))
+		}
+	}
+	return providers, errors.Join(refusals...)
+}
+
+// keepDeleted copies what stays of providers into the table of those that were deleted.
+const keepDeleted = `INSERT INTO deleted_providers
+	(pk, kind, name, created_at, created_by, request_id, remote_address, client_id, deleted_at)
+	SELECT providers.pk, kind, name, created_at, created_by, request_id, remote_address, coalesce(client_id, ''), ?
+	FROM providers LEFT JOIN oauth2_providers ON oauth2_providers.pk = providers.pk WHERE providers.pk IN ?`
+
+func deleteChunk(tx *gorm.DB, pks []int32) error {
+	if err := tx.Exec(keepDeleted, now(), pks).Error; err != nil {
+		return fmt.Errorf("keep the events of providers: %w", err)
+	}
+	for _, table := range []any{&oauth2Row{}, &workspaceDirectoryRow{}, &Creation{}} {
+		if err := tx.Delete(table, "pk IN ?", pks).Error; err != nil {
+			return fmt.Errorf("delete rows of providers: %w", err)
+		}
+	}
+	return nil
+}
