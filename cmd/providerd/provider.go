@@ -18,6 +18,7 @@ import (
 type providerCommands struct {
 	List   providerListCommand   `cmd:"" help:"List providers, in the order of their pk."`
 	Show   providerShowCommand   `cmd:"" help:"Show one provider with all its fields."`
+	Advise providerAdviseCommand `cmd:"" help:"Say what stored providers could do better. Advice is no failure: the exit status is 0."`
 	Delete providerDeleteCommand `cmd:"" help:"Delete providers, so that they can be created again."`
 }
 

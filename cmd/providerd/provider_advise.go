@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"os"
+
+	"example.com/providerd/server/advice"
+	"example.com/providerd/store"
+)
+
+type providerAdviseCommand struct {
+	databaseFlag
+	listFlag
+	PK *int32 `arg:"" optional:"" help:"pk of the provider. Without it, all are looked at."`
+}
+
+// advised is a provider with what is said about it.
+type advised struct {
+	PK     int32           `json:"pk"`
+	Kind   store.Kind      `json:"kind"`
+	Advice []advice.Advice `json:"advice"`
+}
+
+// Run prints the advice for the providers that there is any for.
+func (c *providerAdviseCommand) Run(ctx context.Context, out *output) error {
+	return c.withStore(ctx, func(database *store.Store) error {
+		var counted adviceCount
+		if err := advisedProviders().print(out, c.Output, counted.advise(c.records(ctx, database))); err != nil {
+			return err
+		}
+		fmt.Fprintf(os.Stderr, "advice for %d of %s\n", counted.found, count(counted.read, "provider", "providers"))
+		return nil
+	})
+}
+
+// records are all, or the one that is asked for.
+func (c *providerAdviseCommand) records(ctx context.Context, database *store.Store) iter.Seq2[store.Record, error] {
+	if c.PK == nil {
+		return database.Providers(ctx, store.Filter{}, 0)
+	}
+	return func(yield func(store.Record, error) bool) { yield(database.Provider(ctx, *c.PK)) }
+}
+
+// adviceCount is how many providers were read, and for how many advice was found.
+type adviceCount struct {
+	read, found int
+}
+
+// advise makes of records those that there is advice for.
+func (n *adviceCount) advise(records iter.Seq2[store.Record, error]) iter.Seq2[advised, error] {
+	return func(yield func(advised, error) bool) {
+		for record, err := range records {
+			var provider advised
+			if err == nil {
+				n.read++
+				if provider = advise(record); len(provider.Advice) == 0 {
+					continue
+				}
+				n.found++
+			}
+			if !yield(provider, err) {
+				return
+			}
+		}
+	}
+}
+
+func advise(record store.Record) advised {
+	provider := advised{PK: record.Common().PK, Kind: record.Common().Kind}
+	switch record := record.(type) {
+	case store.OAuth2Provider:
+		provider.Advice = advice.OAuth2(record.OAuth2Settings)
+	case store.WorkspaceDirectoryProvider:
+		provider.Advice = advice.WorkspaceDirectory(record.WorkspaceDirectorySettings)
+	}
+	return provider
+}
+
+func advisedProviders() list[advised] {
+	return list[advised]{
+		headings: "PK,KIND,FIELD,CODE,SECTION,ADVICE",
+		rows:     advised.rows,
+		value:    func(provider advised) any { return provider },
+	}
+}
+
+func (p advised) rows() [][]string {
+	var rows [][]string
+	for _, one := range p.Advice {
+		rows = append(rows, []string{fmt.Sprint(p.PK), string(p.Kind), one.Pointer, one.Code, one.Section, one.Detail})
+	}
+	return rows
+}

@@ -1,0 +1,89 @@
+package advice
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"example.com/providerd/gen/api"
+	"example.com/providerd/store"
+)
+
+const (
+	// shortSecret is the length from which on random letters and digits have 128 bits.
+	shortSecret = 22
+	// hmacKey is the length of a key for HS256, in bytes.
+	hmacKey = 32
+	// fewDistinct is a number of different bytes that hardly any random text of letters and digits is below, be they
+	// hexadecimal ones.
+	fewDistinct = 8
+
+	longCode         = 10 * time.Minute
+	longAccessToken  = 24 * time.Hour
+	longRefreshToken = 365 * 24 * time.Hour
+)
+
+// client is what the rules for OAuth2 providers look at.
+type client struct {
+	store.OAuth2Settings
+	redirectURIs []redirectURI
+}
+
+func (c client) isPublic() bool { return c.ClientType == string(api.ClientTypeEnumPublic) }
+
+func (c client) isNativeButConfidential() bool {
+	return !c.isPublic() && slices.ContainsFunc(c.redirectURIs, redirectURI.isNative)
+}
+
+func (c client) hasUnprintableID() bool {
+	return strings.ContainsFunc(c.ClientID, func(r rune) bool { return r < ' ' || r > '~' })
+}
+
+func (c client) hasUnprintableSecret() bool { return !c.ClientSecret.Traits().IsPrintable }
+
+func (c client) hasNeedlessSecret() bool { return c.isPublic() && c.ClientSecret.Traits().Bytes > 0 }
+
+func (c client) hasEmptySecret() bool { return !c.isPublic() && c.ClientSecret.Traits().Bytes == 0 }
+
+func (c client) hasShortSecret() bool {
+	length := c.ClientSecret.Traits().Bytes
+	return !c.isPublic() && length > 0 && length < shortSecret
+}
+
+func (c client) hasSecretTooShortToSign() bool {
+	length := c.ClientSecret.Traits().Bytes
+	return !c.isPublic() && c.SigningKey == nil && length >= shortSecret && length < hmacKey
+}
+
+func (c client) hasRepetitiveSecret() bool {
+	traits := c.ClientSecret.Traits()
+	return !c.isPublic() && traits.Bytes >= shortSecret && traits.Distinct < fewDistinct
+}
+
+// hasNothingToSignWith leaves out a confidential client with a secret, which is what a create without options makes.
+func (c client) hasNothingToSignWith() bool {
+	return c.SigningKey == nil && (c.isPublic() || c.hasEmptySecret())
+}
+
+func (c client) isPublicWithoutRedirectURI() bool { return c.isPublic() && len(c.redirectURIs) == 0 }
+
+func (c client) hasReassignableSubject() bool {
+	reassignable := []api.SubModeEnum{
+		api.SubModeEnumUserEmail, api.SubModeEnumUserUpn, api.SubModeEnumUserUsername,
+	}
+	return slices.Contains(reassignable, api.SubModeEnum(c.SubMode))
+}
+
+func (c client) codeLivesLong() bool { return lastsLonger(c.AccessCodeValidity, longCode) }
+
+func (c client) accessTokenLivesLong() bool {
+	return lastsLonger(c.AccessTokenValidity, longAccessToken)
+}
+
+func (c client) refreshTokenLivesLong() bool {
+	return lastsLonger(c.RefreshTokenValidity, longRefreshToken)
+}
+
+func isNil(id *uuid.UUID) bool { return id != nil && *id == uuid.Nil }
