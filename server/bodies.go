@@ -23,6 +23,9 @@ const (
 	// listingCost is for each byte of a body, too, but no more than maxListingCost together.
 	listingCost    = 100
 	maxListingCost = 2 * maxViolationBytes
+	// comparingCost is for a stored record beside one that is asked for, each as large as any, in all the forms that they
+	// take until they are compared.
+	comparingCost = 32 << 20
 	// recordCost is for each byte of a record on its way to the disk and back to the caller.
 	recordCost = 6
 	// listCost is for each byte of a list of violations on its way to the caller.
@@ -120,6 +123,16 @@ func (h *hold) parse(ctx context.Context, body []byte, work func() error) error 
 		return overload
 	}
 	return err
+}
+
+// compare does work with a stored record, which may be much larger than the body in work, once others leave enough
+// memory for it.
+func (b *bodies) compare(ctx context.Context, work func() error) error {
+	if err := b.largeParsing.Acquire(ctx, comparingCost); err != nil {
+		return &refusal{slug: overloaded, header: comeBack(), cause: err}
+	}
+	defer b.largeParsing.Release(comparingCost)
+	return work()
 }
 
 // renderedLength is the length that a text in JSON has in an answer at most, where some characters are escaped.

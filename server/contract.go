@@ -31,6 +31,8 @@ type operation struct {
 	body *openapi3.Schema
 	// fields are those of the body, in the order of the contract.
 	fields []field
+	// parameters are those of the query, all of them boolean.
+	parameters []string
 }
 
 // field is one field of a body: a scalar, a list of scalars, or a free-form object.
@@ -104,6 +106,14 @@ func newOperation(route routers.Route) (operation, error) {
 		return operation{}, fmt.Errorf("operation %s has no JSON body", id)
 	}
 	result := operation{id: id, route: &route, body: body.Value.Content[jsonMediaType].Schema.Value}
+	for _, parameter := range route.Operation.Parameters {
+		if one := parameter.Value; one.In == openapi3.ParameterInQuery {
+			if !one.Schema.Value.Type.Is(openapi3.TypeBoolean) {
+				return operation{}, fmt.Errorf("operation %s: query parameter %s is not a boolean", id, one.Name)
+			}
+			result.parameters = append(result.parameters, one.Name)
+		}
+	}
 	line := map[string]int{}
 	for name, property := range result.body.Properties {
 		// A contract in JSON, which may be one line, has no order that could be kept.

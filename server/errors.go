@@ -36,6 +36,8 @@ type refusal struct {
 	violations []api.Violation
 	// listLength is that of the violations in the answer, in bytes.
 	listLength int64
+	// pk is that of the record that an idempotency key has made before; nil where something else is refused.
+	pk *int32
 	// cause is for the log alone.
 	cause error
 }
@@ -79,8 +81,6 @@ func storeRefusal(err error) *refusal {
 		return &refusal{slug: clientIDTaken, violations: []api.Violation{{
 			Pointer: "/client_id", Code: api.ViolationCodeTaken, Detail: "is taken by another provider",
 		}}}
-	case errors.Is(err, store.ErrKeyReused):
-		return &refusal{slug: idempotencyKeyReused}
 	case errors.Is(err, store.ErrOverloaded):
 		return &refusal{slug: overloaded, header: comeBack()}
 	case errors.Is(err, store.ErrOutcomeUnknown):
@@ -119,6 +119,7 @@ func (s *Server) handleError(err error, c echo.Context) {
 		Status:    kind.Status,
 		Detail:    kind.Detail,
 		RequestID: exchange.requestID,
+		PK:        refused.pk,
 	}
 	if refused.detail != "" {
 		problem.Detail = refused.detail

@@ -29,6 +29,8 @@ type exchange struct {
 	token store.Token
 	// remoteAddress is the IP address that the request came from.
 	remoteAddress string
+	// validateOnly tells that the caller asks for nothing to be stored.
+	validateOnly bool
 	// bodyDigest tells the body apart from others with the same idempotency key; nil without a key.
 	bodyDigest []byte
 	// refused is nil while nothing went wrong.
@@ -145,8 +147,8 @@ func cut(text string, limit int) string {
 	return text[:limit] + "…"
 }
 
-// log writes one line for each exchange. It holds nothing of the body and nothing of the query. The caller is gone who
-// closed the connection, or its sending half, before the answer.
+// log writes one line for each exchange. It holds nothing of the body, and nothing of the query but validate_only. The
+// caller is gone who closed the connection, or its sending half, before the answer.
 func (s *Server) log(c echo.Context, current *exchange, callerIsGone bool) {
 	attributes := []slog.Attr{
 		slog.String("request_id", current.requestID),
@@ -160,6 +162,9 @@ func (s *Server) log(c echo.Context, current *exchange, callerIsGone bool) {
 	if current.token.ID != 0 {
 		attributes = append(attributes,
 			slog.String("caller", current.token.Name), slog.Int64("token_id", int64(current.token.ID)))
+	}
+	if current.validateOnly {
+		attributes = append(attributes, slog.Bool(validateOnlyParameter, true))
 	}
 	level := slog.LevelInfo
 	if refused := current.refused; refused != nil {

@@ -10,7 +10,7 @@ import (
 	"example.com/providerd/server/contracttest"
 )
 
-// fuzzTarget sends requests to a server in the same process and holds the answers against the contract.
+// fuzzTarget sends requests to a server in the same process and checks the answers against the contract.
 type fuzzTarget struct {
 	handler http.Handler
 	token   string

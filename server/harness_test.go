@@ -35,7 +35,7 @@ const (
 	flow = "3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"
 )
 
-// harness is a real server over a real database, and a client that holds every answer against the contract.
+// harness is a real server over a real database, and a client that checks every answer against the contract.
 type harness struct {
 	url string
 	// path is that of a SQLite database.

@@ -36,7 +36,7 @@ func mistakes() []mistake {
 		one.method, one.path = method, path
 		return one
 	}
-	with := func(name, value string, one mistake) mistake {
+	withHeader := func(name, value string, one mistake) mistake {
 		one.change = set(name, value)
 		return one
 	}
@@ -66,8 +66,8 @@ func mistakes() []mistake {
 		oauth2("a comment", "{\n  // The shop\n  \"name\":\"Shop\"}"),
 		oauth2("a list of bodies", "["+valid+"]"),
 		oauth2("no body", ""),
-		with("Content-Type", "application/x-www-form-urlencoded", oauth2("a form", "name=Shop")),
-		with("Authorization", "Basic c2hvcDpzZWNyZXQ=", oauth2("a password", valid)),
+		withHeader("Content-Type", "application/x-www-form-urlencoded", oauth2("a form", "name=Shop")),
+		withHeader("Authorization", "Basic c2hvcDpzZWNyZXQ=", oauth2("a password", valid)),
 		on(http.MethodPost, strings.TrimSuffix(oauth2Path, "/"), oauth2("no final slash", valid)),
 		on(http.MethodPut, oauth2Path, oauth2("PUT", valid)),
 		on(http.MethodGet, oauth2Path+"17/", oauth2("GET of a record", "")),

@@ -6,6 +6,7 @@ import (
 	"github.com/google/uuid"
 
 	"example.com/providerd/gen/api"
+	"example.com/providerd/server/advice"
 	"example.com/providerd/store"
 )
 
@@ -15,12 +16,34 @@ const (
 	clientSecretLength = 128
 )
 
-// ProvidersOauth2Create stores an OAuth2 provider (contract section 4.1).
+// ProvidersOauth2Create stores an OAuth2 provider (contract section 4.1), or tells what it would do.
 func (s *Server) ProvidersOauth2Create(
 	ctx context.Context, request api.ProvidersOauth2CreateRequestObject,
 ) (api.ProvidersOauth2CreateResponseObject, error) {
-	record, replayed, err := s.store.CreateOAuth2Provider(
-		ctx, createRequest(ctx, request.Body.Name, request.Params.IdempotencyKey), FromAPIOAuth2(*request.Body))
+	answer, err := s.createOAuth2(ctx, request)
+	if err == nil {
+		return answer, nil
+	}
+	return nil, explainReuse(ctx, s, err, "providers_oauth2_create", func(stored store.OAuth2Provider) (any, any) {
+		return ToAPIOAuth2(stored), ToAPIOAuth2(askedOAuth2(*request.Body, stored))
+	})
+}
+
+func (s *Server) createOAuth2(
+	ctx context.Context, request api.ProvidersOauth2CreateRequestObject,
+) (api.ProvidersOauth2CreateResponseObject, error) {
+	asked := createRequest(ctx, request.Body.Name, request.Params.IdempotencyKey)
+	settings := FromAPIOAuth2(*request.Body)
+	if valueOr(request.Params.ValidateOnly, false) {
+		madeBefore, err := s.store.ValidateOAuth2Provider(ctx, asked, settings)
+		if err != nil {
+			return nil, err
+		}
+		return api.ProvidersOauth2Create200JSONResponse{
+			VerdictJSONResponse: verdict(ctx, madeBefore, advice.OAuth2(settings), request.Params.Prefer),
+		}, nil
+	}
+	record, replayed, err := s.store.CreateOAuth2Provider(ctx, asked, settings)
 	if err != nil {
 		return nil, err
 	}
@@ -33,6 +56,26 @@ func (s *Server) ProvidersOauth2Create(
 			XRequestID:          exchangeOf(ctx).requestID,
 		},
 	}, nil
+}
+
+// askedOAuth2 is a stored record as it would be if the request had made it. Credentials that the request leaves to the
+// server are as asked where the server may have made them.
+func askedOAuth2(request api.OAuth2ProviderRequest, stored store.OAuth2Provider) store.OAuth2Provider {
+	asked := stored
+	asked.Name, asked.OAuth2Settings = request.Name, FromAPIOAuth2(request)
+	if request.ClientID == nil && mayBeMade(stored.ClientID, clientIDLength) {
+		asked.ClientID = stored.ClientID
+	}
+	isPublic := asked.ClientType == string(api.ClientTypeEnumPublic)
+	if request.ClientSecret == nil && !isPublic && mayBeMade(stored.ClientSecret.Reveal(), clientSecretLength) {
+		asked.ClientSecret = stored.ClientSecret
+	}
+	return asked
+}
+
+// mayBeMade tells whether a text is one that the server makes for a caller who sends none.
+func mayBeMade(text string, length int) bool {
+	return len(text) == length && store.IsAlphanumeric(text)
 }
 
 // FromAPIOAuth2 turns a valid request into settings, each field that is absent or null filled with its default.

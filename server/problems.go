@@ -10,6 +10,7 @@ const problemPath = "/problems/"
 const (
 	malformedJSON        slug = "malformed-json"
 	validationFailed     slug = "validation-failed"
+	invalidParameter     slug = "invalid-parameter"
 	invalidHeader        slug = "invalid-header"
 	unauthorized         slug = "unauthorized"
 	forbidden            slug = "forbidden"
@@ -55,6 +56,13 @@ func problemKinds() []problemKind {
 			"The body breaks rules of the contract. Fix every entry of errors and send it again.",
 			"The body breaks rules of the contract. Every violation has an entry in errors, which lists the first 1000.",
 			"Each entry's pointer says where, its code which rule, its detail what the value must be. Fix all of them.",
+		},
+		{
+			invalidParameter, http.StatusBadRequest, "Invalid parameter",
+			"The query cannot be read. Write it as in ?validate_only=true.",
+			"The query has a parameter that the operation does not know, one that is sent twice, or a value that is not " +
+				"allowed. Nothing was stored.",
+			"Send ?validate_only=true or no query at all. A token belongs into the header Authorization.",
 		},
 		{
 			invalidHeader, http.StatusBadRequest, "Invalid header",
@@ -113,7 +121,8 @@ func problemKinds() []problemKind {
 		{
 			idempotencyKeyReused, http.StatusUnprocessableEntity, "Idempotency key reused",
 			"This Idempotency-Key was used for another body before. Send the first body again, or use a new key.",
-			"The caller used this Idempotency-Key for another body before. Nothing was stored.",
+			"The caller used this Idempotency-Key for another body before. Nothing was stored. The record that it made is " +
+				"named by pk, and the fields with other values in errors.",
 			"Send the first body again to get its record, or use a new key for the new body.",
 		},
 		{

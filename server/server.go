@@ -70,7 +70,8 @@ func (s *Server) operationMiddlewares() map[string][]echo.MiddlewareFunc {
 	chains := map[string][]echo.MiddlewareFunc{}
 	for _, op := range s.contract.operations {
 		chains[op.id] = []echo.MiddlewareFunc{
-			s.authenticate, s.authorise(op), negotiate, checkIdempotencyKey(op), prefer, validate(op, s.bodies),
+			s.authenticate, s.authorise(op), negotiate, checkParameters(op), checkIdempotencyKey(op), prefer,
+			validate(op, s.bodies),
 		}
 	}
 	return chains

@@ -15,18 +15,27 @@ const (
 	maxEdits = 2
 )
 
-// similarField returns the field that a caller most likely meant by a name; "" where none is near. Letter case and the
-// ways to join words count for nothing.
+// similarField returns the field that a caller most likely meant by a name; "" where none is near.
 func (o operation) similarField(name string) string {
+	fields := make([]string, len(o.fields))
+	for i, field := range o.fields {
+		fields[i] = field.name
+	}
+	return mostSimilar(name, fields)
+}
+
+// mostSimilar returns the one of the known names that is nearest to a name; "" where none is near. Letter case and the
+// ways to join words count for nothing.
+func mostSimilar(name string, known []string) string {
 	if len(name) > maxSuggestionLength {
 		return ""
 	}
 	nearest, fewest := "", maxEdits+1
-	for _, field := range o.fields {
-		a, b := plainName(name), plainName(field.name)
+	for _, one := range known {
+		a, b := plainName(name), plainName(one)
 		// In short names a few edits lead anywhere.
 		if edits := editDistance(a, b); edits < fewest && edits < cmp.Or(len(a)/2, 1) {
-			nearest, fewest = field.name, edits
+			nearest, fewest = one, edits
 		}
 	}
 	return nearest

@@ -29,12 +29,7 @@ func IsTokenText(text string) bool {
 		return false
 	}
 	random := text[len(tokenPrefix) : len(tokenPrefix)+tokenRandomLength]
-	for i := range len(random) {
-		if !strings.Contains(alphanumeric, random[i:i+1]) {
-			return false
-		}
-	}
-	return text[tokenLength-tokenChecksumLength:] == tokenChecksum(random)
+	return IsAlphanumeric(random) && text[tokenLength-tokenChecksumLength:] == tokenChecksum(random)
 }
 
 func tokenChecksum(random string) string {
@@ -48,6 +43,9 @@ func tokenChecksum(random string) string {
 }
 
 const alphanumeric = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+// IsAlphanumeric tells whether a text has no characters but those of RandomAlphanumeric.
+func IsAlphanumeric(text string) bool { return strings.Trim(text, alphanumeric) == "" }
 
 // RandomAlphanumeric returns n characters of [0-9A-Za-z], each drawn with equal probability from crypto/rand.
 func RandomAlphanumeric(n int) string {

@@ -162,9 +162,28 @@ func (e SubModeEnum) Valid() bool {
 	}
 }
 
+// Defines values for VerdictOutcome.
+const (
+	VerdictOutcomeAlreadyCreated VerdictOutcome = "already_created"
+	VerdictOutcomeWouldCreate    VerdictOutcome = "would_create"
+)
+
+// Valid indicates whether the value is a known member of the VerdictOutcome enum.
+func (e VerdictOutcome) Valid() bool {
+	switch e {
+	case VerdictOutcomeAlreadyCreated:
+		return true
+	case VerdictOutcomeWouldCreate:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ViolationCode.
 const (
 	ViolationCodeBlank           ViolationCode = "blank"
+	ViolationCodeDiffers         ViolationCode = "differs"
 	ViolationCodeEmpty           ViolationCode = "empty"
 	ViolationCodeEnum            ViolationCode = "enum"
 	ViolationCodeInvalidDuration ViolationCode = "invalid_duration"
@@ -184,6 +203,8 @@ const (
 func (e ViolationCode) Valid() bool {
 	switch e {
 	case ViolationCodeBlank:
+		return true
+	case ViolationCodeDiffers:
 		return true
 	case ViolationCodeEmpty:
 		return true
@@ -274,6 +295,21 @@ func (e WorkspaceDirectoryProviderVerboseNamePlural) Valid() bool {
 	default:
 		return false
 	}
+}
+
+// Advice One thing about the settings that could be better. The page /advice/ of the server lists all rules.
+type Advice struct {
+	// Code The rule. A code never changes its meaning.
+	Code string `json:"code"`
+
+	// Detail What could be better, and how.
+	Detail string `json:"detail"`
+
+	// Pointer Where in the body (RFC 6901).
+	Pointer string `json:"pointer"`
+
+	// Section Where the rule is from, such as a section of an RFC.
+	Section string `json:"section"`
 }
 
 // ClientTypeEnum Confidential clients can keep their credentials secret; public clients cannot. Default in requests: confidential.
@@ -431,8 +467,11 @@ type Problem struct {
 	// Detail What is wrong with this request, and what to do.
 	Detail string `json:"detail"`
 
-	// Errors All violations of the body, in the order of the fields, unknown fields last. Of more than 1000, or more than 1 MiB of them, the first are listed, and detail says that there are more. One that would be larger alone has the pointer of the nearest value around it.
+	// Errors All violations of the body, in the order of the fields, unknown fields last; where the type is idempotency-key-reused, each field whose value is not that of the record that the key made. Of more than 1000, or more than 1 MiB of them, the first are listed, and detail says that there are more. One that would be larger alone has the pointer of the nearest value around it.
 	Errors *[]Violation `json:"errors,omitempty"`
+
+	// PK Of the record that the idempotency key made before. Only where the type is idempotency-key-reused.
+	PK *int32 `json:"pk,omitempty"`
 
 	// RequestID Value of X-Request-Id; the server's log has the same.
 	RequestID string `json:"request_id"`
@@ -450,7 +489,22 @@ type Problem struct {
 // SubModeEnum Which data is the unique user identifier. Default in requests: hashed_user_id.
 type SubModeEnum string
 
-// Violation One place of the body that breaks a rule.
+// Verdict What a request would do without validate_only.
+type Verdict struct {
+	// Advice What could be better about the settings. None of it refuses a create.
+	Advice []Advice `json:"advice"`
+
+	// Outcome Whether the request would make a record, or be answered with the one that its idempotency key made before.
+	Outcome VerdictOutcome `json:"outcome"`
+
+	// PK Of the record that the idempotency key made before; null where one would be made.
+	PK *int32 `json:"pk"`
+}
+
+// VerdictOutcome Whether the request would make a record, or be answered with the one that its idempotency key made before.
+type VerdictOutcome string
+
+// Violation One place of the body that breaks a rule, or differs from a record.
 type Violation struct {
 	// Code The rule that is broken. A code never changes its meaning.
 	Code ViolationCode `json:"code"`
@@ -576,6 +630,9 @@ type IdempotencyKey = string
 // Prefer defines model for Prefer.
 type Prefer = string
 
+// ValidateOnly defines model for validate_only.
+type ValidateOnly = bool
+
 // BadRequest Why a request was refused (RFC 9457).
 type BadRequest = Problem
 
@@ -611,7 +668,10 @@ type UnsupportedMediaType = Problem
 
 // ProvidersOauth2CreateParams defines parameters for ProvidersOauth2Create.
 type ProvidersOauth2CreateParams struct {
-	// IdempotencyKey Makes retries safe. The first request with a key makes a record; every further one of the same caller to the same operation, with the same key and the same body, is answered with that record and Idempotency-Replayed, however late and even when the first answer was lost. Another body is refused with 422. The caller is the name of the token, so that a renewed token is the same caller. Bodies are compared as JSON, member order and white space aside. A refused request keeps no key. The key is taken as it stands, quotes included.
+	// ValidateOnly With true, the request is decided in everything as it would be without, with the same refusals, but nothing is stored, and no idempotency key is kept. Where it would be answered 201, it is answered 200 with the verdict. Default: false.
+	ValidateOnly *ValidateOnly `form:"validate_only,omitempty" json:"validate_only,omitempty"`
+
+	// IdempotencyKey Makes retries safe. The first request with a key makes a record; every further one of the same caller to the same operation, with the same key and the same body, is answered with that record and Idempotency-Replayed, however late and even when the first answer was lost. Another body is refused with 422, which tells the record and the fields that differ. The caller is the name of the token, so that a renewed token is the same caller. Bodies are compared as JSON, member order and white space aside. A refused request keeps no key. The key is taken as it stands, quotes included.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
 	// Prefer Preferences (RFC 7240). With handling=lenient, fields that the request does not know, response fields included, are ignored instead of refused. Every other preference is ignored.
@@ -620,7 +680,10 @@ type ProvidersOauth2CreateParams struct {
 
 // ProvidersWorkspaceDirectoryCreateParams defines parameters for ProvidersWorkspaceDirectoryCreate.
 type ProvidersWorkspaceDirectoryCreateParams struct {
-	// IdempotencyKey Makes retries safe. The first request with a key makes a record; every further one of the same caller to the same operation, with the same key and the same body, is answered with that record and Idempotency-Replayed, however late and even when the first answer was lost. Another body is refused with 422. The caller is the name of the token, so that a renewed token is the same caller. Bodies are compared as JSON, member order and white space aside. A refused request keeps no key. The key is taken as it stands, quotes included.
+	// ValidateOnly With true, the request is decided in everything as it would be without, with the same refusals, but nothing is stored, and no idempotency key is kept. Where it would be answered 201, it is answered 200 with the verdict. Default: false.
+	ValidateOnly *ValidateOnly `form:"validate_only,omitempty" json:"validate_only,omitempty"`
+
+	// IdempotencyKey Makes retries safe. The first request with a key makes a record; every further one of the same caller to the same operation, with the same key and the same body, is answered with that record and Idempotency-Replayed, however late and even when the first answer was lost. Another body is refused with 422, which tells the record and the fields that differ. The caller is the name of the token, so that a renewed token is the same caller. Bodies are compared as JSON, member order and white space aside. A refused request keeps no key. The key is taken as it stands, quotes included.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
 	// Prefer Preferences (RFC 7240). With handling=lenient, fields that the request does not know, response fields included, are ignored instead of refused. Every other preference is ignored.
@@ -654,6 +717,12 @@ func (w *ServerInterfaceWrapper) ProvidersOauth2Create(ctx echo.Context) error {
 
 	// Parameter object where we will unmarshal all parameters from the context
 	var params ProvidersOauth2CreateParams
+	// ------------- Optional query parameter "validate_only" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "validate_only", ctx.QueryParams(), &params.ValidateOnly, runtime.BindQueryParameterOptions{Type: "boolean", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter validate_only: %s", err))
+	}
 
 	headers := ctx.Request().Header
 	// ------------- Optional header parameter "Idempotency-Key" -------------
@@ -698,6 +767,12 @@ func (w *ServerInterfaceWrapper) ProvidersWorkspaceDirectoryCreate(ctx echo.Cont
 
 	// Parameter object where we will unmarshal all parameters from the context
 	var params ProvidersWorkspaceDirectoryCreateParams
+	// ------------- Optional query parameter "validate_only" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "validate_only", ctx.QueryParams(), &params.ValidateOnly, runtime.BindQueryParameterOptions{Type: "boolean", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter validate_only: %s", err))
+	}
 
 	headers := ctx.Request().Header
 	// ------------- Optional header parameter "Idempotency-Key" -------------
@@ -895,6 +970,17 @@ type UnsupportedMediaTypeApplicationProblemPlusJSONResponse struct {
 	Headers UnsupportedMediaTypeResponseHeaders
 }
 
+type VerdictResponseHeaders struct {
+	CacheControl      string
+	PreferenceApplied *string
+	XRequestID        string
+}
+type VerdictJSONResponse struct {
+	Body Verdict
+
+	Headers VerdictResponseHeaders
+}
+
 type ProvidersOauth2CreateRequestObject struct {
 	Params ProvidersOauth2CreateParams
 	Body   *ProvidersOauth2CreateJSONRequestBody
@@ -902,6 +988,25 @@ type ProvidersOauth2CreateRequestObject struct {
 
 type ProvidersOauth2CreateResponseObject interface {
 	VisitProvidersOauth2CreateResponse(w http.ResponseWriter) error
+}
+
+type ProvidersOauth2Create200JSONResponse struct{ VerdictJSONResponse }
+
+func (response ProvidersOauth2Create200JSONResponse) VisitProvidersOauth2CreateResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	if response.Headers.PreferenceApplied != nil {
+		w.Header().Set("Preference-Applied", fmt.Sprint(*response.Headers.PreferenceApplied))
+	}
+	w.Header().Set("X-Request-Id", fmt.Sprint(response.Headers.XRequestID))
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
 }
 
 type ProvidersOauth2Create201ResponseHeaders struct {
@@ -1144,6 +1249,25 @@ type ProvidersWorkspaceDirectoryCreateRequestObject struct {
 
 type ProvidersWorkspaceDirectoryCreateResponseObject interface {
 	VisitProvidersWorkspaceDirectoryCreateResponse(w http.ResponseWriter) error
+}
+
+type ProvidersWorkspaceDirectoryCreate200JSONResponse struct{ VerdictJSONResponse }
+
+func (response ProvidersWorkspaceDirectoryCreate200JSONResponse) VisitProvidersWorkspaceDirectoryCreateResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	if response.Headers.PreferenceApplied != nil {
+		w.Header().Set("Preference-Applied", fmt.Sprint(*response.Headers.PreferenceApplied))
+	}
+	w.Header().Set("X-Request-Id", fmt.Sprint(response.Headers.XRequestID))
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
 }
 
 type ProvidersWorkspaceDirectoryCreate201ResponseHeaders struct {

@@ -164,9 +164,28 @@ func (e SubModeEnum) Valid() bool {
 	}
 }
 
+// Defines values for VerdictOutcome.
+const (
+	VerdictOutcomeAlreadyCreated VerdictOutcome = "already_created"
+	VerdictOutcomeWouldCreate    VerdictOutcome = "would_create"
+)
+
+// Valid indicates whether the value is a known member of the VerdictOutcome enum.
+func (e VerdictOutcome) Valid() bool {
+	switch e {
+	case VerdictOutcomeAlreadyCreated:
+		return true
+	case VerdictOutcomeWouldCreate:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ViolationCode.
 const (
 	ViolationCodeBlank           ViolationCode = "blank"
+	ViolationCodeDiffers         ViolationCode = "differs"
 	ViolationCodeEmpty           ViolationCode = "empty"
 	ViolationCodeEnum            ViolationCode = "enum"
 	ViolationCodeInvalidDuration ViolationCode = "invalid_duration"
@@ -186,6 +205,8 @@ const (
 func (e ViolationCode) Valid() bool {
 	switch e {
 	case ViolationCodeBlank:
+		return true
+	case ViolationCodeDiffers:
 		return true
 	case ViolationCodeEmpty:
 		return true
@@ -276,6 +297,21 @@ func (e WorkspaceDirectoryProviderVerboseNamePlural) Valid() bool {
 	default:
 		return false
 	}
+}
+
+// Advice One thing about the settings that could be better. The page /advice/ of the server lists all rules.
+type Advice struct {
+	// Code The rule. A code never changes its meaning.
+	Code string `json:"code"`
+
+	// Detail What could be better, and how.
+	Detail string `json:"detail"`
+
+	// Pointer Where in the body (RFC 6901).
+	Pointer string `json:"pointer"`
+
+	// Section Where the rule is from, such as a section of an RFC.
+	Section string `json:"section"`
 }
 
 // ClientTypeEnum Confidential clients can keep their credentials secret; public clients cannot. Default in requests: confidential.
@@ -433,8 +469,11 @@ type Problem struct {
 	// Detail What is wrong with this request, and what to do.
 	Detail string `json:"detail"`
 
-	// Errors All violations of the body, in the order of the fields, unknown fields last. Of more than 1000, or more than 1 MiB of them, the first are listed, and detail says that there are more. One that would be larger alone has the pointer of the nearest value around it.
+	// Errors All violations of the body, in the order of the fields, unknown fields last; where the type is idempotency-key-reused, each field whose value is not that of the record that the key made. Of more than 1000, or more than 1 MiB of them, the first are listed, and detail says that there are more. One that would be larger alone has the pointer of the nearest value around it.
 	Errors *[]Violation `json:"errors,omitempty"`
+
+	// PK Of the record that the idempotency key made before. Only where the type is idempotency-key-reused.
+	PK *int32 `json:"pk,omitempty"`
 
 	// RequestID Value of X-Request-Id; the server's log has the same.
 	RequestID string `json:"request_id"`
@@ -452,7 +491,22 @@ type Problem struct {
 // SubModeEnum Which data is the unique user identifier. Default in requests: hashed_user_id.
 type SubModeEnum string
 
-// Violation One place of the body that breaks a rule.
+// Verdict What a request would do without validate_only.
+type Verdict struct {
+	// Advice What could be better about the settings. None of it refuses a create.
+	Advice []Advice `json:"advice"`
+
+	// Outcome Whether the request would make a record, or be answered with the one that its idempotency key made before.
+	Outcome VerdictOutcome `json:"outcome"`
+
+	// PK Of the record that the idempotency key made before; null where one would be made.
+	PK *int32 `json:"pk"`
+}
+
+// VerdictOutcome Whether the request would make a record, or be answered with the one that its idempotency key made before.
+type VerdictOutcome string
+
+// Violation One place of the body that breaks a rule, or differs from a record.
 type Violation struct {
 	// Code The rule that is broken. A code never changes its meaning.
 	Code ViolationCode `json:"code"`
@@ -578,6 +632,9 @@ type IdempotencyKey = string
 // Prefer defines model for Prefer.
 type Prefer = string
 
+// ValidateOnly defines model for validate_only.
+type ValidateOnly = bool
+
 // BadRequest Why a request was refused (RFC 9457).
 type BadRequest = Problem
 
@@ -613,7 +670,10 @@ type UnsupportedMediaType = Problem
 
 // ProvidersOauth2CreateParams defines parameters for ProvidersOauth2Create.
 type ProvidersOauth2CreateParams struct {
-	// IdempotencyKey Makes retries safe. The first request with a key makes a record; every further one of the same caller to the same operation, with the same key and the same body, is answered with that record and Idempotency-Replayed, however late and even when the first answer was lost. Another body is refused with 422. The caller is the name of the token, so that a renewed token is the same caller. Bodies are compared as JSON, member order and white space aside. A refused request keeps no key. The key is taken as it stands, quotes included.
+	// ValidateOnly With true, the request is decided in everything as it would be without, with the same refusals, but nothing is stored, and no idempotency key is kept. Where it would be answered 201, it is answered 200 with the verdict. Default: false.
+	ValidateOnly *ValidateOnly `form:"validate_only,omitempty" json:"validate_only,omitempty"`
+
+	// IdempotencyKey Makes retries safe. The first request with a key makes a record; every further one of the same caller to the same operation, with the same key and the same body, is answered with that record and Idempotency-Replayed, however late and even when the first answer was lost. Another body is refused with 422, which tells the record and the fields that differ. The caller is the name of the token, so that a renewed token is the same caller. Bodies are compared as JSON, member order and white space aside. A refused request keeps no key. The key is taken as it stands, quotes included.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
 	// Prefer Preferences (RFC 7240). With handling=lenient, fields that the request does not know, response fields included, are ignored instead of refused. Every other preference is ignored.
@@ -622,7 +682,10 @@ type ProvidersOauth2CreateParams struct {
 
 // ProvidersWorkspaceDirectoryCreateParams defines parameters for ProvidersWorkspaceDirectoryCreate.
 type ProvidersWorkspaceDirectoryCreateParams struct {
-	// IdempotencyKey Makes retries safe. The first request with a key makes a record; every further one of the same caller to the same operation, with the same key and the same body, is answered with that record and Idempotency-Replayed, however late and even when the first answer was lost. Another body is refused with 422. The caller is the name of the token, so that a renewed token is the same caller. Bodies are compared as JSON, member order and white space aside. A refused request keeps no key. The key is taken as it stands, quotes included.
+	// ValidateOnly With true, the request is decided in everything as it would be without, with the same refusals, but nothing is stored, and no idempotency key is kept. Where it would be answered 201, it is answered 200 with the verdict. Default: false.
+	ValidateOnly *ValidateOnly `form:"validate_only,omitempty" json:"validate_only,omitempty"`
+
+	// IdempotencyKey Makes retries safe. The first request with a key makes a record; every further one of the same caller to the same operation, with the same key and the same body, is answered with that record and Idempotency-Replayed, however late and even when the first answer was lost. Another body is refused with 422, which tells the record and the fields that differ. The caller is the name of the token, so that a renewed token is the same caller. Bodies are compared as JSON, member order and white space aside. A refused request keeps no key. The key is taken as it stands, quotes included.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
 	// Prefer Preferences (RFC 7240). With handling=lenient, fields that the request does not know, response fields included, are ignored instead of refused. Every other preference is ignored.
@@ -852,6 +915,33 @@ func NewProvidersOauth2CreateRequestWithBody(server string, params *ProvidersOau
 		return nil, err
 	}
 
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.ValidateOnly != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "validate_only", *params.ValidateOnly, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
 	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
 	if err != nil {
 		return nil, err
@@ -916,6 +1006,33 @@ func NewProvidersWorkspaceDirectoryCreateRequestWithBody(server string, params *
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.ValidateOnly != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "validate_only", *params.ValidateOnly, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
@@ -1035,6 +1152,13 @@ type ClientWithResponsesInterface interface {
 	ProvidersWorkspaceDirectoryCreateWithResponse(ctx context.Context, params *ProvidersWorkspaceDirectoryCreateParams, body ProvidersWorkspaceDirectoryCreateJSONRequestBody, reqEditors ...RequestEditorFn) (*ProvidersWorkspaceDirectoryCreateResponse, error)
 }
 
+// ProvidersOauth2CreateResponse200Headers the declared response headers of an HTTP 200 response for ProvidersOauth2Create
+type ProvidersOauth2CreateResponse200Headers struct {
+	CacheControl      string
+	PreferenceApplied *string
+	XRequestID        string
+}
+
 // ProvidersOauth2CreateResponse201Headers the declared response headers of an HTTP 201 response for ProvidersOauth2Create
 type ProvidersOauth2CreateResponse201Headers struct {
 	CacheControl        string
@@ -1109,6 +1233,8 @@ type ProvidersOauth2CreateResponse503Headers struct {
 type ProvidersOauth2CreateResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Verdict
 	// JSON201 the response for an HTTP 201 `application/json` response
 	JSON201 *OAuth2Provider
 	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
@@ -1133,6 +1259,8 @@ type ProvidersOauth2CreateResponse struct {
 	ApplicationProblemJSON500 *InternalServerError
 	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
 	ApplicationProblemJSON503 *ServiceUnavailable
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ProvidersOauth2CreateResponse200Headers
 	// Headers201 the parsed response headers for an HTTP 201 response
 	Headers201 *ProvidersOauth2CreateResponse201Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
@@ -1157,6 +1285,11 @@ type ProvidersOauth2CreateResponse struct {
 	Headers500 *ProvidersOauth2CreateResponse500Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
 	Headers503 *ProvidersOauth2CreateResponse503Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ProvidersOauth2CreateResponse) GetJSON200() *Verdict {
+	return r.JSON200
 }
 
 // GetJSON201 returns the response for an HTTP 201 `application/json` response
@@ -1248,6 +1381,13 @@ func (r ProvidersOauth2CreateResponse) ContentType() string {
 	return ""
 }
 
+// ProvidersWorkspaceDirectoryCreateResponse200Headers the declared response headers of an HTTP 200 response for ProvidersWorkspaceDirectoryCreate
+type ProvidersWorkspaceDirectoryCreateResponse200Headers struct {
+	CacheControl      string
+	PreferenceApplied *string
+	XRequestID        string
+}
+
 // ProvidersWorkspaceDirectoryCreateResponse201Headers the declared response headers of an HTTP 201 response for ProvidersWorkspaceDirectoryCreate
 type ProvidersWorkspaceDirectoryCreateResponse201Headers struct {
 	CacheControl        string
@@ -1316,6 +1456,8 @@ type ProvidersWorkspaceDirectoryCreateResponse503Headers struct {
 type ProvidersWorkspaceDirectoryCreateResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Verdict
 	// JSON201 the response for an HTTP 201 `application/json` response
 	JSON201 *WorkspaceDirectoryProvider
 	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
@@ -1338,6 +1480,8 @@ type ProvidersWorkspaceDirectoryCreateResponse struct {
 	ApplicationProblemJSON500 *InternalServerError
 	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
 	ApplicationProblemJSON503 *ServiceUnavailable
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ProvidersWorkspaceDirectoryCreateResponse200Headers
 	// Headers201 the parsed response headers for an HTTP 201 response
 	Headers201 *ProvidersWorkspaceDirectoryCreateResponse201Headers
 	// Headers400 the parsed response headers for an HTTP 400 response
@@ -1360,6 +1504,11 @@ type ProvidersWorkspaceDirectoryCreateResponse struct {
 	Headers500 *ProvidersWorkspaceDirectoryCreateResponse500Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
 	Headers503 *ProvidersWorkspaceDirectoryCreateResponse503Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ProvidersWorkspaceDirectoryCreateResponse) GetJSON200() *Verdict {
+	return r.JSON200
 }
 
 // GetJSON201 returns the response for an HTTP 201 `application/json` response
@@ -1520,6 +1669,13 @@ func ParseProvidersOauth2CreateResponse(rsp *http.Response) (*ProvidersOauth2Cre
 	}
 
 	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Verdict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
 		var dest OAuth2Provider
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -1607,6 +1763,30 @@ func ParseProvidersOauth2CreateResponse(rsp *http.Response) (*ProvidersOauth2Cre
 	}
 
 	switch {
+	case rsp.StatusCode == 200:
+		var headers ProvidersOauth2CreateResponse200Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Preference-Applied"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Preference-Applied", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.PreferenceApplied = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers200 = &headers
 	case rsp.StatusCode == 201:
 		var headers ProvidersOauth2CreateResponse201Headers
 		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
@@ -1823,6 +2003,13 @@ func ParseProvidersWorkspaceDirectoryCreateResponse(rsp *http.Response) (*Provid
 	}
 
 	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Verdict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
 		var dest WorkspaceDirectoryProvider
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -1903,6 +2090,30 @@ func ParseProvidersWorkspaceDirectoryCreateResponse(rsp *http.Response) (*Provid
 	}
 
 	switch {
+	case rsp.StatusCode == 200:
+		var headers ProvidersWorkspaceDirectoryCreateResponse200Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Preference-Applied"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Preference-Applied", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.PreferenceApplied = &value
+		}
+		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.XRequestID = value
+		}
+		response.Headers200 = &headers
 	case rsp.StatusCode == 201:
 		var headers ProvidersWorkspaceDirectoryCreateResponse201Headers
 		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {

@@ -292,10 +292,15 @@ export interface components {
             detail: string;
             /** @description Value of X-Request-Id; the server's log has the same. */
             request_id: string;
-            /** @description All violations of the body, in the order of the fields, unknown fields last. Of more than 1000, or more than 1 MiB of them, the first are listed, and detail says that there are more. One that would be larger alone has the pointer of the nearest value around it. */
+            /** @description All violations of the body, in the order of the fields, unknown fields last; where the type is idempotency-key-reused, each field whose value is not that of the record that the key made. Of more than 1000, or more than 1 MiB of them, the first are listed, and detail says that there are more. One that would be larger alone has the pointer of the nearest value around it. */
             errors?: components["schemas"]["Violation"][];
+            /**
+             * Format: int32
+             * @description Of the record that the idempotency key made before. Only where the type is idempotency-key-reused.
+             */
+            pk?: number;
         };
-        /** @description One place of the body that breaks a rule. */
+        /** @description One place of the body that breaks a rule, or differs from a record. */
         Violation: {
             /**
              * Format: json-pointer
@@ -310,10 +315,52 @@ export interface components {
          * @description The rule that is broken. A code never changes its meaning.
          * @enum {string}
          */
-        ViolationCode: "required" | "null" | "type" | "empty" | "blank" | "too_long" | "enum" | "invalid_uuid" | "invalid_email" | "invalid_duration" | "invalid_uri" | "nul" | "unknown_field" | "taken";
+        ViolationCode: "required" | "null" | "type" | "empty" | "blank" | "too_long" | "enum" | "invalid_uuid" | "invalid_email" | "invalid_duration" | "invalid_uri" | "nul" | "unknown_field" | "taken" | "differs";
+        /** @description What a request would do without validate_only. */
+        Verdict: {
+            outcome: components["schemas"]["VerdictOutcome"];
+            /**
+             * Format: int32
+             * @description Of the record that the idempotency key made before; null where one would be made.
+             */
+            pk: number | null;
+            /** @description What could be better about the settings. None of it refuses a create. */
+            advice: components["schemas"]["Advice"][];
+        };
+        /**
+         * @description Whether the request would make a record, or be answered with the one that its idempotency key made before.
+         * @enum {string}
+         */
+        VerdictOutcome: "would_create" | "already_created";
+        /** @description One thing about the settings that could be better. The page /advice/ of the server lists all rules. */
+        Advice: {
+            /** @description The rule. A code never changes its meaning. */
+            code: string;
+            /**
+             * Format: json-pointer
+             * @description Where in the body (RFC 6901).
+             */
+            pointer: string;
+            /** @description What could be better, and how. */
+            detail: string;
+            /** @description Where the rule is from, such as a section of an RFC. */
+            section: string;
+        };
     };
     responses: {
-        /** @description A header is invalid, the body is not one JSON object, or it breaks rules of the schema. */
+        /** @description What the request would do. Nothing was stored. Only with validate_only. */
+        Verdict: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                "Cache-Control": components["headers"]["Cache-Control"];
+                "Preference-Applied": components["headers"]["Preference-Applied"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Verdict"];
+            };
+        };
+        /** @description A query parameter or a header is invalid, the body is not one JSON object, or it breaks rules of the schema. */
         BadRequest: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -433,15 +480,11 @@ export interface components {
         };
     };
     parameters: {
-        /**
-         * @description Makes retries safe. The first request with a key makes a record; every further one of the same caller to the same operation, with the same key and the same body, is answered with that record and Idempotency-Replayed, however late and even when the first answer was lost. Another body is refused with 422. The caller is the name of the token, so that a renewed token is the same caller. Bodies are compared as JSON, member order and white space aside. A refused request keeps no key. The key is taken as it stands, quotes included.
-         * @example 6f1d9a52-0c1e-4c7b-9b0a-5d2e8f3a7c61
-         */
+        /** @description With true, the request is decided in everything as it would be without, with the same refusals, but nothing is stored, and no idempotency key is kept. Where it would be answered 201, it is answered 200 with the verdict. Default: false. */
+        validate_only: boolean;
+        /** @description Makes retries safe. The first request with a key makes a record; every further one of the same caller to the same operation, with the same key and the same body, is answered with that record and Idempotency-Replayed, however late and even when the first answer was lost. Another body is refused with 422, which tells the record and the fields that differ. The caller is the name of the token, so that a renewed token is the same caller. Bodies are compared as JSON, member order and white space aside. A refused request keeps no key. The key is taken as it stands, quotes included. */
         "Idempotency-Key": string;
-        /**
-         * @description Preferences (RFC 7240). With handling=lenient, fields that the request does not know, response fields included, are ignored instead of refused. Every other preference is ignored.
-         * @example handling=lenient
-         */
+        /** @description Preferences (RFC 7240). With handling=lenient, fields that the request does not know, response fields included, are ignored instead of refused. Every other preference is ignored. */
         Prefer: string;
     };
     requestBodies: never;
@@ -451,7 +494,7 @@ export interface components {
          * @example 3NQ5ZB7WLGVQ6RQH2M4XK7JYTA
          */
         "X-Request-Id": string;
-        /** @description The record carries secrets and must not be kept by caches. */
+        /** @description The answer carries secrets, or tells of them, and must not be kept by caches. */
         "Cache-Control": "no-store";
         /** @description The record was made by an earlier request with the same key. */
         "Idempotency-Replayed": "true";
@@ -476,17 +519,14 @@ export type $defs = Record<string, never>;
 export interface operations {
     providers_oauth2_create: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description With true, the request is decided in everything as it would be without, with the same refusals, but nothing is stored, and no idempotency key is kept. Where it would be answered 201, it is answered 200 with the verdict. Default: false. */
+                validate_only?: components["parameters"]["validate_only"];
+            };
             header?: {
-                /**
-                 * @description Makes retries safe. The first request with a key makes a record; every further one of the same caller to the same operation, with the same key and the same body, is answered with that record and Idempotency-Replayed, however late and even when the first answer was lost. Another body is refused with 422. The caller is the name of the token, so that a renewed token is the same caller. Bodies are compared as JSON, member order and white space aside. A refused request keeps no key. The key is taken as it stands, quotes included.
-                 * @example 6f1d9a52-0c1e-4c7b-9b0a-5d2e8f3a7c61
-                 */
+                /** @description Makes retries safe. The first request with a key makes a record; every further one of the same caller to the same operation, with the same key and the same body, is answered with that record and Idempotency-Replayed, however late and even when the first answer was lost. Another body is refused with 422, which tells the record and the fields that differ. The caller is the name of the token, so that a renewed token is the same caller. Bodies are compared as JSON, member order and white space aside. A refused request keeps no key. The key is taken as it stands, quotes included. */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
-                /**
-                 * @description Preferences (RFC 7240). With handling=lenient, fields that the request does not know, response fields included, are ignored instead of refused. Every other preference is ignored.
-                 * @example handling=lenient
-                 */
+                /** @description Preferences (RFC 7240). With handling=lenient, fields that the request does not know, response fields included, are ignored instead of refused. Every other preference is ignored. */
                 Prefer?: components["parameters"]["Prefer"];
             };
             path?: never;
@@ -498,6 +538,7 @@ export interface operations {
             };
         };
         responses: {
+            200: components["responses"]["Verdict"];
             /** @description The stored record. */
             201: {
                 headers: {
@@ -526,17 +567,14 @@ export interface operations {
     };
     providers_workspace_directory_create: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description With true, the request is decided in everything as it would be without, with the same refusals, but nothing is stored, and no idempotency key is kept. Where it would be answered 201, it is answered 200 with the verdict. Default: false. */
+                validate_only?: components["parameters"]["validate_only"];
+            };
             header?: {
-                /**
-                 * @description Makes retries safe. The first request with a key makes a record; every further one of the same caller to the same operation, with the same key and the same body, is answered with that record and Idempotency-Replayed, however late and even when the first answer was lost. Another body is refused with 422. The caller is the name of the token, so that a renewed token is the same caller. Bodies are compared as JSON, member order and white space aside. A refused request keeps no key. The key is taken as it stands, quotes included.
-                 * @example 6f1d9a52-0c1e-4c7b-9b0a-5d2e8f3a7c61
-                 */
+                /** @description Makes retries safe. The first request with a key makes a record; every further one of the same caller to the same operation, with the same key and the same body, is answered with that record and Idempotency-Replayed, however late and even when the first answer was lost. Another body is refused with 422, which tells the record and the fields that differ. The caller is the name of the token, so that a renewed token is the same caller. Bodies are compared as JSON, member order and white space aside. A refused request keeps no key. The key is taken as it stands, quotes included. */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
-                /**
-                 * @description Preferences (RFC 7240). With handling=lenient, fields that the request does not know, response fields included, are ignored instead of refused. Every other preference is ignored.
-                 * @example handling=lenient
-                 */
+                /** @description Preferences (RFC 7240). With handling=lenient, fields that the request does not know, response fields included, are ignored instead of refused. Every other preference is ignored. */
                 Prefer?: components["parameters"]["Prefer"];
             };
             path?: never;
@@ -548,6 +586,7 @@ export interface operations {
             };
         };
         responses: {
+            200: components["responses"]["Verdict"];
             /** @description The stored record. */
             201: {
                 headers: {

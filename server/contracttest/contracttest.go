@@ -1,4 +1,4 @@
-// Package contracttest holds every answer of a server against the contract.
+// Package contracttest checks every answer of a server against the contract.
 package contracttest
 
 import (
@@ -124,14 +124,14 @@ func (c *Checker) checkOperation(
 	if err != nil {
 		return fmt.Errorf("status %d: %w", response.StatusCode, err)
 	}
-	if response.StatusCode != http.StatusCreated {
+	if response.StatusCode >= http.StatusBadRequest {
 		return nil
 	}
 	schema := route.Operation.Responses.Status(response.StatusCode).Value.Content["application/json"].Schema.Value
 	return checkFields(schema, body)
 }
 
-// checkProblem holds a problem against its schema, which also those have that are no operation's answer.
+// checkProblem checks a problem against its schema, which also those have that are no operation's answer.
 func (c *Checker) checkProblem(response *http.Response, body []byte) error {
 	problem, err := decode(body)
 	if err != nil {

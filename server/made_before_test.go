@@ -1,0 +1,171 @@
+package server_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"pgregory.net/rapid"
+
+	"example.com/providerd/gen/api"
+)
+
+// differs are the fields that a refused key says to differ.
+func (a answer) differs(t *testing.T) []string {
+	t.Helper()
+	problem := a.problem(t, http.StatusUnprocessableEntity, "idempotency-key-reused")
+	if problem.PK == nil {
+		t.Fatalf("the problem has no pk: %s", a.body)
+	}
+	var pointers []string
+	if problem.Errors != nil {
+		for _, one := range *problem.Errors {
+			pointers = append(pointers, one.Pointer)
+			if one.Code != api.ViolationCodeDiffers || !strings.Contains(problem.Detail, strings.TrimPrefix(one.Pointer, "/")) {
+				t.Errorf("%+v is not in %q", one, problem.Detail)
+			}
+		}
+	}
+	return pointers
+}
+
+// bothWays sends a body with a key, and then another one, validated and for good, which must differ in these fields.
+func (h *harness) bothWays(t *testing.T, key, path string, first, second map[string]any, want []string) {
+	t.Helper()
+	pk := h.post(t, path, encode(t, first), set(keyHeader, key)).record(t)["pk"]
+	for _, query := range []string{validateOnly, ""} {
+		got := h.post(t, path+query, encode(t, second), set(keyHeader, key))
+		if differs := got.differs(t); !slices.Equal(differs, want) {
+			t.Errorf("%s, then %s: %q differ, want %q", encode(t, first), encode(t, second), differs, want)
+		}
+		var problem map[string]any
+		got.decode(t, &problem)
+		if problem["pk"] != pk {
+			t.Errorf("pk is %v, want %v", problem["pk"], pk)
+		}
+	}
+}
+
+func with(body map[string]any, name string, value any) map[string]any {
+	body = maps.Clone(body)
+	body[name] = value
+	return body
+}
+
+// Each field of the contract that is changed is named, and no other.
+func TestReusedKeyTellsEachFieldThatDiffers(t *testing.T) {
+	t.Parallel()
+	for _, of := range subjects(t) {
+		t.Run(of.id, func(t *testing.T) {
+			t.Parallel()
+			h, body := start(t), minimal(of.path)
+			if of.request.Properties["client_secret"] != nil {
+				// Its default goes with the client_type.
+				body["client_secret"] = "s"
+			}
+			for _, name := range slices.Sorted(maps.Keys(of.request.Properties)) {
+				values := twoValues(t, of.request.Properties[name].Value)
+				h.bothWays(t, name, of.path, with(body, name, values[0]), with(body, name, values[1]), []string{"/" + name})
+			}
+		})
+	}
+}
+
+// twoValues are different valid values of a schema.
+func twoValues(t *testing.T, schema *openapi3.Schema) []any {
+	t.Helper()
+	first := validNotNull(schema).Example(0)
+	for seed := range 100 {
+		if second := validNotNull(schema).Example(seed); encode(t, first) != encode(t, second) {
+			return []any{first, second}
+		}
+	}
+	t.Fatalf("there are no two values of %s", encode(t, schema))
+	return nil
+}
+
+func TestReusedKeyTellsFieldsInTheOrderOfTheContract(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	first := minimal(oauth2Path)
+	second := map[string]any{
+		"redirect_uris": "https://app.example.com/", "client_secret": "s", "client_id": "c", "name": "m",
+		"authorization_flow": first["authorization_flow"], "property_mappings": []string{flow},
+	}
+	h.bothWays(t, "key", oauth2Path, first, second,
+		[]string{"/name", "/property_mappings", "/client_id", "/client_secret", "/redirect_uris"})
+}
+
+// What a body leaves out or writes out means its default. The server's own credentials are as asked where none are sent.
+func TestReusedKeyComparesWhatIsMeant(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	oauth2, directory := minimal(oauth2Path), minimal(workspaceDirectoryPath)
+	public := with(oauth2, "client_type", "public")
+	for title, test := range map[string]struct {
+		path          string
+		first, second map[string]any
+		want          []string
+	}{
+		"a default":              {oauth2Path, oauth2, with(oauth2, "sub_mode", "hashed_user_id"), nil},
+		"another than a default": {oauth2Path, oauth2, with(oauth2, "sub_mode", "user_id"), []string{"/sub_mode"}},
+		"a null":                 {oauth2Path, with(oauth2, "signing_key", nil), oauth2, nil},
+		"an empty list":          {oauth2Path, oauth2, with(oauth2, "jwks_sources", []any{}), nil},
+		"a UUID in another case": {oauth2Path, oauth2, with(oauth2, "authorization_flow", strings.ToUpper(flow)), nil},
+		"no client_id after one": {oauth2Path, with(oauth2, "client_id", "own"), oauth2, []string{"/client_id"}},
+		"a client_id after none": {oauth2Path, oauth2, with(oauth2, "client_id", "late"), []string{"/client_id"}},
+		"no secret after one":    {oauth2Path, with(oauth2, "client_secret", "own"), oauth2, []string{"/client_secret"}},
+		"an empty secret":        {oauth2Path, with(oauth2, "client_secret", ""), oauth2, []string{"/client_secret"}},
+		"no secret of a public":  {oauth2Path, with(public, "client_secret", ""), public, nil},
+		"public after a secret":  {oauth2Path, oauth2, public, []string{"/client_type", "/client_secret"}},
+		"a secret of a public":   {oauth2Path, public, with(public, "client_secret", "s"), []string{"/client_secret"}},
+		"a default action": {
+			workspaceDirectoryPath, with(directory, "user_delete_action", "do_nothing"), directory, nil,
+		},
+		"digits of a number": {
+			workspaceDirectoryPath, with(directory, "credentials", map[string]any{"a": 1.5}),
+			with(directory, "credentials", json.RawMessage(`{"a":1.50}`)),
+			[]string{"/credentials"},
+		},
+		"the order of members and a default": {
+			workspaceDirectoryPath, with(directory, "credentials", json.RawMessage(`{"a":1,"b":{"c":"<é","d":2}}`)),
+			with(with(directory, "credentials", json.RawMessage(`{"b":{"d":2,"c":"\u003c\u00e9"},"a":1}`)), "filter_group", nil), nil,
+		},
+	} {
+		h.bothWays(t, strings.ReplaceAll(title, " ", "-"), test.path, test.first, test.second, test.want)
+	}
+	lenient := set("Prefer", "handling=lenient")
+	h.post(t, oauth2Path, encode(t, oauth2), set(keyHeader, "k")).record(t)
+	got := h.post(t, oauth2Path, encode(t, with(oauth2, "x", 1)), set(keyHeader, "k"), lenient)
+	if differs := got.differs(t); len(differs) != 0 || !strings.Contains(string(got.body), "which means the same") {
+		t.Errorf("a field that is ignored differs: %s", got.body)
+	}
+}
+
+// Whatever two bodies of one key have, no value is told.
+func TestReusedKeyTellsNoValue(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	valid := validObject(subjects(t)[0].request)
+	number := 0
+	rapid.Check(t, func(check *rapid.T) {
+		number++
+		key := set(keyHeader, fmt.Sprint(number))
+		first, second := valid.Draw(check, "first"), valid.Draw(check, "second")
+		first["client_secret"], second["client_secret"] = "hunter2", "hunter3"
+		delete(first, "client_id")
+		h.post(t, oauth2Path, encode(t, first), key).record(t)
+		got := h.post(t, oauth2Path, encode(t, second), key)
+		if differs := got.differs(t); !slices.Contains(differs, "/client_secret") {
+			check.Errorf("only %q differ", differs)
+		}
+		if strings.Contains(string(got.body), "hunter") {
+			check.Errorf("a value is told: %s", got.body)
+		}
+	})
+}

@@ -1,0 +1,169 @@
+package server_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"example.com/providerd/gen/api"
+	"example.com/providerd/store"
+)
+
+const validateOnly = "?validate_only=true"
+
+// verdict is the verdict that was answered.
+func (a answer) verdict(t *testing.T) api.Verdict {
+	t.Helper()
+	if a.status != http.StatusOK {
+		t.Fatalf("status is %d, want 200: %s", a.status, a.body)
+	}
+	var verdict api.Verdict
+	a.decode(t, &verdict)
+	if verdict.Advice == nil {
+		t.Errorf("there is no list of advice: %s", a.body)
+	}
+	return verdict
+}
+
+// wouldCreate demands that the request would make a record.
+func (a answer) wouldCreate(t *testing.T) {
+	t.Helper()
+	if verdict := a.verdict(t); verdict.Outcome != api.VerdictOutcomeWouldCreate || verdict.PK != nil {
+		t.Errorf("the verdict is %s, want would_create", a.body)
+	}
+}
+
+// The verdict has the advice for what the request asks for, made before or not, and for nothing that was made for it.
+func TestVerdictHasAdvice(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	for path, change := range map[string]func(map[string]any) (pointer string){
+		oauth2Path: func(body map[string]any) string {
+			body["redirect_uris"] = "https://example.com/\nhttp://example.com/"
+			return "/redirect_uris"
+		},
+		workspaceDirectoryPath: func(body map[string]any) string {
+			body["user_delete_action"] = "delete"
+			return "/user_delete_action"
+		},
+	} {
+		body := minimal(path)
+		if verdict := h.post(t, path+validateOnly, encode(t, body)).verdict(t); len(verdict.Advice) != 0 {
+			t.Errorf("advice for the smallest body is %v", verdict.Advice)
+		}
+		pointer := change(body)
+		h.post(t, path, encode(t, body), set(keyHeader, path)).record(t)
+		for _, key := range []string{path, "another"} {
+			verdict := h.post(t, path+validateOnly, encode(t, body), set(keyHeader, key)).verdict(t)
+			if len(verdict.Advice) != 1 || verdict.Advice[0].Pointer != pointer || verdict.Advice[0].Section == "" {
+				t.Errorf("advice is %+v, want one for %s", verdict.Advice, pointer)
+			}
+		}
+	}
+}
+
+func TestValidateOnlyStoresNothing(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	for i, path := range []string{oauth2Path, workspaceDirectoryPath} {
+		body, key := encode(t, minimal(path)), set(keyHeader, "key")
+		for range 2 {
+			h.post(t, path+validateOnly, body, key).wouldCreate(t)
+		}
+		if count := h.count(t); count != i {
+			t.Errorf("%d records are stored, want %d", count, i)
+		}
+		made := h.post(t, path+"?validate_only=false", body, key)
+		if made.replayed() {
+			t.Error("the key was kept")
+		}
+		verdict := h.post(t, path+validateOnly, body, key).verdict(t)
+		if verdict.Outcome != api.VerdictOutcomeAlreadyCreated || verdict.PK == nil || *verdict.PK != int32(i+1) {
+			t.Errorf("the verdict is %+v", verdict)
+		}
+		h.post(t, path+validateOnly, body).wouldCreate(t)
+	}
+	events := 0
+	for event, err := range h.database.Events(t.Context(), store.Filter{}, store.EventCursor{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if event.Event == "provider created" {
+			events++
+		}
+	}
+	if count := h.count(t); count != 2 || events != 2 {
+		t.Errorf("%d records and %d events are stored, want 2", count, events)
+	}
+}
+
+// The headers say of a verdict what they say of a record.
+func TestVerdictHasItsHeaders(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	body := minimal(oauth2Path)
+	body["x"] = 1
+	got := h.post(t, oauth2Path+validateOnly, encode(t, body), set("Prefer", "handling=lenient"))
+	got.wouldCreate(t)
+	for name, want := range map[string]string{
+		"Cache-Control": "no-store", "Preference-Applied": "handling=lenient", "Idempotency-Replayed": "",
+	} {
+		if value := got.header.Get(name); value != want {
+			t.Errorf("%s is %q, want %q", name, value, want)
+		}
+	}
+}
+
+// Whatever is mistyped in the query, nothing is stored, and nothing of a value is repeated.
+func TestMistypedQueryNeverCreates(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	body := encode(t, minimal(oauth2Path))
+	const value = "must be sent once at most, as validate_only=true or validate_only=false."
+	const meant = "did you mean validate_only?"
+	for query, says := range map[string]string{
+		"validate_only":                            value,
+		"validate_only=":                           value,
+		"validate_only=1":                          value,
+		"validate_only=True":                       value,
+		"validate_only=TRUE":                       value,
+		"validate_only=yes":                        value,
+		"validate_only=hunter2":                    value,
+		"validate_only=true%20":                    value,
+		"validate_only=%22true%22":                 value,
+		"validate_only=true&validate_only=true":    value,
+		"validate_only=true&validate_only=false":   value,
+		"validate-only=true":                       `"validate-only"`,
+		"validateOnly=true":                        meant,
+		"validateonly=true":                        meant,
+		"VALIDATE_ONLY=true":                       meant,
+		"valdiate_only=true":                       meant,
+		"validate_only%20=true":                    meant,
+		"validate_only=true&dry_run=hunter2":       `"dry_run" is not a query parameter of this operation`,
+		"access_token=hunter2":                     `"access_token" is not`,
+		"=":                                        `"" is not`,
+		"=hunter2":                                 `"" is not`,
+		"%00=1":                                    `"\x00" is not`,
+		"validate_only=true;hunter2":               "The query cannot be read.",
+		"validate_only=true&x;hunter2":             "The query cannot be read.",
+		"validate_only=%zzhunter2":                 "The query cannot be read.",
+		"%zz=hunter2":                              "The query cannot be read.",
+		strings.Repeat("n", 4000) + "=hunter2":     strings.Repeat("n", 64) + `…" is not`,
+		strings.Repeat("validate_only=true&", 300): value,
+	} {
+		got := h.post(t, oauth2Path+"?"+query, body)
+		problem := got.problem(t, http.StatusBadRequest, "invalid-parameter")
+		if !strings.Contains(problem.Detail, says) || strings.Contains(string(got.body), "hunter2") {
+			t.Errorf("%.50s: the detail is %q, want %q", query, problem.Detail, says)
+		}
+	}
+	if count := h.count(t); count != 0 {
+		t.Errorf("%d records are stored", count)
+	}
+	if strings.Contains(h.log.String(), "hunter2") {
+		t.Errorf("the log has a value: %s", h.log)
+	}
+	for _, query := range []string{"?", "?&", "?validate_only=false", "?validate_only=fals%65"} {
+		h.post(t, oauth2Path+query, body).record(t)
+	}
+}

@@ -1,0 +1,151 @@
+package server_test
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"pgregory.net/rapid"
+)
+
+// bodiesForACheck is how many bodies each check generates.
+const bodiesForACheck = 10
+
+// attempt is a request that is validated, and then sent for good.
+type attempt struct {
+	body    map[string]any
+	key     string
+	lenient bool
+}
+
+// attempts makes up requests for one operation, many of which come in each other's way: with keys that were used
+// before, client_ids that are taken, and bodies that were sent before, changed or not.
+type attempts struct {
+	valid, broken *rapid.Generator[plan]
+	schema        *openapi3.Schema
+	// prefix is that of the keys and client_ids of one check.
+	prefix string
+	sent   []attempt
+}
+
+func (a *attempts) draw(t *rapid.T) attempt {
+	var body map[string]any
+	if rapid.IntRange(0, 4).Draw(t, "is broken") == 0 {
+		body = a.broken.Draw(t, "broken").body
+	} else {
+		body = a.valid.Draw(t, "valid").body
+	}
+	if a.schema.Properties["client_id"] != nil && rapid.Bool().Draw(t, "shares a client_id") {
+		body["client_id"] = a.prefix + rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "client_id")
+	}
+	if rapid.IntRange(0, 19).Draw(t, "has an unknown field") == 0 {
+		body["client_ip"] = "x"
+	}
+	one := attempt{body: body, key: a.key(t), lenient: rapid.IntRange(0, 9).Draw(t, "is lenient") == 0}
+	a.sent = append(a.sent, one)
+	return one
+}
+
+// again draws a request that was sent before: as it was, with another key, or with one field as another request has it,
+// which may not have it at all.
+func (a *attempts) again(t *rapid.T) attempt {
+	one := rapid.SampledFrom(a.sent).Draw(t, "again")
+	switch rapid.SampledFrom([]string{"as it was", "key", "field"}).Draw(t, "change") {
+	case "key":
+		one.key = a.key(t)
+	case "field":
+		other := rapid.SampledFrom(a.sent).Draw(t, "other")
+		name := rapid.SampledFrom(slices.Sorted(maps.Keys(a.schema.Properties))).Draw(t, "field")
+		one.body = maps.Clone(one.body)
+		delete(one.body, name)
+		if value, ok := other.body[name]; ok {
+			one.body[name] = value
+		}
+	}
+	return one
+}
+
+func (a *attempts) key(t *rapid.T) string {
+	key := rapid.SampledFrom([]string{"", "a", "b", "c", "d", "e", "f"}).Draw(t, "key")
+	if key == "" {
+		return ""
+	}
+	return a.prefix + key
+}
+
+// TestVerdictIsThatOfTheCreate validates generated requests, and then sends each for good: the answers say the same, and
+// only the second stores anything. Make contract runs it with more.
+func TestVerdictIsThatOfTheCreate(t *testing.T) {
+	t.Parallel()
+	for _, of := range subjects(t) {
+		t.Run(of.id, func(t *testing.T) {
+			t.Parallel()
+			h, valid, broken := start(t), validPlans(of), brokenPlans(of)
+			generated, repeated, checks := 0, 0, 0
+			kinds := map[string]int{}
+			rapid.Check(t, func(check *rapid.T) {
+				checks++
+				makeUp := attempts{valid: valid, broken: broken, schema: of.request, prefix: fmt.Sprint(checks, "/")}
+				for range bodiesForACheck {
+					generated++
+					kinds[h.validateAndSend(t, check, of.path, makeUp.draw(check))]++
+					if rapid.IntRange(0, 3).Draw(check, "send one again") == 0 {
+						repeated++
+						kinds[h.validateAndSend(t, check, of.path, makeUp.again(check))]++
+					}
+				}
+			})
+			if stored := h.count(t); stored != kinds["would_create"] {
+				t.Errorf("%d records are stored, want %d", stored, kinds["would_create"])
+			}
+			if len(kinds) < 4 || kinds["already_created"] == 0 {
+				t.Errorf("the verdicts are only %v", kinds)
+			}
+			t.Logf("%s: %d bodies, %d more that were sent before; verdicts %v", of.id, generated, repeated, kinds)
+		})
+	}
+}
+
+// validateAndSend compares what is said of a request with what comes of it, and returns that: the outcome, or the type
+// of the problem.
+func (h *harness) validateAndSend(t *testing.T, check *rapid.T, path string, one attempt) string {
+	t.Helper()
+	text := encode(t, one.body)
+	var changes []func(*http.Request)
+	if one.key != "" {
+		changes = append(changes, set(keyHeader, one.key))
+	}
+	if one.lenient {
+		changes = append(changes, set("Prefer", "handling=lenient"))
+	}
+	said, came := h.post(t, path+"?validate_only=true", text, changes...), h.post(t, path, text, changes...)
+	for _, name := range []string{"Preference-Applied", "Retry-After", "Content-Type", "Cache-Control"} {
+		if came.status >= http.StatusBadRequest && said.header.Get(name) != came.header.Get(name) {
+			check.Errorf("%s of %s is %q, and then %q", name, text, said.header.Get(name), came.header.Get(name))
+		}
+	}
+	var verdict, want map[string]any
+	said.decode(t, &verdict)
+	came.decode(t, &want)
+	switch {
+	case came.status != http.StatusCreated:
+		delete(verdict, "request_id")
+		delete(want, "request_id")
+	case came.replayed():
+		want = map[string]any{"outcome": "already_created", "pk": want["pk"], "advice": verdict["advice"]}
+	default:
+		want = map[string]any{"outcome": "would_create", "pk": nil, "advice": verdict["advice"]}
+	}
+	if (came.status == http.StatusCreated) != (said.status == http.StatusOK) || !reflect.DeepEqual(verdict, want) {
+		check.Errorf("%s with the key %q is said to be %d %v, and is %d %s", text, one.key,
+			said.status, verdict, came.status, came.body)
+	}
+	if outcome, ok := want["outcome"]; ok {
+		return fmt.Sprint(outcome)
+	}
+	return fmt.Sprint(want["type"])
+}
