@@ -22,7 +22,7 @@ const (
 	maxCommas = 1 << 20
 )
 
-const recordMediaType = "application/json"
+const jsonMediaType = "application/json"
 
 // read reads an answer whole. What is made of it is to be made before done is called.
 func (p *Providers) read(ctx context.Context, body io.Reader) (text []byte, done func(), err error) {
@@ -61,24 +61,49 @@ func readRest(buffer *bytes.Buffer, body io.Reader) error {
 	}
 }
 
-// decodeRecord reads the record of a create that has succeeded. What a server of something else answers is an error,
-// which does not repeat it.
-func decodeRecord[Record any](
-	header http.Header, text []byte, identify func(*Record) (pk int32, isOfKind bool),
-) (*Record, error) {
-	if mediaType, _, err := mime.ParseMediaType(header.Get("Content-Type")); err != nil || mediaType != recordMediaType {
-		return nil, errors.New("the answer is not of the type " + recordMediaType + "; is this a providerd server?")
+// decode reads an answer that is no refusal. What a server of something else answers is an error, which does not repeat
+// it.
+func decode[Answer any](header http.Header, text []byte, what string) (*Answer, error) {
+	if mediaType, _, err := mime.ParseMediaType(header.Get("Content-Type")); err != nil || mediaType != jsonMediaType {
+		return nil, errors.New("the answer is not of the type " + jsonMediaType + "; is this a providerd server?")
 	}
-	record := new(Record)
-	if json.Unmarshal(text, record) != nil {
-		return nil, errors.New("the answer is not the record of a provider; is this a providerd server?")
+	answer := new(Answer)
+	if json.Unmarshal(text, answer) != nil {
+		return nil, errors.New("the answer is not " + what + "; is this a providerd server?")
 	}
-	pk, isOfKind := identify(record)
-	switch {
-	case pk <= 0:
-		return nil, errors.New("the answer has no pk; is this a providerd server?")
-	case !isOfKind:
-		return nil, errors.New("the answer is not a record of the kind that was sent; is this a providerd server?")
+	return answer, nil
+}
+
+// recordDecoder returns what reads the record of a create that has succeeded. Identify tells its pk, and whether it is
+// of the kind that was sent.
+func recordDecoder[Record any](
+	identify func(*Record) (pk int32, isOfKind bool),
+) func(header http.Header, text []byte) (*Record, error) {
+	return func(header http.Header, text []byte) (*Record, error) {
+		record, err := decode[Record](header, text, "the record of a provider")
+		if err != nil {
+			return nil, err
+		}
+		pk, isOfKind := identify(record)
+		switch {
+		case pk <= 0:
+			return nil, errors.New("the answer has no pk; is this a providerd server?")
+		case !isOfKind:
+			return nil, errors.New("the answer is not a record of the kind that was sent; is this a providerd server?")
+		}
+		return record, nil
 	}
-	return record, nil
+}
+
+func decodeVerdict(header http.Header, text []byte) (*Verdict, error) {
+	const what = "a verdict"
+	verdict, err := decode[Verdict](header, text, what)
+	if err != nil {
+		return nil, err
+	}
+	isMade := verdict.Outcome == VerdictOutcomeAlreadyCreated
+	if !verdict.Outcome.Valid() || isMade != (verdict.PK != nil && *verdict.PK > 0) {
+		return nil, errors.New("the answer is not " + what + "; is this a providerd server?")
+	}
+	return verdict, nil
 }

@@ -20,6 +20,12 @@ const (
 	DefaultTryTimeout = 30 * time.Second
 )
 
+// What is asked of a server, in errors.
+const (
+	createName   = "create provider"
+	validateName = "validate provider"
+)
+
 const (
 	lenient = Prefer("handling=lenient")
 	// maxKeyLength is how long the contract lets an idempotency key be.
@@ -101,7 +107,7 @@ func isVisibleASCII(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r < '!' || r > '~' })
 }
 
-// CreateOption changes one create.
+// CreateOption changes one create, or its validation.
 type CreateOption func(*create)
 
 type create struct {
@@ -122,7 +128,8 @@ func WithLenientHandling() CreateOption {
 }
 
 // WithReplayed tells in replayed, once the create has returned a record, whether an earlier request with the same
-// idempotency key had made it: one of this program's own, when its answer was lost, or another's.
+// idempotency key had made it: one of this program's own, when its answer was lost, or another's. Of a validation, the
+// verdict tells it.
 func WithReplayed(replayed *bool) CreateOption { return func(c *create) { c.replayed = replayed } }
 
 func newCreate(options []CreateOption) (create, error) {
@@ -143,11 +150,10 @@ func (p *Providers) CreateOAuth2(
 	ctx context.Context, request OAuth2ProviderRequest, options ...CreateOption,
 ) (*OAuth2Provider, error) {
 	return send(ctx, p, request, options, operation[OAuth2Provider]{
-		post: func(ctx context.Context, c create, body io.Reader) (*http.Response, error) {
-			params := &ProvidersOauth2CreateParams{IdempotencyKey: &c.key, Prefer: c.prefer}
-			return p.generated.ProvidersOauth2CreateWithBody(ctx, params, recordMediaType, body)
-		},
-		identify: func(record *OAuth2Provider) (int32, bool) { return record.PK, record.MetaModelName.Valid() },
+		name: createName, post: p.postOAuth2(nil), status: http.StatusCreated,
+		decode: recordDecoder(func(record *OAuth2Provider) (int32, bool) {
+			return record.PK, record.MetaModelName.Valid()
+		}),
 	})
 }
 
@@ -157,12 +163,48 @@ func (p *Providers) CreateWorkspaceDirectory(
 	ctx context.Context, request WorkspaceDirectoryProviderRequest, options ...CreateOption,
 ) (*WorkspaceDirectoryProvider, error) {
 	return send(ctx, p, request, options, operation[WorkspaceDirectoryProvider]{
-		post: func(ctx context.Context, c create, body io.Reader) (*http.Response, error) {
-			params := &ProvidersWorkspaceDirectoryCreateParams{IdempotencyKey: &c.key, Prefer: c.prefer}
-			return p.generated.ProvidersWorkspaceDirectoryCreateWithBody(ctx, params, recordMediaType, body)
-		},
-		identify: func(record *WorkspaceDirectoryProvider) (int32, bool) {
+		name: createName, post: p.postWorkspaceDirectory(nil), status: http.StatusCreated,
+		decode: recordDecoder(func(record *WorkspaceDirectoryProvider) (int32, bool) {
 			return record.PK, record.MetaModelName.Valid()
-		},
+		}),
 	})
+}
+
+// ValidateOAuth2 asks what CreateOAuth2 would do with the same request and options, and stores nothing. Its errors are
+// those of CreateOAuth2, all refusals included. A server that is too old to know validate_only stores the provider all
+// the same, which the error says.
+func (p *Providers) ValidateOAuth2(
+	ctx context.Context, request OAuth2ProviderRequest, options ...CreateOption,
+) (*Verdict, error) {
+	return send(ctx, p, request, options, operation[Verdict]{
+		name: validateName, post: p.postOAuth2(new(true)), status: http.StatusOK, decode: decodeVerdict,
+	})
+}
+
+// ValidateWorkspaceDirectory asks what CreateWorkspaceDirectory would do with the same request and options, as
+// ValidateOAuth2 does.
+func (p *Providers) ValidateWorkspaceDirectory(
+	ctx context.Context, request WorkspaceDirectoryProviderRequest, options ...CreateOption,
+) (*Verdict, error) {
+	return send(ctx, p, request, options, operation[Verdict]{
+		name: validateName, post: p.postWorkspaceDirectory(new(true)), status: http.StatusOK, decode: decodeVerdict,
+	})
+}
+
+type postFunc = func(ctx context.Context, chosen create, body io.Reader) (*http.Response, error)
+
+func (p *Providers) postOAuth2(validateOnly *ValidateOnly) postFunc {
+	return func(ctx context.Context, c create, body io.Reader) (*http.Response, error) {
+		params := &ProvidersOauth2CreateParams{ValidateOnly: validateOnly, IdempotencyKey: &c.key, Prefer: c.prefer}
+		return p.generated.ProvidersOauth2CreateWithBody(ctx, params, jsonMediaType, body)
+	}
+}
+
+func (p *Providers) postWorkspaceDirectory(validateOnly *ValidateOnly) postFunc {
+	return func(ctx context.Context, c create, body io.Reader) (*http.Response, error) {
+		params := &ProvidersWorkspaceDirectoryCreateParams{
+			ValidateOnly: validateOnly, IdempotencyKey: &c.key, Prefer: c.prefer,
+		}
+		return p.generated.ProvidersWorkspaceDirectoryCreateWithBody(ctx, params, jsonMediaType, body)
+	}
 }

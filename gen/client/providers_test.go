@@ -170,7 +170,7 @@ func TestKeyFindsTheRecordOfAnEarlierCall(t *testing.T) {
 	request.Name = "Others"
 	_, err := r.providers.CreateWorkspaceDirectory(t.Context(), request, client.WithIdempotencyKey("k"))
 	var refused *client.Error
-	if !errors.As(err, &refused) || refused.Status != 422 || refused.Violations() != nil {
+	if !errors.As(err, &refused) || refused.Status != 422 || len(refused.Violations()) != 1 {
 		t.Errorf("error is %v", err)
 	}
 }

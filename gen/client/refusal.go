@@ -69,7 +69,7 @@ func newError(response *http.Response, text []byte) *Error {
 func foreignAnswer(response *http.Response, detail string) *Error {
 	return &Error{
 		Problem: Problem{
-			Type:      "about:blank",
+			Type:      TypeForeign,
 			Title:     http.StatusText(response.StatusCode),
 			Status:    int32(response.StatusCode), //nolint:gosec // It has three digits.
 			Detail:    detail,

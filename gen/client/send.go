@@ -10,41 +10,44 @@ import (
 	"net/http"
 )
 
-// operation is how providers of one kind are created.
-type operation[Record any] struct {
+// operation is what is asked of a server with one body.
+type operation[Answer any] struct {
+	// name is for errors.
+	name string
 	post func(ctx context.Context, chosen create, body io.Reader) (*http.Response, error)
-	// identify tells the pk of a record, and whether the record is of this kind.
-	identify func(*Record) (pk int32, isOfKind bool)
+	// status is that of an answer that is no refusal, which decode reads.
+	status int
+	decode func(header http.Header, text []byte) (*Answer, error)
 }
 
-// send carries out one create until it is answered for good, or has been sent often enough.
-func send[Record any](
-	ctx context.Context, p *Providers, request any, options []CreateOption, how operation[Record],
-) (*Record, error) {
+// send carries out one operation until it is answered for good, or has been sent often enough.
+func send[Answer any](
+	ctx context.Context, p *Providers, request any, options []CreateOption, how operation[Answer],
+) (*Answer, error) {
 	chosen, err := newCreate(options)
 	if err != nil {
-		return nil, fmt.Errorf("create provider: %w", err)
+		return nil, fmt.Errorf("%s: %w", how.name, err)
 	}
 	body, err := json.Marshal(request)
 	if err != nil {
 		// The error of encoding/json can have a piece of the credentials.
-		return nil, errors.New("create provider: the request is not JSON; the credentials must be one JSON object")
+		return nil, errors.New(how.name + ": the request is not JSON; the credentials must be one JSON object")
 	}
-	var record *Record
+	var answer *Answer
 	err = p.retry(ctx, func() (err error) {
-		record, err = try(ctx, p, chosen, body, how)
+		answer, err = try(ctx, p, chosen, body, how)
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("create provider: %w", err)
+		return nil, fmt.Errorf("%s: %w", how.name, err)
 	}
-	return record, nil
+	return answer, nil
 }
 
-// try sends a create once, and reads its answer.
-func try[Record any](
-	ctx context.Context, p *Providers, chosen create, body []byte, how operation[Record],
-) (*Record, error) {
+// try sends a body once, and reads its answer.
+func try[Answer any](
+	ctx context.Context, p *Providers, chosen create, body []byte, how operation[Answer],
+) (*Answer, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, p.tryTimeout,
 		fmt.Errorf("no whole answer within %s: %w", p.tryTimeout, context.DeadlineExceeded))
 	defer cancel()
@@ -61,15 +64,19 @@ func try[Record any](
 		return nil, err
 	}
 	defer done()
-	if response.StatusCode != http.StatusCreated {
+	switch response.StatusCode {
+	case how.status:
+	case http.StatusCreated:
+		return nil, errors.New("the server does not know validate_only, and has stored the provider; upgrade it")
+	default:
 		return nil, newError(response, text)
 	}
-	record, err := decodeRecord(response.Header, text, how.identify)
+	answer, err := how.decode(response.Header, text)
 	if err != nil {
 		return nil, err
 	}
 	if chosen.replayed != nil {
 		*chosen.replayed = response.Header.Get("Idempotency-Replayed") != ""
 	}
-	return record, nil
+	return answer, nil
 }

@@ -1,4 +1,8 @@
 import { redirectOf } from "./refusal.js";
+import type { components } from "./schema.gen.js";
+
+/** What a create would do. */
+export type Verdict = components["schemas"]["Verdict"];
 
 /** How many bytes of an answer are read, counted after decompression. */
 const maxAnswer = 16 * 1024 * 1024;
@@ -48,22 +52,40 @@ export function recordOf<Provider extends { pk: number; meta_model_name: string 
   response: Response,
   model: Provider["meta_model_name"],
 ): Provider {
-  const mediaType = response.headers.get("Content-Type")?.split(";")[0]?.trim().toLowerCase();
-  if (mediaType !== "application/json") {
-    throw new Error("the answer is not of the type application/json; is this a providerd server?");
-  }
-  const record = parse(text);
+  const record = parseAnswer(text, response);
   if (typeof record !== "object" || Array.isArray(record)) {
     throw new Error("the answer is not the record of a provider; is this a providerd server?");
   }
   const { pk = 0, meta_model_name: kind } = (record ?? {}) as Partial<Provider>;
-  if (!Number.isInteger(pk) || pk < 1 || pk > maxPk) {
+  if (!isPk(pk)) {
     throw new Error("the answer has no pk; is this a providerd server?");
   }
   if (kind !== model) {
     throw new Error("the answer is not a record of the kind that was sent; is this a providerd server?");
   }
   return record as Provider;
+}
+
+/** Reads the verdict of a validation. What a server of something else answers is an error, which does not repeat it. */
+export function verdictOf(text: string, response: Response): Verdict {
+  const { outcome, pk, advice } = (parseAnswer(text, response) ?? {}) as Partial<Record<keyof Verdict, unknown>>;
+  const isVerdict = outcome === "would_create" ? pk === null : outcome === "already_created" && isPk(pk);
+  if (!isVerdict || !Array.isArray(advice)) {
+    throw new Error("the answer is not a verdict; is this a providerd server?");
+  }
+  return { outcome, pk, advice } as Verdict;
+}
+
+function isPk(value: unknown): boolean {
+  return Number.isInteger(value) && (value as number) >= 1 && (value as number) <= maxPk;
+}
+
+function parseAnswer(text: string, response: Response): unknown {
+  const mediaType = response.headers.get("Content-Type")?.split(";")[0]?.trim().toLowerCase();
+  if (mediaType !== "application/json") {
+    throw new Error("the answer is not of the type application/json; is this a providerd server?");
+  }
+  return parse(text);
 }
 
 function parse(text: string): unknown {

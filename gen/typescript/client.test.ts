@@ -97,6 +97,59 @@ test("finds the record of an earlier call by its key", async () => {
   expect(error.status).toBe(422);
 });
 
+test("tells what a create would do, and stores nothing", async () => {
+  const options = { idempotencyKey: "validated" };
+  const before = await client().createOAuth2(request("before a validation"));
+  for (let i = 0; i < 2; i++) {
+    expect(await client().validateOAuth2(request("x"), options)).toMatchObject({ outcome: "would_create", pk: null });
+  }
+  const { pk } = await client().createOAuth2(request("x"), options);
+  expect(pk).toBe(before.pk + 1);
+  expect(await client().validateOAuth2(request("x"), options)).toMatchObject({ outcome: "already_created", pk });
+  const fresh = await client().validateWorkspaceDirectory({ ...directory, x: 1 } as typeof directory, { lenient: true });
+  expect(fresh.outcome).toBe("would_create");
+});
+
+test("refuses in a validation what it refuses in a create, and tells what differs", async () => {
+  const options = { idempotencyKey: "differs" };
+  const { pk } = await client().createOAuth2(request("x"), options);
+  const changed = { ...request("y"), redirect_uris: "https://app.example.com/" };
+  for (const send of ["validateOAuth2", "createOAuth2"] as const) {
+    const { problem } = await refusal(client()[send](changed, options));
+    expect(problem).toMatchObject({ status: 422, pk, errors: [{ pointer: "/name", code: "differs" }, { pointer: "/redirect_uris", code: "differs" }] });
+  }
+  const error = await refusal(client().validateWorkspaceDirectory({ ...directory, name: " " }));
+  expect(error.violations).toMatchObject([{ pointer: "/name", code: "blank" }]);
+});
+
+test("takes nothing but a verdict for one", async () => {
+  const json = { "Content-Type": "application/json" };
+  for (const [status, body, headers, message] of [
+    [201, { pk: 1, meta_model_name: "providers_oauth2.oauth2provider" }, json, /does not know validate_only, and has stored/],
+    [200, { outcome: "would_create", pk: null, advice: [] }, { "Content-Type": "text/html" }, /is not of the type/],
+    ...[
+      {},
+      null,
+      "hunter2",
+      { outcome: "hunter2", pk: null, advice: [] },
+      { outcome: "would_create", pk: 1, advice: [] },
+      { outcome: "would_create", pk: null },
+      { outcome: "already_created", pk: null, advice: [] },
+      { outcome: "already_created", pk: 1.5, advice: [] },
+    ].map((body) => [200, body, json, /^the answer is not a verdict(?!.*hunter2)/] as const),
+  ] as const) {
+    let tries = 0;
+    const strange = client({
+      fetch: () => {
+        tries++;
+        return Promise.resolve(new Response(JSON.stringify(body), { status, headers }));
+      },
+    });
+    await expect(strange.validateOAuth2(request("x"))).rejects.toThrow(message);
+    expect(tries).toBe(1);
+  }
+});
+
 test("retries a lost answer and a refusal for now with one key, and makes one record", async () => {
   const keys: (string | null)[] = [];
   const before = await client().createOAuth2(request("before"));

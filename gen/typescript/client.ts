@@ -1,10 +1,11 @@
 import createFetchClient from "openapi-fetch";
 
-import { exchange, recordOf } from "./answer.js";
+import { exchange, recordOf, verdictOf, type Verdict } from "./answer.js";
 import { refusalOf } from "./refusal.js";
 import { retry, within } from "./retry.js";
 import type { components, paths } from "./schema.gen.js";
 
+export type { Verdict } from "./answer.js";
 export { ProblemError, type Problem, type Violation } from "./refusal.js";
 
 type Schemas = components["schemas"];
@@ -30,7 +31,7 @@ export interface ClientOptions {
   tryTimeoutSeconds?: number;
 }
 
-/** What changes one create. */
+/** What changes one create, or its validation. */
 export interface CreateOptions {
   /**
    * Lets a later call, of this program or another, find the record of this one: 1 to 255 visible ASCII characters, and
@@ -61,6 +62,14 @@ export interface Client {
     request: WorkspaceDirectoryProviderRequest,
     options?: CreateOptions,
   ): Promise<WorkspaceDirectoryProvider>;
+  /**
+   * Asks what createOAuth2 would do with the same request and options, and stores nothing. Throws a ProblemError when the
+   * create would be refused. A server that is too old to know validate_only stores the provider all the same, which the
+   * error says.
+   */
+  validateOAuth2(request: OAuth2ProviderRequest, options?: CreateOptions): Promise<Verdict>;
+  /** Asks what createWorkspaceDirectory would do, as validateOAuth2 does. */
+  validateWorkspaceDirectory(request: WorkspaceDirectoryProviderRequest, options?: CreateOptions): Promise<Verdict>;
 }
 
 const defaultRetries = 4;
@@ -94,19 +103,24 @@ export function createClient(baseUrl: string, token: string, options: ClientOpti
     fetch: (request) => exchange(send, request),
   });
   const settings = { retries, tryTimeoutSeconds };
+  const postOAuth2 = (body: OAuth2ProviderRequest) => (init: Init) =>
+    generated.POST("/providers/oauth2/", { body, ...init });
+  const postWorkspaceDirectory = (body: WorkspaceDirectoryProviderRequest) => (init: Init) =>
+    generated.POST("/providers/workspace_directory/", { body, ...init });
   return {
     createOAuth2: (body, chosen = {}) =>
-      create<OAuth2Provider>(settings, body, chosen, "providers_oauth2.oauth2provider", (init) =>
-        generated.POST("/providers/oauth2/", { body, ...init }),
-      ),
+      create<OAuth2Provider>(settings, body, chosen, "providers_oauth2.oauth2provider", postOAuth2(body)),
     createWorkspaceDirectory: (body, chosen = {}) =>
       create<WorkspaceDirectoryProvider>(
         settings,
         body,
         chosen,
         "providers_workspace_directory.workspacedirectoryprovider",
-        (init) => generated.POST("/providers/workspace_directory/", { body, ...init }),
+        postWorkspaceDirectory(body),
       ),
+    validateOAuth2: (body, chosen = {}) => validate(settings, body, chosen, postOAuth2(body)),
+    validateWorkspaceDirectory: (body, chosen = {}) =>
+      validate(settings, body, chosen, postWorkspaceDirectory(body)),
   };
 }
 
@@ -119,27 +133,50 @@ function isServerUrl(text: string): boolean {
   }
 }
 
+interface Settings {
+  retries: number;
+  tryTimeoutSeconds: number;
+}
+
 interface Init {
-  params: { header: { "Idempotency-Key": string; Prefer?: string } };
+  params: { query?: { validate_only: true }; header: { "Idempotency-Key": string; Prefer?: string } };
   bodySerializer: () => string;
   parseAs: "text";
   signal: AbortSignal;
 }
 
-interface Answer {
-  data?: string;
-  error?: unknown;
-  response: Response;
-}
+type Post = (init: Init) => Promise<{ data?: string; error?: unknown; response: Response }>;
 
-/** Carries out one create until it is answered for good, or has been sent often enough. */
-async function create<Provider extends OAuth2Provider | WorkspaceDirectoryProvider>(
-  settings: { retries: number; tryTimeoutSeconds: number },
+function create<Provider extends OAuth2Provider | WorkspaceDirectoryProvider>(
+  settings: Settings,
   body: unknown,
   options: CreateOptions,
   model: Provider["meta_model_name"],
-  post: (init: Init) => Promise<Answer>,
+  post: Post,
 ): Promise<Provider> {
+  return send(settings, body, options, post, (text, response) =>
+    response.status === 201 ? recordOf<Provider>(text, response, model) : undefined,
+  );
+}
+
+function validate(settings: Settings, body: unknown, options: CreateOptions, post: Post): Promise<Verdict> {
+  const validateOnly: Post = (init) => post({ ...init, params: { ...init.params, query: { validate_only: true } } });
+  return send(settings, body, options, validateOnly, (text, response) => {
+    if (response.status === 201) {
+      throw new Error("the server does not know validate_only, and has stored the provider; upgrade it");
+    }
+    return response.status === 200 ? verdictOf(text, response) : undefined;
+  });
+}
+
+/** Carries out one request until it is answered for good, or has been sent often enough. What is not read is a refusal. */
+async function send<Result>(
+  settings: Settings,
+  body: unknown,
+  options: CreateOptions,
+  post: Post,
+  read: (text: string, response: Response) => Result | undefined,
+): Promise<Result> {
   const { idempotencyKey = crypto.randomUUID(), lenient, signal: callers } = options;
   if (!/^[\x21-\x7e]{1,255}$/.test(idempotencyKey)) {
     throw new TypeError("the idempotency key does not have 1 to 255 visible ASCII characters");
@@ -154,10 +191,11 @@ async function create<Provider extends OAuth2Provider | WorkspaceDirectoryProvid
         parseAs: "text",
         signal,
       });
-      if (response.status !== 201) {
+      const result = read(data, response);
+      if (result === undefined) {
         throw refusalOf(error, response);
       }
-      return recordOf<Provider>(data, response, model);
+      return result;
     }),
   );
 }
