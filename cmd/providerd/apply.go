@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/url"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -19,20 +17,19 @@ import (
 )
 
 type applyCommand struct {
-	File     string        `short:"f" placeholder:"FILE" help:"The YAML file that lists the providers; - is standard input."`
-	Server   string        `placeholder:"URL" help:"The server, such as http://127.0.0.1:8080. The access token comes from PROVIDERD_TOKEN."`
-	DryRun   bool          `help:"Check the file and show what would be sent, without a server."`
+	Files    []string      `name:"file" short:"f" sep:"none" placeholder:"FILE" help:"A YAML file that lists providers, a folder of such files, or - for standard input; may be given several times."`
+	Server   string        `env:"PROVIDERD_SERVER" placeholder:"URL" help:"The server, such as http://127.0.0.1:8080 (PROVIDERD_SERVER). The access token comes from PROVIDERD_TOKEN."`
+	DryRun   bool          `help:"Show what would become of each entry, and store nothing. Without --server, the files alone are checked."`
+	Strict   bool          `help:"Send nothing where there is advice for an entry."`
 	Parallel int           `default:"16" placeholder:"N" help:"Requests at a time, 1 to 256 (default ${default})."`
 	Timeout  time.Duration `default:"30s" placeholder:"TIME" help:"How long a request may take before it is sent again (default ${default})."`
-	Output   string        `default:"table" enum:"table,json" help:"Form of the output: ${enum} (default ${default}). The table leaves out what is unchanged."`
+	Output   string        `default:"table" enum:"table,json" help:"Form of the output: ${enum} (default ${default}). The table leaves out what is unchanged, but not in a dry run."`
 	Schema   bool          `help:"Print the JSON Schema of the file, with which editors complete it, and end."`
 }
 
 const (
 	tokenVariable = "PROVIDERD_TOKEN"
 	maxParallel   = 256
-	// maxFileBytes is how much is read of a file, or from standard input.
-	maxFileBytes = 64 << 20
 )
 
 // Help is the long help text.
@@ -40,7 +37,7 @@ func (*applyCommand) Help() string {
 	return "The file maps oauth2 and workspace_directory to lists of providers, each with the fields of the API and an " +
 		"id, which is its name where there is none. In values, ${NAME} is replaced by the variable of the environment, and " +
 		"$${ stands for ${ itself. The whole file is checked before anything is sent. Running it again creates nothing " +
-		"twice: what is stored is unchanged, and an entry that was edited since is reported as differing. Interrupted, " +
+		"twice: what is stored is unchanged, and an entry that was edited since is reported as drifted. Interrupted, " +
 		"run it again for the rest. The caller is the name of the token: use tokens of one name for one file. The server's " +
 		"certificate must be signed by one that the system trusts, or one in the file SSL_CERT_FILE. The exit status is 0 " +
 		"when every entry is stored as the file has it."
@@ -48,22 +45,44 @@ func (*applyCommand) Help() string {
 
 // Validate refuses flags that do not go together.
 func (c *applyCommand) Validate() error {
-	switch {
-	case c.Schema:
+	if c.Schema {
 		return nil
-	case c.File == "":
-		return errors.New("missing flags: --file=FILE")
-	case c.Parallel < 1 || c.Parallel > maxParallel:
+	}
+	if err := c.findMissing(); err != nil {
+		return err
+	}
+	if c.Parallel < 1 || c.Parallel > maxParallel {
 		return fmt.Errorf("--parallel must be from 1 to %d", maxParallel)
-	case c.DryRun:
+	}
+	if !c.needsServer() {
 		return nil
-	case c.Server == "":
-		return errors.New("missing flags: --server=URL")
-	case accessToken() == "":
-		return errors.New("the environment must have an access token in " + tokenVariable)
 	}
 	_, err := c.providers()
 	return err
+}
+
+// needsServer tells whether the files are sent: a dry run asks a server only where one is named.
+func (c *applyCommand) needsServer() bool { return c.Server != "" || !c.DryRun }
+
+// findMissing names all that is missing at once.
+func (c *applyCommand) findMissing() error {
+	var flags, all []string
+	if len(c.Files) == 0 {
+		flags = append(flags, "--file=FILE")
+	}
+	if c.Server == "" && !c.DryRun {
+		flags = append(flags, "--server=URL")
+	}
+	if len(flags) > 0 {
+		all = append(all, "missing flags: "+strings.Join(flags, ", "))
+	}
+	if c.needsServer() && accessToken() == "" {
+		all = append(all, "the environment must have an access token in "+tokenVariable)
+	}
+	if len(all) > 0 {
+		return errors.New(strings.Join(all, "; "))
+	}
+	return nil
 }
 
 // Run creates the providers of the file.
@@ -76,26 +95,43 @@ func (c *applyCommand) Run(ctx context.Context, contract *server.Contract, out *
 	// A second signal ends the program at once.
 	defer context.AfterFunc(ctx, stop)()
 
-	entries, err := c.read(ctx, contract)
+	entries, err := c.read(ctx, contract, out)
 	if err != nil {
 		return err
 	}
-	report := newApplyReport(c.fileName(), c.Output, entries)
-	if c.DryRun {
-		return report.plan(out)
-	}
-	providers, err := c.providers()
+	report, err := newApplyReport(c.Output, c.DryRun, entries)
 	if err != nil {
 		return err
 	}
-	c.warnOfPlainHTTP()
-	ended := report.send(ctx, providers, c.Parallel)
+	if advised := report.tellAdvice(); advised > 0 && c.Strict {
+		return fmt.Errorf("there is advice for %s; nothing was sent", count(advised, "entry", "entries"))
+	}
+	if !c.needsServer() {
+		return report.printEntries(out)
+	}
+	ended := c.send(ctx, report)
 	if err := report.print(out); err != nil && ended != nil {
 		return fmt.Errorf("%w; %w", err, ended)
 	} else if err != nil {
 		return err
 	}
 	return ended
+}
+
+// send creates what the entries have, or asks what would become of them.
+func (c *applyCommand) send(ctx context.Context, report *applyReport) error {
+	providers, err := c.providers()
+	if err != nil {
+		return err
+	}
+	c.warnOfPlainHTTP()
+	if !c.DryRun {
+		return report.send(ctx, providers, c.Parallel, (*applied).create)
+	}
+	if err := c.checkCanValidate(ctx); err != nil {
+		return err
+	}
+	return report.send(ctx, providers, c.Parallel, (*applied).validate)
 }
 
 func printSchema(out *output, contract *server.Contract) error {
@@ -107,50 +143,24 @@ func printSchema(out *output, contract *server.Contract) error {
 	return err
 }
 
-func (c *applyCommand) fileName() string {
-	if c.File == "-" {
-		return "standard input"
-	}
-	return filepath.Clean(c.File)
-}
-
-func (c *applyCommand) text() ([]byte, error) {
-	file := os.Stdin
-	if c.File != "-" {
-		var err error
-		if file, err = os.Open(c.File); err != nil {
-			return nil, fmt.Errorf("read providers: %w", err)
-		}
-		defer func() { _ = file.Close() }()
-	}
-	text, err := io.ReadAll(io.LimitReader(file, maxFileBytes+1))
-	if err != nil {
-		return nil, fmt.Errorf("read providers from %s: %w", c.fileName(), err)
-	}
-	if len(text) > maxFileBytes {
-		return nil, fmt.Errorf("%s has more than %d MiB; split it into several files", c.fileName(), maxFileBytes>>20)
-	}
-	return text, nil
-}
-
-// read returns the entries of a file that has no fault, and otherwise tells all of them.
-func (c *applyCommand) read(ctx context.Context, contract *server.Contract) ([]manifest.Entry, error) {
-	text, err := c.text()
+// read returns the entries of files that have no fault, and otherwise tells all of them.
+func (c *applyCommand) read(ctx context.Context, contract *server.Contract, out *output) ([]manifest.Entry, error) {
+	files, err := readFiles(c.Files)
 	if err != nil {
 		return nil, err
 	}
-	list := manifest.Read(text, manifestKinds(contract), os.LookupEnv)
+	list := manifest.Read(files, manifestKinds(contract), os.LookupEnv)
 	faults, err := findFaults(ctx, contract, list)
 	if err != nil {
 		return nil, err
 	}
-	for _, fault := range faults {
-		tellAt(c.fileName(), fault.Position, fault.Kind, fault.ID, fault.Detail)
+	if len(faults) == 0 {
+		return list.Entries, nil
 	}
-	if len(faults) > 0 {
-		return nil, fmt.Errorf("%s has %s; nothing was sent", c.fileName(), count(len(faults), "fault"))
+	if err := printFaults(out, c.Output, faults); err != nil {
+		return nil, err
 	}
-	return list.Entries, nil
+	return nil, fmt.Errorf("%s in %s; nothing was sent", count(len(faults), "fault"), count(len(files), "file"))
 }
 
 // providers is the client that creates them.

@@ -10,7 +10,7 @@ import (
 	"example.com/providerd/server"
 )
 
-// findFaults returns all faults of a file in the order of their positions: those of its form, and those that the
+// findFaults returns all faults of the files in the order of their positions: those of its form, and those that the
 // contract finds in its entries.
 func findFaults(ctx context.Context, contract *server.Contract, list manifest.Manifest) ([]manifest.Fault, error) {
 	faults := slices.Concat(list.Faults, clientIDTwins(list.Entries))
@@ -47,23 +47,52 @@ func entryFaults(ctx context.Context, contract *server.Contract, entry manifest.
 func clientIDTwins(entries []manifest.Entry) []manifest.Fault {
 	const pointer = "/client_id"
 	var faults []manifest.Fault
-	lines := map[string]int{}
+	places := map[string]manifest.Position{}
 	for _, entry := range entries {
-		var body struct {
-			ClientID string `json:"client_id"`
-		}
-		if json.Unmarshal(entry.Body, &body) != nil || body.ClientID == "" {
+		clientID := clientIDOf(entry)
+		if clientID == "" {
 			continue
 		}
-		if line, ok := lines[body.ClientID]; ok {
-			faults = append(faults, faultAt(entry, pointer, fmt.Sprintf("%s is that of line %d, too", pointer, line)))
+		place := entry.At(pointer)
+		if first, ok := places[clientID]; ok {
+			detail := fmt.Sprintf("%s is that of %s, too", pointer, first.SeenFrom(place))
+			faults = append(faults, faultAt(entry, pointer, detail))
 			continue
 		}
-		lines[body.ClientID] = entry.At(pointer).Line
+		places[clientID] = place
 	}
 	return faults
 }
 
+// clientIDOf is the client_id that an entry names; empty where it names none.
+func clientIDOf(entry manifest.Entry) string {
+	var body struct {
+		ClientID string `json:"client_id"`
+	}
+	if json.Unmarshal(entry.Body, &body) != nil {
+		return ""
+	}
+	return body.ClientID
+}
+
 func faultAt(entry manifest.Entry, pointer, detail string) manifest.Fault {
 	return manifest.Fault{Position: entry.At(pointer), Kind: entry.Kind, ID: entry.ID, Detail: detail}
+}
+
+// printFaults tells the faults as people read them, and as JSON where that is asked for.
+func printFaults(out *output, format string, faults []manifest.Fault) error {
+	for _, fault := range faults {
+		tellAt(fault.Position, fault.Kind, fault.ID, fault.Detail)
+	}
+	if format != formatJSON {
+		return nil
+	}
+	list := make([]appliedJSON, len(faults))
+	for i, fault := range faults {
+		list[i] = appliedJSON{
+			Kind: fault.Kind, ID: fault.ID, File: fault.File, Line: fault.Line, Column: fault.Column,
+			Outcome: outcomeFaulty, Detail: fault.Detail,
+		}
+	}
+	return printJSON(out, list)
 }

@@ -13,79 +13,60 @@ import (
 	"example.com/providerd/cmd/providerd/manifest"
 )
 
-// outcome is what became of an entry.
-type outcome string
-
-const (
-	// outcomePending is an entry that was not sent, or whose answer was not awaited.
-	outcomePending   outcome = "pending"
-	outcomeCreated   outcome = "created"
-	outcomeUnchanged outcome = "unchanged"
-	outcomeDiffering outcome = "differing"
-	outcomeFailed    outcome = "failed"
-)
-
-func outcomes() []outcome {
-	return []outcome{outcomeCreated, outcomeUnchanged, outcomeDiffering, outcomeFailed, outcomePending}
-}
-
-// applied is an entry with what became of it.
-type applied struct {
-	entry   manifest.Entry
-	outcome outcome
-	stored  stored
-	// detail says why an entry is not stored as the file has it, and at which value.
-	detail  string
-	pointer string
-}
-
-// MarshalJSON renders what became of the entry.
-func (a applied) MarshalJSON() ([]byte, error) {
-	text, err := json.Marshal(struct {
-		Kind    string  `json:"kind"`
-		ID      string  `json:"id"`
-		Line    int     `json:"line"`
-		Outcome outcome `json:"outcome"`
-		stored
-		Detail string `json:"detail,omitempty"`
-	}{a.entry.Kind, a.entry.ID, a.entry.At("").Line, a.outcome, a.stored, a.detail})
-	if err != nil {
-		return nil, fmt.Errorf("render %s: %w", a.entry.ID, err)
-	}
-	return text, nil
-}
-
-// applyReport has the entries of a file in their order.
+// applyReport has the entries of all files in their order.
 type applyReport struct {
-	fileName string
-	output   string
-	applied  []applied
+	output  string
+	isPlan  bool
+	applied []applied
 }
 
-func newApplyReport(fileName, output string, entries []manifest.Entry) *applyReport {
-	report := &applyReport{fileName: fileName, output: output, applied: make([]applied, len(entries))}
+func newApplyReport(output string, isPlan bool, entries []manifest.Entry) (*applyReport, error) {
+	report := &applyReport{output: output, isPlan: isPlan, applied: make([]applied, len(entries))}
 	for i, entry := range entries {
-		report.applied[i] = applied{entry: entry, outcome: outcomePending}
+		kind, err := kindOf(entry)
+		if err != nil {
+			return nil, err
+		}
+		advice, err := kind.advise(entry.Body)
+		if err != nil {
+			return nil, err
+		}
+		report.applied[i] = applied{entry: entry, outcome: outcomePending, advice: advice}
 	}
-	return report
+	return report, nil
 }
 
-// plan shows what would be sent. Whether it is stored already, only the server could tell, and only by storing it.
-func (r *applyReport) plan(out *output) error {
+// tellAdvice tells what could be better about the entries, and for how many there is something.
+func (r *applyReport) tellAdvice() (advised int) {
+	for _, one := range r.applied {
+		for _, advice := range one.advice {
+			tellAt(one.entry.At(advice.Pointer), one.entry.Kind, one.entry.ID,
+				fmt.Sprintf("advice: %s %s (%s)", advice.Pointer, advice.Detail, advice.Section))
+		}
+		if len(one.advice) > 0 {
+			advised++
+		}
+	}
+	return advised
+}
+
+// printEntries shows what the files have. What would become of it, only a server can tell.
+func (r *applyReport) printEntries(out *output) error {
 	if r.output == formatJSON {
-		if err := printApplied(out, r.applied); err != nil {
+		if err := printJSON(out, r.applied); err != nil {
 			return err
 		}
 	} else {
-		list := newTable(out, "KIND", "ID", "LINE")
+		list := newTable(out, "KIND", "ID", "PLACE")
 		for _, one := range r.applied {
-			list.row(one.entry.Kind, one.entry.ID, fmt.Sprint(one.entry.At("").Line))
+			list.row(one.entry.Kind, one.entry.ID, one.place())
 		}
 		if err := list.flush(); err != nil {
 			return err
 		}
 	}
-	fmt.Fprintf(os.Stderr, "%s would be sent; nothing was\n", count(len(r.applied), "entry", "entries"))
+	fmt.Fprintf(os.Stderr, "%s checked without a server; name one with --server to see what would become of them\n",
+		count(len(r.applied), "entry", "entries"))
 	return nil
 }
 
@@ -95,45 +76,77 @@ func (r *applyReport) print(out *output) error {
 	for _, one := range r.applied {
 		counts[one.outcome]++
 		if one.detail != "" {
-			tellAt(r.fileName, one.entry.At(one.pointer), one.entry.Kind, one.entry.ID, one.detail)
+			tellAt(one.entry.At(one.pointer), one.entry.Kind, one.entry.ID, one.detail)
 		}
+	}
+	if r.isOfAnotherToken(counts) {
+		fmt.Fprintln(os.Stderr, "warning: every client_id is taken, and no entry is stored under the name of this token; "+
+			"was the file applied with a token of another name? What is stored belongs to the name of the token")
 	}
 	if err := r.printOutcomes(out); err != nil {
 		return err
 	}
+	r.printSummary(counts)
+	bad := counts[outcomeDrifted] + counts[outcomeRefused]
+	switch {
+	case bad > 0 && r.isPlan:
+		return errors.New(count(bad, "entry", "entries") + " would not be stored as the file has it")
+	case bad > 0:
+		return errors.New(count(bad, "entry is", "entries are") + " not stored as the file has it")
+	default:
+		return nil
+	}
+}
+
+// isOfAnotherToken tells whether each client_id of the files is taken, and nothing of them is known to be stored.
+func (r *applyReport) isOfAnotherToken(counts map[outcome]int) bool {
+	if counts[outcomeUnchanged]+counts[outcomeDrifted] > 0 {
+		return false
+	}
+	isAnyTaken := false
+	for _, one := range r.applied {
+		if !one.isClientIDTaken && clientIDOf(one.entry) != "" {
+			return false
+		}
+		isAnyTaken = isAnyTaken || one.isClientIDTaken
+	}
+	return isAnyTaken
+}
+
+func (r *applyReport) printSummary(counts map[outcome]int) {
+	first, end := outcomeCreated, ""
+	if r.isPlan {
+		first, end = outcomeCreate, "; nothing was stored"
+	}
 	var parts []string
-	for _, outcome := range outcomes() {
+	for _, outcome := range []outcome{first, outcomeUnchanged, outcomeDrifted, outcomeRefused, outcomePending} {
 		if outcome != outcomePending || counts[outcome] > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", counts[outcome], outcome))
 		}
 	}
-	fmt.Fprintf(os.Stderr, "%s: %s\n", count(len(r.applied), "entry", "entries"), strings.Join(parts, ", "))
-	if bad := counts[outcomeDiffering] + counts[outcomeFailed]; bad > 0 {
-		return errors.New(count(bad, "entry is", "entries are") + " not stored as the file has it")
-	}
-	return nil
+	fmt.Fprintf(os.Stderr, "%s: %s%s\n", count(len(r.applied), "entry", "entries"), strings.Join(parts, ", "), end)
 }
 
-// printOutcomes leaves out of the table what is as it was before.
+// printOutcomes leaves out of the table what was not sent and, but in a plan, what is as it was before.
 func (r *applyReport) printOutcomes(out *output) error {
 	if r.output == formatJSON {
-		return printApplied(out, r.applied)
+		return printJSON(out, r.applied)
 	}
 	shown := slices.DeleteFunc(slices.Clone(r.applied), func(one applied) bool {
-		return one.outcome == outcomePending || one.outcome == outcomeUnchanged
+		return one.outcome == outcomePending || one.outcome == outcomeUnchanged && !r.isPlan
 	})
 	if len(shown) == 0 {
 		return nil
 	}
-	list := newTable(out, "OUTCOME", "KIND", "ID", "LINE", "PK", "CLIENT ID")
+	list := newTable(out, "OUTCOME", "KIND", "ID", "PLACE", "PK", "CLIENT ID", "REASON")
 	for _, one := range shown {
-		list.row(string(one.outcome), one.entry.Kind, one.entry.ID, fmt.Sprint(one.entry.At("").Line),
-			strings.TrimPrefix(fmt.Sprint(one.stored.PK), "0"), one.stored.ClientID)
+		list.row(one.outcome.symbol()+" "+string(one.outcome), one.entry.Kind, one.entry.ID, one.place(),
+			strings.TrimPrefix(fmt.Sprint(one.stored.PK), "0"), one.stored.ClientID, one.reason)
 	}
 	return list.flush()
 }
 
-func printApplied(out *output, entries []applied) error {
+func printJSON(out *output, entries any) error {
 	text, err := json.MarshalIndent(entries, "", "  ")
 	if err != nil {
 		return fmt.Errorf("render entries: %w", err)
@@ -141,12 +154,9 @@ func printApplied(out *output, entries []applied) error {
 	return out.line(string(text))
 }
 
-// tellAt says something of a place in a file, in the form that editors and terminals make a link of.
-func tellAt(fileName string, at manifest.Position, kind, id, detail string) {
-	place := fileName
-	if at.Line > 0 {
-		place = fmt.Sprintf("%s:%d:%d", fileName, at.Line, max(at.Column, 1))
-	}
+// tellAt says something of a place in a file.
+func tellAt(at manifest.Position, kind, id, detail string) {
+	place := at.String()
 	if kind != "" {
 		place += ": " + kind
 	}

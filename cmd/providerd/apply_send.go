@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"strings"
@@ -13,9 +14,12 @@ import (
 	"example.com/providerd/gen/client"
 )
 
-// send creates the providers, a bounded number at a time. What is wrong with one entry fails that alone; what would be
+// sendStep sends one entry. It returns an error where further entries would fare no better.
+type sendStep func(a *applied, ctx context.Context, to *client.Providers) error
+
+// send sends the entries, a bounded number at a time. What is wrong with one entry fails that alone; what would be
 // wrong with every other, too, ends it.
-func (r *applyReport) send(ctx context.Context, to *client.Providers, parallel int) error {
+func (r *applyReport) send(ctx context.Context, to *client.Providers, parallel int, step sendStep) error {
 	shown := newProgress(os.Stderr, "entries sent")
 	var mutex sync.Mutex
 	done := int64(0)
@@ -26,7 +30,7 @@ func (r *applyReport) send(ctx context.Context, to *client.Providers, parallel i
 			break
 		}
 		group.Go(func() error {
-			err := r.applied[i].send(groupCtx, to)
+			err := step(&r.applied[i], groupCtx, to)
 			mutex.Lock()
 			defer mutex.Unlock()
 			if err == nil {
@@ -49,39 +53,78 @@ func (r *applyReport) send(ctx context.Context, to *client.Providers, parallel i
 	}
 }
 
-// Types of refusals: of an entry that was edited since it was stored, and of one that no providerd server answered.
-const (
-	reusedKeyType = "/problems/idempotency-key-reused"
-	foreignType   = "about:blank"
-)
-
-// send creates one provider. It returns an error where further entries would fare no better.
-func (a *applied) send(ctx context.Context, to *client.Providers) error {
+// create creates the provider of an entry.
+func (a *applied) create(ctx context.Context, to *client.Providers) error {
 	kind, err := kindOf(a.entry)
 	if err != nil {
 		return err
 	}
 	var replayed bool
-	stored, err := kind.create(ctx, to, a.entry.Body,
+	record, err := kind.create(ctx, to, a.entry.Body,
 		client.WithIdempotencyKey(idempotencyKey(a.entry)), client.WithReplayed(&replayed))
-	refused, ok := errors.AsType[*client.Error](err)
-	switch {
-	case err == nil && replayed:
-		a.outcome, a.stored = outcomeUnchanged, stored
-	case err == nil:
-		a.outcome, a.stored = outcomeCreated, stored
-	case !ok, !concernsEntry(refused):
-		return err
-	case refused.Type == reusedKeyType:
-		a.outcome = outcomeDiffering
-		a.detail = "differs from the stored record, which an operator can see; nothing was changed"
-	default:
-		a.outcome, a.detail = outcomeFailed, refused.Error()
-		if violations := refused.Violations(); len(violations) > 0 {
-			a.pointer = violations[0].Pointer
-		}
+	if err != nil {
+		return a.refuse(err)
+	}
+	a.outcome, a.stored = outcomeCreated, *record
+	if replayed {
+		a.outcome = outcomeUnchanged
 	}
 	return nil
+}
+
+// validate asks what create would do.
+func (a *applied) validate(ctx context.Context, to *client.Providers) error {
+	kind, err := kindOf(a.entry)
+	if err != nil {
+		return err
+	}
+	verdict, err := kind.validate(ctx, to, a.entry.Body, client.WithIdempotencyKey(idempotencyKey(a.entry)))
+	if err != nil {
+		return a.refuse(err)
+	}
+	a.outcome = outcomeCreate
+	if verdict.Outcome == client.VerdictOutcomeAlreadyCreated {
+		a.outcome, a.stored.PK = outcomeUnchanged, *verdict.PK
+	}
+	return nil
+}
+
+// refuse notes why an entry is not stored as the file has it. An error that is about more than the entry is returned.
+func (a *applied) refuse(err error) error {
+	refused, ok := errors.AsType[*client.Error](err)
+	switch {
+	case !ok, !concernsEntry(refused):
+		return err
+	case refused.Type == client.TypeIdempotencyKeyReused && refused.PK != nil:
+		a.drift(refused)
+		return nil
+	}
+	a.outcome, a.detail, a.reason = outcomeRefused, refused.Error(), shortened(refused.Title, maxReasonBytes)
+	a.isClientIDTaken = refused.Type == client.TypeClientIDTaken
+	if violations := refused.Violations(); len(violations) > 0 {
+		a.pointer = violations[0].Pointer
+	}
+	return nil
+}
+
+// drift notes how an entry differs from the record that its id made. One that means the same, with a default written
+// out or a value written in another way, is as good as unchanged.
+func (a *applied) drift(refused *client.Error) {
+	a.outcome, a.stored.PK = outcomeUnchanged, *refused.PK
+	for _, violation := range refused.Violations() {
+		if violation.Code == client.ViolationCodeDiffers && len(a.differs) < maxDiffers {
+			a.differs = append(a.differs, shortened(violation.Pointer, maxReasonBytes))
+		}
+	}
+	if len(a.differs) == 0 {
+		return
+	}
+	a.outcome, a.pointer = outcomeDrifted, a.differs[0]
+	fields := strings.ReplaceAll(strings.Join(a.differs, ", "), "/", "")
+	a.reason = fmt.Sprintf("%s; stored as %d", fields, a.stored.PK)
+	a.detail = fmt.Sprintf("drifted: %s of provider %d has other values; set them back, or give the entry another id "+
+		"for a second provider, or have an operator run \"providerd provider delete %[2]d\" and apply again",
+		fields, a.stored.PK)
 }
 
 // concernsEntry tells whether a refusal is about one body, or about the operation that it is sent to. Of those that no
@@ -91,7 +134,7 @@ func concernsEntry(refused *client.Error) bool {
 	case http.StatusForbidden, http.StatusRequestEntityTooLarge:
 		return true
 	case http.StatusBadRequest, http.StatusConflict, http.StatusUnprocessableEntity:
-		return refused.Type != foreignType
+		return refused.Type != client.TypeForeign
 	default:
 		return false
 	}

@@ -21,7 +21,7 @@ import (
 	"example.com/providerd/server/contracttest"
 )
 
-// startRelay puts a proxy before a server, which holds every answer against the contract. It tells the number of each
+// startRelay puts a proxy before a server, which checks every answer against the contract. It tells the number of each
 // answer, from 1, and loses those for which it is told false.
 func startRelay(t *testing.T, server string, onAnswer func(number int64) bool) string {
 	t.Helper()
@@ -125,10 +125,10 @@ func (r *applyRig) apply(t *testing.T, wantStatus int) (counts map[outcome]int, 
 	return counts, stderr.String()
 }
 
-func (r *applyRig) wantCounts(t *testing.T, counts map[outcome]int, created, unchanged, differing int) {
+func (r *applyRig) wantCounts(t *testing.T, counts map[outcome]int, created, unchanged, drifted int) {
 	t.Helper()
-	want := map[outcome]int{outcomeCreated: created, outcomeUnchanged: unchanged, outcomeDiffering: differing}
-	for _, outcome := range outcomes() {
+	want := map[outcome]int{outcomeCreated: created, outcomeUnchanged: unchanged, outcomeDrifted: drifted}
+	for _, outcome := range []outcome{outcomeCreated, outcomeUnchanged, outcomeDrifted, outcomeRefused, outcomePending} {
 		if counts[outcome] != want[outcome] {
 			t.Errorf("%d entries are %s, want %d", counts[outcome], outcome, want[outcome])
 		}
@@ -153,7 +153,7 @@ func TestApplyCreatesEachEntryOnce(t *testing.T) {
 	r.write(t, func(text string) string { return strings.Replace(text, "{n: 7}", "{n: 8}", 1) })
 	counts, talk := r.apply(t, exitFailed)
 	r.wantCounts(t, counts, 0, 999, 1)
-	if !strings.Contains(talk, "providers.yaml:1410:5: workspace_directory/Directory 7: differs from the stored record") {
+	if !strings.Contains(talk, "providers.yaml:1410:76: workspace_directory/Directory 7: drifted: credentials of provider ") {
 		t.Errorf("apply says %s", talk)
 	}
 }

@@ -24,6 +24,7 @@ const (
 type bodyReader struct {
 	schema *openapi3.Schema
 	lookUp LookUp
+	file   string
 	places map[jsontext.Pointer]Position
 	broken []jsontext.Pointer
 	faults []Fault
@@ -33,9 +34,9 @@ type bodyReader struct {
 	output          *jsontext.Encoder
 }
 
-func newBodyReader(schema *openapi3.Schema, maxSteps int, lookUp LookUp) *bodyReader {
+func newBodyReader(schema *openapi3.Schema, file string, maxSteps int, lookUp LookUp) *bodyReader {
 	return &bodyReader{
-		schema: schema, lookUp: lookUp, places: map[jsontext.Pointer]Position{}, known: map[Fault]bool{},
+		schema: schema, lookUp: lookUp, file: file, places: map[jsontext.Pointer]Position{}, known: map[Fault]bool{},
 		maxSteps: maxSteps,
 	}
 }
@@ -50,7 +51,7 @@ func (b *bodyReader) read(node *yaml.Node) Entry {
 	var body bytes.Buffer
 	b.output = jsontext.NewEncoder(&body)
 	id := b.readObject(root, "", 1)
-	b.places[""] = position(node)
+	b.places[""] = positionIn(b.file, node)
 	if b.steps > b.maxSteps {
 		b.fault(node, fmt.Sprintf("has aliases that make more than %d values of it", b.maxSteps))
 	}
@@ -100,7 +101,7 @@ func (b *bodyReader) readID(node *yaml.Node) string {
 // readValue writes any value; depth is how many mappings and lists it stands in.
 func (b *bodyReader) readValue(node *yaml.Node, at jsontext.Pointer, depth int) {
 	node = resolve(node)
-	b.places[at] = position(node)
+	b.places[at] = positionIn(b.file, node)
 	b.steps++
 	switch {
 	case b.steps > b.maxSteps:
@@ -132,6 +133,11 @@ func (b *bodyReader) readArray(node *yaml.Node, at jsontext.Pointer, depth int) 
 func (b *bodyReader) readScalar(node *yaml.Node, at jsontext.Pointer) error {
 	switch node.ShortTag() {
 	case stringTag:
+		// What is too large for a float64 is a number all the same.
+		if number := jsontext.Value(node.Value); node.Style == 0 && number.Kind() == '0' && number.IsValid() {
+			b.writeValue(number)
+			return nil
+		}
 		return b.readText(node.Value, at)
 	case "!!timestamp", "!!merge":
 		b.write(jsontext.String(node.Value))
@@ -184,7 +190,7 @@ func (b *bodyReader) breakAt(node *yaml.Node, at jsontext.Pointer, detail string
 
 // fault tells a fault once, however many aliases lead to it.
 func (b *bodyReader) fault(node *yaml.Node, detail string) {
-	fault := Fault{Position: position(node), Detail: detail}
+	fault := Fault{Position: positionIn(b.file, node), Detail: detail}
 	if !b.known[fault] {
 		b.known[fault] = true
 		b.faults = append(b.faults, fault)

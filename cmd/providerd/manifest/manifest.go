@@ -24,16 +24,40 @@ type Kind struct {
 	Schema *openapi3.Schema
 }
 
-// Position is a place in the manifest. Both numbers begin at 1, and columns count characters; the zero value is a place
-// that is not known.
+// File is one of those that a manifest is written in.
+type File struct {
+	// Name is what people are told of it.
+	Name string
+	Text []byte
+}
+
+// Position is a place in the manifest. Both numbers begin at 1, and columns count characters; where Line is 0, only the
+// file is known.
 type Position struct {
+	File   string
 	Line   int
 	Column int
 }
 
-// Compare orders positions as they follow each other in the text.
+// Compare orders positions as they follow each other in a file, and the files by their names.
 func (p Position) Compare(other Position) int {
-	return cmp.Or(cmp.Compare(p.Line, other.Line), cmp.Compare(p.Column, other.Column))
+	return cmp.Or(cmp.Compare(p.File, other.File), cmp.Compare(p.Line, other.Line), cmp.Compare(p.Column, other.Column))
+}
+
+// String returns the position in the form that editors and terminals make a link of.
+func (p Position) String() string {
+	if p.Line == 0 {
+		return p.File
+	}
+	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, max(p.Column, 1))
+}
+
+// SeenFrom says where the position is to one who looks at another one.
+func (p Position) SeenFrom(other Position) string {
+	if p.File == other.File {
+		return fmt.Sprintf("line %d", p.Line)
+	}
+	return fmt.Sprintf("%s:%d", p.File, p.Line)
 }
 
 // Entry is one provider of a manifest.
@@ -71,33 +95,38 @@ type Fault struct {
 	Detail   string
 }
 
-// Manifest is what a file lists.
+// Manifest is what some files list together.
 type Manifest struct {
 	Entries []Entry
 	// Faults are in the order of their positions. Where there are any, the entries are not to be used.
 	Faults []Fault
 }
 
-// Read reads all documents of a manifest. References such as ${NAME} in its values are replaced by the variables that
+// Read reads all documents of all files. References such as ${NAME} in their values are replaced by the variables that
 // lookUp finds; $${ stands for ${ itself.
-func Read(text []byte, kinds []Kind, lookUp LookUp) Manifest {
-	r := &reader{kinds: kinds, lookUp: lookUp, maxSteps: max(leastMaxSteps, 2*len(text))}
-	if err := r.readDocuments(text); err != nil {
-		r.faults = append(r.faults, syntaxFault(text, err))
+func Read(files []File, kinds []Kind, lookUp LookUp) Manifest {
+	r := &reader{kinds: kinds, lookUp: lookUp}
+	for _, file := range files {
+		r.file, r.maxSteps = file.Name, max(leastMaxSteps, 2*len(file.Text))
+		if err := r.readDocuments(file.Text); err != nil {
+			r.faults = append(r.faults, r.syntaxFault(file.Text, err))
+		}
 	}
 	r.findTwins()
 	slices.SortStableFunc(r.faults, func(a, b Fault) int { return a.Compare(b.Position) })
 	return Manifest{Entries: r.entries, Faults: r.faults}
 }
 
-// leastMaxSteps is how many values an entry of a short manifest may have. No manifest without aliases has as many as
-// twice its length.
+// leastMaxSteps is how many values an entry of a short file may have. No file without aliases has as many as twice its
+// length.
 const leastMaxSteps = 100_000
 
 // reader collects what a manifest has.
 type reader struct {
-	kinds    []Kind
-	lookUp   LookUp
+	kinds  []Kind
+	lookUp LookUp
+	// file is the name of the one that is read, and maxSteps how many values an entry of it may have.
+	file     string
 	maxSteps int
 	entries  []Entry
 	faults   []Fault
@@ -114,7 +143,9 @@ func (r *reader) readDocuments(text []byte) error {
 		err := loader.Load(&document)
 		switch {
 		case errors.Is(err, io.EOF) && isEmpty:
-			r.faults = append(r.faults, Fault{Detail: "is empty; " + r.kinds[0].Name + ": [] is a list of no providers"})
+			r.faults = append(r.faults, Fault{
+				Position: Position{File: r.file}, Detail: "is empty; " + r.kinds[0].Name + ": [] is a list of no providers",
+			})
 			return nil
 		case errors.Is(err, io.EOF):
 			return nil
@@ -130,22 +161,22 @@ func (r *reader) readDocuments(text []byte) error {
 }
 
 // syntaxFault says where the text stops being YAML.
-func syntaxFault(text []byte, err error) Fault {
+func (r *reader) syntaxFault(text []byte, err error) Fault {
 	wrong, ok := errors.AsType[*yaml.LoadError](err)
 	if !ok {
-		return Fault{Detail: "cannot be read as YAML"}
+		return Fault{Position: Position{File: r.file}, Detail: "cannot be read as YAML"}
 	}
 	detail := "is not YAML: " + wrong.Message
 	if strings.HasPrefix(wrong.Message, "unknown anchor") {
 		// The library's sentence has the name of the anchor, which is a value where someone forgot to quote it.
 		detail = "refers to an anchor that is not set; quote a value that begins with *"
 	}
-	at := Position{Line: wrong.Mark.Line, Column: wrong.Mark.Column}
+	at := Position{File: r.file, Line: wrong.Mark.Line, Column: wrong.Mark.Column}
 	if at.Line == 0 {
 		// Of a character that YAML cannot have, the library knows the offset alone.
 		before := text[:min(wrong.Mark.Index, len(text))]
 		line := before[bytes.LastIndexByte(before, '\n')+1:]
-		at = Position{Line: 1 + bytes.Count(before, []byte("\n")), Column: 1 + utf8.RuneCount(line)}
+		at = Position{File: r.file, Line: 1 + bytes.Count(before, []byte("\n")), Column: 1 + utf8.RuneCount(line)}
 	}
 	return Fault{Position: at, Detail: detail}
 }
@@ -197,7 +228,7 @@ func (r *reader) readList(kind Kind, list *yaml.Node) {
 }
 
 func (r *reader) readEntry(kind Kind, node *yaml.Node) {
-	body := newBodyReader(kind.Schema, r.maxSteps, r.lookUp)
+	body := newBodyReader(kind.Schema, r.file, r.maxSteps, r.lookUp)
 	entry := body.read(node)
 	entry.Kind = kind.Name
 	for _, fault := range body.faults {
@@ -210,28 +241,30 @@ func (r *reader) readEntry(kind Kind, node *yaml.Node) {
 }
 
 func (r *reader) fault(node *yaml.Node, detail string) {
-	r.faults = append(r.faults, Fault{Position: position(node), Detail: detail})
+	r.faults = append(r.faults, Fault{Position: positionIn(r.file, node), Detail: detail})
 }
 
 // findTwins finds the ids that two entries share: only one of the two could be told from the other by its id.
 func (r *reader) findTwins() {
-	lines := map[string]int{}
+	places := map[string]Position{}
 	for _, entry := range r.entries {
 		if entry.ID == "" {
 			continue
 		}
 		place := entry.At("")
-		if line, ok := lines[entry.ID]; ok {
+		if first, ok := places[entry.ID]; ok {
 			r.faults = append(r.faults, Fault{
 				Position: place, Kind: entry.Kind, ID: entry.ID,
-				Detail: fmt.Sprintf("has the id of the entry in line %d; give one of them another id", line),
+				Detail: fmt.Sprintf("has the id of the entry in %s; give one of them another id", first.SeenFrom(place)),
 			})
 			continue
 		}
-		lines[entry.ID] = place.Line
+		places[entry.ID] = place
 	}
 }
 
-func position(node *yaml.Node) Position { return Position{Line: node.Line, Column: node.Column} }
+func positionIn(file string, node *yaml.Node) Position {
+	return Position{File: file, Line: node.Line, Column: node.Column}
+}
 
 func isNull(node *yaml.Node) bool { return node.Kind == yaml.ScalarNode && node.ShortTag() == "!!null" }

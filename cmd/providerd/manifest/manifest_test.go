@@ -31,6 +31,10 @@ func lookUp(name string) (string, bool) {
 	return value, ok
 }
 
+func readOne(text string, known []manifest.Kind) manifest.Manifest {
+	return manifest.Read([]manifest.File{{Name: "a.yaml", Text: []byte(text)}}, known, lookUp)
+}
+
 func TestValuesBecomeJSON(t *testing.T) {
 	t.Parallel()
 	known := kinds(t)
@@ -40,11 +44,12 @@ func TestValuesBecomeJSON(t *testing.T) {
 		`{a: yes, b: on, c: true, d: FALSE}`:          `{"a":"yes","b":"on","c":true,"d":false}`,
 		`{a: ~, b: null, c: , d: ""}`:                 `{"a":null,"b":null,"c":null,"d":""}`,
 		`{a: 9007199254740993, b: 1.10, c: 1e5}`:      `{"a":9007199254740993,"b":1.10,"c":1e5}`,
+		`{a: 1e400, b: "1e400", c: !!str 1e400}`:      `{"a":1e400,"b":"1e400","c":"1e400"}`,
 		`{a: -0, b: !!str 5, c: "5", d: 2026-01-31}`:  `{"a":-0,"b":"5","c":"5","d":"2026-01-31"}`,
 		`{1: a, true: b, null: c, <: d}`:              `{"1":"a","true":"b","null":"c","<":"d"}`,
 		`{a: [1, [2, {b: c}], []], d: {}}`:            `{"a":[1,[2,{"b":"c"}],[]],"d":{}}`,
 		`{a: "é\U0001F600\n\t\"\\"}`:                  `{"a":"é😀\n\t\"\\"}`,
-		`{a: "${SECRET}", b: "<${SECRET}${EMPTY}>"}`:  `{"a":"s3cret","b":"<s3cret>"}`,
+		`{a: "${SECRET}", b: "<${SECRET}>"}`:          `{"a":"s3cret","b":"<s3cret>"}`,
 		`{a: "$${SECRET}", b: $SECRET, c: "$$${_1}"}`: `{"a":"${SECRET}","b":"$SECRET","c":"$${_1}"}`,
 		`{a: "${NEST}", b: "$", c: "}"}`:              `{"a":"${SECRET}","b":"$","c":"}"}`,
 		`{credentials: "${OBJECT}", scopes: "${OBJECT}"}`: `{"credentials":{"n":9007199254740993},` +
@@ -55,7 +60,7 @@ func TestValuesBecomeJSON(t *testing.T) {
 		`{a: &a {x: 1, y: 2}, b: {<<: *a, x: 3}}`:                        `{"a":{"x":1,"y":2},"b":{"x":3,"y":2}}`,
 		`{a: &a {x: 1}, b: &b {x: 2, y: 2}, <<: [*a, *b, {y: 3, z: 3}]}`: `{"a":{"x":1},"b":{"x":2,"y":2},"x":1,"y":2,"z":3}`,
 	} {
-		read := manifest.Read([]byte("workspace_directory:\n- "+text), known, lookUp)
+		read := readOne("workspace_directory:\n- "+text, known)
 		if len(read.Faults) > 0 || len(read.Entries) != 1 {
 			t.Errorf("%s: %v", text, read)
 			continue
@@ -68,7 +73,7 @@ func TestValuesBecomeJSON(t *testing.T) {
 
 func TestEntriesOfAllDocumentsAndKinds(t *testing.T) {
 	t.Parallel()
-	read := manifest.Read([]byte(`
+	read := readOne(`
 x-defaults: &defaults {authorization_flow: f, id: never}
 oauth2: &list
   - name: a
@@ -83,7 +88,7 @@ workspace_directory:
 workspace_directory: [{name: c}, {id: d}]
 oauth2: []
 ...
-`), kinds(t), lookUp)
+`, kinds(t))
 	if len(read.Faults) > 0 {
 		t.Fatal(read.Faults)
 	}
@@ -91,13 +96,14 @@ oauth2: []
 	for _, entry := range read.Entries {
 		got = append(got, fmt.Sprintf("%s/%s at %v", entry.Kind, entry.ID, entry.At("")))
 	}
-	want := "oauth2/s3cret-id at {4 5}, oauth2/b at {7 5}, workspace_directory/c at {13 23}, workspace_directory/d at {13 34}"
+	want := "oauth2/s3cret-id at a.yaml:4:5, oauth2/b at a.yaml:7:5, workspace_directory/c at a.yaml:13:23, workspace_directory/d at a.yaml:13:34"
 	if text := strings.Join(got, ", "); text != want {
 		t.Errorf("entries are\n%s, want\n%s", text, want)
 	}
 	first := read.Entries[0]
 	for pointer, want := range map[string]manifest.Position{
-		"/name": {4, 11}, "/client_id": {6, 16}, "/authorization_flow": {4, 5}, "/redirect_uris/0": {4, 5},
+		"/name": {"a.yaml", 4, 11}, "/client_id": {"a.yaml", 6, 16}, "/authorization_flow": {"a.yaml", 4, 5},
+		"/redirect_uris/0": {"a.yaml", 4, 5},
 	} {
 		if got := first.At(pointer); got != want {
 			t.Errorf("%s is at %v, want %v", pointer, got, want)
@@ -120,7 +126,8 @@ func TestFaultsSayWhereAndWhat(t *testing.T) {
 		"oauth2: [{name: a}, {id: a}]":           {"1:21 oauth2/a has the id of the entry in line 1"},
 		"oauth2: [{name: a, name: b}]":           {"1:20 oauth2/a the member name occurs twice"},
 		"oauth2: [{id: 7}, {id: ' '}]":           {"1:15 oauth2 id must be a string", "1:24 oauth2 id must not be blank"},
-		"oauth2: [{id: \"${EMPTY}\", name: a}]":  {"1:15 oauth2/a id must not be blank"},
+		"oauth2: [{id: \"${EMPTY}\", name: a}]":  {"1:15 oauth2/a id refers to EMPTY, which is empty"},
+		"oauth2: [{name: a, b: '<${EMPTY}>'}]":   {"1:23 oauth2/a /b refers to EMPTY, which is empty"},
 		"oauth2: [{a: !!bool yes, b: !!null x}]": {"1:14 oauth2 /a has a tag", "1:29 oauth2 /b has a tag"},
 		"oauth2: [{a: !!seq [], b: !!map {}}]":   {"1:14 oauth2 /a has a tag", "1:27 oauth2 /b has a tag"},
 		"oauth2: [{id: \"${NONE}\"}]":            {"1:15 oauth2 id refers to NONE, which is not set"},
@@ -151,7 +158,7 @@ func TestFaultsSayWhereAndWhat(t *testing.T) {
 			"1:23 oauth2/a /b has a tag", "3:1 is not YAML",
 		},
 	} {
-		read := manifest.Read([]byte(text), known, lookUp)
+		read := readOne(text, known)
 		if len(read.Faults) != len(want) {
 			t.Errorf("%s: faults are %v, want %d", text, read.Faults, len(want))
 			continue
@@ -169,6 +176,30 @@ func TestFaultsSayWhereAndWhat(t *testing.T) {
 	}
 }
 
+func TestFilesAreOneManifest(t *testing.T) {
+	t.Parallel()
+	read := manifest.Read([]manifest.File{
+		{Name: "a.yaml", Text: []byte("oauth2:\n- name: a\n- name: b\n")},
+		{Name: "b.yaml", Text: []byte("oauth2:\n- name: b\n- name: c\n")},
+		{Name: "c.yaml", Text: []byte("oauth2:\n- name: ${NONE}\n")},
+		{Name: "d.yaml"},
+	}, kinds(t), lookUp)
+	if len(read.Entries) != 5 {
+		t.Errorf("entries are %v", read.Entries)
+	}
+	var faults strings.Builder
+	for _, fault := range read.Faults {
+		_, _ = fmt.Fprintf(&faults, "%s: %s\n", fault.Position, fault.Detail)
+	}
+	const want = `b.yaml:2:3: has the id of the entry in a.yaml:3; give one of them another id
+c.yaml:2:9: /name refers to NONE, which is not set in the environment
+d.yaml: is empty; oauth2: [] is a list of no providers
+`
+	if faults.String() != want {
+		t.Errorf("faults are\n%s, want\n%s", faults.String(), want)
+	}
+}
+
 func TestAliasesCannotMultiplyWithoutEnd(t *testing.T) {
 	t.Parallel()
 	for name, step := range map[string]string{"values": "[*a%d, *a%d]", "merges": "{<<: [*a%d, *a%d]}"} {
@@ -180,7 +211,7 @@ func TestAliasesCannotMultiplyWithoutEnd(t *testing.T) {
 		if step[0] == '{' {
 			text = strings.Replace(text, "b: *a40", "<<: *a40", 1)
 		}
-		read := manifest.Read([]byte(text), kinds(t), lookUp)
+		read := readOne(text, kinds(t))
 		count := len(read.Faults)
 		if count == 0 || count > 3 || !strings.Contains(read.Faults[count-1].Detail, "more than 100000 values") {
 			t.Errorf("%s: %d faults, the last of which is %v", name, count, read.Faults[max(count-1, 0):])
@@ -190,7 +221,7 @@ func TestAliasesCannotMultiplyWithoutEnd(t *testing.T) {
 
 func TestBrokenValuesAreKnown(t *testing.T) {
 	t.Parallel()
-	read := manifest.Read([]byte("oauth2: [{a: {b: 0x1}, c: 1}]"), kinds(t), lookUp)
+	read := readOne("oauth2: [{a: {b: 0x1}, c: 1}]", kinds(t))
 	for pointer, want := range map[string]bool{"/a/b": true, "/a/b/c": true, "/a": false, "/c": false, "": false} {
 		if got := read.Entries[0].IsBroken(pointer); got != want {
 			t.Errorf("IsBroken(%q) is %t", pointer, got)

@@ -7,8 +7,6 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"pgregory.net/rapid"
-
-	"example.com/providerd/cmd/providerd/manifest"
 )
 
 // JSON is YAML, so that any object must come back as it was, but for what ${ means in a manifest.
@@ -24,22 +22,22 @@ func TestAnyJSONComesBack(t *testing.T) {
 		// U+0085 ends a line in YAML, and so cannot stand in a string as it is.
 		escaped := strings.NewReplacer("${", "$${", "\u0085", `\u0085`).Replace(string(want))
 		text := `{"oauth2": [` + escaped + `]}`
-		read := manifest.Read([]byte(text), known, lookUp)
+		read := readOne(text, known)
 		if len(read.Faults) > 0 || len(read.Entries) != 1 {
 			t.Fatalf("%q: faults are %v", text, read.Faults)
 		}
-		got := jsontext.Value(read.Entries[0].Body)
-		if err := got.Canonicalize(jsontext.CanonicalizeRawFloats(false)); err != nil {
-			t.Fatal(err)
-		}
-		expected := jsontext.Value(want)
-		if err := expected.Canonicalize(jsontext.CanonicalizeRawFloats(false)); err != nil {
-			t.Fatal(err)
-		}
-		if string(got) != string(expected) {
+		if got, expected := canonical(t, read.Entries[0].Body), canonical(t, want); got != expected {
 			t.Fatalf("%s became %s", expected, got)
 		}
 	})
+}
+
+func canonical(t *rapid.T, text []byte) string {
+	value := jsontext.Value(text)
+	if err := value.Canonicalize(jsontext.CanonicalizeRawFloats(false)); err != nil {
+		t.Fatal(err)
+	}
+	return string(value)
 }
 
 // anyName leaves out the names that mean something else in a manifest, and those that stand in values alone.
@@ -72,7 +70,7 @@ func FuzzRead(f *testing.F) {
 	}
 	known := kinds(f)
 	f.Fuzz(func(t *testing.T, text []byte) {
-		read := manifest.Read(text, known, lookUp)
+		read := readOne(string(text), known)
 		ids := map[string]bool{}
 		for _, entry := range read.Entries {
 			body := jsontext.Value(entry.Body)

@@ -40,6 +40,8 @@ func expand(text string, lookUp LookUp) (string, error) {
 		switch {
 		case !ok:
 			return "", fmt.Errorf("refers to %s, which is not set in the environment", name)
+		case value == "":
+			return "", fmt.Errorf("refers to %s, which is empty in the environment; write '' where nothing is meant", name)
 		case !utf8.ValidString(value):
 			return "", fmt.Errorf("refers to %s, which is not UTF-8 in the environment", name)
 		}
