@@ -10,7 +10,7 @@ import (
 type cli struct {
 	Serve       serveCommand        `cmd:"" help:"Serve the API."`
 	Token       tokenCommands       `cmd:"" help:"Make, list and revoke access tokens."`
-	Provider    providerCommands    `cmd:"" help:"List, show and delete stored providers, and say what they could do better."`
+	Provider    providerCommands    `cmd:"" help:"List, show, export and delete stored providers, and say what they could do better."`
 	Application applicationCommands `cmd:"" help:"Make, list, link and delete the applications that providers are linked to."`
 	Apply       applyCommand        `cmd:"" help:"Create the providers that a YAML file lists, each once however often it is run."`
 	Key         keyCommands         `cmd:"" help:"Change the keys that secrets are sealed with."`

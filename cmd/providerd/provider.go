@@ -19,6 +19,7 @@ type providerCommands struct {
 	List   providerListCommand   `cmd:"" help:"List providers, in the order of their pk."`
 	Show   providerShowCommand   `cmd:"" help:"Show one provider with all its fields."`
 	Advise providerAdviseCommand `cmd:"" help:"Say what stored providers could do better. Advice is no failure: the exit status is 0."`
+	Export providerExportCommand `cmd:"" help:"Write providers as a file that \"providerd apply\" takes."`
 	Delete providerDeleteCommand `cmd:"" help:"Delete providers, so that they can be created again."`
 }
 

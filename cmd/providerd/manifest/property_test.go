@@ -1,12 +1,17 @@
 package manifest_test
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"pgregory.net/rapid"
+
+	"example.com/providerd/cmd/providerd/manifest"
 )
 
 // JSON is YAML, so that any object must come back as it was, but for what ${ means in a manifest.
@@ -28,6 +33,46 @@ func TestAnyJSONComesBack(t *testing.T) {
 		}
 		if got, expected := canonical(t, read.Entries[0].Body), canonical(t, want); got != expected {
 			t.Fatalf("%s became %s", expected, got)
+		}
+	})
+}
+
+// What is written is read as it was, but for what refers to the environment.
+func TestWrittenEntriesComeBack(t *testing.T) {
+	t.Parallel()
+	known := kinds(t)
+	rapid.Check(t, func(t *rapid.T) {
+		var file bytes.Buffer
+		writer := manifest.NewWriter(&file)
+		var want []string
+		for number := range rapid.IntRange(0, 3).Draw(t, "entries") {
+			body := rapid.MapOf(anyName(), anyJSON(4)).Draw(t, "body")
+			body["id"], body["ref"] = fmt.Sprint("oauth2-", number), "${SECRET}"
+			text, err := json.Marshal(body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = writer.Entry("oauth2", text, func(at jsontext.Pointer) bool { return at == "/ref" })
+			if err != nil {
+				t.Fatal(err)
+			}
+			delete(body, "id")
+			body["ref"] = "s3cret"
+			if text, err = json.Marshal(body); err != nil {
+				t.Fatal(err)
+			}
+			want = append(want, canonical(t, text))
+		}
+		if err := writer.Close("oauth2"); err != nil {
+			t.Fatal(err)
+		}
+		read := readOne(file.String(), known)
+		var got []string
+		for _, entry := range read.Entries {
+			got = append(got, canonical(t, entry.Body))
+		}
+		if len(read.Faults) > 0 || !slices.Equal(got, want) {
+			t.Fatalf("%v: %s became %s by way of %s", read.Faults, want, got, &file)
 		}
 	})
 }

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	"example.com/providerd/server/contracttest"
+)
+
+// TestExportedRecordsComeBack exports what has every kind of value, deletes all of it, and applies the file: the same
+// records are there again, but for their pks. So they are once secrets come from references.
+func TestExportedRecordsComeBack(t *testing.T) {
+	t.Parallel()
+	folder, client := t.TempDir(), contracttest.Client(t)
+	server, err := startProcess(t.Context(), folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, fields := range []string{
+		`"name":"plain"`, `"name":"${HOME}","client_secret":"$${X} ${","client_id":"yes"`,
+		`"name":"- a: #b 'c' \"d\" \\","client_secret":"\n lines\n\n of\t\r\n","client_id":"1e5"`,
+		`"name":"é\u2028\u0085\ufeff\u001b😀","client_secret":"","client_type":"public","client_id":" x "`,
+		`"name":"null","redirect_uris":"https://a.example.com/\r\nhttps://b.example.com/?q=${X}\n","sub_mode":"user_upn",
+		 "authentication_flow":"3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e02","jwks_sources":["3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e03"],
+		 "include_claims_in_id_token":false,"issuer_mode":"global","access_code_validity":"seconds=1.5;minutes=2"`,
+	} {
+		status, text, err := server.post(client, folder, oauth2Path,
+			`{"authorization_flow":"3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01",`+fields+`}`)
+		if err != nil || status != http.StatusCreated {
+			t.Fatal(i, status, text, err)
+		}
+	}
+	for i, fields := range []string{
+		`"credentials":{}`, `"credentials":{"":"","id":1.10,"<<":1e400,"a":[-0,123456789012345678901234567890,1E+2,null,true,[],{}],
+		 "${X}":{"b":"${X}","c":"$$${","d":"0x1f","e":"2026-01-31","f":"~","g":" \n"}}`,
+		`"credentials":{"key":"x"},"scopes":"a b","filter_group":"3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e04","user_delete_action":"suspend",
+		 "property_mappings":["3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e03","3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e03"]`,
+	} {
+		status, text, err := server.post(client, folder, directoryPath,
+			`{"name":"dir","delegated_subject":"a@example.com","default_group_email_domain":"true",`+fields+`}`)
+		if err != nil || status != http.StatusCreated {
+			t.Fatal(i, status, text, err)
+		}
+	}
+	want, first := listedRecords(t, folder)
+	for round, flags := range [][]string{{"--reveal"}, nil} {
+		environment := append(os.Environ(), "PROVIDERD_TOKEN="+readToken(t, folder))
+		file := filepath.Join(folder, fmt.Sprint("providers", round, ".yaml"))
+		export := newCommand(t.Context(), folder, append([]string{"provider", "export", "--output", file}, flags...)...)
+		talk, err := export.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, talk)
+		}
+		for _, match := range regexp.MustCompile(`(?m)^(\w+) stands for the \w+ of provider (\d+)$`).FindAllStringSubmatch(string(talk), -1) {
+			environment = append(environment, match[1]+"="+first[match[2]])
+		}
+		operate(t, folder, append([]string{"provider", "delete", "--yes"}, pksIn(first)...)...)
+		apply := newCommand(t.Context(), folder, "apply", "-f", file, "--server", server.url, "--parallel", "1")
+		apply.Env = environment
+		if output, err := apply.CombinedOutput(); err != nil || !strings.Contains(string(output), "8 entries: 8 created,") {
+			content, _ := os.ReadFile(file)
+			t.Fatalf("%v: %s\n%s", err, output, content)
+		}
+		var got []map[string]any
+		got, first = listedRecords(t, folder)
+		for i, record := range want {
+			if len(got) != len(want) || !reflect.DeepEqual(got[i], record) {
+				t.Errorf("%v: record %d of %d is\n%v\nwant\n%v", flags, i, len(got), got[i], record)
+			}
+		}
+	}
+	if err := server.stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+// listedRecords returns the records without their pks, and the secret of each pk.
+func listedRecords(t *testing.T, folder string) ([]map[string]any, map[string]string) {
+	t.Helper()
+	text, err := newCommand(t.Context(), folder, "provider", "list", "--reveal", "--output", "json").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var records []map[string]any
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	if err := decoder.Decode(&records); err != nil {
+		t.Fatal(err)
+	}
+	var raw []struct {
+		PK           int
+		ClientSecret string `json:"client_secret"`
+		Credentials  json.RawMessage
+	}
+	if err := json.Unmarshal(text, &raw); err != nil {
+		t.Fatal(err)
+	}
+	secrets := map[string]string{}
+	for i, record := range records {
+		delete(record, "pk")
+		secrets[fmt.Sprint(raw[i].PK)] = raw[i].ClientSecret + string(raw[i].Credentials)
+	}
+	return records, secrets
+}
+
+func pksIn(secrets map[string]string) (pks []string) {
+	for pk := range secrets {
+		pks = append(pks, pk)
+	}
+	return pks
+}
+
+func readToken(t *testing.T, folder string) string {
+	t.Helper()
+	token, err := os.ReadFile(filepath.Join(folder, "data", initialTokenFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(token))
+}

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// filePath is where a file is to be.
+type filePath string
+
+// UnmarshalText refuses an empty path, as a variable has that is not set.
+func (p *filePath) UnmarshalText(text []byte) error {
+	if len(text) == 0 {
+		return errors.New("must not be empty")
+	}
+	*p = filePath(text)
+	return nil
+}
+
+// writePrivately puts a file in its place whole, or not at all. Only its owner can read it.
+func writePrivately(path string, write func(to io.Writer) error) (err error) {
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is not a regular file", path)
+	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("look at the file: %w", err)
+	}
+	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.unfinished")
+	if err != nil {
+		return fmt.Errorf("make the file: %w", err)
+	}
+	err = write(file)
+	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return errors.Join(err, os.Remove(file.Name()))
+	}
+	if err := os.Rename(file.Name(), path); err != nil {
+		return errors.Join(fmt.Errorf("put the file in its place: %w", err), os.Remove(file.Name()))
+	}
+	return nil
+}
