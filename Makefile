@@ -10,8 +10,10 @@ OASDIFF := go run github.com/oasdiff/oasdiff@v1.33.0
 GOVULNCHECK := go run golang.org/x/vuln/cmd/govulncheck@v1.1.4
 GOLANGCI_LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 FUZZ_TIME := 30s
+# The reference page, of the npm package @scalar/api-reference.
+SCALAR := 1.72.1
 
-.PHONY: run build gen drift breaking lint browser postgres patroni sdk-test mock contract hostile faults failover reseal copy-million leaks security test cover fuzz microbench bench ci
+.PHONY: run build gen reference drift breaking lint browser postgres patroni sdk-test mock contract hostile faults failover reseal copy-million leaks security test cover fuzz microbench bench ci
 
 run: build ## Serve on 127.0.0.1:8080, with the database in data/.
 	bin/providerd serve
@@ -22,11 +24,16 @@ build: ## Build bin/providerd.
 gen: gen/typescript/node_modules ## Generate what comes from openapi.yaml.
 	@$(call generate,gen)
 
-drift: gen/typescript/node_modules ## Prove that what is committed in gen/ is what openapi.yaml gives.
+reference: ## Fetch the script of the reference page in the version that is named above.
+	@$(call scalar) | gzip -9n >server/reference/scalar.js.gz
+
+drift: gen/typescript/node_modules ## Prove that gen/ is what openapi.yaml gives, and the reference page's script what npm has.
 	@fresh=$$(mktemp -d); trap 'rm -r "$$fresh"' EXIT; mkdir "$$fresh"/{api,client,typescript}; \
 	$(call generate,$$fresh); \
 	for file in "$$fresh"/*/*; do diff -u "gen/$${file#"$$fresh"/}" "$$file"; done; \
 	echo "gen/ is what openapi.yaml gives"
+	@$(call scalar) | cmp - <(gunzip --stdout server/reference/scalar.js.gz)
+	@echo "the reference page's script is that of Scalar $(SCALAR)"
 
 define generate
 go tool oapi-codegen -config gen/api/oapi-codegen.yaml -o "$(1)/api/api.gen.go" openapi.yaml; \
@@ -34,6 +41,12 @@ go tool oapi-codegen -config gen/client/oapi-codegen.yaml -o "$(1)/client/client
 cp openapi.yaml "$(1)/api/openapi.gen.yaml"; \
 target=$$(realpath "$(1)")/typescript/schema.gen.ts; \
 (cd gen/typescript && npm run --silent gen "$$target" >/dev/null)
+endef
+
+define scalar
+packed=$$(mktemp -d); trap 'rm -r "$$packed"' EXIT; \
+(cd "$$packed" && npm pack --silent "@scalar/api-reference@$(SCALAR)" >/dev/null); \
+tar --extract --gzip --to-stdout --file "$$packed"/*.tgz package/dist/browser/standalone.js
 endef
 
 breaking: ## Find changes of the contract, since the last release or else the last commit, that break callers.
@@ -54,9 +67,9 @@ gen/typescript/node_modules: gen/typescript/package.json gen/typescript/package-
 	cd gen/typescript && npm ci --no-audit --no-fund
 	touch $@
 
-browser: ## Try the reference page out in headless Chromium, which Debian has and this installs where it is not.
+browser: ## Try the pages out in headless Chromium, which Debian has and this installs where it is not.
 	command -v chromium >/dev/null || { apt-get update && apt-get install --yes --no-install-recommends chromium; }
-	go test -count=1 -tags browser -run '^TestReferencePage' ./cmd/providerd
+	go test -count=1 -tags browser -run '^Test(ReferencePage|PagesOnAPhone)' ./cmd/providerd
 
 postgres: ## Install PostgreSQL and PgBouncer where they are missing.
 	@ls /usr/lib/postgresql/*/bin/initdb /usr/sbin/pgbouncer >/dev/null 2>&1 || { \

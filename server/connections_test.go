@@ -139,7 +139,7 @@ func TestNobodyWithoutATokenKeepsNewcomersOut(t *testing.T) {
 		"header that does not end": "GET /healthz HTTP/1.1\r\n",
 		"body that does not come":  "POST " + oauth2Path + " HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n",
 		"answers that are not read": strings.Repeat(
-			"GET /docs/swagger-ui-bundle.js HTTP/1.1\r\nHost: x\r\n\r\n", 20),
+			"GET /docs/scalar.js HTTP/1.1\r\nHost: x\r\n\r\n", 20),
 	} {
 		address := h.listen(t, limits)
 		for range 2 * limits.Connections {

@@ -2,96 +2,89 @@ package server
 
 import (
 	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
-	"encoding/base64"
+	"embed"
+	"encoding/hex"
 	"fmt"
-	"maps"
+	"io"
 	"net/http"
-	"net/url"
-	"regexp"
+	"path"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/labstack/echo/v4"
-	"github.com/swaggest/swgui"
-	"github.com/swaggest/swgui/v5emb"
 )
 
-const docsPath = "/docs/"
+const (
+	docsPath = "/docs/"
+	// docsPolicy lets the page run its own scripts and talk to this server alone. Scalar sets styles on its elements,
+	// which neither a digest nor a nonce can name.
+	docsPolicy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
+		"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+	gzipCoding = "gzip"
+)
 
-// registerDocs adds the reference page: Swagger UI, which the program has in it, over the contract that it serves.
-func registerDocs(router *echo.Echo) {
-	page := v5emb.NewHandlerWithConfig(swgui.Config{
-		Title: "providerd", SwaggerJSON: "/openapi.json", BasePath: docsPath,
-		SettingsUI: map[string]string{"tryItOutEnabled": "true"},
-	})
-	policy := docsPolicy(page)
+// referenceFiles are the files of the reference page, Scalar's script packed.
+//
+//go:embed reference/index.html reference/reference.css reference/reference.js reference/scalar.js.gz
+var referenceFiles embed.FS
+
+// registerDocs adds the reference page: Scalar, which the program has in it, over the contract that it serves.
+func registerDocs(router *echo.Echo) error {
 	methods := []string{http.MethodGet, http.MethodHead}
-	for _, path := range docsPaths() {
-		plain, packed := renderOnce(page, docsPath+path, ""), renderOnce(page, docsPath+path, gzipCoding)
-		router.Match(methods, docsPath+path, func(c echo.Context) error {
-			header := c.Response().Header()
-			header.Set(contentSecurityPolicyHeader, policy)
-			header.Set("Cache-Control", "no-cache")
-			file := plain()
-			if strings.Contains(c.Request().Header.Get(echo.HeaderAcceptEncoding), gzipCoding) {
-				file = packed()
-			}
-			maps.Copy(header, file.header)
-			http.ServeContent(c.Response(), c.Request(), path, time.Time{}, bytes.NewReader(file.Bytes()))
-			return nil
-		})
+	for served, name := range map[string]string{
+		"": "index.html", "reference.css": "reference.css", "reference.js": "reference.js", "scalar.js": "scalar.js.gz",
+	} {
+		content, err := referenceFiles.ReadFile(path.Join("reference", name))
+		if err != nil {
+			return fmt.Errorf("read file of the reference page: %w", err)
+		}
+		router.Match(methods, docsPath+served, serveFile(name, content))
 	}
 	router.Match(methods, strings.TrimSuffix(docsPath, "/"), func(c echo.Context) error {
 		return c.Redirect(http.StatusMovedPermanently, docsPath)
 	})
+	return nil
 }
 
-// docsPaths are the files of the page. Others are answered like any path that does not exist.
-func docsPaths() []string {
-	return []string{
-		"", "swagger-ui.css", "swagger-ui-bundle.js", "swagger-ui-standalone-preset.js",
-		"favicon-16x16.png", "favicon-32x32.png",
+// serveFile answers a file of the reference page. A packed one is unpacked for callers that do not take gzip: once,
+// because callers without a token could otherwise keep the processor busy.
+func serveFile(name string, content []byte) echo.HandlerFunc {
+	unpackedName, isPacked := strings.CutSuffix(name, ".gz")
+	unpacked := sync.OnceValues(func() ([]byte, error) { return unpack(content) })
+	digest := sha256.Sum256(content)
+	tag := hex.EncodeToString(digest[:8])
+	return func(c echo.Context) error {
+		header, answer, tag := c.Response().Header(), content, tag
+		switch takesGzip := strings.Contains(c.Request().Header.Get(echo.HeaderAcceptEncoding), gzipCoding); {
+		case isPacked && takesGzip:
+			header.Set(echo.HeaderContentEncoding, gzipCoding)
+			tag += "-" + gzipCoding
+		case isPacked:
+			var err error
+			if answer, err = unpacked(); err != nil {
+				return err
+			}
+		}
+		header.Set(echo.HeaderVary, echo.HeaderAcceptEncoding)
+		header.Set(contentSecurityPolicyHeader, docsPolicy)
+		header.Set(echo.HeaderCacheControl, "no-cache")
+		header.Set("ETag", `"`+tag+`"`)
+		http.ServeContent(c.Response(), c.Request(), unpackedName, time.Time{}, bytes.NewReader(answer))
+		return nil
 	}
 }
 
-// docsPolicy lets the page run its own script, named by its digest, and talk to this server alone. Swagger UI sets
-// styles on its elements, which no digest can name.
-func docsPolicy(page http.Handler) string {
-	text := renderOnce(page, docsPath, "")()
-	var scripts strings.Builder
-	for _, match := range regexp.MustCompile(`(?s)<script>(.*?)</script>`).FindAllSubmatch(text.Bytes(), -1) {
-		digest := sha256.Sum256(match[1])
-		fmt.Fprintf(&scripts, " 'sha256-%s'", base64.StdEncoding.EncodeToString(digest[:]))
+func unpack(packed []byte) ([]byte, error) {
+	reader, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, fmt.Errorf("unpack script: %w", err)
 	}
-	return "default-src 'none'; script-src 'self'" + scripts.String() + "; style-src 'self' 'unsafe-inline'; " +
-		"img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+	content, err := io.ReadAll(reader)
+	if err != nil {
+		return nil, fmt.Errorf("unpack script: %w", err)
+	}
+	return content, nil
 }
-
-const gzipCoding = "gzip"
-
-// renderOnce returns a file of the page in a content coding. It is kept, because the page unpacks its files for each
-// request, which callers without a token could use to keep the processor busy.
-func renderOnce(page http.Handler, path, coding string) func() *renderedFile {
-	return sync.OnceValue(func() *renderedFile {
-		file := &renderedFile{header: http.Header{}}
-		request := &http.Request{Method: http.MethodGet, URL: &url.URL{Path: path}, Header: http.Header{}}
-		request.Header.Set(echo.HeaderAcceptEncoding, coding)
-		page.ServeHTTP(file, request)
-		file.header.Del(echo.HeaderContentLength)
-		return file
-	})
-}
-
-// renderedFile is a file of the page, with its header.
-type renderedFile struct {
-	bytes.Buffer
-	header http.Header
-}
-
-// Header returns the header (http.ResponseWriter).
-func (f *renderedFile) Header() http.Header { return f.header }
-
-// WriteHeader does nothing: the page has no other status than 200.
-func (*renderedFile) WriteHeader(int) {}

@@ -80,7 +80,7 @@ func workContext(caller context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(work, server.WriteTimeout-server.WriteTimeout/6)
 }
 
-// setHeaders sets what every answer has. Pages are plain text with links, so that nothing need be loaded or run.
+// setHeaders sets what every answer has. A page that loads a style sheet or runs scripts has a policy of its own.
 func setHeaders(c echo.Context, current *exchange) {
 	header := c.Response().Header()
 	header.Set(requestIDHeader, current.requestID)

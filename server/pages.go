@@ -1,8 +1,6 @@
 package server
 
 import (
-	"bytes"
-	_ "embed"
 	"encoding/json"
 	"fmt"
 	"html/template"
@@ -14,31 +12,35 @@ import (
 	"example.com/providerd/gen/api"
 )
 
-//go:embed problem.html
-var problemPage string
-
-// registerPages adds the paths that need no token: health, the contract and the pages of the problems.
+// registerPages adds the paths that need no token: the front page, health, the contract and the pages of the problems.
 func (s *Server) registerPages(router *echo.Echo) error {
-	page, err := template.New("problem").Parse(problemPage)
+	pages, err := template.ParseFS(pageFiles, "pages/*.html")
 	if err != nil {
-		return fmt.Errorf("parse problem page: %w", err)
+		return fmt.Errorf("parse pages: %w", err)
+	}
+	style, err := pageFiles.ReadFile("pages/pages.css")
+	if err != nil {
+		return fmt.Errorf("read style sheet: %w", err)
 	}
 	if s.problemExamples, err = problemExamples(s.contract.document); err != nil {
 		return err
 	}
 	for path, handler := range map[string]echo.HandlerFunc{
+		"/":        func(c echo.Context) error { return s.greet(c, pages) },
+		stylePath:  func(c echo.Context) error { return c.Blob(http.StatusOK, "text/css; charset=utf-8", style) },
 		"/healthz": func(c echo.Context) error { return c.JSON(http.StatusOK, map[string]string{"status": "ok"}) },
 		"/readyz":  s.ready,
 		"/openapi.yaml": func(c echo.Context) error {
 			return c.Blob(http.StatusOK, "application/yaml", s.contract.yaml)
 		},
 		"/openapi.json":       func(c echo.Context) error { return c.JSONBlob(http.StatusOK, s.contract.json) },
-		problemPath + ":slug": func(c echo.Context) error { return s.explain(c, page) },
+		advicePath:            func(c echo.Context) error { return listAdvice(c, pages) },
+		problemPath:           func(c echo.Context) error { return renderPage(c, pages, "problems.html", problemKinds()) },
+		problemPath + ":slug": func(c echo.Context) error { return s.explain(c, pages) },
 	} {
 		router.Match([]string{http.MethodGet, http.MethodHead}, path, handler)
 	}
-	registerDocs(router)
-	return nil
+	return registerDocs(router)
 }
 
 // ready asks the database, because a server without it can do nothing.
@@ -50,7 +52,7 @@ func (s *Server) ready(c echo.Context) error {
 }
 
 // explain answers the page that the URI of a problem leads to.
-func (s *Server) explain(c echo.Context, page *template.Template) error {
+func (s *Server) explain(c echo.Context, pages *template.Template) error {
 	kind, ok := s.problems[slug(c.Param("slug"))]
 	if !ok {
 		return echo.ErrNotFound
@@ -59,11 +61,7 @@ func (s *Server) explain(c echo.Context, page *template.Template) error {
 	if err != nil {
 		return err
 	}
-	var text bytes.Buffer
-	if err := page.Execute(&text, problemPageData{problemKind: kind, Example: example}); err != nil {
-		return fmt.Errorf("render problem page: %w", err)
-	}
-	return c.HTMLBlob(http.StatusOK, text.Bytes())
+	return renderPage(c, pages, "problem.html", problemPageData{problemKind: kind, Example: example})
 }
 
 // problemPageData is what the page of a problem shows.

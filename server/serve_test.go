@@ -221,11 +221,15 @@ func TestMethodsThatReadNothing(t *testing.T) {
 func TestEveryAnswerHasSecurityHeaders(t *testing.T) {
 	t.Parallel()
 	h := start(t)
-	for _, path := range []string{"/healthz", "/openapi.yaml", "/problems/forbidden", "/nowhere", oauth2Path} {
+	for _, path := range []string{"/", "/healthz", "/openapi.yaml", "/problems/forbidden", "/nowhere", oauth2Path} {
 		header := h.send(t, http.MethodGet, path, nil).header
+		policy := header.Get("Content-Security-Policy")
+		if !strings.HasPrefix(policy, "default-src 'none'; ") || !strings.HasSuffix(policy, "; frame-ancestors 'none'") ||
+			strings.Contains(policy, "script-src") {
+			t.Errorf("%s: the policy is %q", path, policy)
+		}
 		for name, want := range map[string]string{
 			"X-Content-Type-Options":       "nosniff",
-			"Content-Security-Policy":      "default-src 'none'; frame-ancestors 'none'",
 			"Referrer-Policy":              "no-referrer",
 			"Cross-Origin-Resource-Policy": "same-origin",
 		} {

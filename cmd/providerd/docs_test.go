@@ -3,125 +3,47 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
-	"github.com/chromedp/cdproto/log"
-	"github.com/chromedp/cdproto/network"
-	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 )
 
-// browser is headless Chromium, which notes what a user would not see.
-type browser struct {
-	ctx   context.Context
-	mutex sync.Mutex
-	// complaints are errors on the console and requests to other servers.
-	complaints []string
-}
-
-// openBrowser starts Debian's Chromium. It may load from this server alone.
-func openBrowser(t *testing.T, serverURL string) *browser {
-	t.Helper()
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.DisableGPU,
-		chromedp.Flag("disable-quic", true), chromedp.WindowSize(1200, 1600))
-	allocator, stop := chromedp.NewExecAllocator(t.Context(), options...)
-	t.Cleanup(stop)
-	ctx, closeTab := chromedp.NewContext(allocator)
-	t.Cleanup(closeTab)
-	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
-	t.Cleanup(cancel)
-	b := &browser{ctx: ctx}
-	chromedp.ListenTarget(ctx, func(event any) { b.note(event, serverURL) })
-	if err := chromedp.Run(ctx, network.Enable(), log.Enable(), runtime.Enable()); err != nil {
-		t.Fatalf("start Chromium (from Debian's package chromium): %v", err)
-	}
-	return b
-}
-
-func (b *browser) note(event any, serverURL string) {
-	b.mutex.Lock()
-	defer b.mutex.Unlock()
-	switch event := event.(type) {
-	case *network.EventRequestWillBeSent:
-		if url := event.Request.URL; !strings.HasPrefix(url, serverURL+"/") && !strings.HasPrefix(url, "data:") {
-			b.complaints = append(b.complaints, "request to "+url)
-		}
-	case *log.EventEntryAdded:
-		// Chromium logs each answer of 400 as an error of its own.
-		if event.Entry.Level == log.LevelError && event.Entry.Source != log.SourceNetwork {
-			b.complaints = append(b.complaints, event.Entry.Text)
-		}
-	case *runtime.EventConsoleAPICalled:
-		if event.Type == runtime.APITypeError {
-			b.complaints = append(b.complaints, fmt.Sprint("console: ", len(event.Args), " arguments"))
-		}
-	case *runtime.EventExceptionThrown:
-		b.complaints = append(b.complaints, event.ExceptionDetails.Error())
-	}
-}
-
-func (b *browser) run(t *testing.T, actions ...chromedp.Action) {
-	t.Helper()
-	if err := chromedp.Run(b.ctx, actions...); err != nil {
-		t.Fatal(errors.Join(err, fmt.Errorf("the browser complains: %v", b.heard())))
-	}
-}
-
-func (b *browser) heard() []string {
-	b.mutex.Lock()
-	defer b.mutex.Unlock()
-	return slices.Clone(b.complaints)
-}
-
-// The part of the page that is about the operation, and its field for the body.
+// The part of the reference page that is about the operation, and the form to try it out.
 const (
-	operationBlock = "#operations-providers-providers_oauth2_create"
-	bodyField      = operationBlock + " textarea.body-param__text"
+	operationBlock = `section[id$="POST/providers/oauth2/"]`
+	tryForm        = `.scalar-client[role="dialog"]`
+	bodyField      = tryForm + ` .cm-content[contenteditable="true"]`
 )
 
-// click waits for an element and clicks it, wherever it moves while the page unfolds.
-func click(selector string) chromedp.Tasks {
-	element := fmt.Sprintf("document.querySelector(%q)", selector)
-	return chromedp.Tasks{await(element + " !== null"), chromedp.Evaluate(element+".click()", nil)}
-}
-
-// await waits until an expression is true.
-func await(expression string) chromedp.Action {
-	return chromedp.Poll(expression, nil, chromedp.WithPollingInterval(50*time.Millisecond),
-		chromedp.WithPollingTimeout(readyTimeout))
-}
-
-// awaitAnswer waits for an answer of this status and reads it.
-func awaitAnswer(status int, answer *string) chromedp.Tasks {
-	row := fmt.Sprintf("document.querySelector(%q)", operationBlock+" .live-responses-table tbody tr")
+// send sends what the form has, awaits an answer of this status and reads it.
+func send(status int, answer *string) chromedp.Tasks {
+	text := fmt.Sprintf("document.querySelector(%q).innerText", tryForm)
 	return chromedp.Tasks{
-		await(fmt.Sprintf(`%s?.innerText.startsWith("%d")`, row, status)),
-		chromedp.Evaluate(row+".innerText", answer),
+		chromedp.Evaluate(fmt.Sprintf(`[...document.querySelectorAll(%q)]
+			.find((button) => button.innerText.includes("Send post request")).click()`, tryForm+" button"), nil),
+		await(fmt.Sprintf(`/Status:\s*%d/.test(%s)`, status, text)),
+		chromedp.Evaluate(text, answer),
 	}
 }
 
 // setBody writes a body into the field, as typing would.
 func setBody(body string) chromedp.Action {
-	return chromedp.Evaluate(fmt.Sprintf(`(() => {
-		const field = document.querySelector(%q);
-		Object.getOwnPropertyDescriptor(HTMLTextAreaElement.prototype, "value").set.call(field, %q);
-		field.dispatchEvent(new Event("input", {bubbles: true}));
-	})()`, bodyField, body), nil)
+	return chromedp.Evaluate(fmt.Sprintf(`
+		document.querySelector(%q).focus();
+		document.execCommand("selectAll");
+		document.execCommand("insertText", false, %q);
+	`, bodyField, body), nil)
 }
 
-// TestReferencePage reads, authorizes and tries out in a browser, as a newcomer would.
-func TestReferencePage(t *testing.T) {
-	folder := t.TempDir()
+// startPages starts a server and a browser, and returns the server's token.
+func startPages(t *testing.T, folder string) (*process, *browser, string) {
+	t.Helper()
 	server, err := startProcess(t.Context(), folder)
 	if err != nil {
 		t.Fatal(err)
@@ -130,45 +52,82 @@ func TestReferencePage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := openBrowser(t, server.url)
-	var answer string
-	var screenshot []byte
+	return server, openBrowser(t, server.url), strings.TrimSpace(string(token))
+}
+
+// TestReferencePage reads, authorizes and tries out in a browser, as a newcomer would.
+func TestReferencePage(t *testing.T) {
+	folder := t.TempDir()
+	server, b, token := startPages(t, folder)
 	b.run(t,
-		chromedp.Navigate(server.url+"/docs/"),
-		click(".btn.authorize"),
-		chromedp.SendKeys(".auth-container input", strings.TrimSpace(string(token))),
-		click(".auth-btn-wrapper .authorize"),
-		click(".auth-btn-wrapper .btn-done"),
-		click(operationBlock+" .opblock-summary-control"),
-		// The field for the body comes later than the button, with an example in it.
-		await(fmt.Sprintf(`document.querySelector(%q)?.value.startsWith("{")`, bodyField)),
-		click(operationBlock+" .execute"),
-		awaitAnswer(http.StatusCreated, &answer),
-		chromedp.FullScreenshot(&screenshot, 100),
+		chromedp.Navigate(b.url+"/docs/"),
+		await(fmt.Sprintf("document.querySelector(%q) !== null", operationBlock)),
 	)
+	readOperation(t, b)
+	var values []string
+	var answer string
+	b.run(t,
+		chromedp.SendKeys(`.scalar-app input[placeholder="Token"]`, token),
+		click(operationBlock+" .show-api-client-button"),
+		await(fmt.Sprintf(`document.querySelector(%q)?.innerText.startsWith("{")`, bodyField)),
+		chromedp.Evaluate(fmt.Sprintf(`[...document.querySelectorAll(%q)].map((value) => value.innerText.trim())`,
+			tryForm+` .code-input-lite__editor[aria-label$="Value"]`), &values),
+		send(http.StatusCreated, &answer),
+	)
+	if prefilled := strings.Join(values, ""); len(values) < 2 || prefilled != "" {
+		t.Errorf("of %d values of headers, nobody chose %q", len(values), prefilled)
+	}
 	if !strings.Contains(answer, `"client_secret"`) {
 		t.Errorf("trying it out gives %s", answer)
 	}
-	b.run(t,
-		setBody(`{"name": " ", "sub_mode": "x"}`),
-		click(operationBlock+" .execute"),
-		awaitAnswer(http.StatusBadRequest, &answer),
-	)
-	for _, part := range []string{"/name", "/sub_mode", "/authorization_flow", "validation-failed"} {
+	b.run(t, setBody(`{"name": " ", "sub_mode": "x", "redirect_uri": ""}`), send(http.StatusBadRequest, &answer))
+	for _, part := range []string{"/name", "/sub_mode", "/authorization_flow", "/redirect_uri", "validation-failed"} {
 		if !strings.Contains(answer, part) {
 			t.Errorf("%q is not in %s", part, answer)
 		}
 	}
+	b.run(t,
+		setBody(`{"name": "Another", "authorization_flow": "3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"}`),
+		send(http.StatusCreated, &answer),
+	)
 	if complaints := b.heard(); len(complaints) > 0 {
 		t.Errorf("the browser complains: %v", complaints)
-	}
-	if err := os.WriteFile(filepath.Join(t.ArtifactDir(), "docs.png"), screenshot, 0o600); err != nil {
-		t.Error(err)
 	}
 	if err := server.stop(); err != nil {
 		t.Error(err)
 	}
-	if pks := storedPKs(t, folder); len(pks) != 1 {
-		t.Errorf("stored are %v, want the one record", pks)
+	if pks := storedPKs(t, folder); len(pks) != 2 {
+		t.Errorf("stored are %v, want two records", pks)
+	}
+}
+
+// readOperation unfolds an operation, and reads its fields and samples.
+func readOperation(t *testing.T, b *browser) {
+	t.Helper()
+	var folded bool
+	var fields, sample string
+	var labels []string
+	picker := operationBlock + ` [data-testid="client-picker"]`
+	b.run(t,
+		chromedp.Evaluate(`document.querySelector(".endpoint-content") === null`, &folded),
+		click(operationBlock+" .section-accordion-button"),
+		click(picker),
+		await(`document.querySelectorAll("[role=option]").length > 0`),
+		chromedp.Evaluate(`[...document.querySelectorAll("[role=option]")].map((option) => option.innerText.trim())`, &labels),
+		chromedp.Evaluate(`[...document.querySelectorAll("[role=option]")].find((option) => /Go/.test(option.innerText)).click()`, nil),
+		await(fmt.Sprintf(`document.querySelector(%q).innerText.includes("package main")`, operationBlock+" .request-card")),
+		chromedp.Text(operationBlock+" .request-card", &sample, chromedp.ByQuery),
+		chromedp.Text(operationBlock+" .operation-details-card", &fields, chromedp.ByQuery),
+	)
+	if !folded {
+		t.Error("operations are not folded at first")
+	}
+	if want := []string{"curl", "Go", "TypeScript"}; !slices.Equal(labels, want) || !strings.Contains(sample, `client.New("`+b.url) {
+		t.Errorf("samples are %v, want %v; that in Go is %s", labels, want, sample)
+	}
+	for _, part := range []string{"redirect_uris", "One URI per line", "issuer_mode", "per_provider", "Sources of keys"} {
+		if !strings.Contains(fields, part) {
+			t.Errorf("%q cannot be read without a click", part)
+		}
 	}
 }

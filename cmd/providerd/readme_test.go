@@ -122,8 +122,9 @@ func applyExample(t *testing.T, folder, url string) int {
 	return 3
 }
 
-// runProgram compiles a Go program within this module, runs it in a folder and returns what it prints.
-func runProgram(t *testing.T, folder, program string) string {
+// runProgram compiles a Go program within this module, runs it in a folder, with more environment than that of the
+// test, and returns what it prints.
+func runProgram(t *testing.T, folder, program string, environment ...string) string {
 	t.Helper()
 	source, binary := filepath.Join(t.TempDir(), "main.go"), filepath.Join(t.TempDir(), "program")
 	if err := os.WriteFile(source, []byte(program), 0o600); err != nil {
@@ -133,7 +134,7 @@ func runProgram(t *testing.T, folder, program string) string {
 		t.Fatalf("build: %v: %s", err, output)
 	}
 	command := exec.CommandContext(t.Context(), binary)
-	command.Dir = folder
+	command.Dir, command.Env = folder, append(os.Environ(), environment...)
 	output, err := command.CombinedOutput()
 	if err != nil {
 		t.Fatalf("run: %v: %s", err, output)

@@ -1,0 +1,116 @@
+package server_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"html"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"example.com/providerd/server/advice"
+)
+
+const browserAccept = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+
+func TestFrontPageLeadsToEveryPage(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	page := h.send(t, http.MethodGet, "/", nil, set("Authorization"), set("Accept", browserAccept))
+	if page.status != http.StatusOK || !strings.HasPrefix(page.header.Get("Content-Type"), "text/html") {
+		t.Fatalf("%d: %s", page.status, page.body)
+	}
+	leadsTo := map[string]bool{}
+	for _, match := range regexp.MustCompile(`href="(/[^"]*)"`).FindAllSubmatch(page.body, -1) {
+		path := string(match[1])
+		leadsTo[path] = true
+		if got := h.send(t, http.MethodGet, path, nil, set("Authorization")); got.status != http.StatusOK {
+			t.Errorf("%s leads to %d", path, got.status)
+		}
+	}
+	for _, path := range []string{
+		"/docs/", "/openapi.yaml", "/openapi.json", "/problems/", "/advice/", "/healthz", "/readyz", "/pages.css",
+	} {
+		if !leadsTo[path] {
+			t.Errorf("nothing leads to %s", path)
+		}
+	}
+	if !strings.Contains(string(page.body), "POST "+oauth2Path) {
+		t.Error("the operations are not named")
+	}
+}
+
+func TestFrontPageAnswersProgramsInJSON(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	for _, accept := range []string{"*/*", "application/json", ""} {
+		got := h.send(t, http.MethodGet, "/", nil, set("Accept", accept))
+		paths := map[string]string{}
+		if err := json.Unmarshal(got.body, &paths); err != nil || got.header.Get("Content-Type") != "application/json" {
+			t.Fatalf("Accept %q: %v: %s", accept, err, got.body)
+		}
+		if paths["reference"] != "/docs/" || paths["openapi_json"] != "/openapi.json" || got.header.Get("Vary") != "Accept" {
+			t.Errorf("Accept %q: %s", accept, got.body)
+		}
+	}
+	h.send(t, http.MethodPost, "/", nil).problem(t, http.StatusMethodNotAllowed, "method-not-allowed")
+}
+
+func TestPagesLoadTheirStyleSheetAlone(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	style := h.send(t, http.MethodGet, "/pages.css", nil)
+	if !strings.HasPrefix(style.header.Get("Content-Type"), "text/css") ||
+		!strings.Contains(string(style.body), "prefers-color-scheme: dark") {
+		t.Errorf("%s: %s", style.header.Get("Content-Type"), style.body)
+	}
+	for _, path := range []string{"/", "/advice/", "/problems/", "/problems/overloaded"} {
+		page := h.send(t, http.MethodGet, path, nil, set("Accept", browserAccept))
+		if policy := page.header.Get("Content-Security-Policy"); !strings.Contains(policy, "default-src 'none'; style-src 'self'; ") {
+			t.Errorf("%s: the policy is %q", path, policy)
+		}
+		for _, part := range []string{`<meta name="viewport"`, `<link rel="stylesheet" href="/pages.css">`} {
+			if !strings.Contains(string(page.body), part) {
+				t.Errorf("%s does not have %s", path, part)
+			}
+		}
+		for _, match := range regexp.MustCompile(`(?:href|src)="([^"]*)"|<(?:style|script)| style=`).FindAllSubmatch(page.body, -1) {
+			if target := string(match[1]); target != "data:," && !regexp.MustCompile("^/[^/]|^/$").MatchString(target) {
+				t.Errorf("%s has %s, which its policy does not let it load", path, match[0])
+			}
+		}
+	}
+}
+
+func TestProblemsAreListed(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	list := h.send(t, http.MethodGet, "/problems/", nil, set("Authorization"))
+	links := regexp.MustCompile(`href="(/problems/[a-z-]+)"`).FindAllSubmatch(list.body, -1)
+	if list.status != http.StatusOK || len(links) < 17 {
+		t.Errorf("%d: %d problems", list.status, len(links))
+	}
+	for _, link := range links {
+		if got := h.send(t, http.MethodGet, string(link[1]), nil); got.status != http.StatusOK {
+			t.Errorf("%s leads to %d", link[1], got.status)
+		}
+	}
+}
+
+func TestRulesOfAdviceAreListed(t *testing.T) {
+	t.Parallel()
+	page := html.UnescapeString(string(start(t).send(t, http.MethodGet, "/advice/", nil, set("Authorization")).body))
+	rules := slices.Concat(advice.OAuth2Rules(), advice.WorkspaceDirectoryRules())
+	for _, rule := range rules {
+		row := fmt.Sprintf("<li><p><code>%s</code> <code>%s</code></p><p>When: %s</p><p>%s</p><p>%s</p></li>",
+			rule.Pointer, rule.Code, rule.When, rule.Detail, rule.Section)
+		if !strings.Contains(page, row) {
+			t.Errorf("the page lacks %s", row)
+		}
+	}
+	if rows := strings.Count(page, "<li>"); rows != len(rules) {
+		t.Errorf("the page has %d rows for %d rules", rows, len(rules))
+	}
+}
