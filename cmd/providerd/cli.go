@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -16,7 +17,24 @@ type cli struct {
 	Key         keyCommands         `cmd:"" help:"Change the keys that secrets are sealed with."`
 	Audit       auditCommand        `cmd:"" help:"Show what was created and deleted, and what was done with tokens and keys."`
 	Copy        copyCommand         `cmd:"" help:"Copy everything to another database, such as from SQLite to PostgreSQL."`
+	Completion  completionCommand   `cmd:"" help:"Print what makes a shell complete commands and flags."`
 	Version     versionCommand      `cmd:"" help:"Print the version."`
+	Help        helpCommand         `cmd:"" help:"Explain a command."`
+
+	PrintVersion versionFlag `name:"version" help:"Print the version."`
+}
+
+// helpCommand stands in the list of commands for what withHelpFlag does.
+type helpCommand struct {
+	Command []string `arg:"" optional:"" help:"The command to explain, such as token create."`
+}
+
+// withHelpFlag turns "help COMMAND" into "COMMAND --help".
+func withHelpFlag(arguments []string) []string {
+	if len(arguments) == 0 || arguments[0] != "help" {
+		return arguments
+	}
+	return append(slices.Clone(arguments[1:]), "--help")
 }
 
 const description = "Provider configuration server: creates OAuth2 and workspace directory-sync providers over an " +

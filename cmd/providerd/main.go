@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/alecthomas/kong"
+	kongcompletion "github.com/jotaen/kong-completion"
 
 	"example.com/providerd/gen/api"
 	"example.com/providerd/server"
@@ -42,7 +43,8 @@ func run(ctx context.Context, arguments []string) int {
 	if err != nil {
 		return complain(err, exitFailed)
 	}
-	command, err := parser.Parse(arguments)
+	kongcompletion.Register(parser)
+	command, err := parser.Parse(withHelpFlag(arguments))
 	if errors.Is(err, errPrint) {
 		return complain(err, exitFailed)
 	}

@@ -44,7 +44,10 @@ func (o *output) flush() error { return printError(o.buffer.Flush()) }
 
 // printHelp prints a help page past the buffer, since kong looks at standard output for the width of the terminal.
 func printHelp(options kong.HelpOptions, command *kong.Context) error {
-	return printError(kong.DefaultHelpPrinter(options, command))
+	if err := kong.DefaultHelpPrinter(options, command); err != nil {
+		return printError(err)
+	}
+	return printError(printExamples(command.Stdout, commandPath(command)))
 }
 
 func printError(err error) error {

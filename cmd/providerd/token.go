@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
+	"example.com/providerd/server"
 	"example.com/providerd/store"
 )
 
@@ -20,15 +22,23 @@ type tokenCommands struct {
 type tokenCreateCommand struct {
 	databaseFlag
 	Name      label    `required:"" placeholder:"NAME" help:"Name of the caller. A renewed token of the same name is the same caller."`
-	Allow     []string `required:"" sep:"none" enum:"${operations}" placeholder:"OPERATION" help:"Operation that the token allows: ${enum}. May be repeated."`
+	Allow     []string `required:"" sep:"none" enum:"${operations},all" placeholder:"OPERATION" help:"Operation that the token allows: ${enum}. May be repeated."`
 	ExpiresIn lifetime `default:"90d" placeholder:"TIME" help:"How long the token is accepted, such as 90d or 12h (default ${default})."`
 }
 
+// operations are those that the token allows.
+func (c *tokenCreateCommand) operations(contract *server.Contract) []string {
+	if slices.Contains(c.Allow, "all") {
+		return contract.Operations()
+	}
+	return c.Allow
+}
+
 // Run makes a token. Where it cannot be printed, nobody has it, and it is revoked.
-func (c *tokenCreateCommand) Run(ctx context.Context, out *output) error {
+func (c *tokenCreateCommand) Run(ctx context.Context, contract *server.Contract, out *output) error {
 	return c.withStore(ctx, func(database *store.Store) error {
 		text, token, err := database.CreateToken(ctx, store.TokenGrant{
-			Name: string(c.Name), Operations: c.Allow, ExpiresIn: time.Duration(c.ExpiresIn),
+			Name: string(c.Name), Operations: c.operations(contract), ExpiresIn: time.Duration(c.ExpiresIn),
 		})
 		if err != nil {
 			return err

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+)
+
+// Each command has examples, and each of them is one that the command takes.
+func TestExamplesAreCommandLines(t *testing.T) {
+	t.Parallel()
+	parser, err := newParser([]string{"providers_oauth2_create", "providers_workspace_directory_create"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]bool{parser.Model.Name: true}
+	for _, leaf := range parser.Model.Leaves(true) {
+		known[leaf.FullPath()] = true
+		if len(examples()[leaf.FullPath()]) == 0 {
+			t.Errorf("%s has no example", leaf.FullPath())
+		}
+	}
+	for command, lines := range examples() {
+		if !known[command] {
+			t.Errorf("there is no command %s", command)
+		}
+		for _, line := range lines {
+			_, arguments, found := strings.Cut(line, "providerd ")
+			if !found {
+				t.Errorf("%q does not run providerd", line)
+				continue
+			}
+			arguments = regexp.MustCompile(`[)>|].*`).ReplaceAllString(arguments, "")
+			trace, err := kong.Trace(parser, withHelpFlag(strings.Fields(arguments)))
+			if err != nil || trace.Error != nil {
+				t.Errorf("%q: %v, %v", line, err, trace.Error)
+				continue
+			}
+			if command != parser.Model.Name && command != "providerd help" && commandPath(trace) != command {
+				t.Errorf("%q is an example of %s", line, commandPath(trace))
+			}
+		}
+	}
+}
