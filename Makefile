@@ -13,7 +13,7 @@ FUZZ_TIME := 30s
 # The reference page, of the npm package @scalar/api-reference.
 SCALAR := 1.72.1
 
-.PHONY: run build gen reference drift breaking lint browser postgres patroni sdk-test mock contract hostile faults failover reseal copy-million leaks security test cover fuzz microbench bench ci
+.PHONY: run build gen reference drift breaking lint browser postgres patroni sdk-test mock contract hostile faults failover reseal copy-million leaks security test cover fuzz microbench bench bench-postgres ci
 
 run: build ## Serve on 127.0.0.1:8080, with the database in data/.
 	bin/providerd serve
@@ -147,8 +147,12 @@ fuzz: ## Run each fuzz target for $(FUZZ_TIME).
 microbench: ## Time the hot functions, and count their allocations.
 	go test -run '^$$' -bench . -benchmem ./server ./store
 
-bench: build ## Measure the server under load, and write the figures into the README. Needs wrk.
+bench: build ## Measure the server under load, and write the figures into cmd/bench. Needs wrk.
 	go build -o bin/bench ./cmd/bench
 	bin/bench $(BENCH_FLAGS)
+
+bench-postgres: build postgres ## Measure replicas over PostgreSQL beside pgbench, and write the figures into store/postgres. Needs wrk.
+	go build -o bin/bench ./cmd/bench
+	TMPDIR=/var/tmp bin/bench -postgres $(BENCH_FLAGS)
 
 ci: drift breaking lint security build mock leaks test

@@ -1,5 +1,5 @@
 // Command bench measures providerd against servers that do less, in one run on one machine, so that their ratios tell
-// what providerd costs. It needs wrk, from Debian's package of that name, and bin/providerd.
+// what providerd costs. It needs wrk, from Debian's package of that name, and bin/providerd; over PostgreSQL also that.
 package main
 
 import (
@@ -18,11 +18,15 @@ func main() {
 	flag.DurationVar(&options.duration, "duration", 4*time.Second, "how long each load lasts")
 	flag.IntVar(&options.rounds, "rounds", 5, "how often each load is repeated; medians are reported")
 	flag.BoolVar(&options.huge, "huge", false, "measure growth up to 10 million rows")
+	overPostgres := flag.Bool("postgres", false, "measure over PostgreSQL, beside pgbench")
 	flag.Parse()
 	var err error
-	if *serve != "" {
+	switch {
+	case *serve != "":
 		err = serveYardstick(context.Background(), *serve)
-	} else {
+	case *overPostgres:
+		err = runPostgres(context.Background(), options)
+	default:
 		err = run(context.Background(), options)
 	}
 	if err != nil {
@@ -58,7 +62,9 @@ func run(ctx context.Context, options options) error {
 	}
 	text := table(rows, bare, growth)
 	fmt.Print(text)
-	return errors.Join(putIntoReadme(text), os.WriteFile(plotPath, []byte(plot(rows)), 0o600))
+	bars := plot(rows, []string{echoAlone, withValidation, whole},
+		"creates/s: Echo alone (grey), with validation (blue), providerd, durable (dark)")
+	return errors.Join(putInto("cmd/bench/README.md", "make bench", text), os.WriteFile("cmd/bench/figures.svg", []byte(bars), 0o600))
 }
 
 // comparison is what some connections get from each server: a result for each round.
@@ -119,11 +125,14 @@ func measure(
 	return load(ctx, target, connections, duration)
 }
 
-// median is the middle of what the function gives for each round.
+// median is the middle of what the function gives for each round, and 0 where nothing was measured.
 func (c comparison) median(kind string, of func(result) float64) float64 {
 	var values []float64
 	for _, one := range c.results[kind] {
 		values = append(values, of(one))
+	}
+	if len(values) == 0 {
+		return 0
 	}
 	return median(values)
 }

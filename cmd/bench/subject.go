@@ -27,6 +27,11 @@ const (
 	whole          = "providerd"
 )
 
+const (
+	program  = "bin/providerd"
+	freePort = "127.0.0.1:0"
+)
+
 // subject is a server under measurement, in a process of its own.
 type subject struct {
 	command *exec.Cmd
@@ -36,38 +41,42 @@ type subject struct {
 
 // start starts a server with its data in a folder.
 func start(ctx context.Context, kind, folder string) (*subject, error) {
-	program, arguments := os.Args[0], []string{"-serve", kind}
-	if kind == whole {
-		program, arguments = "bin/providerd", []string{
-			"serve", "--listen", "127.0.0.1:0", "--database", "sqlite:" + filepath.Join(folder, "providerd.db"),
-		}
+	log := filepath.Join(folder, kind+".log")
+	if kind != whole {
+		return launch(exec.CommandContext(ctx, os.Args[0], "-serve", kind), log)
 	}
-	command := exec.CommandContext(ctx, program, arguments...)
-	log, err := os.Create(filepath.Join(folder, kind+".log"))
+	database := "sqlite:" + filepath.Join(folder, "providerd.db")
+	started, err := launch(exec.CommandContext(ctx, program, "serve", "--listen", freePort, "--database", database), log)
+	if err != nil {
+		return nil, err
+	}
+	token, err := os.ReadFile(filepath.Join(folder, "initial-token"))
+	if err != nil {
+		return nil, fmt.Errorf("read token: %w", err)
+	}
+	started.token = strings.TrimSpace(string(token))
+	return started, nil
+}
+
+// launch starts a server, whose standard error goes into a file, and waits until it tells its address.
+func launch(command *exec.Cmd, logPath string) (*subject, error) {
+	log, err := os.Create(logPath)
 	if err != nil {
 		return nil, fmt.Errorf("make log: %w", err)
 	}
 	command.Stderr = log
 	output, err := command.StdoutPipe()
 	if err != nil {
-		return nil, fmt.Errorf("start %s: %w", kind, err)
+		return nil, fmt.Errorf("start %s: %w", command.Path, err)
 	}
 	if err := command.Start(); err != nil {
-		return nil, fmt.Errorf("start %s: %w", kind, err)
+		return nil, fmt.Errorf("start %s: %w", command.Path, err)
 	}
 	line, err := bufio.NewReader(output).ReadString('\n')
 	if err != nil {
-		return nil, fmt.Errorf("start %s: %w", kind, errors.Join(err, command.Wait()))
+		return nil, fmt.Errorf("start %s: %w", command.Path, errors.Join(err, command.Wait()))
 	}
-	result := &subject{command: command, url: strings.TrimSpace(strings.TrimPrefix(line, "listening on "))}
-	if kind == whole {
-		token, err := os.ReadFile(filepath.Join(folder, "initial-token"))
-		if err != nil {
-			return nil, fmt.Errorf("read token: %w", err)
-		}
-		result.token = strings.TrimSpace(string(token))
-	}
-	return result, nil
+	return &subject{command: command, url: strings.TrimSpace(strings.TrimPrefix(line, "listening on "))}, nil
 }
 
 // stop ends the server and waits for it.

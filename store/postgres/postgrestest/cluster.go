@@ -4,6 +4,7 @@ package postgrestest
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -47,30 +48,61 @@ func NewCluster(t testing.TB) *Cluster {
 	c := newNode(t)
 	ctx, cancel := waiting(t)
 	defer cancel()
-	c.User, c.Password = "postgres", rand.Text()
-	if err := c.initialise(ctx); err != nil {
-		t.Fatalf("make a cluster: %v", err)
-	}
-	if err := c.startOnFreePort(ctx); err != nil {
-		t.Fatalf("start a cluster: %v", err)
+	if err := c.create(ctx); err != nil {
+		t.Fatal(err)
 	}
 	return c
+}
+
+// Run starts an empty cluster as NewCluster does, for a program that is no test, and removes it after the work, which
+// gets the URL of a database.
+func Run(ctx context.Context, work func(url string) error) (err error) {
+	c, err := newCluster(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.remove(context.WithoutCancel(ctx))) }()
+	if err := c.create(ctx); err != nil {
+		return err
+	}
+	return work(c.URL(ownDatabase))
 }
 
 // newNode returns a cluster that has an empty folder.
 func newNode(t testing.TB) *Cluster {
 	t.Helper()
-	binaries, err := findBinaries(t.Context())
+	c, err := newCluster(t.Context())
 	if err != nil {
 		t.Fatal(err)
+	}
+	c.t = t
+	t.Cleanup(c.Close)
+	return c
+}
+
+// newCluster is newNode without a test.
+func newCluster(ctx context.Context) (*Cluster, error) {
+	binaries, err := findBinaries(ctx)
+	if err != nil {
+		return nil, err
 	}
 	folder, err := newHome()
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	c := &Cluster{Name: "node_" + randomName(), t: t, home: folder, binaries: binaries}
-	t.Cleanup(c.Close)
-	return c
+	return &Cluster{Name: "node_" + randomName(), home: folder, binaries: binaries}, nil
+}
+
+// create makes an empty cluster, and starts it.
+func (c *Cluster) create(ctx context.Context) error {
+	c.User, c.Password = "postgres", rand.Text()
+	if err := c.initialise(ctx); err != nil {
+		return fmt.Errorf("make a cluster: %w", err)
+	}
+	if err := c.startOnFreePort(ctx); err != nil {
+		return fmt.Errorf("start a cluster: %w", err)
+	}
+	return nil
 }
 
 // initialise runs initdb, and settles what tests may change by Set.

@@ -70,14 +70,21 @@ func (c *Cluster) Stop(t testing.TB) {
 // nothing where the server does not run.
 func (c *Cluster) Kill() {
 	c.t.Helper()
-	if !c.running() {
-		return
-	}
 	ctx, cancel := waiting(c.t)
 	defer cancel()
-	if err := errors.Join(c.postmaster.signalAll(syscall.SIGKILL), c.postmaster.wait(ctx)); err != nil {
-		c.t.Errorf("kill %s: %v", c.Name, err)
+	if err := c.kill(ctx); err != nil {
+		c.t.Error(err)
 	}
+}
+
+func (c *Cluster) kill(ctx context.Context) error {
+	if !c.running() {
+		return nil
+	}
+	if err := errors.Join(c.postmaster.signalAll(syscall.SIGKILL), c.postmaster.wait(ctx)); err != nil {
+		return fmt.Errorf("kill %s: %w", c.Name, err)
+	}
+	return nil
 }
 
 // Freeze stops all processes of the server, by SIGSTOP: connections stay open, and nobody answers. It does nothing
@@ -106,11 +113,20 @@ func (c *Cluster) signalAll(signal syscall.Signal) {
 // Close ends the server at once and removes all that it has, in whatever state it is. It may be called more than once.
 func (c *Cluster) Close() {
 	c.t.Helper()
-	c.Kill()
-	c.postmaster = nil
-	if err := errors.Join(removeSharedMemory(c.data()), c.home.remove()); err != nil {
-		c.t.Errorf("close %s: %v", c.Name, err)
+	ctx, cancel := waiting(c.t)
+	defer cancel()
+	if err := c.remove(ctx); err != nil {
+		c.t.Error(err)
 	}
+}
+
+func (c *Cluster) remove(ctx context.Context) error {
+	err := c.kill(ctx)
+	c.postmaster = nil
+	if err := errors.Join(err, removeSharedMemory(c.data()), c.home.remove()); err != nil {
+		return fmt.Errorf("remove %s: %w", c.Name, err)
+	}
+	return nil
 }
 
 // removeSharedMemory removes the System V segment by which PostgreSQL finds out whether a folder is in use. It outlives
