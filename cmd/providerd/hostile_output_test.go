@@ -63,7 +63,8 @@ func TestHostileOutputFailsEveryCommand(t *testing.T) {
 		for _, line := range []string{
 			"--help", "token create --help", "version", "token list", "provider list", "provider list --output json",
 			"provider show 1", "provider show 1 --output json", "application list", "audit", "audit --output json",
-			"apply --schema", "apply -f empty.yaml --dry-run", "apply -f empty.yaml --dry-run --output json",
+			"provider list --output yaml", "provider show 1 --output yaml", "provider export", "token list --output json",
+			"application list --output yaml", "audit --output yaml", "apply --schema", "apply -f empty.yaml --dry-run", "apply -f empty.yaml --dry-run --output json",
 		} {
 			status, talk := printTo(t, folder, stdout, line)
 			if status != exitFailed || !strings.Contains(talk, "providerd: ") || !strings.HasSuffix(talk, fault+"\n") {

@@ -42,24 +42,34 @@ func (s *search) directoryBody(name string) string {
 	return body
 }
 
-// creates stores secrets in every way: created, replayed, refused for the key, refused for the client_id.
+// creates stores secrets in every way: created, replayed, refused for the key, refused for the client_id; and each time
+// asks before what would become of them.
 func (s *search) creates() {
 	run := rand.Text()[:10]
-	for path, first := range map[string]string{
-		oauth2Path: s.oauth2Body("first "+run, run), directoryPath: s.directoryBody("first directory " + run),
-	} {
-		key := []string{"Idempotency-Key", "key-" + run}
-		s.want(s.send(http.MethodPost, path, s.initial, first, key...), http.StatusCreated)
-		s.want(s.send(http.MethodPost, path, s.initial, first, key...), http.StatusCreated)
+	// The first record is of the kind that an application can be linked to, and has pk 1.
+	for _, path := range []string{oauth2Path, directoryPath} {
+		first := s.directoryBody("first directory " + run)
+		if path == oauth2Path {
+			first = s.oauth2Body("first "+run, run)
+		}
+		key, validated := []string{"Idempotency-Key", "key-" + run}, path+"?validate_only=true"
+		for range 2 {
+			s.want(s.send(http.MethodPost, validated, s.initial, first, key...), http.StatusOK)
+			s.want(s.send(http.MethodPost, path, s.initial, first, key...), http.StatusCreated)
+		}
 		other := s.oauth2Body("other "+run, run+"x")
 		if path == directoryPath {
 			other = s.directoryBody("other directory " + run)
 		}
-		s.want(s.send(http.MethodPost, path, s.initial, other, key...), http.StatusUnprocessableEntity)
+		for _, at := range []string{validated, path} {
+			s.want(s.send(http.MethodPost, at, s.initial, other, key...), http.StatusUnprocessableEntity)
+		}
 		s.want(s.send(http.MethodPost, path, s.initial, strings.Replace(first, "{", `{"x":1,`, 1), "Prefer",
 			"handling=lenient"), map[string]int{oauth2Path: http.StatusConflict, directoryPath: http.StatusCreated}[path])
 	}
-	s.want(s.send(http.MethodPost, oauth2Path, s.initial, s.oauth2Body("taken "+run, run)), http.StatusConflict)
+	for _, at := range []string{oauth2Path + "?validate_only=true", oauth2Path} {
+		s.want(s.send(http.MethodPost, at, s.initial, s.oauth2Body("taken "+run, run)), http.StatusConflict)
+	}
 }
 
 // refusals sends secrets that are refused for every reason there is.
@@ -84,7 +94,12 @@ func (s *search) refusals() {
 		`{"client_type":` + q + `,"sub_mode":` + q + `,"redirect_uris":` + q + `,"signing_key":` + q + `}`: 400,
 		`{"client_secret":` + q + `,"name":"` + strings.Repeat("x", 1<<20) + `"}`:                          413,
 	} {
-		s.want(s.send(http.MethodPost, oauth2Path, s.initial, body), status)
+		for _, at := range []string{oauth2Path + "?validate_only=true", oauth2Path} {
+			s.want(s.send(http.MethodPost, at, s.initial, body), status)
+		}
+	}
+	for _, query := range []string{"validate_only=", "client_secret=", "validate_only=true;", "validate_only=%zz"} {
+		s.want(s.send(http.MethodPost, oauth2Path+"?"+query+secret, s.initial, "{}"), http.StatusBadRequest)
 	}
 	body := `{"client_secret":` + q + `}`
 	s.want(s.send(http.MethodPost, directoryPath, s.narrow, body), http.StatusForbidden)
@@ -99,6 +114,7 @@ func (s *search) refusals() {
 // wrongTokens shows tokens in wrong places and wrong tokens in the right place, until the address is limited.
 func (s *search) wrongTokens() {
 	s.want(s.send(http.MethodPost, oauth2Path+"?access_token="+s.initial, "", "{}"), http.StatusUnauthorized)
+	s.want(s.send(http.MethodPost, oauth2Path+"?access_token="+s.initial, s.initial, "{}"), http.StatusBadRequest)
 	s.want(s.send(http.MethodPost, oauth2Path, "", "{}", "Authorization", "Basic "+s.initial), http.StatusUnauthorized)
 	s.want(s.send(http.MethodPost, oauth2Path, "", "{}", "Authorization", s.initial), http.StatusUnauthorized)
 	mistyped := s.initial[:len(s.initial)-1] + "?"
@@ -135,13 +151,25 @@ func (s *search) commands() {
 	for _, line := range []string{
 		"--help", "serve --help", "token --help", "token create --help", "provider --help", "key --help", "audit --help",
 		"version", "token list", "token create --name x --allow nothing", "token create --name x", "token revoke 2",
-		"provider list", "provider list --output json", "provider show 1", "provider show 1 --output json",
-		"provider show 2", "provider show 2 --output json", "provider show 99", "application create --slug s --name n",
-		"application list", "audit", "audit --output json", "key rotate", "key promote", "key reseal",
+		"token list --output json", "token list --output yaml", "provider list", "provider list --output json",
+		"provider list --output yaml", "provider list --name x --limit 1", "provider show 1", "provider show 1 --output json",
+		"provider show 3", "provider show 3 --output json", "provider show 3 --output yaml", "provider show 99",
+		"provider advise", "provider advise --output json", "provider advise --output yaml", "provider advise 1",
+		"provider advise 99", "provider export", "provider export --output exported.yaml", "application create --slug s --name n --backchannel 3",
+		"application link s --provider 1", "application list", "application list --output json",
+		"application list --output yaml", "provider delete 1 3 --yes", "application unlink s --provider 1",
+		"application delete s --yes", "provider delete 3 --yes", "provider delete 3", "audit", "audit --output json",
+		"audit --output yaml", "key rotate", "key promote", "key reseal",
 		"key create --keyset x.json", "nonsense", "serve --listen x",
 		"copy --help", "copy --to sqlite:copied.db", "copy --to sqlite:copied.db",
 	} {
 		s.run(strings.Fields(line)...)
+	}
+	if s.run("provider", "export"); !strings.Contains(s.talk, " stands for the client_secret of provider ") {
+		s.astray = append(s.astray, "export lists no reference: "+s.talk)
+	}
+	if printed := s.run("audit"); !strings.Contains(printed, " provider deleted ") {
+		s.astray = append(s.astray, "no deletion is in the audit: "+printed)
 	}
 	s.learnKeys()
 }

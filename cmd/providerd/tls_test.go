@@ -99,7 +99,7 @@ func TestTLS(t *testing.T) {
 	}
 	writeCertificate(t, folder, 3)
 	if serial := served(t, address); serial != 3 {
-		t.Errorf("certificate %d is served after the mending, not 3", serial)
+		t.Errorf("certificate %d is served after the repair, not 3", serial)
 	}
 	if err := server.stop(); err != nil {
 		t.Error(err)
