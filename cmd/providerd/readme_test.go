@@ -18,7 +18,7 @@ func TestReadmeListsEveryDependency(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	readme, err := os.ReadFile("../../README.md")
+	readme, err := os.ReadFile("../../.ci/README.md")
 	if err != nil {
 		t.Fatal(err)
 	}

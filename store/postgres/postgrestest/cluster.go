@@ -68,9 +68,21 @@ func Run(ctx context.Context, work func(url string) error) (err error) {
 	return work(c.URL(ownDatabase))
 }
 
+// withoutVariable is set where somebody runs the tests on a machine that has no PostgreSQL, and is told so.
+const withoutVariable = "PROVIDERD_TEST_WITHOUT_POSTGRESQL"
+
+// SkipWithout skips a test of PostgreSQL where the environment says that the machine has none.
+func SkipWithout(t testing.TB) {
+	t.Helper()
+	if os.Getenv(withoutVariable) != "" {
+		t.Skip(withoutVariable + " is set")
+	}
+}
+
 // newNode returns a cluster that has an empty folder.
 func newNode(t testing.TB) *Cluster {
 	t.Helper()
+	SkipWithout(t)
 	c, err := newCluster(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -165,6 +165,7 @@ func TestServersDieWithTheProcess(t *testing.T) {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		return
 	}
+	postgrestest.SkipWithout(t)
 	t.Parallel()
 	folder := t.TempDir()
 	if err := errors.Join(os.Chmod(folder, 0o777), os.Chmod(filepath.Dir(folder), 0o755)); err != nil {
