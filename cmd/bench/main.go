@@ -122,7 +122,9 @@ func measure(
 	if _, err := load(ctx, target, connections, time.Second); err != nil {
 		return result{}, err
 	}
-	return load(ctx, target, connections, duration)
+	measured, err = load(ctx, target, connections, duration)
+	measured.StartSeconds = target.startTime.Seconds()
+	return measured, err
 }
 
 // median is the middle of what the function gives for each round, and 0 where nothing was measured.

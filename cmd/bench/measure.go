@@ -26,6 +26,7 @@ type result struct {
 	Failed       int
 	CPUSeconds   float64
 	PeakMiB      float64
+	StartSeconds float64
 }
 
 // perSecond is how many creates were answered 201 in a second.

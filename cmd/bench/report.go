@@ -26,7 +26,8 @@ func table(rows []comparison, bare time.Duration, sizes []growth) string {
 	fmt.Fprintf(&text, "\nOne connection reaches %.2f of what one validated request and one bare SQLite commit would give "+
 		"(%.0f creates/s). By the size of the database, with 64 connections:", lone.median(whole, result.perSecond)/both, both)
 	for _, size := range sizes {
-		fmt.Fprintf(&text, " %d rows %.0f creates/s (%.2f);", size.rows, median(size.perSecond), size.ratio(sizes[0]))
+		fmt.Fprintf(&text, " %d rows %.0f creates/s (%.2f), listening after %.2f s;", size.rows, median(size.perSecond),
+			size.ratio(sizes[0]), median(size.startSeconds))
 	}
 	return strings.TrimSuffix(text.String(), ";") + ".\n"
 }

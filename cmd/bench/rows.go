@@ -2,50 +2,55 @@ package main
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
-	"time"
 
 	"github.com/google/uuid"
-	_ "github.com/mattn/go-sqlite3" // The driver of the bare commit.
-	"golang.org/x/sync/errgroup"
 
 	"example.com/providerd/store"
 	"example.com/providerd/store/sqlite"
 )
 
+// seedChunk is how many rows are written in a transaction.
+const seedChunk = 50_000
+
 // seed makes a database with rows in a folder.
 func seed(ctx context.Context, folder string, rows int) error {
+	bare, err := openBare(ctx, folder)
+	if err != nil {
+		return err
+	}
+	for err == nil && bare.lastPK < rows {
+		err = bare.commit(ctx, min(seedChunk, rows-bare.lastPK))
+	}
+	return errors.Join(err, bare.db.Close())
+}
+
+// createFirst makes a database with one OAuth2 provider.
+func createFirst(ctx context.Context, folder string) error {
 	database, err := createStore(ctx, folder)
 	if err != nil {
 		return err
 	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(256)
-	for range rows {
-		group.Go(func() error {
-			_, _, err := database.CreateOAuth2Provider(ctx, store.CreateRequest{Name: "seed", CreatedBy: "seed", RequestID: "seed"},
-				store.OAuth2Settings{
-					AuthorizationFlow: uuid.New(), ClientID: store.RandomAlphanumeric(40),
-					ClientSecret: store.NewSecret(store.RandomAlphanumeric(128)), PropertyMappings: []uuid.UUID{}, JWKSSources: []uuid.UUID{},
-				})
-			return err
+	_, _, err = database.CreateOAuth2Provider(ctx, store.CreateRequest{Name: "seed", CreatedBy: "seed", RequestID: "seed"},
+		store.OAuth2Settings{
+			AuthorizationFlow: uuid.New(), ClientID: store.RandomAlphanumeric(40),
+			ClientSecret: store.NewSecret(store.RandomAlphanumeric(128)), PropertyMappings: []uuid.UUID{}, JWKSSources: []uuid.UUID{},
 		})
-	}
-	return errors.Join(group.Wait(), database.Close())
+	return errors.Join(err, database.Close())
 }
 
-// growth is the rate of creates, by 64 connections, over a database of a size: one for each round.
+// growth is the rate of creates, by 64 connections, over a database of a size, and how long the server took to listen:
+// one of each for a round.
 type growth struct {
-	rows      int
-	perSecond []float64
+	rows         int
+	perSecond    []float64
+	startSeconds []float64
 }
 
 // measureGrowth measures the sizes in turns, each time over a copy of a database that is made once.
@@ -72,6 +77,7 @@ func measureGrowth(ctx context.Context, options options) (list []growth, err err
 				return nil, fmt.Errorf("%d rows: %w", one.rows, err)
 			}
 			list[i].perSecond = append(list[i].perSecond, measured.perSecond())
+			list[i].startSeconds = append(list[i].startSeconds, measured.StartSeconds)
 		}
 	}
 	return list, nil
@@ -105,32 +111,6 @@ func (g growth) ratio(to growth) float64 {
 		values = append(values, rate/to.perSecond[i])
 	}
 	return median(values)
-}
-
-// bareCommit is how long SQLite takes for one durable commit of a row of the size of a provider's, with nothing around.
-func bareCommit(ctx context.Context) (each time.Duration, err error) {
-	folder, err := makeFolder()
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	db, err := sql.Open("sqlite3", "file:"+filepath.Join(folder, "bare.db")+"?_journal_mode=WAL&_synchronous=FULL")
-	if err != nil {
-		return 0, fmt.Errorf("open bare database: %w", err)
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	if _, err := db.ExecContext(ctx, "CREATE TABLE rows (pk INTEGER PRIMARY KEY, value TEXT)"); err != nil {
-		return 0, fmt.Errorf("make bare table: %w", err)
-	}
-	const commits, size = 1000, 600
-	begun := time.Now()
-	for range commits {
-		_, err := db.ExecContext(ctx, "INSERT INTO rows (value) VALUES (?)", strings.Repeat("x", size))
-		if err != nil {
-			return 0, fmt.Errorf("commit a bare row: %w", err)
-		}
-	}
-	return time.Since(begun) / commits, nil
 }
 
 // createStore makes a database in a folder, as the server does.

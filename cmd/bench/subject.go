@@ -37,6 +37,8 @@ type subject struct {
 	command *exec.Cmd
 	url     string
 	token   string
+	// startTime is how long it took to listen.
+	startTime time.Duration
 }
 
 // start starts a server with its data in a folder.
@@ -69,6 +71,7 @@ func launch(command *exec.Cmd, logPath string) (*subject, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", command.Path, err)
 	}
+	begun := time.Now()
 	if err := command.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", command.Path, err)
 	}
@@ -76,7 +79,8 @@ func launch(command *exec.Cmd, logPath string) (*subject, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", command.Path, errors.Join(err, command.Wait()))
 	}
-	return &subject{command: command, url: strings.TrimSpace(strings.TrimPrefix(line, "listening on "))}, nil
+	url := strings.TrimSpace(strings.TrimPrefix(line, "listening on "))
+	return &subject{command: command, url: url, startTime: time.Since(begun)}, nil
 }
 
 // stop ends the server and waits for it.
