@@ -82,9 +82,7 @@ func (f *harmedFiles) refusesEverything(t *testing.T, words string) {
 	if err := response.Body.Close(); err != nil || response.StatusCode != http.StatusServiceUnavailable {
 		t.Errorf("readyz: status is %d, %v", response.StatusCode, err)
 	}
-	if log := f.server.stderr.String(); !strings.Contains(log, words) {
-		t.Errorf("log is %s", log)
-	}
+	waitUntil(t, "the log says "+words, func() bool { return strings.Contains(f.server.stderr.String(), words) })
 	for _, arguments := range [][]string{
 		{"token", "revoke", "1"},
 		{"token", "create", "--name", "x", "--allow", "providers_oauth2_create"},

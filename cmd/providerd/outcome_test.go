@@ -103,9 +103,9 @@ func TestFailedCheckpoint(t *testing.T) {
 	for range untilReset {
 		createOverHTTP(t, client, server, disk.folder)
 	}
-	if log := server.stderr.String(); !strings.Contains(log, `msg="checkpoint failed; the WAL stays as it is"`) {
-		t.Errorf("log is %s", log)
-	}
+	waitUntil(t, "the log tells of the failed checkpoint", func() bool {
+		return strings.Contains(server.stderr.String(), `msg="checkpoint failed; the WAL stays as it is"`)
+	})
 	disk.heal(t, "checkpoint")
 	for range untilReset {
 		createOverHTTP(t, client, server, disk.folder)
