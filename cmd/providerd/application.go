@@ -4,17 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"example.com/providerd/store"
 )
 
 type applicationCommands struct {
-	Create applicationCreateCommand `cmd:"" help:"Make an application and link providers to it."`
+	Create applicationCreateCommand `cmd:"" help:"Create an application and link providers to it."`
 	List   applicationListCommand   `cmd:"" help:"List all applications with their providers."`
 	Link   applicationLinkCommand   `cmd:"" help:"Link more providers to an application."`
-	Unlink applicationUnlinkCommand `cmd:"" help:"Take links to providers from an application."`
+	Unlink applicationUnlinkCommand `cmd:"" help:"Remove links to providers from an application."`
 	Delete applicationDeleteCommand `cmd:"" help:"Delete applications. Their providers stay."`
 }
 
@@ -40,10 +39,10 @@ func (f linkFlags) application(slug urlSlug, name label) store.Application {
 }
 
 // Run makes the application.
-func (c *applicationCreateCommand) Run(ctx context.Context, out *output) error {
+func (c *applicationCreateCommand) Run(ctx context.Context, out *output, say *messages) error {
 	return c.withStore(ctx, func(database *store.Store) error {
 		application, err := database.CreateApplication(ctx, c.application(c.Slug, c.Name))
-		return printApplication(out, application, err)
+		return printApplication(out, say, application, err)
 	})
 }
 
@@ -53,9 +52,9 @@ type applicationListCommand struct {
 }
 
 // Run lists the applications.
-func (c *applicationListCommand) Run(ctx context.Context, out *output) error {
+func (c *applicationListCommand) Run(ctx context.Context, out *output, say *messages) error {
 	return c.withStore(ctx, func(database *store.Store) error {
-		return applications().print(out, c.Output, database.Applications(ctx))
+		return applications().print(out, say, c.Output, database.Applications(ctx))
 	})
 }
 
@@ -83,10 +82,10 @@ func (*applicationLinkCommand) Help() string {
 }
 
 // Run makes the links.
-func (c *applicationLinkCommand) Run(ctx context.Context, out *output) error {
+func (c *applicationLinkCommand) Run(ctx context.Context, out *output, say *messages) error {
 	return c.withStore(ctx, func(database *store.Store) error {
 		application, err := database.Link(ctx, c.application(c.Slug, ""))
-		return printApplication(out, application, err)
+		return printApplication(out, say, application, err)
 	})
 }
 
@@ -94,14 +93,14 @@ type applicationUnlinkCommand struct{ changedLinks }
 
 // Help is the long help text.
 func (*applicationUnlinkCommand) Help() string {
-	return "All links are taken or none: one that is not there is an error. The providers stay."
+	return "All links are removed or none: one that is not there is an error. The providers stay."
 }
 
 // Run takes the links.
-func (c *applicationUnlinkCommand) Run(ctx context.Context, out *output) error {
+func (c *applicationUnlinkCommand) Run(ctx context.Context, out *output, say *messages) error {
 	return c.withStore(ctx, func(database *store.Store) error {
 		application, err := database.Unlink(ctx, c.application(c.Slug, ""))
-		return printApplication(out, application, err)
+		return printApplication(out, say, application, err)
 	})
 }
 
@@ -112,7 +111,7 @@ type applicationDeleteCommand struct {
 }
 
 // Run deletes the applications.
-func (c *applicationDeleteCommand) Run(ctx context.Context) error {
+func (c *applicationDeleteCommand) Run(ctx context.Context, say *messages) error {
 	var slugs []string
 	for _, slug := range c.Slugs {
 		slugs = append(slugs, string(slug))
@@ -125,7 +124,7 @@ func (c *applicationDeleteCommand) Run(ctx context.Context) error {
 		if err := database.DeleteApplications(ctx, slugs); err != nil {
 			return err
 		}
-		fmt.Fprintln(os.Stderr, "deleted "+what)
+		say.note("deleted %s", what)
 		return nil
 	})
 }
@@ -163,9 +162,10 @@ func applications() list[store.Application] {
 }
 
 // printApplication prints an application, unless it could not be changed.
-func printApplication(out *output, application store.Application, err error) error {
+func printApplication(out *output, say *messages, application store.Application, err error) error {
 	if err != nil {
 		return err
 	}
-	return applications().print(out, "", func(yield func(store.Application, error) bool) { yield(application, nil) })
+	one := func(yield func(store.Application, error) bool) { yield(application, nil) }
+	return applications().print(out, say, "", one)
 }

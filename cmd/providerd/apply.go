@@ -86,7 +86,7 @@ func (c *applyCommand) findMissing() error {
 }
 
 // Run creates the providers of the file.
-func (c *applyCommand) Run(ctx context.Context, contract *server.Contract, out *output) error {
+func (c *applyCommand) Run(ctx context.Context, contract *server.Contract, out *output, say *messages) error {
 	if c.Schema {
 		return printSchema(out, contract)
 	}
@@ -95,11 +95,11 @@ func (c *applyCommand) Run(ctx context.Context, contract *server.Contract, out *
 	// A second signal ends the program at once.
 	defer context.AfterFunc(ctx, stop)()
 
-	entries, err := c.read(ctx, contract, out)
+	entries, err := c.read(ctx, contract, out, say)
 	if err != nil {
 		return err
 	}
-	report, err := newApplyReport(c.Output, c.DryRun, entries)
+	report, err := newApplyReport(c.Output, c.DryRun, say, entries)
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func (c *applyCommand) send(ctx context.Context, report *applyReport) error {
 	if err != nil {
 		return err
 	}
-	c.warnOfPlainHTTP()
+	c.warnOfPlainHTTP(report.say)
 	if !c.DryRun {
 		return report.send(ctx, providers, c.Parallel, (*applied).create)
 	}
@@ -144,7 +144,9 @@ func printSchema(out *output, contract *server.Contract) error {
 }
 
 // read returns the entries of files that have no fault, and otherwise tells all of them.
-func (c *applyCommand) read(ctx context.Context, contract *server.Contract, out *output) ([]manifest.Entry, error) {
+func (c *applyCommand) read(
+	ctx context.Context, contract *server.Contract, out *output, say *messages,
+) ([]manifest.Entry, error) {
 	files, err := readFiles(c.Files)
 	if err != nil {
 		return nil, err
@@ -157,7 +159,7 @@ func (c *applyCommand) read(ctx context.Context, contract *server.Contract, out 
 	if len(faults) == 0 {
 		return list.Entries, nil
 	}
-	if err := printFaults(out, c.Output, faults); err != nil {
+	if err := printFaults(out, say, c.Output, faults); err != nil {
 		return nil, err
 	}
 	return nil, fmt.Errorf("%s in %s; nothing was sent", count(len(faults), "fault"), count(len(files), "file"))
@@ -169,13 +171,13 @@ func (c *applyCommand) providers() (*client.Providers, error) {
 }
 
 // warnOfPlainHTTP tells that others may read what is sent, where it leaves this machine unencrypted.
-func (c *applyCommand) warnOfPlainHTTP() {
+func (c *applyCommand) warnOfPlainHTTP(say *messages) {
 	server, err := url.Parse(c.Server)
 	if err != nil || server.Scheme != "http" || server.Hostname() == "localhost" {
 		return
 	}
 	if !isLoopback(server.Hostname()) {
-		fmt.Fprintf(os.Stderr, "warning: the token and the secrets go to %s unencrypted; use https\n", server.Host)
+		say.warn("the token and the secrets go to %s unencrypted; use https", server.Host)
 	}
 }
 

@@ -41,6 +41,20 @@ func (o outcome) symbol() string {
 	return "?"
 }
 
+// color is that of plans and diffs, too.
+func (o outcome) color() color {
+	switch o {
+	case outcomeCreate, outcomeCreated:
+		return green
+	case outcomeDrifted:
+		return yellow
+	case outcomeRefused, outcomeFaulty:
+		return red
+	case outcomeUnchanged, outcomePending:
+	}
+	return noColor
+}
+
 // Bounds of what is told of the answer of a server that may not be ours.
 const (
 	maxReasonBytes = 100

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -16,12 +15,13 @@ import (
 // applyReport has the entries of all files in their order.
 type applyReport struct {
 	output  string
+	say     *messages
 	isPlan  bool
 	applied []applied
 }
 
-func newApplyReport(output string, isPlan bool, entries []manifest.Entry) (*applyReport, error) {
-	report := &applyReport{output: output, isPlan: isPlan, applied: make([]applied, len(entries))}
+func newApplyReport(output string, isPlan bool, say *messages, entries []manifest.Entry) (*applyReport, error) {
+	report := &applyReport{output: output, say: say, isPlan: isPlan, applied: make([]applied, len(entries))}
 	for i, entry := range entries {
 		kind, err := kindOf(entry)
 		if err != nil {
@@ -40,7 +40,7 @@ func newApplyReport(output string, isPlan bool, entries []manifest.Entry) (*appl
 func (r *applyReport) tellAdvice() (advised int) {
 	for _, one := range r.applied {
 		for _, advice := range one.advice {
-			tellAt(one.entry.At(advice.Pointer), one.entry.Kind, one.entry.ID,
+			r.say.at(one.entry.At(advice.Pointer), one.entry.Kind, one.entry.ID,
 				fmt.Sprintf("advice: %s %s (%s)", advice.Pointer, advice.Detail, advice.Section))
 		}
 		if len(one.advice) > 0 {
@@ -65,7 +65,7 @@ func (r *applyReport) printEntries(out *output) error {
 			return err
 		}
 	}
-	fmt.Fprintf(os.Stderr, "%s checked without a server; name one with --server to see what would become of them\n",
+	r.say.note("%s checked without a server; name one with --server to see what would become of them",
 		count(len(r.applied), "entry", "entries"))
 	return nil
 }
@@ -76,11 +76,11 @@ func (r *applyReport) print(out *output) error {
 	for _, one := range r.applied {
 		counts[one.outcome]++
 		if one.detail != "" {
-			tellAt(one.entry.At(one.pointer), one.entry.Kind, one.entry.ID, one.detail)
+			r.say.at(one.entry.At(one.pointer), one.entry.Kind, one.entry.ID, one.detail)
 		}
 	}
 	if r.isOfAnotherToken(counts) {
-		fmt.Fprintln(os.Stderr, "warning: every client_id is taken, and no entry is stored under the name of this token; "+
+		r.say.warn("every client_id is taken, and no entry is stored under the name of this token; " +
 			"was the file applied with a token of another name? What is stored belongs to the name of the token")
 	}
 	if err := r.printOutcomes(out); err != nil {
@@ -124,7 +124,7 @@ func (r *applyReport) printSummary(counts map[outcome]int) {
 			parts = append(parts, fmt.Sprintf("%d %s", counts[outcome], outcome))
 		}
 	}
-	fmt.Fprintf(os.Stderr, "%s: %s%s\n", count(len(r.applied), "entry", "entries"), strings.Join(parts, ", "), end)
+	r.say.note("%s: %s%s", count(len(r.applied), "entry", "entries"), strings.Join(parts, ", "), end)
 }
 
 // printOutcomes leaves out of the table what was not sent and, but in a plan, what is as it was before.
@@ -140,7 +140,8 @@ func (r *applyReport) printOutcomes(out *output) error {
 	}
 	list := newTable(out, "OUTCOME", "KIND", "ID", "PLACE", "PK", "CLIENT ID", "REASON")
 	for _, one := range shown {
-		list.row(one.outcome.symbol()+" "+string(one.outcome), one.entry.Kind, one.entry.ID, one.place(),
+		list.colored(one.outcome.color(),
+			one.outcome.symbol()+" "+string(one.outcome), one.entry.Kind, one.entry.ID, one.place(),
 			strings.TrimPrefix(fmt.Sprint(one.stored.PK), "0"), one.stored.ClientID, one.reason)
 	}
 	return list.flush()
@@ -152,18 +153,6 @@ func printJSON(out *output, entries any) error {
 		return fmt.Errorf("render entries: %w", err)
 	}
 	return out.line(string(text))
-}
-
-// tellAt says something of a place in a file.
-func tellAt(at manifest.Position, kind, id, detail string) {
-	place := at.String()
-	if kind != "" {
-		place += ": " + kind
-	}
-	if id != "" {
-		place += "/" + id
-	}
-	fmt.Fprintf(os.Stderr, "%s: %s\n", printable(place), printable(detail))
 }
 
 // What a server that is not ours may say is told up to these bounds. The longest client_id has 255 characters.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"strings"
 	"sync"
 
@@ -20,7 +19,7 @@ type sendStep func(a *applied, ctx context.Context, to *client.Providers) error
 // send sends the entries, a bounded number at a time. What is wrong with one entry fails that alone; what would be
 // wrong with every other, too, ends it.
 func (r *applyReport) send(ctx context.Context, to *client.Providers, parallel int, step sendStep) error {
-	shown := newProgress(os.Stderr, "entries sent")
+	shown := r.say.progress("entries sent")
 	var mutex sync.Mutex
 	done := int64(0)
 	group, groupCtx := errgroup.WithContext(ctx)

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"time"
 
 	"example.com/providerd/store"
@@ -24,7 +23,7 @@ func (*auditCommand) Help() string {
 }
 
 // Run prints what was done, oldest first.
-func (c *auditCommand) Run(ctx context.Context, out *output) error {
+func (c *auditCommand) Run(ctx context.Context, out *output, say *messages) error {
 	since := moment(time.Now().Add(-day))
 	switch {
 	case c.Since != nil:
@@ -43,13 +42,11 @@ func (c *auditCommand) Run(ctx context.Context, out *output) error {
 		value: func(event store.Event) any { return event },
 	}
 	return c.withStore(ctx, func(database *store.Store) error {
-		found := limited(database.Events(ctx, c.filter(since), c.After), c.Limit, tellCursor)
-		return events.print(out, c.Output, found)
+		found := limited(database.Events(ctx, c.filter(since), c.After), c.Limit, func(last store.Event) {
+			// Its error is always nil.
+			text, _ := last.Cursor.MarshalText()
+			say.note("there are more; go on with --after %s", text)
+		})
+		return events.print(out, say, c.Output, found)
 	})
-}
-
-func tellCursor(last store.Event) {
-	// Its error is always nil.
-	text, _ := last.Cursor.MarshalText()
-	fmt.Fprintf(os.Stderr, "there are more; go on with --after %s\n", text)
 }

@@ -10,18 +10,19 @@ import (
 
 type cli struct {
 	Serve       serveCommand        `cmd:"" help:"Serve the API."`
-	Token       tokenCommands       `cmd:"" help:"Make, list and revoke access tokens."`
-	Provider    providerCommands    `cmd:"" help:"List, show, export and delete stored providers, and say what they could do better."`
-	Application applicationCommands `cmd:"" help:"Make, list, link and delete the applications that providers are linked to."`
-	Apply       applyCommand        `cmd:"" help:"Create the providers that a YAML file lists, each once however often it is run."`
-	Key         keyCommands         `cmd:"" help:"Change the keys that secrets are sealed with."`
+	Token       tokenCommands       `cmd:"" help:"Create, list and revoke access tokens."`
+	Provider    providerCommands    `cmd:"" help:"List, show, export and delete stored providers, and check them against best practice."`
+	Application applicationCommands `cmd:"" help:"Create, list, link and delete the applications that providers are linked to."`
+	Apply       applyCommand        `cmd:"" help:"Create the providers listed in YAML files, each exactly once however often it is run."`
+	Key         keyCommands         `cmd:"" help:"Manage the keys that encrypt secrets at rest."`
 	Audit       auditCommand        `cmd:"" help:"Show what was created and deleted, and what was done with tokens and keys."`
 	Copy        copyCommand         `cmd:"" help:"Copy everything to another database, such as from SQLite to PostgreSQL."`
-	Completion  completionCommand   `cmd:"" help:"Print what makes a shell complete commands and flags."`
+	Completion  completionCommand   `cmd:"" help:"Print a completion script for a shell."`
 	Version     versionCommand      `cmd:"" help:"Print the version."`
 	Help        helpCommand         `cmd:"" help:"Explain a command."`
 
 	PrintVersion versionFlag `name:"version" help:"Print the version."`
+	Quiet        bool        `short:"q" help:"Print only warnings and errors on standard error; a server logs nothing below warn."`
 }
 
 // helpCommand stands in the list of commands for what withHelpFlag does.
@@ -38,11 +39,11 @@ func withHelpFlag(arguments []string) []string {
 }
 
 const description = "Provider configuration server: creates OAuth2 and workspace directory-sync providers over an " +
-	"HTTP JSON API.\n\nData goes to standard output, talk to standard error. The exit status is 0 when done, 1 when " +
+	"HTTP JSON API.\n\nData goes to standard output, messages to standard error. The exit status is 0 when done, 1 when " +
 	"failed, 2 when misused."
 
-func newParser(operations []string) (*kong.Kong, error) {
-	parser, err := kong.New(&cli{},
+func newParser(root *cli, operations []string) (*kong.Kong, error) {
+	parser, err := kong.New(root,
 		kong.Name("providerd"),
 		kong.Description(description),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),

@@ -13,7 +13,7 @@ import (
 
 // consentFlag is the flag of a command that destroys something.
 type consentFlag struct {
-	Yes bool `help:"Do not ask. Without a terminal to ask in, the flag must be given."`
+	Yes bool `help:"Do not ask for confirmation. Required where standard input is no terminal."`
 }
 
 // Validate demands the flag where nobody can be asked.

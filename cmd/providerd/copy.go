@@ -20,14 +20,14 @@ import (
 
 type copyCommand struct {
 	From   databaseURL `required:"" env:"PROVIDERD_FROM" placeholder:"URL" help:"The database to copy, sqlite:PATH or postgres://USER@HOST/DATABASE (${env})."`
-	To     databaseURL `required:"" env:"PROVIDERD_TO" placeholder:"URL" help:"The database to copy to, which is made where there is none, and must be empty otherwise (${env})."`
+	To     databaseURL `required:"" env:"PROVIDERD_TO" placeholder:"URL" help:"The database to copy to, which is created where there is none, and must be empty otherwise (${env})."`
 	Keyset string      `env:"PROVIDERD_KEYSET" type:"path" placeholder:"PATH" help:"The file with the keys of both databases (${env}; default keyset.json beside the SQLite database to copy)."`
 }
 
 // Help is the long help text.
 func (copyCommand) Help() string {
 	return "Copies providers, applications, tokens and events, with their keys and ids, idempotency keys and times. " +
-		"Secrets stay sealed: the keyset of the one database is that of the other, and is not copied. A server may go on " +
+		"Secrets are copied encrypted: both databases use the same keyset, which is not copied. A server may go on " +
 		"over the database that is copied; what it creates after the copy has begun is not copied, so stop it first for a " +
 		"move. Interrupted, run it again: until it has come to its end, nothing else uses the copy. At the end, both are " +
 		"compared, and the number of rows of each table and their SHA-256 are printed, which are the same for both."
@@ -43,7 +43,7 @@ func (c *copyCommand) AfterApply(command *kong.Context) error {
 }
 
 // Run copies until all is done or it is interrupted.
-func (c *copyCommand) Run(ctx context.Context, out *output) (err error) {
+func (c *copyCommand) Run(ctx context.Context, out *output, say *messages) (err error) {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if c.isOneFile() {
@@ -59,7 +59,7 @@ func (c *copyCommand) Run(ctx context.Context, out *output) (err error) {
 		return fmt.Errorf("--to: %w", err)
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
-	keyset, report := keysetPath(c.Keyset, fromFolder), &copyProgress{}
+	keyset, report := keysetPath(c.Keyset, fromFolder), &copyProgress{say: say}
 	contents, err := store.Copy(ctx, from, to, keyset, report.update)
 	if err != nil {
 		return report.failure(ctx, err)
@@ -69,7 +69,7 @@ func (c *copyCommand) Run(ctx context.Context, out *output) (err error) {
 		return err
 	}
 	if place := filepath.Join(toFolder, "keyset.json"); !c.To.isPostgres && !isSamePath(keyset, place) {
-		fmt.Fprintf(os.Stderr, "the keyset of the copy is %s; bring it to %s, or name it with --keyset\n", keyset, place)
+		say.note("the keyset of the copy is %s; copy it to %s, or name it with --keyset", keyset, place)
 	}
 	return nil
 }
@@ -99,6 +99,7 @@ func printContents(out io.Writer, contents []transfer.Content) error {
 
 // copyProgress shows how far each step is.
 type copyProgress struct {
+	say  *messages
 	step transfer.Step
 	*progress
 }
@@ -106,7 +107,7 @@ type copyProgress struct {
 func (p *copyProgress) update(step transfer.Step, done, total int64) {
 	if p.progress == nil || p.step != step {
 		p.finish()
-		p.step, p.progress = step, newProgress(os.Stderr, "rows "+string(step))
+		p.step, p.progress = step, p.say.progress("rows "+string(step))
 	}
 	p.progress.update(done, total)
 }

@@ -11,7 +11,7 @@ import (
 // Each command has examples, and each of them is one that the command takes.
 func TestExamplesAreCommandLines(t *testing.T) {
 	t.Parallel()
-	parser, err := newParser([]string{"providers_oauth2_create", "providers_workspace_directory_create"})
+	parser, err := newParser(&cli{}, []string{"providers_oauth2_create", "providers_workspace_directory_create"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,18 +13,18 @@ import (
 )
 
 type keyCommands struct {
-	Create  keyCreateCommand  `cmd:"" help:"Make the keyset file of a PostgreSQL database."`
-	Rotate  keyRotateCommand  `cmd:"" help:"Add a key to the keyset. A SQLite database is sealed with it from now on, also by a running server; with replicas, bring the file to each of them and promote the key then."`
-	Promote keyPromoteCommand `cmd:"" help:"Seal with the newest key of the keyset from now on, once each replica has it."`
-	Reseal  keyResealCommand  `cmd:"" help:"Seal with the newest key what older keys have sealed, also while the server runs."`
+	Create  keyCreateCommand  `cmd:"" help:"Create the keyset file of a PostgreSQL database."`
+	Rotate  keyRotateCommand  `cmd:"" help:"Add a key to the keyset. On SQLite, new secrets are encrypted with it at once, also by a running server; with replicas, distribute the file to each of them, then promote the key."`
+	Promote keyPromoteCommand `cmd:"" help:"Encrypt new secrets with the newest key of the keyset, once each replica has it."`
+	Reseal  keyResealCommand  `cmd:"" help:"Re-encrypt with the newest key what older keys have encrypted, also while the server runs."`
 }
 
 type keyCreateCommand struct {
-	Keyset string `required:"" env:"PROVIDERD_KEYSET" type:"path" placeholder:"PATH" help:"The file to make, readable by its owner alone (${env})."`
+	Keyset string `required:"" env:"PROVIDERD_KEYSET" type:"path" placeholder:"PATH" help:"The file to create, readable by its owner alone (${env})."`
 }
 
 // Run makes a keyset file.
-func (c *keyCreateCommand) Run(ctx context.Context) error {
+func (c *keyCreateCommand) Run(ctx context.Context, say *messages) error {
 	keyring, err := seal.CreateKeyring(ctx, c.Keyset)
 	if err != nil {
 		return err
@@ -33,8 +33,8 @@ func (c *keyCreateCommand) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(os.Stderr, "made key %d in %s; bring the file to each replica, and keep a copy: "+
-		"without it, no secret can be read\n", keys.IDs()[0], c.Keyset)
+	say.note("created key %d in %s; distribute the file to each replica, and back it up: "+
+		"without it, no secret can be read", keys.IDs()[0], c.Keyset)
 	return nil
 }
 
@@ -43,14 +43,14 @@ type keyRotateCommand struct {
 }
 
 // Run adds a key.
-func (c *keyRotateCommand) Run(ctx context.Context) error {
+func (c *keyRotateCommand) Run(ctx context.Context, say *messages) error {
 	return c.withStore(ctx, func(database *store.Store) error {
 		if database.IsShared() {
 			id, err := database.AddKey(ctx)
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(os.Stderr, "added key %d to %s; bring the file to each replica, then run \"providerd key promote\"\n",
+			say.note("added key %d to %s; distribute the file to each replica, then run \"providerd key promote\"",
 				id, c.Keyset)
 			return nil
 		}
@@ -58,7 +58,7 @@ func (c *keyRotateCommand) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		tellSealing(id)
+		tellSealing(say, id)
 		return nil
 	})
 }
@@ -68,23 +68,22 @@ type keyPromoteCommand struct {
 }
 
 // Run lets the newest key seal.
-func (c *keyPromoteCommand) Run(ctx context.Context) error {
+func (c *keyPromoteCommand) Run(ctx context.Context, say *messages) error {
 	return c.withStore(ctx, func(database *store.Store) error {
 		id, err := database.PromoteKey(ctx)
 		if err != nil {
 			return err
 		}
-		tellSealing(id)
+		tellSealing(say, id)
 		if database.IsShared() {
-			fmt.Fprintln(os.Stderr, "bring the keyset file to each replica again, so that it seals with this key, too")
+			say.note("distribute the keyset file to each replica again, so that it knows the new primary key")
 		}
 		return nil
 	})
 }
 
-func tellSealing(id uint32) {
-	fmt.Fprintf(os.Stderr,
-		"new secrets are sealed with key %d; \"providerd key reseal\" does the same for old ones\n", id)
+func tellSealing(say *messages, id uint32) {
+	say.note("new secrets are encrypted with key %d; \"providerd key reseal\" re-encrypts old ones", id)
 }
 
 type keyResealCommand struct {
@@ -92,11 +91,11 @@ type keyResealCommand struct {
 }
 
 // Run reseals old secrets until all are done or it is interrupted.
-func (c *keyResealCommand) Run(ctx context.Context) error {
+func (c *keyResealCommand) Run(ctx context.Context, say *messages) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	return c.withStore(ctx, func(database *store.Store) error {
-		report := newProgress(os.Stderr, "secrets resealed")
+		report := say.progress("secrets re-encrypted")
 		err := database.Reseal(ctx, report.update)
 		if errors.Is(err, context.Canceled) {
 			return fmt.Errorf("interrupted after %d of %d secrets; run it again for the rest", report.done, report.total)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"os"
 	"strings"
 
 	"example.com/providerd/cmd/providerd/yamltext"
@@ -41,12 +40,12 @@ type printer interface {
 }
 
 // print prints a list. Elements that are damaged are told of and left out.
-func (l list[T]) print(out *output, format string, elements iter.Seq2[T, error]) error {
+func (l list[T]) print(out *output, say *messages, format string, elements iter.Seq2[T, error]) error {
 	to := newPrinter(out, format, l.headings)
 	damaged := 0
 	for element, err := range elements {
 		if errors.Is(err, store.ErrDamaged) {
-			fmt.Fprintln(os.Stderr, complaint+err.Error())
+			say.complain(err)
 			damaged++
 			continue
 		}

@@ -39,7 +39,8 @@ func run(ctx context.Context, arguments []string) int {
 	if err != nil {
 		return complain(err, exitFailed)
 	}
-	parser, err := newParser(contract.Operations())
+	var root cli
+	parser, err := newParser(&root, contract.Operations())
 	if err != nil {
 		return complain(err, exitFailed)
 	}
@@ -54,6 +55,7 @@ func run(ctx context.Context, arguments []string) int {
 		return status
 	}
 	command.BindTo(ctx, (*context.Context)(nil))
+	command.Bind(&messages{file: os.Stderr, isQuiet: root.Quiet})
 	err = runCommand(command, contract)
 	switch {
 	case err == nil:
@@ -76,7 +78,7 @@ func runCommand(command *kong.Context, contract *server.Contract) error {
 }
 
 func complain(err error, status int) int {
-	fmt.Fprintln(os.Stderr, complaint+err.Error())
+	(&messages{file: os.Stderr}).complain(err)
 	return status
 }
 

@@ -12,6 +12,7 @@ import (
 // progress shows how far something is: a bar in a terminal, and otherwise a line every few seconds.
 type progress struct {
 	output      *os.File
+	isQuiet     bool
 	what        string
 	bar         *progressbar.ProgressBar
 	done, total int64
@@ -21,12 +22,15 @@ type progress struct {
 // lineInterval is how far apart lines are where no bar can be shown.
 const lineInterval = 5 * time.Second
 
-func newProgress(output *os.File, what string) *progress {
-	return &progress{output: output, what: what, shown: time.Now()}
+func newProgress(output *os.File, what string, isQuiet bool) *progress {
+	return &progress{output: output, isQuiet: isQuiet, what: what, shown: time.Now()}
 }
 
 func (p *progress) update(done, total int64) {
 	p.done, p.total = done, total
+	if p.isQuiet {
+		return
+	}
 	if isatty.IsTerminal(p.output.Fd()) {
 		p.draw()
 		return
@@ -53,7 +57,9 @@ func (p *progress) line() {
 // finish leaves one line, whatever was shown before.
 func (p *progress) finish() {
 	p.clear()
-	p.line()
+	if !p.isQuiet {
+		p.line()
+	}
 }
 
 // clear takes a bar away.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"iter"
 	"maps"
-	"os"
 	"slices"
 
 	"example.com/providerd/cmd/providerd/yamltext"
@@ -18,7 +17,7 @@ import (
 type providerCommands struct {
 	List   providerListCommand   `cmd:"" help:"List providers, in the order of their pk."`
 	Show   providerShowCommand   `cmd:"" help:"Show one provider with all its fields."`
-	Advise providerAdviseCommand `cmd:"" help:"Say what stored providers could do better. Advice is no failure: the exit status is 0."`
+	Advise providerAdviseCommand `cmd:"" help:"Check stored providers against best practice. Advice is no failure: the exit status is 0."`
 	Export providerExportCommand `cmd:"" help:"Write providers as a file that \"providerd apply\" takes."`
 	Delete providerDeleteCommand `cmd:"" help:"Delete providers, so that they can be created again."`
 }
@@ -36,22 +35,24 @@ type providerListCommand struct {
 }
 
 // Run lists the providers.
-func (c *providerListCommand) Run(ctx context.Context, out *output) error {
+func (c *providerListCommand) Run(ctx context.Context, out *output, say *messages) error {
 	providers := list[store.Record]{
 		headings: "PK,KIND,NAME,CLIENT ID OR SUBJECT,SECRET,APPLICATION,BACKCHANNEL,CREATED,BY",
 		rows:     c.rows,
 		value:    func(record store.Record) any { return render(record, c.Reveal) },
 	}
 	return c.withStore(ctx, func(database *store.Store) error {
-		return providers.print(out, c.Output, c.records(ctx, database))
+		return providers.print(out, say, c.Output, c.records(ctx, database, say))
 	})
 }
 
 // records are those that the flags select.
-func (f providerFlags) records(ctx context.Context, database *store.Store) iter.Seq2[store.Record, error] {
+func (f providerFlags) records(
+	ctx context.Context, database *store.Store, say *messages,
+) iter.Seq2[store.Record, error] {
 	records := database.Providers(ctx, f.filter(f.Since), int32(f.After))
 	return limited(records, f.Limit, func(last store.Record) {
-		fmt.Fprintf(os.Stderr, "there are more; go on with --after %d\n", last.Common().PK)
+		say.note("there are more; go on with --after %d", last.Common().PK)
 	})
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"os"
 
 	"example.com/providerd/server/advice"
 	"example.com/providerd/store"
@@ -24,13 +23,13 @@ type advised struct {
 }
 
 // Run prints the advice for the providers that there is any for.
-func (c *providerAdviseCommand) Run(ctx context.Context, out *output) error {
+func (c *providerAdviseCommand) Run(ctx context.Context, out *output, say *messages) error {
 	return c.withStore(ctx, func(database *store.Store) error {
 		var counted adviceCount
-		if err := advisedProviders().print(out, c.Output, counted.advise(c.records(ctx, database))); err != nil {
+		if err := advisedProviders().print(out, say, c.Output, counted.advise(c.records(ctx, database))); err != nil {
 			return err
 		}
-		fmt.Fprintf(os.Stderr, "advice for %d of %s\n", counted.found, count(counted.read, "provider", "providers"))
+		say.note("advice for %d of %s", counted.found, count(counted.read, "provider", "providers"))
 		return nil
 	})
 }

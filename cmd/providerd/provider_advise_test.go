@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"os"
 	"testing"
 
 	"example.com/providerd/server/advice"
@@ -34,7 +35,7 @@ func TestAdviceIsPrintedInParts(t *testing.T) {
 				}
 			}
 		}
-		if err := advisedProviders().print(out, form, providers); err != nil {
+		if err := advisedProviders().print(out, &messages{file: os.Stderr}, form, providers); err != nil {
 			t.Fatal(err)
 		}
 		if err := out.flush(); err != nil || printed < count {

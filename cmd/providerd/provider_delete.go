@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 
 	"example.com/providerd/store"
@@ -23,7 +22,7 @@ func (*providerDeleteCommand) Help() string {
 	return "A provider is removed with its secret and its idempotency key, so that a create with the same key, such as " +
 		"by \"providerd apply\", makes it again, with another pk. \"providerd audit\" goes on to show its creation, and " +
 		"shows its deletion. Copies of the database, and for a while its files, still have what was deleted, its secret " +
-		"sealed. A provider that serves an application is not deleted: \"providerd application unlink\" frees it."
+		"encrypted. A provider that serves an application is not deleted: \"providerd application unlink\" frees it."
 }
 
 // Validate bounds what one transaction does.
@@ -35,7 +34,7 @@ func (c *providerDeleteCommand) Validate() error {
 }
 
 // Run deletes the providers.
-func (c *providerDeleteCommand) Run(ctx context.Context) error {
+func (c *providerDeleteCommand) Run(ctx context.Context, say *messages) error {
 	pks := make([]int32, len(c.PKs))
 	for i, pk := range c.PKs {
 		pks[i] = int32(pk)
@@ -51,7 +50,7 @@ func (c *providerDeleteCommand) Run(ctx context.Context) error {
 		if err := database.DeleteProviders(ctx, pks); err != nil {
 			return err
 		}
-		fmt.Fprintf(os.Stderr, "deleted %s\n", count(len(providers), "provider"))
+		say.note("deleted %s", count(len(providers), "provider"))
 		return nil
 	})
 }

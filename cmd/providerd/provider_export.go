@@ -46,10 +46,10 @@ func (c *providerExportCommand) Validate() error {
 }
 
 // Run writes the file.
-func (c *providerExportCommand) Run(ctx context.Context, contract *server.Contract, out *output) error {
+func (c *providerExportCommand) Run(ctx context.Context, contract *server.Contract, out *output, say *messages) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	to := exporter{contract: contract, reveal: c.Reveal}
+	to := exporter{contract: contract, say: say, reveal: c.Reveal}
 	err := c.withStore(ctx, func(database *store.Store) error {
 		if c.Output == "" {
 			return c.write(ctx, database, &to, out)
@@ -75,9 +75,9 @@ func (c *providerExportCommand) write(ctx context.Context, database *store.Store
 			continue
 		}
 		selected.Kind = providerKind(kind.name)
-		for record, err := range selected.records(ctx, database) {
+		for record, err := range selected.records(ctx, database, to.say) {
 			if errors.Is(err, store.ErrDamaged) {
-				fmt.Fprintln(os.Stderr, complaint+err.Error())
+				to.say.complain(err)
 				to.damaged++
 				continue
 			}
@@ -96,6 +96,7 @@ func (c *providerExportCommand) write(ctx context.Context, database *store.Store
 type exporter struct {
 	writer   *manifest.Writer
 	contract *server.Contract
+	say      *messages
 	reveal   bool
 	// exported, references and damaged count.
 	exported, references, damaged int
@@ -113,7 +114,7 @@ func (e *exporter) add(kind applyKind, record store.Record) error {
 	if isReference {
 		name := strings.ToUpper(strings.ReplaceAll(id, "-", "_") + "_" + secret)
 		fields[secret] = json.RawMessage(`"${` + name + `}"`)
-		fmt.Fprintf(os.Stderr, "%s stands for the %s of provider %d\n", name, secret, pk)
+		e.say.note("%s stands for the %s of provider %d", name, secret, pk)
 		e.references++
 	}
 	body, err := inOrder(id, fields)
@@ -170,10 +171,10 @@ func inOrder(id string, fields map[string]json.RawMessage) ([]byte, error) {
 
 // sum says what was exported.
 func (e *exporter) sum() error {
-	fmt.Fprintf(os.Stderr, "%s exported", count(e.exported, "provider"))
+	sum := count(e.exported, "provider") + " exported"
 	if e.references > 0 {
-		fmt.Fprintf(os.Stderr, "; \"providerd apply\" needs %s in the environment", count(e.references, "variable"))
+		sum += fmt.Sprintf("; \"providerd apply\" needs %s in the environment", count(e.references, "variable"))
 	}
-	fmt.Fprintln(os.Stderr)
+	e.say.note("%s", sum)
 	return damageError(e.damaged)
 }

@@ -20,11 +20,11 @@ type serveCommand struct {
 	databaseFlag
 	Listen         listenAddress   `default:"127.0.0.1:8080" env:"PROVIDERD_LISTEN" placeholder:"HOST:PORT" help:"Address to listen on; port 0 takes a free one (${env}; default ${default})."`
 	MaxConnections int             `default:"1024" env:"PROVIDERD_MAX_CONNECTIONS" placeholder:"N" help:"Connections that are open at a time; for a further one, the one that is idle for longest is closed (${env}; default ${default})."`
-	FailedAttempts int             `default:"20" env:"PROVIDERD_FAILED_ATTEMPTS" placeholder:"N" help:"Wrong tokens that an address may show in a minute (${env}; default ${default})."`
+	FailedAttempts int             `default:"20" env:"PROVIDERD_FAILED_ATTEMPTS" placeholder:"N" help:"Wrong tokens accepted from an address in a minute before it is answered 429 (${env}; default ${default})."`
 	TLSCert        string          `env:"PROVIDERD_TLS_CERT" and:"tls" type:"path" placeholder:"PATH" help:"Certificate chain in PEM, to serve HTTPS; read again when it changes (${env})."`
 	TLSKey         string          `env:"PROVIDERD_TLS_KEY" and:"tls" type:"path" placeholder:"PATH" help:"Private key of the certificate in PEM (${env})."`
 	LogFormat      string          `default:"text" enum:"text,json" env:"PROVIDERD_LOG_FORMAT" help:"Form of the log on standard error: ${enum} (${env}; default ${default})."`
-	LogLevel       slog.Level      `default:"info" env:"PROVIDERD_LOG_LEVEL" placeholder:"LEVEL" help:"Least level that is logged: debug, info, warn or error (${env}; default ${default})."`
+	LogLevel       slog.Level      `default:"info" env:"PROVIDERD_LOG_LEVEL" placeholder:"LEVEL" help:"Minimum log level: debug, info, warn or error (${env}; default ${default})."`
 	Pprof          loopbackAddress `env:"PROVIDERD_PPROF" placeholder:"HOST:PORT" help:"Loopback address to serve profiles on, for pprof (${env}; default none)."`
 }
 
@@ -41,8 +41,8 @@ func (c serveCommand) Validate() error {
 
 // Help is the long help text.
 func (serveCommand) Help() string {
-	return "Makes the database where there is none, readable by its owner alone, and brings it to the version of this " +
-		"program. Where the database has no token, writes one that allows both operations to the file initial-token " +
+	return "Creates the database where there is none, readable by its owner alone, and migrates it to the version of " +
+		"this program. Where the database has no token, writes one that allows both operations to the file initial-token " +
 		"beside it. Once ready, prints the address. SIGTERM, SIGINT and SIGHUP stop it after the requests " +
 		"that it has begun; a second SIGTERM or SIGINT ends it at once."
 }
@@ -57,10 +57,10 @@ const heapReserve = 12 << 20
 const memoryLimit = 176 << 20
 
 // Run serves until the process is told to stop.
-func (c *serveCommand) Run(ctx context.Context, contract *server.Contract) error {
+func (c *serveCommand) Run(ctx context.Context, contract *server.Contract, say *messages) error {
 	ctx, stop := untilStopped(ctx)
 	defer stop()
-	log := newServeLog(os.Stderr, c.LogFormat, c.LogLevel)
+	log := newServeLog(say, c.LogFormat, c.LogLevel)
 	defer log.output.close()
 	if err := c.open(ctx, contract, log); err != nil {
 		log.say(slog.LevelError, explain(err).Error())

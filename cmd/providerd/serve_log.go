@@ -17,9 +17,13 @@ type serveLog struct {
 	output *logWriter
 	// records gets the sentences where every line is for programs, whatever the level of the log; nil otherwise.
 	records *slog.Logger
+	isQuiet bool
 }
 
-func newServeLog(output io.Writer, format string, level slog.Level) *serveLog {
+func newServeLog(say *messages, format string, level slog.Level) *serveLog {
+	if say.isQuiet {
+		level = max(level, slog.LevelWarn)
+	}
 	handler := func(output io.Writer, level slog.Level) slog.Handler {
 		options := &slog.HandlerOptions{Level: level}
 		if format == formatJSON {
@@ -27,12 +31,12 @@ func newServeLog(output io.Writer, format string, level slog.Level) *serveLog {
 		}
 		return slog.NewTextHandler(output, options)
 	}
-	writer := newLogWriter(output, func(dropped int) []byte {
+	writer := newLogWriter(say.file, func(dropped int) []byte {
 		var line bytes.Buffer
 		slog.New(handler(&line, slog.LevelWarn)).Warn("log lines dropped", slog.Int("count", dropped))
 		return line.Bytes()
 	})
-	log := &serveLog{Logger: slog.New(handler(writer, level)), output: writer}
+	log := &serveLog{Logger: slog.New(handler(writer, level)), output: writer, isQuiet: say.isQuiet}
 	if format == formatJSON {
 		log.records = slog.New(handler(writer, slog.LevelDebug))
 	}
@@ -41,6 +45,9 @@ func newServeLog(output io.Writer, format string, level slog.Level) *serveLog {
 
 // say tells the operator a sentence: something good to know (info), a danger (warn), or why the server ends (error).
 func (l *serveLog) say(level slog.Level, sentence string) {
+	if l.isQuiet && level < slog.LevelWarn {
+		return
+	}
 	if l.records != nil {
 		l.records.Log(context.Background(), level, sentence)
 		return

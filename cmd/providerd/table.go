@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -25,27 +26,35 @@ const (
 type table struct {
 	output io.Writer
 	widths []int
-	rows   [][]string
+	rows   []tableRow
 	bytes  int
 	// err is why nothing more is printed.
 	err error
 }
 
+type tableRow struct {
+	cells []string
+	color color
+}
+
 func newTable(output io.Writer, headings ...string) *table {
 	result := &table{output: output}
 	if len(headings) > 0 {
-		result.rows = append(result.rows, headings)
+		result.rows = append(result.rows, tableRow{cells: headings})
 	}
 	return result
 }
 
 // row adds a row, and prints those that wait once there are enough. An error is that of flush.
-func (t *table) row(cells ...string) {
+func (t *table) row(cells ...string) { t.colored(noColor, cells...) }
+
+// colored adds a row that is shown in a color where standard output takes one.
+func (t *table) colored(color color, cells ...string) {
 	for i, cell := range cells {
 		cells[i] = printable(cell)
 		t.bytes += len(cell)
 	}
-	t.rows = append(t.rows, cells)
+	t.rows = append(t.rows, tableRow{cells, color})
 	if len(t.rows) >= tableRows || t.bytes >= tableBytes {
 		_ = t.flush()
 	}
@@ -54,7 +63,7 @@ func (t *table) row(cells ...string) {
 // flush prints the rows that wait.
 func (t *table) flush() error {
 	for _, row := range t.rows {
-		for i, cell := range row {
+		for i, cell := range row.cells {
 			if i == len(t.widths) {
 				t.widths = append(t.widths, 0)
 			}
@@ -68,18 +77,18 @@ func (t *table) flush() error {
 	return t.err
 }
 
-func (t *table) print(row []string) {
+func (t *table) print(row tableRow) {
 	if t.err != nil {
 		return
 	}
 	var line strings.Builder
-	for i, cell := range row {
+	for i, cell := range row.cells {
 		line.WriteString(cell)
-		if i < len(row)-1 {
+		if i < len(row.cells)-1 {
 			line.WriteString(strings.Repeat(" ", max(t.widths[i]-utf8.RuneCountInString(cell), 0)+columnGap))
 		}
 	}
-	if _, err := io.WriteString(t.output, line.String()+"\n"); err != nil {
+	if _, err := io.WriteString(t.output, row.color.paint(os.Stdout, line.String())+"\n"); err != nil {
 		t.err = fmt.Errorf("write table: %w", err)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -14,9 +13,9 @@ import (
 )
 
 type tokenCommands struct {
-	Create tokenCreateCommand `cmd:"" help:"Make a token and print it, alone, on standard output. It cannot be shown again."`
+	Create tokenCreateCommand `cmd:"" help:"Create a token and print it, alone, on standard output. It cannot be shown again."`
 	List   tokenListCommand   `cmd:"" help:"List all tokens, without the tokens themselves."`
-	Revoke tokenRevokeCommand `cmd:"" help:"Make a token useless, within one second on a running server."`
+	Revoke tokenRevokeCommand `cmd:"" help:"Revoke a token. A running server refuses it within one second."`
 }
 
 type tokenCreateCommand struct {
@@ -35,7 +34,7 @@ func (c *tokenCreateCommand) operations(contract *server.Contract) []string {
 }
 
 // Run makes a token. Where it cannot be printed, nobody has it, and it is revoked.
-func (c *tokenCreateCommand) Run(ctx context.Context, contract *server.Contract, out *output) error {
+func (c *tokenCreateCommand) Run(ctx context.Context, contract *server.Contract, out *output, say *messages) error {
 	return c.withStore(ctx, func(database *store.Store) error {
 		text, token, err := database.CreateToken(ctx, store.TokenGrant{
 			Name: string(c.Name), Operations: c.operations(contract), ExpiresIn: time.Duration(c.ExpiresIn),
@@ -46,7 +45,7 @@ func (c *tokenCreateCommand) Run(ctx context.Context, contract *server.Contract,
 		if err := out.lineNow(text); err != nil {
 			return revokeUnprinted(ctx, database, token.ID, err)
 		}
-		fmt.Fprintf(os.Stderr, "token %d for %s allows %s until %s\n",
+		say.note("token %d for %s allows %s until %s",
 			token.ID, token.Name, strings.Join(token.Operations, ", "), timestamp(token.ExpiresAt))
 		return nil
 	})
@@ -79,7 +78,7 @@ type shownToken struct {
 }
 
 // Run lists the tokens.
-func (c *tokenListCommand) Run(ctx context.Context, out *output) error {
+func (c *tokenListCommand) Run(ctx context.Context, out *output, say *messages) error {
 	tokens := list[store.Token]{
 		headings: "ID,PREFIX,NAME,ALLOWS,CREATED,EXPIRES,STATE",
 		rows: func(token store.Token) [][]string {
@@ -96,7 +95,7 @@ func (c *tokenListCommand) Run(ctx context.Context, out *output) error {
 		},
 	}
 	return c.withStore(ctx, func(database *store.Store) error {
-		return tokens.print(out, c.Output, database.Tokens(ctx))
+		return tokens.print(out, say, c.Output, database.Tokens(ctx))
 	})
 }
 
@@ -106,12 +105,12 @@ type tokenRevokeCommand struct {
 }
 
 // Run revokes the token.
-func (c *tokenRevokeCommand) Run(ctx context.Context) error {
+func (c *tokenRevokeCommand) Run(ctx context.Context, say *messages) error {
 	return c.withStore(ctx, func(database *store.Store) error {
 		if err := database.RevokeToken(ctx, c.ID); err != nil {
 			return err
 		}
-		fmt.Fprintf(os.Stderr, "token %d is revoked\n", c.ID)
+		say.note("token %d is revoked", c.ID)
 		return nil
 	})
 }
