@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"example.com/providerd/store/database"
@@ -35,6 +36,8 @@ type batcher struct {
 	mutex  sync.RWMutex
 	closed bool
 	lanes  []*lane
+	// watcher is told of each batch; nil while nobody watches.
+	watcher atomic.Pointer[func(creates int, took time.Duration)]
 }
 
 // keySource gives the keys to seal with.
@@ -126,7 +129,12 @@ func (l *lane) work() { l.working <- struct{}{} }
 func (l *lane) rest() { <-l.working }
 
 func (l *lane) commit(ctx context.Context, creates batch) {
-	creates.finish(creates.commit(ctx, l.database, l.keys))
+	begun := time.Now()
+	err := creates.commit(ctx, l.database, l.keys)
+	if watch := l.watcher.Load(); watch != nil {
+		(*watch)(len(creates), time.Since(begun))
+	}
+	creates.finish(err)
 	l.database.Maintain(ctx)
 }
 

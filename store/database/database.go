@@ -55,6 +55,8 @@ type Database interface {
 	Batches(ctx context.Context) (Batches, error)
 	// Check tells whether creates can be stored now, and tries to where the last one failed. It returns ErrUnavailable.
 	Check(ctx context.Context) error
+	// Stats returns figures for whoever watches the database.
+	Stats() Stats
 	// Close releases the database, after the Batches were closed. It returns ErrUnavailable where it leaves the database
 	// as it is, so that an operator can put it right.
 	Close() error

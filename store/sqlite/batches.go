@@ -45,7 +45,7 @@ func (d *Database) Batches(ctx context.Context) (database.Batches, error) {
 		err = b.connection.configure(ctx)
 	}
 	if err == nil {
-		b.checkpoints, err = newCheckpointer(ctx, pool, b.connection, d.files, d.logger)
+		b.checkpoints, err = newCheckpointer(ctx, pool, b.connection, d)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("connect: %w", classify(err)), b.connection.close())

@@ -33,6 +33,7 @@ type checkpointer struct {
 	batches *connection
 	files   *guard
 	logger  *slog.Logger
+	counts  *checkpointCounts
 	// transactions counts those since the last checkpoint, and left is how many frames the WAL had after it: many where
 	// somebody reads an old state of the database, so that the WAL cannot be reset.
 	transactions int
@@ -42,13 +43,15 @@ type checkpointer struct {
 }
 
 func newCheckpointer(
-	ctx context.Context, pool *sql.DB, batches *connection, files *guard, logger *slog.Logger,
+	ctx context.Context, pool *sql.DB, batches *connection, database *Database,
 ) (*checkpointer, error) {
 	conn, err := pool.Conn(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("connect the checkpointer: %w", classify(err))
 	}
-	return &checkpointer{conn: conn, batches: batches, files: files, logger: logger}, nil
+	return &checkpointer{
+		conn: conn, batches: batches, files: database.files, logger: database.logger, counts: &database.checkpoints,
+	}, nil
 }
 
 // committed counts a transaction that left the WAL in this state, and does what is due.
@@ -77,8 +80,10 @@ func (c *checkpointer) advance(ctx context.Context, isDue bool) {
 	case <-c.copied:
 		c.copied = nil
 		if err := c.finish(ctx); err != nil {
-			c.logger.Error("checkpoint failed; the WAL stays as it is", slog.String("error", err.Error()))
+			c.fail(err)
+			return
 		}
+		c.counts.done.Add(1)
 	default:
 	}
 }
@@ -93,10 +98,15 @@ func (c *checkpointer) copy(ctx context.Context) {
 			err = c.files.sync()
 		}
 		if err != nil {
-			c.logger.Error("checkpoint failed; the WAL stays as it is", slog.String("error", err.Error()))
+			c.fail(err)
 			return
 		}
 	}
+}
+
+func (c *checkpointer) fail(err error) {
+	c.counts.failed.Add(1)
+	c.logger.Error("checkpoint failed; the WAL stays as it is", slog.String("error", err.Error()))
 }
 
 // finish copies what has come meanwhile, while the writer adds nothing.

@@ -49,6 +49,9 @@ func TestFailedCheckpointIsLogged(t *testing.T) {
 	for sizeOf(t, r.path) < 70_000_000 {
 		r.batches.Maintain(t.Context())
 	}
+	if wal := r.Stats().WAL; wal == nil || wal.FailedCheckpoints != uint64(strings.Count(logged, failed)) {
+		t.Errorf("figures are %+v, the log has %s", wal, logged)
+	}
 	if err := errors.Join(r.Check(t.Context()), r.commit(t.Context(), "after")); err != nil {
 		t.Error(err)
 	}

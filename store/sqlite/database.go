@@ -24,7 +24,8 @@ type Database struct {
 	writers *gorm.DB
 	readers *gorm.DB
 	// failed is set while the database took nothing of the last batch.
-	failed atomic.Bool
+	failed      atomic.Bool
+	checkpoints checkpointCounts
 	// Closing once is enough.
 	closing    sync.Once
 	closeError error

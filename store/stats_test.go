@@ -1,0 +1,50 @@
+package store_test
+
+import (
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"example.com/providerd/store"
+)
+
+// Who watches a store learns how many creates wait, and of each batch before its callers do.
+func TestStatsAndBatches(t *testing.T) {
+	t.Parallel()
+	database, faulty := newFaulty(t)
+	var mutex sync.Mutex
+	var batches []int
+	database.Watch(func(creates int, took time.Duration) {
+		mutex.Lock()
+		defer mutex.Unlock()
+		if batches = append(batches, creates); took <= 0 {
+			t.Errorf("a batch took %v", took)
+		}
+	})
+	first, release := faulty.holdUp(t, database, rollingBack)
+	const waiting = 7
+	submissions := make([]store.Submission, waiting)
+	for i := range submissions {
+		submissions[i] = database.Submit(t.Context(), store.RandomAlphanumeric(10))
+	}
+	database.AwaitQueue(waiting)
+	if stats := database.Stats(); stats.QueueLength != waiting || stats.QueueCapacity != store.QueueLength ||
+		stats.Database.WAL == nil {
+		t.Errorf("while creates wait, the figures are %+v", stats)
+	}
+	release()
+	if err := first.Wait(); err != nil {
+		t.Error(err)
+	}
+	for _, one := range submissions {
+		if err := one.Wait(); err == nil {
+			t.Error("a create was stored that was rolled back")
+		}
+	}
+	mutex.Lock()
+	defer mutex.Unlock()
+	if !slices.Equal(batches, []int{1, waiting}) || database.Stats().QueueLength != 0 {
+		t.Errorf("batches had %v creates, and %d wait", batches, database.Stats().QueueLength)
+	}
+}
