@@ -17,28 +17,50 @@ import (
 
 const challengeHeader = "WWW-Authenticate"
 
+// tokenRefusal is why a token is refused.
+type tokenRefusal string
+
+const (
+	tokenMissing   tokenRefusal = "missing"
+	tokenMistyped  tokenRefusal = "mistyped"
+	tokenUnknown   tokenRefusal = "unknown"
+	tokenExpired                = tokenRefusal(store.TokenExpired)
+	tokenRevoked                = tokenRefusal(store.TokenRevoked)
+	tokenForbidden tokenRefusal = "forbidden"
+)
+
 // authenticate finds out who the caller is by the bearer token (RFC 6750 section 2.1). A token anywhere else than in
 // the header Authorization counts for nothing.
 func (s *Server) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		text, ok := bearerToken(c.Request().Header)
 		if !ok {
-			return &refusal{slug: unauthorized, header: map[string]string{challengeHeader: challenge("")}}
+			return &refusal{
+				slug: unauthorized, header: map[string]string{challengeHeader: challenge("")}, token: tokenMissing,
+			}
 		}
 		token, err := s.store.FindToken(c.Request().Context(), text)
 		if errors.Is(err, store.ErrNotFound) {
-			return s.invalidToken(c, "The access token is unknown.", err)
+			return s.invalidToken(c, "The access token is unknown.", err, reasonOf(err))
 		}
 		if err != nil {
 			return fmt.Errorf("authenticate: %w", err)
 		}
 		exchangeOf(c.Request().Context()).token = token
 		if state := token.State(time.Now()); state != store.TokenActive {
-			return s.invalidToken(c, fmt.Sprintf("The access token is %s.", state), nil)
+			return s.invalidToken(c, fmt.Sprintf("The access token is %s.", state), nil, tokenRefusal(state))
 		}
 		keepPlace(c.Request().Context())
 		return next(c)
 	}
+}
+
+// reasonOf is that of a token that was not found.
+func reasonOf(err error) tokenRefusal {
+	if errors.Is(err, store.ErrTokenMistyped) {
+		return tokenMistyped
+	}
+	return tokenUnknown
 }
 
 // bearerToken returns the token of the one header Authorization.
@@ -54,11 +76,12 @@ func bearerToken(header http.Header) (string, bool) {
 
 // invalidToken refuses a token. An address from which too many came is asked to wait, which does not touch those who
 // show a valid one from there.
-func (s *Server) invalidToken(c echo.Context, description string, cause error) error {
+func (s *Server) invalidToken(c echo.Context, description string, cause error, reason tokenRefusal) error {
 	if wait := s.attempts.add(exchangeOf(c.Request().Context()).remoteAddress, time.Now()); wait > 0 {
 		seconds := int(math.Ceil(wait.Seconds()))
 		return &refusal{
 			slug: tooManyRequests, header: map[string]string{retryAfterHeader: strconv.Itoa(seconds)}, cause: cause,
+			token: reason,
 		}
 	}
 	parameters := fmt.Sprintf(`, error="invalid_token", error_description=%q`, description)
@@ -67,6 +90,7 @@ func (s *Server) invalidToken(c echo.Context, description string, cause error) e
 		detail: description + " Ask the operator for a new one.",
 		header: map[string]string{challengeHeader: challenge(parameters)},
 		cause:  cause,
+		token:  reason,
 	}
 }
 
@@ -82,6 +106,7 @@ func (s *Server) authorise(op operation) echo.MiddlewareFunc {
 				slug:   forbidden,
 				detail: fmt.Sprintf("The token does not allow %s. Ask the operator for one that does.", op.id),
 				header: map[string]string{challengeHeader: challenge(parameters)},
+				token:  tokenForbidden,
 			}
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"example.com/providerd/gen/api"
 	"example.com/providerd/server"
 	"example.com/providerd/store"
@@ -18,13 +20,21 @@ import (
 
 // BenchmarkCreate is one create after the other, from the request to the disk.
 func BenchmarkCreate(b *testing.B) {
-	handler, token := bareServer(b)
-	for name, path := range map[string]string{"oauth2": oauth2Path, "workspace_directory": workspaceDirectoryPath} {
-		body := encode(b, minimal(path))
-		b.Run(name, func(b *testing.B) {
+	plain, token := bareServer(b, nil)
+	watched, itsToken := bareServer(b, prometheus.NewRegistry())
+	for _, c := range []struct {
+		name, path, token string
+		handler           http.Handler
+	}{
+		{"oauth2", oauth2Path, token, plain},
+		{"oauth2 with metrics", oauth2Path, itsToken, watched},
+		{"workspace_directory", workspaceDirectoryPath, token, plain},
+	} {
+		body := encode(b, minimal(c.path))
+		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if status := benchmarkPost(handler, path, token, body); status != http.StatusCreated {
+				if status := benchmarkPost(c.handler, c.path, c.token, body); status != http.StatusCreated {
 					b.Fatalf("status is %d", status)
 				}
 			}
@@ -34,7 +44,7 @@ func BenchmarkCreate(b *testing.B) {
 
 // BenchmarkRefuse is a request that breaks ten rules: what validation costs without the store.
 func BenchmarkRefuse(b *testing.B) {
-	handler, token := bareServer(b)
+	handler, token := bareServer(b, nil)
 	const body = `{"name":5,"client_id":"","client_type":"x","redirect_uris":"\n","sub_mode":1,"issuer_mode":null,` +
 		`"property_mappings":["x",null],"pk":1}`
 	b.ReportAllocs()
@@ -45,8 +55,8 @@ func BenchmarkRefuse(b *testing.B) {
 	}
 }
 
-// bareServer is a server without a listener, and a token for it.
-func bareServer(b testing.TB) (http.Handler, string) {
+// bareServer is a server without a listener, and a token for it. Where there is a registry, it has metrics.
+func bareServer(b testing.TB, registry prometheus.Registerer) (http.Handler, string) {
 	b.Helper()
 	database, err := storetest.CreateSQLite(b.Context(), filepath.Join(b.TempDir(), "test.db"), "")
 	if err != nil {
@@ -58,9 +68,11 @@ func bareServer(b testing.TB) (http.Handler, string) {
 		b.Fatal(err)
 	}
 	logger := slog.New(slog.NewTextHandler(io.Discard, nil)) //nolint:sloglint // What a line costs is measured too.
-	handler, err := server.New(server.Config{
-		Contract: contract, Store: database, Logger: logger, FailedAttempts: 1_000_000,
-	})
+	config := server.Config{Contract: contract, Store: database, Logger: logger, FailedAttempts: 1_000_000}
+	if registry != nil {
+		config.Metrics = server.NewMetrics(registry, contract, database)
+	}
+	handler, err := server.New(config)
 	if err != nil {
 		b.Fatal(err)
 	}

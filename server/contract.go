@@ -90,6 +90,19 @@ func (c *Contract) Operations() []string {
 	return ids
 }
 
+// violationCodes returns the codes that a violation may have.
+func (c *Contract) violationCodes() []string {
+	schema := c.document.Components.Schemas["ViolationCode"]
+	if schema == nil {
+		return nil
+	}
+	var codes []string
+	for _, code := range schema.Value.Enum {
+		codes = append(codes, fmt.Sprint(code))
+	}
+	return codes
+}
+
 // operation finds an operation by its operationId.
 func (c *Contract) operation(id string) (operation, bool) {
 	at := slices.IndexFunc(c.operations, func(op operation) bool { return op.id == id })

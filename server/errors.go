@@ -38,6 +38,8 @@ type refusal struct {
 	listLength int64
 	// pk is that of the record that an idempotency key has made before; nil where something else is refused.
 	pk *int32
+	// token is why the caller's token is refused; "" where something else is.
+	token tokenRefusal
 	// cause is for the log alone.
 	cause error
 }

@@ -25,6 +25,10 @@ const (
 type exchange struct {
 	requestID string
 	started   time.Time
+	// took is how long it took, once it is answered.
+	took time.Duration
+	// operation is the operationId of what the request is for; "" where that is no operation.
+	operation string
 	// token is what the caller showed; the zero value before it is known.
 	token store.Token
 	// remoteAddress is the IP address that the request came from.
@@ -33,6 +37,8 @@ type exchange struct {
 	validateOnly bool
 	// bodyDigest tells the body apart from others with the same idempotency key; nil without a key.
 	bodyDigest []byte
+	// replayed tells that the answer is a record that was made before.
+	replayed bool
 	// refused is nil while nothing went wrong.
 	refused *refusal
 	// writeError is why the answer could not be sent.
@@ -49,7 +55,7 @@ func exchangeOf(ctx context.Context) *exchange {
 	return &exchange{}
 }
 
-// serveExchange gives the request its id, survives a panic in what follows, and logs the answer.
+// serveExchange gives the request its id, survives a panic in what follows, and logs and counts the answer.
 func (s *Server) serveExchange(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		current := &exchange{
@@ -63,7 +69,9 @@ func (s *Server) serveExchange(next echo.HandlerFunc) echo.HandlerFunc {
 		if err := callRecovered(next, c); err != nil {
 			c.Error(err)
 		}
+		current.took = time.Since(current.started)
 		s.log(c, current, caller.Err() != nil)
+		s.metrics.count(current, c.Response().Status)
 		return nil
 	}
 }
@@ -156,7 +164,7 @@ func (s *Server) log(c echo.Context, current *exchange, callerIsGone bool) {
 		slog.String("path", cut(c.Request().URL.Path, maxLoggedField)),
 		slog.Int("status", c.Response().Status),
 		slog.Int64("bytes", c.Response().Size),
-		slog.Duration("duration", time.Since(current.started)),
+		slog.Duration("duration", current.took),
 		slog.String("remote", c.Request().RemoteAddr),
 	}
 	if current.token.ID != 0 {

@@ -47,6 +47,7 @@ func (s *Server) createOAuth2(
 	if err != nil {
 		return nil, err
 	}
+	exchangeOf(ctx).replayed = replayed
 	return api.ProvidersOauth2Create201JSONResponse{
 		Body: ToAPIOAuth2(record),
 		Headers: api.ProvidersOauth2Create201ResponseHeaders{

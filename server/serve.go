@@ -48,11 +48,22 @@ func DefaultLimits() Limits {
 // Serve answers requests from the listener until ctx is done, then takes no new ones and waits for those that have
 // begun. It speaks HTTP/1.1, inside of TLS unless security is nil. It returns nil when all requests were answered.
 func (s *Server) Serve(ctx context.Context, listener net.Listener, limits Limits, security *tls.Config) error {
+	return s.serve(ctx, s, listener, limits, security)
+}
+
+// ServeBeside is Serve, over plain HTTP, for a handler that is for the server's operators.
+func (s *Server) ServeBeside(ctx context.Context, ops http.Handler, listener net.Listener, limits Limits) error {
+	return s.serve(ctx, ops, listener, limits, nil)
+}
+
+func (s *Server) serve(
+	ctx context.Context, handler http.Handler, listener net.Listener, limits Limits, security *tls.Config,
+) error {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	open := limitConnections(listener, limits.Connections)
 	httpServer := &http.Server{
-		Handler:           open.yielding(s),
+		Handler:           open.yielding(handler),
 		ConnContext:       open.context,
 		ConnState:         open.note,
 		MaxHeaderBytes:    limits.HeaderBytes,

@@ -11,7 +11,7 @@ import (
 	"example.com/providerd/store"
 )
 
-// Config is what a Server works with. Every field is required.
+// Config is what a Server works with. Every field but Metrics is required.
 type Config struct {
 	Contract *Contract
 	Store    *store.Store
@@ -19,6 +19,8 @@ type Config struct {
 	Logger *slog.Logger
 	// FailedAttempts is how many wrong, expired or revoked tokens an address may show in a minute.
 	FailedAttempts int
+	// Metrics counts what is answered; nil where nobody reads them.
+	Metrics *Metrics
 }
 
 // Server is the HTTP API.
@@ -32,6 +34,7 @@ type Server struct {
 	requestIDPattern *regexp.Regexp
 	attempts         *failedAttempts
 	bodies           *bodies
+	metrics          *Metrics
 	router           *echo.Echo
 }
 
@@ -47,6 +50,7 @@ func New(config Config) (*Server, error) {
 		requestIDPattern: requestIDPattern(),
 		attempts:         newFailedAttempts(config.FailedAttempts),
 		bodies:           newBodies(),
+		metrics:          config.Metrics,
 		router:           echo.New(),
 	}
 	for _, kind := range problemKinds() {
@@ -70,11 +74,21 @@ func (s *Server) operationMiddlewares() map[string][]echo.MiddlewareFunc {
 	chains := map[string][]echo.MiddlewareFunc{}
 	for _, op := range s.contract.operations {
 		chains[op.id] = []echo.MiddlewareFunc{
-			s.authenticate, s.authorise(op), negotiate, checkParameters(op), checkIdempotencyKey(op), prefer,
+			begin(op), s.authenticate, s.authorise(op), negotiate, checkParameters(op), checkIdempotencyKey(op), prefer,
 			validate(op, s.bodies),
 		}
 	}
 	return chains
+}
+
+// begin notes what the request is for.
+func begin(op operation) echo.MiddlewareFunc {
+	return func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c echo.Context) error {
+			exchangeOf(c.Request().Context()).operation = op.id
+			return next(c)
+		}
+	}
 }
 
 // ServeHTTP answers one request.

@@ -47,6 +47,7 @@ func (s *Server) createWorkspaceDirectory(
 	if err != nil {
 		return nil, err
 	}
+	exchangeOf(ctx).replayed = replayed
 	return api.ProvidersWorkspaceDirectoryCreate201JSONResponse{
 		Body: ToAPIWorkspaceDirectory(record),
 		Headers: api.ProvidersWorkspaceDirectoryCreate201ResponseHeaders{
