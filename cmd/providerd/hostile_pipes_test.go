@@ -44,7 +44,8 @@ func TestHostilePipeThatNobodyReads(t *testing.T) {
 		t.Fatal(err)
 	}
 	folder := t.TempDir()
-	command := newCommand(t.Context(), folder, "serve", "--listen", "127.0.0.1:0")
+	ops := freeAddress(t)
+	command := newCommand(t.Context(), folder, "serve", "--listen", "127.0.0.1:0", "--ops-listen", ops)
 	command.Stderr = writer
 	server, err := startCommand(command)
 	if err := errors.Join(err, writer.Close()); err != nil {
@@ -69,6 +70,9 @@ func TestHostilePipeThatNobodyReads(t *testing.T) {
 	}
 	group.Wait()
 	createOverHTTP(t, client, server, folder)
+	if dropped := scrape(t, "http://"+ops)["providerd_log_lines_dropped_total"]; dropped == 0 {
+		t.Error("the metrics do not count the lines that are dropped")
+	}
 	logged := make(chan int)
 	go func() { logged <- countLogged(t, reader) }()
 	if err := server.stop(); err != nil {
@@ -166,14 +170,14 @@ func TestHostileLogForPrograms(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	server, err := startProcess(t.Context(), folder,
-		"--log-format", "json", "--log-level", "error", "--listen", "0.0.0.0:0", "--pprof", "127.0.0.1:0")
+		"--log-format", "json", "--log-level", "error", "--listen", "0.0.0.0:0", "--ops-listen", "0.0.0.0:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := server.stop(); err != nil {
 		t.Error(err)
 	}
-	for _, said := range []string{"clear text", "wrote an access token", "serving profiles on http"} {
+	for _, said := range []string{"clear text", "wrote an access token", "profiles on http", "whoever reaches"} {
 		if !strings.Contains(server.stderr.String(), said) {
 			t.Errorf("%q is not said", said)
 		}
@@ -183,7 +187,7 @@ func TestHostileLogForPrograms(t *testing.T) {
 		{"--listen", "192.0.2.1:0"},
 		{"--database", "sqlite:" + folder},
 		{"--tls-cert", "none.pem", "--tls-key", "none.pem"},
-		{"--pprof", usedAddress(t)},
+		{"--ops-listen", usedAddress(t)},
 	} {
 		command := newCommand(t.Context(), folder,
 			append([]string{"serve", "--listen", "127.0.0.1:0", "--log-format", "json"}, failing...)...)
@@ -212,41 +216,4 @@ func usedAddress(t *testing.T) string {
 	}
 	t.Cleanup(func() { _ = listener.Close() })
 	return listener.Addr().String()
-}
-
-// TestHostileNameOfTheProfiles asks for profiles as a page in a browser does whose name leads to this machine.
-func TestHostileNameOfTheProfiles(t *testing.T) {
-	t.Parallel()
-	server, err := startProcess(t.Context(), t.TempDir(), "--pprof", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := regexp.MustCompile(`profiles on http://([0-9.:]+)`)
-	waitUntil(t, "the server says where its profiles are", func() bool { return address.MatchString(server.stderr.String()) })
-	own := address.FindStringSubmatch(server.stderr.String())[1]
-	_, port, _ := net.SplitHostPort(own)
-	for host, want := range map[string]int{
-		own: http.StatusOK, "localhost:" + port: http.StatusOK, "example.com:" + port: http.StatusMisdirectedRequest,
-		"example.com": http.StatusMisdirectedRequest, "localhost": http.StatusMisdirectedRequest,
-	} {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+own+"/debug/pprof/heap", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		request.Host = host
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := io.Copy(io.Discard, response.Body); err != nil {
-			t.Error(err)
-		}
-		_ = response.Body.Close()
-		if response.StatusCode != want {
-			t.Errorf("host %s: status is %d, want %d", host, response.StatusCode, want)
-		}
-	}
-	if err := server.stop(); err != nil {
-		t.Error(err)
-	}
 }

@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -44,7 +43,7 @@ func TestHostileBodies(t *testing.T) {
 	t.Parallel()
 	count := hostileBodies(t)
 	folder := t.TempDir()
-	server := startLimited(t, folder, "--pprof", "127.0.0.1:0")
+	server := startLimited(t, folder, "--ops-listen", "127.0.0.1:0")
 	sender := newHostileSender(t, server, folder)
 	statuses := map[int]int{}
 	for i := range count / 10 {
@@ -73,14 +72,11 @@ func TestHostileBodies(t *testing.T) {
 // liveHeap is the memory in the program's heap that is in use, in bytes.
 func liveHeap(t *testing.T, server *process) int {
 	t.Helper()
-	address := regexp.MustCompile(`serving profiles on (http://\S+)`).FindStringSubmatch(server.stderr.String())
-	if address == nil {
-		t.Fatalf("no profiles are served: %s", server.stderr)
-	}
+	url := opsURL(t, server)
 	var text []byte
 	// What is pooled is given back by the third collection of garbage.
 	for range 3 {
-		response, err := http.Get(address[1] + "/debug/pprof/heap?gc=1&debug=1")
+		response, err := http.Get(url + "/debug/pprof/heap?gc=1&debug=1")
 		if err != nil {
 			t.Fatal(err)
 		}

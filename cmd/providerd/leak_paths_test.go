@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"os"
-	"regexp"
 	"strings"
 )
 
@@ -126,7 +125,7 @@ func (s *search) wrongTokens() {
 	s.want(s.send(http.MethodPost, oauth2Path, mistyped, "{}"), http.StatusTooManyRequests)
 }
 
-// pages fetches all that is served without a token, and what the profiler tells.
+// pages fetches all that is served without a token, and what operators are told.
 func (s *search) pages() {
 	for _, path := range []string{
 		"/healthz", "/readyz", "/openapi.json", "/openapi.yaml", "/problems/unauthorized", "/problems/validation-failed",
@@ -134,14 +133,13 @@ func (s *search) pages() {
 	} {
 		s.send(http.MethodGet, path, s.initial, "")
 	}
-	profiles := regexp.MustCompile(`profiles on (http://[0-9.:]+)`).FindStringSubmatch(s.server.stderr.String())
-	if profiles == nil {
-		s.t.Fatal("the server does not say where its profiles are")
-	}
 	served, client := s.server.url, s.client
-	s.server.url, s.client = profiles[1], http.DefaultClient
+	s.server.url, s.client = opsURL(s.t, s.server), http.DefaultClient
 	for _, path := range []string{"goroutine?debug=2", "heap?debug=1", "allocs?debug=1", "block?debug=1", "cmdline"} {
 		s.send(http.MethodGet, "/debug/pprof/"+path, "", "")
+	}
+	for _, path := range []string{"/metrics", "/healthz", "/readyz"} {
+		s.want(s.send(http.MethodGet, path, s.initial, ""), http.StatusOK)
 	}
 	s.server.url, s.client = served, client
 }

@@ -44,8 +44,8 @@ func plants() []plant {
 		},
 		{
 			"a token in a challenge", "server/authenticate.go",
-			`s.invalidToken(c, "The access token is unknown.", err)`,
-			`s.invalidToken(c, "The access token "+text+" is unknown.", err)`,
+			`s.invalidToken(c, "The access token is unknown.", err,`,
+			`s.invalidToken(c, "The access token "+text+" is unknown.", err,`,
 		},
 		{
 			"a token in the table of tokens", "store/token.go",
@@ -89,6 +89,11 @@ func plants() []plant {
 			"a secret in a header of the answer", "server/oauth2.go",
 			"XRequestID:          exchangeOf(ctx).requestID,",
 			"XRequestID:          exchangeOf(ctx).requestID + record.ClientSecret.Reveal(),",
+		},
+		{
+			"a query in a label of the metrics", "server/exchange.go",
+			"s.metrics.count(current, c.Response().Status)",
+			"current.operation = c.Request().URL.String()\n\t\ts.metrics.count(current, c.Response().Status)",
 		},
 		{
 			"a value in what differs", "server/made_before.go",

@@ -100,7 +100,7 @@ func (s *search) sessions() {
 // session runs the server from its start to its end, in which it is killed with a dump of all it does.
 func (s *search) session(logFormat string) {
 	server, err := startProgram(s.t.Context(), s.program, s.folder, s.environment,
-		"--log-level", "debug", "--log-format", logFormat, "--pprof", "127.0.0.1:0", "--failed-attempts", "3")
+		"--log-level", "debug", "--log-format", logFormat, "--ops-listen", "127.0.0.1:0", "--failed-attempts", "3")
 	if err != nil {
 		s.t.Fatal(err)
 	}

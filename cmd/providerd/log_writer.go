@@ -25,10 +25,10 @@ type logWriter struct {
 	// changed is signalled when pending grows, and when closed is set.
 	changed *sync.Cond
 	pending []byte
-	// dropped counts the lines that are missing since the last note.
-	dropped int
-	closed  bool
-	ended   chan struct{}
+	// dropped counts the lines that are missing since the last note, and total all that ever were.
+	dropped, total int
+	closed         bool
+	ended          chan struct{}
 }
 
 func newLogWriter(output io.Writer, note func(dropped int) []byte) *logWriter {
@@ -44,6 +44,7 @@ func (w *logWriter) Write(lines []byte) (int, error) {
 	defer w.mutex.Unlock()
 	if len(w.pending)+len(lines) > maxPendingLog {
 		w.dropped += countLines(lines)
+		w.total += countLines(lines)
 		return len(lines), nil
 	}
 	w.pending = append(w.pending, lines...)
@@ -65,7 +66,7 @@ func (w *logWriter) run() {
 			text = append(text, w.note(dropped)...)
 		}
 		if written, err := w.output.Write(text); err != nil {
-			w.drop(dropped + countLines(lines[min(written, len(lines)):]))
+			w.drop(countLines(lines[min(written, len(lines)):]), dropped)
 		}
 	}
 }
@@ -83,10 +84,19 @@ func (w *logWriter) take(empty []byte) (lines []byte, dropped int) {
 	return lines, dropped
 }
 
-func (w *logWriter) drop(lines int) {
+// drop counts lines that the output refused, and those before them of which it refused the note.
+func (w *logWriter) drop(lines, before int) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	w.dropped += lines
+	w.dropped += before + lines
+	w.total += lines
+}
+
+// allDropped is how many lines were ever dropped.
+func (w *logWriter) allDropped() int {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	return w.total
 }
 
 // close writes what is pending, as far as the output takes it in time. An output that is stuck keeps its goroutine.

@@ -13,19 +13,21 @@ import (
 	"runtime/debug"
 	"syscall"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"example.com/providerd/server"
 )
 
 type serveCommand struct {
 	databaseFlag
-	Listen         listenAddress   `default:"127.0.0.1:8080" env:"PROVIDERD_LISTEN" placeholder:"HOST:PORT" help:"Address to listen on; port 0 takes a free one (${env}; default ${default})."`
-	MaxConnections int             `default:"1024" env:"PROVIDERD_MAX_CONNECTIONS" placeholder:"N" help:"Connections that are open at a time; for a further one, the one that is idle for longest is closed (${env}; default ${default})."`
-	FailedAttempts int             `default:"20" env:"PROVIDERD_FAILED_ATTEMPTS" placeholder:"N" help:"Wrong tokens accepted from an address in a minute before it is answered 429 (${env}; default ${default})."`
-	TLSCert        string          `env:"PROVIDERD_TLS_CERT" and:"tls" type:"path" placeholder:"PATH" help:"Certificate chain in PEM, to serve HTTPS; read again when it changes (${env})."`
-	TLSKey         string          `env:"PROVIDERD_TLS_KEY" and:"tls" type:"path" placeholder:"PATH" help:"Private key of the certificate in PEM (${env})."`
-	LogFormat      string          `default:"text" enum:"text,json" env:"PROVIDERD_LOG_FORMAT" help:"Form of the log on standard error: ${enum} (${env}; default ${default})."`
-	LogLevel       slog.Level      `default:"info" env:"PROVIDERD_LOG_LEVEL" placeholder:"LEVEL" help:"Minimum log level: debug, info, warn or error (${env}; default ${default})."`
-	Pprof          loopbackAddress `env:"PROVIDERD_PPROF" placeholder:"HOST:PORT" help:"Loopback address to serve profiles on, for pprof (${env}; default none)."`
+	Listen         listenAddress `default:"127.0.0.1:8080" env:"PROVIDERD_LISTEN" placeholder:"HOST:PORT" help:"Address to listen on; port 0 takes a free one (${env}; default ${default})."`
+	MaxConnections int           `default:"1024" env:"PROVIDERD_MAX_CONNECTIONS" placeholder:"N" help:"Connections that are open at a time; for a further one, the one that is idle for longest is closed (${env}; default ${default})."`
+	FailedAttempts int           `default:"20" env:"PROVIDERD_FAILED_ATTEMPTS" placeholder:"N" help:"Wrong tokens accepted from an address in a minute before it is answered 429 (${env}; default ${default})."`
+	TLSCert        string        `env:"PROVIDERD_TLS_CERT" and:"tls" type:"path" placeholder:"PATH" help:"Certificate chain in PEM, to serve HTTPS; read again when it changes (${env})."`
+	TLSKey         string        `env:"PROVIDERD_TLS_KEY" and:"tls" type:"path" placeholder:"PATH" help:"Private key of the certificate in PEM (${env})."`
+	LogFormat      string        `default:"text" enum:"text,json" env:"PROVIDERD_LOG_FORMAT" help:"Form of the log on standard error: ${enum} (${env}; default ${default})."`
+	LogLevel       slog.Level    `default:"info" env:"PROVIDERD_LOG_LEVEL" placeholder:"LEVEL" help:"Minimum log level: debug, info, warn or error (${env}; default ${default})."`
+	OpsListen      listenAddress `env:"PROVIDERD_OPS_LISTEN" placeholder:"HOST:PORT" help:"Address that is for operators, with metrics, health, and profiles for callers on this machine (${env}; default none)."`
 }
 
 // Validate refuses a server that nobody could reach.
@@ -92,6 +94,8 @@ func untilStopped(ctx context.Context) (context.Context, context.CancelFunc) {
 type endpoint struct {
 	net.Listener
 	security *tls.Config
+	// ops is where operators reach it; nil where they do not.
+	ops net.Listener
 }
 
 // url is the base URL of the server.
@@ -102,27 +106,30 @@ func (e endpoint) url() string {
 	return "https://" + e.Addr().String()
 }
 
+// close gives the addresses back, as far as they were taken.
+func (e endpoint) close() {
+	for _, listener := range []net.Listener{e.Listener, e.ops} {
+		if listener != nil {
+			_ = listener.Close()
+		}
+	}
+}
+
 // open gets what a server needs, and serves.
 func (c *serveCommand) open(ctx context.Context, contract *server.Contract, log *serveLog) error {
-	// The address comes first: where it is taken, nothing is made on disk.
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", string(c.Listen))
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return fmt.Errorf("address %s is in use; stop the other program, or name another address with --listen", c.Listen)
-	}
+	// The addresses come first: where one is taken, nothing is made on disk.
+	at, err := c.listen(ctx)
 	if err != nil {
-		return fmt.Errorf("listen: %w", err)
+		return err
 	}
-	defer func() { _ = listener.Close() }()
-
-	security, err := newTLSConfig(c.TLSCert, c.TLSKey, log.Logger)
-	if err != nil {
+	defer at.close()
+	if at.security, err = newTLSConfig(c.TLSCert, c.TLSKey, log.Logger); err != nil {
 		return err
 	}
 	database, folder, err := c.createStore(ctx, log.Logger)
 	if err != nil {
 		return err
 	}
-	at := endpoint{Listener: listener, security: security}
 	err = letIn(ctx, database, contract.Operations(), folder, at.url(), log)
 	if err == nil {
 		err = c.serve(ctx, server.Config{
@@ -132,7 +139,39 @@ func (c *serveCommand) open(ctx context.Context, contract *server.Contract, log 
 	return errors.Join(err, database.Close())
 }
 
+// listen takes the addresses.
+func (c *serveCommand) listen(ctx context.Context) (at endpoint, err error) {
+	if at.Listener, err = listenOn(ctx, c.Listen, "--listen"); err != nil {
+		return at, err
+	}
+	if c.OpsListen == "" {
+		return at, nil
+	}
+	if at.ops, err = listenOn(ctx, c.OpsListen, "--ops-listen"); err != nil {
+		at.close()
+	}
+	return at, err
+}
+
+// listenOn takes an address that a flag names.
+func listenOn(ctx context.Context, address listenAddress, flag string) (net.Listener, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", string(address))
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("address %s is in use; stop the other program, or name another address with %s",
+			address, flag)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", flag, err)
+	}
+	return listener, nil
+}
+
 func (c *serveCommand) serve(ctx context.Context, config server.Config, at endpoint, log *serveLog) error {
+	var registry *prometheus.Registry
+	if at.ops != nil {
+		registry = newRegistry(log)
+		config.Metrics = server.NewMetrics(registry, config.Contract, config.Store)
+	}
 	api, err := server.New(config)
 	if err != nil {
 		return err
@@ -140,8 +179,8 @@ func (c *serveCommand) serve(ctx context.Context, config server.Config, at endpo
 	if at.security == nil {
 		warnOfPlainHTTP(log, at.Addr())
 	}
-	if err := serveProfiles(ctx, c.Pprof, log); err != nil {
-		return err
+	if at.ops != nil {
+		defer serveOps(ctx, api, registry, at.ops, log)()
 	}
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(memoryLimit)

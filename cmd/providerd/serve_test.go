@@ -200,12 +200,15 @@ func TestAddressInUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = listener.Close() }()
-	folder := t.TempDir()
-	_, err = startProcess(t.Context(), folder, "--listen", listener.Addr().String())
-	if err == nil || !strings.Contains(err.Error(), "exit status 1") || !strings.Contains(err.Error(), "is in use") {
-		t.Errorf("error is %v", err)
-	}
-	if entries, err := os.ReadDir(folder); err != nil || len(entries) != 0 {
-		t.Errorf("the folder has %v, %v", entries, err)
+	for _, flag := range []string{"--listen", "--ops-listen"} {
+		folder := t.TempDir()
+		_, err = startProcess(t.Context(), folder, flag, listener.Addr().String())
+		if err == nil || !strings.Contains(err.Error(), "exit status 1") ||
+			!strings.Contains(err.Error(), "is in use; stop the other program, or name another address with "+flag) {
+			t.Errorf("%s: error is %v", flag, err)
+		}
+		if entries, err := os.ReadDir(folder); err != nil || len(entries) != 0 {
+			t.Errorf("%s: the folder has %v, %v", flag, entries, err)
+		}
 	}
 }
