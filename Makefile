@@ -13,7 +13,7 @@ FUZZ_TIME := 30s
 # The reference page, of the npm package @scalar/api-reference.
 SCALAR := 1.72.1
 
-.PHONY: run help build gen reference drift breaking lint browser postgres patroni sdk-test mock contract hostile faults failover reseal copy-million list-million leaks security test cover fuzz microbench bench bench-postgres ci
+.PHONY: run help build gen reference drift breaking lint browser postgres patroni prometheus sdk-test mock contract hostile faults failover reseal copy-million list-million leaks security test cover fuzz microbench bench bench-postgres ci
 
 run: build ## Serve on 127.0.0.1:8080, with the database in data/.
 	bin/providerd serve
@@ -82,11 +82,17 @@ postgres: ## Install PostgreSQL and PgBouncer where they are missing.
 	}
 
 patroni: postgres ## Install Patroni and etcd where they are missing. Neither is started.
-	@ls /usr/bin/patroni /usr/bin/etcd >/dev/null 2>&1 || { \
-		policy=/usr/sbin/policy-rc.d; \
-		[ -e "$$policy" ] || { trap 'rm "$$policy"' EXIT; printf '#!/bin/sh\nexit 101\n' >"$$policy"; chmod 755 "$$policy"; }; \
-		apt-get update && apt-get install --yes --no-install-recommends patroni etcd-server; \
-	}
+	@ls /usr/bin/patroni /usr/bin/etcd >/dev/null 2>&1 || { $(call install-unstarted,patroni etcd-server); }
+
+prometheus: ## Let Prometheus, which Debian has and this installs where it is not, check metrics and alerts, and scrape.
+	@ls /usr/bin/prometheus /usr/bin/promtool >/dev/null 2>&1 || { $(call install-unstarted,prometheus); }
+	go test -count=1 -tags prometheus -run '^TestPrometheus' ./cmd/providerd
+
+define install-unstarted
+policy=/usr/sbin/policy-rc.d; \
+[ -e "$$policy" ] || { trap 'rm "$$policy"' EXIT; printf '#!/bin/sh\nexit 101\n' >"$$policy"; chmod 755 "$$policy"; }; \
+apt-get update && apt-get install --yes --no-install-recommends $(1)
+endef
 
 sdk-test: build gen/typescript/node_modules ## Run the SDKs against the binary.
 	go test -count=1 ./gen/client
@@ -136,7 +142,7 @@ leaks: postgres ## Put leaks of secrets into the program's code, and prove that 
 	go test -count=1 -v -tags leaks -timeout 20m -run '^Test(NothingLeaks|GateFindsPlantedLeaks)' ./cmd/providerd | \
 		{ grep -Ev '^=== ' || true; }
 
-test: ## Run all tests. The last line names what is left out, for lack of Node, Chromium or PostgreSQL.
+test: ## Run all tests. The last line names what is left out, for lack of Node, Chromium, Prometheus or PostgreSQL.
 	@.ci/test
 
 cover: postgres ## Show which statements the tests reach.

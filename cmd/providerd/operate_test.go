@@ -1,0 +1,186 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// ruleFile is the form of operate/alerts.yaml.
+type ruleFile struct {
+	Groups []struct {
+		Rules []struct{ Alert, Expr string }
+	}
+}
+
+// ruleTests is the form of operate/alerts_test.yaml.
+type ruleTests struct {
+	Tests []struct {
+		AlertRuleTest []struct {
+			Alertname string
+			ExpAlerts []any `yaml:"exp_alerts"`
+		} `yaml:"alert_rule_test"`
+	}
+}
+
+// dashboard is the form of operate/dashboard.json.
+type dashboard struct {
+	Panels []struct {
+		ID      int
+		Title   string
+		Targets []struct{ Expr string }
+	}
+}
+
+func readOperate(t *testing.T, name string, decode func([]byte, any) error, into any) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("operate", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := decode(text, into); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+}
+
+func decodeYAML(text []byte, into any) error { return yaml.Unmarshal(text, into) }
+
+// queries are the expressions of the panels and alerts, by what they are of.
+func queries(t *testing.T) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	var rules ruleFile
+	readOperate(t, "alerts.yaml", decodeYAML, &rules)
+	for _, group := range rules.Groups {
+		for _, rule := range group.Rules {
+			found["alert "+rule.Alert] = rule.Expr
+		}
+	}
+	var board dashboard
+	readOperate(t, "dashboard.json", json.Unmarshal, &board)
+	for _, panel := range board.Panels {
+		for _, target := range panel.Targets {
+			found["panel "+panel.Title+": "+target.Expr] = target.Expr
+		}
+	}
+	if len(found) < 30 {
+		t.Fatalf("only %d queries were found", len(found))
+	}
+	return found
+}
+
+// TestQueriesNameMetrics looks for each metric of the panels and alerts in what the running program tells.
+func TestQueriesNameMetrics(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	server, ops := startWatched(t, folder)
+	createOverHTTP(t, http.DefaultClient, server, folder)
+	known := map[string]bool{"up": true}
+	for series := range scrape(t, ops) {
+		name, _, _ := strings.Cut(series, "{")
+		known[name] = true
+	}
+	name := regexp.MustCompile(`\b(up|(?:providerd|go|process)_[a-z0-9_]+)\b`)
+	asked := map[string]bool{}
+	for what, query := range queries(t) {
+		names := name.FindAllString(query, -1)
+		if len(names) == 0 {
+			t.Errorf("%s asks for nothing", what)
+		}
+		for _, one := range names {
+			if asked[one] = true; !known[one] {
+				t.Errorf("%s asks for %s, which there is not", what, one)
+			}
+		}
+	}
+	for one := range known {
+		base := regexp.MustCompile(`_(bucket|sum|count)$`).ReplaceAllString(one, "")
+		if strings.HasPrefix(one, "providerd_") && !asked[one] && !asked[base+"_bucket"] {
+			t.Errorf("nobody asks for %s", one)
+		}
+	}
+	if err := server.stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Each alert is shown to fire, and to stay silent.
+func TestEachAlertHasTests(t *testing.T) {
+	t.Parallel()
+	var rules ruleFile
+	readOperate(t, "alerts.yaml", decodeYAML, &rules)
+	var tests ruleTests
+	readOperate(t, "alerts_test.yaml", decodeYAML, &tests)
+	fires, silent := map[string]bool{}, map[string]bool{}
+	for _, test := range tests.Tests {
+		for _, one := range test.AlertRuleTest {
+			if len(one.ExpAlerts) > 0 {
+				fires[one.Alertname] = true
+			} else {
+				silent[one.Alertname] = true
+			}
+		}
+	}
+	for _, group := range rules.Groups {
+		for _, rule := range group.Rules {
+			if !fires[rule.Alert] || !silent[rule.Alert] {
+				t.Errorf("%s is shown to fire: %v, to stay silent: %v", rule.Alert, fires[rule.Alert], silent[rule.Alert])
+			}
+		}
+	}
+}
+
+// TestReadmeListsMetricsAndAlerts compares the README's tables with the running program and with the rules.
+func TestReadmeListsMetricsAndAlerts(t *testing.T) {
+	t.Parallel()
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(readme), "\n## Metrics and alerts\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	var listed, explained []string
+	for line := range strings.Lines(section) {
+		if cells := strings.Split(line, "|"); len(cells) > 2 {
+			for _, match := range regexp.MustCompile("`(providerd_[a-z_]+|Providerd[A-Za-z]+)`").FindAllStringSubmatch(cells[1], -1) {
+				if strings.HasPrefix(match[1], "providerd_") {
+					listed = append(listed, match[1])
+				} else {
+					explained = append(explained, match[1])
+				}
+			}
+		}
+	}
+	folder := t.TempDir()
+	server, ops := startWatched(t, folder)
+	createOverHTTP(t, http.DefaultClient, server, folder)
+	_, text := get(t, ops+"/metrics")
+	var told []string
+	for _, match := range regexp.MustCompile(`(?m)^# TYPE (providerd_\S+) `).FindAllStringSubmatch(text, -1) {
+		told = append(told, match[1])
+	}
+	if slices.Sort(listed); len(told) == 0 || !slices.Equal(listed, told) {
+		t.Errorf("the README lists %v, the program tells %v", listed, told)
+	}
+	var rules ruleFile
+	readOperate(t, "alerts.yaml", decodeYAML, &rules)
+	var alerts []string
+	for _, group := range rules.Groups {
+		for _, rule := range group.Rules {
+			alerts = append(alerts, rule.Alert)
+		}
+	}
+	if len(alerts) == 0 || !slices.Equal(explained, alerts) {
+		t.Errorf("the README explains %v, the rules have %v", explained, alerts)
+	}
+	if err := server.stop(); err != nil {
+		t.Error(err)
+	}
+}
