@@ -13,7 +13,7 @@ FUZZ_TIME := 30s
 # The reference page, of the npm package @scalar/api-reference.
 SCALAR := 1.72.1
 
-.PHONY: run help build gen reference drift breaking lint browser postgres patroni prometheus sdk-test mock contract hostile faults failover reseal copy-million list-million leaks security test cover fuzz microbench bench bench-postgres ci
+.PHONY: run help build gen reference drift breaking lint browser postgres patroni prometheus systemd sdk-test mock contract hostile faults failover reseal copy-million list-million leaks security test cover fuzz microbench bench bench-postgres ci
 
 run: build ## Serve on 127.0.0.1:8080, with the database in data/.
 	bin/providerd serve
@@ -87,6 +87,10 @@ patroni: postgres ## Install Patroni and etcd where they are missing. Neither is
 prometheus: ## Let Prometheus, which Debian has and this installs where it is not, check metrics and alerts, and scrape.
 	@ls /usr/bin/prometheus /usr/bin/promtool >/dev/null 2>&1 || { $(call install-unstarted,prometheus); }
 	go test -count=1 -tags prometheus -run '^TestPrometheus' ./cmd/providerd
+
+systemd: ## Let systemd, which Debian has and this installs where it is not, check the unit file.
+	@command -v systemd-analyze >/dev/null || { $(call install-unstarted,systemd); }
+	go test -count=1 -tags systemd -run '^TestServiceUnit' ./cmd/providerd
 
 define install-unstarted
 policy=/usr/sbin/policy-rc.d; \

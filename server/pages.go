@@ -28,7 +28,7 @@ func (s *Server) registerPages(router *echo.Echo) error {
 	for path, handler := range map[string]echo.HandlerFunc{
 		"/":        func(c echo.Context) error { return s.greet(c, pages) },
 		stylePath:  func(c echo.Context) error { return c.Blob(http.StatusOK, "text/css; charset=utf-8", style) },
-		"/healthz": func(c echo.Context) error { return c.JSON(http.StatusOK, map[string]string{"status": "ok"}) },
+		"/healthz": func(c echo.Context) error { return answerHealth(c, http.StatusOK, "ok") },
 		"/readyz":  s.ready,
 		"/openapi.yaml": func(c echo.Context) error {
 			return c.Blob(http.StatusOK, "application/yaml", s.contract.yaml)
@@ -43,12 +43,23 @@ func (s *Server) registerPages(router *echo.Echo) error {
 	return registerDocs(router)
 }
 
+// BeginDrain makes /readyz fail from now on, while everything else goes on to be served: whoever sends requests to the
+// server is to send them elsewhere.
+func (s *Server) BeginDrain() { s.isDraining.Store(true) }
+
 // ready asks the database, because a server without it can do nothing.
 func (s *Server) ready(c echo.Context) error {
+	if s.isDraining.Load() {
+		return answerHealth(c, http.StatusServiceUnavailable, "draining")
+	}
 	if err := s.store.Ready(c.Request().Context()); err != nil {
 		return fmt.Errorf("check readiness: %w", err)
 	}
-	return c.JSON(http.StatusOK, map[string]string{"status": "ready"})
+	return answerHealth(c, http.StatusOK, "ready")
+}
+
+func answerHealth(c echo.Context, code int, status string) error {
+	return c.JSON(code, map[string]string{"status": status})
 }
 
 // explain answers the page that the URI of a problem leads to.

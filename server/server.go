@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"net/http"
 	"regexp"
+	"sync/atomic"
 
 	"github.com/labstack/echo/v4"
 
@@ -36,6 +37,7 @@ type Server struct {
 	bodies           *bodies
 	metrics          *Metrics
 	router           *echo.Echo
+	isDraining       atomic.Bool
 }
 
 var _ api.StrictServerInterface = (*Server)(nil)

@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"syscall"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -25,6 +26,7 @@ type serveCommand struct {
 	FailedAttempts int           `default:"20" env:"PROVIDERD_FAILED_ATTEMPTS" placeholder:"N" help:"Wrong tokens accepted from an address in a minute before it is answered 429 (${env}; default ${default})."`
 	TLSCert        string        `env:"PROVIDERD_TLS_CERT" and:"tls" type:"path" placeholder:"PATH" help:"Certificate chain in PEM, to serve HTTPS; read again when it changes (${env})."`
 	TLSKey         string        `env:"PROVIDERD_TLS_KEY" and:"tls" type:"path" placeholder:"PATH" help:"Private key of the certificate in PEM (${env})."`
+	DrainDelay     time.Duration `default:"0s" env:"PROVIDERD_DRAIN_DELAY" placeholder:"TIME" help:"How long to go on serving, but not ready, when told to stop, so that load balancers notice: up to 10m (${env}; default ${default})."`
 	LogFormat      string        `default:"text" enum:"text,json" env:"PROVIDERD_LOG_FORMAT" help:"Form of the log on standard error: ${enum} (${env}; default ${default})."`
 	LogLevel       slog.Level    `default:"info" env:"PROVIDERD_LOG_LEVEL" placeholder:"LEVEL" help:"Minimum log level: debug, info, warn or error (${env}; default ${default})."`
 	OpsListen      listenAddress `env:"PROVIDERD_OPS_LISTEN" placeholder:"HOST:PORT" help:"Address that is for operators, with metrics, health, and profiles for callers on this machine (${env}; default none)."`
@@ -38,6 +40,9 @@ func (c serveCommand) Validate() error {
 	if c.FailedAttempts < 1 {
 		return errors.New("--failed-attempts must be at least 1")
 	}
+	if c.DrainDelay < 0 || c.DrainDelay > maxDrainDelay {
+		return fmt.Errorf("--drain-delay must be from 0s to %s", maxDrainDelay)
+	}
 	return nil
 }
 
@@ -45,8 +50,9 @@ func (c serveCommand) Validate() error {
 func (serveCommand) Help() string {
 	return "Creates the database where there is none, readable by its owner alone, and migrates it to the version of " +
 		"this program. Where the database has no token, writes one that allows both operations to the file initial-token " +
-		"beside it. Once ready, prints the address. SIGTERM, SIGINT and SIGHUP stop it after the requests " +
-		"that it has begun; a second SIGTERM or SIGINT ends it at once."
+		"beside it. Once ready, prints the address. On SIGTERM, SIGINT and SIGHUP, /readyz fails " +
+		"at once, the address closes after --drain-delay, and the requests that have begun are ended; a second SIGTERM or " +
+		"SIGINT ends it at once. systemd is told of all this, and its watchdog is served."
 }
 
 // heapReserve is counted by the garbage collector, but never touched and so takes no memory. So little lives that the
@@ -187,6 +193,13 @@ func (c *serveCommand) serve(ctx context.Context, config server.Config, at endpo
 	}
 	reserve := make([]byte, heapReserve)
 	defer runtime.KeepAlive(reserve)
+	manager := serviceManager{log.Logger}
+	ctx, stop := drainAfter(ctx, c.DrainDelay, api, manager)
+	defer stop()
+	watching, unwatch := context.WithCancel(context.WithoutCancel(ctx))
+	defer unwatch()
+	go manager.watch(watching)
+	manager.tellReady(at.url())
 	go announce(at.url(), log)
 	limits := server.DefaultLimits()
 	limits.Connections = c.MaxConnections

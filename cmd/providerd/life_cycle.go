@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/coreos/go-systemd/v22/daemon"
+
+	"example.com/providerd/server"
+)
+
+// maxDrainDelay is longer than any load balancer takes to see that a server is not ready.
+const maxDrainDelay = 10 * time.Minute
+
+// drainAfter returns a context that ends a while after ctx does. Meanwhile the server is not ready, but goes on to
+// serve, so that load balancers stop sending requests before the address closes.
+func drainAfter(
+	ctx context.Context, delay time.Duration, api *server.Server, manager serviceManager,
+) (context.Context, context.CancelFunc) {
+	drained, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	context.AfterFunc(ctx, func() {
+		api.BeginDrain()
+		manager.tell(daemon.SdNotifyStopping + "\nSTATUS=not ready; ending the requests that have begun")
+		time.AfterFunc(delay, cancel)
+	})
+	return drained, cancel
+}
+
+// serviceManager is told of the life of the server (sd_notify(3)), where NOTIFY_SOCKET names one, such as systemd.
+type serviceManager struct{ logger *slog.Logger }
+
+func (m serviceManager) tell(state string) {
+	if _, err := daemon.SdNotify(false, state); err != nil {
+		m.logger.Warn("the service manager was not told", slog.String("error", err.Error()))
+	}
+}
+
+func (m serviceManager) tellReady(baseURL string) {
+	m.tell(daemon.SdNotifyReady + "\nSTATUS=serving on " + baseURL)
+}
+
+// watch tells the service manager that the process is alive, twice as often as it asks for, until ctx ends. A database
+// that is away does not end the pings: a restart would not bring it back, and /readyz tells.
+func (m serviceManager) watch(ctx context.Context) {
+	interval, err := daemon.SdWatchdogEnabled(false)
+	if err != nil {
+		m.logger.Warn("the watchdog of the service manager is not used", slog.String("error", err.Error()))
+	}
+	if err != nil || interval <= 0 {
+		return
+	}
+	ticker := time.NewTicker(max(interval/2, time.Millisecond))
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			m.tell(daemon.SdNotifyWatchdog)
+		}
+	}
+}

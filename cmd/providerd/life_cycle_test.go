@@ -1,0 +1,83 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"example.com/providerd/server/contracttest"
+)
+
+// TestLifeCycle follows a server from its start to its end, as a service manager and a load balancer do.
+func TestLifeCycle(t *testing.T) {
+	t.Parallel()
+	folder, client := t.TempDir(), contracttest.Client(t)
+	socket := filepath.Join(folder, "notify")
+	manager, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := startProcessWith(t.Context(), folder,
+		[]string{"NOTIFY_SOCKET=" + socket, "WATCHDOG_USEC=20000"}, "--drain-delay", "3s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	expectState(t, manager, "READY=1\nSTATUS=serving on "+server.url)
+	expectState(t, manager, "WATCHDOG=1")
+	if status, readiness := readinessOf(t, server); status != http.StatusOK || readiness != "ready" {
+		t.Errorf("before the end, /readyz is %d, %s", status, readiness)
+	}
+	if err := server.command.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	expectState(t, manager, "STOPPING=1\nSTATUS=not ready; ending the requests that have begun")
+	if status, readiness := readinessOf(t, server); status != http.StatusServiceUnavailable || readiness != "draining" {
+		t.Errorf("in the delay, /readyz is %d, %s", status, readiness)
+	}
+	createOverHTTP(t, client, server, folder)
+	expectState(t, manager, "WATCHDOG=1")
+	if err := server.command.Wait(); err != nil {
+		t.Errorf("the server ends with %v: %s", err, server.stderr)
+	}
+	if stored := storedPKs(t, folder); len(stored) != 1 {
+		t.Errorf("%d records are stored, want 1", len(stored))
+	}
+}
+
+// expectState reads what the service manager is told until that is a state. Pings of the watchdog may come before.
+func expectState(t *testing.T, manager *net.UnixConn, want string) {
+	t.Helper()
+	message := make([]byte, 1024)
+	for {
+		length, err := manager.Read(message)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch state := string(message[:length]); state {
+		case want:
+			return
+		case "WATCHDOG=1":
+		default:
+			t.Fatalf("the service manager is told %q, want %q", state, want)
+		}
+	}
+}
+
+func readinessOf(t *testing.T, server *process) (status int, readiness string) {
+	t.Helper()
+	response, err := http.Get(server.url + "/readyz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	var body struct{ Status string }
+	if err := json.NewDecoder(io.LimitReader(response.Body, 1<<10)).Decode(&body); err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, strings.TrimSpace(body.Status)
+}
