@@ -2,7 +2,6 @@ package server_test
 
 import (
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -29,7 +28,7 @@ func TestGeneratedClientCreatesBothKinds(t *testing.T) {
 	}
 	directory, err := sdk.ProvidersWorkspaceDirectoryCreateWithResponse(t.Context(), nil,
 		client.WorkspaceDirectoryProviderRequest{
-			Name: "Staff", DelegatedSubject: "admin@example.com", Credentials: json.RawMessage(`{"a":1}`),
+			Name: "Staff", DelegatedSubject: "admin@example.com", Credentials: client.NewSecretJSON(`{"a":1}`),
 			DefaultGroupEmailDomain: "example.com",
 		})
 	if err != nil || directory.JSON201 == nil {

@@ -160,17 +160,16 @@ func problemOf(body []byte) error {
 }
 
 func oauth2Request(name string) client.OAuth2ProviderRequest {
-	secret := secretOf(name)
 	return client.OAuth2ProviderRequest{
 		Name: name, AuthorizationFlow: uuid.MustParse("3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"),
-		ClientID: &name, ClientSecret: &secret,
+		ClientID: &name, ClientSecret: client.Ptr(client.NewSecret(secretOf(name))),
 	}
 }
 
 func directoryRequest(name string) client.WorkspaceDirectoryProviderRequest {
 	return client.WorkspaceDirectoryProviderRequest{
 		Name: name, DelegatedSubject: subjectOf(name), DefaultGroupEmailDomain: "example.com",
-		Credentials: json.RawMessage(credentialsOf(name)),
+		Credentials: client.NewSecretJSON(credentialsOf(name)),
 	}
 }
 

@@ -2,7 +2,6 @@ package client_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -28,7 +27,7 @@ func ExampleProviders_CreateOAuth2() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(record.PK, record.Name, len(record.ClientSecret))
+	fmt.Println(record.PK, record.Name, len(record.ClientSecret.Reveal()))
 	// Output: 1 Intranet 128
 }
 
@@ -44,7 +43,7 @@ func ExampleProviders_CreateWorkspaceDirectory() {
 	record, err := providers.CreateWorkspaceDirectory(context.Background(), client.WorkspaceDirectoryProviderRequest{
 		Name:                    "Staff",
 		DelegatedSubject:        "admin@example.com",
-		Credentials:             json.RawMessage(`{"key": "example"}`),
+		Credentials:             client.NewSecretJSON(`{"key": "example"}`),
 		DefaultGroupEmailDomain: "example.com",
 	}, client.WithIdempotencyKey("staff"))
 	if err != nil {
@@ -74,4 +73,10 @@ func ExampleError() {
 	// Output:
 	// 400 /problems/validation-failed
 	// /name blank
+}
+
+func ExampleSecret() {
+	request := client.OAuth2ProviderRequest{ClientSecret: client.Ptr(client.NewSecret("an example"))}
+	fmt.Println(request.ClientSecret, request.ClientSecret.Reveal())
+	// Output: ******** an example
 }

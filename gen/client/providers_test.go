@@ -2,7 +2,6 @@ package client_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -130,9 +129,9 @@ func oauth2Request() client.OAuth2ProviderRequest {
 func TestRefusalIsAnErrorWithEverything(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	secret := "s"
+	secret, uris := client.NewSecret("s"), "s"
 	_, err := r.providers.CreateOAuth2(t.Context(), client.OAuth2ProviderRequest{
-		Name: " ", ClientSecret: &secret, RedirectUris: &secret,
+		Name: " ", ClientSecret: &secret, RedirectUris: &uris,
 	})
 	var refused *client.Error
 	if !errors.As(err, &refused) {
@@ -157,7 +156,7 @@ func TestKeyFindsTheRecordOfAnEarlierCall(t *testing.T) {
 	r := newRig(t)
 	request := client.WorkspaceDirectoryProviderRequest{
 		Name: "Staff", DelegatedSubject: "admin@example.com", DefaultGroupEmailDomain: "example.com",
-		Credentials: json.RawMessage(`{"a":1}`),
+		Credentials: client.NewSecretJSON(`{"a":1}`),
 	}
 	for _, again := range []bool{false, true} {
 		replayed := !again
@@ -212,7 +211,7 @@ func TestWhatCannotBeSentIsNotSent(t *testing.T) {
 	}
 	for _, credentials := range []string{"{", "hunter2", `{"a":1}hunter2`, "\xff"} {
 		_, err := r.providers.CreateWorkspaceDirectory(t.Context(), client.WorkspaceDirectoryProviderRequest{
-			Name: "x", Credentials: json.RawMessage(credentials),
+			Name: "x", Credentials: client.NewSecretJSON(credentials),
 		})
 		if err == nil || !strings.HasSuffix(err.Error(), "the request is not JSON; the credentials must be one JSON object") {
 			t.Errorf("the credentials %q give the error %v", credentials, err)

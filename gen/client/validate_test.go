@@ -16,7 +16,7 @@ func TestValidationTellsWhatACreateWouldDo(t *testing.T) {
 	oauth2, key := oauth2Request(), client.WithIdempotencyKey("k")
 	directory := client.WorkspaceDirectoryProviderRequest{
 		Name: "Staff", DelegatedSubject: "admin@example.com", DefaultGroupEmailDomain: "example.com",
-		Credentials: []byte(`{"a":1}`),
+		Credentials: client.NewSecretJSON(`{"a":1}`),
 	}
 	expect := func(wantOAuth2, wantDirectory int32) {
 		t.Helper()

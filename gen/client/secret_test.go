@@ -1,0 +1,138 @@
+package client_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"strings"
+	"testing"
+
+	"example.com/providerd/gen/client"
+)
+
+const (
+	secretText = "hunter2"
+	shownMask  = "********"
+)
+
+// secretValues has every place in which a caller may have a secret.
+func secretValues() map[string]any {
+	secret, credentials := client.NewSecret(secretText), client.NewSecretJSON(`{"key":"`+secretText+`"}`)
+	record := client.OAuth2Provider{Name: "x", ClientSecret: secret}
+	request := client.OAuth2ProviderRequest{Name: "x", ClientSecret: &secret}
+	directory := client.WorkspaceDirectoryProvider{Name: "x", Credentials: credentials}
+	directoryRequest := client.WorkspaceDirectoryProviderRequest{Name: "x", Credentials: credentials}
+	return map[string]any{
+		"secret": secret, "pointer": &secret, "credentials": credentials,
+		"record": record, "record's pointer": &record, "request": request, "request's pointer": &request,
+		"directory": directory, "directory's pointer": &directory, "directory's request": directoryRequest,
+	}
+}
+
+func TestSecretsAreNotPrinted(t *testing.T) {
+	t.Parallel()
+	for name, value := range secretValues() {
+		nested := []any{
+			value,
+			[]any{value},
+			map[string]any{"x": value},
+			struct{ X any }{value},
+			struct{ x any }{value},
+			fmt.Errorf("x: %v", value), errors.New(fmt.Sprint(value)),
+		}
+		for _, one := range nested {
+			for verb := 'A'; verb <= 'z'; verb++ {
+				for _, flags := range []string{"", "+", "#", "-20", "020.3", "[1]"} {
+					if text := fmt.Sprintf("%"+flags+string(verb), one); strings.Contains(text, secretText) {
+						t.Errorf("%s, with %%%s%c: %s", name, flags, verb, text)
+					}
+				}
+			}
+		}
+		if text := fmt.Sprintf("%+v", value); !strings.Contains(text, shownMask) {
+			t.Errorf("%s is printed as %s", name, text)
+		}
+	}
+	for _, format := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d", "%10s"} {
+		secret, credentials := client.NewSecret(secretText), client.NewSecretJSON(secretText)
+		if text := fmt.Sprintf(format+format, secret, credentials); text != shownMask+shownMask {
+			t.Errorf("%s prints %s", format, text)
+		}
+	}
+}
+
+func TestSecretsAreNotLogged(t *testing.T) {
+	t.Parallel()
+	for name, value := range secretValues() {
+		var log bytes.Buffer
+		for _, handler := range []slog.Handler{slog.NewTextHandler(&log, nil), slog.NewJSONHandler(&log, nil)} {
+			log.Reset()
+			slog.New(handler).Info("x", "key", value, slog.Group("group", "key", value))
+			if text := log.String(); strings.Contains(text, secretText) || strings.Count(text, shownMask) != 2 {
+				t.Errorf("%s is logged as %s", name, text)
+			}
+		}
+	}
+}
+
+// The token is no field, and in nothing that is printed.
+func TestTokenIsNotPrinted(t *testing.T) {
+	t.Parallel()
+	providers, err := client.New("http://example.com", secretToken)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, format := range []string{"%v", "%+v", "%#v", "%s", "%x"} {
+		for _, value := range []any{providers, *providers} {
+			text := fmt.Sprintf(format, value)
+			if strings.Contains(text, secretToken) || strings.Contains(text, fmt.Sprintf("%x", secretToken)) {
+				t.Errorf("%s prints %s", format, text)
+			}
+		}
+	}
+}
+
+func TestSecretsAreMarshalledAsTheyAre(t *testing.T) {
+	t.Parallel()
+	type both struct {
+		Secret   client.Secret     `json:"secret"`
+		Optional *client.Secret    `json:"optional,omitempty"`
+		JSON     client.SecretJSON `json:"json"`
+	}
+	const zero = `{"secret":"","json":null}`
+	for _, text := range []string{
+		zero,
+		`{"secret":"hunter2 \"ü\" \u0001","optional":"","json":{"n":9007199254740993,"b":[1.50,null]}}`,
+	} {
+		var value, again both
+		if err := json.Unmarshal([]byte(text), &value); err != nil {
+			t.Fatal(err)
+		}
+		marshalled, err := json.Marshal(value)
+		if err != nil || string(marshalled) != text {
+			t.Errorf("%s is marshalled as %s, %v", text, marshalled, err)
+		}
+		if err := json.Unmarshal(marshalled, &again); err != nil || !reflect.DeepEqual(value, again) {
+			t.Errorf("%s is not equal to itself: %v", text, err)
+		}
+	}
+	if marshalled, err := json.Marshal(both{}); err != nil || string(marshalled) != zero {
+		t.Errorf("the zero value is marshalled as %s, %v", marshalled, err)
+	}
+	if secret := client.NewSecret(secretText); secret.Reveal() != secretText {
+		t.Errorf("the secret is %s", secret.Reveal())
+	}
+	if text := client.NewSecretJSON([]byte(`{}`)).Reveal(); string(text) != `{}` || client.NewSecretJSON("").Reveal() != nil {
+		t.Errorf("the JSON is %s", text)
+	}
+	var secret client.Secret
+	for _, text := range []string{`["hunter2"]`, `{"hunter2":1}`, `12345`} {
+		err := json.Unmarshal([]byte(text), &secret)
+		if err == nil || strings.Contains(err.Error(), secretText) || strings.Contains(err.Error(), "12345") {
+			t.Errorf("%s gives the error %v", text, err)
+		}
+	}
+}
