@@ -101,9 +101,14 @@ func decodeVerdict(header http.Header, text []byte) (*Verdict, error) {
 	if err != nil {
 		return nil, err
 	}
-	isMade := verdict.Outcome == VerdictOutcomeAlreadyCreated
-	if !verdict.Outcome.Valid() || isMade != (verdict.PK != nil && *verdict.PK > 0) {
+	hasPK := verdict.PK != nil && *verdict.PK > 0
+	switch {
+	case verdict.Outcome == "" || verdict.Advice == nil,
+		verdict.Outcome.Valid() && hasPK != (verdict.Outcome == VerdictOutcomeAlreadyCreated):
 		return nil, errors.New("the answer is not " + what + "; is this a providerd server?")
+	case !verdict.Outcome.Valid():
+		return nil, errors.New("the verdict has an outcome that this client does not know; upgrade the client")
+	default:
+		return verdict, nil
 	}
-	return verdict, nil
 }

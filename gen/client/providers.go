@@ -1,4 +1,3 @@
-// Package client is the Go SDK: New and Providers for everyday use, over the client generated from the contract.
 package client
 
 import (
@@ -172,7 +171,8 @@ func (p *Providers) CreateWorkspaceDirectory(
 
 // ValidateOAuth2 asks what CreateOAuth2 would do with the same request and options, and stores nothing. Its errors are
 // those of CreateOAuth2, all refusals included. A server that is too old to know validate_only stores the provider all
-// the same, which the error says.
+// the same, which the error says. A verdict whose outcome this package does not know is an error, too, since a caller
+// that took it for one of the others would be wrong.
 func (p *Providers) ValidateOAuth2(
 	ctx context.Context, request OAuth2ProviderRequest, options ...CreateOption,
 ) (*Verdict, error) {

@@ -1,0 +1,69 @@
+package client_test
+
+import (
+	"go/ast"
+	"go/doc"
+	"go/parser"
+	"go/token"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// parse reads a file of the package.
+func parse(t *testing.T, files *token.FileSet, name string) *ast.File {
+	t.Helper()
+	file, err := parser.ParseFile(files, name, nil, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// constants returns the values of the constants in a file whose type has this name; of those without a type, for "".
+func constants(t *testing.T, name, typeName string) map[string]bool {
+	t.Helper()
+	values := map[string]bool{}
+	ast.Inspect(parse(t, token.NewFileSet(), name), func(node ast.Node) bool {
+		constant, ok := node.(*ast.ValueSpec)
+		if !ok || len(constant.Values) != 1 {
+			return true
+		}
+		ofType := ""
+		if named, ok := constant.Type.(*ast.Ident); ok {
+			ofType = named.Name
+		}
+		if literal, ok := constant.Values[0].(*ast.BasicLit); ok && ofType == typeName {
+			text, _ := strconv.Unquote(literal.Value)
+			values[text] = true
+		}
+		return true
+	})
+	return values
+}
+
+// Who asks go doc for the package reads of what is written by hand, and nothing of the generator's.
+func TestDocumentationBeginsWithTheFaceOfTheSDK(t *testing.T) {
+	t.Parallel()
+	entries, err := os.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := token.NewFileSet()
+	var files []*ast.File
+	for _, entry := range entries {
+		if name := entry.Name(); strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") {
+			files = append(files, parse(t, set, name))
+		}
+	}
+	documentation, err := doc.NewFromFiles(set, files, "example.com/providerd/gen/client")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := documentation.Doc
+	if !strings.HasPrefix(text, "Package client is the Go SDK of providerd. New makes Providers") ||
+		strings.Count(text, "Package client") != 1 || strings.Contains(text, "oapi-codegen") {
+		t.Errorf("the documentation is %s", text)
+	}
+}

@@ -1,0 +1,98 @@
+package client_test
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"example.com/providerd/gen/api"
+	"example.com/providerd/gen/client"
+)
+
+// newNewerServer starts a server of a later version, which answers what this package does not know.
+func newNewerServer(t *testing.T, status int, mediaType, answer string) *client.Providers {
+	t.Helper()
+	s := newStranger(t, (*httptest.Server).Start, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", mediaType)
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, answer)
+	})
+	providers, err := client.New(s.URL, secretToken)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return providers
+}
+
+func TestRecordWithNewMembersOfEnumsIsReturned(t *testing.T) {
+	t.Parallel()
+	oauth2, err := newNewerServer(t, http.StatusCreated, "application/json", `{
+		"pk": 1, "meta_model_name": "providers_oauth2.oauth2provider", "component": "a-new-form", "client_type": "new_type",
+		"sub_mode": "new_mode", "issuer_mode": "new_issuer", "verbose_name": "New", "a_new_field": {}
+	}`).CreateOAuth2(t.Context(), oauth2Request())
+	if err != nil || oauth2.PK != 1 || oauth2.Component != "a-new-form" || oauth2.ClientType != "new_type" ||
+		oauth2.SubMode != "new_mode" || oauth2.IssuerMode != "new_issuer" || oauth2.VerboseName != "New" {
+		t.Errorf("record is %+v, %v", oauth2, err)
+	}
+	directory, err := newNewerServer(t, http.StatusCreated, "application/json", `{
+		"pk": 1, "meta_model_name": "providers_workspace_directory.workspacedirectoryprovider", "user_delete_action": "archive"
+	}`).CreateWorkspaceDirectory(t.Context(), client.WorkspaceDirectoryProviderRequest{})
+	if err != nil || directory.UserDeleteAction != "archive" || directory.UserDeleteAction.Valid() {
+		t.Errorf("record is %+v, %v", directory, err)
+	}
+}
+
+func TestRefusalWithNewTypeAndCodeIsReturned(t *testing.T) {
+	t.Parallel()
+	_, err := newNewerServer(t, http.StatusBadRequest, "application/problem+json", `{
+		"type": "/problems/new", "title": "New", "status": 400, "detail": "Something new.", "request_id": "r",
+		"errors": [{"pointer": "/name", "code": "too_short", "detail": "must be longer"}], "a_new_member": []
+	}`).CreateOAuth2(t.Context(), oauth2Request())
+	refused, ok := errors.AsType[*client.Error](err)
+	if !ok || refused.Type != "/problems/new" || len(refused.Violations()) != 1 ||
+		refused.Violations()[0].Code != "too_short" || !strings.Contains(err.Error(), "/name must be longer") {
+		t.Errorf("error is %v", err)
+	}
+}
+
+func TestVerdictWithNewAdviceIsReturnedButNoNewOutcome(t *testing.T) {
+	t.Parallel()
+	verdict, err := newNewerServer(t, http.StatusOK, "application/json", `{
+		"outcome": "would_create", "pk": null,
+		"advice": [{"code": "new_rule", "pointer": "/name", "detail": "d", "section": "RFC 10000"}], "a_new_member": 1
+	}`).ValidateOAuth2(t.Context(), oauth2Request())
+	if err != nil || len(verdict.Advice) != 1 || verdict.Advice[0].Code != "new_rule" {
+		t.Errorf("verdict is %+v, %v", verdict, err)
+	}
+	verdict, err = newNewerServer(t, http.StatusOK, "application/json", `{
+		"outcome": "would_hunter2", "pk": 1, "advice": []
+	}`).ValidateOAuth2(t.Context(), oauth2Request())
+	const want = "validate provider: the verdict has an outcome that this client does not know; upgrade the client"
+	if verdict != nil || err == nil || err.Error() != want {
+		t.Errorf("verdict is %+v, %v", verdict, err)
+	}
+}
+
+// The constants are the codes of the contract, each of which is known.
+func TestViolationCodesAreThoseOfTheContract(t *testing.T) {
+	t.Parallel()
+	contract, err := openapi3.NewLoader().LoadFromData(api.Contract())
+	if err != nil {
+		t.Fatal(err)
+	}
+	declared := constants(t, "client.gen.go", "ViolationCode")
+	for _, code := range contract.Components.Schemas["ViolationCode"].Value.Enum {
+		if text, ok := code.(string); !ok || !client.ViolationCode(text).Valid() || !declared[text] {
+			t.Errorf("the SDK has no constant for the code %v", code)
+		}
+		delete(declared, code.(string))
+	}
+	if len(declared) != 0 {
+		t.Errorf("the contract does not have the codes %v", declared)
+	}
+}
