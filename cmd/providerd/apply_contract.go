@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/getkin/kin-openapi/openapi3"
 )
@@ -32,7 +33,9 @@ func (c *applyCommand) checkCanValidate(ctx context.Context) error {
 }
 
 func readContract(ctx context.Context, server string) ([]byte, error) {
-	location, err := url.JoinPath(server, "openapi.json")
+	// The contract is beside the operations, with which the URL may end (client.New).
+	root := strings.TrimSuffix(strings.TrimRight(server, "/"), "/api/v3")
+	location, err := url.JoinPath(root, "openapi.json")
 	if err != nil {
 		return nil, fmt.Errorf("make the URL of the contract: %w", err)
 	}

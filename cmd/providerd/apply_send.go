@@ -59,8 +59,7 @@ func (a *applied) create(ctx context.Context, to *client.Providers) error {
 		return err
 	}
 	var replayed bool
-	record, err := kind.create(ctx, to, a.entry.Body,
-		client.WithIdempotencyKey(idempotencyKey(a.entry)), client.WithReplayed(&replayed))
+	record, err := kind.create(ctx, to, a.entry.Body, append(a.options(), client.WithReplayed(&replayed))...)
 	if err != nil {
 		return a.refuse(err)
 	}
@@ -77,7 +76,7 @@ func (a *applied) validate(ctx context.Context, to *client.Providers) error {
 	if err != nil {
 		return err
 	}
-	verdict, err := kind.validate(ctx, to, a.entry.Body, client.WithIdempotencyKey(idempotencyKey(a.entry)))
+	verdict, err := kind.validate(ctx, to, a.entry.Body, a.options()...)
 	if err != nil {
 		return a.refuse(err)
 	}
@@ -86,6 +85,12 @@ func (a *applied) validate(ctx context.Context, to *client.Providers) error {
 		a.outcome, a.stored.PK = outcomeUnchanged, *verdict.PK
 	}
 	return nil
+}
+
+// options are those of a create and of its validation. A nil UUID is one that the file has, since the check of the file
+// finds a flow that is missing.
+func (a *applied) options() []client.CreateOption {
+	return []client.CreateOption{client.WithIdempotencyKey(idempotencyKey(a.entry)), client.WithNilAuthorizationFlow()}
 }
 
 // refuse notes why an entry is not stored as the file has it. An error that is about more than the entry is returned.

@@ -63,16 +63,19 @@ func ExampleError() {
 		fmt.Println(err)
 		return
 	}
-	_, err = providers.CreateOAuth2(context.Background(), client.OAuth2ProviderRequest{Name: " "})
-	if refused, ok := errors.AsType[*client.Error](err); ok {
-		fmt.Println(refused.Status, refused.Type)
+	_, err = providers.CreateOAuth2(context.Background(), client.OAuth2ProviderRequest{
+		Name:              " ",
+		AuthorizationFlow: uuid.MustParse("3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"),
+		RedirectUris:      new("https://app.example.com/\nlocalhost"),
+	})
+	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Type == client.TypeValidationFailed {
 		for _, violation := range refused.Violations() {
-			fmt.Println(violation.Pointer, violation.Code)
+			fmt.Println(violation.Pointer, violation.Code, violation.Code == client.ViolationCodeInvalidURI)
 		}
 	}
 	// Output:
-	// 400 /problems/validation-failed
-	// /name blank
+	// /name blank false
+	// /redirect_uris invalid_uri true
 }
 
 func ExampleSecret() {

@@ -10,6 +10,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 const (
@@ -27,6 +29,8 @@ const (
 
 const (
 	lenient = Prefer("handling=lenient")
+	// apiPath is where a server has its operations.
+	apiPath = "/api/v3"
 	// maxKeyLength is how long the contract lets an idempotency key be.
 	maxKeyLength = 255
 )
@@ -67,9 +71,10 @@ func WithRetries(count int) Option { return func(s *settings) { s.retries = coun
 // lost. The default is DefaultTryTimeout.
 func WithTryTimeout(length time.Duration) Option { return func(s *settings) { s.tryTimeout = length } }
 
-// New returns Providers of the server at baseURL, such as "http://127.0.0.1:8080", for the caller that an access token
-// names. It returns an error when baseURL is not an absolute URL of HTTP or HTTPS, when the token is empty or has
-// anything but visible ASCII characters, and when the timeout of a try is not positive. The error repeats none of them.
+// New returns Providers of the server at baseURL, such as "http://127.0.0.1:8080", with or without /api/v3, for the
+// caller that an access token names. It returns an error when baseURL is not an absolute URL of HTTP or HTTPS, or has a
+// query or a fragment, when the token is empty or has anything but visible ASCII characters, and when the timeout of a
+// try is not positive. The error repeats none of them.
 func New(baseURL, token string, options ...Option) (*Providers, error) {
 	chosen := settings{retries: DefaultRetries, tryTimeout: DefaultTryTimeout}
 	for _, option := range options {
@@ -77,7 +82,8 @@ func New(baseURL, token string, options ...Option) (*Providers, error) {
 	}
 	parsed, err := url.Parse(baseURL)
 	switch {
-	case err != nil || parsed.Host == "" || (parsed.Scheme != "http" && parsed.Scheme != "https"):
+	case err != nil || parsed.Host == "" || (parsed.Scheme != "http" && parsed.Scheme != "https"),
+		strings.ContainsAny(baseURL, "?#"):
 		return nil, errors.New("the base URL is not of the form http://HOST:PORT or https://HOST")
 	case token == "":
 		return nil, errors.New("the access token is empty")
@@ -90,7 +96,7 @@ func New(baseURL, token string, options ...Option) (*Providers, error) {
 		request.Header.Set("Authorization", "Bearer "+token)
 		return nil
 	}
-	generated, err := NewClient(parsed.JoinPath("api", "v3").String(),
+	generated, err := NewClient(apiURL(parsed).String(),
 		WithHTTPClient(withoutRedirects(chosen.doer)), WithRequestEditorFn(authorize))
 	if err != nil {
 		return nil, fmt.Errorf("make client: %w", err)
@@ -99,6 +105,14 @@ func New(baseURL, token string, options ...Option) (*Providers, error) {
 		generated: generated, retries: chosen.retries, tryTimeout: chosen.tryTimeout,
 		largeAnswer: make(chan struct{}, 1),
 	}, nil
+}
+
+// apiURL is the URL of the operations, which a base URL may have already.
+func apiURL(base *url.URL) *url.URL {
+	if strings.HasSuffix(strings.TrimRight(base.EscapedPath(), "/"), apiPath) {
+		return base.JoinPath()
+	}
+	return base.JoinPath(apiPath)
 }
 
 // isVisibleASCII tells whether a header field takes a text as it stands.
@@ -113,6 +127,8 @@ type create struct {
 	key      IdempotencyKey
 	prefer   *Prefer
 	replayed *bool
+	// takesNilFlow lets the nil UUID be an authorization flow.
+	takesNilFlow bool
 }
 
 // WithIdempotencyKey lets a later call, of this program or another, find the record of this one: it is to have 1 to 255
@@ -131,6 +147,10 @@ func WithLenientHandling() CreateOption {
 // verdict tells it.
 func WithReplayed(replayed *bool) CreateOption { return func(c *create) { c.replayed = replayed } }
 
+// WithNilAuthorizationFlow sends the nil UUID where that is the authorization flow of an OAuth2 provider. Without it,
+// the nil UUID is taken for a field that nobody set: nothing is sent, and the error says so.
+func WithNilAuthorizationFlow() CreateOption { return func(c *create) { c.takesNilFlow = true } }
+
 func newCreate(options []CreateOption) (create, error) {
 	chosen := create{key: rand.Text()}
 	for _, option := range options {
@@ -142,22 +162,23 @@ func newCreate(options []CreateOption) (create, error) {
 	return chosen, nil
 }
 
-// CreateOAuth2 creates an OAuth2 provider and returns the record, secrets included. Its error is an *Error where the
-// server refused, and otherwise that of the connection, of ctx, or of what cannot be sent or understood. Neither the
-// token nor the request is in it.
+// CreateOAuth2 creates an OAuth2 provider and returns the record, the secret included. Its error is an *Error where the
+// server refused, and otherwise that of the connection, of ctx, or of what cannot be sent, such as a request without an
+// AuthorizationFlow, or understood. Neither the token nor the request is in it.
 func (p *Providers) CreateOAuth2(
 	ctx context.Context, request OAuth2ProviderRequest, options ...CreateOption,
 ) (*OAuth2Provider, error) {
 	return send(ctx, p, request, options, operation[OAuth2Provider]{
-		name: createName, post: p.postOAuth2(nil), status: http.StatusCreated,
+		name: createName, hasNilFlow: request.AuthorizationFlow == uuid.Nil,
+		post: p.postOAuth2(nil), status: http.StatusCreated,
 		decode: recordDecoder(func(record *OAuth2Provider) (int32, bool) {
 			return record.PK, record.MetaModelName.Valid()
 		}),
 	})
 }
 
-// CreateWorkspaceDirectory creates a workspace directory-sync provider and returns the record, secrets included. Its
-// errors are those of CreateOAuth2.
+// CreateWorkspaceDirectory creates a workspace directory-sync provider and returns the record, the credentials
+// included. Its errors are those of CreateOAuth2.
 func (p *Providers) CreateWorkspaceDirectory(
 	ctx context.Context, request WorkspaceDirectoryProviderRequest, options ...CreateOption,
 ) (*WorkspaceDirectoryProvider, error) {
@@ -177,7 +198,8 @@ func (p *Providers) ValidateOAuth2(
 	ctx context.Context, request OAuth2ProviderRequest, options ...CreateOption,
 ) (*Verdict, error) {
 	return send(ctx, p, request, options, operation[Verdict]{
-		name: validateName, post: p.postOAuth2(new(true)), status: http.StatusOK, decode: decodeVerdict,
+		name: validateName, hasNilFlow: request.AuthorizationFlow == uuid.Nil,
+		post: p.postOAuth2(new(true)), status: http.StatusOK, decode: decodeVerdict,
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -129,10 +130,9 @@ func oauth2Request() client.OAuth2ProviderRequest {
 func TestRefusalIsAnErrorWithEverything(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	secret, uris := client.NewSecret("s"), "s"
-	_, err := r.providers.CreateOAuth2(t.Context(), client.OAuth2ProviderRequest{
-		Name: " ", ClientSecret: &secret, RedirectUris: &uris,
-	})
+	request := oauth2Request()
+	request.Name, request.RedirectUris = " ", client.Ptr("s")
+	_, err := r.providers.CreateOAuth2(t.Context(), request)
 	var refused *client.Error
 	if !errors.As(err, &refused) {
 		t.Fatalf("error is %v", err)
@@ -183,6 +183,8 @@ func TestNewRefusesWhatCannotWork(t *testing.T) {
 		{"ftp://example.com", "t"},
 		{"http://", "t"},
 		{"://", "t"},
+		{url + "?hunter2", "t"},
+		{url + "/api/v3/#hunter2", "t"},
 		{url, ""},
 		{url, "hunter2\n"},
 		{url, "hunter2\r\nX-Other: 1"},
@@ -196,6 +198,56 @@ func TestNewRefusesWhatCannotWork(t *testing.T) {
 	}
 	if _, err := client.New(url, "t", client.WithTryTimeout(0)); err == nil {
 		t.Error("New takes a try without time")
+	}
+}
+
+func TestBaseURLIsTakenWithAndWithoutThePathOfTheAPI(t *testing.T) {
+	t.Parallel()
+	for baseURL, want := range map[string]string{
+		"http://example.com":           "http://example.com/api/v3/providers/oauth2/",
+		"http://example.com//":         "http://example.com/api/v3/providers/oauth2/",
+		"http://example.com/api/v3":    "http://example.com/api/v3/providers/oauth2/",
+		"http://example.com/api/v3//":  "http://example.com/api/v3/providers/oauth2/",
+		"https://example.com:8443/a/b": "https://example.com:8443/a/b/api/v3/providers/oauth2/",
+		"http://example.com/a/api/v3/": "http://example.com/a/api/v3/providers/oauth2/",
+		"http://example.com/rapi/v3":   "http://example.com/rapi/v3/api/v3/providers/oauth2/",
+	} {
+		var sent string
+		providers, err := client.New(baseURL, "t", client.WithRetries(0), client.WithDoer(doerFunc(
+			func(request *http.Request) (*http.Response, error) {
+				sent = request.URL.String()
+				return nil, io.EOF
+			})))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := providers.CreateOAuth2(t.Context(), oauth2Request()); !errors.Is(err, io.EOF) || sent != want {
+			t.Errorf("of %s, the request is sent to %s, want %s: %v", baseURL, sent, want, err)
+		}
+	}
+}
+
+// A flow that nobody named is not sent, but one that is the nil UUID can be.
+func TestUnsetFlowIsNotSent(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	request := client.OAuth2ProviderRequest{Name: "x"}
+	_, created := r.providers.CreateOAuth2(t.Context(), request)
+	_, validated := r.providers.ValidateOAuth2(t.Context(), request)
+	for name, err := range map[string]error{"create": created, "validate": validated} {
+		want := name + " provider: AuthorizationFlow is not set; name the flow that authorizes this provider"
+		if err == nil || err.Error() != want {
+			t.Errorf("error is %v, want %s", err, want)
+		}
+	}
+	if len(r.wire.keys) != 0 {
+		t.Errorf("%d requests were sent", len(r.wire.keys))
+	}
+	verdict, err := r.providers.ValidateOAuth2(t.Context(), request, client.WithNilAuthorizationFlow())
+	expectVerdict(t, verdict, err, 0)
+	record, err := r.providers.CreateOAuth2(t.Context(), request, client.WithNilAuthorizationFlow())
+	if err != nil || record.AuthorizationFlow != uuid.Nil {
+		t.Errorf("record is %v, %v", record, err)
 	}
 }
 

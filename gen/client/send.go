@@ -14,7 +14,9 @@ import (
 type operation[Answer any] struct {
 	// name is for errors.
 	name string
-	post func(ctx context.Context, chosen create, body io.Reader) (*http.Response, error)
+	// hasNilFlow tells that the authorization flow is the nil UUID.
+	hasNilFlow bool
+	post       func(ctx context.Context, chosen create, body io.Reader) (*http.Response, error)
 	// status is that of an answer that is no refusal, which decode reads.
 	status int
 	decode func(header http.Header, text []byte) (*Answer, error)
@@ -27,6 +29,9 @@ func send[Answer any](
 	chosen, err := newCreate(options)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", how.name, err)
+	}
+	if how.hasNilFlow && !chosen.takesNilFlow {
+		return nil, errors.New(how.name + ": AuthorizationFlow is not set; name the flow that authorizes this provider")
 	}
 	body, err := json.Marshal(request)
 	if err != nil {
