@@ -69,9 +69,13 @@ export function recordOf<Provider extends { pk: number; meta_model_name: string 
 /** Reads the verdict of a validation. What a server of something else answers is an error, which does not repeat it. */
 export function verdictOf(text: string, response: Response): Verdict {
   const { outcome, pk, advice } = (parseAnswer(text, response) ?? {}) as Partial<Record<keyof Verdict, unknown>>;
-  const isVerdict = outcome === "would_create" ? pk === null : outcome === "already_created" && isPk(pk);
-  if (!isVerdict || !Array.isArray(advice)) {
+  const isKnown = outcome === "would_create" || outcome === "already_created";
+  const fits = outcome === "already_created" ? isPk(pk) : pk === null;
+  if (typeof outcome !== "string" || !Array.isArray(advice) || (isKnown && !fits)) {
     throw new Error("the answer is not a verdict; is this a providerd server?");
+  }
+  if (!isKnown) {
+    throw new Error("the verdict has an outcome that this client does not know; upgrade the client");
   }
   return { outcome, pk, advice } as Verdict;
 }

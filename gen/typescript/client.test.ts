@@ -131,7 +131,7 @@ test("takes nothing but a verdict for one", async () => {
       {},
       null,
       "hunter2",
-      { outcome: "hunter2", pk: null, advice: [] },
+      { outcome: "hunter2", pk: null },
       { outcome: "would_create", pk: 1, advice: [] },
       { outcome: "would_create", pk: null },
       { outcome: "already_created", pk: null, advice: [] },
@@ -212,7 +212,16 @@ function thrown(work: () => unknown): string {
 }
 
 test("refuses what cannot work", async () => {
-  for (const url of ["", "localhost:8080", "ftp://example.com", "http://", "http://[", "http://hunter2:hunter2@example.com"]) {
+  for (const url of [
+    "",
+    "localhost:8080",
+    "ftp://example.com",
+    "http://",
+    "http://[",
+    "http://hunter2:hunter2@example.com",
+    "http://example.com?hunter2",
+    "http://example.com/api/v3/#hunter2",
+  ]) {
     expect(thrown(() => createClient(url, "t"))).toMatch(/^the base URL is not(?!.*hunter2)/);
   }
   expect(() => createClient(baseUrl, "")).toThrow(/token is empty/);
@@ -224,6 +233,27 @@ test("refuses what cannot work", async () => {
   }
   const error = await refusal(createClient(baseUrl, "wrong", { fetch: checked }).createOAuth2(request("x")));
   expect(error.status).toBe(401);
+});
+
+test.each([
+  ["http://example.com", "http://example.com"],
+  ["http://example.com//", "http://example.com"],
+  ["http://example.com/api/v3", "http://example.com"],
+  ["http://example.com/api/v3//", "http://example.com"],
+  ["https://example.com:8443/a/b", "https://example.com:8443/a/b"],
+  ["http://example.com/a/api/v3/", "http://example.com/a"],
+  ["http://example.com/rapi/v3", "http://example.com/rapi/v3"],
+])("takes a base URL with and without the path of the API: %s", async (url, root) => {
+  let sent = "";
+  const failing = createClient(url, "t", {
+    retries: 0,
+    fetch: (request) => {
+      sent = request.url;
+      return Promise.reject(new Error("enough"));
+    },
+  });
+  await expect(failing.createOAuth2(request("x"))).rejects.toThrow(/^enough$/);
+  expect(sent).toBe(`${root}/api/v3/providers/oauth2/`);
 });
 
 test("sends nothing that cannot be sent", async () => {

@@ -1,11 +1,12 @@
 import createFetchClient from "openapi-fetch";
 
 import { exchange, recordOf, verdictOf, type Verdict } from "./answer.js";
-import { refusalOf } from "./refusal.js";
+import { connectionError, refusalOf } from "./refusal.js";
 import { retry, within } from "./retry.js";
 import type { components, paths } from "./schema.gen.js";
 
 export type { Verdict } from "./answer.js";
+export { problemTypes, violationCodes, type ViolationCode } from "./constants.js";
 export { ProblemError, type Problem, type Violation } from "./refusal.js";
 
 type Schemas = components["schemas"];
@@ -65,7 +66,8 @@ export interface Client {
   /**
    * Asks what createOAuth2 would do with the same request and options, and stores nothing. Throws a ProblemError when the
    * create would be refused. A server that is too old to know validate_only stores the provider all the same, which the
-   * error says.
+   * error says. A verdict whose outcome this package does not know is an error, too, since a caller that took it for one
+   * of the others would be wrong.
    */
   validateOAuth2(request: OAuth2ProviderRequest, options?: CreateOptions): Promise<Verdict>;
   /** Asks what createWorkspaceDirectory would do, as validateOAuth2 does. */
@@ -77,8 +79,8 @@ const defaultTryTimeoutSeconds = 30;
 const longestTryTimeoutSeconds = 24 * 60 * 60;
 
 /**
- * Returns a client of the server at baseUrl, such as "http://127.0.0.1:8080", for the caller that a token names. Throws
- * a TypeError, which does not repeat them, when they cannot be used.
+ * Returns a client of the server at baseUrl, such as "http://127.0.0.1:8080", with or without /api/v3, for the caller
+ * that a token names. Throws a TypeError, which does not repeat them, when they cannot be used.
  */
 export function createClient(baseUrl: string, token: string, options: ClientOptions = {}): Client {
   const { fetch: send = fetch, retries = defaultRetries, tryTimeoutSeconds = defaultTryTimeoutSeconds } = options;
@@ -95,14 +97,14 @@ export function createClient(baseUrl: string, token: string, options: ClientOpti
     throw new TypeError("the timeout of a try is not positive, or longer than a day");
   }
   const generated = createFetchClient<paths>({
-    baseUrl: `${baseUrl.replace(/\/+$/, "")}/api/v3`,
+    baseUrl: apiUrl(baseUrl),
     headers: { Authorization: `Bearer ${token}` },
     // Not "error": Node then says no more than "fetch failed". With "manual" it shows the answer, and so the host that it
     // leads to; a browser hides that. Neither follows it.
     redirect: "manual",
     fetch: (request) => exchange(send, request),
   });
-  const settings = { retries, tryTimeoutSeconds };
+  const settings = { server: new URL(baseUrl).origin, retries, tryTimeoutSeconds };
   const postOAuth2 = (body: OAuth2ProviderRequest) => (init: Init) =>
     generated.POST("/providers/oauth2/", { body, ...init });
   const postWorkspaceDirectory = (body: WorkspaceDirectoryProviderRequest) => (init: Init) =>
@@ -127,13 +129,20 @@ export function createClient(baseUrl: string, token: string, options: ClientOpti
 function isServerUrl(text: string): boolean {
   try {
     // A URL with a user name cannot be fetched.
-    return /^https?:\/\/./.test(text) && new URL(text).username === "";
+    return /^https?:\/\/[^?#]+$/.test(text) && new URL(text).username === "";
   } catch {
     return false;
   }
 }
 
+/** The URL of the operations, which a base URL may have already. */
+function apiUrl(baseUrl: string): string {
+  return `${baseUrl.replace(/\/*(?:\/api\/v3)?\/*$/, "")}/api/v3`;
+}
+
 interface Settings {
+  /** Scheme, host and port, for errors. */
+  server: string;
   retries: number;
   tryTimeoutSeconds: number;
 }
@@ -183,13 +192,12 @@ async function send<Result>(
   }
   const header = { "Idempotency-Key": idempotencyKey, ...(lenient && { Prefer: "handling=lenient" }) };
   const text = encode(body);
-  return retry(settings.retries, callers, () =>
-    within(settings.tryTimeoutSeconds, callers, async (signal) => {
-      const { data = "", error, response } = await post({
-        params: { header },
-        bodySerializer: () => text,
-        parseAs: "text",
-        signal,
+  const { server, retries, tryTimeoutSeconds } = settings;
+  return retry(retries, callers, () =>
+    within(tryTimeoutSeconds, server, callers, async (signal) => {
+      const init: Init = { params: { header }, bodySerializer: () => text, parseAs: "text", signal };
+      const { data = "", error, response } = await post(init).catch((reason: unknown) => {
+        throw connectionError(reason, server);
       });
       const result = read(data, response);
       if (result === undefined) {

@@ -185,7 +185,7 @@ test.each<[string, RequestListener, RegExp]>([
     },
     /more than 16 MiB/,
   ],
-  ["header", (_, response) => response.writeHead(201, { "X-Long": "hunter2".repeat(20_000) }).end(), /fetch failed/],
+  ["header", (_, response) => response.writeHead(201, { "X-Long": "hunter2".repeat(20_000) }).end(), /^the connection to .* failed: Headers Overflow/],
   [
     "title",
     (_, response) => {
@@ -219,8 +219,36 @@ test.each<[string, RequestListener]>([
   };
   const error = await failure(server.url, { fetch: counting, tryTimeoutSeconds: 0.3, retries: 1 });
   expect(error.name).toBe("TimeoutError");
-  expect(error.message).toBe("no whole answer within 0.3 s");
+  expect(error.message).toBe(`no whole answer of ${server.url} within 0.3 s`);
   expect(tries).toBe(2);
+});
+
+test("names the server of a connection that fails", async () => {
+  const gone = await stranger(() => undefined);
+  await new Promise((resolve) => running.pop()?.close(resolve));
+  const refused = await failure(`${gone.url}/api/v3`, { retries: 0 });
+  expect(refused.message).toBe(`the connection to ${gone.url} failed: connect ECONNREFUSED ${gone.host}`);
+  expect((refused.cause as { code: string }).code).toBe("ECONNREFUSED");
+
+  const byName = gone.url.replace("127.0.0.1", "localhost");
+  expect((await failure(byName, { retries: 0 })).message).toMatch(
+    new RegExp(`^the connection to ${byName} failed: .*ECONNREFUSED`),
+  );
+
+  const hangsUp = await stranger((request) => request.socket.destroy());
+  const lost = await failure(hangsUp.url, { retries: 0 });
+  expect(lost.message).toMatch(new RegExp(`^the connection to ${hangsUp.url} failed: (other side closed|.*ECONNRESET)`));
+
+  const cutsOff = await stranger((_, response) => {
+    response.writeHead(201, { "Content-Type": json, "Content-Length": "100" });
+    response.write("{", () => response.destroy());
+  });
+  const cut = await failure(cutsOff.url, { retries: 0 });
+  expect(cut.message).toContain(`the connection to ${cutsOff.url} failed: `);
+
+  const browsers = { retries: 0, fetch: () => Promise.reject(new TypeError("Failed to fetch")) };
+  const unexplained = await failure("https://example.com", browsers);
+  expect(unexplained.message).toBe("the connection to https://example.com failed: Failed to fetch");
 });
 
 test("leaves a fetch that does not heed its signal", async () => {

@@ -1,3 +1,4 @@
+import { problemTypes } from "./constants.js";
 import type { components } from "./schema.gen.js";
 
 export type Problem = components["schemas"]["Problem"];
@@ -54,7 +55,7 @@ export function refusalOf(answered: unknown, response: Response): ProblemError {
   const problem = {
     ...answered,
     status,
-    type: textOf(type, "about:blank"),
+    type: textOf(type, problemTypes.foreign),
     title: textOf(title),
     detail: textOf(detail),
     request_id: textOf(requestId),
@@ -99,7 +100,7 @@ function hostOf(target: string | null, base: string): string {
 
 function foreignAnswer(response: Response, detail: string): ProblemError {
   const problem = {
-    type: "about:blank",
+    type: problemTypes.foreign,
     title: response.statusText,
     status: response.status,
     detail,
@@ -120,6 +121,19 @@ function retryAfterOf(response: Response): number | undefined {
   // Of the three forms of a date, that of asctime does not say that it is in GMT.
   const date = Date.parse(text.endsWith(" GMT") ? text : `${text} GMT`);
   return Number.isNaN(date) ? undefined : Math.max(0, (date - Date.now()) / 1000);
+}
+
+/**
+ * The error of a connection that was lost or not made, with the reason, which fetch tells in the cause alone, and the
+ * server. Other errors are returned as they are.
+ */
+export function connectionError(error: unknown, server: string): unknown {
+  if (!(error instanceof TypeError)) {
+    return error;
+  }
+  const { message, code } = (error.cause ?? {}) as { message?: string; code?: string };
+  const reason = legible(message || code || error.message, maxMessage);
+  return new TypeError(`the connection to ${server} failed: ${reason}`, { cause: error.cause });
 }
 
 /** The beginning of a text that a server chose, on one line and without what commands a terminal. */

@@ -97,12 +97,13 @@ function wait(seconds: number, signal?: AbortSignal): Promise<void> {
 }
 
 /**
- * Gives work some time. Its signal ends it then, or when the caller's does; work that does not heed it is left. Not made
+ * Gives work with a server some time. Its signal ends it then, or when the caller's does; work that does not heed it is left. Not made
  * of AbortSignal.timeout and AbortSignal.any: the one leaves a timer behind for each request, and the first releases of
  * Node 20 do not have the other.
  */
 export async function within<Result>(
   seconds: number,
+  server: string,
   signal: AbortSignal | undefined,
   work: (signal: AbortSignal) => Promise<Result>,
 ): Promise<Result> {
@@ -111,7 +112,8 @@ export async function within<Result>(
   const ended = new Promise<never>((_, reject) => {
     controller.signal.addEventListener("abort", () => reject(controller.signal.reason));
   });
-  const late = () => controller.abort(new DOMException(`no whole answer within ${seconds} s`, "TimeoutError"));
+  const late = () =>
+    controller.abort(new DOMException(`no whole answer of ${server} within ${seconds} s`, "TimeoutError"));
   const stop = () => controller.abort(signal?.reason);
   const timer = setTimeout(late, seconds * 1000);
   signal?.addEventListener("abort", stop, { once: true });

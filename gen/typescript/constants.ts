@@ -1,0 +1,50 @@
+import type { components } from "./schema.gen.js";
+
+/** The rule that a violation breaks. A server that is newer than this package may answer others. */
+export type ViolationCode = components["schemas"]["ViolationCode"];
+
+/**
+ * Types of the problems that a refusal has (RFC 9457, section 3.1.1). Each is also the path of a page of the server that
+ * explains it. A server that is newer than this package may answer others.
+ */
+export const problemTypes = {
+  malformedJson: "/problems/malformed-json",
+  validationFailed: "/problems/validation-failed",
+  invalidParameter: "/problems/invalid-parameter",
+  invalidHeader: "/problems/invalid-header",
+  unauthorized: "/problems/unauthorized",
+  forbidden: "/problems/forbidden",
+  notFound: "/problems/not-found",
+  methodNotAllowed: "/problems/method-not-allowed",
+  notAcceptable: "/problems/not-acceptable",
+  clientIdTaken: "/problems/client-id-taken",
+  tooLarge: "/problems/too-large",
+  unsupportedMediaType: "/problems/unsupported-media-type",
+  idempotencyKeyReused: "/problems/idempotency-key-reused",
+  tooManyRequests: "/problems/too-many-requests",
+  internal: "/problems/internal",
+  overloaded: "/problems/overloaded",
+  outcomeUnknown: "/problems/outcome-unknown",
+  storageUnavailable: "/problems/storage-unavailable",
+  /** That of a refusal that is no problem document, such as the page of a proxy (RFC 9457, section 4.2.1). */
+  foreign: "about:blank",
+} as const;
+
+/** The codes of violations. */
+export const violationCodes = {
+  required: "required",
+  null: "null",
+  type: "type",
+  empty: "empty",
+  blank: "blank",
+  tooLong: "too_long",
+  enum: "enum",
+  invalidUuid: "invalid_uuid",
+  invalidEmail: "invalid_email",
+  invalidDuration: "invalid_duration",
+  invalidUri: "invalid_uri",
+  nul: "nul",
+  unknownField: "unknown_field",
+  taken: "taken",
+  differs: "differs",
+} as const satisfies Record<string, ViolationCode>;

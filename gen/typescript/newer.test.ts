@@ -1,0 +1,104 @@
+import { readFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+
+import { createClient, problemTypes, violationCodes, ProblemError, type Client } from "./client.js";
+import { startServer } from "./server.js";
+
+const request = { name: "x", authorization_flow: "3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01" };
+
+/** Asks a server of a later version, which answers what this package does not know. */
+async function asking<Answer>(
+  status: number,
+  contentType: string,
+  answer: object,
+  ask: (client: Client) => Promise<Answer>,
+): Promise<Answer> {
+  const server = createServer((request, response) => {
+    request.resume();
+    response.writeHead(status, { "Content-Type": contentType }).end(JSON.stringify(answer));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  try {
+    return await ask(createClient(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, "t"));
+  } finally {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  }
+}
+
+test("returns a record with new members of enums as it is", async () => {
+  const oauth2 = {
+    pk: 1,
+    meta_model_name: "providers_oauth2.oauth2provider",
+    component: "a-new-form",
+    client_type: "new_type",
+    sub_mode: "new_mode",
+    issuer_mode: "new_issuer",
+    verbose_name: "New",
+    a_new_field: {},
+  };
+  expect(await asking(201, "application/json", oauth2, (client) => client.createOAuth2(request))).toEqual(oauth2);
+  const directory = {
+    pk: 1,
+    meta_model_name: "providers_workspace_directory.workspacedirectoryprovider",
+    user_delete_action: "archive",
+  };
+  const create = (client: Client) =>
+    client.createWorkspaceDirectory({
+      name: "x",
+      delegated_subject: "admin@example.com",
+      credentials: {},
+      default_group_email_domain: "example.com",
+    });
+  expect(await asking(201, "application/json", directory, create)).toEqual(directory);
+});
+
+test("returns a refusal with a new type and a new code as it is", async () => {
+  const problem = {
+    type: "/problems/new",
+    title: "New",
+    status: 400,
+    detail: "Something new.",
+    request_id: "r",
+    errors: [{ pointer: "/name", code: "too_short", detail: "must be longer" }],
+    a_new_member: [],
+  };
+  const refused = asking(400, "application/problem+json", problem, (client) => client.createOAuth2(request));
+  const error: unknown = await refused.catch((reason: unknown) => reason);
+  expect(error).toBeInstanceOf(ProblemError);
+  expect((error as ProblemError).problem).toEqual(problem);
+  expect((error as ProblemError).message).toContain("/name must be longer");
+});
+
+test("returns a verdict with new advice as it is, but none with a new outcome", async () => {
+  const advice = [{ code: "new_rule", pointer: "/name", detail: "d", section: "RFC 10000" }];
+  const verdict = { outcome: "would_create", pk: null, advice };
+  const validate = (client: Client) => client.validateOAuth2(request);
+  expect(await asking(200, "application/json", { ...verdict, a_new_member: 1 }, validate)).toEqual(verdict);
+  const unknown = { outcome: "would_hunter2", pk: 1, advice: [] };
+  await expect(asking(200, "application/json", unknown, validate)).rejects.toThrow(
+    /^the verdict has an outcome that this client does not know; upgrade the client$/,
+  );
+});
+
+test("has the violation codes of the contract", async () => {
+  const contract = await readFile("../../openapi.yaml", "utf8");
+  const listed = /^ {4}ViolationCode:\n(?: {6}.*\n)*? {6}enum:\n((?: {8}- .*\n)+)/m.exec(contract)?.[1] ?? "";
+  const codes = [...listed.matchAll(/- '?(\w+)'?/g)].map(([, code]) => code);
+  expect(codes.length).toBeGreaterThan(10);
+  expect(Object.values(violationCodes)).toEqual(codes);
+});
+
+test("has the problem types of the server", async () => {
+  const server = await startServer();
+  try {
+    const page = await (await fetch(`${server.baseUrl}/problems/`)).text();
+    const types = [...page.matchAll(/href="(\/problems\/[^"]+)"/g)].map(([, type]) => type);
+    const { foreign, ...known } = problemTypes;
+    expect(foreign).toBe("about:blank");
+    expect(Object.values(known).sort()).toEqual(types.sort());
+  } finally {
+    await server.stop();
+  }
+});
