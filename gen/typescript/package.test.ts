@@ -1,0 +1,101 @@
+import { execFile } from "node:child_process";
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { promisify } from "node:util";
+
+import { startServer, type Server } from "./server.js";
+
+const run = promisify(execFile);
+
+/** The strictest settings that a project may have. */
+const settings = {
+  compilerOptions: {
+    target: "ES2022",
+    module: "NodeNext",
+    strict: true,
+    exactOptionalPropertyTypes: true,
+    noUncheckedIndexedAccess: true,
+    skipLibCheck: false,
+  },
+};
+
+/** The TypeScript samples of the reference page. */
+async function samples(baseUrl: string): Promise<string[]> {
+  const contract = await (await fetch(`${baseUrl}/openapi.json`)).text();
+  const { paths } = JSON.parse(contract) as {
+    paths: Record<string, { post: { "x-codeSamples": { label: string; source: string }[] } }>;
+  };
+  return Object.values(paths)
+    .flatMap(({ post }) => post["x-codeSamples"])
+    .filter(({ label }) => label === "TypeScript")
+    .map(({ source }) => source);
+}
+
+/** What npm is not to do in a test. */
+const quiet = { npm_config_audit: "false", npm_config_fund: "false", npm_config_prefer_offline: "true" };
+
+/** The blocks of a language in the README, with the server's URL in place of the default one. */
+async function blocks(language: string, baseUrl: string): Promise<string[]> {
+  const readme = await readFile("README.md", "utf8");
+  const pattern = new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\`$`, "gms");
+  return [...readme.matchAll(pattern)].map(([, text = ""]) => text.replace("http://127.0.0.1:8080", baseUrl));
+}
+
+/** A folder like the root of the repository beside a running server, in which the README's commands can be run. */
+async function makeRoot(parent: string, server: Server): Promise<string> {
+  const root = join(parent, "providerd");
+  await mkdir(root);
+  await symlink(resolve(".."), join(root, "gen"));
+  await symlink(join(server.folder, "data"), join(root, "data"));
+  return root;
+}
+
+test("the README's commands make a project, in which its program and the samples work", async () => {
+  const parent = await mkdtemp(join(tmpdir(), "project-"));
+  const server = await startServer();
+  try {
+    const root = await makeRoot(parent, server);
+    const project = join(parent, "portal");
+    const env = { ...process.env, ...quiet, PROVIDERD_TOKEN: server.token, TOKEN: server.token };
+    // What an earlier build may have left is not for users.
+    await mkdir("dist", { recursive: true });
+    await writeFile(join("dist", "left.test.js"), "");
+
+    const [commands = "", ...others] = await blocks("sh", server.baseUrl);
+    expect(others).toEqual([]);
+    // This installs what the tests run with.
+    expect(commands).toMatch(/^npm ci --prefix gen\/typescript\n/);
+    await run("bash", ["-euc", commands.replace(/^.*\n/, "")], { cwd: root, env: { ...process.env, ...quiet } });
+
+    const { stdout: packed } = await run("tar", ["--list", "--file", join(project, "providerd-client-0.1.0.tgz")]);
+    const modules = ["answer", "client", "constants", "refusal", "retry", "schema.gen"];
+    const built = modules.flatMap((name) => [`package/dist/${name}.d.ts`, `package/dist/${name}.js`]);
+    expect(packed.trim().split("\n").sort()).toEqual(["package/README.md", ...built, "package/package.json"].sort());
+
+    const [program = "", ...more] = await blocks("ts", server.baseUrl);
+    expect(more).toEqual([]);
+    await writeFile(join(project, "portal.mjs"), program);
+    for (let i = 0; i < 2; i++) {
+      const result = await run("node", ["portal.mjs"], { cwd: project, env });
+      expect(result.stdout).toMatch(/^1 [0-9A-Za-z]{40}\n$/);
+    }
+
+    const programs = [program, ...(await samples(server.baseUrl))];
+    expect(programs).toHaveLength(3);
+    for (const [i, text] of programs.entries()) {
+      await writeFile(join(project, `main${i}.mts`), text.replace("http://127.0.0.1:8080", server.baseUrl));
+    }
+    await writeFile(join(project, "tsconfig.json"), JSON.stringify(settings));
+    await run("npm", ["install", "--silent", "typescript@5.9.3", "@types/node@20.19.25"], { cwd: project, env });
+    await run(join(project, "node_modules", ".bin", "tsc"), [], { cwd: project });
+    const printed: string[] = [];
+    for (const i of programs.keys()) {
+      printed.push((await run("node", [`main${i}.mjs`], { cwd: project, env })).stdout);
+    }
+    expect(printed).toEqual([expect.stringMatching(/^1 [0-9A-Za-z]{40}\n$/), "2\n", "3\n"]);
+  } finally {
+    await server.stop();
+    await rm(parent, { recursive: true });
+  }
+}, 300_000);
