@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -113,8 +115,14 @@ func keysetPath(flag, folder string) string {
 	return cmp.Or(flag, filepath.Join(folder, "keyset.json"))
 }
 
+// commandGCPercent keeps the heap of a command small, which reads and prints what it never needs again.
+const commandGCPercent = 50
+
 // withStore opens the database as it is, for a command that works on it.
 func (f databaseFlag) withStore(ctx context.Context, work func(database *store.Store) error) (err error) {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(commandGCPercent)
+	}
 	db, folder, err := f.Database.open(ctx)
 	if err != nil {
 		return err
