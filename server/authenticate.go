@@ -3,10 +3,8 @@ package server
 import (
 	"errors"
 	"fmt"
-	"math"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -78,9 +76,8 @@ func bearerToken(header http.Header) (string, bool) {
 // show a valid one from there.
 func (s *Server) invalidToken(c echo.Context, description string, cause error, reason tokenRefusal) error {
 	if wait := s.attempts.add(exchangeOf(c.Request().Context()).remoteAddress, time.Now()); wait > 0 {
-		seconds := int(math.Ceil(wait.Seconds()))
 		return &refusal{
-			slug: tooManyRequests, header: map[string]string{retryAfterHeader: strconv.Itoa(seconds)}, cause: cause,
+			slug: tooManyRequests, header: map[string]string{retryAfterHeader: wholeSeconds(wait)}, cause: cause,
 			token: reason,
 		}
 	}

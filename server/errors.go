@@ -40,6 +40,8 @@ type refusal struct {
 	pk *int32
 	// token is why the caller's token is refused; "" where something else is.
 	token tokenRefusal
+	// isLimited tells that the caller sends more than it may.
+	isLimited bool
 	// cause is for the log alone.
 	cause error
 }

@@ -20,6 +20,7 @@ type Metrics struct {
 	violations    *prometheus.CounterVec
 	replays       *prometheus.CounterVec
 	tokenRefusals *prometheus.CounterVec
+	limited       *prometheus.CounterVec
 }
 
 // NewMetrics makes the metrics of the one server of a contract and a store, and those of the store itself. They are
@@ -43,6 +44,8 @@ func NewMetrics(registry prometheus.Registerer, contract *Contract, database *st
 			"Creates that were answered with the record which their idempotency key had made.", "operation"),
 		tokenRefusals: counters("providerd_token_refusals_total",
 			"Requests whose token was refused, by reason.", "reason"),
+		limited: counters("providerd_rate_limited_total",
+			"Requests that were refused because their caller sent more than --rate-limit allows.", "operation"),
 	}
 	metrics.begin(contract)
 	watchStore(registry, database)
@@ -61,6 +64,7 @@ func (m *Metrics) begin(contract *Contract) {
 	}
 	for _, operation := range contract.Operations() {
 		m.replays.WithLabelValues(operation)
+		m.limited.WithLabelValues(operation)
 	}
 	for _, kind := range problemKinds() {
 		m.problems.WithLabelValues(string(kind.Slug))
@@ -90,16 +94,19 @@ func (m *Metrics) count(answered *exchange, status int) {
 		m.replays.WithLabelValues(operation).Inc()
 	}
 	if answered.refused != nil {
-		m.countRefusal(answered.refused)
+		m.countRefusal(answered.refused, operation)
 	}
 }
 
-func (m *Metrics) countRefusal(refused *refusal) {
+func (m *Metrics) countRefusal(refused *refusal, operation string) {
 	m.problems.WithLabelValues(string(refused.slug)).Inc()
 	for _, one := range refused.violations {
 		m.violations.WithLabelValues(string(one.Code)).Inc()
 	}
 	if refused.token != "" {
 		m.tokenRefusals.WithLabelValues(string(refused.token)).Inc()
+	}
+	if refused.isLimited {
+		m.limited.WithLabelValues(operation).Inc()
 	}
 }

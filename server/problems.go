@@ -128,8 +128,9 @@ func problemKinds() []problemKind {
 		{
 			tooManyRequests, http.StatusTooManyRequests, "Too many requests",
 			"Too many wrong access tokens came from this address. Use a valid one, or try again later.",
-			"Too many wrong, expired or revoked access tokens came from this address. Valid ones are still taken.",
-			"Use a valid token. For another wrong one, wait the seconds that the header Retry-After names.",
+			"Too many wrong, expired or revoked access tokens came from this address, and valid ones are still taken; or the " +
+				"caller sends more requests than it may, which the header RateLimit-Policy then tells.",
+			"Use a valid token. With it, or for another wrong one, wait the seconds that the header Retry-After names.",
 		},
 		{
 			internal, http.StatusInternalServerError, "Internal server error",

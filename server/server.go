@@ -12,7 +12,7 @@ import (
 	"example.com/providerd/store"
 )
 
-// Config is what a Server works with. Every field but Metrics is required.
+// Config is what a Server works with. Every field but RateLimit and Metrics is required.
 type Config struct {
 	Contract *Contract
 	Store    *store.Store
@@ -20,6 +20,8 @@ type Config struct {
 	Logger *slog.Logger
 	// FailedAttempts is how many wrong, expired or revoked tokens an address may show in a minute.
 	FailedAttempts int
+	// RateLimit is for each name of a token; the zero value for none.
+	RateLimit RateLimit
 	// Metrics counts what is answered; nil where nobody reads them.
 	Metrics *Metrics
 }
@@ -33,11 +35,13 @@ type Server struct {
 	// problemExamples has, by its kind, a problem that an operation answers.
 	problemExamples  map[slug]api.Problem
 	requestIDPattern *regexp.Regexp
-	attempts         *failedAttempts
-	bodies           *bodies
-	metrics          *Metrics
-	router           *echo.Echo
-	isDraining       atomic.Bool
+	attempts         failedAttempts
+	// callers counts the requests of each name of a token; nil where they have no limit.
+	callers    *limiters
+	bodies     *bodies
+	metrics    *Metrics
+	router     *echo.Echo
+	isDraining atomic.Bool
 }
 
 var _ api.StrictServerInterface = (*Server)(nil)
@@ -54,6 +58,9 @@ func New(config Config) (*Server, error) {
 		bodies:           newBodies(),
 		metrics:          config.Metrics,
 		router:           echo.New(),
+	}
+	if config.RateLimit != (RateLimit{}) {
+		server.callers = newLimiters(config.RateLimit)
 	}
 	for _, kind := range problemKinds() {
 		server.problems[kind.Slug] = kind
@@ -76,8 +83,8 @@ func (s *Server) operationMiddlewares() map[string][]echo.MiddlewareFunc {
 	chains := map[string][]echo.MiddlewareFunc{}
 	for _, op := range s.contract.operations {
 		chains[op.id] = []echo.MiddlewareFunc{
-			begin(op), s.authenticate, s.authorise(op), negotiate, checkParameters(op), checkIdempotencyKey(op), prefer,
-			validate(op, s.bodies),
+			begin(op), s.authenticate, s.limitRate, s.authorise(op), negotiate, checkParameters(op), checkIdempotencyKey(op),
+			prefer, validate(op, s.bodies),
 		}
 	}
 	return chains

@@ -13,6 +13,7 @@ func examples() map[string][]string {
 		"providerd serve": {
 			"providerd serve",
 			"providerd serve --listen 0.0.0.0:8443 --tls-cert cert.pem --tls-key key.pem",
+			"providerd serve --ops-listen 127.0.0.1:9464 --rate-limit 100/s",
 			"PGPASSFILE=pgpass providerd serve --database postgres://providerd@db.example.com/providerd --keyset keyset.json",
 		},
 		"providerd token create": {

@@ -24,6 +24,7 @@ type serveCommand struct {
 	Listen         listenAddress `default:"127.0.0.1:8080" env:"PROVIDERD_LISTEN" placeholder:"HOST:PORT" help:"Address to listen on; port 0 takes a free one (${env}; default ${default})."`
 	MaxConnections int           `default:"1024" env:"PROVIDERD_MAX_CONNECTIONS" placeholder:"N" help:"Connections that are open at a time; for a further one, the one that is idle for longest is closed (${env}; default ${default})."`
 	FailedAttempts int           `default:"20" env:"PROVIDERD_FAILED_ATTEMPTS" placeholder:"N" help:"Wrong tokens accepted from an address in a minute before it is answered 429 (${env}; default ${default})."`
+	RateLimit      rateLimit     `env:"PROVIDERD_RATE_LIMIT" placeholder:"N/s" help:"Requests that the tokens of one name may send to this server, in a second (100/s), minute (m) or hour (h) (${env}; default no limit)."`
 	TLSCert        string        `env:"PROVIDERD_TLS_CERT" and:"tls" type:"path" placeholder:"PATH" help:"Certificate chain in PEM, to serve HTTPS; read again when it changes (${env})."`
 	TLSKey         string        `env:"PROVIDERD_TLS_KEY" and:"tls" type:"path" placeholder:"PATH" help:"Private key of the certificate in PEM (${env})."`
 	DrainDelay     time.Duration `default:"0s" env:"PROVIDERD_DRAIN_DELAY" placeholder:"TIME" help:"How long to go on serving, but not ready, when told to stop, so that load balancers notice: up to 10m (${env}; default ${default})."`
@@ -140,6 +141,7 @@ func (c *serveCommand) open(ctx context.Context, contract *server.Contract, log 
 	if err == nil {
 		err = c.serve(ctx, server.Config{
 			Contract: contract, Store: database, Logger: log.Logger, FailedAttempts: c.FailedAttempts,
+			RateLimit: server.RateLimit(c.RateLimit),
 		}, at, log)
 	}
 	return errors.Join(err, database.Close())

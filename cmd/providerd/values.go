@@ -11,6 +11,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"example.com/providerd/server"
 )
 
 // listenAddress is HOST:PORT; port 0 stands for any free port.
@@ -26,6 +28,27 @@ func (a *listenAddress) UnmarshalText(text []byte) error {
 		return fmt.Errorf("port %q is not a number from 0 to 65535", port)
 	}
 	*a = listenAddress(text)
+	return nil
+}
+
+// rateLimit is how many requests may come in a time. The zero value stands for no limit.
+type rateLimit server.RateLimit
+
+// UnmarshalText reads a number of requests in a second, minute or hour.
+func (l *rateLimit) UnmarshalText(text []byte) error {
+	parts := regexp.MustCompile(`^([1-9][0-9]{0,5})/([smh])$`).FindStringSubmatch(string(text))
+	if parts == nil {
+		return fmt.Errorf("%q is not of the form 100/s, 100/m or 100/h, with 1 to 999999", text)
+	}
+	requests, err := strconv.Atoi(parts[1])
+	if err != nil {
+		return fmt.Errorf("read number of requests: %w", err)
+	}
+	window, err := time.ParseDuration("1" + parts[2])
+	if err != nil {
+		return fmt.Errorf("read time of requests: %w", err)
+	}
+	*l = rateLimit{Requests: requests, Window: window}
 	return nil
 }
 

@@ -1214,8 +1214,10 @@ type ProvidersOauth2CreateResponse422Headers struct {
 
 // ProvidersOauth2CreateResponse429Headers the declared response headers of an HTTP 429 response for ProvidersOauth2Create
 type ProvidersOauth2CreateResponse429Headers struct {
-	RetryAfter int32
-	XRequestID string
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      int32
+	XRequestID      string
 }
 
 // ProvidersOauth2CreateResponse500Headers the declared response headers of an HTTP 500 response for ProvidersOauth2Create
@@ -1437,8 +1439,10 @@ type ProvidersWorkspaceDirectoryCreateResponse422Headers struct {
 
 // ProvidersWorkspaceDirectoryCreateResponse429Headers the declared response headers of an HTTP 429 response for ProvidersWorkspaceDirectoryCreate
 type ProvidersWorkspaceDirectoryCreateResponse429Headers struct {
-	RetryAfter int32
-	XRequestID string
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      int32
+	XRequestID      string
 }
 
 // ProvidersWorkspaceDirectoryCreateResponse500Headers the declared response headers of an HTTP 500 response for ProvidersWorkspaceDirectoryCreate
@@ -1941,6 +1945,20 @@ func ParseProvidersOauth2CreateResponse(rsp *http.Response) (*ProvidersOauth2Cre
 		response.Headers422 = &headers
 	case rsp.StatusCode == 429:
 		var headers ProvidersOauth2CreateResponse429Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int32
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int32"}); err != nil {
@@ -2251,6 +2269,20 @@ func ParseProvidersWorkspaceDirectoryCreateResponse(rsp *http.Response) (*Provid
 		response.Headers422 = &headers
 	case rsp.StatusCode == 429:
 		var headers ProvidersWorkspaceDirectoryCreateResponse429Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int32
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int32"}); err != nil {

@@ -446,11 +446,13 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Too many wrong, expired or revoked tokens came from this address. */
+        /** @description Too many wrong, expired or revoked tokens came from this address, or the caller sends more requests than it may. */
         TooManyRequests: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 "Retry-After": components["headers"]["Retry-After"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                 [name: string]: unknown;
             };
             content: {
@@ -512,6 +514,16 @@ export interface components {
          * @example 1
          */
         "Retry-After": number;
+        /**
+         * @description How many more requests the caller may send now (r), and the seconds until it may send another (t), as in draft-ietf-httpapi-ratelimit-headers-10. Only where the caller, not an address, sends too much.
+         * @example "caller";r=0;t=1
+         */
+        RateLimit: string;
+        /**
+         * @description How many requests (q) the tokens of one name may send in so many seconds (w) to each server, as in draft-ietf-httpapi-ratelimit-headers-10. Only where the caller, not an address, sends too much.
+         * @example "caller";q=100;w=1
+         */
+        "RateLimit-Policy": string;
     };
     pathItems: never;
 }
