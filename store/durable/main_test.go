@@ -16,7 +16,8 @@ import (
 )
 
 // TestMain lets the test binary be started as another program: "hold FOLDER" holds the lock of a folder until
-// standard input ends, "write PATH" writes a file again and again. Both say when they have begun.
+// standard input ends, "write PATH" writes a file again and again, "draft PATH" holds a draft of one. All say when they have
+// begun.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"hold": func() {
@@ -25,6 +26,13 @@ func TestMain(m *testing.M) {
 				_, ended := io.Copy(io.Discard, os.Stdin)
 				return errors.Join(begun, ended)
 			}))
+		},
+		"draft": func() {
+			draft, err := durable.CreateDraft(os.Args[1])
+			exitOn(err)
+			_, begun := os.Stdout.WriteString("begun\n")
+			_, ended := io.Copy(io.Discard, os.Stdin)
+			exitOn(errors.Join(begun, ended, draft.Close()))
 		},
 		"write": func() {
 			for n := 0; ; n++ {

@@ -1,0 +1,148 @@
+package durable_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"example.com/providerd/store/durable"
+)
+
+func newDraft(t *testing.T, path string, content []byte) *durable.Draft {
+	t.Helper()
+	draft, err := durable.CreateDraft(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := draft.Write(content); err != nil {
+		t.Fatal(err)
+	}
+	return draft
+}
+
+func expectNames(t *testing.T, folder string, want ...string) {
+	t.Helper()
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, entry := range entries {
+		names = append(names, entry.Name())
+	}
+	if !slices.Equal(names, want) {
+		t.Errorf("there are %v, want %v", names, want)
+	}
+}
+
+func TestDraftGetsItsNameOnceItIsWhole(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	path := filepath.Join(folder, "file")
+	draft := newDraft(t, path, version(3))
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("before it is whole: %v", err)
+	}
+	if err := errors.Join(draft.Publish(), draft.Close()); err != nil {
+		t.Fatal(err)
+	}
+	expectContent(t, path, version(3))
+	expectNames(t, folder, "file")
+}
+
+func TestDraftThatIsClosedIsGone(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	if err := newDraft(t, filepath.Join(folder, "file"), version(1)).Close(); err != nil {
+		t.Error(err)
+	}
+	expectNames(t, folder)
+}
+
+// Whatever has the name keeps it, also where it got it while the draft was written.
+func TestDraftTakesNoName(t *testing.T) {
+	t.Parallel()
+	for name, take := range map[string]func(path string) error{
+		"file":   func(path string) error { return os.WriteFile(path, version(5), 0o600) },
+		"folder": func(path string) error { return os.Mkdir(path, 0o700) },
+		"link":   func(path string) error { return os.Symlink("nowhere", path) },
+	} {
+		folder := t.TempDir()
+		path := filepath.Join(folder, "file")
+		draft := newDraft(t, path, version(1))
+		if err := take(path); err != nil {
+			t.Fatal(err)
+		}
+		before, err := os.Lstat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := draft.Publish(); !errors.Is(err, fs.ErrExist) || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: error is %v", name, err)
+		}
+		if err := draft.Close(); err != nil {
+			t.Error(err)
+		}
+		if after, err := os.Lstat(path); err != nil || !os.SameFile(before, after) {
+			t.Errorf("%s: it was %v and is %v, %v", name, before, after, err)
+		}
+		expectNames(t, folder, "file")
+	}
+}
+
+func TestReplacedFileIsKept(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	path, kept := filepath.Join(folder, "file"), filepath.Join(folder, "kept")
+	if err := os.WriteFile(path, version(5), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	first := newDraft(t, path, version(1))
+	if err := errors.Join(first.Replace(kept), first.Close()); err != nil {
+		t.Fatal(err)
+	}
+	second := newDraft(t, path, version(2))
+	if err := second.Replace(kept); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("over what was kept before: %v", err)
+	}
+	if err := second.Close(); err != nil {
+		t.Error(err)
+	}
+	expectContent(t, path, version(1))
+	expectContent(t, kept, version(5))
+	expectNames(t, folder, "file", "kept")
+}
+
+// What a process left that was killed is removed by the next one, but not what a process still writes, nor what only
+// looks so.
+func TestAbandonedDraftsAreRemoved(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	path := filepath.Join(folder, "file")
+	writer := start(t, "draft", path)
+	entries, err := os.ReadDir(folder)
+	if err != nil || len(entries) != 1 {
+		t.Fatal(entries, err)
+	}
+	abandoned := entries[0].Name()
+	others := []string{"file.unfinished", "file.x1.unfinished", "file..unfinished", "other.17.unfinished", "file.17"}
+	for _, name := range others {
+		if err := os.WriteFile(filepath.Join(folder, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := newDraft(t, path, version(1)).Close(); err != nil {
+		t.Error(err)
+	}
+	expectNames(t, folder, slices.Sorted(slices.Values(append(others, abandoned)))...)
+	kill(t, writer)
+	if err := newDraft(t, path, version(1)).Close(); err != nil {
+		t.Error(err)
+	}
+	slices.Sort(others)
+	expectNames(t, folder, others...)
+}
