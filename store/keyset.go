@@ -31,7 +31,7 @@ func newKeysetRow(keys *seal.Keys) (*keysetRow, error) {
 }
 
 // openKeyring reads the keyset file of a database that has a keyset.
-func openKeyring(ctx context.Context, db database.Database, path string) (*seal.Keyring, error) {
+func openKeyring(ctx context.Context, db database.Readable, path string) (*seal.Keyring, error) {
 	row, err := findKeyset(ctx, db)
 	if errors.Is(err, ErrNotFound) {
 		return nil, fmt.Errorf("%w: it was not made to its end", database.ErrOlder)
@@ -105,7 +105,7 @@ func saveKeyset(tx *gorm.DB, keys *seal.Keys) error {
 	return nil
 }
 
-func findKeyset(ctx context.Context, db database.Database) (keysetRow, error) {
+func findKeyset(ctx context.Context, db database.Readable) (keysetRow, error) {
 	var row keysetRow
 	if err := db.Reader().WithContext(ctx).Take(&row).Error; err != nil {
 		return keysetRow{}, fmt.Errorf("look up the keyset of the database: %w", found(err))

@@ -26,6 +26,8 @@ var (
 	ErrForeign = errors.New("not a database of providerd")
 	// ErrExposed says that others than its owner can write to the database.
 	ErrExposed = errors.New("database is exposed")
+	// ErrInUse says that a program has the database open, or has left what belongs to it.
+	ErrInUse = errors.New("database is in use")
 	// ErrOlder says that the database must be migrated before this version of providerd can use it.
 	ErrOlder = errors.New("database is from an older version of providerd")
 	// ErrNewer says that the database was written by a later version of providerd.
@@ -34,17 +36,22 @@ var (
 	ErrHalfCopied = errors.New("a copy into the database was not finished")
 )
 
+// Readable is what can be read: an open database, or a file with one that nobody changes.
+type Readable interface {
+	// Reader returns a handle for statements that read. Each is a transaction of its own, and is to be short: a database
+	// may keep what a reader still sees.
+	Reader() *gorm.DB
+}
+
 // Database is one open database of this program's schema. It is safe for concurrent use.
 //
 // The errors of its GORM handles wrap ErrUnavailable where the database could not be used, and are
 // gorm.ErrRecordNotFound and gorm.ErrDuplicatedKey where they fit. Any other error says that this program is wrong.
 type Database interface {
+	Readable
 	// IsShared tells whether other replicas of this program use the database at the same time, and so whether several
 	// batches at a time are of use.
 	IsShared() bool
-	// Reader returns a handle for statements that read. Each is a transaction of its own, and is to be short: a database
-	// may keep what a reader still sees.
-	Reader() *gorm.DB
 	// Change runs statements in one transaction. When it returns nil, they are on disk; otherwise none of them is, but
 	// where the error is ErrOutcomeUnknown. The statements may be run again, after all they did was rolled back. Changes
 	// take turns, in whatever process: none sees half of another.
