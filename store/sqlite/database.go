@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
-	"syscall"
 
 	"gorm.io/gorm"
 
@@ -88,21 +87,18 @@ func (d *Database) Check(ctx context.Context) error {
 	return nil
 }
 
-// minFreeBytes are what the largest create takes in the WAL and, after the next checkpoint, in the database.
-const minFreeBytes = 4 << 20
-
 // tryToWrite commits a page that stays as it is, on a disk that has room for any create. A server that is not ready may
 // get no create that would tell.
 func (d *Database) tryToWrite(ctx context.Context) error {
-	var disk syscall.Statfs_t
-	if err := syscall.Statfs(d.folder, &disk); err != nil {
-		return fmt.Errorf("%w: look at the disk: %w", database.ErrUnavailable, err)
+	free, err := freeBytes(d.folder)
+	if err != nil {
+		return err
 	}
-	if free := disk.Bavail * uint64(disk.Bsize); free < minFreeBytes { //nolint:gosec // A size is not negative.
+	if free < minFreeBytes {
 		return fmt.Errorf("%w: the disk of %s has %d bytes left, want %d",
 			database.ErrUnavailable, d.folder, free, minFreeBytes)
 	}
-	err := d.Change(ctx, func(tx *gorm.DB) error {
+	err = d.Change(ctx, func(tx *gorm.DB) error {
 		var generation uint32
 		if err := tx.Raw(selectGeneration).Scan(&generation).Error; err != nil {
 			return err

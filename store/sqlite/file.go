@@ -3,6 +3,7 @@ package sqlite
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -34,6 +35,18 @@ func openDatabaseFile(path string) (*guardedFile, error) {
 		return nil, errors.Join(err, file.Close())
 	}
 	return file, nil
+}
+
+// exists tells whether there is anything at path, be it a symbolic link that leads nowhere.
+func exists(path string) (bool, error) {
+	_, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look for %s: %w", path, err)
+	}
+	return true, nil
 }
 
 // checkNotMissing refuses to make a database beside the WAL of one that is away: SQLite would remove what that has of

@@ -23,8 +23,18 @@ const (
 // would reach one. synchronous=FULL is said because the driver is compiled to NORMAL in WAL, which may lose a commit.
 // SQLite needs no mutexes of its own, because database/sql gives a connection to one goroutine at a time.
 func connect(path, setting string, connections int) (*gorm.DB, error) {
-	dsn := fmt.Sprintf("file:%s?_journal_mode=WAL&_synchronous=FULL&_busy_timeout=%d&_foreign_keys=on&_mutex=no&%s",
-		(&url.URL{Path: path}).EscapedPath(), busyTimeout.Milliseconds(), setting)
+	return connectWith(path, fmt.Sprintf(
+		"_journal_mode=WAL&_synchronous=FULL&_busy_timeout=%d&_foreign_keys=on&_mutex=no&%s",
+		busyTimeout.Milliseconds(), setting), connections)
+}
+
+// connectUnchanged opens a file that nobody changes: it is not locked, and SQLite puts no other file beside it.
+func connectUnchanged(path string) (*gorm.DB, error) {
+	return connectWith(path, "mode=ro&immutable=1&_mutex=no", 1)
+}
+
+func connectWith(path, settings string, connections int) (*gorm.DB, error) {
+	dsn := fmt.Sprintf("file:%s?%s", (&url.URL{Path: path}).EscapedPath(), settings)
 	config := gormConfig()
 	config.PrepareStmt = true
 	db, err := gorm.Open(dialector{gormsqlite.Dialector{DSN: dsn}}, config)

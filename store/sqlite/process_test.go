@@ -26,6 +26,7 @@ import (
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"create": program(createOnce), "commit": program(commitMany), "fill-disk": program(fillDisk),
+		"back-up": program(backUp),
 	})
 }
 
@@ -112,6 +113,28 @@ func fillDisk(ctx context.Context, arguments []string) error {
 		return err
 	}
 	return errors.Join(r.Check(ctx), r.commit(ctx, "after"), r.batches.Close(), r.Close())
+}
+
+// backUp backs up the database at PATH to COPY, and lets no file grow beyond what is written first.
+func backUp(ctx context.Context, arguments []string) error {
+	db, err := sqlite.Open(ctx, arguments[0], slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	if err := awaitStart(); err != nil {
+		return err
+	}
+	signal.Ignore(syscall.SIGXFSZ)
+	steps := 0
+	err = db.Backup(ctx, arguments[1], func(done, _ int64) {
+		if steps++; steps == 1 {
+			err = syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: uint64(done), Max: uint64(done)})
+		}
+	}, func(database.Readable) error { return errors.New("what is not whole is checked") })
+	if steps == 0 || !errors.Is(err, database.ErrUnavailable) {
+		return fmt.Errorf("after %d steps: error is %w", steps, err)
+	}
+	return db.Close()
 }
 
 // process is one of the programs.

@@ -58,12 +58,23 @@ func Create(ctx context.Context, path string, logger *slog.Logger) (*Database, e
 // It returns database.ErrNone, ErrOlder, ErrNewer, ErrForeign, ErrExposed, ErrUnavailable for a file that is no
 // database or that does not belong to the WAL beside it, or an error of the file system.
 func Open(ctx context.Context, path string, logger *slog.Logger) (*Database, error) {
+	return openExisting(ctx, path, logger, checkVersion)
+}
+
+// OpenForBackup is Open for a database that may be of an older version of this program, and is only read.
+func OpenForBackup(ctx context.Context, path string, logger *slog.Logger) (*Database, error) {
+	return openExisting(ctx, path, logger, checkKnown)
+}
+
+func openExisting(
+	ctx context.Context, path string, logger *slog.Logger, prepare preparation,
+) (*Database, error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w at %s", database.ErrNone, path)
 	} else if err != nil {
 		return nil, fmt.Errorf("look for the database: %w", err)
 	}
-	return open(ctx, path, logger, checkVersion)
+	return open(ctx, path, logger, prepare)
 }
 
 // preparation brings a database to this program's version, or refuses it.

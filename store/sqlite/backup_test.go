@@ -1,0 +1,198 @@
+package sqlite_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"example.com/providerd/store/database"
+	"example.com/providerd/store/sqlite"
+)
+
+func noProgress(int64, int64) {}
+
+// noCheck lets everything pass.
+func noCheck(database.Readable) error { return nil }
+
+// slugsOf reads what a backup has.
+func slugsOf(ctx context.Context, copied database.Readable) (slugs []string, err error) {
+	err = copied.Reader().WithContext(ctx).Raw("SELECT slug FROM applications ORDER BY id").Scan(&slugs).Error
+	return slugs, err
+}
+
+func expectNothing(t *testing.T, folder string) {
+	t.Helper()
+	if entries, err := os.ReadDir(folder); err != nil || len(entries) > 0 {
+		t.Errorf("there are %v, %v", entries, err)
+	}
+}
+
+// A backup has the state of the moment at which it began, whatever is committed while it is written, also by checkpoints
+// into pages that are yet to be copied.
+func TestBackupHasOneState(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	for i := range 50 {
+		if err := r.insert(fmt.Sprint("before", i), 1<<20); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := r.slugs(t)
+	path := filepath.Join(t.TempDir(), "backup.db")
+	steps := 0
+	err := r.Backup(t.Context(), path, func(done, total int64) {
+		steps++
+		if done > total {
+			t.Errorf("%d of %d bytes are copied", done, total)
+		}
+		if err := errors.Join(r.commit(t.Context(), fmt.Sprint("meanwhile", steps)), r.Change(t.Context(), executing(
+			fmt.Sprintf("UPDATE applications SET name = 'changed' WHERE id = %d", steps),
+			fmt.Sprintf("DELETE FROM applications WHERE id = %d", 50-steps)))); err != nil {
+			t.Error(err)
+		}
+	}, func(copied database.Readable) error {
+		got, err := slugsOf(t.Context(), copied)
+		if !slices.Equal(got, want) {
+			t.Errorf("the backup has %v, want %v", got, want)
+		}
+		return err
+	})
+	if err != nil || steps < 10 {
+		t.Fatalf("after %d steps: %v", steps, err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode() != 0o600 {
+		t.Errorf("the backup is %v, %v", info, err)
+	}
+	opened, err := openRig(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := opened.slugs(t); !slices.Equal(got, want) {
+		t.Errorf("opened, the backup has %v, want %v", got, want)
+	}
+	opened.close(t)
+	r.close(t)
+}
+
+// What fails leaves nothing, and the connection without a transaction.
+func TestFailedBackupLeavesNothing(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	if err := r.insert("large", 20<<20); err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		progress func(cancel func()) sqlite.Progress
+		check    sqlite.Check
+		want     error
+	}{
+		"check": {func(func()) sqlite.Progress { return noProgress }, func(database.Readable) error { return errOwn }, errOwn},
+		"context": {func(cancel func()) sqlite.Progress {
+			return func(int64, int64) { cancel() }
+		}, noCheck, context.Canceled},
+	} {
+		folder := t.TempDir()
+		ctx, cancel := context.WithCancel(t.Context())
+		err := r.Backup(ctx, filepath.Join(folder, "backup.db"), test.progress(cancel), test.check)
+		cancel()
+		if !errors.Is(err, test.want) {
+			t.Errorf("%s: error is %v", name, err)
+		}
+		expectNothing(t, folder)
+	}
+	path := filepath.Join(t.TempDir(), "backup.db")
+	if err := r.Backup(t.Context(), path, noProgress, noCheck); err != nil {
+		t.Error(err)
+	}
+	if err := r.Backup(t.Context(), path, noProgress, noCheck); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("over a backup: %v", err)
+	}
+	r.close(t)
+}
+
+// Where the disk takes no more in the middle of a backup, nothing is left of it.
+func TestDiskThatFailsInBackup(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	if err := r.insert("large", 20<<20); err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	other := start(t, "back-up", r.path, filepath.Join(folder, "backup.db"))
+	other.proceed(t)
+	other.end(t)
+	expectNothing(t, folder)
+	r.close(t)
+}
+
+// Where the files are no longer those of the database, nobody knows what was copied.
+func TestBackupOfHarmedFilesIsRefused(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	if err := r.insert("large", 20<<20); err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	err := r.Backup(t.Context(), filepath.Join(folder, "backup.db"), func(int64, int64) {
+		if err := os.Rename(r.path+"-shm", r.path+"-shm.away"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Error(err)
+		}
+	}, noCheck)
+	if !errors.Is(err, database.ErrUnavailable) || !strings.Contains(err.Error(), "removed or replaced while in use") {
+		t.Errorf("error is %v", err)
+	}
+	expectNothing(t, folder)
+	if err := os.Rename(r.path+"-shm.away", r.path+"-shm"); err != nil {
+		t.Error(err)
+	}
+	r.close(t)
+}
+
+// A program that opens the database while the backup is copied and checked keeps it, whether it is to be replaced or was
+// made meanwhile.
+func TestRestoreLooksAgainBeforeItReplaces(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	backup := filepath.Join(t.TempDir(), "backup.db")
+	if err := errors.Join(r.commit(t.Context(), "kept"), r.Backup(t.Context(), backup, noProgress, noCheck)); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.commit(t.Context(), "later"); err != nil {
+		t.Fatal(err)
+	}
+	r.close(t)
+	restoration := sqlite.Restoration{Backup: backup, Database: r.path, IsReplacing: true, Progress: noProgress}
+	var other *process
+	restoration.Check = func(database.Readable) error {
+		other = start(t, "commit", r.path, "last", "1")
+		return nil
+	}
+	if kept, err := restoration.Run(t.Context()); !errors.Is(err, database.ErrInUse) || kept != "" {
+		t.Errorf("error is %v, %q is kept", err, kept)
+	}
+	other.proceed(t)
+	other.end(t)
+	made := filepath.Join(t.TempDir(), "made.db")
+	restoration.Database, restoration.IsReplacing = made, false
+	restoration.Check = func(database.Readable) error { return os.WriteFile(made, []byte("made"), 0o600) }
+	if kept, err := restoration.Run(t.Context()); !errors.Is(err, fs.ErrExist) || kept != "" {
+		t.Errorf("error is %v, %q is kept", err, kept)
+	}
+	if content, err := os.ReadFile(made); err != nil || string(content) != "made" {
+		t.Errorf("it has %.20q, %v", content, err)
+	}
+	opened, err := openRig(t.Context(), r.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := opened.slugs(t), []string{"kept", "later", "last0"}; !slices.Equal(got, want) {
+		t.Errorf("there are %v, want %v", got, want)
+	}
+	opened.close(t)
+}

@@ -1,0 +1,181 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"example.com/providerd/store/database"
+	"example.com/providerd/store/durable"
+)
+
+// Restoration puts a copy of a backup in the place of a database.
+type Restoration struct {
+	// Backup is the path of the backup, and Database that of the database.
+	Backup, Database string
+	// IsReplacing allows that there is a database already.
+	IsReplacing bool
+	Progress    Progress
+	Check       Check
+}
+
+// Run copies the backup, proves the copy as Backup does, and gives it the name of the database. A database that has the
+// name gets another one with the time, which is returned. Where Run fails, nothing has changed.
+//
+// It returns database.ErrForeign, ErrNewer or ErrOlder for a file that is no backup of this program, ErrUnavailable for
+// one that is damaged or that the disk has no room for, fs.ErrExist where there is a database that is not to be
+// replaced, ErrInUse while a program has it open or where files are beside it that a program has left, the error of the
+// check or ctx, or one of the file system.
+func (r Restoration) Run(ctx context.Context) (kept string, err error) {
+	backup, size, err := r.openBackup()
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, backup.Close()) }()
+	place, err := r.place()
+	if err != nil {
+		return "", err
+	}
+	if _, err := r.checkPlace(place); err != nil {
+		return "", err
+	}
+	if err := demandFree(filepath.Dir(place), size+minFreeBytes); err != nil {
+		return "", err
+	}
+	draft, err := durable.CreateDraft(place)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, draft.Close()) }()
+	if err := r.copy(ctx, draft, backup, size); err != nil {
+		return "", err
+	}
+	if err := prove(ctx, draft.Name(), r.Backup, nil, r.Check); err != nil {
+		return "", err
+	}
+	err = durable.WithLock(ctx, filepath.Dir(place), func() error {
+		kept, err = r.exchange(draft, place)
+		return err
+	})
+	return kept, err
+}
+
+// openBackup opens a file that has all that belongs to its database.
+func (r Restoration) openBackup() (file *os.File, size int64, err error) {
+	// A FIFO is not waited for.
+	file, err = os.OpenFile(r.Backup, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, 0, fmt.Errorf("open the backup: %w", err)
+	}
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%w: %s is not a regular file", database.ErrForeign, r.Backup)
+	}
+	for _, suffix := range []string{"-wal", "-journal"} {
+		if beside, statErr := os.Stat(r.Backup + suffix); err == nil && statErr == nil && beside.Size() > 0 {
+			err = fmt.Errorf("%w: %s has changes that are not in the backup; name a file that no program has changed",
+				database.ErrInUse, r.Backup+suffix)
+		}
+	}
+	if err != nil {
+		return nil, 0, errors.Join(err, file.Close())
+	}
+	return file, info.Size(), nil
+}
+
+// place returns the path of the database without symbolic links, and makes its folder where it is missing.
+func (r Restoration) place() (string, error) {
+	path, err := filepath.EvalSymlinks(r.Database)
+	if err == nil {
+		return path, nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("look for the database: %w", err)
+	}
+	folder := filepath.Dir(r.Database)
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return "", fmt.Errorf("make the folder of the database: %w", err)
+	}
+	if folder, err = filepath.EvalSymlinks(folder); err != nil {
+		return "", fmt.Errorf("look for the database: %w", err)
+	}
+	return filepath.Join(folder, filepath.Base(r.Database)), nil
+}
+
+// checkPlace tells whether there is a database, and returns an error where nothing may be put in its place.
+func (r Restoration) checkPlace(place string) (isThere bool, err error) {
+	isThere, err = exists(place)
+	if err != nil {
+		return false, err
+	}
+	if isThere {
+		if err := checkUnused(place); err != nil {
+			return false, err
+		}
+	}
+	for _, suffix := range []string{"-wal", "-shm", "-journal"} {
+		isLeft, err := exists(place + suffix)
+		if err != nil {
+			return false, err
+		}
+		if isLeft {
+			return false, fmt.Errorf("%w: %s is there, with what a program that was killed has left; start "+
+				"\"providerd serve\" over it and stop it, or move it and the database away together",
+				database.ErrInUse, place+suffix)
+		}
+	}
+	if isThere && !r.IsReplacing {
+		return false, fmt.Errorf("%w: %s; --replace keeps it under another name", fs.ErrExist, place)
+	}
+	return isThere, nil
+}
+
+// checkUnused returns ErrInUse while a program has the database open.
+func checkUnused(path string) error {
+	file, err := openGuarded(path)
+	if err != nil {
+		return err
+	}
+	inUse, err := isLockedElsewhere(file.File, sharedBytes, sharedBytesCount)
+	if err == nil && inUse {
+		err = fmt.Errorf("%w: %s; stop the server and every other program that has it open", database.ErrInUse, path)
+	}
+	return errors.Join(err, file.Close())
+}
+
+// bytesAStep is how much is copied between looks at ctx.
+const bytesAStep = 4 << 20
+
+func (r Restoration) copy(ctx context.Context, draft *durable.Draft, backup io.Reader, size int64) error {
+	for done := int64(0); done < size; {
+		count, err := io.CopyN(draft, backup, min(bytesAStep, size-done))
+		if err := errors.Join(err, ctx.Err()); err != nil {
+			return fmt.Errorf("copy %s: %w", r.Backup, err)
+		}
+		done += count
+		r.Progress(done, size)
+	}
+	return nil
+}
+
+// timeInName is the time of something, in UTC, in the name of a file.
+const timeInName = "20060102T150405Z"
+
+// exchange gives the draft its name. Nobody opens a database in the folder meanwhile.
+func (r Restoration) exchange(draft *durable.Draft, place string) (kept string, err error) {
+	isThere, err := r.checkPlace(place)
+	if err != nil {
+		return "", err
+	}
+	if !isThere {
+		return "", draft.Publish()
+	}
+	kept = place + ".replaced-" + time.Now().UTC().Format(timeInName)
+	return kept, draft.Replace(kept)
+}
