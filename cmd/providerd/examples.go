@@ -58,6 +58,8 @@ func examples() map[string][]string {
 			"providerd copy --from sqlite:data/providerd.db --to postgres://providerd@db.example.com/providerd " +
 				"--keyset data/keyset.json",
 		},
+		"providerd backup":  {"providerd backup backup.db", "providerd backup --every 6h --keep 28 backups"},
+		"providerd restore": {"providerd restore backup.db", "providerd restore backup.db --replace"},
 		"providerd completion": {
 			"source <(providerd completion bash)",
 			"source <(providerd completion zsh)",

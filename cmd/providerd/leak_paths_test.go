@@ -159,6 +159,7 @@ func (s *search) commands() {
 		"application delete s --yes", "provider delete 3 --yes", "provider delete 3", "audit", "audit --output json",
 		"audit --output yaml", "key rotate", "key promote", "key reseal",
 		"key create --keyset x.json", "nonsense", "serve --listen x",
+		"backup --help", "backup early.db", "restore --help", "restore early.db --replace",
 		"copy --help", "copy --to sqlite:copied.db", "copy --to sqlite:copied.db",
 	} {
 		s.run(strings.Fields(line)...)

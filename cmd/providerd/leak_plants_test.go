@@ -105,6 +105,16 @@ func plants() []plant {
 			"println(settings.ClientSecret.Reveal())\n\t\tmadeBefore, err := s.store.ValidateOAuth2Provider(ctx, asked, settings)",
 		},
 		{
+			"a backup that others can read", "store/durable/draft.go",
+			"draft := &Draft{File: file, path: path}",
+			"_ = file.Chmod(0o644)\n\tdraft := &Draft{File: file, path: path}",
+		},
+		{
+			"a secret in the talk of a backup", "store/secrets.go",
+			"if _, err := c.keys.Unseal(sealed, place); err == nil {",
+			"if secret, err := c.keys.Unseal(sealed, place); err == nil {\n\t\tprintln(secret.Reveal())",
+		},
+		{
 			"a value of the query in a problem", "server/parameters.go",
 			"cut(name, maxSuggestionLength)", "cut(fmt.Sprint(name, values), maxSuggestionLength)",
 		},

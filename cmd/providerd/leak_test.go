@@ -1,9 +1,7 @@
 package main
 
 import (
-	"context"
 	"crypto/rand"
-	"database/sql"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -261,14 +259,22 @@ func (s *search) want(response *http.Response, status int) {
 	}
 }
 
-// backUp makes a copy of the database, as an operator would.
+// backUp makes a backup and restores it, as an operator would. Nobody else can read either.
 func (s *search) backUp() {
-	db, err := sql.Open("sqlite3", filepath.Join(s.folder, "data", "providerd.db"))
-	if err != nil {
-		s.t.Fatal(err)
+	for _, line := range []string{
+		"backup backup.db", "backup backup.db", "restore backup.db", "restore backup.db --replace",
+		"restore backup.db --database sqlite:restored/providerd.db",
+	} {
+		s.run(strings.Fields(line)...)
 	}
-	defer func() { _ = db.Close() }()
-	if _, err := db.ExecContext(context.Background(), "VACUUM INTO ?", filepath.Join(s.folder, "backup.db")); err != nil {
-		s.t.Fatal(err)
+	for _, path := range []string{"backup.db", "data/providerd.db", "restored/providerd.db"} {
+		info, err := os.Stat(filepath.Join(s.folder, path))
+		if err != nil {
+			s.astray = append(s.astray, err.Error()+": "+s.talk)
+			continue
+		}
+		if info.Mode() != 0o600 {
+			s.leaks = append(s.leaks, fmt.Sprintf("the file %s has the mode %o", path, info.Mode()))
+		}
 	}
 }

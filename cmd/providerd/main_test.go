@@ -1,6 +1,9 @@
 package main
 
 import (
+	"context"
+	"database/sql"
+	"errors"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -41,8 +44,18 @@ func TestCommandLineOverPostgreSQL(t *testing.T) {
 	})
 }
 
+// executeOn runs a statement over a SQLite database, as another program would.
+func executeOn(ctx context.Context, path, statement string) error {
+	db, err := sql.Open("sqlite3", path)
+	if err != nil {
+		return err
+	}
+	_, err = db.ExecContext(ctx, statement)
+	return errors.Join(err, db.Close())
+}
+
 // scriptCommands are the scripts' own: "serve" starts a server in the folder of the script, "stderr-of-server PATTERN"
-// waits until it says so, "post STATUS PATH BODY" sends it a create, and "refused-within-a-second PATH" sends it
+// waits until it says so, "stop" ends it, "spoil DATABASE STATEMENT" changes a database, "post STATUS PATH BODY" sends it a create, and "refused-within-a-second PATH" sends it
 // creates until the token is refused.
 func scriptCommands(t *testing.T) map[string]scriptCommand {
 	t.Helper()
@@ -61,7 +74,21 @@ func scriptCommands(t *testing.T) map[string]scriptCommand {
 			script.Check(err)
 			servers.Store(script.Getenv("WORK"), started)
 			script.Setenv("URL", started.url)
-			script.Defer(func() { script.Check(started.stop()) })
+			script.Defer(func() {
+				if started.command.ProcessState == nil {
+					script.Check(started.stop())
+				}
+			})
+		},
+		"stop": func(script *testscript.TestScript, _ bool, _ []string) {
+			server, ok := servers.Load(script.Getenv("WORK"))
+			if !ok {
+				script.Fatalf("no server was started")
+			}
+			script.Check(server.(*process).stop())
+		},
+		"spoil": func(script *testscript.TestScript, _ bool, arguments []string) {
+			script.Check(executeOn(t.Context(), script.MkAbs(arguments[0]), arguments[1]))
 		},
 		"stderr-of-server": func(script *testscript.TestScript, _ bool, arguments []string) {
 			server, ok := servers.Load(script.Getenv("WORK"))

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// backupExamples are the commands of the operator's README for backups, in their order.
+func backupExamples(t *testing.T) (backUp, schedule, restore, elsewhere string) {
+	t.Helper()
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(readme), "\n## Backup and restore\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	found := regexp.MustCompile("(?ms)^```sh\n(.*?)^```$").FindAllStringSubmatch(section, -1)
+	if len(found) != 4 {
+		t.Fatalf("%d examples were found, want 4", len(found))
+	}
+	return found[0][1], found[1][1], found[2][1], found[3][1]
+}
+
+// pasting runs commands in a folder, where providerd is on the path.
+func pasting(t *testing.T, folder, commands string) *exec.Cmd {
+	t.Helper()
+	bin := t.TempDir()
+	if err := os.Symlink(os.Args[0], filepath.Join(bin, "providerd")); err != nil {
+		t.Fatal(err)
+	}
+	shell := exec.CommandContext(t.Context(), "bash", "-euc", commands)
+	shell.Dir = folder
+	shell.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
+	return shell
+}
+
+func paste(t *testing.T, folder, commands string) {
+	t.Helper()
+	if output, err := pasting(t, folder, commands).CombinedOutput(); err != nil {
+		t.Errorf("%s: %v: %s", commands, err, output)
+	}
+}
+
+// TestReadmeBacksUp pastes the commands beside a server, after it, and on what could be another machine.
+func TestReadmeBacksUp(t *testing.T) {
+	t.Parallel()
+	backUp, schedule, restore, elsewhere := backupExamples(t)
+	folder, other := t.TempDir(), t.TempDir()
+	storeSecrets(t, folder, 3)
+	server, err := startProcess(t.Context(), folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []int32{1, 2, 3}
+	paste(t, folder, backUp)
+	pasteSchedule(t, folder, schedule)
+	if err := server.stop(); err != nil {
+		t.Error(err)
+	}
+	operate(t, folder, "provider", "delete", "1", "2", "--yes")
+	paste(t, folder, restore)
+	if pks := storedPKs(t, folder); !slices.Equal(pks, want) {
+		t.Errorf("restored are %v", pks)
+	}
+	for _, name := range []string{"backup.db", "keyset.copy.json"} {
+		if err := os.Rename(filepath.Join(folder, name), filepath.Join(other, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	paste(t, other, elsewhere)
+	if pks := storedPKs(t, other); !slices.Equal(pks, want) {
+		t.Errorf("restored elsewhere are %v", pks)
+	}
+	checkSecrets(t, other, len(want))
+}
+
+// pasteSchedule lets the command make its first backup, as the README names it.
+func pasteSchedule(t *testing.T, folder, command string) {
+	t.Helper()
+	if err := os.Mkdir(filepath.Join(folder, "backups"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	shell, said := pasting(t, folder, "exec "+command), &syncBuffer{}
+	shell.Stderr = said
+	if err := shell.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitUntil(t, "the next backup is waited for", func() bool {
+		return strings.Contains(said.String(), "the next backup is due at ")
+	})
+	if err := errors.Join(shell.Process.Signal(syscall.SIGTERM), shell.Wait()); err != nil {
+		t.Errorf("%v: %s", err, said)
+	}
+	made, err := filepath.Glob(filepath.Join(folder, "backups", "providerd-2*Z.db"))
+	if err != nil || len(made) != 1 {
+		t.Errorf("made are %v, %v", made, err)
+	}
+}
