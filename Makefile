@@ -13,7 +13,7 @@ FUZZ_TIME := 30s
 # The reference page, of the npm package @scalar/api-reference.
 SCALAR := 1.72.1
 
-.PHONY: run help build gen reference drift breaking lint browser postgres patroni prometheus systemd sdk-test mock contract hostile faults failover reseal copy-million list-million leaks security test cover fuzz microbench bench bench-postgres ci
+.PHONY: run help build gen reference drift breaking lint browser postgres patroni prometheus systemd sdk-test mock contract hostile faults failover reseal backup-wait copy-million list-million leaks security test cover fuzz microbench bench bench-postgres ci
 
 run: build ## Serve on 127.0.0.1:8080, with the database in data/.
 	bin/providerd serve
@@ -123,6 +123,10 @@ failover: patroni ## Take servers, replicas and networks away 100 times under lo
 
 reseal: ## Rotate the key and reseal 100,000 secrets while creates go on.
 	PROVIDERD_RESEAL_ROWS=100000 go test -count=1 -v -run '^TestResealUnderLoad' ./cmd/providerd | \
+		{ grep -Ev '^=== ' || true; }
+
+backup-wait: ## Back up a million providers while 64 callers create, restore them, and show how long creates wait meanwhile.
+	PROVIDERD_BACKUP_ROWS=1000000 go test -count=1 -v -timeout 30m -run '^TestBackupUnderLoad' ./cmd/providerd | \
 		{ grep -Ev '^=== ' || true; }
 
 copy-million: postgres ## Copy a million providers from SQLite to PostgreSQL and back, compare and time it.

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"example.com/providerd/server/contracttest"
+	"example.com/providerd/store/storetest"
 )
 
 // smallDisk mounts a file system of its own, of this size, where the server keeps its data. It needs to be root.
@@ -97,6 +98,30 @@ func TestDiskFull(t *testing.T) {
 		result.createUntil(t, server, folder, http.StatusCreated)
 	}
 	result.account(t, server, folder, "disk full, then not")
+}
+
+// TestDiskFullOfBackup backs up to a disk that could not hold the backup, and again once that has room.
+func TestDiskFullOfBackup(t *testing.T) {
+	folder, disk := t.TempDir(), smallDisk(t, "32m")
+	if err := storetest.FillSQLite(t.Context(), filepath.Join(folder, "data", "providerd.db"), 20_000); err != nil {
+		t.Fatal(err)
+	}
+	filler, path := filepath.Join(disk, "filler"), filepath.Join(disk, "backup.db")
+	if err := os.WriteFile(filler, make([]byte, 24<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	output, err := newCommand(t.Context(), folder, "backup", path).CombinedOutput()
+	if err == nil || !strings.Contains(string(output), "make room, or name a folder on another disk") {
+		t.Errorf("%v: %s", err, output)
+	}
+	t.Logf("disk of a backup full: %s", output)
+	if left, err := filepath.Glob(path + "*"); err != nil || len(left) > 0 {
+		t.Errorf("%v is left, %v", left, err)
+	}
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	operate(t, folder, "backup", path)
 }
 
 func wantReady(t *testing.T, server *process, want int) {
