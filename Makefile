@@ -13,7 +13,7 @@ FUZZ_TIME := 30s
 # The reference page, of the npm package @scalar/api-reference.
 SCALAR := 1.72.1
 
-.PHONY: run help build gen reference drift breaking lint browser postgres patroni prometheus systemd sdk-test mock contract hostile faults failover reseal backup-wait copy-million list-million leaks security test cover fuzz microbench bench bench-postgres ci
+.PHONY: run help build gen reference drift breaking lint browser postgres patroni prometheus systemd sdk-test mock contract hostile faults failover upgrade reseal backup-wait copy-million list-million leaks security test cover fuzz microbench bench bench-postgres ci
 
 run: build ## Serve on 127.0.0.1:8080, with the database in data/.
 	bin/providerd serve
@@ -119,6 +119,10 @@ faults: ## Kill the program 100 times under load, fill its disk and harm its fil
 
 failover: patroni ## Take servers, replicas and networks away 100 times under load, and write the figures into store/postgres.
 	PROVIDERD_FAILOVER_ROUNDS=100 go test -count=1 -v -tags failover -timeout 90m -run '^TestFailover' ./cmd/providerd | \
+		{ grep -Ev '^=== ' || true; }
+
+upgrade: postgres ## Exchange replicas of the last release for those of this one under load, and back.
+	go test -count=1 -v -tags upgrade -timeout 20m -run '^Test(RollingUpgrade|UpgradeOver)' ./cmd/providerd | \
 		{ grep -Ev '^=== ' || true; }
 
 reseal: ## Rotate the key and reseal 100,000 secrets while creates go on.

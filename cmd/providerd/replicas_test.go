@@ -39,6 +39,7 @@ func startFleet(t *testing.T, count int) *fleet {
 func (f *fleet) begin(t *testing.T) {
 	t.Helper()
 	create := newCommand(t.Context(), f.folder, "key", "create", "--keyset", "keyset.json")
+	create.Path = f.program
 	if output, err := create.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, output)
 	}
@@ -52,7 +53,7 @@ func (f *fleet) begin(t *testing.T) {
 	}
 	command := newCommand(t.Context(), f.folder, "token", "create", "--name", "ci",
 		"--allow", "providers_oauth2_create", "--allow", "providers_workspace_directory_create")
-	command.Env = append(os.Environ(), f.environment()...)
+	command.Path, command.Env = f.program, append(os.Environ(), f.environment()...)
 	token, err := command.Output()
 	if err != nil {
 		t.Fatal(err)
