@@ -20,13 +20,13 @@ type backupCommand struct {
 	databaseFlag
 	File  filePath `arg:"" help:"The file to write, which must not be there yet; with --every, the folder to write files into."`
 	Every interval `and:"schedule" placeholder:"TIME" help:"Go on, and make a backup each time that so long has gone by, such as 6h, in a folder."`
-	Keep  int      `and:"schedule" placeholder:"N" help:"With --every, the backups to keep: once a new one is proved, the oldest beyond them are removed."`
+	Keep  int      `and:"schedule" placeholder:"N" help:"With --every, the backups to keep: once a new one is verified, the oldest beyond them are removed."`
 }
 
 // Help is the long help text.
 func (backupCommand) Help() string {
 	return "Writes a SQLite database as it is at one moment to a file, readable by its owner alone, while a server goes " +
-		"on over it. The file gets its name once it is on disk and proved: its pages and indexes are in order, it has as " +
+		"on over it. The file gets its name once it is on disk and verified: its pages and indexes are in order, it has as " +
 		"many rows as the database, and each of its secrets opens with the keyset. Then its name is printed. The keyset is " +
 		"never in it: keep a copy of that elsewhere. Where secrets do not open, they are named, and the exit status is 1; " +
 		"the file is kept, since it has what the database has.\n\nWith --every, it makes a backup at once, unless the " +
@@ -96,7 +96,7 @@ func (c *backupCommand) write(ctx context.Context, out *output, say *messages, p
 	if proof.damaged != nil {
 		return fmt.Errorf("%s has what the database has, but %w", path, proof.damaged)
 	}
-	say.note("%s is proved; the keyset is not in it: keep a copy of %s, but not where the backups are", path, keyset)
+	say.note("%s is verified; the keyset is not in it: keep a copy of %s, but not where the backups are", path, keyset)
 	return nil
 }
 

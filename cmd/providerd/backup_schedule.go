@@ -99,7 +99,7 @@ func (s *backupSchedule) firstDue() (time.Time, error) {
 	return newest.Add(s.every), nil
 }
 
-// round makes a backup and, once that is proved, removes the oldest.
+// round makes a backup and, once that is verified, removes the oldest.
 func (s *backupSchedule) round(write func(path string) error) error {
 	isOurs := func(name string) bool {
 		_, err := s.timeOf(name)

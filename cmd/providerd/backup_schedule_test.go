@@ -83,8 +83,8 @@ func TestBackupSchedule(t *testing.T) {
 	if err := os.Rename(keyset+".away", keyset); err != nil {
 		t.Fatal(err)
 	}
-	proved := func() int { return strings.Count(s.said.String(), "is proved; the keyset is not in it") }
-	waitUntil(t, "three backups are made", func() bool { return proved() >= 3 })
+	verified := func() int { return strings.Count(s.said.String(), "is verified; the keyset is not in it") }
+	waitUntil(t, "three backups are made", func() bool { return verified() >= 3 })
 	waitUntil(t, "old backups are removed", func() bool { return len(s.names(t)) == len(others)+2 })
 	s.end(t, syscall.SIGTERM)
 	names := s.names(t)
@@ -94,7 +94,7 @@ func TestBackupSchedule(t *testing.T) {
 		}
 	}
 	newest := names[len(names)-1]
-	t.Logf("%d backups were made, in the end there are %v", proved(), names)
+	t.Logf("%d backups were made, in the end there are %v", verified(), names)
 	demandNoneBeforeItsTime(t, folder, names)
 	operate(t, folder, "restore", filepath.Join("backups", newest), "--replace")
 	checkSecrets(t, folder, 10)

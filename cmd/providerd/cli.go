@@ -17,7 +17,7 @@ type cli struct {
 	Key         keyCommands         `cmd:"" help:"Manage the keys that encrypt secrets at rest."`
 	Audit       auditCommand        `cmd:"" help:"Show what was created and deleted, and what was done with tokens and keys."`
 	Copy        copyCommand         `cmd:"" help:"Copy everything to another database, such as from SQLite to PostgreSQL."`
-	Backup      backupCommand       `cmd:"" help:"Write a SQLite database to a file, also while the server runs, and prove it."`
+	Backup      backupCommand       `cmd:"" help:"Write a SQLite database to a file, also while the server runs, and verify it."`
 	Restore     restoreCommand      `cmd:"" help:"Put a backup in the place of a SQLite database."`
 	Completion  completionCommand   `cmd:"" help:"Print a completion script for a shell."`
 	Version     versionCommand      `cmd:"" help:"Print the version."`

@@ -57,7 +57,7 @@ func (d *Database) Backup(ctx context.Context, path string, progress Progress, c
 	if err := draft.Sync(); err != nil {
 		return fmt.Errorf("back up to %s: %w", path, err)
 	}
-	if err := prove(ctx, draft.Name(), path, rows, check); err != nil {
+	if err := verify(ctx, draft.Name(), path, rows, check); err != nil {
 		return err
 	}
 	return draft.Publish()

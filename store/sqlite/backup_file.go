@@ -23,9 +23,9 @@ var _ database.Readable = (*backupFile)(nil)
 // Reader returns a handle whose connections cannot write.
 func (f *backupFile) Reader() *gorm.DB { return f.db }
 
-// prove makes sure that the file at path has a whole database that this program knows, and passes check. It must have
+// verify makes sure that the file at path has a whole database that this program knows, and passes check. It must have
 // so many rows in each table, unless rows is nil. Errors call it by its name.
-func prove(ctx context.Context, path, name string, rows []tableRows, check Check) (err error) {
+func verify(ctx context.Context, path, name string, rows []tableRows, check Check) (err error) {
 	db, err := connectUnchanged(path)
 	if err != nil {
 		return fmt.Errorf("read %s: %w", name, err)

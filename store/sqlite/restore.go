@@ -25,7 +25,7 @@ type Restoration struct {
 	Check       Check
 }
 
-// Run copies the backup, proves the copy as Backup does, and gives it the name of the database. A database that has the
+// Run copies the backup, verifies the copy as Backup does, and gives it the name of the database. A database that has the
 // name gets another one with the time, which is returned. Where Run fails, nothing has changed.
 //
 // It returns database.ErrForeign, ErrNewer or ErrOlder for a file that is no backup of this program, ErrUnavailable for
@@ -56,7 +56,7 @@ func (r Restoration) Run(ctx context.Context) (kept string, err error) {
 	if err := r.copy(ctx, draft, backup, size); err != nil {
 		return "", err
 	}
-	if err := prove(ctx, draft.Name(), r.Backup, nil, r.Check); err != nil {
+	if err := verify(ctx, draft.Name(), r.Backup, nil, r.Check); err != nil {
 		return "", err
 	}
 	err = durable.WithLock(ctx, filepath.Dir(place), func() error {
