@@ -46,6 +46,15 @@ func openKeyring(ctx context.Context, db database.Readable, path string) (*seal.
 	return ring, verifyKeyset(ring, row, path)
 }
 
+// openKeys returns the keys of a database that has a keyset.
+func openKeys(ctx context.Context, db database.Readable, path string) (*seal.Keys, error) {
+	ring, err := openKeyring(ctx, db, path)
+	if err != nil {
+		return nil, err
+	}
+	return ring.Current()
+}
+
 // provideKeyring is openKeyring for a database that may have no keyset yet: it then gets that of the file, which is
 // made where there is none. Of several programs that do so at a time, one decides. Replicas on several machines would
 // each make a file of their own, so that for them it must be there.
@@ -132,8 +141,8 @@ func (r keysetRow) verify(keys *seal.Keys) error {
 	if keys.Satisfy(r.Proof) {
 		return nil
 	}
-	if id, lacks := keys.Lacks(r.Proof); lacks && keys.Authenticates(r.Proof) {
-		return fmt.Errorf("%w: it lacks key %d, with which secrets of this database are sealed; bring the newest keyset here",
+	if id, lacks := keys.Lacks(r.Sealed); lacks && keys.Authenticates(r.Proof) {
+		return fmt.Errorf("%w: it lacks key %d, which has encrypted secrets of this database; bring the newest keyset here",
 			ErrKeysetUnusable, id)
 	}
 	return fmt.Errorf("%w: it is not the keyset of this database; put the right one in its place", ErrKeysetUnusable)

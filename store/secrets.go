@@ -18,15 +18,72 @@ func CheckKeyset(ctx context.Context, db database.Readable, keysetPath string) e
 	return err
 }
 
-// maxNamedSecrets bounds how many damaged secrets an error names.
-const maxNamedSecrets = 100
+const (
+	// maxNamedSecrets bounds how many damaged secrets an error names.
+	maxNamedSecrets = 100
+	// maxLackingKeys bounds the ids that are told apart: in a database that was overwritten, each secret may have another.
+	maxLackingKeys = 16
+)
 
-// DamagedSecretsError is ErrDamaged with the secrets that it is about.
-type DamagedSecretsError struct {
+// SecretCount is how many secrets open, and which do not.
+type SecretCount struct {
 	// Damaged is how many of all secrets do not open, and Total how many there are.
 	Damaged, Total int64
 	// First are the first 100 of the damaged ones.
 	First []seal.Place
+	// Lacking counts the damaged ones that are encrypted with a key that is not there, by the id of the key: of the first
+	// 16 such ids.
+	Lacking map[uint32]int64
+	// Altered counts the other damaged ones, and Example is the first of them.
+	Altered int64
+	Example seal.Place
+}
+
+func (c *SecretCount) add(keys *seal.Keys, place seal.Place, sealed []byte) {
+	c.Total++
+	if _, err := keys.Unseal(sealed, place); err == nil {
+		return
+	}
+	c.Damaged++
+	if len(c.First) < maxNamedSecrets {
+		c.First = append(c.First, place)
+	}
+	id, lacks := keys.Lacks(sealed)
+	if _, isKnown := c.Lacking[id]; lacks && (isKnown || len(c.Lacking) < maxLackingKeys) {
+		c.Lacking[id]++
+		return
+	}
+	if c.Altered == 0 {
+		c.Example = place
+	}
+	c.Altered++
+}
+
+// countSecrets opens every secret, a page at a time, after each of which it tells how many it has opened.
+func countSecrets(reader *gorm.DB, keys *seal.Keys, progress func(done int64)) (SecretCount, error) {
+	counted := SecretCount{Lacking: map[uint32]int64{}}
+	for _, column := range sealedColumns() {
+		for after := int32(0); ; {
+			values, err := column.values(reader.Where("pk > ?", after))
+			if err != nil {
+				return SecretCount{}, fmt.Errorf("check the secrets: %w", err)
+			}
+			if len(values) == 0 {
+				break
+			}
+			for _, value := range values {
+				counted.add(keys, column.place(value.PK), value.Value)
+			}
+			after = values[len(values)-1].PK
+			progress(counted.Total)
+		}
+	}
+	return counted, nil
+}
+
+// DamagedSecretsError is ErrDamaged with the secrets that it is about.
+type DamagedSecretsError struct {
+	SecretCount
 }
 
 // Error names the secrets.
@@ -49,63 +106,22 @@ func (*DamagedSecretsError) Unwrap() error { return ErrDamaged }
 func CheckSecrets(
 	ctx context.Context, db database.Readable, keysetPath string, progress func(done, total int64),
 ) error {
-	ring, err := openKeyring(ctx, db, keysetPath)
+	keys, err := openKeys(ctx, db, keysetPath)
 	if err != nil {
 		return err
 	}
-	keys, err := ring.Current()
-	if err != nil {
-		return err
-	}
-	run := secretsCheck{reader: db.Reader().WithContext(ctx), keys: keys, progress: progress}
+	reader := db.Reader().WithContext(ctx)
+	var total int64
 	for _, column := range sealedColumns() {
 		var count int64
-		if err := run.reader.Table(column.table).Count(&count).Error; err != nil {
+		if err := reader.Table(column.table).Count(&count).Error; err != nil {
 			return fmt.Errorf("count the secrets: %w", err)
 		}
-		run.found.Total += count
+		total += count
 	}
-	for _, column := range sealedColumns() {
-		if err := run.column(column); err != nil {
-			return fmt.Errorf("check the secrets: %w", err)
-		}
+	counted, err := countSecrets(reader, keys, func(done int64) { progress(done, total) })
+	if err == nil && counted.Damaged > 0 {
+		err = &DamagedSecretsError{counted}
 	}
-	if run.found.Damaged > 0 {
-		return &run.found
-	}
-	return nil
-}
-
-// secretsCheck is one call of CheckSecrets.
-type secretsCheck struct {
-	reader   *gorm.DB
-	keys     *seal.Keys
-	progress func(done, total int64)
-	done     int64
-	found    DamagedSecretsError
-}
-
-func (c *secretsCheck) column(column sealedColumn) error {
-	for after := int32(0); ; {
-		values, err := column.values(c.reader.Where("pk > ?", after))
-		if err != nil || len(values) == 0 {
-			return err
-		}
-		for _, value := range values {
-			c.value(column.place(value.PK), value.Value)
-		}
-		after = values[len(values)-1].PK
-		c.done += int64(len(values))
-		c.progress(c.done, c.found.Total)
-	}
-}
-
-func (c *secretsCheck) value(place seal.Place, sealed []byte) {
-	if _, err := c.keys.Unseal(sealed, place); err == nil {
-		return
-	}
-	c.found.Damaged++
-	if len(c.found.First) < maxNamedSecrets {
-		c.found.First = append(c.found.First, place)
-	}
+	return err
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"time"
 
 	"github.com/pressly/goose/v3"
@@ -27,16 +28,47 @@ const (
 	lockTries    = 150
 )
 
-// migrate brings the database to the level of this program. Programs that do so at a time take turns by a row in a
-// table: locks of sessions are lost behind a pooler.
+// Migrate brings the database of a URL to a level of the schema, as Create does to that of this program, and returns
+// the level that it had, 0 for one without tables. The logger gets what goes wrong beside the migrations.
+//
+// It returns an error for a level that this program does not know or that is below that of the database, or those of
+// Create but for ErrNewer.
+func Migrate(ctx context.Context, url URL, logger *slog.Logger, level int64) (before int64, err error) {
+	opened, err := open(ctx, url, logger, func(ctx context.Context, db *sql.DB) error {
+		schema, err := readSchema(ctx, db)
+		if err != nil && !errors.Is(err, database.ErrNone) {
+			return err
+		}
+		before = schema.Level
+		if err := schema.CheckTarget(level); err != nil {
+			return err
+		}
+		return migrateUp(ctx, db, level)
+	})
+	if err != nil {
+		return before, err
+	}
+	return before, opened.Close()
+}
+
+// migrate brings the database to the level of this program.
 func migrate(ctx context.Context, db *sql.DB) error {
 	err := checkLevel(ctx, db)
 	if err == nil || !errors.Is(err, database.ErrNone) && !errors.Is(err, database.ErrOlder) {
 		return err
 	}
-	files, err := fs.Sub(migrations, "migrations")
+	if err := migrateUp(ctx, db, schemaLevel); err != nil {
+		return err
+	}
+	return checkLevel(ctx, db)
+}
+
+// migrateUp takes the steps up to a level. Programs that do so at a time take turns by a row in a table: locks of
+// sessions are lost behind a pooler.
+func migrateUp(ctx context.Context, db *sql.DB, level int64) error {
+	files, err := migrationFiles()
 	if err != nil {
-		return fmt.Errorf("read migrations: %w", err)
+		return err
 	}
 	locker, err := lock.NewPostgresTableLocker(lock.WithTableLockTimeout(lockInterval, lockTries))
 	if err != nil {
@@ -47,40 +79,59 @@ func migrate(ctx context.Context, db *sql.DB) error {
 	if err != nil {
 		return fmt.Errorf("read migrations: %w", err)
 	}
-	if _, err := provider.Up(ctx); err != nil {
+	if _, err := provider.UpTo(ctx, level); err != nil {
 		return fmt.Errorf("migrate database: %w", unavailable(err))
 	}
-	return checkLevel(ctx, db)
+	return nil
+}
+
+func migrationFiles() (fs.FS, error) {
+	files, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return nil, fmt.Errorf("read migrations: %w", err)
+	}
+	return files, nil
 }
 
 // checkLevel compares the schema with the one that this program knows. It returns ErrNone for a database without
 // tables, ErrForeign, ErrOlder, ErrNewer or ErrUnavailable.
 func checkLevel(ctx context.Context, db *sql.DB) error {
+	schema, err := readSchema(ctx, db)
+	if err != nil {
+		return err
+	}
+	return schema.Check()
+}
+
+// readSchema reads how far the database was migrated. It returns ErrNone, with what this program knows, for one without
+// tables, ErrForeign or ErrUnavailable.
+func readSchema(ctx context.Context, db *sql.DB) (database.Schema, error) {
+	files, err := migrationFiles()
+	if err != nil {
+		return database.Schema{}, err
+	}
+	known, err := database.Migrations(files)
+	if err != nil {
+		return database.Schema{}, err
+	}
+	schema := database.Schema{Known: known}
 	const look = `SELECT to_regclass('providers') IS NOT NULL, to_regclass('schema_support') IS NOT NULL,
 		to_regclass('goose_db_version') IS NOT NULL`
 	var hasProviders, hasSupport, hasVersion bool
 	if err := db.QueryRowContext(ctx, look).Scan(&hasProviders, &hasSupport, &hasVersion); err != nil {
-		return fmt.Errorf("look at the schema: %w", unavailable(err))
+		return schema, fmt.Errorf("look at the schema: %w", unavailable(err))
 	}
 	switch {
 	case hasProviders && !hasSupport:
-		return fmt.Errorf("%w: it has a table named providers of another program; name another database", database.ErrForeign)
+		return schema, fmt.Errorf("%w: it has a table named providers of another program; name another database",
+			database.ErrForeign)
 	case !hasVersion || !hasSupport:
-		return database.ErrNone
+		return schema, database.ErrNone
 	}
-	var level, oldest int64
 	const levels = `SELECT (SELECT coalesce(max(version_id), 0) FROM goose_db_version WHERE is_applied), oldest_level
 		FROM schema_support`
-	if err := db.QueryRowContext(ctx, levels).Scan(&level, &oldest); err != nil {
-		return fmt.Errorf("read the level of the schema: %w", unavailable(err))
+	if err := db.QueryRowContext(ctx, levels).Scan(&schema.Level, &schema.Oldest); err != nil {
+		return schema, fmt.Errorf("read the level of the schema: %w", unavailable(err))
 	}
-	switch {
-	case level < schemaLevel:
-		return fmt.Errorf("%w: its schema has level %d, this program needs %d", database.ErrOlder, level, schemaLevel)
-	case oldest > schemaLevel:
-		return fmt.Errorf("%w: its schema has level %d, for programs of level %d and later; this one has level %d",
-			database.ErrNewer, level, oldest, schemaLevel)
-	default:
-		return nil
-	}
+	return schema, nil
 }

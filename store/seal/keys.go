@@ -147,8 +147,11 @@ func (k *Keys) Matches(fingerprint, digest []byte) bool {
 	return k.mac.VerifyMAC(fingerprint, digest) == nil
 }
 
-// prefixSize is that of what Tink begins each ciphertext with: a version, 1, and the id of its key.
-const prefixSize = 5
+// prefixSize is that of what Tink begins each ciphertext with: a version and the id of its key.
+const (
+	prefixSize    = 5
+	prefixVersion = 1
+)
 
 // PrimaryPrefix is how the ciphertexts of the key begin that seals now. It fails as PrimaryID does.
 func (k *Keys) PrimaryPrefix() ([]byte, error) {
@@ -156,7 +159,7 @@ func (k *Keys) PrimaryPrefix() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return binary.BigEndian.AppendUint32([]byte{1}, id), nil
+	return binary.BigEndian.AppendUint32([]byte{prefixVersion}, id), nil
 }
 
 // Place is where a sealed secret belongs: the column of a row.
@@ -192,12 +195,12 @@ func (k *Keys) Prove() (Proof, error) {
 	return Proof{Sealed: sealed, Fingerprint: fingerprint}, nil
 }
 
-// Lacks tells whether the proof was made with a key that is not among these, and with which.
-func (k *Keys) Lacks(proof Proof) (id uint32, lacks bool) {
-	if len(proof.Sealed) < prefixSize {
+// Lacks tells whether a ciphertext was made with a key that is not among these, and with which.
+func (k *Keys) Lacks(sealed []byte) (id uint32, lacks bool) {
+	if len(sealed) < prefixSize || sealed[0] != prefixVersion {
 		return 0, false
 	}
-	id = binary.BigEndian.Uint32(proof.Sealed[1:prefixSize])
+	id = binary.BigEndian.Uint32(sealed[1:prefixSize])
 	return id, !slices.Contains(k.IDs(), id)
 }
 

@@ -13,25 +13,16 @@ import (
 // applicationID marks a SQLite database as one of providerd ("pvdd" in ASCII), in the header of its file.
 const applicationID = 0x70766464
 
-// openDatabaseFile opens the file of a database that nobody but its owner can write to. It returns ErrExposed or
-// an error of the file system.
+// openDatabaseFile opens the file of a database that nobody but its owner can write to. It returns ErrUnavailable,
+// ErrExposed or an error of the file system.
 func openDatabaseFile(path string) (*guardedFile, error) {
-	file, err := openGuarded(path)
+	file, mode, err := openRegularFile(path)
 	if err != nil {
 		return nil, err
 	}
-	info, err := file.Stat()
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("look at the database: %w", err), file.Close())
-	}
 	const othersMayWrite = 0o022
-	switch mode := info.Mode(); {
-	case !mode.IsRegular():
-		err = fmt.Errorf("%w: %s is not a regular file", database.ErrUnavailable, path)
-	case mode.Perm()&othersMayWrite != 0:
-		err = fmt.Errorf("%w: others can write to %s; run chmod 600 on it", database.ErrExposed, path)
-	}
-	if err != nil {
+	if mode.Perm()&othersMayWrite != 0 {
+		err := fmt.Errorf("%w: others can write to %s; run chmod 600 on it", database.ErrExposed, path)
 		return nil, errors.Join(err, file.Close())
 	}
 	return file, nil
@@ -47,6 +38,24 @@ func exists(path string) (bool, error) {
 		return false, fmt.Errorf("look for %s: %w", path, err)
 	}
 	return true, nil
+}
+
+// openRegularFile is openDatabaseFile for a file of any mode, which it returns.
+func openRegularFile(path string) (*guardedFile, os.FileMode, error) {
+	file, err := openGuarded(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	info, err := file.Stat()
+	if err != nil {
+		return nil, 0, errors.Join(fmt.Errorf("look at the database: %w", err), file.Close())
+	}
+	if !info.Mode().IsRegular() {
+		err := fmt.Errorf("%w: %s is not a regular file; put the database in its place, or name another one",
+			database.ErrUnavailable, path)
+		return nil, 0, errors.Join(err, file.Close())
+	}
+	return file, info.Mode(), nil
 }
 
 // checkNotMissing refuses to make a database beside the WAL of one that is away: SQLite would remove what that has of

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 
 	"github.com/pressly/goose/v3"
 
@@ -14,26 +15,60 @@ import (
 )
 
 //go:embed migrations/*.sql
-var schema embed.FS
+var embedded embed.FS
+
+// Migrate brings the database at path to a level of the schema, as Create does to that of this program, and returns the
+// level that it had. The logger gets what goes wrong beside the migrations.
+//
+// It returns an error for a level that this program does not know or that is below that of the database, or those of
+// Open but for ErrOlder and ErrNewer.
+func Migrate(ctx context.Context, path string, logger *slog.Logger, level int64) (before int64, err error) {
+	if err := checkThere(path); err != nil {
+		return 0, err
+	}
+	opened, err := open(ctx, path, logger, func(ctx context.Context, db *sql.DB, path string) error {
+		schema, err := readSchema(ctx, db, path)
+		if err != nil {
+			return err
+		}
+		before = schema.Level
+		if err := schema.CheckTarget(level); err != nil {
+			return inDatabase(path, err)
+		}
+		return migrateUp(ctx, db, path, level)
+	})
+	if err != nil {
+		return before, err
+	}
+	return before, opened.Close()
+}
 
 // migrate brings the database to the version of this program.
 func migrate(ctx context.Context, db *sql.DB, path string) error {
-	err := checkVersion(ctx, db, path)
+	schema, err := readSchema(ctx, db, path)
 	switch {
-	case err == nil:
-		return nil
 	case errors.Is(err, database.ErrNone):
 		if _, err := db.ExecContext(ctx, fmt.Sprintf("PRAGMA application_id = %d", applicationID)); err != nil {
 			return fmt.Errorf("mark database %s as one of providerd: %w", path, classify(err))
 		}
-	case !errors.Is(err, database.ErrOlder):
+	case err != nil:
 		return err
+	default:
+		err = schema.Check()
+		if !errors.Is(err, database.ErrOlder) {
+			return inDatabase(path, err)
+		}
 	}
+	return migrateUp(ctx, db, path, schema.Program())
+}
+
+// migrateUp takes the steps up to a level.
+func migrateUp(ctx context.Context, db *sql.DB, path string, level int64) error {
 	provider, err := migrations(db)
 	if err != nil {
 		return err
 	}
-	if _, err := provider.Up(ctx); err != nil {
+	if _, err := provider.UpTo(ctx, level); err != nil {
 		return fmt.Errorf("migrate database %s: %w", path, classify(err))
 	}
 	return nil
@@ -42,68 +77,76 @@ func migrate(ctx context.Context, db *sql.DB, path string) error {
 // checkVersion compares the database with what this program makes. It returns ErrNone for one without anything in
 // it, ErrForeign, ErrOlder, ErrNewer or ErrUnavailable.
 func checkVersion(ctx context.Context, db *sql.DB, path string) error {
-	version, known, err := readVersion(ctx, db, path)
+	schema, err := readSchema(ctx, db, path)
 	if err != nil {
 		return err
 	}
-	if version < known {
-		return fmt.Errorf("%w: %s has version %d, this program needs %d", database.ErrOlder, path, version, known)
-	}
-	return nil
+	return inDatabase(path, schema.Check())
 }
 
 // checkKnown is checkVersion that lets older versions pass, as far as they were made to their end.
 func checkKnown(ctx context.Context, db *sql.DB, path string) error {
-	_, _, err := readVersion(ctx, db, path)
-	return err
+	schema, err := readSchema(ctx, db, path)
+	if err != nil {
+		return err
+	}
+	return inDatabase(path, schema.CheckKnown())
 }
 
-// readVersion returns the version of the database, and the one that this program makes. It returns ErrNone for one
-// without anything in it, ErrForeign, ErrOlder for one that was not made to its end, ErrNewer or ErrUnavailable.
-func readVersion(ctx context.Context, db *sql.DB, path string) (version, known int64, err error) {
+func inDatabase(path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", path, err)
+}
+
+// readSchema reads how far the database was migrated. It returns ErrNone, with what this program knows, for one without
+// anything in it, ErrForeign or ErrUnavailable.
+func readSchema(ctx context.Context, db *sql.DB, path string) (database.Schema, error) {
+	files, err := migrationFiles()
+	if err != nil {
+		return database.Schema{}, err
+	}
+	known, err := database.Migrations(files)
+	if err != nil {
+		return database.Schema{}, err
+	}
+	schema := database.Schema{Known: known}
 	var id, tables, versioned int
 	const look = `SELECT application_id, (SELECT count(*) FROM sqlite_master),
 		(SELECT count(*) FROM sqlite_master WHERE name = 'goose_db_version') FROM pragma_application_id`
 	if err := db.QueryRowContext(ctx, look).Scan(&id, &tables, &versioned); err != nil {
-		return 0, 0, fmt.Errorf("read database %s: %w", path, classify(err))
+		return schema, fmt.Errorf("read database %s: %w", path, classify(err))
 	}
 	switch {
 	case id == 0 && tables == 0:
-		return 0, 0, fmt.Errorf("%w in %s", database.ErrNone, path)
+		return schema, fmt.Errorf("%w in %s", database.ErrNone, path)
 	case id != applicationID:
-		return 0, 0, fmt.Errorf("%w: %s (its application_id is %d)", database.ErrForeign, path, id)
+		return schema, fmt.Errorf("%w: %s (its application_id is %d)", database.ErrForeign, path, id)
 	case versioned == 0:
-		return 0, 0, unfinished(path)
+		return schema, nil
 	}
-	provider, err := migrations(db)
-	if err != nil {
-		return 0, 0, err
-	}
-	sources := provider.ListSources()
-	known = sources[len(sources)-1].Version
 	const selectVersion = "SELECT coalesce(max(version_id), 0) FROM goose_db_version WHERE is_applied"
-	if err := db.QueryRowContext(ctx, selectVersion).Scan(&version); err != nil {
-		return 0, 0, fmt.Errorf("read the version of database %s: %w", path, classify(err))
+	if err := db.QueryRowContext(ctx, selectVersion).Scan(&schema.Level); err != nil {
+		return schema, fmt.Errorf("read the version of database %s: %w", path, classify(err))
 	}
-	switch {
-	case version < 1:
-		return 0, 0, unfinished(path)
-	case version > known:
-		return 0, 0, fmt.Errorf("%w: %s has version %d, this program knows %d", database.ErrNewer, path, version, known)
-	default:
-		return version, known, nil
-	}
+	schema.Oldest = schema.Level
+	return schema, nil
 }
 
-func unfinished(path string) error {
-	return fmt.Errorf("%w: %s was not made to its end", database.ErrOlder, path)
+func migrationFiles() (fs.FS, error) {
+	files, err := fs.Sub(embedded, "migrations")
+	if err != nil {
+		return nil, fmt.Errorf("read migrations: %w", err)
+	}
+	return files, nil
 }
 
 // migrations are the steps from one version to the next.
 func migrations(db *sql.DB) (*goose.Provider, error) {
-	files, err := fs.Sub(schema, "migrations")
+	files, err := migrationFiles()
 	if err != nil {
-		return nil, fmt.Errorf("read migrations: %w", err)
+		return nil, err
 	}
 	provider, err := goose.NewProvider(goose.DialectSQLite3, db, files, goose.WithDisableGlobalRegistry(true))
 	if err != nil {

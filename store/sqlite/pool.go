@@ -33,6 +33,12 @@ func connectUnchanged(path string) (*gorm.DB, error) {
 	return connectWith(path, "mode=ro&immutable=1&_mutex=no", 1)
 }
 
+// connectBeside opens a file to be read alone, with the WAL that other programs write to. It makes no wal-index.
+func connectBeside(path string) (*gorm.DB, error) {
+	return connectWith(path, fmt.Sprintf("mode=ro&_query_only=on&readonly_shm=1&_busy_timeout=%d&_mutex=no",
+		busyTimeout.Milliseconds()), 1)
+}
+
 func connectWith(path, settings string, connections int) (*gorm.DB, error) {
 	dsn := fmt.Sprintf("file:%s?%s", (&url.URL{Path: path}).EscapedPath(), settings)
 	config := gormConfig()

@@ -69,12 +69,22 @@ func OpenForBackup(ctx context.Context, path string, logger *slog.Logger) (*Data
 func openExisting(
 	ctx context.Context, path string, logger *slog.Logger, prepare preparation,
 ) (*Database, error) {
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w at %s", database.ErrNone, path)
-	} else if err != nil {
-		return nil, fmt.Errorf("look for the database: %w", err)
+	if err := checkThere(path); err != nil {
+		return nil, err
 	}
 	return open(ctx, path, logger, prepare)
+}
+
+// checkThere returns ErrNone where there is no file.
+func checkThere(path string) error {
+	_, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w at %s", database.ErrNone, path)
+	}
+	if err != nil {
+		return fmt.Errorf("look for the database: %w", err)
+	}
+	return nil
 }
 
 // preparation brings a database to this program's version, or refuses it.

@@ -1,0 +1,104 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"gorm.io/gorm"
+
+	"example.com/providerd/store/database"
+	"example.com/providerd/store/seal"
+)
+
+// Inspection finds out what is wrong with a database in which nothing is to be changed. Its schema must be one that
+// this program can read.
+type Inspection struct {
+	view database.View
+}
+
+// Inspect looks at a database, which stays the caller's to close.
+func Inspect(view database.View) Inspection { return Inspection{view: view} }
+
+func (i Inspection) reader(ctx context.Context) *gorm.DB { return i.view.Reader().WithContext(ctx) }
+
+// Keys returns the keys in the file at keysetPath, which are those of the database.
+//
+// It returns database.ErrOlder for a database that has none yet, database.ErrHalfCopied, ErrNoKeyset, ErrKeysetUnusable
+// or ErrUnavailable.
+func (i Inspection) Keys(ctx context.Context, keysetPath string) (*seal.Keys, error) {
+	return openKeys(ctx, i.view, keysetPath)
+}
+
+// Secrets opens every secret. It returns ErrUnavailable.
+func (i Inspection) Secrets(ctx context.Context, keys *seal.Keys) (SecretCount, error) {
+	return countSecrets(i.reader(ctx), keys, func(int64) {})
+}
+
+// KeyMade returns when a key was added to the keyset; the zero time where the database does not tell. It returns
+// ErrUnavailable.
+func (i Inspection) KeyMade(ctx context.Context, id uint32) (time.Time, error) {
+	var made keyEvent
+	added := []EventKind{EventKeyCreated, EventKeyRotated, EventKeyAdded}
+	err := i.reader(ctx).Where("key_id = ? AND event IN ?", id, added).Order("id").Take(&made).Error
+	if err = found(err); errors.Is(err, ErrNotFound) {
+		return time.Time{}, nil
+	}
+	if err != nil {
+		return time.Time{}, fmt.Errorf("read what was done with key %d: %w", id, err)
+	}
+	return made.At, nil
+}
+
+// Newest returns when the newest provider, token or event of a key was stored; the zero time where there is none. It
+// returns ErrUnavailable.
+func (i Inspection) Newest(ctx context.Context) (time.Time, error) {
+	var provider Creation
+	var token Token
+	var event keyEvent
+	for _, last := range []struct {
+		row any
+		key string
+	}{{&provider, "pk"}, {&token, "id"}, {&event, "id"}} {
+		if err := i.reader(ctx).Order(last.key + " DESC").Limit(1).Find(last.row).Error; err != nil {
+			return time.Time{}, fmt.Errorf("read the newest rows: %w", err)
+		}
+	}
+	newest := provider.CreatedAt
+	for _, at := range []time.Time{token.CreatedAt, event.At} {
+		if at.After(newest) {
+			newest = at
+		}
+	}
+	return newest, nil
+}
+
+// HasActiveTokens tells whether any token is accepted at a time. It returns ErrUnavailable.
+func (i Inspection) HasActiveTokens(ctx context.Context, at time.Time) (bool, error) {
+	var token Token
+	err := i.activeTokens(ctx, at).Select("id").Take(&token).Error
+	if err = found(err); errors.Is(err, ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look for tokens: %w", err)
+	}
+	return true, nil
+}
+
+// Expiring names callers who have a token at a time, and none any more at a later one: in the order of their names, so
+// many at most. It returns ErrUnavailable.
+func (i Inspection) Expiring(ctx context.Context, at, later time.Time, limit int) (names []string, err error) {
+	err = i.activeTokens(ctx, at).Group("name").Having("max(expires_at) <= ?", later.UTC()).
+		Order("name").Limit(limit).Pluck("name", &names).Error
+	if err != nil {
+		return nil, fmt.Errorf("look for tokens: %w", err)
+	}
+	return names, nil
+}
+
+// activeTokens compares times as texts in SQLite, which sort as such.
+func (i Inspection) activeTokens(ctx context.Context, at time.Time) *gorm.DB {
+	return i.reader(ctx).Model(&Token{}).Where("revoked_at IS NULL AND expires_at > ?", at.UTC())
+}

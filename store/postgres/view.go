@@ -1,0 +1,111 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	"gorm.io/gorm"
+
+	"example.com/providerd/store/database"
+)
+
+// View is a PostgreSQL database that is only looked at.
+type View struct {
+	connections *sql.DB
+	reader      *gorm.DB
+}
+
+var _ database.View = (*View)(nil)
+
+// Look opens the database of a URL to be read alone, on a server with whatever settings. It returns
+// database.ErrUnavailable.
+func Look(ctx context.Context, url URL) (*View, error) {
+	connections := stdlib.OpenDB(*url.config, stdlib.OptionAfterConnect(func(_ context.Context, conn *pgx.Conn) error {
+		readTimesInUTC(conn)
+		return nil
+	}))
+	connections.SetMaxOpenConns(1)
+	view := &View{connections: connections}
+	if err := connections.PingContext(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("connect to the database: %w", unavailable(err)), view.Close())
+	}
+	var err error
+	if view.reader, err = overPool(connections); err != nil {
+		return nil, errors.Join(err, view.Close())
+	}
+	return view, nil
+}
+
+// Reader returns a handle over one connection.
+func (v *View) Reader() *gorm.DB { return v.reader }
+
+// Schema tells how far the database was migrated.
+func (v *View) Schema(ctx context.Context) (database.Schema, error) {
+	return readSchema(ctx, v.connections)
+}
+
+// Faults are why Create and Open refuse the server: none, or each a database.ErrUnsafe or ErrUnavailable that says what
+// to do. It fails with database.ErrUnavailable.
+func (v *View) Faults(ctx context.Context) (faults []error, err error) {
+	conn, err := v.connections.Conn(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the database: %w", unavailable(err))
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	err = conn.Raw(func(driver any) error {
+		native, ok := driver.(*stdlib.Conn)
+		if !ok {
+			return errors.New("the connection is not one of pgx")
+		}
+		read, err := readSettings(ctx, native.Conn().PgConn())
+		if err == nil {
+			faults = read.faults()
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err //nolint:wrapcheck // It is that of readSettings.
+	}
+	return faults, nil
+}
+
+// Care is what is done so that the database outlives its server.
+type Care struct {
+	// Standbys names the synchronous ones, as the setting synchronous_standby_names does; "" for none.
+	Standbys string
+	// Archiving is the setting archive_mode, and HasArchive tells that there is a command or a library that archives.
+	Archiving  string
+	HasArchive bool
+	// IsArchiveFailing tells that the last file was tried in vain.
+	IsArchiveFailing bool
+	// Time is that of the server.
+	Time time.Time
+}
+
+const selectCare = `SELECT current_setting('synchronous_standby_names'), current_setting('archive_mode'),
+	current_setting('archive_command') NOT IN ('', '(disabled)') OR current_setting('archive_library') <> '',
+	(SELECT coalesce(last_failed_time > coalesce(last_archived_time, '-infinity'), false) FROM pg_stat_archiver),
+	clock_timestamp()`
+
+// Care returns database.ErrUnavailable.
+func (v *View) Care(ctx context.Context) (care Care, err error) {
+	err = v.connections.QueryRowContext(ctx, selectCare).
+		Scan(&care.Standbys, &care.Archiving, &care.HasArchive, &care.IsArchiveFailing, &care.Time)
+	if err != nil {
+		return Care{}, fmt.Errorf("read the settings of the database: %w", unavailable(err))
+	}
+	return care, nil
+}
+
+// Close releases the database.
+func (v *View) Close() error {
+	if err := v.connections.Close(); err != nil {
+		return fmt.Errorf("close connections: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,176 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/mattn/go-sqlite3"
+	"gorm.io/gorm"
+
+	"example.com/providerd/store/database"
+)
+
+// View is a SQLite database that is only looked at.
+type View struct {
+	// file is kept open as long as SQLite has it: to close it would release the locks that SQLite holds.
+	file   *guardedFile
+	reader *gorm.DB
+	// isInUse tells that another program had the database open.
+	isInUse bool
+}
+
+var _ database.View = (*View)(nil)
+
+// Look opens the database at path to be read alone, whatever its mode. It makes and changes no file, takes no turn and
+// holds no other program up: what others have open it reads as any reader of theirs, and anything else as it lies on
+// the disk.
+//
+// It returns database.ErrNone, ErrUnavailable for a file that is no database, that was removed or replaced under other
+// programs, or whose WAL cannot be read or is that of another one, or an error of the file system.
+func Look(ctx context.Context, path string) (*View, error) {
+	if err := checkNotMissing(path); err != nil {
+		return nil, err
+	}
+	if err := checkThere(path); err != nil {
+		return nil, err
+	}
+	path, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return nil, fmt.Errorf("look for the database: %w", err)
+	}
+	file, _, err := openRegularFile(path)
+	if err != nil {
+		return nil, err
+	}
+	view := &View{file: file}
+	if err := view.open(ctx); err != nil {
+		return nil, errors.Join(err, view.Close())
+	}
+	return view, nil
+}
+
+func (v *View) open(ctx context.Context) (err error) {
+	if err := v.checkUse(ctx); err != nil {
+		return err
+	}
+	hasWAL, err := v.hasWAL()
+	if err != nil {
+		return err
+	}
+	// A WAL is read by a wal-index that is left as it is, or by one in memory where nobody keeps that up to date. Without
+	// a WAL, SQLite would make one, but for a file that it is told nobody changes.
+	if hasWAL {
+		v.reader, err = connectBeside(v.file.Name())
+	} else {
+		v.reader, err = connectUnchanged(v.file.Name())
+	}
+	if err != nil {
+		return unreadable(v.file.Name(), err)
+	}
+	pool, err := v.pool()
+	if err != nil {
+		return err
+	}
+	var id int
+	if err := pool.QueryRowContext(ctx, "PRAGMA application_id").Scan(&id); err != nil {
+		return unreadable(v.file.Name(), err)
+	}
+	if !hasWAL || id != applicationID {
+		return nil
+	}
+	return (&guard{database: v.file}).checkGeneration(ctx, pool)
+}
+
+// checkUse finds out whether other programs have the database open. It returns ErrUnavailable where they have another
+// file than the one that is there now.
+func (v *View) checkUse(ctx context.Context) error {
+	if err := checkShared(ctx, v.file); err != nil {
+		return err
+	}
+	// SQLite has the wal-index open only while it has the database open.
+	for range 2 {
+		isIndexInUse, err := isIndexLockedElsewhere(v.file.Name() + "-shm")
+		if err != nil {
+			return err
+		}
+		if v.isInUse, err = isLockedElsewhere(v.file.File, sharedBytes, sharedBytesCount); err != nil {
+			return err
+		}
+		if !isIndexInUse || v.isInUse {
+			return nil
+		}
+		// Another program may have closed both in between.
+	}
+	return fmt.Errorf("%w: %s %s", database.ErrUnavailable, v.file.Name(), whenMoved)
+}
+
+func unreadable(path string, err error) error {
+	native, ok := errors.AsType[sqlite3.Error](err)
+	if ok && (native.Code == sqlite3.ErrNotADB || native.Code == sqlite3.ErrCorrupt) {
+		return fmt.Errorf("%w: %s is no database, or a damaged one; put a backup in its place, or name another one: %w",
+			database.ErrUnavailable, path, err)
+	}
+	return fmt.Errorf("read database %s: %w", path, classify(err))
+}
+
+// hasWAL tells whether there is a WAL to be read. It returns ErrUnavailable for one without its wal-index, which only a
+// program that writes may make.
+func (v *View) hasWAL() (bool, error) {
+	wal, err := sizeOf(v.file.Name() + "-wal")
+	if err != nil || wal < 0 {
+		return false, err
+	}
+	index, err := sizeOf(v.file.Name() + "-shm")
+	if err != nil {
+		return false, err
+	}
+	if index < 0 && wal > 0 {
+		return false, fmt.Errorf("%w: %s-wal is there without the -shm by which it is read; run \"providerd serve\", which "+
+			"makes that", database.ErrUnavailable, v.file.Name())
+	}
+	return index >= 0, nil
+}
+
+// sizeOf returns the size of a file, in bytes, or -1 where there is none.
+func sizeOf(path string) (int64, error) {
+	info, err := os.Stat(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return -1, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("look at the files of the database: %w", err)
+	}
+	return info.Size(), nil
+}
+
+func (v *View) pool() (*sql.DB, error) {
+	pool, err := v.reader.DB()
+	if err != nil {
+		return nil, fmt.Errorf("find connections: %w", err)
+	}
+	return pool, nil
+}
+
+// IsInUse tells whether another program had the database open.
+func (v *View) IsInUse() bool { return v.isInUse }
+
+// Reader returns a handle over one connection.
+func (v *View) Reader() *gorm.DB { return v.reader }
+
+// Schema tells how far the database was migrated. A program cannot use one of a later level.
+func (v *View) Schema(ctx context.Context) (database.Schema, error) {
+	pool, err := v.pool()
+	if err != nil {
+		return database.Schema{}, err
+	}
+	return readSchema(ctx, pool, v.file.Name())
+}
+
+// Close releases the database, and leaves its files as they are.
+func (v *View) Close() error {
+	return errors.Join(closePool(v.reader), v.file.Close())
+}
