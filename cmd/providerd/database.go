@@ -100,6 +100,14 @@ func (u databaseURL) open(ctx context.Context) (db database.Movable, folder stri
 	return kept, kept.Folder(), nil
 }
 
+// look opens the database to be read alone, whatever is wrong with it.
+func (u databaseURL) look(ctx context.Context) (database.View, error) {
+	if u.isPostgres {
+		return postgres.Look(ctx, u.postgres)
+	}
+	return sqlite.Look(ctx, u.path)
+}
+
 // createStore is create, with the store over the database.
 func (f databaseFlag) createStore(ctx context.Context, logger *slog.Logger) (*store.Store, string, error) {
 	db, folder, err := f.Database.create(ctx, logger)
