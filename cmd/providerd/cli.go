@@ -19,6 +19,7 @@ type cli struct {
 	Copy        copyCommand         `cmd:"" help:"Copy everything to another database, such as from SQLite to PostgreSQL."`
 	Backup      backupCommand       `cmd:"" help:"Write a SQLite database to a file, also while the server runs, and verify it."`
 	Restore     restoreCommand      `cmd:"" help:"Put a backup in the place of a SQLite database."`
+	Doctor      doctorCommand       `cmd:"" help:"Look at all that a server needs, and say what is wrong with it."`
 	Migrate     migrateCommand      `cmd:"" help:"Show or change the level of the database's schema."`
 	Completion  completionCommand   `cmd:"" help:"Print a completion script for a shell."`
 	Version     versionCommand      `cmd:"" help:"Print the version."`

@@ -161,7 +161,7 @@ func (s *search) commands() {
 		"key create --keyset x.json", "nonsense", "serve --listen x",
 		"backup --help", "backup early.db", "restore --help", "restore early.db --replace",
 		"copy --help", "copy --to sqlite:copied.db", "copy --to sqlite:copied.db",
-		"migrate --status", "migrate --to 1",
+		"doctor", "doctor --output json", "doctor --tls-key x.json", "migrate --status", "migrate --to 1",
 	} {
 		s.run(strings.Fields(line)...)
 	}

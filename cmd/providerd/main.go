@@ -94,6 +94,14 @@ func helpHint(err error) string {
 
 // explain adds what to do to an error that an operator can put right.
 func explain(err error) error {
+	if remedy := remedyFor(err); remedy != "" {
+		return fmt.Errorf("%w; %s", err, remedy)
+	}
+	return err
+}
+
+// remedyFor says what to do about an error; "" where the error says it, or nothing is known.
+func remedyFor(err error) string {
 	for sentinel, remedy := range map[error]string{
 		database.ErrNone:           `"providerd serve" makes one; or name another place`,
 		database.ErrNewer:          "use a newer providerd",
@@ -106,8 +114,8 @@ func explain(err error) error {
 			"cannot be read",
 	} {
 		if errors.Is(err, sentinel) {
-			return fmt.Errorf("%w; %s", err, remedy)
+			return remedy
 		}
 	}
-	return err
+	return ""
 }

@@ -22,14 +22,14 @@ func TestOperatingReadmeWorks(t *testing.T) {
 	}
 	ran := 0
 	for _, match := range regexp.MustCompile("(?ms)^```sh\n(.*?)^```$").FindAllStringSubmatch(string(readme), -1) {
-		if !strings.HasPrefix(match[1], "providerd migrate") {
+		if !strings.HasPrefix(match[1], "providerd doctor") && !strings.HasPrefix(match[1], "providerd migrate") {
 			continue
 		}
 		paste(t, folder, match[1])
 		ran++
 	}
-	if ran != 1 {
-		t.Errorf("%d examples were found, want 1", ran)
+	if ran != 2 {
+		t.Errorf("%d examples were found, want 2", ran)
 	}
 	if err := server.stop(); err != nil {
 		t.Error(err)

@@ -21,13 +21,19 @@ import (
 // writeCertificate makes a certificate of its own for 127.0.0.1 and writes it and its key into a folder.
 func writeCertificate(t *testing.T, folder string, serial int64) {
 	t.Helper()
+	writeCertificateOf(t, folder, serial, time.Now().Add(-time.Hour), time.Now().Add(time.Hour))
+}
+
+// writeCertificateOf is writeCertificate for one that is valid for a certain time.
+func writeCertificateOf(t *testing.T, folder string, serial int64, from, to time.Time) {
+	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(serial), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		NotBefore: from, NotAfter: to,
 	}
 	certificate, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {

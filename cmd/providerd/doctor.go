@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"example.com/providerd/server"
+)
+
+type doctorCommand struct {
+	databaseFlag
+	TLSCert string `env:"PROVIDERD_TLS_CERT" type:"path" placeholder:"PATH" help:"Certificate chain in PEM that the server shows (${env})."`
+	TLSKey  string `env:"PROVIDERD_TLS_KEY" type:"path" placeholder:"PATH" help:"Private key of the certificate in PEM (${env})."`
+	listFlag
+}
+
+// Help is the long help text.
+func (doctorCommand) Help() string {
+	return "Looks at the configuration, the files, the keyset, the database and what it lies on, also while a server " +
+		"runs, and says of each whether it is ok, or what to do. It changes nothing, makes no file and takes no lock that " +
+		"others wait for. Run it as the user and with the environment of the server. The exit status is 1 when " +
+		"something failed, and 0 when there are at most warnings."
+}
+
+// health is how good what a check found is.
+type health string
+
+const (
+	healthOK   health = "ok"
+	healthWarn health = "warn"
+	healthFail health = "fail"
+)
+
+// finding is what one check found.
+type finding struct {
+	Check  string `json:"check"`
+	Status health `json:"status"`
+	// Finding says what is so, and Remedy what to do about it; "" where it is ok.
+	Finding string `json:"finding"`
+	Remedy  string `json:"remedy"`
+}
+
+func passed(check, format string, values ...any) finding {
+	return finding{Check: check, Status: healthOK, Finding: fmt.Sprintf(format, values...)}
+}
+
+func (f finding) but(status health, remedy string) finding {
+	f.Status, f.Remedy = status, remedy
+	return f
+}
+
+func warned(check, remedy, format string, values ...any) finding {
+	return passed(check, format, values...).but(healthWarn, remedy)
+}
+
+func failed(check, remedy, format string, values ...any) finding {
+	return passed(check, format, values...).but(healthFail, remedy)
+}
+
+// failedBy is failed for an error, with what explain knows to do about it.
+func failedBy(check string, err error) finding {
+	return finding{Check: check, Status: healthFail, Finding: err.Error(), Remedy: remedyFor(err)}
+}
+
+func (f finding) cells() [][]string {
+	text := f.Finding
+	if f.Remedy != "" {
+		text += "; " + f.Remedy
+	}
+	return [][]string{{string(f.Status), f.Check, text}}
+}
+
+// Run looks at all there is.
+func (c *doctorCommand) Run(ctx context.Context, contract *server.Contract, out *output, say *messages) error {
+	failures := 0
+	findings := func(yield func(finding, error) bool) {
+		for found := range c.findings(ctx, contract.Operations()) {
+			if found.Status == healthFail {
+				failures++
+			}
+			if !yield(found, nil) {
+				return
+			}
+		}
+	}
+	table := list[finding]{
+		headings: "STATUS,CHECK,FINDING", rows: finding.cells, value: func(found finding) any { return found },
+	}
+	if err := table.print(out, say, c.Output, findings); err != nil {
+		return err
+	}
+	if failures > 0 {
+		return errors.New(count(failures, "check has", "checks have") + " failed")
+	}
+	return nil
+}
+
+// findings makes the checks one after the other. What fails keeps none from being made but those that need it.
+func (c *doctorCommand) findings(ctx context.Context, operations []string) iter.Seq[finding] {
+	return func(yield func(finding) bool) {
+		checks := []func() []finding{
+			func() []finding { return c.checkConfiguration(operations) },
+			func() []finding { return checkCertificate(c.TLSCert, c.TLSKey) },
+			func() []finding { return c.checkDatabase(ctx) },
+		}
+		for _, check := range checks {
+			for _, found := range check() {
+				if !yield(found) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// checkDatabase looks at the database, and at what is in it.
+func (c *doctorCommand) checkDatabase(ctx context.Context) []finding {
+	if c.Database.isPostgres {
+		return checkPostgres(ctx, c.Database.postgres, c.Keyset)
+	}
+	return checkSQLite(ctx, c.Database.path, c.Keyset)
+}

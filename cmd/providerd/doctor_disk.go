@@ -1,0 +1,146 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"syscall"
+	"time"
+)
+
+const (
+	// fullDisk is where the server soon refuses creates: below 4 MiB.
+	fullDisk = 64 << 20
+	// littleSpace is what the WAL and the database may take in some minutes of load.
+	littleSpace = 256 << 20
+)
+
+const checkOfSpace = "disk space"
+
+// checkSpace looks whether the disk has room for what comes, and for a copy of the files, which take so many bytes.
+func checkSpace(folder string, used int64) finding {
+	var disk syscall.Statfs_t
+	if err := syscall.Statfs(folder, &disk); err != nil {
+		return failedBy(checkOfSpace, fmt.Errorf("look at the disk of %s: %w", folder, err))
+	}
+	free := int64(disk.Bavail) * int64(disk.Bsize) //nolint:gosec,unconvert // No disk has more than an int64 counts.
+	return judgeSpace(folder, free, used)
+}
+
+func judgeSpace(folder string, free, used int64) finding {
+	const check, remedy = checkOfSpace, "make room, or move the database to a larger disk"
+	switch text := fmt.Sprintf("the disk of %s has %s left", folder, size(free)); {
+	case free < fullDisk:
+		return failed(check, remedy, "%s", text)
+	case free < littleSpace:
+		return warned(check, remedy, "%s", text)
+	case free < used:
+		return warned(check, remedy, "%s, and a copy of the database takes %s", text, size(used))
+	default:
+		return passed(check, "%s", text)
+	}
+}
+
+// size writes a number of bytes for people.
+func size(bytes int64) string {
+	const mebibyte, gibibyte = 1 << 20, 1 << 30
+	if bytes < gibibyte {
+		return fmt.Sprintf("%d MiB", bytes/mebibyte)
+	}
+	return fmt.Sprintf("%.1f GiB", float64(bytes)/gibibyte)
+}
+
+// longWAL is what no server lets the WAL grow to, unless somebody reads an old state of the database.
+const longWAL = 128 << 20
+
+// checkWAL looks at the size of the WAL, in bytes.
+func checkWAL(size64 int64) finding {
+	const check = "WAL"
+	if size64 <= longWAL {
+		return passed(check, "it has %s", size(size64))
+	}
+	return warned(check, "end whatever keeps the database open to read it, such as sqlite3, and start the server again",
+		"it has grown to %s", size(size64))
+}
+
+// Magic numbers of file systems (linux/magic.h).
+const (
+	tmpfs   = 0x01021994
+	ramfs   = 0x858458f6
+	overlay = 0x794c7630
+	nfs     = 0x6969
+	smb     = 0x517b
+	smb2    = 0xfe534d42
+	cifs    = 0xff534d42
+	btrfs   = 0x9123683e
+)
+
+const checkOfFileSystem = "file system"
+
+// checkFileSystem looks whether what is synced to disk in a folder outlives what may come.
+func checkFileSystem(folder string) finding {
+	const check, elsewhere = checkOfFileSystem, "move the database to a local disk"
+	var disk syscall.Statfs_t
+	if err := syscall.Statfs(folder, &disk); err != nil {
+		return failedBy(check, fmt.Errorf("look at the disk of %s: %w", folder, err))
+	}
+	switch uint32(disk.Type) { //nolint:gosec // Magic numbers have 32 bits.
+	case tmpfs, ramfs:
+		return warned(check, elsewhere, "%s is kept in memory, and is gone with the machine", folder)
+	case overlay:
+		return warned(check, "put the database on a volume", "%s is part of a container, and is gone with it", folder)
+	case nfs, smb, smb2, cifs:
+		return warned(check, elsewhere+", or to PostgreSQL",
+			"%s is on another machine: SQLite's WAL and locks do not work over a network", folder)
+	case btrfs:
+		return passed(check, "%s is on a disk; whether that syncs cannot be measured on Btrfs without making a file", folder)
+	default:
+		return checkSync(folder)
+	}
+}
+
+const (
+	syncRounds = 16
+	// fastestSync is what no disk undercuts that keeps what it was given: those with a cache that outlives a power failure
+	// take 20 microseconds and more.
+	fastestSync = 10 * time.Microsecond
+)
+
+// checkSync measures how long it takes to sync a file that has no name, and so is gone in any case.
+func checkSync(folder string) finding {
+	const check = checkOfFileSystem
+	// O_TMPFILE of Linux is this and the flag for a folder.
+	const nameless = 0x400000 | syscall.O_DIRECTORY
+	file, err := os.OpenFile(folder, os.O_WRONLY|nameless, 0o600)
+	if errors.Is(err, syscall.EOPNOTSUPP) || errors.Is(err, syscall.EISDIR) {
+		return passed(check, "%s is on a disk; whether that syncs cannot be measured without making a file", folder)
+	}
+	if err != nil {
+		return warned(check, "run the doctor as the user of the server",
+			"whether a sync reaches the disk cannot be measured: %v", err)
+	}
+	defer func() { _ = file.Close() }()
+	var times []time.Duration
+	for range syncRounds {
+		begun := time.Now()
+		if _, err := file.WriteAt(make([]byte, 4096), 0); err != nil {
+			return failedBy(check, fmt.Errorf("write to the disk: %w", err))
+		}
+		if err := file.Sync(); err != nil {
+			return failedBy(check, fmt.Errorf("sync to the disk: %w", err))
+		}
+		times = append(times, time.Since(begun))
+	}
+	slices.Sort(times)
+	return judgeSync(folder, times[syncRounds/2])
+}
+
+func judgeSync(folder string, median time.Duration) finding {
+	const check = checkOfFileSystem
+	if median < fastestSync {
+		return warned(check, "make the disk, or the virtual machine's image of it, honour fsync",
+			"a sync takes %s: it does not reach the disk, and a power failure would lose acknowledged creates", median)
+	}
+	return passed(check, "%s is on a disk, and a sync takes %s", folder, median.Round(time.Microsecond))
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+
+	"example.com/providerd/store/database"
+	"example.com/providerd/store/seal"
+	"example.com/providerd/store/sqlite"
+)
+
+const checkOfDatabase = "database"
+
+// checkSQLite looks at a SQLite database, and at the folder that it is in.
+func checkSQLite(ctx context.Context, path, keysetFlag string) (found []finding) {
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
+	}
+	folder := filepath.Dir(path)
+	keyset := keysetPath(keysetFlag, folder)
+	if _, err := os.Stat(folder); err == nil {
+		found = checkPlace(path, folder, keyset)
+	}
+	view, err := sqlite.Look(ctx, path)
+	if err != nil {
+		found = append(found, failedBy(checkOfDatabase, err))
+		if errors.Is(err, database.ErrNone) {
+			return found
+		}
+		return append(found, checkKeysetAlone(keyset)...)
+	}
+	defer func() { _ = view.Close() }()
+	if view.IsInUse() {
+		found = append(found, passed(checkOfDatabase, "%s is in use by another program", path))
+	} else {
+		found = append(found, passed(checkOfDatabase, "%s is not in use", path))
+	}
+	return append(found, checkContent(ctx, view, keyset)...)
+}
+
+// checkPlace looks at the files, and at the disk that they are on.
+func checkPlace(path, folder, keyset string) []finding {
+	first, owner := checkFolder(folder)
+	found := append([]finding{first}, checkDatabaseFiles(path, owner)...)
+	found = append(found, checkKeysetFile(keyset, owner)...)
+	found = append(found, checkInitialToken(folder, owner)...)
+	wal := sizeOf(path + "-wal")
+	return append(found, checkWAL(wal), checkSpace(folder, sizeOf(path)+wal), checkFileSystem(folder))
+}
+
+// sizeOf returns the size of a file in bytes, 0 where there is none.
+func sizeOf(path string) int64 {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
+// checkKeysetAlone looks at the keyset of a database that cannot be read.
+func checkKeysetAlone(path string) []finding {
+	if _, err := seal.OpenKeyring(path); err != nil {
+		return []finding{failedBy(checkOfKeyset, err)}
+	}
+	return nil
+}
