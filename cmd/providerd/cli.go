@@ -22,7 +22,7 @@ type cli struct {
 	Doctor      doctorCommand       `cmd:"" help:"Look at all that a server needs, and say what is wrong with it."`
 	Migrate     migrateCommand      `cmd:"" help:"Show or change the level of the database's schema."`
 	Completion  completionCommand   `cmd:"" help:"Print a completion script for a shell."`
-	Version     versionCommand      `cmd:"" help:"Print the version."`
+	Version     versionCommand      `cmd:"" help:"Print the version, and what the program is made of."`
 	Help        helpCommand         `cmd:"" help:"Explain a command."`
 
 	PrintVersion versionFlag `name:"version" help:"Print the version."`

@@ -8,17 +8,45 @@ import (
 	"runtime/debug"
 
 	"github.com/alecthomas/kong"
+
+	"example.com/providerd/store/postgres"
+	"example.com/providerd/store/sqlite"
 )
 
 type versionCommand struct{}
 
-// Run prints the version of the program and of the Go that built it.
+// unknown stands for what the build did not note.
+const unknown = "unknown"
+
+// Run prints the version of the program and of what it is made of.
 func (versionCommand) Run(out *output) error {
-	version := "unknown"
+	version, commit := unknown, unknown
 	if build, ok := debug.ReadBuildInfo(); ok {
-		version = build.Main.Version
+		version, commit = build.Main.Version, commitOf(build)
 	}
-	return out.line(fmt.Sprintf("providerd %s %s %s/%s", version, runtime.Version(), runtime.GOOS, runtime.GOARCH))
+	level, err := sqlite.Level()
+	if err != nil {
+		return err
+	}
+	return out.line(fmt.Sprintf("providerd %s %s %s/%s\ncommit %s\nSQLite %s\nschema level %d, over PostgreSQL %d",
+		version, runtime.Version(), runtime.GOOS, runtime.GOARCH, commit, sqlite.LibraryVersion(), level, postgres.Level()))
+}
+
+// commitOf is what the program was built from, as far as it was built in a clone of its repository.
+func commitOf(build *debug.BuildInfo) string {
+	settings := map[string]string{}
+	for _, setting := range build.Settings {
+		settings[setting.Key] = setting.Value
+	}
+	commit := settings["vcs.revision"]
+	switch {
+	case commit == "":
+		return unknown
+	case settings["vcs.modified"] == "true":
+		return commit + ", with changes"
+	default:
+		return commit + " of " + settings["vcs.time"]
+	}
 }
 
 // versionFlag does what the command version does.

@@ -22,6 +22,9 @@ var migrations embed.FS
 // schemaLevel is that of the last migration.
 const schemaLevel = 2
 
+// Level is that of the schema which this program makes.
+func Level() int64 { return schemaLevel }
+
 const (
 	// lockInterval and lockTries say how often, and how many times, a program looks whether another one has migrated.
 	lockInterval = 200 * time.Millisecond

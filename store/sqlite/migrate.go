@@ -103,15 +103,10 @@ func inDatabase(path string, err error) error {
 // readSchema reads how far the database was migrated. It returns ErrNone, with what this program knows, for one without
 // anything in it, ErrForeign or ErrUnavailable.
 func readSchema(ctx context.Context, db *sql.DB, path string) (database.Schema, error) {
-	files, err := migrationFiles()
+	schema, err := knownSchema()
 	if err != nil {
 		return database.Schema{}, err
 	}
-	known, err := database.Migrations(files)
-	if err != nil {
-		return database.Schema{}, err
-	}
-	schema := database.Schema{Known: known}
 	var id, tables, versioned int
 	const look = `SELECT application_id, (SELECT count(*) FROM sqlite_master),
 		(SELECT count(*) FROM sqlite_master WHERE name = 'goose_db_version') FROM pragma_application_id`
@@ -132,6 +127,25 @@ func readSchema(ctx context.Context, db *sql.DB, path string) (database.Schema, 
 	}
 	schema.Oldest = schema.Level
 	return schema, nil
+}
+
+// Level is that of the schema which this program makes.
+func Level() (int64, error) {
+	schema, err := knownSchema()
+	if err != nil {
+		return 0, err
+	}
+	return schema.Program(), nil
+}
+
+// knownSchema is what this program knows of a schema.
+func knownSchema() (database.Schema, error) {
+	files, err := migrationFiles()
+	if err != nil {
+		return database.Schema{}, err
+	}
+	known, err := database.Migrations(files)
+	return database.Schema{Known: known}, err
 }
 
 func migrationFiles() (fs.FS, error) {

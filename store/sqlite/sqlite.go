@@ -12,12 +12,20 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/mattn/go-sqlite3"
+
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/durable"
 )
 
 // Scheme begins the URL of a SQLite database, sqlite:PATH.
 const Scheme = "sqlite:"
+
+// LibraryVersion is that of SQLite itself, which is part of this program.
+func LibraryVersion() string {
+	version, _, _ := sqlite3.Version()
+	return version
+}
 
 // Path returns the path in a URL of the form sqlite:PATH. It fails for any other.
 func Path(url string) (string, error) {
