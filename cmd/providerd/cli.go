@@ -20,6 +20,7 @@ type cli struct {
 	Backup      backupCommand       `cmd:"" help:"Write a SQLite database to a file, also while the server runs, and verify it."`
 	Restore     restoreCommand      `cmd:"" help:"Put a backup in the place of a SQLite database."`
 	Doctor      doctorCommand       `cmd:"" help:"Look at all that a server needs, and say what is wrong with it."`
+	Health      healthCommand       `cmd:"" help:"Ask the server on this machine whether it is ready."`
 	Migrate     migrateCommand      `cmd:"" help:"Show or change the level of the database's schema."`
 	Completion  completionCommand   `cmd:"" help:"Print a completion script for a shell."`
 	Version     versionCommand      `cmd:"" help:"Print the version, and what the program is made of."`

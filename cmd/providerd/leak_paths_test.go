@@ -162,6 +162,7 @@ func (s *search) commands() {
 		"backup --help", "backup early.db", "restore --help", "restore early.db --replace",
 		"copy --help", "copy --to sqlite:copied.db", "copy --to sqlite:copied.db",
 		"doctor", "doctor --output json", "doctor --tls-key x.json", "migrate --status", "migrate --to 1",
+		"health", "health --tls-cert x.json",
 	} {
 		s.run(strings.Fields(line)...)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"crypto/tls"
+	"encoding/pem"
 	"fmt"
 	"log/slog"
 	"net"
@@ -71,4 +72,18 @@ func warnOfPlainHTTP(log *serveLog, address net.Addr) {
 	}
 	log.say(slog.LevelWarn, fmt.Sprintf("tokens and secrets cross the network in clear text, because %s is not a "+
 		"loopback address; give --tls-cert and --tls-key, or listen on 127.0.0.1 behind a proxy that speaks TLS", address))
+}
+
+// readCertificate returns the first certificate of a file in PEM.
+func readCertificate(path string) ([]byte, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the certificate: %w", err)
+	}
+	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type == "CERTIFICATE" {
+			return block.Bytes, nil
+		}
+	}
+	return nil, fmt.Errorf("%s has no certificate in PEM", path)
 }
