@@ -24,6 +24,7 @@ type cli struct {
 	Migrate     migrateCommand      `cmd:"" help:"Show or change the level of the database's schema."`
 	Completion  completionCommand   `cmd:"" help:"Print a completion script for a shell."`
 	Version     versionCommand      `cmd:"" help:"Print the version, and what the program is made of."`
+	Man         manCommand          `cmd:"" hidden:"" help:"Print the manual page."`
 	Help        helpCommand         `cmd:"" help:"Explain a command."`
 
 	PrintVersion versionFlag `name:"version" help:"Print the version."`
