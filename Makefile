@@ -13,7 +13,11 @@ FUZZ_TIME := 30s
 # The reference page, of the npm package @scalar/api-reference.
 SCALAR := 1.72.1
 
-.PHONY: run help build gen reference drift breaking lint browser postgres patroni prometheus systemd sdk-test mock contract hostile faults failover upgrade reseal backup-wait copy-million list-million leaks security test cover fuzz microbench bench bench-postgres ci
+# What is shipped needs no library of the machine that it runs on, and tells nothing of the one that it was built on.
+static = CGO_ENABLED=1 CGO_CFLAGS='-O2 -DHAVE_FDATASYNC=1' GOFLAGS= GOOS=linux GOARCH=$(1) CC=$(2) go build -trimpath -buildvcs=auto \
+	-tags netgo,osusergo,sqlite_omit_load_extension -ldflags '-s -w -extldflags "-static"' -o "$@" ./cmd/providerd
+
+.PHONY: run help build dist dist-test reproduce gen reference drift breaking lint browser postgres patroni prometheus systemd sdk-test mock contract hostile faults failover upgrade reseal backup-wait copy-million list-million leaks security test cover fuzz microbench bench bench-postgres ci
 
 run: build ## Serve on 127.0.0.1:8080, with the database in data/.
 	bin/providerd serve
@@ -23,6 +27,42 @@ help: ## List the targets.
 
 build: ## Build bin/providerd.
 	go build -o bin/providerd ./cmd/providerd
+
+dist/providerd-linux-amd64: always
+	$(call static,amd64,x86_64-linux-gnu-gcc)
+
+dist/providerd-linux-arm64: always
+	$(call static,arm64,aarch64-linux-gnu-gcc)
+
+.PHONY: always cross
+# Go knows itself what is to be built again.
+always:
+
+cross:
+	@command -v x86_64-linux-gnu-gcc aarch64-linux-gnu-gcc >/dev/null || { \
+		apt-get update && apt-get install --yes --no-install-recommends gcc-x86-64-linux-gnu gcc-aarch64-linux-gnu \
+			libc6-dev-amd64-cross libc6-dev-arm64-cross; \
+	}
+
+dist: cross ## Build what is shipped into dist/: static binaries, their parts and digests, completions, a manual page.
+	rm -rf dist && mkdir dist
+	$(MAKE) --no-print-directory dist/providerd-linux-amd64 dist/providerd-linux-arm64
+	for binary in dist/providerd-linux-*; do go run ./cmd/sbom "$$binary" >"$$binary.cdx.json"; done
+	program="dist/providerd-linux-$$(go env GOHOSTARCH)"; "$$program" man >dist/providerd.1; \
+	for shell in bash zsh fish; do \
+		"$$program" completion "$$shell" | sed "s|$$(realpath "$$program")|/usr/bin/providerd|" >"dist/providerd.$$shell"; \
+	done
+	cd dist && sha256sum -- * >SHA256SUMS
+
+dist-test: dist ## Run what is shipped, for the other processor under QEMU where that is installed.
+	go test -count=1 -v -tags dist -run '^TestDist' ./cmd/providerd
+
+reproduce: ## Build what is shipped from clones in two folders, in one of them all anew, and compare the digests.
+	@folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; \
+	git clone --quiet . "$$folder/one"; git clone --quiet . "$$folder/in/another/folder"; \
+	$(MAKE) --no-print-directory --silent -C "$$folder/one" dist; \
+	GOCACHE="$$folder/cache" $(MAKE) --no-print-directory --silent -C "$$folder/in/another/folder" dist; \
+	diff "$$folder"/{one,in/another/folder}/dist/SHA256SUMS; cat "$$folder/one/dist/SHA256SUMS"
 
 gen: gen/typescript/node_modules ## Generate what comes from openapi.yaml.
 	@$(call generate,gen)

@@ -1,0 +1,97 @@
+//go:build dist
+
+package main
+
+import (
+	"debug/elf"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"example.com/providerd/server/contracttest"
+)
+
+// TestDist runs each binary that is shipped, in an environment that has nothing else: it serves, creates and is ready.
+func TestDist(t *testing.T) {
+	binaries, err := filepath.Glob("../../dist/providerd-linux-*64")
+	if err != nil || len(binaries) != 2 {
+		t.Fatalf("shipped are %v, %v", binaries, err)
+	}
+	for _, path := range binaries {
+		_, processor, _ := strings.Cut(filepath.Base(path), "linux-")
+		t.Run(processor, func(t *testing.T) {
+			binary, err := filepath.Abs(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			isStatic(t, binary)
+			runner := []string{binary}
+			if processor != runtime.GOARCH {
+				emulator, err := exec.LookPath(map[string]string{"arm64": "qemu-aarch64-static", "amd64": "qemu-x86_64-static"}[processor])
+				if err != nil {
+					t.Logf("not run: %v", err)
+					return
+				}
+				runner = []string{emulator, binary}
+			}
+			serves(t, runner)
+		})
+	}
+}
+
+// isStatic demands that a binary needs no library, and no loader.
+func isStatic(t *testing.T, path string) {
+	t.Helper()
+	file, err := elf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	libraries, err := file.ImportedLibraries()
+	if err != nil || len(libraries) > 0 {
+		t.Errorf("it needs %v, %v", libraries, err)
+	}
+	for _, part := range file.Progs {
+		if part.Type == elf.PT_INTERP {
+			t.Error("it needs a loader")
+		}
+	}
+}
+
+func serves(t *testing.T, runner []string) {
+	t.Helper()
+	folder := t.TempDir()
+	command := func(arguments ...string) *exec.Cmd {
+		made := exec.CommandContext(t.Context(), runner[0], append(runner[1:len(runner):len(runner)], arguments...)...)
+		made.Dir, made.Env = folder, []string{}
+		return made
+	}
+	server, err := startCommand(command("serve", "--listen", "127.0.0.1:0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, text, err := server.post(contracttest.Client(t), folder, oauth2Path,
+		`{"name":"a","authorization_flow":"3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"}`)
+	if err != nil || status != http.StatusCreated {
+		t.Errorf("%d %s, %v", status, text, err)
+	}
+	for _, line := range []string{
+		"version", "health --listen " + strings.TrimPrefix(server.url, "http://"), "doctor", "provider list",
+	} {
+		output, err := command(strings.Fields(line)...).CombinedOutput()
+		if err != nil {
+			t.Errorf("%s: %v: %s", line, err, output)
+		}
+		t.Logf("%s: %s", line, output)
+	}
+	if err := server.stop(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Join(folder, "data", "providerd.db-wal")); !os.IsNotExist(err) {
+		t.Errorf("a WAL is left, %v", err)
+	}
+}
