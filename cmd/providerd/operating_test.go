@@ -3,7 +3,6 @@ package main
 import (
 	"os"
 	"regexp"
-	"strings"
 	"testing"
 )
 
@@ -21,15 +20,13 @@ func TestOperatingReadmeWorks(t *testing.T) {
 		t.Fatal(err)
 	}
 	ran := 0
-	for _, match := range regexp.MustCompile("(?ms)^```sh\n(.*?)^```$").FindAllStringSubmatch(string(readme), -1) {
-		if !strings.HasPrefix(match[1], "providerd doctor") && !strings.HasPrefix(match[1], "providerd migrate") {
-			continue
-		}
+	blocks := regexp.MustCompile("(?ms)^```sh\n(providerd (?:doctor|migrate|version).*?)^```$")
+	for _, match := range blocks.FindAllStringSubmatch(string(readme), -1) {
 		paste(t, folder, match[1])
 		ran++
 	}
-	if ran != 2 {
-		t.Errorf("%d examples were found, want 2", ran)
+	if ran != 3 {
+		t.Errorf("%d examples were found, want 3", ran)
 	}
 	if err := server.stop(); err != nil {
 		t.Error(err)
