@@ -32,17 +32,12 @@ func examples() map[string][]string {
 			"providerd provider export >providers.yaml",
 			"providerd provider export --reveal --output providers.yaml",
 		},
-		"providerd provider delete": {
-			"providerd provider delete 17 18",
-			"providerd provider delete 17 18 --yes",
-		},
+		"providerd provider delete":    {"providerd provider delete 17 18", "providerd provider delete 17 18 --yes"},
 		"providerd application list":   {"providerd application list"},
 		"providerd application link":   {"providerd application link wiki --provider 17 --backchannel 18"},
 		"providerd application unlink": {"providerd application unlink wiki --provider 17"},
 		"providerd application delete": {"providerd application delete wiki"},
-		"providerd application create": {
-			"providerd application create --slug wiki --name Wiki --provider 17",
-		},
+		"providerd application create": {"providerd application create --slug wiki --name Wiki --provider 17"},
 		"providerd apply": {
 			"providerd apply -f providers.yaml --dry-run",
 			"providerd apply -f providers/ --server https://providers.example.com --dry-run --strict",
