@@ -25,10 +25,11 @@ type restoreCommand struct {
 
 // Help is the long help text.
 func (restoreCommand) Help() string {
-	return "Puts a copy of a backup in the place of a SQLite database, once it is verified: it is a database of providerd " +
-		"that this version knows, its pages and indexes are in order, and each secret opens with the keyset, which must be " +
-		"there. Stop the server first: nothing is restored while a program has the database open, or files of one that was " +
-		"killed are beside it. What was stored after the backup is not in it, and the pks of that are given again."
+	return "Puts a copy of a backup in the place of a SQLite database, once it is verified: it is a database of " +
+		"providerd that this version knows, its pages and indexes are in order, and each secret opens with the " +
+		"keyset, which must be there. Stop the server first: nothing is restored while a program has the database " +
+		"open, or files of one that was killed are beside it. What was stored after the backup is not in it, and " +
+		"the pks of that are given again."
 }
 
 // AfterApply refuses what only a SQLite database is restored by.

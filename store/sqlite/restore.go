@@ -25,8 +25,8 @@ type Restoration struct {
 	Check       Check
 }
 
-// Run copies the backup, verifies the copy as Backup does, and gives it the name of the database. A database that has the
-// name gets another one with the time, which is returned. Where Run fails, nothing has changed.
+// Run copies the backup, verifies the copy as Backup does, and gives it the name of the database. A database that has
+// the name gets another one with the time, which is returned. Where Run fails, nothing has changed.
 //
 // It returns database.ErrForeign, ErrNewer or ErrOlder for a file that is no backup of this program, ErrUnavailable for
 // one that is damaged or that the disk has no room for, fs.ErrExist where there is a database that is not to be
