@@ -111,8 +111,8 @@ func plants() []plant {
 		},
 		{
 			"a secret in the talk of a backup", "store/secrets.go",
-			"if _, err := c.keys.Unseal(sealed, place); err == nil {",
-			"if secret, err := c.keys.Unseal(sealed, place); err == nil {\n\t\tprintln(secret.Reveal())",
+			"if _, err := keys.Unseal(sealed, place); err == nil {",
+			"if secret, err := keys.Unseal(sealed, place); err == nil {\n\t\tprintln(secret.Reveal())",
 		},
 		{
 			"a value of the query in a problem", "server/parameters.go",
