@@ -52,7 +52,7 @@ func run(ctx context.Context, options options) error {
 		rows = append(rows, row)
 		fmt.Fprintf(os.Stderr, "measured %d connections\n", connections)
 	}
-	bare, err := bareCommit(ctx)
+	bare, err := bareCommits(ctx, options.rounds)
 	if err != nil {
 		return err
 	}
