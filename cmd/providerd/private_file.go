@@ -6,7 +6,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
+
+	"example.com/providerd/store/durable"
 )
 
 // filePath is where a file is to be.
@@ -28,16 +29,16 @@ func writePrivately(path string, write func(to io.Writer) error) (err error) {
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("look at the file: %w", err)
 	}
-	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.unfinished")
+	draft, err := durable.CreateDraft(path)
 	if err != nil {
 		return fmt.Errorf("make the file: %w", err)
 	}
-	err = write(file)
-	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
-		return errors.Join(err, os.Remove(file.Name()))
+	defer func() { err = errors.Join(err, draft.Close()) }()
+	if err := write(draft); err != nil {
+		return err
 	}
-	if err := os.Rename(file.Name(), path); err != nil {
-		return errors.Join(fmt.Errorf("put the file in its place: %w", err), os.Remove(file.Name()))
+	if err := draft.Overwrite(); err != nil {
+		return fmt.Errorf("put the file in its place: %w", err)
 	}
 	return nil
 }

@@ -18,12 +18,12 @@ type Draft struct {
 }
 
 // CreateDraft begins the file that is to have the name path, and removes what processes that died left of such a file.
-// It returns an error of the file system.
+// It returns an error of the file system as it is.
 func CreateDraft(path string) (*Draft, error) {
 	folder, name := filepath.Dir(path), filepath.Base(path)
 	file, err := os.CreateTemp(folder, name+".*"+unfinishedSuffix)
 	if err != nil {
-		return nil, fmt.Errorf("write %s: %w", path, err)
+		return nil, err //nolint:wrapcheck // Callers say what they write.
 	}
 	draft := &Draft{File: file, path: path}
 	err = lock(file)
@@ -31,7 +31,7 @@ func CreateDraft(path string) (*Draft, error) {
 		err = RemoveAbandoned(folder, func(other string) bool { return other == name })
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("write %s: %w", path, err), draft.Close())
+		return nil, errors.Join(err, draft.Close())
 	}
 	return draft, nil
 }
@@ -47,6 +47,17 @@ func (d *Draft) Publish() error {
 		return fmt.Errorf("write %s: %w", d.path, err)
 	}
 	if err := os.Remove(d.Name()); err != nil {
+		return fmt.Errorf("write %s: %w", d.path, err)
+	}
+	return syncFolder(filepath.Dir(d.path))
+}
+
+// Overwrite is Publish that puts the file in the place of one that has the name.
+func (d *Draft) Overwrite() error {
+	if err := d.Sync(); err != nil {
+		return fmt.Errorf("write %s: %w", d.path, err)
+	}
+	if err := os.Rename(d.Name(), d.path); err != nil {
 		return fmt.Errorf("write %s: %w", d.path, err)
 	}
 	return syncFolder(filepath.Dir(d.path))

@@ -47,7 +47,7 @@ func (d *Database) Backup(ctx context.Context, path string, progress Progress, c
 	}
 	draft, err := durable.CreateDraft(path)
 	if err != nil {
-		return err
+		return fmt.Errorf("write %s: %w", path, err)
 	}
 	defer func() { err = errors.Join(err, draft.Close()) }()
 	rows, err := d.copyTo(ctx, draft, progress)

@@ -50,7 +50,7 @@ func (r Restoration) Run(ctx context.Context) (kept string, err error) {
 	}
 	draft, err := durable.CreateDraft(place)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("write %s: %w", place, err)
 	}
 	defer func() { err = errors.Join(err, draft.Close()) }()
 	if err := r.copy(ctx, draft, backup, size); err != nil {
