@@ -36,6 +36,8 @@ type batcher struct {
 	mutex  sync.RWMutex
 	closed bool
 	lanes  []*lane
+	// crowded tells that the last batch had several creates. Where none has, yielding would only wake a thread for nothing.
+	crowded atomic.Bool
 	// watcher is told of each batch; nil while nobody watches.
 	watcher atomic.Pointer[func(creates int, took time.Duration)]
 }
@@ -100,8 +102,10 @@ func (b *batcher) submit(ctx context.Context, one *create) error {
 
 // freeLane returns a lane that has nothing to do, for the caller to work with; nil where there is none.
 func (b *batcher) freeLane() *lane {
-	// Callers that need only the processor to enqueue theirs come first, so that there is a batch of them.
-	runtime.Gosched()
+	if b.crowded.Load() {
+		// Callers that need only the processor to enqueue theirs come first, so that there is a batch of them.
+		runtime.Gosched()
+	}
 	b.mutex.RLock()
 	defer b.mutex.RUnlock()
 	if b.closed || len(b.queue) > 0 {
@@ -130,6 +134,7 @@ func (l *lane) rest() { <-l.working }
 
 func (l *lane) commit(ctx context.Context, creates batch) {
 	begun := time.Now()
+	l.crowded.Store(len(creates) > 1)
 	err := creates.commit(ctx, l.database, l.keys)
 	if watch := l.watcher.Load(); watch != nil {
 		(*watch)(len(creates), time.Since(begun))
