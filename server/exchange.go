@@ -190,5 +190,17 @@ func (s *Server) log(c echo.Context, current *exchange, callerIsGone bool) {
 	if current.writeError != nil {
 		attributes = append(attributes, slog.String("write_error", cut(current.writeError.Error(), maxLoggedError)))
 	}
-	s.logger.LogAttrs(c.Request().Context(), level, "request", attributes...)
+	s.writeLine(c.Request().Context(), current.started.Add(current.took), level, attributes)
+}
+
+// writeLine spares what the logger's own methods take: the time once more, and the line of source that logs.
+func (s *Server) writeLine(ctx context.Context, at time.Time, level slog.Level, attributes []slog.Attr) {
+	handler := s.logger.Handler()
+	if !handler.Enabled(ctx, level) {
+		return
+	}
+	record := slog.NewRecord(at, level, "request", 0)
+	record.AddAttrs(attributes...)
+	// As with the logger's own methods, an error has nowhere to go.
+	_ = handler.Handle(ctx, record)
 }
