@@ -18,7 +18,7 @@ import (
 
 type applyCommand struct {
 	Files    []string      `name:"file" short:"f" sep:"none" placeholder:"FILE" help:"A YAML file that lists providers, a folder of such files, or - for standard input; may be given several times."`
-	Server   string        `env:"PROVIDERD_SERVER" placeholder:"URL" help:"The server, such as http://127.0.0.1:8080 (PROVIDERD_SERVER). The access token comes from PROVIDERD_TOKEN."`
+	Server   string        `env:"PROVIDERD_SERVER" placeholder:"URL" help:"The server, such as http://127.0.0.1:8080 (${env}). The access token comes from PROVIDERD_TOKEN."`
 	DryRun   bool          `help:"Show what would become of each entry, and store nothing. Without --server, the files alone are checked."`
 	Strict   bool          `help:"Send nothing where there is advice for an entry."`
 	Parallel int           `default:"16" placeholder:"N" help:"Requests at a time, 1 to 256 (default ${default})."`
