@@ -215,11 +215,14 @@ func TestCreateBeyondTheLastPK(t *testing.T) {
 	if err := errors.Join(err, db.Close()); err != nil {
 		t.Fatal(err)
 	}
+	if status := h.post(t, oauth2Path+"?validate_only=true", encode(t, minimal(oauth2Path))).status; status != http.StatusOK {
+		t.Errorf("before the last create, its validation has status %d", status)
+	}
 	if pk := h.post(t, oauth2Path, encode(t, minimal(oauth2Path))).record(t)["pk"]; fmt.Sprint(pk) != "2147483647" {
 		t.Errorf("pk is %v", pk)
 	}
-	for range 2 {
-		problem := h.post(t, oauth2Path, encode(t, minimal(oauth2Path))).problem(t, http.StatusServiceUnavailable, "storage-unavailable")
+	for _, path := range []string{oauth2Path, oauth2Path, oauth2Path + "?validate_only=true"} {
+		problem := h.post(t, path, encode(t, minimal(oauth2Path))).problem(t, http.StatusServiceUnavailable, "storage-unavailable")
 		if detail := problem.Detail; !strings.Contains(detail, "No pk is left") {
 			t.Errorf("detail is %s", detail)
 		}

@@ -54,6 +54,8 @@ func (b slowBatches) Commit(context.Context, int, func(tx *gorm.DB) error) error
 
 func (b slowBatches) ReservePKs(*gorm.DB, int) ([]int32, error) { return nil, nil }
 
+func (b slowBatches) LastPK(*gorm.DB) (int64, error) { return 0, nil }
+
 func (b slowBatches) Insert(*gorm.DB, ...any) ([]int, error) { return nil, nil }
 
 func (b slowBatches) Maintain(context.Context) { b.database.note("maintain") }

@@ -3,13 +3,14 @@ package store
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 )
 
 // ValidateOAuth2Provider decides what CreateOAuth2Provider would do at the same moment, and stores nothing, not even
 // the key. It returns the pk of the record that the key made before; 0 where a record would be made.
 //
-// It returns ErrClientIDTaken, ErrKeyReused, ErrOverloaded or ErrUnavailable.
+// It returns ErrClientIDTaken, ErrKeyReused, ErrOverloaded, ErrNoPKLeft or ErrUnavailable.
 func (s *Store) ValidateOAuth2Provider(
 	ctx context.Context, request CreateRequest, settings OAuth2Settings,
 ) (madeBefore int32, err error) {
@@ -20,7 +21,7 @@ func (s *Store) ValidateOAuth2Provider(
 // stores nothing, not even the key. It returns the pk of the record that the key made before; 0 where a record would be
 // made.
 //
-// It returns ErrKeyReused, ErrOverloaded or ErrUnavailable.
+// It returns ErrKeyReused, ErrOverloaded, ErrNoPKLeft or ErrUnavailable.
 func (s *Store) ValidateWorkspaceDirectoryProvider(
 	ctx context.Context, request CreateRequest, settings WorkspaceDirectorySettings,
 ) (madeBefore int32, err error) {
@@ -46,16 +47,27 @@ func (i insertion) withoutDecided(creates batch) (batch, error) {
 		return nil, err
 	}
 	rest, err := i.withoutReplays(creates)
+	if err != nil || !slices.ContainsFunc(rest, isValidated) {
+		return rest, err
+	}
+	last, err := i.database.LastPK(i.tx)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("look whether a pk is left: %w", err)
 	}
 	return slices.DeleteFunc(rest, func(one *create) bool {
-		if one.validateOnly && slices.Contains(taken, one.settings.uniqueValue()) {
+		switch {
+		case !one.validateOnly:
+			return false
+		case last >= math.MaxInt32:
+			one.err = ErrNoPKLeft
+		case slices.Contains(taken, one.settings.uniqueValue()):
 			one.err = ErrClientIDTaken
 		}
-		return one.validateOnly
+		return true
 	}), nil
 }
+
+func isValidated(one *create) bool { return one.validateOnly }
 
 // takenValues returns which of the unique values are taken of creates that are only validated.
 func (i insertion) takenValues(creates batch) (taken []string, err error) {

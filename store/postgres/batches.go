@@ -52,6 +52,14 @@ func (b batches) ReservePKs(tx *gorm.DB, count int) ([]int32, error) {
 	return pks, nil
 }
 
+// LastPK reads the sequence.
+func (b batches) LastPK(tx *gorm.DB) (last int64, err error) {
+	if err := tx.Raw("SELECT last_value FROM providers_pk_seq").Scan(&last).Error; err != nil {
+		return 0, fmt.Errorf("read the last pk: %w", err)
+	}
+	return last, nil
+}
+
 // Insert sends all rows in one message, each list as one statement. A row breaks a foreign key where the one that it
 // refers to is left out.
 func (b batches) Insert(tx *gorm.DB, lists ...any) (left []int, err error) {

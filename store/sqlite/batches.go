@@ -86,16 +86,23 @@ const selectLastPK = "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE na
 // ReservePKs returns the pks behind the one that was given last. Nobody else gives any while the transaction lasts, and
 // SQLite notes the last one when it is inserted.
 func (b *batches) ReservePKs(tx *gorm.DB, count int) ([]int32, error) {
-	var last int32
-	err := b.connection.QueryRowContext(tx.Statement.Context, selectLastPK).Scan(&last)
+	last, err := b.LastPK(tx)
 	if err != nil {
-		return nil, fmt.Errorf("read the last pk: %w", classify(err))
+		return nil, err
 	}
 	pks := make([]int32, min(count, int(math.MaxInt32-last)))
 	for i := range pks {
-		pks[i] = last + int32(i) + 1
+		pks[i] = int32(last) + int32(i) + 1 //nolint:gosec // It fits.
 	}
 	return pks, nil
+}
+
+// LastPK returns what SQLite has noted.
+func (b *batches) LastPK(tx *gorm.DB) (last int64, err error) {
+	if err := b.connection.QueryRowContext(tx.Statement.Context, selectLastPK).Scan(&last); err != nil {
+		return 0, fmt.Errorf("read the last pk: %w", classify(err))
+	}
+	return last, nil
 }
 
 // Maintain makes the checkpoint that is due.

@@ -1,0 +1,37 @@
+package postgres_test
+
+import (
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"example.com/providerd/store"
+	"example.com/providerd/store/postgres/postgrestest"
+	"example.com/providerd/store/storetest"
+)
+
+// TestLastPK lets one pk be left. Once it is given, a create is refused, and one that is only validated likewise.
+func TestLastPK(t *testing.T) {
+	t.Parallel()
+	cluster := postgrestest.NewCluster(t)
+	url := cluster.CreateDatabase(t)
+	opened, err := storetest.CreatePostgres(t.Context(), url, filepath.Join(t.TempDir(), "keyset.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = opened.Close() })
+	cluster.Exec(t, databaseOf(t, url), "SELECT setval('providers_pk_seq', 2147483646)")
+	for _, test := range []struct {
+		key  string
+		want error
+	}{
+		{"last", nil}, {"first too many", store.ErrNoPKLeft}, {"second too many", store.ErrNoPKLeft},
+	} {
+		if _, err := keyedValidate(t.Context(), opened, test.key); !errors.Is(err, test.want) {
+			t.Errorf("%s: validation: error is %v, want %v", test.key, err, test.want)
+		}
+		if _, err := keyedCreate(t.Context(), opened, test.key); !errors.Is(err, test.want) {
+			t.Errorf("%s: create: error is %v, want %v", test.key, err, test.want)
+		}
+	}
+}
