@@ -1,8 +1,6 @@
 package server_test
 
 import (
-	"database/sql"
-	"errors"
 	"fmt"
 	"net/http"
 	"reflect"
@@ -207,14 +205,7 @@ func TestCreateBeyondTheLastPK(t *testing.T) {
 	t.Parallel()
 	h := start(t)
 	h.post(t, oauth2Path, encode(t, minimal(oauth2Path))).record(t)
-	db, err := sql.Open("sqlite3", h.path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = db.ExecContext(t.Context(), "UPDATE sqlite_sequence SET seq = 2147483646 WHERE name = 'providers'")
-	if err := errors.Join(err, db.Close()); err != nil {
-		t.Fatal(err)
-	}
+	h.tamper(t, "UPDATE sqlite_sequence SET seq = 2147483646 WHERE name = 'providers'")
 	if status := h.post(t, oauth2Path+"?validate_only=true", encode(t, minimal(oauth2Path))).status; status != http.StatusOK {
 		t.Errorf("before the last create, its validation has status %d", status)
 	}

@@ -24,8 +24,19 @@ const (
 const noPKLeftDetail = "No pk is left for another provider, and trying again does not help. Nothing was stored. " +
 	"Tell the operator of the server."
 
+const damagedDetail = "A secret of the record that the Idempotency-Key made cannot be read, and trying again does not " +
+	"help. Nothing was stored. Tell the operator of the server."
+
 // comeBack asks the caller to wait a second for the storage.
 func comeBack() map[string]string { return map[string]string{retryAfterHeader: "1"} }
+
+// untilRepaired says that the storage refuses until an operator has put it right. The contract asks for the header; a
+// day is longer than any program waits.
+func untilRepaired(detail string, cause error) *refusal {
+	return &refusal{
+		slug: storageUnavailable, detail: detail, header: map[string]string{retryAfterHeader: "86400"}, cause: cause,
+	}
+}
 
 // refusal is an error that knows its answer. What the caller is told and what the log gets are apart.
 type refusal struct {
@@ -90,10 +101,9 @@ func storeRefusal(err error) *refusal {
 	case errors.Is(err, store.ErrOutcomeUnknown):
 		return &refusal{slug: outcomeUnknown, header: comeBack(), cause: err}
 	case errors.Is(err, store.ErrNoPKLeft):
-		// The contract asks for the header; a day is longer than any program waits.
-		return &refusal{
-			slug: storageUnavailable, detail: noPKLeftDetail, header: map[string]string{retryAfterHeader: "86400"}, cause: err,
-		}
+		return untilRepaired(noPKLeftDetail, err)
+	case errors.Is(err, store.ErrDamaged):
+		return untilRepaired(damagedDetail, err)
 	case errors.Is(err, store.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):
 		return &refusal{slug: storageUnavailable, header: comeBack(), cause: err}
 	default:

@@ -3,7 +3,9 @@ package server_test
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"maps"
@@ -133,6 +135,19 @@ type answer struct {
 	status int
 	header http.Header
 	body   []byte
+}
+
+// tamper runs a statement over the database, past the server.
+func (h *harness) tamper(t testing.TB, statement string) {
+	t.Helper()
+	db, err := sql.Open("sqlite3", h.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = db.ExecContext(t.Context(), statement)
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // post sends a JSON body with the harness's token. Each change is made to the request before it is sent.

@@ -40,6 +40,31 @@ func TestRetryGetsTheSameRecord(t *testing.T) {
 	}
 }
 
+// TestRetryOfWhatIsDamaged spoils the secrets of records. It is the storage's fault, which no retry puts right, and holds
+// up no other create.
+func TestRetryOfWhatIsDamaged(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	for path, statement := range map[string]string{
+		oauth2Path:             "UPDATE oauth2_providers SET client_secret = x'00'",
+		workspaceDirectoryPath: "UPDATE workspace_directory_providers SET credentials = x'00'",
+	} {
+		request := minimal(path)
+		body := encode(t, request)
+		h.post(t, path, body, set(keyHeader, "key")).record(t)
+		h.tamper(t, statement)
+		request["name"] = "another"
+		for _, retry := range []string{body, encode(t, request)} {
+			got := h.post(t, path, retry, set(keyHeader, "key"))
+			problem := got.problem(t, http.StatusServiceUnavailable, "storage-unavailable")
+			if !strings.Contains(problem.Detail, "cannot be read") || got.header.Get("Retry-After") != "86400" {
+				t.Errorf("%s: Retry-After is %q, detail %s", path, got.header.Get("Retry-After"), problem.Detail)
+			}
+		}
+		h.post(t, path, body, set(keyHeader, "other")).record(t)
+	}
+}
+
 func TestKeyIsTakenAsItStands(t *testing.T) {
 	t.Parallel()
 	h := start(t)

@@ -1,8 +1,6 @@
 package server_test
 
 import (
-	"database/sql"
-	"errors"
 	"net/http"
 	"os"
 	"strings"
@@ -85,13 +83,6 @@ func TestStorageUnavailable(t *testing.T) {
 func TestFaultOfTheServer(t *testing.T) {
 	t.Parallel()
 	h := start(t)
-	db, err := sql.Open("sqlite3", h.path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = db.ExecContext(t.Context(), "DROP TABLE oauth2_providers")
-	if err := errors.Join(err, db.Close()); err != nil {
-		t.Fatal(err)
-	}
+	h.tamper(t, "DROP TABLE oauth2_providers")
 	h.post(t, oauth2Path, encode(t, minimal(oauth2Path))).problem(t, http.StatusInternalServerError, "internal")
 }
