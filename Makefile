@@ -17,7 +17,7 @@ SCALAR := 1.72.1
 static = CGO_ENABLED=1 CGO_CFLAGS='-O2 -DHAVE_FDATASYNC=1' GOFLAGS= GOOS=linux GOARCH=$(1) CC=$(2) go build -trimpath -buildvcs=auto \
 	-tags netgo,osusergo,sqlite_omit_load_extension -ldflags '-s -w -extldflags "-static"' -o "$@" ./cmd/providerd
 
-.PHONY: run help build dist dist-test reproduce gen reference drift breaking lint browser postgres patroni prometheus systemd sdk-test mock contract hostile faults failover upgrade reseal backup-wait copy-million list-million leaks security test cover fuzz microbench bench bench-postgres ci
+.PHONY: run help build dist dist-test image reproduce gen reference drift breaking lint browser postgres patroni prometheus systemd sdk-test mock contract hostile faults failover upgrade reseal backup-wait copy-million list-million leaks security test cover fuzz microbench bench bench-postgres ci
 
 run: build ## Serve on 127.0.0.1:8080, with the database in data/.
 	bin/providerd serve
@@ -56,6 +56,11 @@ dist: cross ## Build what is shipped into dist/: static binaries, their parts an
 
 dist-test: dist ## Run what is shipped, for the other processor under QEMU where that is installed.
 	go test -count=1 -v -tags dist -run '^TestDist' ./cmd/providerd
+
+image: ## Build the static binary and the image for this processor with Buildah, installed if missing, and run both.
+	@command -v buildah >/dev/null || { apt-get update && apt-get install --yes --no-install-recommends buildah ca-certificates; }
+	processor=$$(go env GOHOSTARCH); $(MAKE) --no-print-directory "dist/providerd-linux-$$processor"; \
+	go test -count=1 -tags dist -run "^TestDist/^$$processor\$$" ./cmd/providerd
 
 reproduce: ## Build what is shipped from clones in two folders, in one of them all anew, and compare the digests.
 	@folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; \
@@ -194,7 +199,7 @@ leaks: postgres ## Put leaks of secrets into the program's code, and prove that 
 	go test -count=1 -v -tags leaks -timeout 20m -run '^TestGateFindsPlantedLeaks' ./cmd/providerd | \
 		{ grep -Ev '^=== ' || true; }
 
-test: ## Run all tests. The last line names what is left out, for lack of Node, Chromium, Prometheus or PostgreSQL.
+test: ## Run all tests. The last line names what is left out, for lack of Node, Chromium, Prometheus, Buildah or PostgreSQL.
 	@.ci/test
 
 cover: postgres ## Show which statements the tests reach.

@@ -3,12 +3,13 @@
 package main
 
 import (
-	"errors"
+	"crypto/x509"
+	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -37,31 +38,77 @@ func (b builder) run(t *testing.T, arguments ...string) string {
 	return strings.TrimSpace(string(output))
 }
 
-// lastStage writes a folder to build the last stage of the Dockerfile in, the first one having been done by make dist.
-func lastStage(t *testing.T) string {
+// stages are those of the Dockerfile: the commands of the first one, and the text of the last one, from scratch.
+func stages(t *testing.T) (commands []string, last string) {
 	t.Helper()
-	folder := t.TempDir()
 	dockerfile, err := os.ReadFile("Dockerfile")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, stage, found := strings.Cut(string(dockerfile), "\nFROM scratch\n")
+	first, last, found := strings.Cut(strings.ReplaceAll(string(dockerfile), "\\\n", ""), "\nFROM scratch\n")
 	if !found {
 		t.Fatal("the Dockerfile has no stage from scratch")
 	}
-	binary, err := os.ReadFile("../../dist/providerd-linux-" + runtime.GOARCH)
-	err = errors.Join(err, os.MkdirAll(filepath.Join(folder, "out", "data"), 0o755),
-		os.WriteFile(filepath.Join(folder, "out", "providerd"), binary, 0o755),
-		os.WriteFile(filepath.Join(folder, "out", "ca-certificates.crt"), nil, 0o644),
-		os.WriteFile(filepath.Join(folder, "Dockerfile"),
-			[]byte("FROM scratch AS build\nCOPY out /out\n\nFROM scratch\n"+stage), 0o644))
+	for line := range strings.Lines(first) {
+		if command, isCommand := strings.CutPrefix(line, "RUN "); isCommand {
+			commands = append(commands, command)
+		}
+	}
+	module, err := os.ReadFile("../../go.mod")
 	if err != nil {
+		t.Fatal(err)
+	}
+	version := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(string(module))
+	if image := `(?m)^FROM golang:` + regexp.QuoteMeta(version[1]) + `\.\d+-[a-z]+ AS build$`; !regexp.MustCompile(image).MatchString(first) {
+		t.Errorf("the Dockerfile does not build with a pinned Go %s", version[1])
+	}
+	return commands, last
+}
+
+// runFirstStage carries out the commands over a copy of the tree, with the tools of this machine and a folder in the
+// place of /out.
+func runFirstStage(t *testing.T, commands []string, out string) {
+	t.Helper()
+	source := t.TempDir()
+	script := fmt.Sprintf("cd ../..\ngit ls-files -z --cached --others --exclude-standard | "+
+		"tar --create --null --ignore-failed-read --files-from=- | tar --extract --directory=%s\ncd %[1]s\n%s",
+		source, strings.ReplaceAll(strings.Join(commands, ""), "/out", out))
+	if output, err := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", script).CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v: %s", script, err, output)
+	}
+}
+
+// buildContext writes the folder that the image is built in: the first stage is done, the last one is as it stands.
+func buildContext(t *testing.T) string {
+	t.Helper()
+	folder := t.TempDir()
+	commands, last := stages(t)
+	runFirstStage(t, commands, filepath.Join(folder, "out"))
+	dockerfile := "FROM scratch AS build\nCOPY out /out\n\nFROM scratch\n" + last
+	if err := os.WriteFile(filepath.Join(folder, "Dockerfile"), []byte(dockerfile), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	return folder
 }
 
-// TestDistImage builds the last stage of the image and runs it: as a user that is not root, with nothing else in it.
+// checkSettings compares what an image tells the one who runs it.
+func (b builder) checkSettings(t *testing.T, image string) {
+	t.Helper()
+	for setting, want := range map[string]string{
+		"User":             "65532:65532",
+		"Volumes":          "map[/data:{}]",
+		"Healthcheck.Test": "[CMD /bin/providerd health]",
+		"Entrypoint":       "[/bin/providerd]",
+		"Cmd":              "[serve]",
+		"ExposedPorts":     "map[8080/tcp:{}]",
+	} {
+		if got := b.run(t, "inspect", "--type", "image", "--format", "{{.Docker.Config."+setting+"}}", image); got != want {
+			t.Errorf("%s is %s, want %s", setting, got, want)
+		}
+	}
+}
+
+// TestDistImage builds the image and runs it: as a user that is not root, with nothing else in it.
 func TestDistImage(t *testing.T) {
 	program, err := exec.LookPath("buildah")
 	if err != nil {
@@ -69,14 +116,13 @@ func TestDistImage(t *testing.T) {
 		return
 	}
 	b := builder{program, t.TempDir()}
-	stage := lastStage(t)
-	b.run(t, "build", "--isolation", "chroot", "--format", "docker", "--tag", "providerd", stage)
-	settings := b.run(t, "inspect", "--type", "image", "--format",
-		"{{.Docker.Config.User}} {{.Docker.Config.Volumes}} {{.Docker.Config.Healthcheck.Test}} {{.Docker.Config.Entrypoint}}", "providerd")
-	if want := "65532:65532 map[/data:{}] [CMD /bin/providerd health] [/bin/providerd]"; settings != want {
-		t.Errorf("settings are %s, want %s", settings, want)
-	}
+	b.run(t, "build", "--isolation", "chroot", "--format", "docker", "--tag", "providerd", buildContext(t))
+	b.checkSettings(t, "providerd")
 	container := b.run(t, "from", "--pull-never", "providerd")
+	authorities := filepath.Join(b.run(t, "mount", container), "etc/ssl/certs/ca-certificates.crt")
+	if pem, err := os.ReadFile(authorities); err != nil || !x509.NewCertPool().AppendCertsFromPEM(pem) {
+		t.Errorf("the image knows no authority: %v", err)
+	}
 	inContainer := func(line string) []string {
 		return append([]string{"run", "--isolation", "chroot", container, "--", "/bin/providerd"}, strings.Fields(line)...)
 	}

@@ -77,8 +77,8 @@ type Batches interface {
 	// ReservePKs returns pks of providers, ascending, that nobody else gets, in a transaction of Commit: as many as asked
 	// for, or those that are left up to the largest int32.
 	ReservePKs(tx *gorm.DB, count int) ([]int32, error)
-	// LastPK returns the pk that was given last, in a transaction of Commit. From the largest int32 on, none is left. It is
-	// at most 1 where none was given.
+	// LastPK returns the pk that was given last, in a transaction of Commit. From the largest int32 on, none is left. It
+	// is at most 1 where none was given.
 	LastPK(tx *gorm.DB) (int64, error)
 	// Insert writes lists of rows, each a []*Row of a GORM model, one after the other, but for rows of which a unique
 	// value is taken. It returns how many of each list are left out, or ErrOvertaken where a row that is not refers to
