@@ -14,9 +14,6 @@ import (
 const (
 	failoverReadme = "../../store/postgres/README.md"
 	failoverPlot   = "../../store/postgres/failover.svg"
-	// The figures stand between these lines of the README.
-	failoverBegin = "<!-- figures: make failover writes them -->\n"
-	failoverEnd   = "<!-- end of figures -->\n"
 )
 
 // kindResults are the rounds of one kind.
@@ -44,7 +41,7 @@ func reportFailover(t *testing.T, results []roundResult, rounds int) {
 	if rounds < wholeRun {
 		return
 	}
-	if err := putFigures(text); err != nil {
+	if err := putFigures(failoverReadme, "figures: make failover writes them", text); err != nil {
 		t.Error(err)
 	}
 	if err := os.WriteFile(failoverPlot, []byte(plotFailover(kinds)), 0o600); err != nil {
@@ -99,21 +96,6 @@ func failoverTable(kinds []*kindResults) string {
 			databaseMiddle, databaseLongest, createsMiddle, createsLongest, slowestMiddle, slowestLongest, later)
 	}
 	return text.String()
-}
-
-// putFigures replaces the figures in the README.
-func putFigures(text string) error {
-	readme, err := os.ReadFile(failoverReadme)
-	if err != nil {
-		return err
-	}
-	before, rest, begins := strings.Cut(string(readme), failoverBegin)
-	_, after, ends := strings.Cut(rest, failoverEnd)
-	if !begins || !ends {
-		return fmt.Errorf("%s has no place for the figures", failoverReadme)
-	}
-	readme = []byte(before + failoverBegin + "\n" + text + "\n" + failoverEnd + after)
-	return os.WriteFile(failoverReadme, readme, 0o600)
 }
 
 // plotFailover draws the longest times as bars, in SVG.

@@ -86,22 +86,32 @@ func TestHostilePipeThatNobodyReads(t *testing.T) {
 // countLogged reads a log to its end, and counts the requests in it and those it says are missing.
 func countLogged(t *testing.T, log io.Reader) int {
 	t.Helper()
+	var count logCount
+	err := count.read(log)
+	if err != nil || count.notes == 0 {
+		t.Errorf("%d notes of dropped lines, %v", count.notes, err)
+	}
+	return count.requests + count.dropped
+}
+
+// logCount is what a log has: requests, the bytes of their lines, and lines that it says are missing, in some notes.
+type logCount struct{ requests, bytes, dropped, notes int }
+
+// read counts a log to its end.
+func (c *logCount) read(log io.Reader) error {
 	note := regexp.MustCompile(`level=WARN msg="log lines dropped" count=(\d+)$`)
-	count, notes := 0, 0
 	lines := bufio.NewScanner(log)
 	for lines.Scan() {
 		if match := note.FindStringSubmatch(lines.Text()); match != nil {
 			dropped, _ := strconv.Atoi(match[1])
-			count += dropped
-			notes++
+			c.dropped += dropped
+			c.notes++
 		} else if strings.Contains(lines.Text(), " msg=request ") {
-			count++
+			c.requests++
+			c.bytes += len(lines.Text()) + len("\n")
 		}
 	}
-	if err := lines.Err(); err != nil || notes == 0 {
-		t.Errorf("%d notes of dropped lines, %v", notes, err)
-	}
-	return count
+	return lines.Err()
 }
 
 // TestHostileOutputsOfTheServer starts servers whose outputs take nothing. They serve, and end when they are told to.

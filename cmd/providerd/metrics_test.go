@@ -21,6 +21,15 @@ func scrape(t *testing.T, ops string) map[string]float64 {
 	if status != http.StatusOK {
 		t.Fatalf("status is %d: %s", status, text)
 	}
+	series, err := parseSeries(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return series
+}
+
+// parseSeries reads the text that metrics are told in.
+func parseSeries(text string) (map[string]float64, error) {
 	series := map[string]float64{}
 	for line := range strings.Lines(text) {
 		if strings.HasPrefix(line, "#") {
@@ -29,11 +38,11 @@ func scrape(t *testing.T, ops string) map[string]float64 {
 		at := strings.LastIndexByte(line, ' ')
 		value, err := strconv.ParseFloat(strings.TrimSpace(line[at+1:]), 64)
 		if err != nil {
-			t.Fatalf("%v: %s", err, line)
+			return nil, fmt.Errorf("%w: %s", err, line)
 		}
 		series[line[:at]] = value
 	}
-	return series
+	return series, nil
 }
 
 // newTokenIn makes a token for the OAuth2 operation in the database of a folder.

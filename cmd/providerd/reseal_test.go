@@ -80,7 +80,15 @@ func TestResealUnderLoad(t *testing.T) {
 // operate runs a command of the operator and returns what it says.
 func operate(t *testing.T, folder string, arguments ...string) string {
 	t.Helper()
-	output, err := newCommand(t.Context(), folder, arguments...).CombinedOutput()
+	return operateWith(t, os.Args[0], folder, arguments...)
+}
+
+// operateWith is operate for a program of another build.
+func operateWith(t *testing.T, program, folder string, arguments ...string) string {
+	t.Helper()
+	command := newCommand(t.Context(), folder, arguments...)
+	command.Path = program
+	output, err := command.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %v: %s", arguments, err, output)
 	}

@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// writeCertificate makes a certificate of its own for 127.0.0.1 and writes it and its key into a folder.
+// writeCertificate makes a certificate of its own for 127.0.0.1 and 127.0.0.2, and writes it and its key into a folder.
 func writeCertificate(t *testing.T, folder string, serial int64) {
 	t.Helper()
 	writeCertificateOf(t, folder, serial, time.Now().Add(-time.Hour), time.Now().Add(time.Hour))
@@ -32,7 +32,7 @@ func writeCertificateOf(t *testing.T, folder string, serial int64, from, to time
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(serial), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		SerialNumber: big.NewInt(serial), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv4(127, 0, 0, 2)},
 		NotBefore: from, NotAfter: to,
 	}
 	certificate, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
@@ -64,6 +64,19 @@ func served(t *testing.T, address string) int64 {
 	return connection.ConnectionState().PeerCertificates[0].SerialNumber.Int64()
 }
 
+// trust returns the certificates that are in folders, for a client that trusts them alone.
+func trust(t *testing.T, folders ...string) *x509.CertPool {
+	t.Helper()
+	trusted := x509.NewCertPool()
+	for _, folder := range folders {
+		text, err := os.ReadFile(filepath.Join(folder, "cert.pem"))
+		if err != nil || !trusted.AppendCertsFromPEM(text) {
+			t.Fatal(err)
+		}
+	}
+	return trusted
+}
+
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -76,11 +89,7 @@ func TestTLS(t *testing.T) {
 	if !ok {
 		t.Fatalf("the server says %s", server.url)
 	}
-	trusted := x509.NewCertPool()
-	text, err := os.ReadFile(filepath.Join(folder, "cert.pem"))
-	if err != nil || !trusted.AppendCertsFromPEM(text) {
-		t.Fatal(err)
-	}
+	trusted := trust(t, folder)
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted}}}
 	status, answer, err := server.post(client, folder, "/api/v3/providers/oauth2/",
 		`{"name":"x","authorization_flow":"3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"}`)
