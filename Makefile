@@ -17,7 +17,7 @@ SCALAR := 1.72.1
 static = CGO_ENABLED=1 CGO_CFLAGS='-O2 -DHAVE_FDATASYNC=1' GOFLAGS= GOOS=linux GOARCH=$(1) CC=$(2) go build -trimpath -buildvcs=auto \
 	-tags netgo,osusergo,sqlite_omit_load_extension -ldflags '-s -w -extldflags "-static"' -o "$@" ./cmd/providerd
 
-.PHONY: run help build dist dist-test image reproduce gen reference drift breaking lint browser postgres patroni prometheus systemd sdk-test mock contract hostile faults failover upgrade reseal backup-wait copy-million list-million leaks security test cover fuzz microbench bench bench-postgres ci
+.PHONY: run help build dist dist-test image reproduce gen reference drift breaking lint browser postgres patroni prometheus systemd sdk-test mock contract hostile faults failover upgrade soak reseal backup-wait copy-million list-million leaks security test cover fuzz microbench bench bench-postgres ci
 
 run: build ## Serve on 127.0.0.1:8080, with the database in data/.
 	bin/providerd serve
@@ -168,6 +168,10 @@ failover: patroni ## Take servers, replicas and networks away 100 times under lo
 
 upgrade: postgres ## Exchange replicas of the last release for those of this one under load, and back.
 	go test -count=1 -v -tags upgrade -timeout 20m -run '^Test(RollingUpgrade|UpgradeOver)' ./cmd/providerd | \
+		{ grep -Ev '^=== ' || true; }
+
+soak: ## Load a server steadily for 5 minutes while it meets what servers meet, and write the figures into cmd/providerd.
+	PROVIDERD_SOAK_DURATION=5m go test -count=1 -v -tags soak -timeout 30m -run '^TestSoak' ./cmd/providerd | \
 		{ grep -Ev '^=== ' || true; }
 
 reseal: ## Rotate the key and reseal 100,000 secrets while creates go on.

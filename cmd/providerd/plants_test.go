@@ -1,4 +1,4 @@
-//go:build leaks || failover
+//go:build leaks || failover || soak
 
 package main
 

@@ -108,6 +108,8 @@ func (c *soakCaller) run(ctx context.Context, ticks <-chan time.Time, stop <-cha
 		select {
 		case <-stop:
 			return
+		case <-ctx.Done():
+			return
 		case <-ticks:
 			c.send(ctx, n)
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 )
@@ -119,9 +120,9 @@ func (p plot) drawPanel(text *strings.Builder, one panel, top int) {
 			plotLeft, y(tick), plotRight, plotLeft-6, y(tick)+4, tick)
 	}
 	end := plotRight
-	for i := len(one.curves) - 1; i >= 0; i-- {
+	for i, drawn := range slices.Backward(one.curves) {
 		class := []string{"first", "second"}[i]
-		for _, part := range one.curves[i].parts {
+		for _, part := range drawn.parts {
 			fmt.Fprintf(text, "<polyline class=\"%s\" points=\"", class)
 			for _, at := range part {
 				fmt.Fprintf(text, "%.1f,%.1f ", p.x(at.at), y(at.value))
@@ -129,8 +130,8 @@ func (p plot) drawPanel(text *strings.Builder, one panel, top int) {
 			text.WriteString("\"/>\n")
 		}
 		fmt.Fprintf(text, "<text class=\"%s\" x=\"%d\" y=\"%d\" text-anchor=\"end\">%s</text>\n",
-			class, end, top-10, one.curves[i].name)
-		end -= len(one.curves[i].name)*letterSize + 16
+			class, end, top-10, drawn.name)
+		end -= len(drawn.name)*letterSize + 16
 	}
 }
 

@@ -44,7 +44,8 @@ func (s *soak) report(t *testing.T, isWhole bool) {
 func (s *soak) course() string {
 	journal := s.load.journal
 	var text strings.Builder
-	fmt.Fprintf(&text, "%d requests in %.0f s: %s.\n\n| | before the restart | from it on |\n| --- | --- | --- |\n",
+	fmt.Fprintf(&text, "%d requests in %.0f s, answered as they are to be: %s.\n\n"+
+		"| | before the restart | after it |\n| --- | --- | --- |\n",
 		journal.requests, s.lasted().Seconds(), describeAnswers(journal.answers))
 	row := func(title string, cell func(samples []soakSample) string) {
 		fmt.Fprintf(&text, "| %s | %s | %s |\n", title, cell(s.processes[0]), cell(s.processes[1]))
@@ -127,7 +128,7 @@ func (s *soak) sizes() string {
 
 // plot draws the run over its time.
 func (s *soak) plot() plot {
-	length := s.lasted().Round(time.Second)
+	length := (s.lasted() + time.Second).Truncate(time.Second)
 	step := max(length/soakSamples, time.Second).Round(time.Second)
 	waits := make([][]float64, length/step+1)
 	for _, one := range s.load.journal.waits {

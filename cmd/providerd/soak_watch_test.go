@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -46,14 +47,16 @@ func newSoakWatch(server *operated, journal *soakJournal) *soakWatch {
 }
 
 // run takes a sample each interval until the watch is stopped.
-func (w *soakWatch) run(interval time.Duration) {
+func (w *soakWatch) run(ctx context.Context, interval time.Duration) {
 	defer close(w.ended)
+	defer w.client.CloseIdleConnections()
 	ticks := time.NewTicker(interval)
 	defer ticks.Stop()
 	for {
 		select {
 		case <-w.stop:
-			w.client.CloseIdleConnections()
+			return
+		case <-ctx.Done():
 			return
 		case <-ticks.C:
 			if one, err := w.sample(); err == nil {
@@ -87,6 +90,18 @@ func (w *soakWatch) dropped() float64 {
 		return 0
 	}
 	return w.samples[len(w.samples)-1].dropped
+}
+
+// seen counts the samples of the process that was seen last.
+func (w *soakWatch) seen() (count int) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	for _, one := range w.samples {
+		if one.started == w.samples[len(w.samples)-1].started {
+			count++
+		}
+	}
+	return count
 }
 
 func (w *soakWatch) sample() (soakSample, error) {
