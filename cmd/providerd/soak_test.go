@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -126,7 +127,7 @@ func (s *soak) account(t *testing.T) {
 			t.Error(fault)
 		}
 	}
-	found := 0
+	found, wrong := 0, []string{}
 	database := openData(t, s.server.folder, storetest.OpenSQLite)
 	for record, err := range database.Providers(t.Context(), store.Filter{}, 0) {
 		// The error of a secret that does not open is one of these.
@@ -135,14 +136,15 @@ func (s *soak) account(t *testing.T) {
 		}
 		found++
 		if got, want := storedCreate(record), journal.creates[record.Common().Name]; got != want {
-			t.Errorf("%s is stored as pk %d, and was acknowledged as %d", record.Common().Name, got.pk, want.pk)
+			wrong = append(wrong, fmt.Sprintf("%s, stored as %d, acknowledged as %d", record.Common().Name, got.pk, want.pk))
 		}
 	}
 	if err := database.Close(); err != nil {
 		t.Error(err)
 	}
-	if found != len(journal.creates) {
-		t.Errorf("%d records are stored, %d creates were acknowledged", found, len(journal.creates))
+	if found != len(journal.creates) || len(wrong) > 0 {
+		t.Errorf("%d records are stored, %d creates were acknowledged; %d are wrong, such as %v",
+			found, len(journal.creates), len(wrong), wrong[:min(5, len(wrong))])
 	}
 	s.operate(t, "doctor")
 	var backedUp []int32
