@@ -51,10 +51,9 @@ func backUpSoak(t *testing.T, s *soak) {
 func changeCertificate(t *testing.T, s *soak) {
 	t.Helper()
 	folder := s.server.folder
-	open := contracttest.ClientOver(t, &http.Transport{
-		TLSClientConfig: &tls.Config{RootCAs: trust(t, folder)},
-	})
-	defer open.CloseIdleConnections()
+	connections := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trust(t, folder)}}
+	defer connections.CloseIdleConnections()
+	open := contracttest.ClientOver(t, connections)
 	if serial := certificateOf(t, open, s.server); serial != 1 {
 		t.Errorf("at first, certificate %d is served", serial)
 	}
