@@ -1,16 +1,20 @@
 package server_test
 
 import (
+	"context"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"example.com/providerd/gen/api"
 	"example.com/providerd/server"
@@ -20,31 +24,37 @@ import (
 
 // BenchmarkCreate is one create after the other, from the request to the disk.
 func BenchmarkCreate(b *testing.B) {
-	plain, token := bareServer(b, nil)
-	watched, itsToken := bareServer(b, prometheus.NewRegistry())
+	plain, token := bareServer(b)
+	watched, itsToken := bareServer(b, func(config *server.Config) {
+		config.Metrics = server.NewMetrics(prometheus.NewRegistry(), config.Contract, config.Store)
+	})
+	traced, tokenOfTraced := bareServer(b, func(config *server.Config) { config.Traces = tracesOf(b) })
 	for _, c := range []struct {
 		name, path, token string
 		handler           http.Handler
 	}{
 		{"oauth2", oauth2Path, token, plain},
 		{"oauth2 with metrics", oauth2Path, itsToken, watched},
+		{"oauth2 with traces", oauth2Path, tokenOfTraced, traced},
 		{"workspace_directory", workspaceDirectoryPath, token, plain},
 	} {
 		body := encode(b, minimal(c.path))
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
+			begun := processorTime(b)
 			for b.Loop() {
 				if status := benchmarkPost(c.handler, c.path, c.token, body); status != http.StatusCreated {
 					b.Fatalf("status is %d", status)
 				}
 			}
+			b.ReportMetric(float64((processorTime(b)-begun).Microseconds())/float64(b.N), "cpu-µs/op")
 		})
 	}
 }
 
 // BenchmarkRefuse is a request that breaks ten rules: what validation costs without the store.
 func BenchmarkRefuse(b *testing.B) {
-	handler, token := bareServer(b, nil)
+	handler, token := bareServer(b)
 	const body = `{"name":5,"client_id":"","client_type":"x","redirect_uris":"\n","sub_mode":1,"issuer_mode":null,` +
 		`"property_mappings":["x",null],"pk":1}`
 	b.ReportAllocs()
@@ -55,8 +65,35 @@ func BenchmarkRefuse(b *testing.B) {
 	}
 }
 
-// bareServer is a server without a listener, and a token for it. Where there is a registry, it has metrics.
-func bareServer(b testing.TB, registry prometheus.Registerer) (http.Handler, string) {
+// tracesOf makes spans, and exports them to a collector that takes them all.
+func tracesOf(b *testing.B) *server.Traces {
+	b.Helper()
+	collector := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.WriteHeader(http.StatusOK)
+	}))
+	b.Cleanup(collector.Close)
+	exporter, err := otlptracehttp.New(b.Context(), otlptracehttp.WithEndpointURL(collector.URL))
+	if err != nil {
+		b.Fatal(err)
+	}
+	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter))
+	b.Cleanup(func() { _ = provider.Shutdown(context.Background()) })
+	return server.NewTraces(provider)
+}
+
+// processorTime is what the process has used of its processors.
+func processorTime(b *testing.B) time.Duration {
+	b.Helper()
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+// bareServer is a server without a listener, and a token for it. Each change is made to its configuration.
+func bareServer(b testing.TB, changes ...func(*server.Config)) (http.Handler, string) {
 	b.Helper()
 	database, err := storetest.CreateSQLite(b.Context(), filepath.Join(b.TempDir(), "test.db"), "")
 	if err != nil {
@@ -69,8 +106,8 @@ func bareServer(b testing.TB, registry prometheus.Registerer) (http.Handler, str
 	}
 	logger := slog.New(slog.NewTextHandler(io.Discard, nil)) //nolint:sloglint // What a line costs is measured too.
 	config := server.Config{Contract: contract, Store: database, Logger: logger, FailedAttempts: 1_000_000}
-	if registry != nil {
-		config.Metrics = server.NewMetrics(registry, contract, database)
+	for _, change := range changes {
+		change(&config)
 	}
 	handler, err := server.New(config)
 	if err != nil {

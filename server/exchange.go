@@ -43,6 +43,10 @@ type exchange struct {
 	refused *refusal
 	// writeError is why the answer could not be sent.
 	writeError error
+	// traceID is the trace that the request is a part of; "" where it is part of none.
+	traceID string
+	// spans are nil where none are made.
+	spans *spans
 }
 
 type exchangeKey struct{}
@@ -55,7 +59,7 @@ func exchangeOf(ctx context.Context) *exchange {
 	return &exchange{}
 }
 
-// serveExchange gives the request its id, survives a panic in what follows, and logs and counts the answer.
+// serveExchange gives the request its id, survives a panic in what follows, and logs, counts and traces the answer.
 func (s *Server) serveExchange(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		current := &exchange{
@@ -72,6 +76,7 @@ func (s *Server) serveExchange(next echo.HandlerFunc) echo.HandlerFunc {
 		current.took = time.Since(current.started)
 		s.log(c, current, caller.Err() != nil)
 		s.metrics.count(current, c.Response().Status)
+		current.spans.end(c.Request().Context(), current, c.Response().Status)
 		return nil
 	}
 }
@@ -170,6 +175,9 @@ func (s *Server) log(c echo.Context, current *exchange, callerIsGone bool) {
 	if current.token.ID != 0 {
 		attributes = append(attributes,
 			slog.String("caller", current.token.Name), slog.Int64("token_id", int64(current.token.ID)))
+	}
+	if current.traceID != "" {
+		attributes = append(attributes, slog.String("trace_id", current.traceID))
 	}
 	if current.validateOnly {
 		attributes = append(attributes, slog.Bool(validateOnlyParameter, true))

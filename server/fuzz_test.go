@@ -23,7 +23,7 @@ func newFuzzTarget(f *testing.F) fuzzTarget {
 	if err != nil {
 		f.Fatal(err)
 	}
-	handler, token := bareServer(f, nil)
+	handler, token := bareServer(f)
 	return fuzzTarget{handler: handler, token: token, checker: checker}
 }
 

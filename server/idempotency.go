@@ -49,6 +49,7 @@ func createRequest(ctx context.Context, name string, idempotencyKey *string) sto
 		IdempotencyKey: idempotencyKey,
 		BodyDigest:     current.bodyDigest,
 		RemoteAddress:  current.remoteAddress,
+		Timing:         current.spans.createTiming(),
 	}
 }
 

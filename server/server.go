@@ -12,7 +12,7 @@ import (
 	"example.com/providerd/store"
 )
 
-// Config is what a Server works with. Every field but RateLimit and Metrics is required.
+// Config is what a Server works with. Every field but RateLimit, Metrics and Traces is required.
 type Config struct {
 	Contract *Contract
 	Store    *store.Store
@@ -24,6 +24,8 @@ type Config struct {
 	RateLimit RateLimit
 	// Metrics counts what is answered; nil where nobody reads them.
 	Metrics *Metrics
+	// Traces makes spans; nil where nobody collects them.
+	Traces *Traces
 }
 
 // Server is the HTTP API.
@@ -40,6 +42,7 @@ type Server struct {
 	callers    *limiters
 	bodies     *bodies
 	metrics    *Metrics
+	traces     *Traces
 	router     *echo.Echo
 	isDraining atomic.Bool
 }
@@ -57,6 +60,7 @@ func New(config Config) (*Server, error) {
 		attempts:         newFailedAttempts(config.FailedAttempts),
 		bodies:           newBodies(),
 		metrics:          config.Metrics,
+		traces:           config.Traces,
 		router:           echo.New(),
 	}
 	if config.RateLimit != (RateLimit{}) {
@@ -82,10 +86,12 @@ func New(config Config) (*Server, error) {
 func (s *Server) operationMiddlewares() map[string][]echo.MiddlewareFunc {
 	chains := map[string][]echo.MiddlewareFunc{}
 	for _, op := range s.contract.operations {
-		chains[op.id] = []echo.MiddlewareFunc{
-			begin(op), s.authenticate, s.limitRate, s.authorise(op), negotiate, checkParameters(op), checkIdempotencyKey(op),
-			prefer, validate(op, s.bodies),
+		chain := []echo.MiddlewareFunc{begin(op)}
+		if s.traces != nil {
+			chain = append(chain, s.traces.begin(op, s.contract.baseURL))
 		}
+		chains[op.id] = append(chain, s.authenticate, s.limitRate, s.authorise(op), negotiate, checkParameters(op),
+			checkIdempotencyKey(op), prefer, validate(op, s.bodies))
 	}
 	return chains
 }

@@ -154,7 +154,7 @@ func TestListsOfViolationsAreBounded(t *testing.T) {
 // What finding and listing violations allocates, garbage included, must not grow with their number times the length of
 // names. The test is not parallel, since allocations are counted for the whole process.
 func TestViolationsTakeLittleMemory(t *testing.T) {
-	handler, token := bareServer(t, nil)
+	handler, token := bareServer(t)
 	for name, test := range brokenBodies() {
 		request := httptest.NewRequest(http.MethodPost, test.path, strings.NewReader(test.body))
 		request.Header.Set("Authorization", "Bearer "+token)

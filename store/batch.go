@@ -24,6 +24,8 @@ type create struct {
 	settings settings
 	// validateOnly tells that nothing is to be stored.
 	validateOnly bool
+	// timing is filled in; nil where nobody asked for it.
+	timing *Timing
 	// claimed is set by whoever is first: the batcher that begins with it, or the caller that gives up.
 	claimed atomic.Bool
 	done    chan struct{}

@@ -82,6 +82,7 @@ func (b *batcher) submit(ctx context.Context, one *create) error {
 		return gaveUp(err)
 	}
 	one.done = make(chan struct{})
+	one.queued()
 	if free := b.freeLane(); free != nil {
 		free.commitAlone(ctx, one)
 		return one.err
@@ -139,6 +140,7 @@ func (l *lane) commit(ctx context.Context, creates batch) {
 	if watch := l.watcher.Load(); watch != nil {
 		(*watch)(len(creates), time.Since(begun))
 	}
+	creates.note(begun, err)
 	creates.finish(err)
 	l.database.Maintain(ctx)
 }

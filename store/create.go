@@ -93,5 +93,6 @@ func newCreate(request CreateRequest, settings settings) *create {
 		},
 		digest:   request.BodyDigest,
 		settings: settings,
+		timing:   request.Timing,
 	}
 }

@@ -29,6 +29,8 @@ type CreateRequest struct {
 	BodyDigest []byte
 	// RemoteAddress is the IP address that the request came from.
 	RemoteAddress string
+	// Timing is filled in while the create is carried out, also where it is refused; nil where nobody asks for it.
+	Timing *Timing
 }
 
 // Creation is the common row of a provider of either kind, and the audit record of its create: who asked for what, and

@@ -173,7 +173,7 @@ func (c *applyCommand) providers() (*client.Providers, error) {
 // warnOfPlainHTTP tells that others may read what is sent, where it leaves this machine unencrypted.
 func (c *applyCommand) warnOfPlainHTTP(say *messages) {
 	server, err := url.Parse(c.Server)
-	if err != nil || server.Scheme != "http" || server.Hostname() == "localhost" {
+	if err != nil || server.Scheme != schemeHTTP || server.Hostname() == "localhost" {
 		return
 	}
 	if !isLoopback(server.Hostname()) {

@@ -24,6 +24,10 @@ func (c *doctorCommand) checkConfiguration(operations []string) []finding {
 		found = append(found, warned(checkOfConfiguration, `"providerd serve --help" names those that there are`,
 			"%s is set, and no variable of this program", name))
 	}
+	if _, err := collectorURL(); err != nil {
+		what, remedy, _ := strings.Cut(err.Error(), "; ")
+		found = append(found, warned(checkOfConfiguration, remedy, "no traces are exported: %s", what))
+	}
 	if len(found) == 0 {
 		found = append(found, passed(checkOfConfiguration, "the environment is one that the server takes"))
 	}

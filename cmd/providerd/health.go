@@ -29,7 +29,7 @@ const healthPatience = 5 * time.Second
 func (c *healthCommand) Run(ctx context.Context, out *output) error {
 	ctx, cancel := context.WithTimeout(ctx, healthPatience)
 	defer cancel()
-	scheme, transport := "http", &http.Transport{}
+	scheme, transport := schemeHTTP, &http.Transport{}
 	if c.TLSCert != "" {
 		security, err := trustOnly(c.TLSCert)
 		if err != nil {

@@ -27,6 +27,9 @@ const (
 // complaint begins a line that says why a command failed.
 const complaint = "providerd: "
 
+// schemeHTTP is that of a URL whose requests are not encrypted.
+const schemeHTTP = "http"
+
 func main() {
 	// Otherwise a write to a pipe whose reader is gone ends the program, whatever it has still to put right.
 	signal.Ignore(syscall.SIGPIPE)

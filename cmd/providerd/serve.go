@@ -180,6 +180,9 @@ func (c *serveCommand) serve(ctx context.Context, config server.Config, at endpo
 		registry = newRegistry(log)
 		config.Metrics = server.NewMetrics(registry, config.Contract, config.Store)
 	}
+	traces, flushTraces := startTraces(ctx, log)
+	defer flushTraces()
+	config.Traces = traces
 	api, err := server.New(config)
 	if err != nil {
 		return err

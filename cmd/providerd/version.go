@@ -20,16 +20,22 @@ const unknown = "unknown"
 
 // Run prints the version of the program and of what it is made of.
 func (versionCommand) Run(out *output) error {
-	version, commit := unknown, unknown
-	if build, ok := debug.ReadBuildInfo(); ok {
-		version, commit = build.Main.Version, commitOf(build)
-	}
+	version, commit := builtFrom()
 	level, err := sqlite.Level()
 	if err != nil {
 		return err
 	}
 	return out.line(fmt.Sprintf("providerd %s %s %s/%s\ncommit %s\nSQLite %s\nschema level %d, over PostgreSQL %d",
 		version, runtime.Version(), runtime.GOOS, runtime.GOARCH, commit, sqlite.LibraryVersion(), level, postgres.Level()))
+}
+
+// builtFrom returns the version of the program, and the commit that it was built from.
+func builtFrom() (version, commit string) {
+	build, ok := debug.ReadBuildInfo()
+	if !ok {
+		return unknown, unknown
+	}
+	return build.Main.Version, commitOf(build)
 }
 
 // commitOf is what the program was built from, as far as it was built in a clone of its repository.

@@ -1,0 +1,221 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/providerd/server/contracttest"
+)
+
+// TestTracesThatAreOff starts a server that is not to send any, and finds that none is sent.
+func TestTracesThatAreOff(t *testing.T) {
+	t.Parallel()
+	for name, environment := range map[string][]string{
+		"nothing is set":     nil,
+		"the SDK is off":     {"OTEL_SDK_DISABLED=True"},
+		"there is no export": {"OTEL_TRACES_EXPORTER=none"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			collector, folder := startCollector(t), t.TempDir()
+			if environment != nil {
+				environment = append(environment, "OTEL_EXPORTER_OTLP_ENDPOINT="+collector.url)
+			}
+			server, err := startProcessWith(t.Context(), folder, environment)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tracedCall{
+				name: "x", method: http.MethodPost, path: oauth2Path, token: newTokenIn(t, folder, "x"), body: oauth2Body,
+				traceparent: []string{traceparent}, status: http.StatusCreated,
+			}.send(t, server)
+			if err := server.stop(); err != nil {
+				t.Error(err)
+			}
+			if log := server.stderr.String(); collector.requests() > 0 || strings.Contains(log, "trace") {
+				t.Errorf("the collector got %d requests, and the server says %s", collector.requests(), log)
+			}
+		})
+	}
+}
+
+// unusable are environments over which no traces can be exported, and what is said of them. They may have a secret,
+// which is not.
+func unusable() map[string]string {
+	const endpoint, protocol = "OTEL_EXPORTER_OTLP_ENDPOINT=", "OTEL_EXPORTER_OTLP_PROTOCOL=grpc "
+	return map[string]string{
+		endpoint + "canary:4317":                                        "OTEL_EXPORTER_OTLP_ENDPOINT is not the URL of a collector; set it to one",
+		endpoint + "localhost:4318":                                     "OTEL_EXPORTER_OTLP_ENDPOINT is not the URL of a collector; set it to one",
+		endpoint + "http://":                                            "OTEL_EXPORTER_OTLP_ENDPOINT is not the URL of a collector; set it to one",
+		endpoint + "unix:///canary":                                     "OTEL_EXPORTER_OTLP_ENDPOINT is not the URL of a collector; set it to one",
+		endpoint + "http://user:canary@%zz":                             "OTEL_EXPORTER_OTLP_ENDPOINT is not the URL of a collector; set it to one",
+		endpoint + "http://user:canary@127.0.0.1:4318":                  "OTEL_EXPORTER_OTLP_ENDPOINT has a user, a query or a fragment",
+		endpoint + "http://127.0.0.1:4318/?key=canary":                  "OTEL_EXPORTER_OTLP_ENDPOINT has a user, a query or a fragment",
+		"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=canary":                     "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is not the URL of a collector",
+		protocol + endpoint + "http://127.0.0.1:4317":                   `OTEL_EXPORTER_OTLP_PROTOCOL is "grpc", but traces are sent over HTTP alone; set it to http/protobuf`,
+		"OTEL_SDK_DISABLED=1 " + endpoint + "http://x":                  `OTEL_SDK_DISABLED is "1"; set it to true or false`,
+		"OTEL_TRACES_EXPORTER=zipkin":                                   `OTEL_TRACES_EXPORTER is "zipkin"; set it to otlp or none`,
+		"OTEL_TRACES_EXPORTER=otlp,console":                             `OTEL_TRACES_EXPORTER is "otlp,console"; set it to otlp or none`,
+		"OTEL_TRACES_EXPORTER=otlp":                                     "OTEL_TRACES_EXPORTER is otlp, but no collector is named; set OTEL_EXPORTER_OTLP_ENDPOINT",
+		"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=x " + endpoint + "http://x": `OTEL_EXPORTER_OTLP_TRACES_PROTOCOL is "x"`,
+	}
+}
+
+// Whoever looks for what is wrong is told, and the server goes on without traces.
+func TestTracesThatCannotBeExported(t *testing.T) {
+	t.Parallel()
+	for environment, want := range unusable() {
+		t.Run(environment, func(t *testing.T) {
+			t.Parallel()
+			command := newCommand(t.Context(), t.TempDir(), "doctor")
+			command.Env = append(os.Environ(), strings.Fields(environment)...)
+			output, _ := command.CombinedOutput()
+			if found := string(output); !strings.Contains(found, "no traces are exported: "+want) || strings.Contains(found, "canary") {
+				t.Errorf("the doctor says %s", found)
+			}
+		})
+	}
+	folder := t.TempDir()
+	server, err := startProcessWith(t.Context(), folder,
+		[]string{"OTEL_EXPORTER_OTLP_ENDPOINT=http://user:canary@127.0.0.1:4318"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	createOverHTTP(t, contracttest.Client(t), server, folder)
+	if err := server.stop(); err != nil {
+		t.Error(err)
+	}
+	const want = "warning: traces are not exported: OTEL_EXPORTER_OTLP_ENDPOINT has a user, a query or a fragment"
+	if log := server.stderr.String(); !strings.Contains(log, want) || strings.Contains(log, "canary") {
+		t.Errorf("the server says %s", log)
+	}
+}
+
+// errorsOfTraces returns what the lines of a log for programs say of a failed export.
+func errorsOfTraces(t *testing.T, log string) []string {
+	t.Helper()
+	var lines []string
+	for line := range strings.Lines(log) {
+		var fields struct{ Msg, Error string }
+		if err := json.Unmarshal([]byte(line), &fields); err != nil {
+			t.Errorf("%v: %q", err, line)
+		}
+		if fields.Msg == "traces are not exported as they should be" {
+			lines = append(lines, fields.Error)
+		}
+	}
+	return lines
+}
+
+// TestTracesWithoutCollector creates while the collector is away, refuses all, or sends to itself. None of it is held
+// back, and little is said of it, without the path of the collector, which may be a key.
+func TestTracesWithoutCollector(t *testing.T) {
+	t.Parallel()
+	away, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := away.Close(); err != nil {
+		t.Fatal(err)
+	}
+	answer := func(handler http.HandlerFunc) string {
+		listener := httptest.NewServer(handler)
+		t.Cleanup(listener.Close)
+		return listener.URL
+	}
+	for want, url := range map[string]string{
+		"connection refused": "http://" + away.Addr().String(),
+		"no! no! ": answer(func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, strings.Repeat("no! ", 10_000), http.StatusForbidden)
+		}),
+		"response body too large": answer(func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, strings.Repeat("no! ", 100_000), http.StatusForbidden)
+		}),
+		"stopped after 10 redirects": answer(func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, r.URL.Path, http.StatusTemporaryRedirect)
+		}),
+	} {
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			folder, begun := t.TempDir(), time.Now()
+			server := startTraced(t, folder, url+"/canary", "OTEL_BSP_SCHEDULE_DELAY=1")
+			waitUntil(t, "the export fails several times", func() bool {
+				createOverHTTP(t, contracttest.Client(t), server, folder)
+				return len(errorsOfTraces(t, server.stderr.String())) >= firstSDKErrors
+			})
+			for range 50 {
+				createOverHTTP(t, contracttest.Client(t), server, folder)
+			}
+			if err := server.stop(); err != nil {
+				t.Error(err)
+			}
+			log := server.stderr.String()
+			lines := errorsOfTraces(t, log)
+			if len(lines) > firstSDKErrors+int(time.Since(begun)/sdkErrorInterval) {
+				t.Errorf("there are %d lines", len(lines))
+			}
+			if !strings.Contains(lines[0], want) || len(lines[0]) > maxSDKError+len("…") {
+				t.Errorf("the server says %q", lines[0])
+			}
+			if strings.Contains(log, "canary") {
+				t.Errorf("the path of the collector is in %q", lines)
+			}
+		})
+	}
+}
+
+// TestTracesOfHangingCollector creates more than may wait for a collector that takes connections and never answers, and
+// ends the server, which then has waited for it long enough.
+func TestTracesOfHangingCollector(t *testing.T) {
+	t.Parallel()
+	hanging, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = hanging.Close() })
+	const forever = 3_600_000
+	folder := t.TempDir()
+	server := startTraced(t, folder, "http://"+hanging.Addr().String(), "OTEL_BSP_SCHEDULE_DELAY=1",
+		"OTEL_BSP_MAX_QUEUE_SIZE=8", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE=4",
+		fmt.Sprintf("OTEL_BSP_EXPORT_TIMEOUT=%d", forever), fmt.Sprintf("OTEL_EXPORTER_OTLP_TIMEOUT=%d", forever))
+	for range 50 {
+		createOverHTTP(t, contracttest.Client(t), server, folder)
+	}
+	if err := server.stop(); err != nil {
+		t.Error(err)
+	}
+	if log := server.stderr.String(); !strings.Contains(log, "the last traces were not exported") {
+		t.Errorf("the server says %s", log)
+	}
+}
+
+// What the SDK cannot read is said, without values, which may be secrets.
+func TestTracesOfFaultyVariables(t *testing.T) {
+	t.Parallel()
+	collector, folder := startCollector(t), t.TempDir()
+	server := startTraced(t, folder, collector.url, "OTEL_EXPORTER_OTLP_HEADERS=api-key canary",
+		"OTEL_EXPORTER_OTLP_TRACES_HEADERS=api-key=canary%zz", "OTEL_EXPORTER_OTLP_CERTIFICATE=nowhere.pem",
+		"OTEL_TRACES_SAMPLER=sometimes")
+	createOverHTTP(t, contracttest.Client(t), server, folder)
+	if err := server.stop(); err != nil {
+		t.Error(err)
+	}
+	log := server.stderr.String()
+	for _, want := range []string{
+		`"failed":"parse headers"`, `"failed":"escape header value"`, "open nowhere.pem: no such file", "unsupported sampler: sometimes",
+	} {
+		if !strings.Contains(log, want) {
+			t.Errorf("the server does not say %s but %s", want, log)
+		}
+	}
+	if strings.Contains(log, "canary") || collector.requests() == 0 {
+		t.Errorf("the collector got %d requests, and the server says %s", collector.requests(), log)
+	}
+}

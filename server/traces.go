@@ -1,0 +1,165 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/labstack/echo/v4"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+
+	"example.com/providerd/store"
+)
+
+// traceparentHeader is that of W3C Trace Context. Its companion tracestate is free text of the caller, and not read.
+const traceparentHeader = "traceparent"
+
+// The attributes that no convention names.
+const (
+	requestIDKey    = attribute.Key("providerd.request_id")
+	problemKey      = attribute.Key("providerd.problem")
+	replayedKey     = attribute.Key("providerd.replayed")
+	validateOnlyKey = attribute.Key("providerd.validate_only")
+	batchSizeKey    = attribute.Key("providerd.batch_size")
+)
+
+// maxAttributes is how many the span of a request has at most.
+const maxAttributes = 9
+
+// Traces makes spans of the requests for operations, by the semantic conventions of OpenTelemetry for HTTP servers. In
+// no attribute is what a caller sends, but for a request id that is well-formed.
+type Traces struct{ tracer trace.Tracer }
+
+// NewTraces makes the spans with the tracer of a provider.
+func NewTraces(provider trace.TracerProvider) *Traces {
+	return &Traces{provider.Tracer("example.com/providerd/server", trace.WithSchemaURL(semconv.SchemaURL))}
+}
+
+// begin begins the span of each request for an operation, as a part of the trace that the caller names.
+func (t *Traces) begin(op operation, baseURL string) echo.MiddlewareFunc {
+	path := baseURL + op.route.Path
+	name := op.route.Method + " " + path
+	// The path is that of the operation: the route has no parameters.
+	fixed := []attribute.KeyValue{
+		semconv.HTTPRequestMethodKey.String(op.route.Method), semconv.HTTPRoute(path), semconv.URLPath(path),
+	}
+	asServer := trace.WithSpanKind(trace.SpanKindServer)
+	return func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c echo.Context) error {
+			current := exchangeOf(c.Request().Context())
+			parent := parentContext(c.Request())
+			_, root := t.tracer.Start(parent, name, asServer, trace.WithTimestamp(current.started))
+			if root.IsRecording() {
+				current.spans = &spans{tracer: t.tracer, root: root, fixed: fixed}
+			}
+			if root.IsRecording() || trace.SpanContextFromContext(parent).IsValid() {
+				current.traceID = root.SpanContext().TraceID().String()
+			}
+			return next(c)
+		}
+	}
+}
+
+// parentContext is the context of a request, with the span that its caller names. A header that is malformed, or there
+// twice, names none.
+func parentContext(r *http.Request) context.Context {
+	values := r.Header.Values(traceparentHeader)
+	if len(values) != 1 {
+		return r.Context()
+	}
+	return propagation.TraceContext{}.Extract(r.Context(), propagation.MapCarrier{traceparentHeader: values[0]})
+}
+
+// spans are those of one request. Where it is nil, none are made. All are made when the request is answered: so the
+// goroutine that exports them is woken once.
+type spans struct {
+	tracer trace.Tracer
+	root   trace.Span
+	// fixed are the attributes that all requests for the operation have.
+	fixed []attribute.KeyValue
+	// validation is when the body was validated; zero where it was not.
+	validation interval
+	// timing is what the store says of the create.
+	timing store.Timing
+}
+
+type interval struct{ begun, ended time.Time }
+
+// validate notes that the body is validated from now until end is called.
+func (s *spans) validate() (end func()) {
+	if s == nil {
+		return func() {}
+	}
+	s.validation.begun = time.Now()
+	return func() { s.validation.ended = time.Now() }
+}
+
+// createTiming is what the store is to fill in; nil where no spans are made.
+func (s *spans) createTiming() *store.Timing {
+	if s == nil {
+		return nil
+	}
+	return &s.timing
+}
+
+// end ends the span of a request that was answered, once it has made those within it.
+func (s *spans) end(ctx context.Context, answered *exchange, status int) {
+	if s == nil {
+		return
+	}
+	ended := answered.started.Add(answered.took)
+	s.addParts(trace.ContextWithSpan(ctx, s.root), ended)
+	attributes := append(make([]attribute.KeyValue, 0, maxAttributes), s.fixed...)
+	attributes = append(attributes,
+		semconv.HTTPResponseStatusCode(status), requestIDKey.String(answered.requestID))
+	if answered.validateOnly {
+		attributes = append(attributes, validateOnlyKey.Bool(true))
+	}
+	if answered.replayed {
+		attributes = append(attributes, replayedKey.Bool(true))
+	}
+	if answered.refused != nil {
+		attributes = append(attributes, problemKey.String(string(answered.refused.slug)))
+	}
+	if status >= http.StatusInternalServerError {
+		attributes = append(attributes, semconv.ErrorTypeKey.String(strconv.Itoa(status)))
+		s.root.SetStatus(codes.Error, "")
+	}
+	s.root.SetAttributes(attributes...)
+	s.root.End(trace.WithTimestamp(ended))
+}
+
+// addParts adds the spans of what the request came to: validation, the queue and the transaction.
+func (s *spans) addParts(ctx context.Context, ended time.Time) {
+	if s.validation.begun.IsZero() {
+		return
+	}
+	s.add(ctx, "validate", s.validation, codes.Unset)
+	if s.timing.Queued.IsZero() {
+		return
+	}
+	if s.timing.Begun.IsZero() {
+		s.add(ctx, "queue", interval{s.timing.Queued, ended}, codes.Unset)
+		return
+	}
+	s.add(ctx, "queue", interval{s.timing.Queued, s.timing.Begun}, codes.Unset)
+	outcome := codes.Unset
+	if s.timing.HasFailed {
+		outcome = codes.Error
+	}
+	s.add(ctx, "commit", interval{s.timing.Begun, s.timing.Ended}, outcome, batchSizeKey.Int(s.timing.BatchSize))
+}
+
+func (s *spans) add(
+	ctx context.Context, name string, lasted interval, outcome codes.Code, attributes ...attribute.KeyValue,
+) {
+	_, span := s.tracer.Start(ctx, name, trace.WithTimestamp(lasted.begun))
+	span.SetStatus(outcome, "")
+	span.SetAttributes(attributes...)
+	span.End(trace.WithTimestamp(lasted.ended))
+}
