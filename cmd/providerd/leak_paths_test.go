@@ -108,6 +108,8 @@ func (s *search) refusals() {
 	s.want(s.send(http.MethodPost, oauth2Path, s.initial, body, "Content-Type", "text/plain"),
 		http.StatusUnsupportedMediaType)
 	s.want(s.send(http.MethodPost, oauth2Path, s.initial, body, "Idempotency-Key", ""), http.StatusBadRequest)
+	s.want(s.send(http.MethodPost, oauth2Path, s.initial, body, "Traceparent", traceparent, "Tracestate", "x="+secret),
+		http.StatusBadRequest)
 }
 
 // wrongTokens shows tokens in wrong places and wrong tokens in the right place, until the address is limited.

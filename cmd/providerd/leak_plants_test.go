@@ -96,6 +96,20 @@ func plants() []plant {
 			"current.operation = c.Request().URL.String()\n\t\ts.metrics.count(current, c.Response().Status)",
 		},
 		{
+			"a query in the name of a span", "server/traces.go",
+			"t.tracer.Start(parent, name, asServer,", "t.tracer.Start(parent, name+c.Request().URL.RawQuery, asServer,",
+		},
+		{
+			"a token in an attribute of a span", "server/traces.go",
+			"current.spans = &spans{tracer: t.tracer, root: root, fixed: fixed}",
+			"root.SetAttributes(attribute.String(\"x\", c.Request().Header.Get(\"Authorization\")))\n\t\t\t\t" +
+				"current.spans = &spans{tracer: t.tracer, root: root, fixed: fixed}",
+		},
+		{
+			"the tracestate of a caller in a span", "server/traces.go",
+			"propagation.MapCarrier{traceparentHeader: values[0]}", "propagation.HeaderCarrier(r.Header)",
+		},
+		{
 			"a value in what differs", "server/made_before.go",
 			"differs = append(differs, string(field.pointer()))", "differs = append(differs, string(a[field.name]))",
 		},

@@ -56,6 +56,8 @@ type search struct {
 	folder  string
 	client  *http.Client
 	server  *process
+	// collector gets the spans of a session.
+	collector *collector
 	// initial is the token of the first start, narrow one that allows one operation.
 	initial, narrow string
 	bodies          map[string]string
@@ -97,7 +99,8 @@ func (s *search) sessions() {
 
 // session runs the server from its start to its end, in which it is killed with a dump of all it does.
 func (s *search) session(logFormat string) {
-	server, err := startProgram(s.t.Context(), s.program, s.folder, s.environment,
+	s.collector = startCollector(s.t)
+	server, err := startProgram(s.t.Context(), s.program, s.folder, append(s.tracing(), s.environment...),
 		"--log-level", "debug", "--log-format", logFormat, "--ops-listen", "127.0.0.1:0", "--failed-attempts", "3")
 	if err != nil {
 		s.t.Fatal(err)
@@ -112,6 +115,7 @@ func (s *search) session(logFormat string) {
 	s.commands()
 	s.applies()
 	s.withoutKeyset()
+	s.spans()
 	if err := server.command.Process.Signal(syscall.SIGQUIT); err != nil {
 		s.t.Fatal(err)
 	}
