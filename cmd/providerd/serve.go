@@ -53,7 +53,8 @@ func (serveCommand) Help() string {
 		"this program. Where the database has no token, writes one that allows both operations to the file initial-token " +
 		"beside it. Once ready, prints the address. On SIGTERM, SIGINT and SIGHUP, /readyz fails " +
 		"at once, the address closes after --drain-delay, and the requests that have begun are ended; a second SIGTERM or " +
-		"SIGINT ends it at once. systemd is told of all this, and its watchdog is served."
+		"SIGINT ends it at once. systemd is told of all this, and its watchdog is served. Traces are exported to the " +
+		"OpenTelemetry collector that OTEL_EXPORTER_OTLP_ENDPOINT names."
 }
 
 // heapReserve is counted by the garbage collector, but never touched and so takes no memory. So little lives that the

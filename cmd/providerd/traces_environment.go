@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 )
 
@@ -60,7 +62,7 @@ func tracesExporter() (string, error) {
 // parseEndpoint reads the URL of a collector from a variable. What the exporter would leave out without a word is
 // refused.
 func parseEndpoint(name string) (*url.URL, error) {
-	if err := checkProtocol(); err != nil {
+	if err := cmp.Or(checkProtocol(), checkBatches()); err != nil {
 		return nil, err
 	}
 	endpoint, err := url.Parse(variable(name))
@@ -87,6 +89,21 @@ func checkProtocol() error {
 		return fmt.Errorf("%s is %q, but traces are sent over HTTP alone; set it to http/protobuf or http/json, and the "+
 			"endpoint to where the collector takes that, most often port 4318", name, protocol)
 	}
+}
+
+// checkBatches refuses sizes and times that the SDK would not survive, or go on without a pause with.
+func checkBatches() error {
+	const maxSpans, maxMilliseconds = 1 << 16, 3_600_000
+	for name, most := range map[string]int{
+		"OTEL_BSP_MAX_QUEUE_SIZE": maxSpans, "OTEL_BSP_MAX_EXPORT_BATCH_SIZE": maxSpans,
+		"OTEL_BSP_SCHEDULE_DELAY": maxMilliseconds, "OTEL_BSP_EXPORT_TIMEOUT": maxMilliseconds,
+	} {
+		text := variable(name)
+		if number, err := strconv.Atoi(text); text != "" && (err != nil || number < 1 || number > most) {
+			return fmt.Errorf("%s is %q; set it to a whole number from 1 to %d, or unset it", name, text, most)
+		}
+	}
+	return nil
 }
 
 // variable is one of the environment, as the SDK reads it.

@@ -61,6 +61,9 @@ func unusable() map[string]string {
 		"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=canary":                     "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is not the URL of a collector",
 		protocol + endpoint + "http://127.0.0.1:4317":                   `OTEL_EXPORTER_OTLP_PROTOCOL is "grpc", but traces are sent over HTTP alone; set it to http/protobuf`,
 		"OTEL_SDK_DISABLED=1 " + endpoint + "http://x":                  `OTEL_SDK_DISABLED is "1"; set it to true or false`,
+		"OTEL_BSP_MAX_QUEUE_SIZE=-1 " + endpoint + "http://x":           `OTEL_BSP_MAX_QUEUE_SIZE is "-1"; set it to a whole number from 1 to 65536`,
+		"OTEL_BSP_MAX_EXPORT_BATCH_SIZE=x " + endpoint + "http://x":     `OTEL_BSP_MAX_EXPORT_BATCH_SIZE is "x"; set it to a whole number from 1 to 65536`,
+		"OTEL_BSP_SCHEDULE_DELAY=0 " + endpoint + "http://x":            `OTEL_BSP_SCHEDULE_DELAY is "0"; set it to a whole number from 1 to 3600000`,
 		"OTEL_TRACES_EXPORTER=zipkin":                                   `OTEL_TRACES_EXPORTER is "zipkin"; set it to otlp or none`,
 		"OTEL_TRACES_EXPORTER=otlp,console":                             `OTEL_TRACES_EXPORTER is "otlp,console"; set it to otlp or none`,
 		"OTEL_TRACES_EXPORTER=otlp":                                     "OTEL_TRACES_EXPORTER is otlp, but no collector is named; set OTEL_EXPORTER_OTLP_ENDPOINT",
@@ -132,7 +135,7 @@ func TestTracesWithoutCollector(t *testing.T) {
 	}
 	for want, url := range map[string]string{
 		"connection refused": "http://" + away.Addr().String(),
-		"no! no! ": answer(func(w http.ResponseWriter, _ *http.Request) {
+		"403 Forbidden (body: no! ": answer(func(w http.ResponseWriter, _ *http.Request) {
 			http.Error(w, strings.Repeat("no! ", 10_000), http.StatusForbidden)
 		}),
 		"response body too large": answer(func(w http.ResponseWriter, _ *http.Request) {

@@ -69,7 +69,8 @@ func (c tracedCall) send(t *testing.T, server *process) {
 func (c tracedCall) check(t *testing.T, spans []collectedSpan, line map[string]any) {
 	t.Helper()
 	logged, _ := line["trace_id"].(string)
-	if isNew := logged != "" && logged != tracedByCaller; logged != c.trace && !(c.trace == "new" && isNew) {
+	isNew := logged != "" && logged != tracedByCaller
+	if isWanted := logged == c.trace || c.trace == "new" && isNew; !isWanted {
 		t.Errorf("%s: the log has the trace %q, want %q", c.name, logged, c.trace)
 	}
 	at := slices.IndexFunc(spans, func(one collectedSpan) bool {
