@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -62,7 +61,10 @@ func tracesExporter() (string, error) {
 // parseEndpoint reads the URL of a collector from a variable. What the exporter would leave out without a word is
 // refused.
 func parseEndpoint(name string) (*url.URL, error) {
-	if err := cmp.Or(checkProtocol(), checkBatches()); err != nil {
+	if err := checkProtocol(); err != nil {
+		return nil, err
+	}
+	if err := checkBatches(); err != nil {
 		return nil, err
 	}
 	endpoint, err := url.Parse(variable(name))
