@@ -29,7 +29,7 @@ const (
 )
 
 // maxAttributes is how many the span of a request has at most.
-const maxAttributes = 9
+const maxAttributes = 10
 
 // Traces makes spans of the requests for operations, by the semantic conventions of OpenTelemetry for HTTP servers. In
 // no attribute is what a caller sends, but for a request id that is well-formed.
@@ -45,9 +45,13 @@ func (t *Traces) begin(op operation, baseURL string) echo.MiddlewareFunc {
 	path := baseURL + op.route.Path
 	name := op.route.Method + " " + path
 	// The path is that of the operation: the route has no parameters.
-	fixed := []attribute.KeyValue{
-		semconv.HTTPRequestMethodKey.String(op.route.Method), semconv.HTTPRoute(path), semconv.URLPath(path),
+	fixedOver := func(scheme string) []attribute.KeyValue {
+		return []attribute.KeyValue{
+			semconv.HTTPRequestMethodKey.String(op.route.Method), semconv.HTTPRoute(path), semconv.URLPath(path),
+			semconv.URLScheme(scheme),
+		}
 	}
+	plain, secure := fixedOver("http"), fixedOver("https")
 	asServer := trace.WithSpanKind(trace.SpanKindServer)
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
@@ -55,6 +59,10 @@ func (t *Traces) begin(op operation, baseURL string) echo.MiddlewareFunc {
 			parent := parentContext(c.Request())
 			_, root := t.tracer.Start(parent, name, asServer, trace.WithTimestamp(current.started))
 			if root.IsRecording() {
+				fixed := plain
+				if c.Request().TLS != nil {
+					fixed = secure
+				}
 				current.spans = &spans{tracer: t.tracer, root: root, fixed: fixed}
 			}
 			if root.IsRecording() || trace.SpanContextFromContext(parent).IsValid() {

@@ -89,7 +89,7 @@ func (c tracedCall) check(t *testing.T, spans []collectedSpan, line map[string]a
 	root := spans[at]
 	want := map[string]string{
 		"http.request.method": c.method, "http.route": c.path, "url.path": c.path, "providerd.request_id": c.name,
-		"http.response.status_code": strconv.Itoa(c.status),
+		"http.response.status_code": strconv.Itoa(c.status), "url.scheme": "http",
 	}
 	want["http.route"], _, _ = strings.Cut(c.path, "?")
 	want["url.path"] = want["http.route"]
