@@ -29,7 +29,7 @@ type serveCommand struct {
 	TLSKey         string        `env:"PROVIDERD_TLS_KEY" and:"tls" type:"path" placeholder:"PATH" help:"Private key of the certificate in PEM (${env})."`
 	DrainDelay     time.Duration `default:"0s" env:"PROVIDERD_DRAIN_DELAY" placeholder:"TIME" help:"How long to go on serving, but not ready, when told to stop, so that load balancers notice: up to 10m (${env}; default ${default})."`
 	LogFormat      string        `default:"text" enum:"text,json" env:"PROVIDERD_LOG_FORMAT" help:"Form of the log on standard error: ${enum} (${env}; default ${default})."`
-	LogLevel       slog.Level    `default:"info" env:"PROVIDERD_LOG_LEVEL" placeholder:"LEVEL" help:"Minimum log level: debug, info, warn or error (${env}; default ${default})."`
+	LogLevel       logLevel      `default:"info" env:"PROVIDERD_LOG_LEVEL" placeholder:"LEVEL" help:"Minimum log level: debug, info, warn or error (${env}; default ${default})."`
 	OpsListen      listenAddress `env:"PROVIDERD_OPS_LISTEN" placeholder:"HOST:PORT" help:"Address that is for operators, with metrics, health, and profiles for callers on this machine (${env}; default none)."`
 }
 
@@ -70,7 +70,7 @@ const memoryLimit = 176 << 20
 func (c *serveCommand) Run(ctx context.Context, contract *server.Contract, say *messages) error {
 	ctx, stop := untilStopped(ctx)
 	defer stop()
-	log := newServeLog(say, c.LogFormat, c.LogLevel)
+	log := newServeLog(say, c.LogFormat, slog.Level(c.LogLevel))
 	defer log.output.close()
 	if err := c.open(ctx, contract, log); err != nil {
 		log.say(slog.LevelError, explain(err).Error())

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"net"
 	"regexp"
@@ -49,6 +50,19 @@ func (l *rateLimit) UnmarshalText(text []byte) error {
 		return fmt.Errorf("read time of requests: %w", err)
 	}
 	*l = rateLimit{Requests: requests, Window: window}
+	return nil
+}
+
+// logLevel is the lowest level that is logged.
+type logLevel slog.Level
+
+// UnmarshalText reads the name of a level, in any case.
+func (l *logLevel) UnmarshalText(text []byte) error {
+	var level slog.Level
+	if err := level.UnmarshalText(text); err != nil {
+		return fmt.Errorf("%q is not a level: debug, info, warn or error", text)
+	}
+	*l = logLevel(level)
 	return nil
 }
 
