@@ -37,11 +37,11 @@ func registerDocs(router *echo.Echo) error {
 	for served, name := range map[string]string{
 		"": "index.html", "reference.css": "reference.css", "reference.js": "reference.js", "scalar.js": "scalar.js.gz",
 	} {
-		content, err := referenceFiles.ReadFile(path.Join("reference", name))
+		file, err := findReferenceFile(name)
 		if err != nil {
-			return fmt.Errorf("read file of the reference page: %w", err)
+			return err
 		}
-		router.Match(methods, docsPath+served, serveFile(name, content))
+		router.Match(methods, docsPath+served, file.serve)
 	}
 	router.Match(methods, strings.TrimSuffix(docsPath, "/"), func(c echo.Context) error {
 		return c.Redirect(http.StatusMovedPermanently, docsPath)
@@ -49,42 +49,85 @@ func registerDocs(router *echo.Echo) error {
 	return nil
 }
 
-// serveFile answers a file of the reference page. A packed one is unpacked for callers that do not take gzip: once,
-// because callers without a token could otherwise keep the processor busy.
-func serveFile(name string, content []byte) echo.HandlerFunc {
-	unpackedName, isPacked := strings.CutSuffix(name, ".gz")
-	unpacked := sync.OnceValues(func() ([]byte, error) { return unpack(content) })
-	digest := sha256.Sum256(content)
-	tag := hex.EncodeToString(digest[:8])
-	return func(c echo.Context) error {
-		header, answer, tag := c.Response().Header(), content, tag
-		switch takesGzip := strings.Contains(c.Request().Header.Get(echo.HeaderAcceptEncoding), gzipCoding); {
-		case isPacked && takesGzip:
-			header.Set(echo.HeaderContentEncoding, gzipCoding)
-			tag += "-" + gzipCoding
-		case isPacked:
-			var err error
-			if answer, err = unpacked(); err != nil {
-				return err
-			}
-		}
-		header.Set(echo.HeaderVary, echo.HeaderAcceptEncoding)
-		header.Set(contentSecurityPolicyHeader, docsPolicy)
-		header.Set(echo.HeaderCacheControl, "no-cache")
-		header.Set("ETag", `"`+tag+`"`)
-		http.ServeContent(c.Response(), c.Request(), unpackedName, time.Time{}, bytes.NewReader(answer))
-		return nil
-	}
+// referenceFile is a file of the reference page. It is read where it is in the program: a copy would take memory for as
+// long as that runs.
+type referenceFile struct {
+	// name is that of the file as it is sent, unpacked.
+	name     string
+	content  io.ReaderAt
+	size     int64
+	isPacked bool
+	// tag tells this version from others.
+	tag func() (string, error)
+	// unpacked is the content for callers that do not take gzip, unpacked once: callers without a token could otherwise
+	// keep the processor busy.
+	unpacked func() ([]byte, error)
 }
 
-func unpack(packed []byte) ([]byte, error) {
-	reader, err := gzip.NewReader(bytes.NewReader(packed))
+func findReferenceFile(name string) (*referenceFile, error) {
+	opened, err := referenceFiles.Open(path.Join("reference", name))
 	if err != nil {
-		return nil, fmt.Errorf("unpack script: %w", err)
+		return nil, fmt.Errorf("open file of the reference page: %w", err)
+	}
+	about, err := opened.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("look at file of the reference page: %w", err)
+	}
+	content, isReaderAt := opened.(io.ReaderAt)
+	if !isReaderAt {
+		return nil, fmt.Errorf("%s of the reference page is no file", name)
+	}
+	file := &referenceFile{content: content, size: about.Size()}
+	file.name, file.isPacked = strings.CutSuffix(name, ".gz")
+	file.tag = sync.OnceValues(file.digest)
+	file.unpacked = sync.OnceValues(file.unpack)
+	return file, nil
+}
+
+// serve answers the file, packed for callers that take gzip.
+func (f *referenceFile) serve(c echo.Context) error {
+	tag, err := f.tag()
+	if err != nil {
+		return err
+	}
+	header, answer := c.Response().Header(), f.reader()
+	switch takesGzip := strings.Contains(c.Request().Header.Get(echo.HeaderAcceptEncoding), gzipCoding); {
+	case f.isPacked && takesGzip:
+		header.Set(echo.HeaderContentEncoding, gzipCoding)
+		tag += "-" + gzipCoding
+	case f.isPacked:
+		unpacked, err := f.unpacked()
+		if err != nil {
+			return err
+		}
+		answer = bytes.NewReader(unpacked)
+	}
+	header.Set(echo.HeaderVary, echo.HeaderAcceptEncoding)
+	header.Set(contentSecurityPolicyHeader, docsPolicy)
+	header.Set(echo.HeaderCacheControl, "no-cache")
+	header.Set("ETag", `"`+tag+`"`)
+	http.ServeContent(c.Response(), c.Request(), f.name, time.Time{}, answer)
+	return nil
+}
+
+func (f *referenceFile) reader() io.ReadSeeker { return io.NewSectionReader(f.content, 0, f.size) }
+
+func (f *referenceFile) digest() (string, error) {
+	hash := sha256.New()
+	if _, err := io.Copy(hash, f.reader()); err != nil {
+		return "", fmt.Errorf("read %s of the reference page: %w", f.name, err)
+	}
+	return hex.EncodeToString(hash.Sum(nil)[:8]), nil
+}
+
+func (f *referenceFile) unpack() ([]byte, error) {
+	reader, err := gzip.NewReader(f.reader())
+	if err != nil {
+		return nil, fmt.Errorf("unpack %s of the reference page: %w", f.name, err)
 	}
 	content, err := io.ReadAll(reader)
 	if err != nil {
-		return nil, fmt.Errorf("unpack script: %w", err)
+		return nil, fmt.Errorf("unpack %s of the reference page: %w", f.name, err)
 	}
 	return content, nil
 }
