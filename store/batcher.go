@@ -36,7 +36,7 @@ type batcher struct {
 	mutex  sync.RWMutex
 	closed bool
 	lanes  []*lane
-	// crowded tells that the last batch had several creates. Where none has, yielding would only wake a thread for nothing.
+	// crowded tells that the last batch had several creates. Where it had one, yielding would only wake a thread.
 	crowded atomic.Bool
 	// watcher is told of each batch; nil while nobody watches.
 	watcher atomic.Pointer[func(creates int, took time.Duration)]

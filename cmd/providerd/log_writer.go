@@ -16,9 +16,9 @@ const (
 	logInterval = 10 * time.Millisecond
 )
 
-// logWriter writes a line at once where none came just before, and otherwise together with those that follow in the next
-// few milliseconds. Nobody waits for it: lines that the output does not take, because it is stuck, slow or gone, are
-// dropped and counted.
+// logWriter writes a line at once where none came just before, and otherwise together with those that follow in the
+// next few milliseconds. Nobody waits for it: lines that the output does not take, because it is stuck, slow or gone,
+// are dropped and counted.
 type logWriter struct {
 	output io.Writer
 	// note renders the line that says how many are missing before it.
