@@ -69,7 +69,7 @@ func openBare(ctx context.Context, folder string) (*bareDatabase, error) {
 	if err := createFirst(ctx, folder); err != nil {
 		return nil, err
 	}
-	path := filepath.Join(folder, "providerd.db")
+	path := filepath.Join(folder, databaseFile)
 	db, err := sql.Open("sqlite3", "file:"+path+"?_journal_mode=WAL&_synchronous=FULL&_txlock=immediate&_foreign_keys=on")
 	if err != nil {
 		return nil, fmt.Errorf("open bare database: %w", err)

@@ -47,7 +47,7 @@ func start(ctx context.Context, kind, folder string) (*subject, error) {
 	if kind != whole {
 		return launch(exec.CommandContext(ctx, os.Args[0], "-serve", kind), log)
 	}
-	database := "sqlite:" + filepath.Join(folder, "providerd.db")
+	database := "sqlite:" + filepath.Join(folder, databaseFile)
 	started, err := launch(exec.CommandContext(ctx, program, "serve", "--listen", freePort, "--database", database), log)
 	if err != nil {
 		return nil, err
