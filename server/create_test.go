@@ -212,10 +212,15 @@ func TestCreateBeyondTheLastPK(t *testing.T) {
 	if pk := h.post(t, oauth2Path, encode(t, minimal(oauth2Path))).record(t)["pk"]; fmt.Sprint(pk) != "2147483647" {
 		t.Errorf("pk is %v", pk)
 	}
-	for _, path := range []string{oauth2Path, oauth2Path, oauth2Path + "?validate_only=true"} {
-		problem := h.post(t, path, encode(t, minimal(oauth2Path))).problem(t, http.StatusServiceUnavailable, "storage-unavailable")
-		if detail := problem.Detail; !strings.Contains(detail, "No pk is left") {
-			t.Errorf("detail is %s", detail)
+	demandNoPKLeft := func() {
+		for _, path := range []string{oauth2Path, oauth2Path, oauth2Path + "?validate_only=true"} {
+			problem := h.post(t, path, encode(t, minimal(oauth2Path))).problem(t, http.StatusServiceUnavailable, "storage-unavailable")
+			if detail := problem.Detail; !strings.Contains(detail, "No pk is left") {
+				t.Errorf("detail is %s", detail)
+			}
 		}
 	}
+	demandNoPKLeft()
+	h.tamper(t, "UPDATE sqlite_sequence SET seq = 9000000000 WHERE name = 'providers'")
+	demandNoPKLeft()
 }

@@ -90,7 +90,8 @@ func (b *batches) ReservePKs(tx *gorm.DB, count int) ([]int32, error) {
 	if err != nil {
 		return nil, err
 	}
-	pks := make([]int32, min(count, int(math.MaxInt32-last)))
+	// A database that was tampered with may have noted more than the largest.
+	pks := make([]int32, min(count, max(0, int(math.MaxInt32-last))))
 	for i := range pks {
 		pks[i] = int32(last) + int32(i) + 1 //nolint:gosec // It fits.
 	}
