@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -21,11 +20,11 @@ func backupExamples(t *testing.T) (backUp, schedule, restore, elsewhere string) 
 	}
 	_, section, _ := strings.Cut(string(readme), "\n## Backup and restore\n")
 	section, _, _ = strings.Cut(section, "\n## ")
-	found := regexp.MustCompile("(?ms)^```sh\n(.*?)^```$").FindAllStringSubmatch(section, -1)
+	found := blocksOf(section, "sh")
 	if len(found) != 4 {
 		t.Fatalf("%d examples were found, want 4", len(found))
 	}
-	return found[0][1], found[1][1], found[2][1], found[3][1]
+	return found[0], found[1], found[2], found[3]
 }
 
 // pasting runs commands in a folder, where providerd is on the path.

@@ -20,10 +20,12 @@ func TestOperatingReadmeWorks(t *testing.T) {
 		t.Fatal(err)
 	}
 	ran := 0
-	blocks := regexp.MustCompile("(?ms)^```sh\n(providerd (?:doctor|migrate|version).*?)^```$")
-	for _, match := range blocks.FindAllStringSubmatch(string(readme), -1) {
-		paste(t, folder, match[1])
-		ran++
+	diagnosis := regexp.MustCompile(`^providerd (doctor|migrate|version)`)
+	for _, commands := range blocksOf(string(readme), "sh") {
+		if diagnosis.MatchString(commands) {
+			paste(t, folder, commands)
+			ran++
+		}
 	}
 	if ran != 3 {
 		t.Errorf("%d examples were found, want 3", ran)

@@ -18,9 +18,9 @@ func blockWith(t *testing.T, path, words string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, match := range regexp.MustCompile("(?ms)^```sh\n(.*?)^```$").FindAllStringSubmatch(string(readme), -1) {
-		if strings.Contains(match[1], words) {
-			return match[1]
+	for _, commands := range blocksOf(string(readme), "sh") {
+		if strings.Contains(commands, words) {
+			return commands
 		}
 	}
 	t.Fatalf("%s has no commands with %q", path, words)

@@ -43,12 +43,16 @@ func blocks(t *testing.T, language, url string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var blocks []string
-	pattern := regexp.MustCompile("(?ms)^```" + language + "\n(.*?)^```$")
-	for _, match := range pattern.FindAllStringSubmatch(string(readme), -1) {
-		blocks = append(blocks, strings.ReplaceAll(match[1], "http://127.0.0.1:8080", url))
+	return blocksOf(strings.ReplaceAll(string(readme), "http://127.0.0.1:8080", url), language)
+}
+
+// blocksOf returns the code blocks of a language in a text.
+func blocksOf(text, language string) []string {
+	var found []string
+	for _, match := range regexp.MustCompile("(?ms)^```"+language+"\n(.*?)^```$").FindAllStringSubmatch(text, -1) {
+		found = append(found, match[1])
 	}
-	return blocks
+	return found
 }
 
 // TestReadmeWorks pastes the README's commands and its program, in its folder, beside a running server.
