@@ -83,8 +83,7 @@ func parentContext(r *http.Request) context.Context {
 	return propagation.TraceContext{}.Extract(r.Context(), propagation.MapCarrier{traceparentHeader: values[0]})
 }
 
-// spans are those of one request. Where it is nil, none are made. All are made when the request is answered: so the
-// goroutine that exports them is woken once.
+// spans are those of one request. Where it is nil, none are made. All are made when the request is answered.
 type spans struct {
 	tracer trace.Tracer
 	root   trace.Span

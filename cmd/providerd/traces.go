@@ -69,7 +69,8 @@ func newTracerProvider(
 		semconv.ServiceInstanceID(uuid.NewString()),
 	), resource.WithFromEnv())
 	// What a program panics with may be of a body.
-	return sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(program),
+	bursts := newSpanBursts(sdktrace.NewBatchSpanProcessor(exporter), spanQueueSize())
+	return sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(bursts), sdktrace.WithResource(program),
 		sdktrace.WithoutPanicRecording()), nil
 }
 

@@ -7,6 +7,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
 // What OTEL_TRACES_EXPORTER names.
@@ -14,6 +16,8 @@ const (
 	exporterOTLP = "otlp"
 	exporterNone = "none"
 )
+
+const queueSizeVariable = "OTEL_BSP_MAX_QUEUE_SIZE"
 
 // collectorURL returns where the environment wants traces to be sent to, by the variables of the OpenTelemetry
 // standard; nil where nowhere. Its error says why none can be sent, and what to do. It names no URL, which may hold a
@@ -23,22 +27,40 @@ func collectorURL() (*url.URL, error) {
 	if err != nil || exporter == exporterNone {
 		return nil, err
 	}
-	const ofTraces, ofAll = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"
-	switch {
-	case variable(ofTraces) != "":
-		return parseEndpoint(ofTraces)
-	case variable(ofAll) != "":
-		base, err := parseEndpoint(ofAll)
-		if err != nil {
-			return nil, err
-		}
-		return base.JoinPath("v1/traces"), nil
-	case exporter == "":
-		return nil, nil
-	default:
-		return nil, errors.New("OTEL_TRACES_EXPORTER is otlp, but no collector is named; set " + ofAll +
-			" to its URL, such as http://127.0.0.1:4318")
+	endpoint, err := endpointOfTraces()
+	if err != nil {
+		return nil, err
 	}
+	if endpoint == nil && exporter == exporterOTLP {
+		return nil, errors.New("OTEL_TRACES_EXPORTER is otlp, but no collector is named; set OTEL_EXPORTER_OTLP_ENDPOINT " +
+			"to its URL, such as http://127.0.0.1:4318")
+	}
+	if endpoint == nil {
+		return nil, nil
+	}
+	if err := checkProtocol(); err != nil {
+		return nil, err
+	}
+	if err := checkBatches(); err != nil {
+		return nil, err
+	}
+	return endpoint, nil
+}
+
+// endpointOfTraces is the URL that takes traces; nil where no variable names a collector.
+func endpointOfTraces() (*url.URL, error) {
+	const ofTraces, ofAll = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"
+	if variable(ofTraces) != "" {
+		return parseEndpoint(ofTraces)
+	}
+	if variable(ofAll) == "" {
+		return nil, nil
+	}
+	base, err := parseEndpoint(ofAll)
+	if err != nil {
+		return nil, err
+	}
+	return base.JoinPath("v1/traces"), nil
 }
 
 // tracesExporter is how traces are to be exported; "" where nothing is said of it.
@@ -58,15 +80,9 @@ func tracesExporter() (string, error) {
 	}
 }
 
-// parseEndpoint reads the URL of a collector from a variable. What the exporter would leave out without a word is
-// refused.
+// parseEndpoint reads the URL of a collector from a variable. It refuses what the exporter would leave out without a
+// word.
 func parseEndpoint(name string) (*url.URL, error) {
-	if err := checkProtocol(); err != nil {
-		return nil, err
-	}
-	if err := checkBatches(); err != nil {
-		return nil, err
-	}
 	endpoint, err := url.Parse(variable(name))
 	if err != nil || endpoint.Hostname() == "" || endpoint.Scheme != schemeHTTP && endpoint.Scheme != "https" {
 		return nil, fmt.Errorf("%s is not the URL of a collector; set it to one, such as http://127.0.0.1:4318", name)
@@ -93,14 +109,14 @@ func checkProtocol() error {
 	}
 }
 
-// checkBatches refuses sizes and times that the SDK would not survive, or go on without a pause with.
+// checkBatches refuses sizes and times that the SDK would not survive, go on without a pause with, or be able to read.
 func checkBatches() error {
 	const maxSpans, maxMilliseconds = 1 << 16, 3_600_000
 	for name, most := range map[string]int{
-		"OTEL_BSP_MAX_QUEUE_SIZE": maxSpans, "OTEL_BSP_MAX_EXPORT_BATCH_SIZE": maxSpans,
+		queueSizeVariable: maxSpans, "OTEL_BSP_MAX_EXPORT_BATCH_SIZE": maxSpans,
 		"OTEL_BSP_SCHEDULE_DELAY": maxMilliseconds, "OTEL_BSP_EXPORT_TIMEOUT": maxMilliseconds,
 	} {
-		text := variable(name)
+		text := os.Getenv(name)
 		if number, err := strconv.Atoi(text); text != "" && (err != nil || number < 1 || number > most) {
 			return fmt.Errorf("%s is %q; set it to a whole number from 1 to %d, or unset it", name, text, most)
 		}
@@ -108,5 +124,13 @@ func checkBatches() error {
 	return nil
 }
 
-// variable is one of the environment, as the SDK reads it.
+// spanQueueSize is how many spans wait for the collector at most, where the variables were checked.
+func spanQueueSize() int {
+	if size, err := strconv.Atoi(os.Getenv(queueSizeVariable)); err == nil {
+		return size
+	}
+	return sdktrace.DefaultMaxQueueSize
+}
+
+// variable is one of the environment, as the exporter reads it.
 func variable(name string) string { return strings.TrimSpace(os.Getenv(name)) }
