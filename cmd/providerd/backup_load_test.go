@@ -108,13 +108,7 @@ func describe(waits []time.Duration) string {
 // creates wait without and with a backup.
 func TestBackupUnderLoad(t *testing.T) {
 	t.Parallel()
-	rows := defaultBackupRows
-	if text := os.Getenv("PROVIDERD_BACKUP_ROWS"); text != "" {
-		var err error
-		if rows, err = strconv.Atoi(text); err != nil {
-			t.Fatal(err)
-		}
-	}
+	rows := countFrom(t, "PROVIDERD_BACKUP_ROWS", defaultBackupRows)
 	folder := t.TempDir()
 	if err := storetest.FillSQLite(t.Context(), filepath.Join(folder, "data", "providerd.db"), rows); err != nil {
 		t.Fatal(err)

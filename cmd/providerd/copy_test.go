@@ -51,13 +51,7 @@ func copyAll(t *testing.T, folder, from, to, password string) (printed string, u
 // TestCopyThereAndBack copies from SQLite to PostgreSQL and back, and times it.
 func TestCopyThereAndBack(t *testing.T) {
 	t.Parallel()
-	rows := defaultCopyRows
-	if text := os.Getenv("PROVIDERD_COPY_ROWS"); text != "" {
-		var err error
-		if rows, err = strconv.Atoi(text); err != nil {
-			t.Fatal(err)
-		}
-	}
+	rows := countFrom(t, "PROVIDERD_COPY_ROWS", defaultCopyRows)
 	folder := t.TempDir()
 	if err := storetest.FillSQLite(t.Context(), filepath.Join(folder, "data", "providerd.db"), rows); err != nil {
 		t.Fatal(err)

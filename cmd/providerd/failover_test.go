@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -87,7 +86,7 @@ func newFailover(t *testing.T, program string, servers site, url string) *failov
 // TestFailover takes servers of PostgreSQL, replicas and the network between them away under load. Every acknowledged
 // create must be stored once, and creates must stand still little longer than the database.
 func TestFailover(t *testing.T) {
-	rounds := roundsOf(t)
+	rounds := countFrom(t, "PROVIDERD_FAILOVER_ROUNDS", defaultRounds)
 	var outcomes []roundResult
 	t.Run("plain", func(t *testing.T) {
 		outcomes = append(outcomes, runRounds(t, os.Args[0], spread(plainKinds(), rounds-rounds/5), newPair)...)
@@ -96,19 +95,6 @@ func TestFailover(t *testing.T) {
 		outcomes = append(outcomes, runRounds(t, os.Args[0], spread(patroniKinds(), rounds/5), newManaged)...)
 	})
 	reportFailover(t, outcomes, rounds)
-}
-
-func roundsOf(t *testing.T) int {
-	t.Helper()
-	text := os.Getenv("PROVIDERD_FAILOVER_ROUNDS")
-	if text == "" {
-		return defaultRounds
-	}
-	rounds, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return rounds
 }
 
 // spread takes the kinds in turns.

@@ -8,9 +8,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net/http"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -26,15 +24,7 @@ const maxGrowth = 5 << 20
 // hostileBodies is how many bodies are to be sent.
 func hostileBodies(t *testing.T) int {
 	t.Helper()
-	text := os.Getenv("PROVIDERD_HOSTILE_BODIES")
-	if text == "" {
-		return defaultHostileBodies
-	}
-	count, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return count
+	return countFrom(t, "PROVIDERD_HOSTILE_BODIES", defaultHostileBodies)
 }
 
 // TestHostileBodies sends random and hostile bodies to the program and watches its memory. No body may cost a 5xx, an

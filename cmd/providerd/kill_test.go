@@ -9,14 +9,12 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
 	"sync"
 	"testing"
 
 	_ "github.com/mattn/go-sqlite3"
 
 	"example.com/providerd/server/contracttest"
-	"example.com/providerd/store"
 	"example.com/providerd/store/storetest"
 )
 
@@ -31,13 +29,7 @@ const (
 // be stored once, and a retry with its key must find it.
 func TestKilledUnderLoad(t *testing.T) {
 	t.Parallel()
-	rounds := defaultKillRounds
-	if text := os.Getenv("PROVIDERD_KILL_ROUNDS"); text != "" {
-		var err error
-		if rounds, err = strconv.Atoi(text); err != nil {
-			t.Fatal(err)
-		}
-	}
+	rounds := countFrom(t, "PROVIDERD_KILL_ROUNDS", defaultKillRounds)
 	attack := &killing{folder: t.TempDir(), client: contracttest.Client(t), pks: map[string]int32{}}
 	for round := range rounds {
 		attack.round(t, round)
@@ -156,16 +148,7 @@ func (k *killing) account(t *testing.T, rounds int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := map[string]int{}
-	for record, err := range database.Providers(t.Context(), store.Filter{}, 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		found[record.Common().Name]++
-	}
-	if err := database.Close(); err != nil {
-		t.Error(err)
-	}
+	found := countNames(t, database)
 	missing, double := 0, 0
 	for key := range k.pks {
 		if found[key] == 0 {

@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -28,13 +27,7 @@ const (
 // TestListsInLittleMemory reads every list, in each form, and every export over many rows.
 func TestListsInLittleMemory(t *testing.T) {
 	t.Parallel()
-	rows := defaultListRows
-	if text := os.Getenv("PROVIDERD_LIST_ROWS"); text != "" {
-		var err error
-		if rows, err = strconv.Atoi(text); err != nil {
-			t.Fatal(err)
-		}
-	}
+	rows := countFrom(t, "PROVIDERD_LIST_ROWS", defaultListRows)
 	folder, program := t.TempDir(), buildProgram(t)
 	fillLists(t, filepath.Join(folder, "data", "providerd.db"), rows)
 	for _, one := range []struct {

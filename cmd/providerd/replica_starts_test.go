@@ -5,7 +5,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -18,13 +17,7 @@ import (
 // transaction another connection. All come up, and create.
 func TestManyReplicasStartAtOnce(t *testing.T) {
 	t.Parallel()
-	rounds := 1
-	if text := os.Getenv("PROVIDERD_START_ROUNDS"); text != "" {
-		var err error
-		if rounds, err = strconv.Atoi(text); err != nil {
-			t.Fatal(err)
-		}
-	}
+	rounds := countFrom(t, "PROVIDERD_START_ROUNDS", 1)
 	const replicas = 10
 	cluster := postgrestest.NewCluster(t)
 	for round := range rounds {

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"example.com/providerd/server/contracttest"
-	"example.com/providerd/store"
 	"example.com/providerd/store/postgres/postgrestest"
 	"example.com/providerd/store/storetest"
 )
@@ -107,17 +106,7 @@ func (f *fleet) records(t *testing.T) map[string]int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := map[string]int{}
-	for record, err := range database.Providers(t.Context(), store.Filter{}, 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		found[record.Common().Name]++
-	}
-	if err := database.Close(); err != nil {
-		t.Error(err)
-	}
-	return found
+	return countNames(t, database)
 }
 
 // Tries with one key at a time, at different replicas, make one record; different keys that claim one client_id make

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -26,13 +25,7 @@ const defaultResealRows = 2_000
 // TestResealUnderLoad rotates the key and reseals all old secrets while creates go on, none of which may fail.
 func TestResealUnderLoad(t *testing.T) {
 	t.Parallel()
-	rows := defaultResealRows
-	if text := os.Getenv("PROVIDERD_RESEAL_ROWS"); text != "" {
-		var err error
-		if rows, err = strconv.Atoi(text); err != nil {
-			t.Fatal(err)
-		}
-	}
+	rows := countFrom(t, "PROVIDERD_RESEAL_ROWS", defaultResealRows)
 	folder := t.TempDir()
 	storeSecrets(t, folder, rows)
 	server, err := startProcess(t.Context(), folder)
