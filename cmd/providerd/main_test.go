@@ -55,8 +55,8 @@ func executeOn(ctx context.Context, path, statement string) error {
 }
 
 // scriptCommands are the scripts' own: "serve" starts a server in the folder of the script, "stderr-of-server PATTERN"
-// waits until it says so, "stop" ends it, "spoil DATABASE STATEMENT" changes a database, "post STATUS PATH BODY" sends it a create, and "refused-within-a-second PATH" sends it
-// creates until the token is refused.
+// waits until it says so, "end-server" ends it, "spoil DATABASE STATEMENT" changes a database, "post STATUS PATH BODY"
+// sends it a create, and "refused-within-a-second PATH" sends it creates until the token is refused.
 func scriptCommands(t *testing.T) map[string]scriptCommand {
 	t.Helper()
 	client := contracttest.Client(t)
@@ -80,7 +80,7 @@ func scriptCommands(t *testing.T) map[string]scriptCommand {
 				}
 			})
 		},
-		"stop": func(script *testscript.TestScript, _ bool, _ []string) {
+		"end-server": func(script *testscript.TestScript, _ bool, _ []string) {
 			server, ok := servers.Load(script.Getenv("WORK"))
 			if !ok {
 				script.Fatalf("no server was started")
