@@ -65,6 +65,9 @@ func (b *batches) commit(ctx context.Context, statements func(tx *gorm.DB) error
 		return err
 	}
 	err := b.connection.transact(ctx, func() error {
+		if err := b.database.checkSupport(ctx, b.connection); err != nil {
+			return err
+		}
 		if err := b.database.files.raiseGeneration(ctx, b.connection.conn); err != nil {
 			return err
 		}

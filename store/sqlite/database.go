@@ -17,6 +17,8 @@ import (
 type Database struct {
 	folder string
 	logger *slog.Logger
+	// level is that of the schema which this program makes.
+	level int64
 	// file is that of the database, and files are it and SQLite's own beside it.
 	file    *guardedFile
 	files   *guard
@@ -52,6 +54,9 @@ func (d *Database) Change(ctx context.Context, statements func(tx *gorm.DB) erro
 	}
 	// Without a commit, because of an error or a panic, the transaction would stay open and keep out all others.
 	defer func() { _ = tx.Rollback() }()
+	if err := d.checkSupport(ctx, tx.Statement.ConnPool); err != nil {
+		return err
+	}
 	if err := d.files.raiseGeneration(ctx, tx.Statement.ConnPool); err != nil {
 		return err
 	}
@@ -79,6 +84,13 @@ func (d *Database) Check(ctx context.Context) error {
 	}
 	if d.failed.Load() {
 		return d.tryToWrite(ctx)
+	}
+	readers, err := d.readers.DB()
+	if err != nil {
+		return fmt.Errorf("read: %w", err)
+	}
+	if err := d.checkSupport(ctx, readers); err != nil {
+		return err
 	}
 	var pks []int32
 	if err := d.readers.WithContext(ctx).Raw("SELECT pk FROM providers LIMIT 1").Scan(&pks).Error; err != nil {

@@ -105,7 +105,11 @@ func open(ctx context.Context, path string, logger *slog.Logger, prepare prepara
 	if err != nil {
 		return nil, fmt.Errorf("look for the database: %w", err)
 	}
-	opened := &Database{folder: filepath.Dir(path), logger: logger}
+	level, err := Level()
+	if err != nil {
+		return nil, err
+	}
+	opened := &Database{folder: filepath.Dir(path), logger: logger, level: level}
 	err = durable.WithLock(ctx, opened.folder, func() error { return opened.open(ctx, path, prepare) })
 	if err != nil {
 		return nil, errors.Join(err, opened.Close())

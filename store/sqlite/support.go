@@ -1,0 +1,28 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+
+	"example.com/providerd/store/database"
+)
+
+const selectLevel = "SELECT coalesce(max(version_id), 0) FROM goose_db_version WHERE is_applied"
+
+// checkSupport is part of each transaction: a later version of this program may have migrated the database since this
+// one opened it. What it stores beside such a schema may be what nobody can read.
+func (d *Database) checkSupport(ctx context.Context, tx statements) error {
+	var level int64
+	err := tx.QueryRowContext(ctx, selectLevel).Scan(&level)
+	if err != nil && ctx.Err() == nil {
+		err = fmt.Errorf("%w: %w", database.ErrUnavailable, err)
+	}
+	if err != nil {
+		return fmt.Errorf("read the level of the schema: %w", err)
+	}
+	if level > d.level {
+		return fmt.Errorf("%w: %w: its schema has level %d, this program has level %d; upgrade providerd",
+			database.ErrUnavailable, database.ErrNewer, level, d.level)
+	}
+	return nil
+}
