@@ -48,7 +48,8 @@ func (s *Server) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 		if state := token.State(time.Now()); state != store.TokenActive {
 			return s.invalidToken(c, fmt.Sprintf("The access token is %s.", state), nil, tokenRefusal(state))
 		}
-		keepPlace(c.Request().Context())
+		transfers(c.Request().Context())
+		c.Response().Before(func() { transfers(c.Request().Context()) })
 		return next(c)
 	}
 }

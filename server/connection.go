@@ -31,7 +31,15 @@ func connectionOf(served net.Conn) *connection {
 	return served.(*connection)
 }
 
-// keepPlace is called once the caller of a request is known: its connection then keeps its place until the answer.
+// transfers is called when a caller who is known begins to send a body, or to take an answer.
+func transfers(ctx context.Context) {
+	if one, ok := ctx.Value(connectionKey{}).(*connection); ok {
+		one.enter(one.owner.transferring)
+	}
+}
+
+// keepPlace is called when the request of a caller who is known has arrived: its connection keeps its place until the
+// answer.
 func keepPlace(ctx context.Context) {
 	if one, ok := ctx.Value(connectionKey{}).(*connection); ok {
 		one.enter(nil)

@@ -18,12 +18,14 @@ const grace = 500 * time.Millisecond
 
 // connections is a listener that has a bounded number of connections open. When all places are taken, a newcomer gets
 // that of the connection that is idle for longest, or else of the one whose caller is unknown for longest, and waits
-// while neither has gone on for grace. A connection with a request of a known caller keeps its place until the answer,
-// and loses it then while a newcomer waits. So nobody without a token keeps others out, be it by sending slowly or
-// nothing, or by not taking an answer.
+// while neither has gone on for grace. Then comes the one that transfers a body or an answer of a known caller for
+// longest, once that has gone on for a longer grace. Only while a request of a known caller is worked on does its
+// connection keep its place. So nobody keeps others out, be it by sending slowly or nothing, or by not taking an answer.
 type connections struct {
 	net.Listener
 	limit int
+	// transferGrace is that of connections that transfer.
+	transferGrace time.Duration
 	// waits tells whether a newcomer waits; freed gets a value when it should look again.
 	waits atomic.Bool
 	freed chan struct{}
@@ -31,14 +33,15 @@ type connections struct {
 	// ended tells that no newcomer is taken in any more.
 	ended bool
 	open  int
-	// idle connections have sent nothing since they were accepted or answered, unknown ones something, but no valid token.
-	// The first of each has been there for longest.
-	idle, unknown *list.List
+	// idle connections have sent nothing since they were accepted or answered, unknown ones something, but no valid token,
+	// and transferring ones a valid token. The first of each has been there for longest.
+	idle, unknown, transferring *list.List
 }
 
-func limitConnections(listener net.Listener, limit int) *connections {
+func limitConnections(listener net.Listener, limits Limits) *connections {
 	return &connections{
-		Listener: listener, limit: limit, freed: make(chan struct{}, 1), idle: list.New(), unknown: list.New(),
+		Listener: listener, limit: limits.Connections, transferGrace: limits.TransferGrace,
+		freed: make(chan struct{}, 1), idle: list.New(), unknown: list.New(), transferring: list.New(),
 	}
 }
 
@@ -104,19 +107,22 @@ func (c *connections) admit(newcomer *connection) (wait time.Duration, err error
 // The caller holds the mutex.
 func (c *connections) makeRoom() time.Duration {
 	wait := grace
-	for _, queue := range []*list.List{c.idle, c.unknown} {
-		first := queue.Front()
+	for _, one := range []struct {
+		queue *list.List
+		grace time.Duration
+	}{{c.idle, grace}, {c.unknown, grace}, {c.transferring, c.transferGrace}} {
+		first := one.queue.Front()
 		if first == nil {
 			continue
 		}
 		victim := first.Value.(*connection)
 		age := time.Since(victim.since)
-		if age >= grace {
+		if age >= one.grace {
 			c.release(victim)
 			_ = victim.Conn.Close()
 			return 0
 		}
-		wait = min(wait, grace-age)
+		wait = min(wait, one.grace-age)
 	}
 	return wait
 }

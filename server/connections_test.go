@@ -87,7 +87,7 @@ func TestNewcomerGetsThePlaceOfTheIdle(t *testing.T) {
 	t.Parallel()
 	h := start(t)
 	limits := server.DefaultLimits()
-	limits.Connections = 3
+	limits.Connections, limits.TransferGrace = 3, time.Hour
 	address := h.listen(t, limits)
 	body := encode(t, minimal(oauth2Path))
 
@@ -148,6 +148,44 @@ func TestNobodyWithoutATokenKeepsNewcomersOut(t *testing.T) {
 		begun := time.Now()
 		connect(t, address).send(t, healthRequest).want(t, http.StatusOK)
 		if took := time.Since(begun); took > 5*time.Second {
+			t.Errorf("%s: a newcomer waits for %v", name, took)
+		}
+	}
+}
+
+// TestNobodyWithATokenKeepsNewcomersOut takes all places with requests of a known caller that the server cannot get done
+// with.
+func TestNobodyWithATokenKeepsNewcomersOut(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	limits := server.DefaultLimits()
+	limits.Connections, limits.TransferGrace = 2, 10*time.Millisecond
+	body := `{"name":"large","delegated_subject":"admin@example.com","default_group_email_domain":"example.com",` +
+		`"credentials":{"key":"` + strings.Repeat("x", 1_000_000) + `"}}`
+	const smallest, untilStuck = 4 << 10, 3 * time.Second
+	for name, request := range map[string]string{
+		"body that does not come": h.head() + "Content-Length: 100\r\n\r\n",
+		"answers that are not read": strings.Repeat(strings.ReplaceAll(h.head(), oauth2Path, workspaceDirectoryPath)+
+			fmt.Sprintf("Idempotency-Key: large\r\nContent-Length: %d\r\n\r\n%s", len(body), body), 8),
+	} {
+		address := h.listen(t, limits)
+		var group sync.WaitGroup
+		for range limits.Connections {
+			caller := connect(t, address)
+			if err := errors.Join(caller.Conn.(*net.TCPConn).SetReadBuffer(smallest),
+				caller.SetWriteDeadline(time.Now().Add(untilStuck))); err != nil {
+				t.Fatal(err)
+			}
+			group.Go(func() {
+				if _, err := io.WriteString(caller, request); err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+					t.Errorf("%s: %v", name, err)
+				}
+			})
+		}
+		group.Wait()
+		begun := time.Now()
+		connect(t, address).send(t, healthRequest).want(t, http.StatusOK)
+		if took := time.Since(begun); took > 10*time.Second {
 			t.Errorf("%s: a newcomer waits for %v", name, took)
 		}
 	}

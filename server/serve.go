@@ -14,8 +14,11 @@ import (
 // Limits bound what a connection may cost.
 type Limits struct {
 	// Connections is how many are open at a time. For a further one, the one is closed that is idle for longest, or else
-	// the one on which no valid token was shown for longest.
+	// the one on which no valid token was shown for longest, or else that of TransferGrace.
 	Connections int
+	// TransferGrace is how long a caller with a valid token may take to send a body, or to take an answer, before a further
+	// connection gets the place of the one that takes longest.
+	TransferGrace time.Duration
 	// HeaderBytes bounds the request line and the header, for which the HTTP library adds 4 KiB. Each field of few bytes
 	// takes many times its size.
 	HeaderBytes int
@@ -36,6 +39,7 @@ type Limits struct {
 func DefaultLimits() Limits {
 	return Limits{
 		Connections:    1024,
+		TransferGrace:  2 * time.Second,
 		HeaderBytes:    4 << 10,
 		HeaderTimeout:  10 * time.Second,
 		RequestTimeout: 30 * time.Second,
@@ -61,7 +65,7 @@ func (s *Server) serve(
 ) error {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
-	open := limitConnections(listener, limits.Connections)
+	open := limitConnections(listener, limits)
 	httpServer := &http.Server{
 		Handler:           open.yielding(handler),
 		ConnContext:       open.context,
