@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/http/pprof"
 	"strings"
 	"time"
 
@@ -74,11 +73,7 @@ func opsHandler(api http.Handler, registry *prometheus.Registry, logger *slog.Lo
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{
 		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelError), MaxRequestsInFlight: maxScrapes,
 	}))
-	profiles := http.NewServeMux()
-	profiles.HandleFunc("/debug/pprof/", pprof.Index)
-	profiles.HandleFunc("/debug/pprof/profile", pprof.Profile)
-	profiles.HandleFunc("/debug/pprof/trace", pprof.Trace)
-	mux.Handle("/debug/pprof/", onlyFromHere(profiles))
+	mux.Handle("/debug/pprof/", onlyFromHere(newProfiles()))
 	return mux
 }
 

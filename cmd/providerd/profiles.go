@@ -1,0 +1,83 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/pprof"
+	"runtime/trace"
+	"strconv"
+	"time"
+
+	"example.com/providerd/server"
+)
+
+const (
+	// maxProfileSeconds is how long a profile may be taken.
+	maxProfileSeconds = 60
+	// maxTrace is how many bytes an execution trace has before it ends early.
+	maxTrace = 16 << 20
+)
+
+// newProfiles answers what is asked for at /debug/pprof/. There is no profile of the command line.
+func newProfiles() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/trace", serveTrace)
+	return ofBoundedLength(mux)
+}
+
+// ofBoundedLength refuses requests for profiles that would take long.
+func ofBoundedLength(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		text := r.FormValue("seconds")
+		seconds, err := strconv.ParseFloat(text, 64)
+		if isBounded := err == nil && seconds > 0 && seconds <= maxProfileSeconds; text != "" && !isBounded {
+			http.Error(w, fmt.Sprintf("seconds is to be a number above 0 and up to %d", maxProfileSeconds),
+				http.StatusBadRequest)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// serveTrace answers with an execution trace of some seconds, one where no number is asked for. It sends what it has
+// collected: the runtime would keep without bound what a slow caller does not take.
+func serveTrace(w http.ResponseWriter, r *http.Request) {
+	length := time.Second
+	if seconds, err := strconv.ParseFloat(r.FormValue("seconds"), 64); err == nil {
+		length = time.Duration(seconds * float64(time.Second))
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), length)
+	defer cancel()
+	collected := &boundedTrace{end: cancel}
+	if err := trace.Start(collected); err != nil {
+		http.Error(w, "a trace is being collected; try again once it has ended", http.StatusConflict)
+		return
+	}
+	<-ctx.Done()
+	trace.Stop()
+	answered := time.Now().Add(server.DefaultLimits().AnswerTimeout)
+	if err := http.NewResponseController(w).SetWriteDeadline(answered); err != nil {
+		return
+	}
+	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Header().Set("Content-Disposition", `attachment; filename="trace"`)
+	_, _ = w.Write(collected.Bytes())
+}
+
+// boundedTrace ends a trace that is long. What the runtime still writes then is needed to read it.
+type boundedTrace struct {
+	bytes.Buffer
+	end context.CancelFunc
+}
+
+// Write keeps a part of the trace. It returns no error.
+func (b *boundedTrace) Write(part []byte) (int, error) {
+	if b.Len() > maxTrace {
+		b.end()
+	}
+	return b.Buffer.Write(part) //nolint:wrapcheck // There is none.
+}
