@@ -90,11 +90,6 @@ func (c *applyCommand) Run(ctx context.Context, contract *server.Contract, out *
 	if c.Schema {
 		return printSchema(out, contract)
 	}
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	// A second signal ends the program at once.
-	defer context.AfterFunc(ctx, stop)()
-
 	entries, err := c.read(ctx, contract, out, say)
 	if err != nil {
 		return err
@@ -109,6 +104,10 @@ func (c *applyCommand) Run(ctx context.Context, contract *server.Contract, out *
 	if !c.needsServer() {
 		return report.printEntries(out)
 	}
+	// Until something is sent, a signal ends the program at once, and so does a second one afterwards.
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	defer context.AfterFunc(ctx, stop)()
 	ended := c.send(ctx, report)
 	if err := report.print(out); err != nil && ended != nil {
 		return fmt.Errorf("%w; %w", err, ended)

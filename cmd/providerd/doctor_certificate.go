@@ -1,7 +1,6 @@
 package main
 
 import (
-	"crypto/tls"
 	"crypto/x509"
 	"os"
 	"time"
@@ -19,7 +18,7 @@ func checkCertificate(certPath, keyPath string) []finding {
 	if certPath == "" && keyPath == "" {
 		return nil
 	}
-	pair, err := tls.LoadX509KeyPair(certPath, keyPath)
+	pair, err := loadCertificate(certPath, keyPath)
 	if err != nil {
 		return []finding{failed(checkOfCertificate, "put a certificate and its key, both in PEM, in their place",
 			"the certificate in %q and its key in %q cannot be used: %v", certPath, keyPath, err)}

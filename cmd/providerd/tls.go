@@ -26,7 +26,7 @@ func newTLSConfig(certPath, keyPath string, logger *slog.Logger) (*tls.Config, e
 	if certPath == "" {
 		return nil, nil //nolint:nilnil // It is net/http's own sign for plain HTTP.
 	}
-	certificate, err := tls.LoadX509KeyPair(certPath, keyPath)
+	certificate, err := loadCertificate(certPath, keyPath)
 	if err != nil {
 		return nil, fmt.Errorf("read the certificate in %s and its key in %s: %w", certPath, keyPath, err)
 	}
@@ -45,7 +45,7 @@ func (f *certificateFiles) current(*tls.ClientHelloInfo) (*tls.Certificate, erro
 		return f.certificate, nil
 	}
 	f.seen = changed
-	certificate, err := tls.LoadX509KeyPair(f.certPath, f.keyPath)
+	certificate, err := loadCertificate(f.certPath, f.keyPath)
 	if err != nil {
 		f.logger.Error("certificate cannot be used; the one of before stays", slog.String("error", err.Error()))
 		return f.certificate, nil
@@ -74,9 +74,22 @@ func warnOfPlainHTTP(log *serveLog, address net.Addr) {
 		"loopback address; give --tls-cert and --tls-key, or listen on 127.0.0.1 behind a proxy that speaks TLS", address))
 }
 
+// loadCertificate reads a certificate chain and its key, both in PEM.
+func loadCertificate(certPath, keyPath string) (tls.Certificate, error) {
+	chain, err := readSmallFile(certPath)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	key, err := readSmallFile(keyPath)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	return tls.X509KeyPair(chain, key) //nolint:wrapcheck // Its callers name the files.
+}
+
 // readCertificate returns the first certificate of a file in PEM.
 func readCertificate(path string) ([]byte, error) {
-	text, err := os.ReadFile(path)
+	text, err := readSmallFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read the certificate: %w", err)
 	}

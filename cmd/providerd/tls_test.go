@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -112,6 +113,16 @@ func TestTLS(t *testing.T) {
 	if serial := served(t, address); serial != 2 {
 		t.Errorf("certificate %d is served with a broken key, not 2", serial)
 	}
+	fifo := filepath.Join(folder, "cert.pem")
+	if err := errors.Join(os.Remove(fifo), syscall.Mkfifo(fifo, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if serial := served(t, address); serial != 2 {
+		t.Errorf("certificate %d is served with a FIFO in its place, not 2", serial)
+	}
+	if err := os.Remove(fifo); err != nil {
+		t.Fatal(err)
+	}
 	writeCertificate(t, folder, 3)
 	if serial := served(t, address); serial != 3 {
 		t.Errorf("certificate %d is served after the repair, not 3", serial)
@@ -119,7 +130,7 @@ func TestTLS(t *testing.T) {
 	if err := server.stop(); err != nil {
 		t.Error(err)
 	}
-	if log := server.stderr.String(); strings.Count(log, "certificate cannot be used") != 1 {
+	if log := server.stderr.String(); strings.Count(log, "certificate cannot be used") != 2 {
 		t.Errorf("log is %s", log)
 	}
 	client.CloseIdleConnections()

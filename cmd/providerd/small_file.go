@@ -1,0 +1,36 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"syscall"
+)
+
+// maxSmallFile is how many bytes a file has at most that is read whole, such as a certificate chain.
+const maxSmallFile = 1 << 20
+
+// readSmallFile reads a regular file. Whoever puts something else in its place, such as a FIFO, makes nobody wait.
+func readSmallFile(path string) (text []byte, err error) {
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // It names the file.
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err //nolint:wrapcheck // It names the file.
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", path)
+	}
+	text, err = io.ReadAll(io.LimitReader(file, maxSmallFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	if len(text) > maxSmallFile {
+		return nil, fmt.Errorf("%s has more than %d bytes", path, maxSmallFile)
+	}
+	return text, nil
+}
