@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"net/http"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"sync"
@@ -52,6 +54,29 @@ func executeOn(ctx context.Context, path, statement string) error {
 	}
 	_, err = db.ExecContext(ctx, statement)
 	return errors.Join(err, db.Close())
+}
+
+// A command of testscript's own goes before one of the scripts' that has the same name, and may end a script as passed.
+func TestScriptCommandsAreRun(t *testing.T) {
+	t.Parallel()
+	for name := range scriptCommands(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			script := filepath.Join(t.TempDir(), "script.txtar")
+			if err := os.WriteFile(script, []byte(name+"\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			isRun := false
+			t.Cleanup(func() {
+				if !isRun {
+					t.Errorf("testscript has a command %q of its own", name)
+				}
+			})
+			testscript.Run(t, testscript.Params{Files: []string{script}, Cmds: map[string]scriptCommand{
+				name: func(*testscript.TestScript, bool, []string) { isRun = true },
+			}})
+		})
+	}
 }
 
 // scriptCommands are the scripts' own: "serve" starts a server in the folder of the script, "stderr-of-server PATTERN"
