@@ -1,0 +1,127 @@
+package server_test
+
+import (
+	"database/sql"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"example.com/providerd/gen/api"
+	"example.com/providerd/server"
+	"example.com/providerd/store"
+	"example.com/providerd/store/database"
+	"example.com/providerd/store/sqlite"
+)
+
+// settledFigures is a database that tells the figures that a test settles.
+type settledFigures struct {
+	database.Database
+	stats database.Stats
+}
+
+func (d settledFigures) Stats() database.Stats { return d.stats }
+
+// holdUp begins with a create whose transaction is not over until release is called, and returns once so many others
+// wait. All are stored when release returns.
+func holdUp(t *testing.T, opened *store.Store, waiting int) (release func()) {
+	t.Helper()
+	begun, released := make(chan struct{}, waiting+1), make(chan struct{})
+	opened.Watch(func(int, time.Duration) {
+		begun <- struct{}{}
+		<-released
+	})
+	var group sync.WaitGroup
+	create := func(name string) {
+		if _, _, err := opened.CreateOAuth2Provider(t.Context(), store.CreateRequest{Name: name}, store.OAuth2Settings{
+			ClientID: name, PropertyMappings: []uuid.UUID{}, JWKSSources: []uuid.UUID{},
+		}); err != nil {
+			t.Error(err)
+		}
+	}
+	group.Go(func() { create("first") })
+	<-begun
+	for i := range waiting {
+		group.Go(func() { create(fmt.Sprint("waiting", i)) })
+	}
+	for opened.Stats().QueueLength != waiting {
+		runtime.Gosched()
+	}
+	return func() {
+		close(released)
+		group.Wait()
+	}
+}
+
+// seriesOf reads gauges and counters by series, such as providerd_pool_waits_total{readers}.
+func seriesOf(t *testing.T, registry *prometheus.Registry) map[string]float64 {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	series := map[string]float64{}
+	for _, family := range families {
+		for _, one := range family.GetMetric() {
+			name := family.GetName()
+			for _, label := range one.GetLabel() {
+				name += "{" + label.GetValue() + "}"
+			}
+			// Of the two, the one that it is not is 0.
+			series[name] = one.GetGauge().GetValue() + one.GetCounter().GetValue()
+		}
+	}
+	return series
+}
+
+// Each figure of a store, none of which is like another, is that of its own series.
+func TestMetricsOfTheStore(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	kept, err := sqlite.Create(t.Context(), filepath.Join(folder, "test.db"), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened, err := store.Create(t.Context(), settledFigures{kept, database.Stats{
+		Readers: sql.DBStats{MaxOpenConnections: 11, InUse: 12, Idle: 13, WaitCount: 14, WaitDuration: 1500 * time.Millisecond},
+		Writers: sql.DBStats{MaxOpenConnections: 21, InUse: 22, Idle: 23, WaitCount: 24, WaitDuration: 2500 * time.Millisecond},
+		WAL:     &database.WALStats{Pages: 31, CopiedPages: 32, Checkpoints: 33, FailedCheckpoints: 34},
+	}}, filepath.Join(folder, "keyset.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	contract, err := server.ParseContract(t.Context(), api.Contract())
+	if err != nil {
+		t.Fatal(err)
+	}
+	registry := prometheus.NewRegistry()
+	server.NewMetrics(registry, contract, opened)
+	const waiting = 7
+	release := holdUp(t, opened, waiting)
+	series := seriesOf(t, registry)
+	release()
+	for name, want := range map[string]float64{
+		"ready": 1, "queue_length": waiting, "queue_capacity": float64(opened.Stats().QueueCapacity),
+		"pool_connections_limit{readers}": 11, "pool_connections_in_use{readers}": 12, "pool_connections_idle{readers}": 13,
+		"pool_waits_total{readers}": 14, "pool_wait_seconds_total{readers}": 1.5,
+		"pool_connections_limit{writers}": 21, "pool_connections_in_use{writers}": 22, "pool_connections_idle{writers}": 23,
+		"pool_waits_total{writers}": 24, "pool_wait_seconds_total{writers}": 2.5,
+		"wal_pages": 31, "wal_copied_pages": 32, "checkpoints_total": 33, "checkpoint_failures_total": 34,
+	} {
+		if got, ok := series["providerd_"+name]; !ok || got != want {
+			t.Errorf("%s is %v, want %v", name, got, want)
+		}
+	}
+	if left := seriesOf(t, registry)["providerd_queue_length"]; left != 0 {
+		t.Errorf("once the creates are stored, %v wait", left)
+	}
+	if err := opened.Close(); err != nil {
+		t.Error(err)
+	}
+}
