@@ -161,7 +161,7 @@ hostile: ## Send 100,000 hostile bodies, harm files, and meet hostile callers, p
 
 faults: ## Kill the program 100 times under load, fill its disk and harm its files. Needs to be root.
 	PROVIDERD_KILL_ROUNDS=100 go test -count=1 -v -tags faults -timeout 60m \
-		-run '^(TestKilledUnderLoad|TestDiskFull|TestDatabase|TestEveryBegunRequest|TestFailedC|TestHostileF)' ./cmd/providerd | \
+		-run '^(TestKilledUnderLoad|TestDiskFull|TestDatabase|TestEveryBegunRequest|TestFailedC|TestHostileF)' ./cmd/providerd ./store/sqlite | \
 		{ grep -Ev '^=== ' || true; }
 
 failover: patroni ## Take servers, replicas and networks away 100 times under load, and write the figures into store/postgres.

@@ -116,6 +116,49 @@ func TestFailedBackupLeavesNothing(t *testing.T) {
 	r.close(t)
 }
 
+// A backup in which a row is missing is in order for SQLite, and is refused nevertheless.
+func TestBackupWithoutARowIsRefused(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	if err := errors.Join(r.insert("first", 10), r.insert("second", 10)); err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	err := r.Backup(t.Context(), filepath.Join(folder, "backup.db"), func(done, total int64) {
+		drafts, err := filepath.Glob(filepath.Join(folder, "backup.db.*.unfinished"))
+		if err != nil || len(drafts) != 1 || done != total {
+			t.Errorf("%d of %d bytes are copied to %v, %v", done, total, drafts, err)
+			return
+		}
+		execute(t, drafts[0], "DELETE FROM applications WHERE slug = 'first'")
+	}, noCheck)
+	if !errors.Is(err, database.ErrUnavailable) || !strings.Contains(err.Error(), "{applications 1}") {
+		t.Errorf("error is %v", err)
+	}
+	expectNothing(t, folder)
+	r.close(t)
+}
+
+// A backup that the disk has no room for is not begun to be restored. It says that it has 8 TiB.
+func TestRestoreLooksForRoom(t *testing.T) {
+	t.Parallel()
+	backup, folder := filepath.Join(t.TempDir(), "backup.db"), t.TempDir()
+	if err := errors.Join(os.WriteFile(backup, nil, 0o600), os.Truncate(backup, 8<<40)); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	restoration := sqlite.Restoration{
+		Backup: backup, Database: filepath.Join(folder, "test.db"), Check: noCheck,
+		Progress: func(int64, int64) { cancel() },
+	}
+	if _, err := restoration.Run(ctx); !errors.Is(err, database.ErrUnavailable) ||
+		!strings.Contains(err.Error(), "MiB left, and 8388613 are needed") {
+		t.Errorf("error is %v", err)
+	}
+	expectNothing(t, folder)
+}
+
 // Where the disk takes no more in the middle of a backup, nothing is left of it.
 func TestDiskThatFailsInBackup(t *testing.T) {
 	t.Parallel()

@@ -1,0 +1,104 @@
+//go:build faults
+
+package sqlite_test
+
+import (
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"example.com/providerd/store/database"
+	"example.com/providerd/store/sqlite"
+)
+
+// smallDisk mounts a file system of its own. It needs to be root.
+func smallDisk(t *testing.T) string {
+	t.Helper()
+	folder := t.TempDir()
+	if err := syscall.Mount("tmpfs", folder, "tmpfs", 0, "size=64m"); err != nil {
+		t.Fatalf("mount a small disk: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(folder, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	return folder
+}
+
+// leave fills a disk up to so many bytes.
+func leave(t *testing.T, disk string, want int64) {
+	t.Helper()
+	var before syscall.Statfs_t
+	if err := syscall.Statfs(disk, &before); err != nil {
+		t.Fatal(err)
+	}
+	filler, err := os.CreateTemp(disk, "filler")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = filler.Write(make([]byte, max(0, int64(before.Bavail)*before.Bsize-want)))
+	if err := errors.Join(err, filler.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A backup needs room for itself and, on the disk of the database, a reserve for the WAL: 4 MiB and a fourth of what is
+// yet to be copied. Both may be one disk.
+func TestDiskFullOfBackupOrDatabase(t *testing.T) {
+	t.Parallel()
+	const size, before, elsewhere = 16 << 20, 9 << 20, 40 << 20
+	for name, test := range map[string]struct {
+		// isApart tells that the backup has a disk of its own.
+		isApart bool
+		// database and backup are what the disks have left, and meanwhile what that of the database has after the first
+		// step, where it is not 0.
+		database, backup, meanwhile int64
+		want                        error
+	}{
+		"one disk for both":                {false, size + before, 0, 0, nil},
+		"one disk without the reserve":     {false, size + before/2, 0, 0, database.ErrUnavailable},
+		"two disks":                        {true, before, size + before/2, 0, nil},
+		"no reserve":                       {true, before / 2, elsewhere, 0, database.ErrUnavailable},
+		"no room for the backup":           {true, elsewhere, size / 2, 0, database.ErrUnavailable},
+		"a reserve that is gone meanwhile": {true, before, elsewhere, 1 << 20, database.ErrUnavailable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			folder := smallDisk(t)
+			place := folder
+			if test.isApart {
+				place = smallDisk(t)
+				leave(t, place, test.backup)
+			}
+			path := filepath.Join(folder, "test.db")
+			opened, err := sqlite.Create(t.Context(), path, slog.New(slog.DiscardHandler))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := connectRig(t.Context(), opened, path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := r.insert("large", size); err != nil {
+				t.Fatal(err)
+			}
+			leave(t, folder, test.database)
+			err = r.Backup(t.Context(), filepath.Join(place, "backup.db"), func(done, total int64) {
+				if test.meanwhile > 0 && done < total {
+					leave(t, folder, test.meanwhile)
+				} else if test.want != nil {
+					t.Error("what there is no room for is begun")
+				}
+			}, noCheck)
+			if !errors.Is(err, test.want) || err != nil && !strings.Contains(err.Error(), "make room, or name a folder") {
+				t.Errorf("error is %v, want %v", err, test.want)
+			}
+			r.close(t)
+		})
+	}
+}
