@@ -19,7 +19,7 @@ SCALAR := 1.72.1
 static = CGO_ENABLED=1 CGO_CFLAGS='-O2 $(SQLITE)' GOFLAGS= GOOS=linux GOARCH=$(1) CC=$(2) go build -trimpath -buildvcs=auto \
 	-tags netgo,osusergo,sqlite_omit_load_extension -ldflags '-s -w -extldflags "-static"' -o "$@" ./cmd/providerd
 
-.PHONY: run help build dist dist-test image reproduce gen reference drift breaking lint browser postgres patroni prometheus systemd sdk-test mock contract hostile faults failover upgrade soak reseal backup-wait copy-million list-million leaks security test cover fuzz microbench bench bench-postgres ci
+.PHONY: run help build dist dist-test image reproduce gen reference drift breaking lint browser postgres patroni prometheus systemd sdk-test mock contract hostile faults failover upgrade soak reseal backup-wait copy-million list-million leaks security test cover fuzz microbench bench bench-telemetry bench-postgres ci
 
 run: build ## Serve on 127.0.0.1:8080, with the database in data/.
 	bin/providerd serve
@@ -226,6 +226,10 @@ microbench: ## Time the hot functions, and count their allocations.
 bench: build ## Measure the server under load, and write the figures into cmd/bench. Needs wrk.
 	go build -o bin/bench ./cmd/bench
 	bin/bench $(BENCH_FLAGS)
+
+bench-telemetry: build ## Measure what metrics and traces cost, and write the figures into cmd/bench. Needs wrk.
+	go build -o bin/bench ./cmd/bench
+	bin/bench -telemetry -rounds 9 $(BENCH_FLAGS)
 
 bench-postgres: build postgres ## Measure replicas over PostgreSQL beside pgbench, and write the figures into store/postgres. Needs wrk.
 	go build -o bin/bench ./cmd/bench

@@ -19,6 +19,7 @@ func main() {
 	flag.IntVar(&options.rounds, "rounds", 5, "how often each load is repeated; medians are reported")
 	flag.BoolVar(&options.huge, "huge", false, "measure growth up to 10 million rows")
 	overPostgres := flag.Bool("postgres", false, "measure over PostgreSQL, beside pgbench")
+	ofTelemetry := flag.Bool("telemetry", false, "measure what metrics and traces cost")
 	flag.Parse()
 	var err error
 	switch {
@@ -26,6 +27,8 @@ func main() {
 		err = serveYardstick(context.Background(), *serve)
 	case *overPostgres:
 		err = runPostgres(context.Background(), options)
+	case *ofTelemetry:
+		err = runTelemetry(context.Background(), options)
 	default:
 		err = run(context.Background(), options)
 	}
@@ -110,7 +113,7 @@ func makeFolder() (string, error) {
 	return folder, nil
 }
 
-// measure starts a server with its data in a folder, warms it up and loads it.
+// measure starts a server with its data in a folder, and loads it.
 func measure(
 	ctx context.Context, kind string, connections int, duration time.Duration, folder string,
 ) (measured result, err error) {
@@ -119,12 +122,17 @@ func measure(
 		return result{}, err
 	}
 	defer func() { err = errors.Join(err, target.stop()) }()
+	measured, err = loadWarm(ctx, target, connections, duration)
+	measured.StartSeconds = target.startTime.Seconds()
+	return measured, err
+}
+
+// loadWarm loads a server that a second of the same load has warmed up.
+func loadWarm(ctx context.Context, target *subject, connections int, duration time.Duration) (result, error) {
 	if _, err := load(ctx, target, connections, time.Second); err != nil {
 		return result{}, err
 	}
-	measured, err = load(ctx, target, connections, duration)
-	measured.StartSeconds = target.startTime.Seconds()
-	return measured, err
+	return load(ctx, target, connections, duration)
 }
 
 // median is the middle of what the function gives for each round, and 0 where nothing was measured.
@@ -146,9 +154,15 @@ func median(values []float64) float64 {
 
 // ratio is the median over the rounds of the rates of two servers in the same round.
 func (c comparison) ratio(kind, to string) float64 {
-	var values []float64
-	for i, one := range c.results[kind] {
-		values = append(values, one.perSecond()/c.results[to][i].perSecond())
+	return median(c.pairs(kind, to, rateRatio))
+}
+
+func rateRatio(one, other result) float64 { return one.perSecond() / other.perSecond() }
+
+// pairs is what the function gives for the results of two servers in the same round, for each round.
+func (c comparison) pairs(kind, to string, of func(one, other result) float64) (values []float64) {
+	for round, one := range c.results[kind] {
+		values = append(values, of(one, c.results[to][round]))
 	}
-	return median(values)
+	return values
 }

@@ -32,8 +32,11 @@ type result struct {
 // perSecond is how many creates were answered 201 in a second.
 func (r result) perSecond() float64 { return (r.Requests - float64(r.Refused)) / r.Microseconds * 1e6 }
 
-// cpuPerThousand is the processor time of the server for 1,000 creates.
+// cpuPerThousand is the processor time of the server for 1,000 creates, in seconds.
 func (r result) cpuPerThousand() float64 { return r.CPUSeconds / r.Requests * 1000 }
+
+// cpuPerCreate is the processor time of the server for a create, in microseconds.
+func (r result) cpuPerCreate() float64 { return r.CPUSeconds / r.Requests * 1e6 }
 
 // load sends creates from this many connections, each waiting for its answer, for a while.
 func load(ctx context.Context, target *subject, connections int, duration time.Duration) (result, error) {

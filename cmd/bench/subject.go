@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -43,12 +44,19 @@ type subject struct {
 
 // start starts a server with its data in a folder.
 func start(ctx context.Context, kind, folder string) (*subject, error) {
-	log := filepath.Join(folder, kind+".log")
 	if kind != whole {
-		return launch(exec.CommandContext(ctx, os.Args[0], "-serve", kind), log)
+		return launch(exec.CommandContext(ctx, os.Args[0], "-serve", kind), filepath.Join(folder, kind+".log"))
 	}
+	return startProgram(ctx, folder, nil, nil)
+}
+
+// startProgram starts the program with its data in a folder, and with no other settings than these flags and variables.
+func startProgram(ctx context.Context, folder string, flags, variables []string) (*subject, error) {
 	database := "sqlite:" + filepath.Join(folder, databaseFile)
-	started, err := launch(exec.CommandContext(ctx, program, "serve", "--listen", freePort, "--database", database), log)
+	command := exec.CommandContext(ctx, program,
+		slices.Concat([]string{"serve", "--listen", freePort, "--database", database}, flags)...)
+	command.Env = slices.Concat(slices.DeleteFunc(os.Environ(), isSetting), variables)
+	started, err := launch(command, filepath.Join(folder, whole+".log"))
 	if err != nil {
 		return nil, err
 	}
@@ -58,6 +66,11 @@ func start(ctx context.Context, kind, folder string) (*subject, error) {
 	}
 	started.token = strings.TrimSpace(string(token))
 	return started, nil
+}
+
+// isSetting tells whether a variable of the environment would change what the program does.
+func isSetting(variable string) bool {
+	return strings.HasPrefix(variable, "PROVIDERD_") || strings.HasPrefix(variable, "OTEL_")
 }
 
 // launch starts a server, whose standard error goes into a file, and waits until it tells its address.

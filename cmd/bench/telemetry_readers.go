@@ -1,0 +1,98 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+)
+
+// collector takes traces and throws them away. It is part of this process, whose processor time is not measured.
+type collector struct {
+	url    string
+	server *http.Server
+	// exports is how many have come.
+	exports atomic.Int64
+}
+
+func startCollector(ctx context.Context) (*collector, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", freePort)
+	if err != nil {
+		return nil, fmt.Errorf("listen for traces: %w", err)
+	}
+	started := &collector{url: "http://" + listener.Addr().String()}
+	started.server = &http.Server{Handler: started, ReadHeaderTimeout: 10 * time.Second}
+	// It returns when the collector stops. Where it does so before, exports fail to arrive.
+	go func() { _ = started.server.Serve(listener) }()
+	return started, nil
+}
+
+// ServeHTTP takes an export.
+func (c *collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if _, err := io.Copy(io.Discard, r.Body); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	c.exports.Add(1)
+}
+
+func (c *collector) stop() error {
+	if err := c.server.Close(); err != nil {
+		return fmt.Errorf("stop collector: %w", err)
+	}
+	return nil
+}
+
+// scrapeEachSecond reads metrics, as Prometheus does, until the context ends.
+func scrapeEachSecond(ctx context.Context, url string) error {
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	for {
+		if err := scrape(ctx, url); err != nil && ctx.Err() == nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+}
+
+// scrape reads metrics once, and fails where those of requests are not among them.
+func scrape(ctx context.Context, url string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return fmt.Errorf("read metrics: %w", err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return fmt.Errorf("read metrics: %w", err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		return fmt.Errorf("read metrics: %w", err)
+	}
+	if response.StatusCode != http.StatusOK || !bytes.Contains(text, []byte("providerd_request_duration_seconds")) {
+		return fmt.Errorf("read metrics: %s: %.200s", response.Status, text)
+	}
+	return nil
+}
+
+// freeAddress is one that nothing listens on yet.
+func freeAddress(ctx context.Context) (string, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", freePort)
+	if err != nil {
+		return "", fmt.Errorf("find a free address: %w", err)
+	}
+	address := listener.Addr().String()
+	if err := listener.Close(); err != nil {
+		return "", fmt.Errorf("find a free address: %w", err)
+	}
+	return address, nil
+}
