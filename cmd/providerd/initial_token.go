@@ -45,7 +45,8 @@ func remindOfTokens(ctx context.Context, database *store.Store, log *serveLog) e
 }
 
 // provideInitialToken makes a token that allows the operations where the database has none, and writes it to the
-// file at path. The token itself is never shown. It tells whether it made one.
+// file at path, which root gives to the owner of its folder, like the database beside it. The token itself is never
+// shown. It tells whether it made one.
 func provideInitialToken(
 	ctx context.Context, database *store.Store, path string, operations []string,
 ) (bool, error) {
@@ -55,7 +56,11 @@ func provideInitialToken(
 	grant := store.TokenGrant{Name: initialTokenName, Operations: operations, ExpiresIn: defaultLifetime}
 	err := durable.WithLock(ctx, filepath.Dir(path), func() error {
 		return database.CreateFirstToken(ctx, grant, func(text string) error {
-			return durable.WriteFile(path, []byte(text+"\n"))
+			owner, err := durable.OwnerFor(path)
+			if err != nil {
+				return err
+			}
+			return durable.WriteFile(path, []byte(text+"\n"), owner)
 		})
 	})
 	if errors.Is(err, store.ErrTokensExist) {

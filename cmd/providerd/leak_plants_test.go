@@ -53,11 +53,11 @@ func plants() []plant {
 		},
 		{
 			"a key in the log", "store/seal/keyring.go",
-			"return durable.WriteFile(path, content)", "println(string(content))\n\treturn durable.WriteFile(path, content)",
+			"return durable.WriteFile(path, content, owner)", "println(string(content))\n\treturn durable.WriteFile(path, content, owner)",
 		},
 		{
 			"a copy of the keys left behind", "store/seal/keyring.go",
-			"return durable.WriteFile(path, content)", "_ = durable.WriteFile(path+\".old\", content)\n\treturn durable.WriteFile(path, content)",
+			"return durable.WriteFile(path, content, owner)", "_ = durable.WriteFile(path+\".old\", content, owner)\n\treturn durable.WriteFile(path, content, owner)",
 		},
 		{
 			"an entry of a file in the talk of apply", "cmd/providerd/apply_send.go",

@@ -22,7 +22,8 @@ func (p *filePath) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// writePrivately puts a file in its place whole, or not at all. Only its owner can read it.
+// writePrivately puts a file in its place whole, or not at all. Only its owner can read it, which is who runs the
+// program, whomever the file belongs to that it replaces: what is in it may be more than they are to know.
 func writePrivately(path string, write func(to io.Writer) error) (err error) {
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("%s is not a regular file", path)

@@ -16,8 +16,8 @@ import (
 )
 
 // TestMain lets the test binary be started as another program: "hold FOLDER" holds the lock of a folder until
-// standard input ends, "write PATH" writes a file again and again, "draft PATH" holds a draft of one. All say when they have
-// begun.
+// standard input ends, "write PATH" writes a file again and again, "draft PATH" holds a draft of one, and they say when
+// they have begun. "write-over PATH" gives a file the owner of what it replaces.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"hold": func() {
@@ -34,9 +34,14 @@ func TestMain(m *testing.M) {
 			_, ended := io.Copy(io.Discard, os.Stdin)
 			exitOn(errors.Join(begun, ended, draft.Close()))
 		},
+		"write-over": func() {
+			owner, err := durable.OwnerFor(os.Args[1])
+			exitOn(err)
+			exitOn(durable.WriteFile(os.Args[1], version(1), owner))
+		},
 		"write": func() {
 			for n := 0; ; n++ {
-				exitOn(durable.WriteFile(os.Args[1], version(n)))
+				exitOn(durable.WriteFile(os.Args[1], version(n), durable.Owner{}))
 				if n == 0 {
 					_, _ = os.Stdout.WriteString("begun\n")
 				}

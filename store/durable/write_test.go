@@ -46,7 +46,7 @@ func expectContent(t *testing.T, path string, want []byte) {
 func TestReadersFindTheFileWholeAtAnyTime(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "file")
-	if err := durable.WriteFile(path, version(0)); err != nil {
+	if err := durable.WriteFile(path, version(0), durable.Owner{}); err != nil {
 		t.Fatal(err)
 	}
 	done := make(chan struct{})
@@ -67,7 +67,7 @@ func TestReadersFindTheFileWholeAtAnyTime(t *testing.T) {
 		})
 	}
 	for n := range 3 * versions {
-		if err := durable.WriteFile(path, version(n)); err != nil {
+		if err := durable.WriteFile(path, version(n), durable.Owner{}); err != nil {
 			t.Error(err)
 		}
 	}
@@ -90,7 +90,7 @@ func TestFileIsWholeAfterAKill(t *testing.T) {
 		if content, err := os.ReadFile(path); err != nil || !isWhole(content) {
 			t.Errorf("%d bytes are left, %v", len(content), err)
 		}
-		if err := durable.WriteFile(path, version(1)); err != nil {
+		if err := durable.WriteFile(path, version(1), durable.Owner{}); err != nil {
 			t.Error(err)
 		}
 		expectContent(t, path, version(1))
@@ -118,7 +118,7 @@ func TestWhatIsLeftIsReplaced(t *testing.T) {
 		if err := errors.Join(os.Chmod(path, 0o666), leave(path+".unfinished", elsewhere)); err != nil {
 			t.Fatal(err)
 		}
-		if err := durable.WriteFile(path, version(1)); err != nil {
+		if err := durable.WriteFile(path, version(1), durable.Owner{}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		expectContent(t, path, version(1))
@@ -143,7 +143,7 @@ func TestFailedWriteLeavesWhatWasThere(t *testing.T) {
 		if err := errors.Join(os.Mkdir(filepath.Dir(path), 0o700), test.place(path)); err != nil {
 			t.Fatal(err)
 		}
-		err := durable.WriteFile(path, version(1))
+		err := durable.WriteFile(path, version(1), durable.Owner{})
 		if !errors.Is(err, test.want) || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: error is %v, want %v with %s", name, err, test.want, path)
 		}

@@ -34,8 +34,9 @@ func OpenKeyring(path string) (*Keyring, error) {
 	return ring, nil
 }
 
-// ProvideKeyring reads a keyset file, and makes it where there is none. Programs that do so at a time take turns. It
-// returns ErrKeysetUnusable, an error of the file system or that of ctx.
+// ProvideKeyring reads a keyset file, and makes it where there is none. Programs that do so at a time take turns. What
+// root makes belongs to the owner of the folder, who could as well have put another keyset there. It returns
+// ErrKeysetUnusable, an error of the file system or that of ctx.
 func ProvideKeyring(ctx context.Context, path string) (ring *Keyring, err error) {
 	err = durable.WithLock(ctx, filepath.Dir(path), func() error {
 		if err := durable.RemoveUnfinished(path); err != nil {
@@ -50,8 +51,8 @@ func ProvideKeyring(ctx context.Context, path string) (ring *Keyring, err error)
 	return ring, err
 }
 
-// CreateKeyring makes a keyset file with one key. It returns ErrKeysetExists for a path where something is, an error of
-// the file system or that of ctx.
+// CreateKeyring makes a keyset file with one key, which has the owner that ProvideKeyring gives it. It returns
+// ErrKeysetExists for a path where something is, an error of the file system or that of ctx.
 func CreateKeyring(ctx context.Context, path string) (ring *Keyring, err error) {
 	err = durable.WithLock(ctx, filepath.Dir(path), func() error {
 		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
@@ -68,19 +69,24 @@ func createKeyring(path string) (*Keyring, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := made.write(path); err != nil {
+	owner, err := durable.OwnerFor(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := made.write(path, owner); err != nil {
 		return nil, err
 	}
 	return OpenKeyring(path)
 }
 
 // Change takes a step. It hands the keys of after it to note, and a function that writes them to the file. Programs
-// that do so at a time take turns.
+// that do so at a time take turns. Where root does, the file stays with the owner of the one that was read, who knows
+// its keys: what has taken its place since could be anybody's.
 //
 // It returns ErrNoKeyset, ErrKeysetUnusable, an error of the file system, or that of the step, of note or ctx.
 func (r *Keyring) Change(ctx context.Context, step Step, note func(after *Keys, write func() error) error) error {
 	return durable.WithLock(ctx, filepath.Dir(r.path), func() error {
-		before, err := r.Current()
+		before, file, err := r.current()
 		if err != nil {
 			return err
 		}
@@ -88,43 +94,49 @@ func (r *Keyring) Change(ctx context.Context, step Step, note func(after *Keys, 
 		if err != nil {
 			return err
 		}
-		return note(after, func() error { return after.write(r.path) })
+		return note(after, func() error { return after.write(r.path, durable.OwnerOf(file)) })
 	})
 }
 
-func (k *Keys) write(path string) error {
+func (k *Keys) write(path string, owner durable.Owner) error {
 	content, err := k.marshal()
 	if err != nil {
 		return err
 	}
-	return durable.WriteFile(path, content)
+	return durable.WriteFile(path, content, owner)
 }
 
 // Current returns the keys that the file has now. Where the file is away or does not fit, it returns ErrNoKeyset or
 // ErrKeysetUnusable instead of the keys of before: what would be sealed with keys that are on no disk could never be
 // read again.
 func (r *Keyring) Current() (*Keys, error) {
+	keys, _, err := r.current()
+	return keys, err
+}
+
+// current is Current that also returns the file that the keys were read from, as it was then.
+func (r *Keyring) current() (*Keys, os.FileInfo, error) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	file, err := os.Stat(r.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w: %s", ErrNoKeyset, r.path)
+		return nil, nil, fmt.Errorf("%w: %s", ErrNoKeyset, r.path)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrKeysetUnusable, err)
+		return nil, nil, fmt.Errorf("%w: %w", ErrKeysetUnusable, err)
 	}
 	if r.file != nil && isUnchanged(file, r.file) {
-		return r.keys, nil
+		return r.keys, r.file, nil
 	}
 	read, file, err := readKeys(r.path)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if r.keys != nil && !read.succeed(r.keys) {
-		return nil, fmt.Errorf("%w: %s lacks keys that it had before; put them back", ErrKeysetUnusable, r.path)
+		return nil, nil, fmt.Errorf("%w: %s lacks keys that it had before; put them back", ErrKeysetUnusable, r.path)
 	}
 	r.keys, r.file = read, file
-	return read, nil
+	return read, file, nil
 }
 
 func isUnchanged(file, before os.FileInfo) bool {

@@ -33,7 +33,7 @@ const (
 // Backup writes the state that the database has now to a new file at path, which only its owner can read, while others
 // go on to change it. Until the last page is copied, the WAL is not reset, and grows. Then the file, which is on disk,
 // must pass SQLite's integrity_check, have as many rows in each table as that state, and pass check, before it gets its
-// name. Otherwise nothing is left of it.
+// name. Otherwise nothing is left of it. It belongs to who makes it, in whosever folder: no server reads it.
 //
 // It returns fs.ErrExist where something is at path, ErrUnavailable where the disks would not hold the file beside what
 // comes to the WAL meanwhile, the error of check or ctx, or one of the file system.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"example.com/providerd/store/database"
+	"example.com/providerd/store/durable"
 )
 
 // applicationID marks a SQLite database as one of providerd ("pvdd" in ASCII), in the header of its file.
@@ -26,6 +27,24 @@ func openDatabaseFile(path string) (*guardedFile, error) {
 		return nil, errors.Join(err, file.Close())
 	}
 	return file, nil
+}
+
+// provideFile makes the file of a database where there is none. It returns an error of the file system.
+func provideFile(path string) error {
+	owner, err := durable.OwnerFor(path)
+	if err != nil {
+		return err
+	}
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		// It may be a symbolic link that leads to no file yet. What is not new is never given away.
+		owner = durable.Owner{}
+		file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	}
+	if err != nil {
+		return err //nolint:wrapcheck // It names the file and what was done.
+	}
+	return errors.Join(durable.Give(file, owner), file.Close())
 }
 
 // exists tells whether there is anything at path, be it a symbolic link that leads nowhere.

@@ -26,7 +26,8 @@ type Restoration struct {
 }
 
 // Run copies the backup, verifies the copy as Backup does, and gives it the name of the database. A database that has
-// the name gets another one with the time, which is returned. Where Run fails, nothing has changed.
+// the name gets another one with the time, which is returned. Where Run fails, nothing has changed. What root restores
+// belongs to the owner of what it replaces, or else to that of the folder, who can read it, as a server of theirs must.
 //
 // It returns database.ErrForeign, ErrNewer or ErrOlder for a file that is no backup of this program, ErrUnavailable for
 // one that is damaged or that the disk has no room for, fs.ErrExist where there is a database that is not to be
@@ -171,6 +172,13 @@ const timeInName = "20060102T150405Z"
 func (r Restoration) exchange(draft *durable.Draft, place string) (kept string, err error) {
 	isThere, err := r.checkPlace(place)
 	if err != nil {
+		return "", err
+	}
+	owner, err := durable.OwnerFor(place)
+	if err != nil {
+		return "", err
+	}
+	if err := durable.Give(draft.File, owner); err != nil {
 		return "", err
 	}
 	if !isThere {

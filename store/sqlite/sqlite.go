@@ -37,7 +37,8 @@ func Path(url string) (string, error) {
 }
 
 // Create opens the database at path and brings it to the version of this program. Where there is none, it makes one
-// that only the owner can read, with its folder. The logger gets what goes wrong beside the statements of callers.
+// that only the owner can read, with its folder; where root makes it in a folder that is there, that is the folder's
+// owner, to whom SQLite gives its other files, too. The logger gets what goes wrong beside the statements of callers.
 //
 // It returns database.ErrNewer, ErrForeign, ErrExposed, ErrUnavailable for a file that is no database or that does not
 // belong to the WAL beside it, or an error of the file system.
@@ -51,11 +52,7 @@ func Create(ctx context.Context, path string, logger *slog.Logger) (*Database, e
 	if err := checkNotMissing(path); err != nil {
 		return nil, err
 	}
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("make the database: %w", err)
-	}
-	if err := file.Close(); err != nil {
+	if err := provideFile(path); err != nil {
 		return nil, fmt.Errorf("make the database: %w", err)
 	}
 	return open(ctx, path, logger, migrate)

@@ -1,0 +1,70 @@
+package durable
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// Owner is whom a file is to belong to. The zero Owner is who runs the program.
+type Owner struct {
+	user, group int
+	// isWished allows that the file stays with who runs the program.
+	isWished bool
+}
+
+// OwnerOf returns whom a file belongs to.
+func OwnerOf(file fs.FileInfo) Owner {
+	native, ok := file.Sys().(*syscall.Stat_t)
+	if !ok {
+		return Owner{}
+	}
+	return Owner{user: int(native.Uid), group: int(native.Gid)}
+}
+
+// OwnerFor returns whom a file is to belong to that root puts at path for a server of another user: the owner of the
+// file that it replaces, or else that of its folder. Either can read it then, so that it is for what belongs to the
+// database that they have there, and for nothing else.
+//
+// In a folder that everybody can write to, such as /tmp, it is who runs the program: anybody could have put there what
+// is replaced. It returns an error of the file system.
+func OwnerFor(path string) (Owner, error) {
+	folder, err := os.Stat(filepath.Dir(path))
+	if err != nil {
+		return Owner{}, fmt.Errorf("look whose %s is to be: %w", path, err)
+	}
+	const everybodyMayWrite = 0o002
+	if folder.Mode().Perm()&everybodyMayWrite != 0 {
+		return Owner{}, nil
+	}
+	replaced, err := os.Lstat(path)
+	if err == nil && replaced.Mode().IsRegular() {
+		return OwnerOf(replaced), nil
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return Owner{}, fmt.Errorf("look whose %s is to be: %w", path, err)
+	}
+	owner := OwnerOf(folder)
+	owner.isWished = true
+	return owner, nil
+}
+
+// Give lets a file that root has made belong to somebody else. Where another user runs the program, it does nothing. It
+// returns an error of the file system.
+func Give(file *os.File, to Owner) error {
+	if to == (Owner{}) || os.Geteuid() != 0 {
+		return nil
+	}
+	err := file.Chown(to.user, to.group)
+	// In a container, root may be without CAP_CHOWN. No server loses a file that is new.
+	if to.isWished && errors.Is(err, fs.ErrPermission) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("give a file to user %d: %w", to.user, err)
+	}
+	return nil
+}

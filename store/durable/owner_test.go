@@ -1,0 +1,187 @@
+package durable_test
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"example.com/providerd/store/durable"
+)
+
+// Users that no account needs to be of.
+const (
+	oneUser     = 1234
+	anotherUser = 1235
+	// groupOffset is by how much the number of a user's group differs.
+	groupOffset = 1000
+)
+
+// demandRoot skips a test of what only root can do.
+func demandRoot(t *testing.T) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give files to other users")
+	}
+}
+
+// give lets what is at path belong to a user and to a group of theirs.
+func give(t *testing.T, path string, user int) {
+	t.Helper()
+	if err := os.Lchown(path, user, user+groupOffset); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// newFolder makes one of a user.
+func newFolder(t *testing.T, mode os.FileMode, user int) string {
+	t.Helper()
+	folder := filepath.Join(t.TempDir(), "folder")
+	if err := errors.Join(os.Mkdir(folder, 0o700), os.Chmod(folder, mode)); err != nil {
+		t.Fatal(err)
+	}
+	give(t, folder, user)
+	return folder
+}
+
+func place(t *testing.T, path string, user int) {
+	t.Helper()
+	if err := os.WriteFile(path, version(2), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	give(t, path, user)
+}
+
+func expectOwner(t *testing.T, path string, user, group uint32) {
+	t.Helper()
+	info, err := os.Lstat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	native, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || native.Uid != user || native.Gid != group || info.Mode() != 0o600 {
+		t.Errorf("%s belongs to %d:%d with %v, want %d:%d", path, native.Uid, native.Gid, info.Mode(), user, group)
+	}
+}
+
+// What root writes belongs to the owner of what was there, or else of the folder, but to nobody else where anybody could
+// have put that there.
+func TestRootGivesFilesAway(t *testing.T) {
+	t.Parallel()
+	demandRoot(t)
+	for name, test := range map[string]struct {
+		mode  os.FileMode
+		place func(t *testing.T, path string)
+		want  uint32
+	}{
+		"new":      {0o700, func(*testing.T, string) {}, oneUser},
+		"replaced": {0o770, func(t *testing.T, path string) { t.Helper(); place(t, path, anotherUser) }, anotherUser},
+		"replaced link": {0o700, func(t *testing.T, path string) {
+			t.Helper()
+			place(t, path+".target", anotherUser)
+			if err := os.Symlink(path+".target", path); err != nil {
+				t.Fatal(err)
+			}
+			give(t, path, anotherUser)
+		}, oneUser},
+		"planted":        {0o777 | os.ModeSticky, func(t *testing.T, path string) { t.Helper(); place(t, path, anotherUser) }, 0},
+		"new beside all": {0o777, func(*testing.T, string) {}, 0},
+	} {
+		path := filepath.Join(newFolder(t, test.mode, oneUser), "file")
+		test.place(t, path)
+		owner, err := durable.OwnerFor(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := durable.WriteFile(path, version(1), owner); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		expectContent(t, path, version(1))
+		group := test.want
+		if group != 0 {
+			group += groupOffset
+		}
+		expectOwner(t, path, test.want, group)
+	}
+}
+
+// A draft belongs to whoever made it unless it is given away.
+func TestRootKeepsDrafts(t *testing.T) {
+	t.Parallel()
+	demandRoot(t)
+	path := filepath.Join(newFolder(t, 0o700, oneUser), "file")
+	place(t, path, oneUser)
+	kept := newDraft(t, path, version(1))
+	if err := errors.Join(kept.Overwrite(), kept.Close()); err != nil {
+		t.Fatal(err)
+	}
+	expectOwner(t, path, 0, 0)
+}
+
+// as starts the programs of the tests as another user.
+func as(t *testing.T, user uint32, name string, arguments ...string) *exec.Cmd {
+	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	copied := filepath.Join(folder, name)
+	for _, command := range [][]string{{"cp", program, copied}, {"chmod", "755", filepath.Dir(folder), folder, copied}} {
+		if output, err := exec.CommandContext(t.Context(), command[0], command[1:]...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %v: %s", command, err, output)
+		}
+	}
+	command := exec.CommandContext(t.Context(), copied, arguments...)
+	command.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: user, Gid: user + groupOffset}}
+	return command
+}
+
+// Whoever is not root keeps what they write, in whosever place.
+func TestOthersKeepTheirFiles(t *testing.T) {
+	t.Parallel()
+	demandRoot(t)
+	folder := newFolder(t, 0o770, anotherUser)
+	if err := errors.Join(os.Chmod(filepath.Dir(filepath.Dir(folder)), 0o755),
+		os.Chown(folder, anotherUser, oneUser+groupOffset)); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(folder, "file")
+	place(t, path, anotherUser)
+	if output, err := as(t, oneUser, "write-over", path).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, output)
+	}
+	expectContent(t, path, version(1))
+	expectOwner(t, path, oneUser, oneUser+groupOffset)
+}
+
+// Without the right to give files away, root still writes new ones, but replaces none of another user.
+func TestRootWithoutTheRight(t *testing.T) {
+	t.Parallel()
+	demandRoot(t)
+	folder := newFolder(t, 0o700, oneUser)
+	taken := filepath.Join(folder, "taken")
+	place(t, taken, oneUser)
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeOver := func(path string) error {
+		linked := filepath.Join(t.TempDir(), "write-over")
+		command := exec.CommandContext(t.Context(), "setpriv", "--bounding-set=-chown", "--inh-caps=-chown", linked, path)
+		return errors.Join(os.Symlink(program, linked), command.Run())
+	}
+	if err := writeOver(taken); err == nil {
+		t.Error("a file of another user was replaced")
+	}
+	expectContent(t, taken, version(2))
+	expectOwner(t, taken, oneUser, oneUser+groupOffset)
+	fresh := filepath.Join(folder, "fresh")
+	if err := writeOver(fresh); err != nil {
+		t.Error(err)
+	}
+	expectContent(t, fresh, version(1))
+	expectOwner(t, fresh, 0, 0)
+}

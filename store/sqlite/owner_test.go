@@ -1,0 +1,33 @@
+package sqlite_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// Whoever lets a link to a file of root be opened as a database of theirs is not given the file.
+func TestRootGivesAwayOnlyWhatIsNew(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give files to other users")
+	}
+	const someUser, someGroup = 1234, 2234
+	folder, elsewhere := t.TempDir(), filepath.Join(t.TempDir(), "elsewhere")
+	link, path := filepath.Join(folder, "link.db"), filepath.Join(folder, "new.db")
+	if err := errors.Join(os.Chown(folder, someUser, someGroup), os.WriteFile(elsewhere, nil, 0o600),
+		os.Symlink(elsewhere, link), create(t, link), create(t, path)); err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]uint32{elsewhere: 0, path: someUser} {
+		info, err := os.Lstat(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if native, ok := info.Sys().(*syscall.Stat_t); !ok || native.Uid != want || info.Size() == 0 {
+			t.Errorf("%s belongs to %d and has %d bytes", file, native.Uid, info.Size())
+		}
+	}
+}
