@@ -94,7 +94,7 @@ func (d *Draft) Close() error {
 }
 
 // RemoveAbandoned removes the drafts in a folder that no process writes any more, of files with the names that are
-// wanted. It returns an error of the file system.
+// wanted. Those of other users it may leave to them. It returns an error of the file system.
 func RemoveAbandoned(folder string, isWanted func(name string) bool) error {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -124,7 +124,7 @@ func draftOf(name string) (string, bool) {
 
 func removeAbandoned(path string) error {
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		return nil
 	}
 	if err != nil {

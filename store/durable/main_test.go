@@ -17,7 +17,7 @@ import (
 
 // TestMain lets the test binary be started as another program: "hold FOLDER" holds the lock of a folder until
 // standard input ends, "write PATH" writes a file again and again, "draft PATH" holds a draft of one, and they say when
-// they have begun. "write-over PATH" gives a file the owner of what it replaces.
+// they have begun. "write-over PATH" gives a file the owner of what it replaces, and "draft-once PATH" drafts one.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"hold": func() {
@@ -33,6 +33,11 @@ func TestMain(m *testing.M) {
 			_, begun := os.Stdout.WriteString("begun\n")
 			_, ended := io.Copy(io.Discard, os.Stdin)
 			exitOn(errors.Join(begun, ended, draft.Close()))
+		},
+		"draft-once": func() {
+			draft, err := durable.CreateDraft(os.Args[1])
+			exitOn(err)
+			exitOn(errors.Join(draft.Publish(), draft.Close()))
 		},
 		"write-over": func() {
 			owner, err := durable.OwnerFor(os.Args[1])

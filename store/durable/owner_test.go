@@ -185,3 +185,19 @@ func TestRootWithoutTheRight(t *testing.T) {
 	expectContent(t, fresh, version(1))
 	expectOwner(t, fresh, 0, 0)
 }
+
+// What root left, another user can neither open nor take for one of theirs, and goes on without.
+func TestDraftsOfRootHinderNobody(t *testing.T) {
+	t.Parallel()
+	demandRoot(t)
+	folder := newFolder(t, 0o700, oneUser)
+	if err := os.Chmod(filepath.Dir(filepath.Dir(folder)), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	place(t, filepath.Join(folder, "file.17.unfinished"), 0)
+	path := filepath.Join(folder, "file")
+	if output, err := as(t, oneUser, "draft-once", path).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, output)
+	}
+	expectNames(t, folder, "file", "file.17.unfinished")
+}
