@@ -29,7 +29,8 @@ func (restoreCommand) Help() string {
 		"providerd that this version knows, its pages and indexes are in order, and each secret opens with the " +
 		"keyset, which must be there. Stop the server first: nothing is restored while a program has the database " +
 		"open, or files of one that was killed are beside it. What was stored after the backup is not in it, and " +
-		"the pks of that are given again."
+		"the pks of that are given again. What root restores belongs to the owner of the database that it replaces, or " +
+		"else of the folder."
 }
 
 // AfterApply refuses what only a SQLite database is restored by.
