@@ -14,6 +14,7 @@ const otherOperation = "other"
 
 // Metrics counts what a server answers. The values of labels are this program's own; what a caller sends is none.
 type Metrics struct {
+	registry      prometheus.Registerer
 	requests      *prometheus.CounterVec
 	durations     *prometheus.HistogramVec
 	problems      *prometheus.CounterVec
@@ -25,12 +26,13 @@ type Metrics struct {
 
 // NewMetrics makes the metrics of the one server of a contract and a store, and those of the store itself. They are
 // read from the registry, where everything begins with 0 but requests, whose statuses are many. It panics where the
-// registry has them already.
+// registry has them already, as New does where the metrics have a server.
 func NewMetrics(registry prometheus.Registerer, contract *Contract, database *store.Store) *Metrics {
 	counters := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return promauto.With(registry).NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	}
 	metrics := &Metrics{
+		registry: registry,
 		requests: counters("providerd_requests_total",
 			"Requests that were answered, by operation and status.", "operation", "status"),
 		durations: promauto.With(registry).NewHistogramVec(prometheus.HistogramOpts{

@@ -32,17 +32,16 @@ func labelled(t *testing.T, registry *prometheus.Registry, name, label string) f
 	return 0
 }
 
-// The reason why a token is refused is counted also where its address is told to wait.
-func TestMetricsOfRefusedTokens(t *testing.T) {
-	t.Parallel()
-	h := start(t)
+// startCounted lets a server with metrics answer in the place of that of the harness.
+func (h *harness) startCounted(t *testing.T, failedAttempts int) (*server.Server, *prometheus.Registry) {
+	t.Helper()
 	contract, err := server.ParseContract(t.Context(), api.Contract())
 	if err != nil {
 		t.Fatal(err)
 	}
 	registry := prometheus.NewRegistry()
 	handler, err := server.New(server.Config{
-		Contract: contract, Store: h.database, Logger: slog.New(slog.DiscardHandler), FailedAttempts: 1,
+		Contract: contract, Store: h.database, Logger: slog.New(slog.DiscardHandler), FailedAttempts: failedAttempts,
 		Metrics: server.NewMetrics(registry, contract, h.database),
 	})
 	if err != nil {
@@ -51,6 +50,14 @@ func TestMetricsOfRefusedTokens(t *testing.T) {
 	listener := httptest.NewServer(handler)
 	t.Cleanup(listener.Close)
 	h.url = listener.URL
+	return handler, registry
+}
+
+// The reason why a token is refused is counted also where its address is told to wait.
+func TestMetricsOfRefusedTokens(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	_, registry := h.startCounted(t, 1)
 	expired := h.newToken(t, store.TokenGrant{
 		Name: "x", Operations: []string{oauth2Operation}, ExpiresIn: -time.Second,
 	})

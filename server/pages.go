@@ -43,21 +43,6 @@ func (s *Server) registerPages(router *echo.Echo) error {
 	return registerDocs(router)
 }
 
-// BeginDrain makes /readyz fail from now on, while everything else goes on to be served: whoever sends requests to the
-// server is to send them elsewhere.
-func (s *Server) BeginDrain() { s.isDraining.Store(true) }
-
-// ready asks the database, because a server without it can do nothing.
-func (s *Server) ready(c echo.Context) error {
-	if s.isDraining.Load() {
-		return answerHealth(c, http.StatusServiceUnavailable, "draining")
-	}
-	if err := s.store.Ready(c.Request().Context()); err != nil {
-		return fmt.Errorf("check readiness: %w", err)
-	}
-	return answerHealth(c, http.StatusOK, "ready")
-}
-
 func answerHealth(c echo.Context, code int, status string) error {
 	return c.JSON(code, map[string]string{"status": status})
 }

@@ -78,6 +78,7 @@ func New(config Config) (*Server, error) {
 	api.RegisterHandlersWithOptions(server.router, api.NewStrictHandler(server, nil), api.RegisterHandlersOptions{
 		BaseURL: config.Contract.baseURL, OperationMiddlewares: server.operationMiddlewares(),
 	})
+	server.metrics.watchReadiness(server)
 	return server, nil
 }
 

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"database/sql"
 	"time"
 
@@ -11,12 +10,8 @@ import (
 	"example.com/providerd/store"
 )
 
-const (
-	// readinessTimeout is how long whoever reads the metrics waits for the database.
-	readinessTimeout = 5 * time.Second
-	// batchBuckets are up to 1, 2, 4 and so on, the last up to the largest batch.
-	batchBuckets = 9
-)
+// batchBuckets are up to 1, 2, 4 and so on, the last up to the largest batch.
+const batchBuckets = 9
 
 // watchStore registers the metrics of a store.
 func watchStore(registry prometheus.Registerer, database *store.Store) {
@@ -40,7 +35,7 @@ func watchStore(registry prometheus.Registerer, database *store.Store) {
 type storeCollector struct {
 	store *store.Store
 
-	ready, queueLength, queueCapacity                      *prometheus.Desc
+	queueLength, queueCapacity                             *prometheus.Desc
 	poolLimit, poolInUse, poolIdle, poolWaits, poolWaiting *prometheus.Desc
 	walPages, walCopied, checkpoints, checkpointFailures   *prometheus.Desc
 }
@@ -53,7 +48,6 @@ func newStoreCollector(database *store.Store) *storeCollector {
 	return &storeCollector{
 		store: database,
 
-		ready:         describe("ready", "1 where creates can be stored, as /readyz says, or else 0."),
 		queueLength:   describe("queue_length", "Creates that wait for their transaction."),
 		queueCapacity: describe("queue_capacity", "How many creates may wait; further ones are refused as overloaded."),
 
@@ -74,7 +68,7 @@ func newStoreCollector(database *store.Store) *storeCollector {
 // Describe sends what Collect may send.
 func (c *storeCollector) Describe(out chan<- *prometheus.Desc) {
 	for _, one := range []*prometheus.Desc{
-		c.ready, c.queueLength, c.queueCapacity, c.poolLimit, c.poolInUse, c.poolIdle, c.poolWaits, c.poolWaiting,
+		c.queueLength, c.queueCapacity, c.poolLimit, c.poolInUse, c.poolIdle, c.poolWaits, c.poolWaiting,
 		c.walPages, c.walCopied, c.checkpoints, c.checkpointFailures,
 	} {
 		out <- one
@@ -84,7 +78,6 @@ func (c *storeCollector) Describe(out chan<- *prometheus.Desc) {
 // Collect sends the figures of now. Those of the WAL are left out where the store knows of none.
 func (c *storeCollector) Collect(out chan<- prometheus.Metric) {
 	stats := c.store.Stats()
-	sendGauge(out, c.ready, c.readiness())
 	sendGauge(out, c.queueLength, stats.QueueLength)
 	sendGauge(out, c.queueCapacity, stats.QueueCapacity)
 	c.collectPool(out, stats.Database.Readers, "readers")
@@ -103,16 +96,6 @@ func (c *storeCollector) collectPool(out chan<- prometheus.Metric, stats sql.DBS
 	sendGauge(out, c.poolIdle, stats.Idle, name)
 	sendCounter(out, c.poolWaits, stats.WaitCount, name)
 	sendCounter(out, c.poolWaiting, stats.WaitDuration.Seconds(), name)
-}
-
-// readiness is 1 where creates can be stored now.
-func (c *storeCollector) readiness() int {
-	ctx, cancel := context.WithTimeout(context.Background(), readinessTimeout)
-	defer cancel()
-	if c.store.Ready(ctx) != nil {
-		return 0
-	}
-	return 1
 }
 
 // number is any that a figure has.
