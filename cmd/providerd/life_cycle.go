@@ -21,8 +21,11 @@ func drainAfter(
 	drained, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	context.AfterFunc(ctx, func() {
 		api.BeginDrain()
-		manager.tell(daemon.SdNotifyStopping + "\nSTATUS=not ready; ending the requests that have begun")
-		time.AfterFunc(delay, cancel)
+		manager.tell(daemon.SdNotifyStopping + "\nSTATUS=draining: not ready, but still answering new requests")
+		time.AfterFunc(delay, func() {
+			manager.tell("STATUS=ending the requests that have begun")
+			cancel()
+		})
 	})
 	return drained, cancel
 }

@@ -13,17 +13,19 @@ import (
 	"example.com/providerd/server/contracttest"
 )
 
+// What a service manager is told when a server is told to stop, and once its drain delay is over.
+const (
+	stateDraining = "STOPPING=1\nSTATUS=draining: not ready, but still answering new requests"
+	stateEnding   = "STATUS=ending the requests that have begun"
+)
+
 // TestLifeCycle follows a server from its start to its end, as a service manager and a load balancer do.
 func TestLifeCycle(t *testing.T) {
 	t.Parallel()
 	folder, client := t.TempDir(), contracttest.Client(t)
-	socket := filepath.Join(folder, "notify")
-	manager, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	manager := listenAsManager(t, filepath.Join(folder, "notify"))
 	server, err := startProcessWith(t.Context(), folder,
-		[]string{"NOTIFY_SOCKET=" + socket, "WATCHDOG_USEC=20000"}, "--drain-delay", "3s")
+		[]string{"NOTIFY_SOCKET=" + manager.LocalAddr().String(), "WATCHDOG_USEC=20000"}, "--drain-delay", "3s")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,18 +37,30 @@ func TestLifeCycle(t *testing.T) {
 	if err := server.command.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	expectState(t, manager, "STOPPING=1\nSTATUS=not ready; ending the requests that have begun")
+	expectState(t, manager, stateDraining)
 	if status, readiness := readinessOf(t, server); status != http.StatusServiceUnavailable || readiness != "draining" {
 		t.Errorf("in the delay, /readyz is %d, %s", status, readiness)
 	}
 	createOverHTTP(t, client, server, folder)
 	expectState(t, manager, "WATCHDOG=1")
+	expectState(t, manager, stateEnding)
 	if err := server.command.Wait(); err != nil {
 		t.Errorf("the server ends with %v: %s", err, server.stderr)
 	}
 	if stored := storedPKs(t, folder); len(stored) != 1 {
 		t.Errorf("%d records are stored, want 1", len(stored))
 	}
+}
+
+// listenAsManager listens to what servers tell a service manager.
+func listenAsManager(t *testing.T, socket string) *net.UnixConn {
+	t.Helper()
+	manager, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = manager.Close() })
+	return manager
 }
 
 // expectState reads what the service manager is told until that is a state. Pings of the watchdog may come before.

@@ -26,11 +26,7 @@ func startOperated(t *testing.T, program string) *operated {
 	t.Helper()
 	folder := t.TempDir()
 	writeCertificate(t, folder, 1)
-	manager, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: filepath.Join(folder, "notify"), Net: "unixgram"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = manager.Close() })
+	manager := listenAsManager(t, filepath.Join(folder, "notify"))
 	// No connection that this machine makes by itself comes from 127.0.0.2, so that none takes the address in a restart.
 	o := &operated{program: program, folder: folder, address: "127.0.0.2:0", manager: manager}
 	_, port, err := net.SplitHostPort(freeAddress(t))
@@ -68,7 +64,8 @@ func (o *operated) stop(t *testing.T) {
 	if err := o.process.stop(); err != nil {
 		t.Error(err)
 	}
-	expectState(t, o.manager, "STOPPING=1\nSTATUS=not ready; ending the requests that have begun")
+	expectState(t, o.manager, stateDraining)
+	expectState(t, o.manager, stateEnding)
 	<-o.log.ended
 }
 
