@@ -33,6 +33,23 @@ func told(t *testing.T, manager *net.UnixConn) []string {
 	}
 }
 
+// TestWatchdogPings counts, in a time of its own, what a service manager hears in three of the intervals that it asks
+// for: each ping may then be late by half of one.
+func TestWatchdogPings(t *testing.T) {
+	manager := listenAsManager(t, filepath.Join(t.TempDir(), "notify"))
+	t.Setenv("NOTIFY_SOCKET", manager.LocalAddr().String())
+	t.Setenv("WATCHDOG_USEC", "30000000")
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		go serviceManager{slog.New(slog.DiscardHandler)}.watch(ctx)
+		<-time.After(91 * time.Second)
+		cancel()
+	})
+	if pings := told(t, manager); !slices.Equal(pings, slices.Repeat([]string{"WATCHDOG=1"}, 6)) {
+		t.Errorf("the service manager is told %q", pings)
+	}
+}
+
 // TestDrainDelay looks, in a time of its own, at how long a server goes on once it is told to stop.
 func TestDrainDelay(t *testing.T) {
 	manager := listenAsManager(t, filepath.Join(t.TempDir(), "notify"))
