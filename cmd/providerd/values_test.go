@@ -20,6 +20,32 @@ func TestLifetime(t *testing.T) {
 	}
 }
 
+func TestRateLimitOfFlag(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]rateLimit{
+		"100/s": {Requests: 100, Window: time.Second}, "100/m": {Requests: 100, Window: time.Minute},
+		"100/h": {Requests: 100, Window: time.Hour}, "1/s": {Requests: 1, Window: time.Second},
+		"999999/h": {Requests: 999_999, Window: time.Hour},
+		"":         {}, "/s": {}, "0/s": {}, "01/s": {}, "-1/s": {}, "+1/s": {}, "1000000/s": {}, "1.5/s": {}, "1": {},
+		"1/": {}, "1/d": {}, "1/S": {}, "1/ms": {}, "1/1s": {}, "1 /s": {}, "1/s ": {}, "1/s\n": {}, "1/s,1/m": {},
+	} {
+		var got rateLimit
+		if err := got.UnmarshalText([]byte(text)); (err == nil) != (want.Requests > 0) || got != want {
+			t.Errorf("%q is %+v, %v, want %+v", text, got, err, want)
+		}
+	}
+}
+
+// What is refused is in testdata/misuse.txtar.
+func TestServeTakesItsBounds(t *testing.T) {
+	t.Parallel()
+	for _, delay := range []time.Duration{0, 10 * time.Minute} {
+		if err := (serveCommand{MaxConnections: 1, FailedAttempts: 1, DrainDelay: delay}).Validate(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func FuzzLifetime(f *testing.F) {
 	for _, text := range []string{"90d", "12h", "-1h", "99999999999999999999d", "1e9h"} {
 		f.Add(text)
