@@ -204,6 +204,23 @@ func TestTracesOfRequests(t *testing.T) {
 	}
 }
 
+// Where the operator wants fewer traces, no caller gets more.
+func TestTracesOfNoneByTheSampler(t *testing.T) {
+	t.Parallel()
+	collector, folder := startCollector(t), t.TempDir()
+	server := startTraced(t, folder, collector.url, "OTEL_TRACES_SAMPLER=traceidratio", "OTEL_TRACES_SAMPLER_ARG=0")
+	tracedCall{
+		name: "x", method: http.MethodPost, path: oauth2Path, token: newTokenIn(t, folder, "x"), body: oauth2Body,
+		traceparent: []string{traceparent}, status: http.StatusCreated,
+	}.send(t, server)
+	if err := server.stop(); err != nil {
+		t.Error(err)
+	}
+	if count := collector.requests(); count > 0 {
+		t.Errorf("the collector got %d requests", count)
+	}
+}
+
 // TestTracesOfSharedTransactions compares the transactions that spans tell of with the sizes of their batches.
 func TestTracesOfSharedTransactions(t *testing.T) {
 	t.Parallel()
