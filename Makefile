@@ -57,7 +57,7 @@ dist: cross ## Build what is shipped into dist/: static binaries, their parts an
 	cd dist && sha256sum -- * >SHA256SUMS
 
 dist-test: dist ## Run what is shipped, for the other processor under QEMU where that is installed.
-	go test -count=1 -v -tags dist -run '^TestDist' ./cmd/providerd
+	go test -count=1 -v -tags dist -run '^Test(Dist|Shipped)' ./cmd/providerd
 
 image: ## Build the static binary and the image for this processor with Buildah, installed if missing, and run both.
 	@command -v buildah >/dev/null || { apt-get update && apt-get install --yes --no-install-recommends buildah ca-certificates; }
