@@ -44,9 +44,9 @@ func (m serviceManager) tellReady(baseURL string) {
 }
 
 // watch tells the service manager that the process is alive, twice as often as it asks for, until ctx ends. It proves
-// that the process is given a processor and runs, and nothing else, on purpose: whatever a request needs may wait for the
-// database, or for a disk. A restart would bring neither back, but end the requests that wait for it; /readyz tells of
-// them.
+// that the process is given a processor and runs, and nothing else, on purpose: whatever a request needs may wait for
+// the database, or for a disk. A restart would bring neither back, but end the requests that wait for it; /readyz tells
+// of them.
 func (m serviceManager) watch(ctx context.Context) {
 	interval, err := daemon.SdWatchdogEnabled(false)
 	if err != nil {

@@ -38,8 +38,12 @@ func TestErrorsOfTracesEachMinute(t *testing.T) {
 			errors int
 			want   string
 		}{
-			{0, 10, "0 0 0"}, {59 * time.Second, 2, ""}, {2 * time.Second, 5, "9"}, {59 * time.Second, 1, ""},
-			{2 * time.Second, 1, "5"}, {time.Hour, 1, "0"},
+			{0, 10, "0 0 0"},
+			{59 * time.Second, 2, ""},
+			{2 * time.Second, 5, "9"},
+			{59 * time.Second, 1, ""},
+			{2 * time.Second, 1, "5"},
+			{time.Hour, 1, "0"},
 		} {
 			<-time.After(step.wait)
 			if got := omitted(step.errors); got != step.want {
