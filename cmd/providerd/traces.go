@@ -28,7 +28,7 @@ const (
 // startTraces exports traces until stop is called, where the environment names a collector. Where it names one that
 // cannot be used, the server goes on without: what collects traces must not keep it from serving.
 func startTraces(ctx context.Context, log *serveLog) (traces *server.Traces, stop func()) {
-	collector, err := collectorURL()
+	collector, err := collectorOfEnvironment()
 	if err == nil && collector == nil {
 		return nil, func() {}
 	}
@@ -40,7 +40,7 @@ func startTraces(ctx context.Context, log *serveLog) (traces *server.Traces, sto
 		log.say(slog.LevelWarn, "traces are not exported: "+err.Error())
 		return nil, func() {}
 	}
-	log.say(slog.LevelInfo, "exporting traces to "+originOf(collector))
+	log.say(slog.LevelInfo, "exporting traces to "+originOf(collector.endpoint))
 	return server.NewTraces(provider), func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), collectorTimeout)
 		defer cancel()
@@ -52,17 +52,18 @@ func startTraces(ctx context.Context, log *serveLog) (traces *server.Traces, sto
 
 // newTracerProvider makes a provider that exports to a collector. What else the environment says, the SDK reads itself.
 func newTracerProvider(
-	ctx context.Context, collector *url.URL, logger *slog.Logger,
+	ctx context.Context, collector *traceCollector, logger *slog.Logger,
 ) (*sdktrace.TracerProvider, error) {
-	// The SDK knows no other places for its errors than these two of the process, which are standard error otherwise.
-	otel.SetLogger(logr.New(sdkLog{logger}))
-	otel.SetErrorHandler(newSDKErrors(collector, logger))
-	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(collector.String()),
-		otlptracehttp.WithMaxResponseSize(maxCollectorAnswer))
+	// The SDK knows no other places for its errors than these two of the process, which are standard error otherwise. The
+	// first gets variables, which were checked, and their values.
+	otel.SetLogger(logr.Discard())
+	otel.SetErrorHandler(newSDKErrors(collector.endpoint, logger))
+	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(collector.endpoint.String()),
+		otlptracehttp.WithHTTPClient(collector.client), otlptracehttp.WithMaxResponseSize(maxCollectorAnswer))
 	if err != nil {
 		return nil, fmt.Errorf("make exporter: %w", err)
 	}
-	// An error tells of faulty variables, of which the provider tells once more.
+	// An error would tell of faulty variables, and they were checked.
 	version, _ := builtFrom()
 	program, _ := resource.New(ctx, resource.WithTelemetrySDK(), resource.WithAttributes(
 		semconv.ServiceName("providerd"), semconv.ServiceVersion(version),

@@ -3,13 +3,14 @@ package main
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"os"
-	"strconv"
 	"strings"
-
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
+
+// exporterVariables is what the names of the exporter's variables begin with.
+const exporterVariables = "OTEL_EXPORTER_OTLP_"
 
 // What OTEL_TRACES_EXPORTER names.
 const (
@@ -17,12 +18,16 @@ const (
 	exporterNone = "none"
 )
 
-const queueSizeVariable = "OTEL_BSP_MAX_QUEUE_SIZE"
+// traceCollector is what takes traces, and the client that reaches it.
+type traceCollector struct {
+	endpoint *url.URL
+	client   *http.Client
+}
 
-// collectorURL returns where the environment wants traces to be sent to, by the variables of the OpenTelemetry
-// standard; nil where nowhere. Its error says why none can be sent, and what to do. It names no URL, which may hold a
-// password.
-func collectorURL() (*url.URL, error) {
+// collectorOfEnvironment returns what the environment wants traces to be sent to, by the variables of the OpenTelemetry
+// standard; nil where nowhere. Its error says which variable cannot be followed, and what to do. It holds neither a URL
+// nor any other value that may be a secret.
+func collectorOfEnvironment() (*traceCollector, error) {
 	exporter, err := tracesExporter()
 	if err != nil || exporter == exporterNone {
 		return nil, err
@@ -38,29 +43,27 @@ func collectorURL() (*url.URL, error) {
 	if endpoint == nil {
 		return nil, nil
 	}
-	if err := checkProtocol(); err != nil {
+	if err := checkVariables(); err != nil {
 		return nil, err
 	}
-	if err := checkBatches(); err != nil {
+	client, err := newCollectorClient(endpoint.Scheme)
+	if err != nil {
 		return nil, err
 	}
-	return endpoint, nil
+	return &traceCollector{endpoint: endpoint, client: client}, nil
 }
 
 // endpointOfTraces is the URL that takes traces; nil where no variable names a collector.
 func endpointOfTraces() (*url.URL, error) {
-	const ofTraces, ofAll = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"
-	if variable(ofTraces) != "" {
-		return parseEndpoint(ofTraces)
-	}
-	if variable(ofAll) == "" {
+	name := ofTraces("ENDPOINT")
+	if variable(name) == "" {
 		return nil, nil
 	}
-	base, err := parseEndpoint(ofAll)
-	if err != nil {
-		return nil, err
+	endpoint, err := parseEndpoint(name)
+	if err != nil || name != exporterVariables+"ENDPOINT" {
+		return endpoint, err
 	}
-	return base.JoinPath("v1/traces"), nil
+	return endpoint.JoinPath("v1/traces"), nil
 }
 
 // tracesExporter is how traces are to be exported; "" where nothing is said of it.
@@ -87,49 +90,23 @@ func parseEndpoint(name string) (*url.URL, error) {
 	if err != nil || endpoint.Hostname() == "" || endpoint.Scheme != schemeHTTP && endpoint.Scheme != "https" {
 		return nil, fmt.Errorf("%s is not the URL of a collector; set it to one, such as http://127.0.0.1:4318", name)
 	}
-	if endpoint.User != nil || endpoint.RawQuery != "" || endpoint.Fragment != "" {
+	hasQuery := endpoint.RawQuery != "" || endpoint.ForceQuery
+	if endpoint.User != nil || hasQuery || endpoint.Fragment != "" {
 		return nil, fmt.Errorf("%s has a user, a query or a fragment, which would not be sent; leave it out, and put what "+
 			"the collector asks for into OTEL_EXPORTER_OTLP_HEADERS", name)
+	}
+	if strings.Contains(strings.ToLower(endpoint.RawPath), "%2f") {
+		return nil, fmt.Errorf("%s has %%2F in its path, which would be sent as a slash; set it to a URL without", name)
 	}
 	return endpoint, nil
 }
 
-// checkProtocol refuses a protocol that the exporter does not speak. It would speak another one without a word.
-func checkProtocol() error {
-	name := "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"
-	if variable(name) == "" {
-		name = "OTEL_EXPORTER_OTLP_PROTOCOL"
+// ofTraces is the name of the variable that counts: the one for traces alone, or else the one for all that is exported.
+func ofTraces(suffix string) string {
+	if name := exporterVariables + "TRACES_" + suffix; variable(name) != "" {
+		return name
 	}
-	switch protocol := variable(name); protocol {
-	case "", "http/protobuf", "http/json":
-		return nil
-	default:
-		return fmt.Errorf("%s is %q, but traces are sent over HTTP alone; set it to http/protobuf or http/json, and the "+
-			"endpoint to where the collector takes that, most often port 4318", name, protocol)
-	}
-}
-
-// checkBatches refuses sizes and times that the SDK would not survive, go on without a pause with, or be able to read.
-func checkBatches() error {
-	const maxSpans, maxMilliseconds = 1 << 16, 3_600_000
-	for name, most := range map[string]int{
-		queueSizeVariable: maxSpans, "OTEL_BSP_MAX_EXPORT_BATCH_SIZE": maxSpans,
-		"OTEL_BSP_SCHEDULE_DELAY": maxMilliseconds, "OTEL_BSP_EXPORT_TIMEOUT": maxMilliseconds,
-	} {
-		text := os.Getenv(name)
-		if number, err := strconv.Atoi(text); text != "" && (err != nil || number < 1 || number > most) {
-			return fmt.Errorf("%s is %q; set it to a whole number from 1 to %d, or unset it", name, text, most)
-		}
-	}
-	return nil
-}
-
-// spanQueueSize is how many spans wait for the collector at most, where the variables were checked.
-func spanQueueSize() int {
-	if size, err := strconv.Atoi(os.Getenv(queueSizeVariable)); err == nil {
-		return size
-	}
-	return sdktrace.DefaultMaxQueueSize
+	return exporterVariables + suffix
 }
 
 // variable is one of the environment, as the exporter reads it.

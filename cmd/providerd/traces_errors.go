@@ -1,15 +1,20 @@
 package main
 
 import (
+	"context"
+	"crypto/tls"
 	"errors"
-	"io/fs"
+	"io"
 	"log/slog"
+	"net"
+	"net/http"
 	"net/url"
+	"regexp"
+	"strconv"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"time"
 
-	"github.com/go-logr/logr"
 	"go.opentelemetry.io/otel"
 	"golang.org/x/time/rate"
 )
@@ -18,67 +23,72 @@ const (
 	// firstSDKErrors are logged as they come, those that follow once in each sdkErrorInterval.
 	firstSDKErrors   = 3
 	sdkErrorInterval = time.Minute
-	// maxSDKError bounds, in bytes, what a collector answers and the log holds.
+	// maxSDKError bounds, in bytes, what the log holds of one.
 	maxSDKError = 512
 )
 
 // sdkErrors logs what goes wrong with the export of traces.
 type sdkErrors struct {
 	logger *slog.Logger
-	// collector is the URL whose path is not to be logged.
-	collector *url.URL
+	// collector is where they are sent to, without what may be a key.
+	collector string
 	limit     rate.Sometimes
+	mutex     sync.Mutex
 	// omitted counts those that were not logged since the last one that was.
-	omitted atomic.Int64
+	omitted int
 }
 
 var _ otel.ErrorHandler = (*sdkErrors)(nil)
 
 func newSDKErrors(collector *url.URL, logger *slog.Logger) *sdkErrors {
 	return &sdkErrors{
-		logger: logger, collector: collector, limit: rate.Sometimes{First: firstSDKErrors, Interval: sdkErrorInterval},
+		logger: logger, collector: originOf(collector),
+		limit: rate.Sometimes{First: firstSDKErrors, Interval: sdkErrorInterval},
 	}
 }
 
 // Handle logs an error, or counts it for the next one that is logged.
 func (e *sdkErrors) Handle(err error) {
-	e.omitted.Add(1)
+	e.mutex.Lock()
+	defer e.mutex.Unlock()
+	e.omitted++
 	e.limit.Do(func() {
-		text := err.Error()
-		if broken, ok := errors.AsType[*url.Error](err); ok {
-			text = broken.Err.Error()
-		}
-		text = strings.ReplaceAll(text, e.collector.String(), originOf(e.collector))
-		e.logger.Warn("traces are not exported as they should be",
-			slog.String("error", shortened(text, maxSDKError)), slog.Int64("omitted", e.omitted.Swap(0)-1))
+		e.logger.Warn("traces are not exported as they should be", slog.String("collector", e.collector),
+			slog.String("error", shortened(reasonOf(err), maxSDKError)), slog.Int("omitted", e.omitted-1))
+		e.omitted = 0
 	})
 }
 
-// sdkLog logs which variables of the environment the SDK cannot read. Their values may be secrets, and are left out.
-type sdkLog struct{ logger *slog.Logger }
-
-var _ logr.LogSink = sdkLog{}
-
-// Init does nothing.
-func (sdkLog) Init(logr.RuntimeInfo) {}
-
-// Enabled tells that nothing but errors is logged.
-func (sdkLog) Enabled(int) bool { return false }
-
-// Info does nothing.
-func (sdkLog) Info(int, string, ...any) {}
-
-// Error logs what could not be done, and with which file.
-func (l sdkLog) Error(err error, message string, _ ...any) {
-	attributes := []any{slog.String("failed", message)}
-	if broken, ok := errors.AsType[*fs.PathError](err); ok {
-		attributes = append(attributes, slog.String("error", broken.Error()))
+// reasonOf says why spans were not exported, without anything that a collector has answered but its status, and without
+// its URL: both may hold the key that it asks for.
+func reasonOf(err error) string {
+	text := err.Error()
+	status := regexp.MustCompile(`^traces export: failed to send to \S+: (\d{3})\b`)
+	if answer := status.FindStringSubmatch(text); answer != nil {
+		code, _ := strconv.Atoi(answer[1])
+		return strings.TrimSpace("the collector answers " + answer[1] + " " + http.StatusText(code))
 	}
-	l.logger.Warn("a variable OTEL_EXPORTER_OTLP_* is not followed", attributes...)
+	if broken, ok := errors.AsType[*net.OpError](err); ok {
+		return broken.Error()
+	}
+	if broken, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return broken.Error()
+	}
+	timed, ok := errors.AsType[net.Error](err)
+	switch isTimeout := ok && timed.Timeout(); {
+	case strings.Contains(text, "retry-able request failure: body: "):
+		return "the collector answers that it is too busy or away (429, 502, 503 or 504), also when asked again"
+	case isTimeout, errors.Is(err, context.DeadlineExceeded), strings.Contains(text, "processor export timeout"):
+		return "the collector does not answer in time"
+	case strings.Contains(text, "OTLP partial success: "):
+		return "the collector does not take all that it is sent"
+	case strings.Contains(text, "response body too large"):
+		return "the collector answers more than is read"
+	case errors.Is(err, http.ErrSchemeMismatch):
+		return "the collector does not speak HTTPS"
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "the collector closes the connection"
+	default:
+		return "the collector does not answer as OTLP over HTTP is answered, which it takes at port 4318 most often"
+	}
 }
-
-// WithValues returns the same, since no values are logged.
-func (l sdkLog) WithValues(...any) logr.LogSink { return l }
-
-// WithName returns the same, since there is one name.
-func (l sdkLog) WithName(string) logr.LogSink { return l }
