@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
-	"os"
 	"time"
 )
 
@@ -85,7 +84,7 @@ func collectorKeyPair(certificate, key string) (tls.Certificate, error) {
 
 // readNamed reads the file that a variable names. Its error has no path: the variable may hold the key itself.
 func readNamed(name string) ([]byte, error) {
-	text, err := os.ReadFile(variable(name))
+	text, err := readSmallFile(variable(name))
 	if broken, ok := errors.AsType[*fs.PathError](err); ok {
 		err = broken.Err
 	}

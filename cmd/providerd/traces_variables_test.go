@@ -31,6 +31,7 @@ func faultyVariables() map[string]string {
 		"OTEL_EXPORTER_OTLP_*HEADERS=a=canary%zz":             unreadable + "1",
 		"OTEL_EXPORTER_OTLP_*HEADERS=a=b,b=canary%0Acanary":   unreadable + "2",
 		"OTEL_EXPORTER_OTLP_*CERTIFICATE=canary":              "%s names a file that cannot be read: no such file or directory",
+		"OTEL_EXPORTER_OTLP_*CERTIFICATE=/dev/zero":           "%s names a file that cannot be read: it is not a regular file",
 		"OTEL_EXPORTER_OTLP_*CERTIFICATE=key.pem":             "%s names a file without a certificate",
 		"OTEL_EXPORTER_OTLP_*CLIENT_CERTIFICATE=cert.pem":     "only one of %s and OTEL_EXPORTER_OTLP_CLIENT_KEY is set",
 		"OTEL_EXPORTER_OTLP_*CLIENT_KEY=key.pem":              "only one of OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE and %s is set",
