@@ -55,10 +55,12 @@ func TestRetryOfWhatIsDamaged(t *testing.T) {
 		h.tamper(t, statement)
 		request["name"] = "another"
 		for _, retry := range []string{body, encode(t, request)} {
-			got := h.post(t, path, retry, set(keyHeader, "key"))
-			problem := got.problem(t, http.StatusServiceUnavailable, "storage-unavailable")
-			if !strings.Contains(problem.Detail, "cannot be read") || got.header.Get("Retry-After") != "86400" {
-				t.Errorf("%s: Retry-After is %q, detail %s", path, got.header.Get("Retry-After"), problem.Detail)
+			for _, query := range []string{"", validateOnly} {
+				got := h.post(t, path+query, retry, set(keyHeader, "key"))
+				problem := got.problem(t, http.StatusServiceUnavailable, "storage-unavailable")
+				if !strings.Contains(problem.Detail, "cannot be read") || got.header.Get("Retry-After") != "86400" {
+					t.Errorf("%s: Retry-After is %q, detail %s", path+query, got.header.Get("Retry-After"), problem.Detail)
+				}
 			}
 		}
 		h.post(t, path, body, set(keyHeader, "other")).record(t)

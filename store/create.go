@@ -9,8 +9,8 @@ import (
 // CreateOAuth2Provider stores a provider and returns the record, which is then on disk. Where the key of the request
 // made a record before, it returns that one and tells so.
 //
-// It returns ErrClientIDTaken, ErrKeyReused, ErrOverloaded or ErrUnavailable, in which case nothing is stored, or
-// ErrOutcomeUnknown.
+// It returns ErrClientIDTaken, ErrKeyReused, ErrOverloaded, ErrNoPKLeft, ErrDamaged for the record that the key made
+// before, or ErrUnavailable, in which cases nothing is stored, or ErrOutcomeUnknown.
 func (s *Store) CreateOAuth2Provider(
 	ctx context.Context, request CreateRequest, settings OAuth2Settings,
 ) (record OAuth2Provider, replayed bool, err error) {
@@ -27,7 +27,8 @@ func (s *Store) CreateOAuth2Provider(
 // CreateWorkspaceDirectoryProvider stores a provider and returns the record, which is then on disk. Where the key of
 // the request made a record before, it returns that one and tells so.
 //
-// It returns ErrKeyReused, ErrOverloaded or ErrUnavailable, in which case nothing is stored, or ErrOutcomeUnknown.
+// It returns ErrKeyReused, ErrOverloaded, ErrNoPKLeft, ErrDamaged for the record that the key made before, or
+// ErrUnavailable, in which cases nothing is stored, or ErrOutcomeUnknown.
 func (s *Store) CreateWorkspaceDirectoryProvider(
 	ctx context.Context, request CreateRequest, settings WorkspaceDirectorySettings,
 ) (record WorkspaceDirectoryProvider, replayed bool, err error) {

@@ -10,29 +10,35 @@ import (
 // ValidateOAuth2Provider decides what CreateOAuth2Provider would do at the same moment, and stores nothing, not even
 // the key. It returns the pk of the record that the key made before; 0 where a record would be made.
 //
-// It returns ErrClientIDTaken, ErrKeyReused, ErrOverloaded, ErrNoPKLeft or ErrUnavailable.
+// It returns ErrClientIDTaken, ErrKeyReused, ErrOverloaded, ErrNoPKLeft, ErrDamaged for the record that the key made
+// before, or ErrUnavailable.
 func (s *Store) ValidateOAuth2Provider(
 	ctx context.Context, request CreateRequest, settings OAuth2Settings,
 ) (madeBefore int32, err error) {
-	return s.validate(ctx, newCreate(request, &settings))
+	return validate[OAuth2Provider](ctx, s, newCreate(request, &settings))
 }
 
 // ValidateWorkspaceDirectoryProvider decides what CreateWorkspaceDirectoryProvider would do at the same moment, and
 // stores nothing, not even the key. It returns the pk of the record that the key made before; 0 where a record would be
 // made.
 //
-// It returns ErrKeyReused, ErrOverloaded, ErrNoPKLeft or ErrUnavailable.
+// It returns ErrKeyReused, ErrOverloaded, ErrNoPKLeft, ErrDamaged for the record that the key made before, or
+// ErrUnavailable.
 func (s *Store) ValidateWorkspaceDirectoryProvider(
 	ctx context.Context, request CreateRequest, settings WorkspaceDirectorySettings,
 ) (madeBefore int32, err error) {
-	return s.validate(ctx, newCreate(request, &settings))
+	return validate[WorkspaceDirectoryProvider](ctx, s, newCreate(request, &settings))
 }
 
 // validate lets a create go the way of all creates, as far as it is decided: so it waits as they do, and what it finds
-// stored is stored for good.
-func (s *Store) validate(ctx context.Context, one *create) (madeBefore int32, err error) {
+// stored is stored for good. A record that cannot be replayed refuses it, too.
+func validate[R Record](ctx context.Context, s *Store, one *create) (madeBefore int32, err error) {
 	one.validateOnly = true
-	if err := s.batcher.submit(ctx, one); err != nil {
+	err = s.batcher.submit(ctx, one)
+	if err == nil && one.replays != 0 {
+		_, _, err = replay[R](ctx, s, one)
+	}
+	if err != nil {
 		return 0, fmt.Errorf("validate %s provider: %w", one.creation.Kind, err)
 	}
 	return one.replays, nil
