@@ -94,7 +94,7 @@ func (d *Draft) Close() error {
 }
 
 // RemoveAbandoned removes the drafts in a folder that no process writes any more, of files with the names that are
-// wanted. Those of other users it may leave to them. It returns an error of the file system.
+// wanted, and leaves those that another user alone can remove. It returns an error of the file system.
 func RemoveAbandoned(folder string, isWanted func(name string) bool) error {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -122,13 +122,20 @@ func draftOf(name string) (string, bool) {
 	return name[:dot], true
 }
 
+// removeAbandoned leaves what another user wrote and only that user can judge, as in a folder that users share. What
+// another program has just removed is no error.
 func removeAbandoned(path string) error {
-	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+	err := removeUnlocked(path)
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
+	return err
+}
+
+func removeUnlocked(path string) error {
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return err //nolint:wrapcheck // The caller does.
+		return err //nolint:wrapcheck // The caller's caller does.
 	}
 	switch err = lock(file); {
 	case errors.Is(err, syscall.EWOULDBLOCK):

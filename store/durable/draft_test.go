@@ -5,8 +5,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"example.com/providerd/store/durable"
@@ -94,6 +96,48 @@ func TestDraftTakesNoName(t *testing.T) {
 	}
 }
 
+// A draft that overwrites takes the place of a file, unlike one that is published, and the owner alone can read it then.
+func TestOverwrittenFileIsReplacedWhole(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	path := filepath.Join(folder, "file")
+	for n := range 2 {
+		draft := newDraft(t, path, version(n))
+		if n > 0 {
+			expectContent(t, path, version(n-1))
+			if err := os.Chmod(path, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := errors.Join(draft.Overwrite(), draft.Close()); err != nil {
+			t.Fatal(err)
+		}
+		expectContent(t, path, version(n))
+		expectNames(t, folder, "file")
+	}
+}
+
+// What has the name and is no file stays, and nothing else is left.
+func TestOverwrittenFolderStays(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	path := filepath.Join(folder, "file")
+	draft := newDraft(t, path, version(1))
+	if err := os.Mkdir(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := draft.Overwrite(); err == nil || !strings.Contains(err.Error(), path) {
+		t.Errorf("error is %v", err)
+	}
+	if err := draft.Close(); err != nil {
+		t.Error(err)
+	}
+	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		t.Errorf("there is %v, %v", info, err)
+	}
+	expectNames(t, folder, "file")
+}
+
 func TestReplacedFileIsKept(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -145,4 +189,57 @@ func TestAbandonedDraftsAreRemoved(t *testing.T) {
 	}
 	slices.Sort(others)
 	expectNames(t, folder, others...)
+}
+
+// In a folder that users share, what another one left holds nobody up: neither what only that user can read, nor what
+// only that user can remove.
+func TestDraftOfAnotherUserStays(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	const unreadable, unremovable = "file.1.unfinished", "file.2.unfinished"
+	names := []string{unreadable}
+	leave(t, folder, unreadable, 0)
+	if os.Geteuid() == 0 {
+		names = append(names, unremovable)
+		leave(t, folder, unremovable, 0o644)
+		if err := errors.Join(os.Chmod(folder, 0o777|fs.ModeSticky), os.Chmod(filepath.Dir(folder), 0o755)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	asNobody(t, func() {
+		if err := newDraft(t, filepath.Join(folder, "file"), version(1)).Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	expectNames(t, folder, names...)
+}
+
+func leave(t *testing.T, folder, name string, mode fs.FileMode) {
+	t.Helper()
+	path := filepath.Join(folder, name)
+	if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Chmod(path, mode)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// asNobody works on files as a user who owns none, where root runs the test, whom no mode of a file stops.
+func asNobody(t *testing.T, work func()) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		work()
+		return
+	}
+	// The user of the file system is that of a thread.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	const nobody = 65534
+	if err := syscall.Setfsuid(nobody); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := syscall.Setfsuid(0); err != nil {
+			t.Fatal(err)
+		}
+	}()
+	work()
 }
