@@ -2,11 +2,14 @@ package server_test
 
 import (
 	"encoding/json"
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"example.com/providerd/gen/api"
+	"example.com/providerd/store"
 )
 
 func TestRequestID(t *testing.T) {
@@ -59,6 +62,23 @@ func TestOneLogLineForEachExchange(t *testing.T) {
 	}
 	if strings.Contains(h.log.String(), "canary") || strings.Contains(h.log.String(), h.token) {
 		t.Errorf("the log has a value: %s", h.log)
+	}
+}
+
+// A log of errors has the requests that the server failed, and no other.
+func TestLogOfErrors(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	logger := slog.New(slog.NewJSONHandler(h.log, &slog.HandlerOptions{Level: slog.LevelError}))
+	for database, want := range map[*store.Store]int{h.database: 0, nil: 1} {
+		listener := httptest.NewServer(newServerWithLogger(t, api.Contract(), database, logger))
+		t.Cleanup(listener.Close)
+		h.url = listener.URL
+		before := strings.Count(h.log.String(), "\n")
+		h.post(t, oauth2Path, encode(t, minimal(oauth2Path)))
+		if lines := strings.Count(h.log.String(), "\n") - before; lines != want {
+			t.Errorf("%d lines, want %d: %s", lines, want, h.log)
+		}
 	}
 }
 

@@ -93,12 +93,19 @@ func serve(t testing.TB, contractText []byte, database *store.Store, log io.Writ
 
 func newServer(t testing.TB, contractText []byte, database *store.Store, log io.Writer) *server.Server {
 	t.Helper()
+	return newServerWithLogger(t, contractText, database, slog.New(slog.NewJSONHandler(log, nil)))
+}
+
+func newServerWithLogger(
+	t testing.TB, contractText []byte, database *store.Store, logger *slog.Logger,
+) *server.Server {
+	t.Helper()
 	contract, err := server.ParseContract(t.Context(), contractText)
 	if err != nil {
 		t.Fatal(err)
 	}
 	handler, err := server.New(server.Config{
-		Contract: contract, Store: database, Logger: slog.New(slog.NewJSONHandler(log, nil)), FailedAttempts: 1_000_000,
+		Contract: contract, Store: database, Logger: logger, FailedAttempts: 1_000_000,
 	})
 	if err != nil {
 		t.Fatal(err)

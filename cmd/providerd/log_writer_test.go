@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"pgregory.net/rapid"
 )
@@ -115,4 +118,52 @@ func TestLogWriterCountsWhatIsRefused(t *testing.T) {
 	if output.String() != "three\ndropped 6\n" || writer.allDropped() != 6 {
 		t.Errorf("log is %q, of which %d lines were ever dropped", output.String(), writer.allDropped())
 	}
+}
+
+// timedOutput notes when it gets how many lines.
+type timedOutput struct {
+	begun  time.Time
+	writes []string
+}
+
+func (o *timedOutput) Write(lines []byte) (int, error) {
+	o.writes = append(o.writes, fmt.Sprintf("%d at %v", countLines(lines), time.Since(o.begun)))
+	return len(lines), nil
+}
+
+// A line comes at once, and those that follow it 10 ms later, unless many bytes wait.
+func TestLogWriterPauses(t *testing.T) {
+	t.Parallel()
+	for length, second := range map[int]string{2: "2 at 10ms", maxPendingLog / 4: "2 at 10ms", maxPendingLog/4 + 1: "2 at 0s"} {
+		synctest.Test(t, func(t *testing.T) {
+			output := &timedOutput{begun: time.Now()}
+			writer := newLogWriter(output, noteDropped)
+			defer writer.close()
+			_, _ = writer.Write([]byte("\n"))
+			synctest.Wait()
+			_, _ = writer.Write([]byte(strings.Repeat("x", length-2) + "\n\n"))
+			<-time.After(25 * time.Millisecond)
+			_, _ = writer.Write([]byte("\n"))
+			synctest.Wait()
+			if want := []string{"1 at 0s", second, "1 at 25ms"}; !slices.Equal(output.writes, want) {
+				t.Errorf("of %d bytes, lines come %q, want %q", length, output.writes, want)
+			}
+		})
+	}
+}
+
+// The end does not wait for the pause.
+func TestLogWriterEndsAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		output := &timedOutput{begun: time.Now()}
+		writer := newLogWriter(output, noteDropped)
+		_, _ = writer.Write([]byte("\n"))
+		synctest.Wait()
+		_, _ = writer.Write([]byte("\n\n"))
+		writer.close()
+		if want := []string{"1 at 0s", "2 at 0s"}; !slices.Equal(output.writes, want) {
+			t.Errorf("lines come %q, want %q", output.writes, want)
+		}
+	})
 }

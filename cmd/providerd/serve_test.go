@@ -76,6 +76,29 @@ func storedPKs(t *testing.T, folder string) []int32 {
 	return pks
 }
 
+// A log that is to have less has no line for each request.
+func TestLogHasTheLinesOfItsLevel(t *testing.T) {
+	t.Parallel()
+	client := contracttest.Client(t)
+	for arguments, want := range map[string]int{"--log-level=info": 1, "--log-level=error": 0, "--quiet": 0} {
+		t.Run(arguments, func(t *testing.T) {
+			t.Parallel()
+			folder := t.TempDir()
+			server, err := startProcess(t.Context(), folder, arguments)
+			if err != nil {
+				t.Fatal(err)
+			}
+			createOverHTTP(t, client, server, folder)
+			if err := server.stop(); err != nil {
+				t.Fatal(err)
+			}
+			if lines := strings.Count(server.stderr.String(), "msg=request"); lines != want {
+				t.Errorf("%d lines, want %d: %s", lines, want, server.stderr)
+			}
+		})
+	}
+}
+
 func TestEveryBegunRequestIsAnsweredBeforeTheEnd(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
