@@ -84,7 +84,8 @@ func (b *batches) commit(ctx context.Context, statements func(tx *gorm.DB) error
 	return nil
 }
 
-const selectLastPK = "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'providers'"
+const selectLastPK = `SELECT (SELECT seq FROM sqlite_sequence WHERE name = 'providers'),
+	(SELECT coalesce(max(pk), 0) FROM providers)`
 
 // ReservePKs returns the pks behind the one that was given last. Nobody else gives any while the transaction lasts, and
 // SQLite notes the last one when it is inserted.
@@ -101,10 +102,21 @@ func (b *batches) ReservePKs(tx *gorm.DB, count int) ([]int32, error) {
 	return pks, nil
 }
 
-// LastPK returns what SQLite has noted.
-func (b *batches) LastPK(tx *gorm.DB) (last int64, err error) {
-	if err := b.connection.QueryRowContext(tx.Statement.Context, selectLastPK).Scan(&last); err != nil {
+// LastPK returns what SQLite has noted, 0 before the first one. It returns ErrUnavailable for what cannot be the last
+// pk: any program may write the table, which has no types.
+func (b *batches) LastPK(tx *gorm.DB) (int64, error) {
+	var noted any
+	var largest int64
+	if err := b.connection.QueryRowContext(tx.Statement.Context, selectLastPK).Scan(&noted, &largest); err != nil {
 		return 0, fmt.Errorf("read the last pk: %w", classify(err))
+	}
+	if noted == nil && largest == 0 {
+		return 0, nil
+	}
+	last, isInteger := noted.(int64)
+	if !isInteger || last < largest {
+		return 0, fmt.Errorf("%w: it is damaged: sqlite_sequence does not have the pk of the last provider; "+
+			"go back to a backup", database.ErrUnavailable)
 	}
 	return last, nil
 }
