@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/alecthomas/kong"
 )
@@ -55,4 +56,15 @@ func printError(err error) error {
 		return nil
 	}
 	return fmt.Errorf("%w: %w", errPrint, err)
+}
+
+// isNullDevice tells whether what is written to a file is lost. Go puts the null device in the place of a standard
+// output that is closed, opened as some programs open it for those that they start.
+func isNullDevice(file *os.File) bool {
+	info, err := file.Stat()
+	if err != nil {
+		return false
+	}
+	null, err := os.Stat(os.DevNull)
+	return err == nil && os.SameFile(info, null)
 }

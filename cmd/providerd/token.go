@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -35,6 +36,9 @@ func (c *tokenCreateCommand) operations(contract *server.Contract) []string {
 
 // Run makes a token. Where it cannot be printed, nobody has it, and it is revoked.
 func (c *tokenCreateCommand) Run(ctx context.Context, contract *server.Contract, out *output, say *messages) error {
+	if isNullDevice(os.Stdout) {
+		return errors.New("standard output is closed or " + os.DevNull + ", where nobody would see the token; none was made")
+	}
 	return c.withStore(ctx, func(database *store.Store) error {
 		text, token, err := database.CreateToken(ctx, store.TokenGrant{
 			Name: string(c.Name), Operations: c.operations(contract), ExpiresIn: time.Duration(c.ExpiresIn),
