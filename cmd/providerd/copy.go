@@ -54,7 +54,7 @@ func (c *copyCommand) Run(ctx context.Context, out *output, say *messages) (err 
 		return fmt.Errorf("--from: %w", err)
 	}
 	defer func() { err = errors.Join(err, from.Close()) }()
-	to, toFolder, err := c.To.create(ctx, slog.New(slog.DiscardHandler))
+	to, toFolder, err := c.To.createAlone(ctx, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return fmt.Errorf("--to: %w", err)
 	}

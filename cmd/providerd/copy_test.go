@@ -135,6 +135,22 @@ func TestCopyInterrupted(t *testing.T) {
 	}
 }
 
+// TestCopyBesideOtherTables copies to a database that another program uses.
+func TestCopyBesideOtherTables(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	if err := storetest.FillSQLite(t.Context(), filepath.Join(folder, "data", "providerd.db"), 1); err != nil {
+		t.Fatal(err)
+	}
+	cluster := postgrestest.NewCluster(t)
+	cluster.Exec(t, "postgres", "CREATE TABLE foo (id integer)")
+	output, err := copying(t.Context(), folder, "sqlite:data/providerd.db", cluster.URL("postgres")).CombinedOutput()
+	if want := `--to: not a database of providerd: it has tables of another program: ["foo"]; name another place`; err == nil ||
+		!strings.Contains(string(output), want) {
+		t.Errorf("%v: %s", err, output)
+	}
+}
+
 // awaitRows returns once a copy has sent rows.
 func awaitRows(t *testing.T, url string) {
 	t.Helper()

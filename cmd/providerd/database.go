@@ -86,6 +86,17 @@ func (u databaseURL) create(
 	return kept, kept.Folder(), nil
 }
 
+// createAlone is create that refuses any database with tables of other programs, as SQLite always does.
+func (u databaseURL) createAlone(
+	ctx context.Context, logger *slog.Logger,
+) (db database.Movable, folder string, err error) {
+	if !u.isPostgres {
+		return u.create(ctx, logger)
+	}
+	db, err = postgres.CreateAlone(ctx, u.postgres, logger)
+	return db, "", err
+}
+
 // open opens the database as it is. The folder is that of a SQLite database.
 func (u databaseURL) open(ctx context.Context) (db database.Movable, folder string, err error) {
 	logger := slog.New(slog.DiscardHandler)

@@ -22,6 +22,9 @@ var migrations embed.FS
 // schemaLevel is that of the last migration.
 const schemaLevel = 2
 
+// supportTable is made by the first migration, together with the others of that level.
+const supportTable = "schema_support"
+
 // Level is that of the schema which this program makes.
 func Level() int64 { return schemaLevel }
 
@@ -107,7 +110,7 @@ func checkLevel(ctx context.Context, db *sql.DB) error {
 }
 
 // readSchema reads how far the database was migrated. It returns ErrNone, with what this program knows, for one without
-// tables, ErrForeign or ErrUnavailable.
+// providerd's tables, ErrForeign where others have their names, or ErrUnavailable.
 func readSchema(ctx context.Context, db *sql.DB) (database.Schema, error) {
 	files, err := migrationFiles()
 	if err != nil {
@@ -118,17 +121,16 @@ func readSchema(ctx context.Context, db *sql.DB) (database.Schema, error) {
 		return database.Schema{}, err
 	}
 	schema := database.Schema{Known: known}
-	const look = `SELECT to_regclass('providers') IS NOT NULL, to_regclass('schema_support') IS NOT NULL,
-		to_regclass('goose_db_version') IS NOT NULL`
-	var hasProviders, hasSupport, hasVersion bool
-	if err := db.QueryRowContext(ctx, look).Scan(&hasProviders, &hasSupport, &hasVersion); err != nil {
+	const look = "SELECT to_regclass($1) IS NOT NULL, to_regclass($2) IS NOT NULL"
+	var hasSupport, hasVersion bool
+	err = db.QueryRowContext(ctx, look, supportTable, goose.DefaultTablename).Scan(&hasSupport, &hasVersion)
+	if err != nil {
 		return schema, fmt.Errorf("look at the schema: %w", unavailable(err))
 	}
-	switch {
-	case hasProviders && !hasSupport:
-		return schema, fmt.Errorf("%w: it has a table named providers of another program; name another database",
-			database.ErrForeign)
-	case !hasVersion || !hasSupport:
+	if !hasVersion || !hasSupport {
+		if err := checkNames(ctx, db); err != nil {
+			return schema, err
+		}
 		return schema, database.ErrNone
 	}
 	const levels = `SELECT (SELECT coalesce(max(version_id), 0) FROM goose_db_version WHERE is_applied), oldest_level

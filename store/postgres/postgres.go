@@ -24,7 +24,8 @@ const (
 )
 
 // Create opens the database of a URL and brings its schema to the level of this program. Programs that do so at a time
-// take turns. The logger gets what goes wrong beside the statements of callers.
+// take turns. Other programs may have tables in the database, but none with the name of one of providerd's. The logger
+// gets what goes wrong beside the statements of callers.
 //
 // It returns database.ErrNewer, ErrForeign, ErrUnsafe or ErrUnavailable.
 func Create(ctx context.Context, url URL, logger *slog.Logger) (*Database, error) {

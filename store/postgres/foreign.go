@@ -1,0 +1,117 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"regexp"
+	"slices"
+
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
+
+	"example.com/providerd/store/database"
+)
+
+// CreateAlone is Create that returns ErrForeign also for a database without providerd's tables that has any other one.
+func CreateAlone(ctx context.Context, url URL, logger *slog.Logger) (*Database, error) {
+	return open(ctx, url, logger, func(ctx context.Context, db *sql.DB) error {
+		_, err := readSchema(ctx, db)
+		if errors.Is(err, database.ErrNone) {
+			err = checkAlone(ctx, db)
+		}
+		if err != nil {
+			return err
+		}
+		return migrate(ctx, db)
+	})
+}
+
+func checkAlone(ctx context.Context, db *sql.DB) error {
+	tables, err := otherTables(ctx, db)
+	if err == nil && len(tables) > 0 {
+		err = foreign(tables)
+	}
+	return err
+}
+
+// checkNames returns ErrForeign for a database without providerd's tables where another program has a name of theirs.
+// Tables with other names are no harm: programs may share a database.
+func checkNames(ctx context.Context, db *sql.DB) error {
+	names, err := migratedTables()
+	if err != nil {
+		return err
+	}
+	tables, err := otherTables(ctx, db)
+	if err != nil {
+		return err
+	}
+	taken := slices.DeleteFunc(tables, func(table string) bool { return !slices.Contains(names, table) })
+	if len(taken) == 0 {
+		return nil
+	}
+	return foreign(taken)
+}
+
+// foreign names the first few tables.
+func foreign(tables []string) error {
+	const most = 5
+	more := ""
+	if len(tables) > most {
+		tables, more = tables[:most], " and more"
+	}
+	return fmt.Errorf("%w: it has tables of another program: %q%s", database.ErrForeign, tables, more)
+}
+
+// otherTables returns the tables and views where providerd's are to be made, but for those of goose and of extensions.
+// It returns none where another program has made providerd's meanwhile: one snapshot has all of them or none.
+func otherTables(ctx context.Context, db *sql.DB) (tables []string, err error) {
+	rows, err := db.QueryContext(ctx, `SELECT c.relname::text
+		FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+		WHERE n.nspname = current_schema() AND c.relkind IN ('r', 'p', 'f', 'v', 'm') AND NOT EXISTS (
+			SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
+		ORDER BY 1`)
+	if err != nil {
+		return nil, fmt.Errorf("list the tables: %w", unavailable(err))
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var table string
+		if err := rows.Scan(&table); err != nil {
+			return nil, fmt.Errorf("list the tables: %w", err)
+		}
+		switch table {
+		case supportTable:
+			return nil, nil
+		case goose.DefaultTablename, lock.DefaultLockTableName:
+		default:
+			tables = append(tables, table)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("list the tables: %w", unavailable(err))
+	}
+	return tables, nil
+}
+
+// migratedTables returns the names of the tables that the migrations make.
+func migratedTables() (names []string, err error) {
+	statement := regexp.MustCompile(`(?m)^CREATE TABLE (\w+)`)
+	paths, err := fs.Glob(migrations, "migrations/*.sql")
+	if err != nil {
+		return nil, fmt.Errorf("read migrations: %w", err)
+	}
+	for _, path := range paths {
+		text, err := migrations.ReadFile(path)
+		if err != nil {
+			return nil, fmt.Errorf("read migrations: %w", err)
+		}
+		for _, match := range statement.FindAllSubmatch(text, -1) {
+			names = append(names, string(match[1]))
+		}
+	}
+	return names, nil
+}
