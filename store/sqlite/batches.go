@@ -24,6 +24,10 @@ type batches struct {
 	inserts map[reflect.Type]inserts
 	// index is the WAL after the last commit; nil once Maintain has seen it.
 	index *walIndex
+	// notedPK is what SQLite has noted as the last pk when the transaction began, or those reserved since, and largestPK
+	// the largest there was.
+	notedPK   any
+	largestPK int64
 }
 
 // Batches connects the one who commits batches.
@@ -65,7 +69,7 @@ func (b *batches) commit(ctx context.Context, statements func(tx *gorm.DB) error
 		return err
 	}
 	err := b.connection.transact(ctx, func() error {
-		if err := b.database.checkSupport(ctx, b.connection); err != nil {
+		if err := b.begin(ctx); err != nil {
 			return err
 		}
 		if err := b.database.files.raiseGeneration(ctx, b.connection.conn); err != nil {
@@ -84,8 +88,16 @@ func (b *batches) commit(ctx context.Context, statements func(tx *gorm.DB) error
 	return nil
 }
 
-const selectLastPK = `SELECT (SELECT seq FROM sqlite_sequence WHERE name = 'providers'),
+// selectBegin reads the level and the pks in one statement, for a lone create in less than half the time of two.
+const selectBegin = `SELECT (` + selectLevel + `), (SELECT seq FROM sqlite_sequence WHERE name = 'providers'),
 	(SELECT coalesce(max(pk), 0) FROM providers)`
+
+// begin looks whether this program may still write to the database, and which pks are taken.
+func (b *batches) begin(ctx context.Context) error {
+	var level int64
+	err := b.connection.QueryRowContext(ctx, selectBegin).Scan(&level, &b.notedPK, &b.largestPK)
+	return b.database.checkLevel(ctx, level, err)
+}
 
 // ReservePKs returns the pks behind the one that was given last. Nobody else gives any while the transaction lasts, and
 // SQLite notes the last one when it is inserted.
@@ -99,22 +111,18 @@ func (b *batches) ReservePKs(tx *gorm.DB, count int) ([]int32, error) {
 	for i := range pks {
 		pks[i] = int32(last) + int32(i) + 1 //nolint:gosec // It fits.
 	}
+	b.notedPK = last + int64(len(pks))
 	return pks, nil
 }
 
 // LastPK returns what SQLite has noted, 0 before the first one. It returns ErrUnavailable for what cannot be the last
 // pk: any program may write the table, which has no types.
-func (b *batches) LastPK(tx *gorm.DB) (int64, error) {
-	var noted any
-	var largest int64
-	if err := b.connection.QueryRowContext(tx.Statement.Context, selectLastPK).Scan(&noted, &largest); err != nil {
-		return 0, fmt.Errorf("read the last pk: %w", classify(err))
-	}
-	if noted == nil && largest == 0 {
+func (b *batches) LastPK(*gorm.DB) (int64, error) {
+	if b.notedPK == nil && b.largestPK == 0 {
 		return 0, nil
 	}
-	last, isInteger := noted.(int64)
-	if !isInteger || last < largest {
+	last, isInteger := b.notedPK.(int64)
+	if !isInteger || last < b.largestPK {
 		return 0, fmt.Errorf("%w: it is damaged: sqlite_sequence does not have the pk of the last provider; "+
 			"go back to a backup", database.ErrUnavailable)
 	}

@@ -61,32 +61,21 @@ func TestInsertLeavesOutWhatIsTaken(t *testing.T) {
 	r.close(t)
 }
 
-// The errors of the statements that are not GORM's are those of the seam, too.
-func TestErrorsOfInsertAndReservePKs(t *testing.T) {
+// The errors of a statement that is not GORM's are those of the seam, too.
+func TestErrorsOfInsert(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	for name, statement := range map[string]func(tx *gorm.DB) error{
-		"Insert": func(tx *gorm.DB) error {
-			_, err := r.batches.Insert(tx, []*inserted{{Slug: "a"}})
+	err := r.batches.Commit(t.Context(), 0, func(tx *gorm.DB) error {
+		if err := damage(tx); err != nil {
 			return err
-		},
-		"ReservePKs": func(tx *gorm.DB) error {
-			_, err := r.batches.ReservePKs(tx, 1)
-			return err
-		},
-	} {
-		err := r.batches.Commit(t.Context(), 0, func(tx *gorm.DB) error {
-			if err := damage(tx); err != nil {
-				return err
-			}
-			if err := statement(tx); !errors.Is(err, database.ErrUnavailable) {
-				t.Errorf("%s: error is %v, want ErrUnavailable", name, err)
-			}
-			return errOwn
-		})
-		if !errors.Is(err, errOwn) {
-			t.Errorf("%s: %v", name, err)
 		}
+		if _, err := r.batches.Insert(tx, []*inserted{{Slug: "a"}}); !errors.Is(err, database.ErrUnavailable) {
+			t.Errorf("error is %v, want ErrUnavailable", err)
+		}
+		return errOwn
+	})
+	if !errors.Is(err, errOwn) {
+		t.Error(err)
 	}
 	r.close(t)
 }

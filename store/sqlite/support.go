@@ -14,6 +14,11 @@ const selectLevel = "SELECT coalesce(max(version_id), 0) FROM goose_db_version W
 func (d *Database) checkSupport(ctx context.Context, tx statements) error {
 	var level int64
 	err := tx.QueryRowContext(ctx, selectLevel).Scan(&level)
+	return d.checkLevel(ctx, level, err)
+}
+
+// checkLevel judges a level that was read, perhaps with an error.
+func (d *Database) checkLevel(ctx context.Context, level int64, err error) error {
 	if err != nil && ctx.Err() == nil {
 		err = fmt.Errorf("%w: %w", database.ErrUnavailable, err)
 	}
