@@ -48,14 +48,12 @@ func run(ctx context.Context, arguments []string) int {
 		return complain(err, exitFailed)
 	}
 	kongcompletion.Register(parser)
-	command, err := parser.Parse(withHelpFlag(arguments))
+	command, err := parser.Parse(withNegatives(withHelpFlag(arguments)))
 	if errors.Is(err, errPrint) {
 		return complain(err, exitFailed)
 	}
 	if err != nil {
-		status := complain(err, exitMisused)
-		fmt.Fprintln(os.Stderr, helpHint(err))
-		return status
+		return complainOfMisuse(err)
 	}
 	command.BindTo(ctx, (*context.Context)(nil))
 	command.Bind(&messages{file: os.Stderr, isQuiet: root.Quiet})
@@ -83,16 +81,6 @@ func runCommand(command *kong.Context, contract *server.Contract) error {
 func complain(err error, status int) int {
 	(&messages{file: os.Stderr}).complain(err)
 	return status
-}
-
-// helpHint names the help page of the command that was misused.
-func helpHint(err error) string {
-	command := "providerd"
-	var misuse *kong.ParseError
-	if errors.As(err, &misuse) && misuse.Context != nil && misuse.Context.Command() != "" {
-		command = commandPath(misuse.Context)
-	}
-	return fmt.Sprintf("Run %q for help.", command+" --help")
 }
 
 // explain adds what to do to an error that an operator can put right.

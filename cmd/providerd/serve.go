@@ -41,6 +41,9 @@ func (c serveCommand) Validate() error {
 	if c.FailedAttempts < 1 {
 		return errors.New("--failed-attempts must be at least 1")
 	}
+	if _, port, _ := net.SplitHostPort(string(c.Listen)); c.OpsListen == c.Listen && port != "0" {
+		return errors.New("--listen and --ops-listen must differ")
+	}
 	if c.DrainDelay < 0 || c.DrainDelay > maxDrainDelay {
 		return fmt.Errorf("--drain-delay must be from 0s to %s", maxDrainDelay)
 	}
@@ -169,7 +172,14 @@ func listenOn(ctx context.Context, address listenAddress, flag string) (net.List
 		return nil, fmt.Errorf("address %s is in use; stop the other program, or name another address with %s",
 			address, flag)
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return nil, fmt.Errorf("%s: %s is no address of this machine; name one that is, or 0.0.0.0 for all: %w",
+			flag, address, err)
+	case errors.Is(err, syscall.EACCES):
+		return nil, fmt.Errorf("%s: ports under 1024 need a privilege; name another one, or give the program "+
+			"CAP_NET_BIND_SERVICE: %w", flag, err)
+	case err != nil:
 		return nil, fmt.Errorf("%s: %w", flag, err)
 	}
 	return listener, nil

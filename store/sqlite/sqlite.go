@@ -27,11 +27,12 @@ func LibraryVersion() string {
 	return version
 }
 
-// Path returns the path in a URL of the form sqlite:PATH. It fails for any other.
+// Path returns the path in a URL of the form sqlite:PATH. It fails for any other, whose text, that may have a password,
+// is not in the error.
 func Path(url string) (string, error) {
 	path, ok := strings.CutPrefix(url, Scheme)
 	if !ok || path == "" {
-		return "", fmt.Errorf("database %q is not of the form sqlite:PATH", url)
+		return "", errors.New("it is not of the form sqlite:PATH")
 	}
 	return path, nil
 }

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// withNegatives joins a flag and a negative number after it, which would be taken for a flag of its own otherwise.
+func withNegatives(arguments []string) []string {
+	isNegative := regexp.MustCompile(`^-[0-9]`)
+	var joined []string
+	for i, argument := range arguments {
+		if argument == "--" {
+			return append(joined, arguments[i:]...)
+		}
+		last := len(joined) - 1
+		if isNegative.MatchString(argument) && last >= 0 && strings.HasPrefix(joined[last], "--") &&
+			!strings.Contains(joined[last], "=") {
+			joined[last] += "=" + argument
+			continue
+		}
+		joined = append(joined, argument)
+	}
+	return joined
+}
+
+// complainOfMisuse says what is wrong with a command line, and which help page tells more.
+func complainOfMisuse(err error) int {
+	status := complain(errors.New(describeMisuse(err)), exitMisused)
+	fmt.Fprintln(os.Stderr, helpHint(err))
+	return status
+}
+
+// describeMisuse puts the parser's words into those of users. It leaves out the value of a variable, which may have a
+// password in it.
+func describeMisuse(err error) string {
+	const quoted = `"(?:[^"\\]|\\.)*"`
+	text := err.Error()
+	for pattern, plain := range map[string]string{
+		`(?s) \(from envar (\w+)=.*\)$`:                                           " (from the environment variable $1)",
+		`expected a valid \d+ bit u?int but got (` + quoted + `)`:                 "$1 is not a whole number in its range",
+		`expected duration but got (` + quoted + `): time: .* duration ` + quoted: "$1 is not a length of time such as 5s",
+	} {
+		text = regexp.MustCompile(pattern).ReplaceAllString(text, plain)
+	}
+	if flag, _, isMissing := strings.Cut(text, `: expected `); isMissing && strings.HasSuffix(text, `"EOL" (<EOL>)`) {
+		return flag + " needs " + placeholderOf(err, flag)
+	}
+	return text
+}
+
+// placeholderOf is what stands for the value of a flag in its help.
+func placeholderOf(err error, name string) string {
+	const unnamed = "a value"
+	misuse, ok := errors.AsType[*kong.ParseError](err)
+	if !ok || misuse.Context == nil {
+		return unnamed
+	}
+	flags := misuse.Context.Flags()
+	at := slices.IndexFunc(flags, func(flag *kong.Flag) bool { return "--"+flag.Name == name })
+	if at < 0 {
+		return unnamed
+	}
+	return cmp.Or(flags[at].PlaceHolder, unnamed)
+}
+
+// helpHint names the help page of the command that was misused.
+func helpHint(err error) string {
+	command := "providerd"
+	var misuse *kong.ParseError
+	if errors.As(err, &misuse) && misuse.Context != nil && misuse.Context.Command() != "" {
+		command = commandPath(misuse.Context)
+	}
+	return fmt.Sprintf("Run %q for help.", command+" --help")
+}
