@@ -54,8 +54,15 @@ func (c *applyCommand) Validate() error {
 	if c.Parallel < 1 || c.Parallel > maxParallel {
 		return fmt.Errorf("--parallel must be from 1 to %d", maxParallel)
 	}
+	if c.Timeout <= 0 {
+		return errors.New("--timeout must be longer than 0s")
+	}
 	if !c.needsServer() {
 		return nil
+	}
+	// With a token that nothing is wrong with, the error is of the URL.
+	if _, err := client.New(c.Server, "x"); err != nil {
+		return fmt.Errorf("--server: %w", err)
 	}
 	_, err := c.providers()
 	return err
@@ -99,7 +106,7 @@ func (c *applyCommand) Run(ctx context.Context, contract *server.Contract, out *
 		return err
 	}
 	if advised := report.tellAdvice(); advised > 0 && c.Strict {
-		return fmt.Errorf("there is advice for %s; nothing was sent", count(advised, "entry", "entries"))
+		return report.refuseAdvised(out, advised)
 	}
 	if !c.needsServer() {
 		return report.printEntries(out)

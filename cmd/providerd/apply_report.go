@@ -50,6 +50,16 @@ func (r *applyReport) tellAdvice() (advised int) {
 	return advised
 }
 
+// refuseAdvised tells that nothing was sent, and programs to which entries there is advice.
+func (r *applyReport) refuseAdvised(out *output, advised int) error {
+	if r.output == formatJSON {
+		if err := printJSON(out, r.applied); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("there is advice for %s; nothing was sent", count(advised, "entry", "entries"))
+}
+
 // printEntries shows what the files have. What would become of it, only a server can tell.
 func (r *applyReport) printEntries(out *output) error {
 	if r.output == formatJSON {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/http"
@@ -46,6 +47,9 @@ func (r *applyReport) send(ctx context.Context, to *client.Providers, parallel i
 		return errors.New("interrupted; run it again for the rest")
 	case err != nil:
 		reason := strings.TrimSuffix(shortened(err.Error(), maxErrorBytes), ".")
+		if _, isUnknown := errors.AsType[x509.UnknownAuthorityError](err); isUnknown {
+			reason += "; name a file with its certificate in the variable SSL_CERT_FILE"
+		}
 		return errors.New(printable(reason) + "; run it again for the rest")
 	default:
 		return nil

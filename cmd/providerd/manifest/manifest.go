@@ -144,7 +144,7 @@ func (r *reader) readDocuments(text []byte) error {
 		switch {
 		case errors.Is(err, io.EOF) && isEmpty:
 			r.faults = append(r.faults, Fault{
-				Position: Position{File: r.file}, Detail: "is empty; " + r.kinds[0].Name + ": [] is a list of no providers",
+				Position: Position{File: r.file}, Detail: "is empty; write " + r.kinds[0].Name + ": [] where no provider is meant",
 			})
 			return nil
 		case errors.Is(err, io.EOF):

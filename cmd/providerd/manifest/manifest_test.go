@@ -193,7 +193,7 @@ func TestFilesAreOneManifest(t *testing.T) {
 	}
 	const want = `b.yaml:2:3: has the id of the entry in a.yaml:3; give one of them another id
 c.yaml:2:9: /name refers to NONE, which is not set in the environment
-d.yaml: is empty; oauth2: [] is a list of no providers
+d.yaml: is empty; write oauth2: [] where no provider is meant
 `
 	if faults.String() != want {
 		t.Errorf("faults are\n%s, want\n%s", faults.String(), want)
