@@ -13,9 +13,10 @@ const (
 	certificateNotice = 14 * day
 )
 
-// checkCertificate looks at what the server would show to its callers, if it has a certificate.
+// checkCertificate looks at what the server would show to its callers, if it has a certificate. That a path lacks the
+// other one, checkConfiguration finds.
 func checkCertificate(certPath, keyPath string) []finding {
-	if certPath == "" && keyPath == "" {
+	if certPath == "" || keyPath == "" {
 		return nil
 	}
 	pair, err := loadCertificate(certPath, keyPath)

@@ -18,7 +18,7 @@ func (c *doctorCommand) checkConfiguration(operations []string) []finding {
 	}
 	var found []finding
 	if _, err := parser.Parse(c.serveLine()); err != nil {
-		found = append(found, failed(checkOfConfiguration, "set the variable right, or unset it", "%v", err))
+		found = append(found, failed(checkOfConfiguration, "set the variable or the flag right", "%s", describeMisuse(err)))
 	}
 	for _, name := range unknownVariables(parser.Model.Node) {
 		found = append(found, warned(checkOfConfiguration, `"providerd serve --help" names those that there are`,

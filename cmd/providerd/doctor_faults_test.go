@@ -135,7 +135,7 @@ func spoiltSetUps() map[string]spoilt {
 		}, []fault{{"file system", healthWarn, "is kept in memory, and is gone with the machine; move"}}},
 		"wrong variable": {
 			environment("PROVIDERD_LISTEN=nowhere"),
-			[]fault{{"configuration", healthFail, `"nowhere" is not of the form HOST:PORT.*; set the variable right`}},
+			[]fault{{"configuration", healthFail, `"nowhere" is not of the form HOST:PORT.*; set the variable or the flag right`}},
 		},
 		"mistyped variable": {
 			environment("PROVIDERD_LISTN=127.0.0.1:80"),
@@ -148,6 +148,9 @@ func spoiltSetUps() map[string]spoilt {
 			certificate(-time.Hour, 90*day)(t, s)
 			mode("key.pem", 0o644)(t, s)
 		}, []fault{{"certificate", healthFail, "every user of the machine can read the private key .*key.pem; run chmod 600"}}},
+		"certificate without the flag of its key": {func(_ *testing.T, s *setUp) {
+			s.flags = []string{"--tls-cert", "cert.pem"}
+		}, []fault{{"configuration", healthFail, "--tls-cert and --tls-key must be used together; set the variable or the flag right"}}},
 		"certificate without key": {func(t *testing.T, s *setUp) {
 			certificate(-time.Hour, 90*day)(t, s)
 			write("key.pem", "rubbish")(t, s)
