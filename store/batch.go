@@ -43,7 +43,7 @@ type batch []*create
 func (b batch) commit(ctx context.Context, db database.Batches, current keySource) error {
 	keys, err := current(ctx)
 	if err != nil {
-		return errors.Join(ErrUnavailable, err)
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	err = db.Commit(ctx, b.withoutKeys(), func(tx *gorm.DB) error {
 		for _, one := range b {

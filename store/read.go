@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 
@@ -90,7 +89,7 @@ func (s *Store) records(ctx context.Context, page []Provider) ([]readRecord, err
 	}
 	keys, err := s.keyring.Current()
 	if err != nil {
-		return nil, errors.Join(ErrUnavailable, err)
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	providers := make(map[int32]Provider, len(page))
 	for _, provider := range page {

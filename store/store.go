@@ -89,7 +89,7 @@ func (s *Store) orClosed(err error) (*Store, error) {
 // Ready tells whether creates can be stored now. It returns ErrUnavailable.
 func (s *Store) Ready(ctx context.Context) error {
 	if _, err := s.keyring.Current(); err != nil {
-		return errors.Join(ErrUnavailable, err)
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	if err := s.database.Check(ctx); err != nil {
 		return fmt.Errorf("check database: %w", err)

@@ -17,6 +17,8 @@ type applicationCommands struct {
 	Delete applicationDeleteCommand `cmd:"" help:"Delete applications. Their providers stay."`
 }
 
+const listOfApplications = `"providerd application list"`
+
 type applicationCreateCommand struct {
 	databaseFlag
 	Slug urlSlug `required:"" placeholder:"SLUG" help:"Internal name, used in URLs; unique."`
@@ -122,7 +124,7 @@ func (c *applicationDeleteCommand) Run(ctx context.Context, say *messages) error
 			return err
 		}
 		if err := database.DeleteApplications(ctx, slugs); err != nil {
-			return err
+			return listed(err, listOfApplications)
 		}
 		say.note("deleted %s", what)
 		return nil
@@ -164,7 +166,7 @@ func applications() list[store.Application] {
 // printApplication prints an application, unless it could not be changed.
 func printApplication(out *output, say *messages, application store.Application, err error) error {
 	if err != nil {
-		return err
+		return listed(err, listOfApplications+" or "+listOfProviders)
 	}
 	one := func(yield func(store.Application, error) bool) { yield(application, nil) }
 	return applications().print(out, say, "", one)

@@ -40,7 +40,7 @@ func spoiltSetUps() map[string]spoilt {
 		"database away": {remove("data/providerd.db"), []fault{{"database", healthFail, "no providerd database"}}},
 		"no database file": {
 			write("data/providerd.db", "This is no database, however long one looks at it, even if it has all of a hundred bytes: 0123456789"),
-			[]fault{{"database", healthFail, "is no database, or a damaged one; put a backup in its place"}},
+			[]fault{{"database", healthFail, "no database, or a damaged one: .*file is not a database; put a backup in its place"}},
 		},
 		"empty database": {write("data/providerd.db", ""), []fault{{"schema", healthFail, "no providerd database in .*; \"providerd serve\" makes one"}}},
 		"folder in place of the database": {func(t *testing.T, s *setUp) {

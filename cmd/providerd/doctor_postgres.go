@@ -16,8 +16,7 @@ func checkPostgres(ctx context.Context, url postgres.URL, keyset string) []findi
 	found := checkKeysetFile(keyset, userOf(keyset))
 	view, err := lookAtServer(ctx, url)
 	if err != nil {
-		found = append(found, failedBy(checkOfDatabase, err).
-			but(healthFail, "start its primary, or let the URL name all servers, the database and its user as they are"))
+		found = append(found, failedBy(checkOfDatabase, err))
 		return append(found, checkKeysetAlone(keyset)...)
 	}
 	defer func() { _ = view.Close() }()

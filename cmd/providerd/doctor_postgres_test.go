@@ -58,7 +58,7 @@ func TestDoctorOverPostgreSQL(t *testing.T) {
 	}
 	cluster.Set(t, "archive_mode", "on")
 	cluster.Stop(t)
-	expectOnly(t, examined, []fault{{"database", healthFail, "connect to the database: .*refused"}})
+	expectOnly(t, examined, []fault{{"database", healthFail, "connect to the database: storage is unavailable: no connection: .*refused; start its primary"}})
 	cluster.Start(t)
 	expectOnly(t, examined, []fault{standby, noToken, {"archive", healthWarn, "archive_command is empty: nothing is archived"}})
 	cluster.Set(t, "archive_command", "false")

@@ -4,7 +4,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
@@ -14,8 +13,6 @@ import (
 
 	"example.com/providerd/gen/api"
 	"example.com/providerd/server"
-	"example.com/providerd/store"
-	"example.com/providerd/store/database"
 )
 
 // Exit statuses.
@@ -81,32 +78,4 @@ func runCommand(command *kong.Context, contract *server.Contract) error {
 func complain(err error, status int) int {
 	(&messages{file: os.Stderr}).complain(err)
 	return status
-}
-
-// explain adds what to do to an error that an operator can put right.
-func explain(err error) error {
-	if remedy := remedyFor(err); remedy != "" {
-		return fmt.Errorf("%w; %s", err, remedy)
-	}
-	return err
-}
-
-// remedyFor says what to do about an error; "" where the error says it, or nothing is known.
-func remedyFor(err error) string {
-	for sentinel, remedy := range map[error]string{
-		database.ErrNone:           `"providerd serve" makes one; or name another place`,
-		database.ErrNewer:          "use a newer providerd",
-		database.ErrOlder:          `"providerd serve" of this version migrates it`,
-		database.ErrForeign:        "name another place",
-		database.ErrHalfCopied:     `run the same "providerd copy" again for the rest, or name another database`,
-		store.ErrProviderInUse:     `run "providerd application unlink" first`,
-		store.ErrApplicationLinked: `run "providerd application unlink" first`,
-		store.ErrNoKeyset: "put it back, or name its place with --keyset; without it the secrets of the database " +
-			"cannot be read",
-	} {
-		if errors.Is(err, sentinel) {
-			return remedy
-		}
-	}
-	return ""
 }

@@ -22,6 +22,8 @@ type providerCommands struct {
 	Delete providerDeleteCommand `cmd:"" help:"Delete providers, so that they can be created again."`
 }
 
+const listOfProviders = `"providerd provider list"`
+
 // revealFlag says whether secrets are printed.
 type revealFlag struct {
 	Reveal bool `help:"Print secrets, too. Without it they are masked."`
@@ -92,7 +94,7 @@ func (c *providerShowCommand) Run(ctx context.Context, out *output) error {
 			record, err = database.Provider(ctx, c.PK)
 		}
 		if err != nil {
-			return err
+			return listed(err, listOfProviders)
 		}
 		return c.show(out, record)
 	})

@@ -39,7 +39,10 @@ func (c *providerAdviseCommand) records(ctx context.Context, database *store.Sto
 	if c.PK == nil {
 		return database.Providers(ctx, store.Filter{}, 0)
 	}
-	return func(yield func(store.Record, error) bool) { yield(database.Provider(ctx, *c.PK)) }
+	return func(yield func(store.Record, error) bool) {
+		record, err := database.Provider(ctx, *c.PK)
+		yield(record, listed(err, listOfProviders))
+	}
 }
 
 // adviceCount is how many providers were read, and for how many advice was found.

@@ -42,7 +42,7 @@ func (c *providerDeleteCommand) Run(ctx context.Context, say *messages) error {
 	return c.withStore(ctx, func(database *store.Store) error {
 		providers, err := database.Deletable(ctx, pks)
 		if err != nil {
-			return err
+			return listed(err, listOfProviders)
 		}
 		if err := c.ask("delete " + nameProviders(providers)); err != nil {
 			return err

@@ -63,13 +63,23 @@ func (c *restoreCommand) Run(ctx context.Context, say *messages) error {
 		if ctx.Err() != nil {
 			return errors.New("interrupted; nothing was restored")
 		}
-		return err
+		return c.explain(err)
 	}
 	if kept != "" {
 		say.note("the database that was there is kept as %s", kept)
 	}
 	say.note("restored %s as %s", c.File, c.Database.path)
 	return nil
+}
+
+// explain says of a file that is no backup what to do. Its error is not wrapped, since remedyFor would take it for that of
+// the database.
+func (c *restoreCommand) explain(err error) error {
+	if !errors.Is(err, database.ErrSpoilt) {
+		return err
+	}
+	return fmt.Errorf("%s is no backup, or a damaged one; name a file that \"providerd backup\" made: %s", c.File,
+		err.Error())
 }
 
 // folder is that of the database, which may be a symbolic link.

@@ -174,11 +174,10 @@ func listenOn(ctx context.Context, address listenAddress, flag string) (net.List
 	}
 	switch {
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return nil, fmt.Errorf("%s: %s is no address of this machine; name one that is, or 0.0.0.0 for all: %w",
-			flag, address, err)
+		return nil, fmt.Errorf("%s: %s is no address of this machine; name one that is, or 0.0.0.0 for all", flag, address)
 	case errors.Is(err, syscall.EACCES):
 		return nil, fmt.Errorf("%s: ports under 1024 need a privilege; name another one, or give the program "+
-			"CAP_NET_BIND_SERVICE: %w", flag, err)
+			"CAP_NET_BIND_SERVICE", flag)
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", flag, err)
 	}

@@ -112,7 +112,7 @@ type tokenRevokeCommand struct {
 func (c *tokenRevokeCommand) Run(ctx context.Context, say *messages) error {
 	return c.withStore(ctx, func(database *store.Store) error {
 		if err := database.RevokeToken(ctx, c.ID); err != nil {
-			return err
+			return listed(err, `"providerd token list"`)
 		}
 		say.note("token %d is revoked", c.ID)
 		return nil

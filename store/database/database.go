@@ -14,6 +14,12 @@ var (
 	// ErrUnavailable says that the database cannot be used at the moment: it is away, locked, damaged or out of space.
 	// Nothing was stored.
 	ErrUnavailable = errors.New("storage is unavailable")
+	// ErrSpoilt says that the file of a database is none, or a damaged one. It is an ErrUnavailable.
+	ErrSpoilt = fmt.Errorf("%w: no database, or a damaged one", ErrUnavailable)
+	// ErrFull says that the disk of the database has no room. It is an ErrUnavailable.
+	ErrFull = fmt.Errorf("%w: no room", ErrUnavailable)
+	// ErrNoConnection says that no server was reached, or that none let the program in. It is an ErrUnavailable.
+	ErrNoConnection = fmt.Errorf("%w: no connection", ErrUnavailable)
 	// ErrUnsafe says that the database is set up so that it could lose what it acknowledges. It is an ErrUnavailable.
 	ErrUnsafe = fmt.Errorf("%w: the server is not safe", ErrUnavailable)
 	// ErrOutcomeUnknown says that the database did not tell whether a commit took place.

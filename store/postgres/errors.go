@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -29,14 +30,27 @@ func unavailable(err error) error {
 	if isClassified(err) {
 		return err
 	}
-	return fmt.Errorf("%w: %w%s", database.ErrUnavailable, oneLineError{err}, advice(err))
+	sentinel := database.ErrUnavailable
+	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
+		sentinel = database.ErrNoConnection
+	}
+	return fmt.Errorf("%w: %w%s", sentinel, oneLineError{err}, advice(err))
 }
 
-// oneLineError is an error whose text is one line of a log. The driver's has one for each server that it tried.
+// oneLineError is an error whose text is one line of a log. The driver's has one for each time that it tried a server,
+// with TLS and without, of which those that say the same are one.
 type oneLineError struct{ error }
 
 // Error returns the text in one line.
-func (o oneLineError) Error() string { return strings.Join(strings.Fields(o.error.Error()), " ") }
+func (o oneLineError) Error() string {
+	var lines []string
+	for line := range strings.Lines(o.error.Error()) {
+		if line = strings.Join(strings.Fields(line), " "); !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, " ")
+}
 
 // Unwrap returns the error itself.
 func (o oneLineError) Unwrap() error { return o.error }
@@ -89,6 +103,9 @@ func isAwayCode(code string) bool {
 // foreignKeyViolation is an error code.
 const foreignKeyViolation = "23503"
 
+// insufficientPrivilege is an error code.
+const insufficientPrivilege = "42501"
+
 // isPassing tells whether the statements of a transaction may succeed if they are run again at once. Nothing of it was
 // committed.
 func isPassing(err error) bool {
@@ -107,11 +124,14 @@ func isPassing(err error) bool {
 	}
 }
 
-// advice says what to do about an error that a setting of the URL prevents.
+// advice says what to do about an error that a setting of the URL or a privilege prevents.
 func advice(err error) string {
 	native, ok := errors.AsType[*pgconn.PgError](err)
 	if ok && (native.Code == "26000" || native.Code == "42P05") {
 		return "; where a pooler such as PgBouncer stands in between, add default_query_exec_mode=exec to the URL"
+	}
+	if ok && native.Code == insufficientPrivilege {
+		return "; grant the role of the URL what it lacks, such as GRANT CREATE ON SCHEMA public to make the tables"
 	}
 	return ""
 }

@@ -32,6 +32,27 @@ func openError(ctx context.Context, t *testing.T, url string) error {
 	return err
 }
 
+// What keeps a program from a server is told once, in one line, with what to do where that is a privilege.
+func TestServersThatCannotBeUsed(t *testing.T) {
+	t.Parallel()
+	cluster := postgrestest.NewCluster(t)
+	url := cluster.CreateDatabase(t)
+	name := databaseOf(t, url)
+	cluster.Exec(t, name, "CREATE ROLE reader LOGIN PASSWORD 'reader'", "REVOKE ALL ON SCHEMA public FROM PUBLIC",
+		"GRANT USAGE ON SCHEMA public TO PUBLIC")
+	err := openError(t.Context(), t, with(url, "user=reader&password=reader"))
+	if !errors.Is(err, database.ErrUnavailable) ||
+		!strings.Contains(fmt.Sprint(err), "(SQLSTATE 42501); grant the role of the URL what it lacks") {
+		t.Errorf("without the privilege, error is %v", err)
+	}
+	cluster.Stop(t)
+	err = openError(t.Context(), t, strings.Replace(url, "sslmode=disable", "sslmode=prefer", 1))
+	if text := fmt.Sprint(err); !errors.Is(err, database.ErrNoConnection) || strings.Count(text, "refused") != 1 ||
+		strings.Contains(text, "\n") {
+		t.Errorf("without a server, error is %v", err)
+	}
+}
+
 // What would let an acknowledged create be lost is refused, with the name of the setting.
 func TestUnsafeServersAreRefused(t *testing.T) {
 	t.Parallel()

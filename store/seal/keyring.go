@@ -120,7 +120,8 @@ func (r *Keyring) current() (*Keys, os.FileInfo, error) {
 	defer r.mutex.Unlock()
 	file, err := os.Stat(r.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, fmt.Errorf("%w: %s", ErrNoKeyset, r.path)
+		return nil, nil, fmt.Errorf("%w: %s; put it back, or name its place with --keyset; without it the secrets of the "+
+			"database cannot be read", ErrNoKeyset, r.path)
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", ErrKeysetUnusable, err)

@@ -46,6 +46,9 @@ func (d *Database) Backup(ctx context.Context, path string, progress Progress, c
 		return fmt.Errorf("%w: %s; name one that is not there", fs.ErrExist, path)
 	}
 	draft, err := durable.CreateDraft(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("write %s: the folder %s is missing; make it first", path, filepath.Dir(path))
+	}
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}

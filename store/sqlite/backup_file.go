@@ -28,7 +28,8 @@ func (f *backupFile) Reader() *gorm.DB { return f.db }
 func verify(ctx context.Context, path, name string, rows []tableRows, check Check) (err error) {
 	db, err := connectUnchanged(path)
 	if err != nil {
-		return fmt.Errorf("read %s: %w", name, err)
+		// What GORM was asked to open has a name that nobody knows.
+		return fmt.Errorf("read %s: %w", name, errors.Unwrap(err))
 	}
 	defer func() { err = errors.Join(err, closePool(db)) }()
 	pool, err := db.DB()

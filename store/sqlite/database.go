@@ -118,7 +118,7 @@ func (d *Database) tryToWrite(ctx context.Context) error {
 		return tx.Exec(setGeneration(generation)).Error
 	})
 	if err != nil {
-		return errors.Join(database.ErrUnavailable, err)
+		return fmt.Errorf("%w: %w", database.ErrUnavailable, err)
 	}
 	d.failed.Store(false)
 	return nil

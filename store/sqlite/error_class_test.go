@@ -36,6 +36,10 @@ func TestErrorsOfSQLiteAreClassified(t *testing.T) {
 			if got := errors.Is(commit, database.ErrUnavailable); got != (slices.Contains(away, code) && code != sqlite3.ErrIoErr) {
 				t.Errorf("%d in COMMIT: ErrUnavailable is %t", code, got)
 			}
+			isSpoilt := code == sqlite3.ErrNotADB || code == sqlite3.ErrCorrupt
+			if errors.Is(statement, database.ErrSpoilt) != isSpoilt || errors.Is(statement, database.ErrFull) != (code == sqlite3.ErrFull) {
+				t.Errorf("%d: error is %v", code, statement)
+			}
 			// Only where SQLite could not write or sync may what it wrote still be there after a crash.
 			if got := errors.Is(commit, database.ErrOutcomeUnknown); got != (code == sqlite3.ErrIoErr) ||
 				errors.Is(statement, database.ErrOutcomeUnknown) {

@@ -16,7 +16,19 @@ func classify(err error) error {
 	if !ok || !isAway(native.Code) || errors.Is(err, database.ErrUnavailable) {
 		return err
 	}
-	return fmt.Errorf("%w: %w", database.ErrUnavailable, err)
+	return fmt.Errorf("%w: %w", sentinelOf(native.Code), err)
+}
+
+// sentinelOf is what an operator can put right, where that is known.
+func sentinelOf(code sqlite3.ErrNo) error {
+	switch code {
+	case sqlite3.ErrNotADB, sqlite3.ErrCorrupt:
+		return database.ErrSpoilt
+	case sqlite3.ErrFull:
+		return database.ErrFull
+	default:
+		return database.ErrUnavailable
+	}
 }
 
 // isAway tells whether SQLite could not work with the files, the memory or the locks that it has.

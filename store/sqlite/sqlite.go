@@ -54,7 +54,7 @@ func Create(ctx context.Context, path string, logger *slog.Logger) (*Database, e
 		return nil, err
 	}
 	if err := provideFile(path); err != nil {
-		return nil, fmt.Errorf("make the database: %w", err)
+		return nil, fmt.Errorf("open or make the database: %w", err)
 	}
 	return open(ctx, path, logger, migrate)
 }

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/mattn/go-sqlite3"
 	"gorm.io/gorm"
 
 	"example.com/providerd/store/database"
@@ -69,7 +68,7 @@ func (v *View) open(ctx context.Context) (err error) {
 		v.reader, err = connectUnchanged(v.file.Name())
 	}
 	if err != nil {
-		return unreadable(v.file.Name(), err)
+		return err
 	}
 	pool, err := v.pool()
 	if err != nil {
@@ -77,7 +76,7 @@ func (v *View) open(ctx context.Context) (err error) {
 	}
 	var id int
 	if err := pool.QueryRowContext(ctx, "PRAGMA application_id").Scan(&id); err != nil {
-		return unreadable(v.file.Name(), err)
+		return fmt.Errorf("read database %s: %w", v.file.Name(), classify(err))
 	}
 	if !hasWAL || id != applicationID {
 		return nil
@@ -106,15 +105,6 @@ func (v *View) checkUse(ctx context.Context) error {
 		// Another program may have closed both in between.
 	}
 	return fmt.Errorf("%w: %s %s", database.ErrUnavailable, v.file.Name(), whenMoved)
-}
-
-func unreadable(path string, err error) error {
-	native, ok := errors.AsType[sqlite3.Error](err)
-	if ok && (native.Code == sqlite3.ErrNotADB || native.Code == sqlite3.ErrCorrupt) {
-		return fmt.Errorf("%w: %s is no database, or a damaged one; put a backup in its place, or name another one: %w",
-			database.ErrUnavailable, path, err)
-	}
-	return fmt.Errorf("read database %s: %w", path, classify(err))
 }
 
 // hasWAL tells whether there is a WAL to be read. It returns ErrUnavailable for one without its wal-index, which only a
