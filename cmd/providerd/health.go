@@ -6,8 +6,10 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -43,14 +45,33 @@ func (c *healthCommand) Run(ctx context.Context, out *output) error {
 		return fmt.Errorf("ask the server: %w", err)
 	}
 	response, err := transport.RoundTrip(request)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("%s does not answer within %s; see the log of the server, or start it again", url, healthPatience)
+	}
 	if err != nil {
 		return fmt.Errorf("%s does not answer: %w", url, err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %s; \"providerd doctor\" and the log of the server say why", url, response.Status)
+		return fmt.Errorf("%s answers %s; %s", url, response.Status, reasonOfRefusal(response))
 	}
 	return out.line("ready")
+}
+
+// maxHealthBytes is more than a server that is not ready answers.
+const maxHealthBytes = 4096
+
+// reasonOfRefusal says why a server is not ready, as far as its answer tells.
+func reasonOfRefusal(response *http.Response) string {
+	text, _ := io.ReadAll(io.LimitReader(response.Body, maxHealthBytes))
+	switch {
+	case strings.Contains(string(text), "HTTP request to an HTTPS server"):
+		return "it speaks HTTPS: name its certificate with --tls-cert"
+	case strings.Contains(string(text), `"draining"`):
+		return "it is draining: it was told to stop"
+	default:
+		return `"providerd doctor" and the log of the server say why`
+	}
 }
 
 // local is where a server that listens on this address can be reached on its own machine.

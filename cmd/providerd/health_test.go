@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -62,10 +63,39 @@ func TestHealthKnowsTheCertificate(t *testing.T) {
 			t.Errorf("ends well is %v, and says %s, want %s", ok, says, wanted)
 		}
 	}
+	if says, ok := askHealth(t, folder, address); ok || !strings.Contains(says, "it speaks HTTPS: name its certificate with --tls-cert") {
+		t.Errorf("without a certificate: ends well is %v, and says %s", ok, says)
+	}
 	if says, ok := askHealth(t, folder, address, "PROVIDERD_TLS_CERT=key.pem"); ok || !strings.Contains(says, "has no certificate in PEM") {
 		t.Errorf("a key for a certificate: ends well is %v, and says %s", ok, says)
 	}
 	if err := server.stop(); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestHealthSaysWhyAServerIsNotReady(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	server, err := startProcess(t.Context(), folder, "--drain-delay", "10m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = server.kill() }()
+	if err := server.command.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	waitUntil(t, "the log has a line of it", func() bool {
+		return strings.Contains(server.stderr.String(), `msg="told to stop; not ready any more" drain_delay=10m0s`)
+	})
+	address := "PROVIDERD_LISTEN=" + strings.TrimPrefix(server.url, "http://")
+	if says, ok := askHealth(t, folder, address); ok || !strings.Contains(says, "it is draining: it was told to stop") {
+		t.Errorf("draining: ends well is %v, and says %s", ok, says)
+	}
+	if err := server.command.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	if says, ok := askHealth(t, folder, address); ok || !strings.Contains(says, "does not answer within 5s; see the log") {
+		t.Errorf("frozen: ends well is %v, and says %s", ok, says)
 	}
 }

@@ -78,7 +78,9 @@ func TestHostilePipeThatNobodyReads(t *testing.T) {
 	if err := server.stop(); err != nil {
 		t.Error(err)
 	}
-	if count := <-logged; count != requests+1 {
+	// That the server stops may be among what is dropped.
+	const linesOfTheEnd = 2
+	if count := <-logged; count < requests+1 || count > requests+1+linesOfTheEnd {
 		t.Errorf("%d requests are logged or counted as dropped, want %d", count, requests+1)
 	}
 }

@@ -21,6 +21,7 @@ func drainAfter(
 	drained, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	context.AfterFunc(ctx, func() {
 		api.BeginDrain()
+		manager.logger.Info("told to stop; not ready any more", slog.Duration("drain_delay", delay))
 		manager.tell(daemon.SdNotifyStopping + "\nSTATUS=draining: not ready, but still answering new requests")
 		time.AfterFunc(delay, func() {
 			manager.tell("STATUS=ending the requests that have begun")

@@ -218,7 +218,11 @@ func (c *serveCommand) serve(ctx context.Context, config server.Config, at endpo
 	go announce(at.url(), log)
 	limits := server.DefaultLimits()
 	limits.Connections = c.MaxConnections
-	return api.Serve(ctx, at, limits, at.security)
+	if err := api.Serve(ctx, at, limits, at.security); err != nil {
+		return err
+	}
+	log.Info("no request is left; the server stops")
+	return nil
 }
 
 // announce tells whoever waits for it that the server is ready. Where nobody reads it, the server goes on.

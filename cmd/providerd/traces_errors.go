@@ -54,14 +54,14 @@ func (e *sdkErrors) Handle(err error) {
 	e.omitted++
 	e.limit.Do(func() {
 		e.logger.Warn("traces are not exported as they should be", slog.String("collector", e.collector),
-			slog.String("error", shortened(reasonOf(err), maxSDKError)), slog.Int("omitted", e.omitted-1))
+			slog.String("error", shortened(reasonOfFailure(err), maxSDKError)), slog.Int("omitted", e.omitted-1))
 		e.omitted = 0
 	})
 }
 
-// reasonOf says why spans were not exported, without anything that a collector has answered but its status, and without
+// reasonOfFailure says why spans were not exported, without anything that a collector has answered but its status, and without
 // its URL: both may hold the key that it asks for.
-func reasonOf(err error) string {
+func reasonOfFailure(err error) string {
 	text := err.Error()
 	status := regexp.MustCompile(`^traces export: failed to send to \S+: (\d{3})\b`)
 	if answer := status.FindStringSubmatch(text); answer != nil {
