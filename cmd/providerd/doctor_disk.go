@@ -117,7 +117,7 @@ func checkSync(folder string) finding {
 		return passed(check, "%s is on a disk; whether that syncs cannot be measured without making a file", folder)
 	}
 	if err != nil {
-		return warned(check, "run the doctor as the user of the server",
+		return warned(check, "run the doctor as a user who may write there",
 			"whether a sync reaches the disk cannot be measured: %v", err)
 	}
 	defer func() { _ = file.Close() }()

@@ -124,6 +124,13 @@ func spoiltSetUps() map[string]spoilt {
 			shell(t, "cp", "--archive", s.database, s.database+".copy")
 			shell(t, "mv", s.database+".copy", s.database)
 		}, []fault{{"database", healthFail, "was removed or replaced while in use|is not what SQLite left there"}}},
+		"WAL moved away under a server": {func(t *testing.T, s *setUp) {
+			serveIn(t, s)
+			shell(t, "mv", s.database+"-wal", s.database+".moved")
+		}, []fault{{"database", healthFail, "providerd.db-wal was removed or replaced while in use; stop every program that uses the database, put the right file back"}}},
+		"damaged page": {func(t *testing.T, s *setUp) {
+			shell(t, "dd", "if=/dev/zero", "of="+s.database, "bs=4096", "seek=1", "count=20", "conv=notrunc", "status=none")
+		}, []fault{{"database", healthFail, "malformed; put a backup in its place, or name another file"}}},
 		"in memory": {func(t *testing.T, s *setUp) {
 			folder, err := os.MkdirTemp("/dev/shm", "providerd") //nolint:usetesting // It is to be in memory.
 			if err != nil {
@@ -164,6 +171,18 @@ func spoiltSetUps() map[string]spoilt {
 				shell(t, "chown", "1", filepath.Join(s.folder, path))
 			}, []fault{{check, healthFail, path + " belongs to user 1, and the server, by its folder, to user 0; run chown 0 on it"}}}
 		}
+		ofUserWith := func(mode, path string) spoiler {
+			return func(t *testing.T, s *setUp) {
+				shell(t, "chown", "-R", "1", filepath.Dir(s.database))
+				shell(t, "chmod", mode, filepath.Join(s.folder, path))
+			}
+		}
+		setUps["folder that takes no file"] = spoilt{ofUserWith("500", "data"), []fault{
+			{"folder", healthFail, "user 1, whom it belongs to, cannot make files in data; run chmod u.rwx on it"},
+		}}
+		setUps["database that cannot be changed"] = spoilt{ofUserWith("400", "data/providerd.db"), []fault{
+			{"database file", healthFail, "user 1, whom it belongs to, cannot change data/providerd.db; run chmod 600 on it"},
+		}}
 	}
 	return setUps
 }

@@ -23,6 +23,7 @@ func checkFolder(path string) (found finding, owner uint32) {
 		return failedBy(check, err), 0
 	}
 	isSticky := info.Mode()&os.ModeSticky != 0
+	const toMakeFiles, writable = 0o300, 2
 	me := os.Geteuid()
 	switch {
 	case !info.IsDir():
@@ -32,6 +33,11 @@ func checkFolder(path string) (found finding, owner uint32) {
 	case me != 0 && uint32(me) != owner: //nolint:gosec // A user's number is not negative.
 		return warned(check, "run the doctor as the user of the server", "%s belongs to user %d, and this is user %d",
 			path, owner, me), owner
+	case errors.Is(syscall.Access(path, writable), syscall.EROFS):
+		return failed(check, mountToWrite, "%s is on a disk that is mounted read-only", path), owner
+	case owner != 0 && info.Mode().Perm()&toMakeFiles != toMakeFiles:
+		return failed(check, "run chmod u+rwx on it",
+			"user %d, whom it belongs to, cannot make files in %s", owner, path), owner
 	default:
 		return passed(check, "%s belongs to user %d, and others cannot change it", path, owner), owner
 	}
@@ -39,7 +45,7 @@ func checkFolder(path string) (found finding, owner uint32) {
 
 // checkDatabaseFiles looks who can use the files of a SQLite database.
 func checkDatabaseFiles(path string, owner uint32) []finding {
-	const check = "database file"
+	const check, toChange = "database file", 0o600
 	for _, file := range []string{path, path + "-wal", path + "-shm"} {
 		info, of, err := lookAt(file)
 		switch {
@@ -51,6 +57,8 @@ func checkDatabaseFiles(path string, owner uint32) []finding {
 			return []finding{failed(check, "run chmod 600 on it", "others can write to %s", file)}
 		case of != owner:
 			return []finding{isForeign(check, file, of, owner)}
+		case owner != 0 && info.Mode().Perm()&toChange != toChange:
+			return []finding{failed(check, "run chmod 600 on it", "user %d, whom it belongs to, cannot change %s", owner, file)}
 		case info.Mode().Perm()&othersMayRead != 0:
 			return []finding{warned(check, "run chmod 600 on it",
 				"others can read %s, and in it names, settings and the digests of tokens", file)}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"syscall"
 
 	"example.com/providerd/store"
 	"example.com/providerd/store/database"
@@ -12,6 +13,9 @@ import (
 
 // errCertificate says that the certificate of the server cannot be used.
 var errCertificate = errors.New("certificate cannot be used")
+
+// mountToWrite is what to do about a file system that takes nothing.
+const mountToWrite = "mount its disk so that it can be written, or name another place"
 
 // explain adds what to do to an error that an operator can put right.
 func explain(err error) error {
@@ -43,6 +47,7 @@ func remedyFor(err error) string {
 		{store.ErrApplicationLinked, `run "providerd application unlink" first`},
 		{seal.ErrKeysetExists, "name another one: it is not replaced"},
 		{fs.ErrPermission, "run this as the user whom it belongs to, or let this user read and write it"},
+		{syscall.EROFS, mountToWrite},
 		{errCertificate, "name a chain and the key that fits it, both in PEM"},
 	} {
 		if errors.Is(err, known.sentinel) {

@@ -59,8 +59,8 @@ func checkSharedNow(file *guardedFile) error {
 		return fmt.Errorf("%w: %s %s", database.ErrUnavailable, index, whenMoved)
 	}
 	files, err := newGuard(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: %w", database.ErrUnavailable, err)
+	if missing, ok := errors.AsType[*fs.PathError](err); ok && errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: %s %s", database.ErrUnavailable, missing.Path, whenMoved)
 	}
 	if err != nil {
 		return err
