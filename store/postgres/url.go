@@ -23,9 +23,10 @@ type URL struct {
 	hasPassword bool
 }
 
-// IsURL tells whether a text names a PostgreSQL database.
+// IsURL tells whether a text names a PostgreSQL database. Schemes have no case (RFC 3986, section 3.1).
 func IsURL(text string) bool {
-	return strings.HasPrefix(text, "postgres://") || strings.HasPrefix(text, "postgresql://")
+	scheme, _, isURL := strings.Cut(strings.ToLower(text), "://")
+	return isURL && (scheme == "postgres" || scheme == "postgresql")
 }
 
 // ParseURL reads a URL of the form postgres://USER@HOST:PORT,HOST:PORT/DATABASE?PARAMETER=VALUE with the parameters of
@@ -35,9 +36,14 @@ func ParseURL(text string) (URL, error) {
 	if !IsURL(text) {
 		return URL{}, errors.New("the URL of a PostgreSQL database begins with postgres://")
 	}
-	config, err := pgx.ParseConfig(text)
+	_, rest, _ := strings.Cut(text, "://")
+	login, place := splitLogin(rest)
+	if where, _, _ := strings.Cut(place, "?"); strings.Contains(where, "@") {
+		return URL{}, errNotEscaped
+	}
+	config, err := pgx.ParseConfig("postgres://" + rest)
 	if err != nil {
-		return URL{}, fmt.Errorf("read the URL of the database: %w", err)
+		return URL{}, reasonOf(err, place)
 	}
 	if config.ConnectTimeout == 0 {
 		config.ConnectTimeout = connectTimeout
@@ -49,7 +55,28 @@ func ParseURL(text string) (URL, error) {
 	if config.RuntimeParams["application_name"] == "" {
 		config.RuntimeParams["application_name"] = "providerd"
 	}
-	return URL{config: config, hasPassword: hasPassword(text)}, nil
+	return URL{config: config, hasPassword: hasPassword(login, place)}, nil
+}
+
+// errNotEscaped stands for what cannot be quoted, since nobody knows which part of it is the password.
+var errNotEscaped = errors.New("read the URL of the database: it is not of the form " +
+	"postgres://USER:PASSWORD@HOST:PORT/DATABASE?PARAMETER=VALUE; in each of these, write / as %2F, @ as %40, % as %25, " +
+	"and so on")
+
+// reasonOf says what pgx does not take in a URL. It leaves out the URL, and all that may be a password which ends
+// elsewhere than was meant.
+func reasonOf(err error, place string) error {
+	text := err.Error()
+	const afterURL = "`: "
+	at := strings.LastIndex(text, afterURL)
+	if at < 0 || strings.Contains(place, "@") {
+		return errNotEscaped
+	}
+	reason := text[at+len(afterURL):]
+	if strings.HasPrefix(reason, "failed to parse as URL") {
+		return errNotEscaped
+	}
+	return errors.New("read the URL of the database: " + reason)
 }
 
 // HasPassword tells whether the password stands in the URL itself, where every user of the machine could read it from
@@ -73,14 +100,27 @@ func hostsOf(config *pgx.ConnConfig) []string {
 	return hosts
 }
 
+// splitLogin splits what comes behind the scheme as libpq does: user and password end with the first @, unless a / is
+// before it.
+func splitLogin(rest string) (login, place string) {
+	if at := strings.IndexAny(rest, "@/"); at >= 0 && rest[at] == '@' {
+		return rest[:at], rest[at+1:]
+	}
+	return "", rest
+}
+
 // hasPassword looks where libpq takes a password from. Several hosts make the URL one that net/url cannot parse.
-func hasPassword(text string) bool {
-	_, rest, _ := strings.Cut(text, "://")
-	authority, query, _ := strings.Cut(rest, "?")
-	authority, _, _ = strings.Cut(authority, "/")
-	if at := strings.LastIndexByte(authority, '@'); at >= 0 && strings.Contains(authority[:at], ":") {
+func hasPassword(login, place string) bool {
+	if _, password, _ := strings.Cut(login, ":"); password != "" {
 		return true
 	}
-	values, err := url.ParseQuery(query)
-	return err == nil && values.Has("password")
+	_, query, _ := strings.Cut(place, "?")
+	for parameter := range strings.SplitSeq(query, "&") {
+		name, _, _ := strings.Cut(parameter, "=")
+		name, err := url.PathUnescape(strings.TrimSpace(name))
+		if err == nil && (name == "password" || name == "sslpassword") {
+			return true
+		}
+	}
+	return false
 }

@@ -20,6 +20,11 @@ func TestURL(t *testing.T) {
 		"postgres://db.example.com/providers?user=ada&password=" + password:      {"postgres://db.example.com:5432/providers", true},
 		"postgres://ada@a.example.com:1,b.example.com:2/p?sslmode=require":       {"postgres://a.example.com:1,b.example.com:2/p", false},
 		"postgres://ada:" + password + "@a.example.com:1,b.example.com:2/p":      {"postgres://a.example.com:1,b.example.com:2/p", true},
+		"Postgres://ada:" + password + "@db.example.com/providers":               {"postgres://db.example.com:5432/providers", true},
+		"postgres://ada:?" + password + "@db.example.com/providers":              {"postgres://db.example.com:5432/providers", true},
+		"postgres://db.example.com/p?pass%77ord=" + password + "&user=a;b":       {"postgres://db.example.com:5432/p", true},
+		"postgres://db.example.com/p?sslpassword=" + password:                    {"postgres://db.example.com:5432/p", true},
+		"postgres://ada:@db.example.com:1/p?user=a@b.example.com":                {"postgres://db.example.com:1/p", false},
 		"postgres://ada@[::1]:5432/p?target_session_attrs=any&connect_timeout=9": {"postgres://::1:5432/p", false},
 	} {
 		parsed, err := postgres.ParseURL(url)
@@ -33,6 +38,15 @@ func TestURL(t *testing.T) {
 		"postgres://ada:" + password + "@db.example.com/p?target_session_attrs=some",
 		"postgres://ada:" + password + "@db.example.com/p?sslrootcert=/nowhere",
 		"postgres://ada:" + password + "%@db.example.com/p",
+		"postgres://ada:" + password + "/@db.example.com/p",
+		"postgres://ada:@" + password + "@db.example.com/p",
+		"postgres://ada:1/" + password + "@db.example.com/p",
+		"postgres://ada:1/?" + password + "@db.example.com/p",
+		"postgres://ada:1/`: " + password + "%@db.example.com/p",
+		"postgres://ada:1/?target_session_attrs=" + password + "@db.example.com/p",
+		"postgres://ada@db.example.com/p?password=&" + password,
+		"postgres://ada@db.example.com/p?password=%zz" + password,
+		"postgres://ada@db.example.com/" + password + "%",
 	} {
 		if _, err := postgres.ParseURL(url); err == nil || strings.Contains(err.Error(), password) {
 			t.Errorf("%s: error is %v", url, err)
