@@ -36,11 +36,7 @@ func verify(ctx context.Context, path, name string, rows []tableRows, check Chec
 	if err != nil {
 		return fmt.Errorf("read %s: %w", name, err)
 	}
-	err = checkKnown(ctx, pool, name)
-	if errors.Is(err, database.ErrNone) {
-		return fmt.Errorf("%w: %s is empty", database.ErrForeign, name)
-	}
-	if err != nil {
+	if err := checkKnown(ctx, pool, name); err != nil {
 		return err
 	}
 	if err := checkIntegrity(ctx, pool); err != nil {

@@ -142,10 +142,12 @@ func TestBackupWithoutARowIsRefused(t *testing.T) {
 // A backup that the disk has no room for is not begun to be restored. It says that it has 8 TiB.
 func TestRestoreLooksForRoom(t *testing.T) {
 	t.Parallel()
+	r := newRig(t)
 	backup, folder := filepath.Join(t.TempDir(), "backup.db"), t.TempDir()
-	if err := errors.Join(os.WriteFile(backup, nil, 0o600), os.Truncate(backup, 8<<40)); err != nil {
+	if err := errors.Join(r.Backup(t.Context(), backup, noProgress, noCheck), os.Truncate(backup, 8<<40)); err != nil {
 		t.Fatal(err)
 	}
+	r.close(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	restoration := sqlite.Restoration{

@@ -1,8 +1,11 @@
 package sqlite
 
 import (
+	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,6 +16,30 @@ import (
 
 // applicationID marks a SQLite database as one of providerd ("pvdd" in ASCII), in the header of its file.
 const applicationID = 0x70766464
+
+// checkHeader looks at the header of a database (https://www.sqlite.org/fileformat.html, section 1.3) before anything
+// else of a large file is read. It returns database.ErrForeign for one that is not of providerd.
+func checkHeader(file *os.File) error {
+	const (
+		size     = 100
+		magic    = "SQLite format 3\x00"
+		idOffset = 68
+	)
+	header := make([]byte, size)
+	count, err := file.ReadAt(header, 0)
+	switch {
+	case count == 0 && errors.Is(err, io.EOF):
+		return fmt.Errorf("%w: %s is empty", database.ErrForeign, file.Name())
+	case err != nil && !errors.Is(err, io.EOF):
+		return fmt.Errorf("read the backup: %w", err)
+	case !bytes.HasPrefix(header, []byte(magic)) || count < size:
+		return fmt.Errorf("%w: %s is no SQLite database", database.ErrForeign, file.Name())
+	}
+	if id := binary.BigEndian.Uint32(header[idOffset:]); id != applicationID {
+		return fmt.Errorf("%w: %s (its application_id is %d)", database.ErrForeign, file.Name(), id)
+	}
+	return nil
+}
 
 // openDatabaseFile opens the file of a database that nobody but its owner can write to. It returns ErrUnavailable,
 // ErrExposed or an error of the file system.

@@ -78,6 +78,9 @@ func (r Restoration) openBackup() (file *os.File, size int64, err error) {
 	if err == nil && !info.Mode().IsRegular() {
 		err = fmt.Errorf("%w: %s is not a regular file", database.ErrForeign, r.Backup)
 	}
+	if err == nil {
+		err = checkHeader(file)
+	}
 	for _, suffix := range []string{"-wal", "-journal"} {
 		if beside, statErr := os.Stat(r.Backup + suffix); err == nil && statErr == nil && beside.Size() > 0 {
 			err = fmt.Errorf("%w: %s has changes that are not in the backup; name a file that no program has changed",
@@ -184,6 +187,20 @@ func (r Restoration) exchange(draft *durable.Draft, place string) (kept string, 
 	if !isThere {
 		return "", draft.Publish()
 	}
-	kept = place + ".replaced-" + time.Now().UTC().Format(timeInName)
+	if kept, err = nameToKeep(place); err != nil {
+		return "", err
+	}
 	return kept, draft.Replace(kept)
+}
+
+// nameToKeep is a name for what is replaced, that nothing has: a database may be replaced twice in a second.
+func nameToKeep(place string) (string, error) {
+	name := place + ".replaced-" + time.Now().UTC().Format(timeInName)
+	kept := name
+	for number := 2; ; number++ {
+		if isThere, err := exists(kept); err != nil || !isThere {
+			return kept, err
+		}
+		kept = fmt.Sprintf("%s-%d", name, number)
+	}
 }
