@@ -34,7 +34,7 @@ func (backupCommand) Help() string {
 		"time in UTC. After a backup that fails, it goes on with the next."
 }
 
-// AfterApply refuses what only a SQLite database is backed up by, and a schedule that keeps nothing.
+// AfterApply refuses what is not backed up by this program, a schedule that keeps nothing, and a file of the database.
 func (c *backupCommand) AfterApply(*kong.Context) error {
 	if c.Database.isPostgres {
 		return errors.New("a PostgreSQL database is backed up by PostgreSQL's own tools: pg_basebackup with WAL archiving, " +
@@ -44,7 +44,10 @@ func (c *backupCommand) AfterApply(*kong.Context) error {
 	if c.Every > 0 && c.Keep < 1 {
 		return errors.New("--keep must be at least 1")
 	}
-	return nil
+	if c.Every > 0 {
+		return nil
+	}
+	return checkPlaces(c.Database, c.Keyset, c.File)
 }
 
 // Run makes one backup, or one after the other until it is told to stop.

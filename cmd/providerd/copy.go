@@ -15,6 +15,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"example.com/providerd/store"
+	"example.com/providerd/store/durable"
 	"example.com/providerd/store/transfer"
 )
 
@@ -39,7 +40,17 @@ func (c *copyCommand) AfterApply(command *kong.Context) error {
 		return errors.New("--keyset: with a PostgreSQL database, the keyset file must be named; it is that of the database " +
 			"to copy")
 	}
-	return errors.Join(c.From.checkHidden("from", command.Args), c.To.checkHidden("to", command.Args))
+	if err := errors.Join(c.From.checkHidden("from", command.Args), c.To.checkHidden("to", command.Args)); err != nil {
+		return err
+	}
+	keyset := c.Keyset
+	if !c.From.isPostgres {
+		keyset = keysetPath(keyset, filepath.Dir(durable.Resolve(c.From.path)))
+	}
+	if err := checkPlaces(c.From, keyset, ""); err != nil {
+		return err
+	}
+	return checkPlaces(c.To, keyset, "")
 }
 
 // Run copies until all is done or it is interrupted.

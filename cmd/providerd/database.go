@@ -26,16 +26,17 @@ type databaseFlag struct {
 	Keyset   string      `env:"PROVIDERD_KEYSET" type:"path" placeholder:"PATH" help:"The file with the keys of the database (${env}; default keyset.json beside a SQLite database)."`
 }
 
-// AfterApply refuses a PostgreSQL database without a keyset, and a password that every user of the machine could read.
+// AfterApply refuses a SQLite database in the place of another file, a PostgreSQL database without a keyset, and a
+// password that every user of the machine could read.
 func (f databaseFlag) AfterApply(command *kong.Context) error {
-	if !f.Database.isPostgres {
-		return nil
-	}
-	if f.Keyset == "" {
+	if f.Database.isPostgres && f.Keyset == "" {
 		return errors.New("--keyset: a PostgreSQL database needs a keyset file, the same on each replica; " +
 			"\"providerd key create --keyset PATH\" makes one")
 	}
-	return f.Database.checkHidden("database", command.Args)
+	if err := f.Database.checkHidden("database", command.Args); err != nil {
+		return err
+	}
+	return checkPlaces(f.Database, f.Keyset, "")
 }
 
 // databaseURL is the place of the database.
@@ -57,7 +58,7 @@ func (u *databaseURL) UnmarshalText(text []byte) (err error) {
 	if u.path, err = sqlite.Path(u.text); err != nil {
 		return fmt.Errorf("%w, such as sqlite:data/providerd.db, nor does it begin with postgres://", err)
 	}
-	return nil
+	return sqlite.CheckName(u.path)
 }
 
 // checkHidden refuses a password that is in an argument, the value of a flag.

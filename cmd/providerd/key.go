@@ -23,6 +23,9 @@ type keyCreateCommand struct {
 	Keyset string `required:"" env:"PROVIDERD_KEYSET" type:"path" placeholder:"PATH" help:"The file to create, readable by its owner alone (${env})."`
 }
 
+// Validate refuses what is no file of a person's own.
+func (c *keyCreateCommand) Validate() error { return checkFileName(c.Keyset) }
+
 // Run makes a keyset file.
 func (c *keyCreateCommand) Run(ctx context.Context, say *messages) error {
 	keyring, err := seal.CreateKeyring(ctx, c.Keyset)

@@ -24,7 +24,7 @@ import (
 type providerExportCommand struct {
 	databaseFlag
 	providerFlags
-	Output filePath `placeholder:"FILE" help:"Write to this file, which its owner alone can read, in place of standard output. It is there whole or not at all."`
+	Output filePath `placeholder:"FILE" help:"Write to this file, which its owner alone can read, in place of standard output. It must not be there yet, and is there whole or not at all."`
 	Reveal bool     `help:"Write secrets in plain text. Without it, references such as $${NAME} stand for them, which are listed on standard error."`
 }
 
@@ -37,12 +37,12 @@ func (*providerExportCommand) Help() string {
 		"it elsewhere. What is damaged is left out, told of, and makes the exit status 1."
 }
 
-// Validate refuses a limit of nothing certain: the file has one kind after the other.
+// Validate refuses a limit of nothing certain, the file having one kind after the other, and a file of the database.
 func (c *providerExportCommand) Validate() error {
 	if c.Limit > 0 && c.Kind == "" {
 		return errors.New("missing flags: --kind=KIND, of which --limit counts the providers")
 	}
-	return nil
+	return checkPlaces(c.Database, c.Keyset, c.Output)
 }
 
 // Run writes the file.

@@ -52,17 +52,6 @@ func (d *Draft) Publish() error {
 	return syncFolder(filepath.Dir(d.path))
 }
 
-// Overwrite is Publish that puts the file in the place of one that has the name.
-func (d *Draft) Overwrite() error {
-	if err := d.Sync(); err != nil {
-		return fmt.Errorf("write %s: %w", d.path, err)
-	}
-	if err := os.Rename(d.Name(), d.path); err != nil {
-		return fmt.Errorf("write %s: %w", d.path, err)
-	}
-	return syncFolder(filepath.Dir(d.path))
-}
-
 // Replace is Publish for a name that a file has, which gets the name kept, in the same folder. There is a file with the
 // name at any time. It returns fs.ErrExist where something has the name kept, or an error of the file system.
 func (d *Draft) Replace(kept string) error {

@@ -96,48 +96,6 @@ func TestDraftTakesNoName(t *testing.T) {
 	}
 }
 
-// A draft that overwrites takes the place of a file, unlike one that is published, and the owner alone can read it then.
-func TestOverwrittenFileIsReplacedWhole(t *testing.T) {
-	t.Parallel()
-	folder := t.TempDir()
-	path := filepath.Join(folder, "file")
-	for n := range 2 {
-		draft := newDraft(t, path, version(n))
-		if n > 0 {
-			expectContent(t, path, version(n-1))
-			if err := os.Chmod(path, 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := errors.Join(draft.Overwrite(), draft.Close()); err != nil {
-			t.Fatal(err)
-		}
-		expectContent(t, path, version(n))
-		expectNames(t, folder, "file")
-	}
-}
-
-// What has the name and is no file stays, and nothing else is left.
-func TestOverwrittenFolderStays(t *testing.T) {
-	t.Parallel()
-	folder := t.TempDir()
-	path := filepath.Join(folder, "file")
-	draft := newDraft(t, path, version(1))
-	if err := os.Mkdir(path, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := draft.Overwrite(); err == nil || !strings.Contains(err.Error(), path) {
-		t.Errorf("error is %v", err)
-	}
-	if err := draft.Close(); err != nil {
-		t.Error(err)
-	}
-	if info, err := os.Stat(path); err != nil || !info.IsDir() {
-		t.Errorf("there is %v, %v", info, err)
-	}
-	expectNames(t, folder, "file")
-}
-
 func TestReplacedFileIsKept(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

@@ -112,9 +112,8 @@ func TestRootKeepsDrafts(t *testing.T) {
 	t.Parallel()
 	demandRoot(t)
 	path := filepath.Join(newFolder(t, 0o700, oneUser), "file")
-	place(t, path, oneUser)
-	kept := newDraft(t, path, version(1))
-	if err := errors.Join(kept.Overwrite(), kept.Close()); err != nil {
+	draft := newDraft(t, path, version(1))
+	if err := errors.Join(draft.Publish(), draft.Close()); err != nil {
 		t.Fatal(err)
 	}
 	expectOwner(t, path, 0, 0)

@@ -28,7 +28,6 @@ type naming struct {
 func namings() []naming {
 	return []naming{
 		{"Publish", false, func(draft *durable.Draft, _ string) error { return draft.Publish() }, []string{"file"}},
-		{"Overwrite", true, func(draft *durable.Draft, _ string) error { return draft.Overwrite() }, []string{"file"}},
 		{"Replace", true, (*durable.Draft).Replace, []string{"kept", "file"}},
 	}
 }

@@ -35,15 +35,14 @@ const (
 // must pass SQLite's integrity_check, have as many rows in each table as that state, and pass check, before it gets its
 // name. Otherwise nothing is left of it. It belongs to who makes it, in whosever folder: no server reads it.
 //
-// It returns fs.ErrExist where something is at path, ErrUnavailable where the disks would not hold the file beside what
-// comes to the WAL meanwhile, the error of check or ctx, or one of the file system.
+// It returns ErrReservedName, fs.ErrExist where something is at path, ErrUnavailable where the disks would not hold the
+// file beside what comes to the WAL meanwhile, the error of check or ctx, or one of the file system.
 func (d *Database) Backup(ctx context.Context, path string, progress Progress, check Check) (err error) {
-	isThere, err := exists(path)
-	if err != nil {
+	if err := CheckName(path); err != nil {
 		return err
 	}
-	if isThere {
-		return fmt.Errorf("%w: %s; name one that is not there", fs.ErrExist, path)
+	if err := durable.CheckFree(path); err != nil {
+		return err
 	}
 	draft, err := durable.CreateDraft(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -31,8 +31,8 @@ type Restoration struct {
 //
 // It returns database.ErrForeign, ErrNewer or ErrOlder for a file that is no backup of this program, ErrUnavailable for
 // one that is damaged or that the disk has no room for, fs.ErrExist where there is a database that is not to be
-// replaced, ErrInUse while a program has it open or where files are beside it that a program has left, the error of the
-// check or ctx, or one of the file system.
+// replaced, ErrInUse while a program has it open or where files are beside it that a program has left, ErrReservedName,
+// the error of the check or ctx, or one of the file system.
 func (r Restoration) Run(ctx context.Context) (kept string, err error) {
 	backup, size, err := r.openBackup()
 	if err != nil {
@@ -95,6 +95,9 @@ func (r Restoration) openBackup() (file *os.File, size int64, err error) {
 
 // place returns the path of the database without symbolic links, and makes its folder where it is missing.
 func (r Restoration) place() (string, error) {
+	if err := CheckName(durable.Resolve(r.Database)); err != nil {
+		return "", err
+	}
 	path, err := filepath.EvalSymlinks(r.Database)
 	if err == nil {
 		return path, nil
@@ -123,7 +126,7 @@ func (r Restoration) checkPlace(place string) (isThere bool, err error) {
 			return false, err
 		}
 	}
-	for _, suffix := range []string{"-wal", "-shm", "-journal"} {
+	for _, suffix := range sidecars() {
 		isLeft, err := exists(place + suffix)
 		if err != nil {
 			return false, err

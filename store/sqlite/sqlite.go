@@ -41,12 +41,15 @@ func Path(url string) (string, error) {
 // that only the owner can read, with its folder; where root makes it in a folder that is there, that is the folder's
 // owner, to whom SQLite gives its other files, too. The logger gets what goes wrong beside the statements of callers.
 //
-// It returns database.ErrNewer, ErrForeign, ErrExposed, ErrUnavailable for a file that is no database or that does not
-// belong to the WAL beside it, or an error of the file system.
+// It returns ErrReservedName, database.ErrNewer, ErrForeign, ErrExposed, ErrUnavailable for a file that is no database
+// or that does not belong to the WAL beside it, or an error of the file system.
 //
 // A process should have one database open once: to close it releases what locks (POSIX) the process has on its files,
 // so that to other processes nobody seems to have it open any more.
 func Create(ctx context.Context, path string, logger *slog.Logger) (*Database, error) {
+	if err := CheckName(durable.Resolve(path)); err != nil {
+		return nil, err
+	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder of the database: %w", err)
 	}
@@ -61,8 +64,8 @@ func Create(ctx context.Context, path string, logger *slog.Logger) (*Database, e
 
 // Open opens the database at path as it is. The logger gets what goes wrong beside the statements of callers.
 //
-// It returns database.ErrNone, ErrOlder, ErrNewer, ErrForeign, ErrExposed, ErrUnavailable for a file that is no
-// database or that does not belong to the WAL beside it, or an error of the file system.
+// It returns ErrReservedName, database.ErrNone, ErrOlder, ErrNewer, ErrForeign, ErrExposed, ErrUnavailable for a file
+// that is no database or that does not belong to the WAL beside it, or an error of the file system.
 func Open(ctx context.Context, path string, logger *slog.Logger) (*Database, error) {
 	return openExisting(ctx, path, logger, checkVersion)
 }
@@ -102,6 +105,9 @@ func open(ctx context.Context, path string, logger *slog.Logger, prepare prepara
 	path, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return nil, fmt.Errorf("look for the database: %w", err)
+	}
+	if err := CheckName(path); err != nil {
+		return nil, err
 	}
 	level, err := Level()
 	if err != nil {

@@ -1,0 +1,58 @@
+package durable
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// maxLinks are the symbolic links that may lead from one to the next, as in Linux.
+const maxLinks = 40
+
+// Resolve returns the absolute path of a file without symbolic links, also of one that is yet to be made.
+func Resolve(path string) string {
+	if folder, err := os.Getwd(); err == nil && !filepath.IsAbs(path) {
+		path = folder + "/" + path
+	}
+	return resolve(path, maxLinks)
+}
+
+func resolve(path string, links int) string {
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		return target
+	}
+	path = strings.TrimRight(path, "/")
+	// What a ".." leads to is known once the links before it are followed.
+	folder, name := filepath.Split(path)
+	target, err := os.Readlink(path)
+	switch {
+	case name == "":
+		return path
+	case err != nil || links == 0:
+		return filepath.Join(resolve(cmp.Or(folder, "."), links), name)
+	case filepath.IsAbs(target):
+		return resolve(target, links-1)
+	default:
+		return resolve(folder+target, links-1)
+	}
+}
+
+// CheckFree returns fs.ErrExist where anything is at path, be it a symbolic link that leads nowhere, or an error of the
+// file system.
+func CheckFree(path string) error {
+	_, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("look for %s: %w", path, err)
+	}
+	return fmt.Errorf("%w: %s; name one that is not there", fs.ErrExist, path)
+}
+
+// IsUnfinished tells whether path has the name of a file that is removed where it is found.
+func IsUnfinished(path string) bool { return strings.HasSuffix(path, unfinishedSuffix) }
