@@ -62,7 +62,7 @@ func (d *Draft) Replace(kept string) error {
 		return fmt.Errorf("keep %s: %w", d.path, err)
 	}
 	if err := syncFolder(filepath.Dir(kept)); err != nil {
-		return err
+		return errors.Join(err, os.Remove(kept))
 	}
 	if err := os.Rename(d.Name(), d.path); err != nil {
 		return errors.Join(fmt.Errorf("write %s: %w", d.path, err), os.Remove(kept))

@@ -115,6 +115,7 @@ func TestFolderThatCannotBeSynced(t *testing.T) {
 		}
 		if one.name == "Replace" {
 			expectContent(t, filepath.Join(filepath.Dir(kept), "file"), version(5))
+			expectNames(t, filepath.Dir(kept), "file")
 		}
 	}
 }
