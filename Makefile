@@ -212,7 +212,7 @@ cover: postgres ## Show which statements the tests reach.
 	go test -coverpkg=./server/...,./store/...,./cmd/... -coverprofile=coverage.out ./...
 	go tool cover -func=coverage.out | tail -1
 
-fuzz: ## Run each fuzz target for $(FUZZ_TIME).
+fuzz: ## Run each fuzz target for a while (FUZZ_TIME=30s).
 	@for package in $$(go list ./...); do \
 		for target in $$(go test -list '^Fuzz' "$$package" | grep '^Fuzz' || true); do \
 			echo "$$package $$target"; \

@@ -20,7 +20,7 @@ const grace = 500 * time.Millisecond
 // that of the connection that is idle for longest, or else of the one whose caller is unknown for longest, and waits
 // while neither has gone on for grace. Then comes the one that transfers a body or an answer of a known caller for
 // longest, once that has gone on for a longer grace. Only while a request of a known caller is worked on does its
-// connection keep its place. So nobody keeps others out, be it by sending slowly or nothing, or by not taking an answer.
+// connection keep its place. So nobody keeps others out, be it by sending slowly or nothing, or by taking no answer.
 type connections struct {
 	net.Listener
 	limit int

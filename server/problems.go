@@ -62,7 +62,7 @@ func problemKinds() []problemKind {
 			"The query cannot be read. Write it as in ?validate_only=true.",
 			"The query has a parameter that the operation does not know, one that is sent twice, or a value that is not " +
 				"allowed. Nothing was stored.",
-			"Send ?validate_only=true or no query at all. A token belongs into the header Authorization.",
+			"Send ?validate_only=true or no query at all. A token belongs in the header Authorization.",
 		},
 		{
 			invalidHeader, http.StatusBadRequest, "Invalid header",

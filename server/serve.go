@@ -16,8 +16,8 @@ type Limits struct {
 	// Connections is how many are open at a time. For a further one, the one is closed that is idle for longest, or else
 	// the one on which no valid token was shown for longest, or else that of TransferGrace.
 	Connections int
-	// TransferGrace is how long a caller with a valid token may take to send a body, or to take an answer, before a further
-	// connection gets the place of the one that takes longest.
+	// TransferGrace is how long a caller with a valid token may take to send a body, or to take an answer, before a
+	// further connection gets the place of the one that takes longest.
 	TransferGrace time.Duration
 	// HeaderBytes bounds the request line and the header, for which the HTTP library adds 4 KiB. Each field of few bytes
 	// takes many times its size.

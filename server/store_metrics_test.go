@@ -107,7 +107,7 @@ func TestMetricsOfTheStore(t *testing.T) {
 	series := seriesOf(t, registry)
 	release()
 	for name, want := range map[string]float64{
-		"ready": 1, "queue_length": waiting, "queue_capacity": float64(opened.Stats().QueueCapacity),
+		"queue_length": waiting, "queue_capacity": float64(opened.Stats().QueueCapacity),
 		"pool_connections_limit{readers}": 11, "pool_connections_in_use{readers}": 12, "pool_connections_idle{readers}": 13,
 		"pool_waits_total{readers}": 14, "pool_wait_seconds_total{readers}": 1.5,
 		"pool_connections_limit{writers}": 21, "pool_connections_in_use{writers}": 22, "pool_connections_idle{writers}": 23,

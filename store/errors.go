@@ -45,7 +45,7 @@ var (
 	ErrNoPKLeft = fmt.Errorf("%w: no pk is left", ErrUnavailable)
 	// ErrReplicaLacksKey says that a live replica could not open what would be sealed with the key.
 	ErrReplicaLacksKey = errors.New("a replica lacks key")
-	// ErrKeyPromoted says that the newest key already seals.
+	// ErrKeyPromoted says that the newest key is already in use.
 	ErrKeyPromoted = seal.ErrPromoted
 	errCursor      = errors.New("not the cursor of an event, such as 1790000000000000-0-17")
 	// ErrNoKeyset says that there is no keyset file, though the database has secrets that are sealed.

@@ -23,7 +23,7 @@ type applyCommand struct {
 	Strict   bool          `help:"Send nothing where there is advice for an entry."`
 	Parallel int           `default:"16" placeholder:"N" help:"Requests at a time, 1 to 256 (default ${default})."`
 	Timeout  time.Duration `default:"30s" placeholder:"TIME" help:"How long a request may take before it is sent again (default ${default})."`
-	Output   string        `default:"table" enum:"table,json" help:"Form of the output: ${enum} (default ${default}). The table leaves out what is unchanged, but not in a dry run."`
+	Output   string        `default:"table" enum:"table,json" help:"Format of the output: ${enum} (default ${default}). The table leaves out what is unchanged, but not in a dry run."`
 	Schema   bool          `help:"Print the JSON Schema of the file, with which editors complete it, and end."`
 }
 

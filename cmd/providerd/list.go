@@ -19,7 +19,7 @@ const (
 
 // listFlag says how a list is printed.
 type listFlag struct {
-	Output string `default:"table" enum:"table,json,yaml" help:"Form of the output: ${enum} (default ${default})."`
+	Output string `default:"table" enum:"table,json,yaml" help:"Format of the output: ${enum} (default ${default})."`
 }
 
 // list is how the elements of a list are shown.

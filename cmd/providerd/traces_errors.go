@@ -59,8 +59,8 @@ func (e *sdkErrors) Handle(err error) {
 	})
 }
 
-// reasonOfFailure says why spans were not exported, without anything that a collector has answered but its status, and without
-// its URL: both may hold the key that it asks for.
+// reasonOfFailure says why spans were not exported, without anything that a collector has answered but its status, and
+// without its URL: both may hold the key that it asks for.
 func reasonOfFailure(err error) string {
 	text := err.Error()
 	status := regexp.MustCompile(`^traces export: failed to send to \S+: (\d{3})\b`)

@@ -1,4 +1,4 @@
-// Package durable writes files that outlive a crash, and lets programs take turns in a folder.
+// Package durable writes files crash-safe, and lets programs take turns in a folder.
 package durable
 
 import (

@@ -8,8 +8,8 @@ import (
 	"github.com/tink-crypto/tink-go/v2/keyset"
 )
 
-// ErrPromoted says that the newest key of a keyset already seals.
-var ErrPromoted = errors.New("the newest key already seals")
+// ErrPromoted says that the newest key of a keyset is already in use.
+var ErrPromoted = errors.New("the newest key is already in use")
 
 // Step makes the next keys of a keyset. The keys for fingerprints stay: a fingerprint cannot be made again, because the
 // body that it stands for is gone.
