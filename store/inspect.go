@@ -74,6 +74,15 @@ func (i Inspection) Newest(ctx context.Context) (time.Time, error) {
 	return newest, nil
 }
 
+// LargestPK returns the largest pk of a provider that is stored; 0 where none is. It returns ErrUnavailable.
+func (i Inspection) LargestPK(ctx context.Context) (int32, error) {
+	var last Creation
+	if err := i.reader(ctx).Select("pk").Order("pk DESC").Limit(1).Find(&last).Error; err != nil {
+		return 0, fmt.Errorf("read the largest pk: %w", err)
+	}
+	return last.PK, nil
+}
+
 // HasActiveTokens tells whether any token is accepted at a time. It returns ErrUnavailable.
 func (i Inspection) HasActiveTokens(ctx context.Context, at time.Time) (bool, error) {
 	var token Token

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -19,6 +20,8 @@ const (
 	tokenNotice = 14 * day
 	// oldKey is the age at which a key is to be followed by another.
 	oldKey = 365 * day
+	// fewPKs are so few that creates may end before anybody has thought of it.
+	fewPKs = 10_000_000
 	// shownCallers are how many are named.
 	shownCallers = 5
 )
@@ -32,7 +35,7 @@ func checkContent(ctx context.Context, view database.View, keyset string) []find
 	}
 	inspection := store.Inspect(view)
 	found = append(found, checkKeyset(ctx, inspection, keyset)...)
-	found = append(found, checkTokens(ctx, inspection))
+	found = append(found, checkTokens(ctx, inspection), checkPKs(ctx, inspection))
 	newest, err := inspection.Newest(ctx)
 	if err != nil {
 		return append(found, failedBy(checkOfClock, err))
@@ -112,6 +115,24 @@ func checkKeyAge(ctx context.Context, inspection store.Inspection, keys *seal.Ke
 			"the newest key, %d, is from %s", newest, timestamp(made))
 	default:
 		return passed(check, "the newest key, %d, is from %s", newest, timestamp(made))
+	}
+}
+
+// checkPKs tells whether creates can go on: a pk that was given is not given again.
+func checkPKs(ctx context.Context, inspection store.Inspection) finding {
+	const check = "pks"
+	largest, err := inspection.LargestPK(ctx)
+	if err != nil {
+		return failedBy(check, err)
+	}
+	switch left := math.MaxInt32 - int64(largest); {
+	case left == 0:
+		return failed(check, "name a new database for what is created from now on",
+			"the largest is given, and no create is stored")
+	case left < fewPKs:
+		return warned(check, "plan to name a new database for creates to come", "%d are left", left)
+	default:
+		return passed(check, "%d are left", left)
 	}
 }
 

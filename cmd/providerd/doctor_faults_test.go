@@ -105,6 +105,14 @@ func spoiltSetUps() map[string]spoilt {
 		"token that ends": {func(t *testing.T, s *setUp) {
 			operate(t, s.folder, strings.Fields("token create --name ci --allow all --expires-in 2d")...)
 		}, []fault{{"tokens", healthWarn, "those of these callers end before .*: ci; .*of the same name"}}},
+		"few pks": {
+			statements(providerWithPK("2140000000")),
+			[]fault{{"pks", healthWarn, "7483647 are left; plan to name a new database"}},
+		},
+		"no pk": {
+			statements(providerWithPK("2147483647")),
+			[]fault{{"pks", healthFail, "the largest is given, and no create is stored; name a new database"}},
+		},
 		"clock": {
 			statements("UPDATE providers SET created_at = '2999-01-31 08:00:00+00:00'"),
 			[]fault{{"clock", healthFail, "before the newest record was stored; synchronise the clock"}},
@@ -262,4 +270,10 @@ func otherWAL(t *testing.T, s *setUp) {
 	}
 	crash(t, s)
 	shell(t, "mv", s.database+".old", s.database)
+}
+
+// providerWithPK is a statement that stores a provider.
+func providerWithPK(pk string) string {
+	return `INSERT INTO providers (pk, kind, name, created_at, created_by, request_id, remote_address)
+		VALUES (` + pk + `, 'oauth2', '', '2020-01-31 08:00:00+00:00', '', '', '')`
 }
