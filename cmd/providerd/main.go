@@ -45,6 +45,9 @@ func run(ctx context.Context, arguments []string) int {
 		return complain(err, exitFailed)
 	}
 	kongcompletion.Register(parser)
+	if err := checkUTF8(arguments); err != nil {
+		return complainOfMisuse(err)
+	}
 	command, err := parser.Parse(withNegatives(withHelpFlag(arguments)))
 	if errors.Is(err, errPrint) {
 		return complain(err, exitFailed)

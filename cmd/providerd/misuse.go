@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/alecthomas/kong"
 )
@@ -31,6 +32,17 @@ func withNegatives(arguments []string) []string {
 	return joined
 }
 
+// checkUTF8 refuses arguments that the parser would change: it puts U+FFFD in the place of what is no character, so
+// that two names, or two paths, become one.
+func checkUTF8(arguments []string) error {
+	for i, argument := range arguments {
+		if !utf8.ValidString(argument) {
+			return fmt.Errorf("argument %d is not UTF-8", i+1)
+		}
+	}
+	return nil
+}
+
 // complainOfMisuse says what is wrong with a command line, and which help page tells more.
 func complainOfMisuse(err error) int {
 	status := complain(errors.New(describeMisuse(err)), exitMisused)
@@ -44,6 +56,8 @@ func describeMisuse(err error) string {
 	const quoted = `"(?:[^"\\]|\\.)*"`
 	text := err.Error()
 	for pattern, plain := range map[string]string{
+		`(?s)unexpected argument .*://.*$`: "unexpected argument; --database takes a URL",
+
 		`(?s) \(from envar (\w+)=.*\)$`:                                           " (from the environment variable $1)",
 		`expected a valid \d+ bit u?int but got (` + quoted + `)`:                 "$1 is not a whole number in its range",
 		`expected duration but got (` + quoted + `): time: .* duration ` + quoted: "$1 is not a length of time such as 5s",
