@@ -174,10 +174,14 @@ func failingCollectors(t *testing.T) map[string]string {
 	}
 }
 
-// answeringWith returns the URL of a collector that answers in some way.
+// answeringWith returns the URL of a collector that answers in some way, once it has read what it is sent: whoever closes
+// a connection before resets it, and so takes the answer back.
 func answeringWith(t *testing.T, handler http.HandlerFunc) string {
 	t.Helper()
-	listener := httptest.NewServer(handler)
+	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		handler(w, r)
+	}))
 	t.Cleanup(listener.Close)
 	return listener.URL
 }

@@ -40,7 +40,7 @@ func TestRateLimitOfFlag(t *testing.T) {
 func TestServeTakesItsBounds(t *testing.T) {
 	t.Parallel()
 	for _, delay := range []time.Duration{0, 10 * time.Minute} {
-		if err := (serveCommand{MaxConnections: 1, FailedAttempts: 1, DrainDelay: delay}).Validate(); err != nil {
+		if err := (serveCommand{Listen: "127.0.0.1:8080", MaxConnections: 1, FailedAttempts: 1, DrainDelay: delay}).Validate(); err != nil {
 			t.Error(err)
 		}
 	}
