@@ -121,8 +121,7 @@ func readSchema(ctx context.Context, db *sql.DB, path string) (database.Schema, 
 	case versioned == 0:
 		return schema, nil
 	}
-	const selectVersion = "SELECT coalesce(max(version_id), 0) FROM goose_db_version WHERE is_applied"
-	if err := db.QueryRowContext(ctx, selectVersion).Scan(&schema.Level); err != nil {
+	if err := db.QueryRowContext(ctx, selectLevel).Scan(&schema.Level); err != nil {
 		return schema, fmt.Errorf("read the version of database %s: %w", path, classify(err))
 	}
 	schema.Oldest = schema.Level
