@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"example.com/providerd/store/durable"
+	"example.com/providerd/store/durable/durabletest"
 )
 
 // Users that no account needs to be of.
@@ -18,14 +19,6 @@ const (
 	// groupOffset is by how much the number of a user's group differs.
 	groupOffset = 1000
 )
-
-// demandRoot skips a test of what only root can do.
-func demandRoot(t *testing.T) {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("only root can give files to other users")
-	}
-}
 
 // give lets what is at path belong to a user and to a group of theirs.
 func give(t *testing.T, path string, user int) {
@@ -54,23 +47,11 @@ func place(t *testing.T, path string, user int) {
 	give(t, path, user)
 }
 
-func expectOwner(t *testing.T, path string, user, group uint32) {
-	t.Helper()
-	info, err := os.Lstat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	native, ok := info.Sys().(*syscall.Stat_t)
-	if !ok || native.Uid != user || native.Gid != group || info.Mode() != 0o600 {
-		t.Errorf("%s belongs to %d:%d with %v, want %d:%d", path, native.Uid, native.Gid, info.Mode(), user, group)
-	}
-}
-
 // What root writes belongs to the owner of what was there, or else of the folder, but to nobody else where anybody could
 // have put that there.
 func TestRootGivesFilesAway(t *testing.T) {
 	t.Parallel()
-	demandRoot(t)
+	durabletest.DemandRoot(t)
 	for name, test := range map[string]struct {
 		mode  os.FileMode
 		place func(t *testing.T, path string)
@@ -103,20 +84,20 @@ func TestRootGivesFilesAway(t *testing.T) {
 		if group != 0 {
 			group += groupOffset
 		}
-		expectOwner(t, path, test.want, group)
+		durabletest.ExpectOwner(t, path, test.want, group)
 	}
 }
 
 // A draft belongs to whoever made it unless it is given away.
 func TestRootKeepsDrafts(t *testing.T) {
 	t.Parallel()
-	demandRoot(t)
+	durabletest.DemandRoot(t)
 	path := filepath.Join(newFolder(t, 0o700, oneUser), "file")
 	draft := newDraft(t, path, version(1))
 	if err := errors.Join(draft.Publish(), draft.Close()); err != nil {
 		t.Fatal(err)
 	}
-	expectOwner(t, path, 0, 0)
+	durabletest.ExpectOwner(t, path, 0, 0)
 }
 
 // as starts the programs of the tests as another user.
@@ -141,7 +122,7 @@ func as(t *testing.T, user uint32, name string, arguments ...string) *exec.Cmd {
 // Whoever is not root keeps what they write, in whosever place.
 func TestOthersKeepTheirFiles(t *testing.T) {
 	t.Parallel()
-	demandRoot(t)
+	durabletest.DemandRoot(t)
 	folder := newFolder(t, 0o770, anotherUser)
 	if err := errors.Join(os.Chmod(filepath.Dir(filepath.Dir(folder)), 0o755),
 		os.Chown(folder, anotherUser, oneUser+groupOffset)); err != nil {
@@ -153,13 +134,13 @@ func TestOthersKeepTheirFiles(t *testing.T) {
 		t.Fatalf("%v: %s", err, output)
 	}
 	expectContent(t, path, version(1))
-	expectOwner(t, path, oneUser, oneUser+groupOffset)
+	durabletest.ExpectOwner(t, path, oneUser, oneUser+groupOffset)
 }
 
 // Without the right to give files away, root still writes new ones, but replaces none of another user.
 func TestRootWithoutTheRight(t *testing.T) {
 	t.Parallel()
-	demandRoot(t)
+	durabletest.DemandRoot(t)
 	folder := newFolder(t, 0o700, oneUser)
 	taken := filepath.Join(folder, "taken")
 	place(t, taken, oneUser)
@@ -176,19 +157,19 @@ func TestRootWithoutTheRight(t *testing.T) {
 		t.Error("a file of another user was replaced")
 	}
 	expectContent(t, taken, version(2))
-	expectOwner(t, taken, oneUser, oneUser+groupOffset)
+	durabletest.ExpectOwner(t, taken, oneUser, oneUser+groupOffset)
 	fresh := filepath.Join(folder, "fresh")
 	if err := writeOver(fresh); err != nil {
 		t.Error(err)
 	}
 	expectContent(t, fresh, version(1))
-	expectOwner(t, fresh, 0, 0)
+	durabletest.ExpectOwner(t, fresh, 0, 0)
 }
 
 // What root left, another user can neither open nor take for one of theirs, and goes on without.
 func TestDraftsOfRootHinderNobody(t *testing.T) {
 	t.Parallel()
-	demandRoot(t)
+	durabletest.DemandRoot(t)
 	folder := newFolder(t, 0o700, oneUser)
 	if err := os.Chmod(filepath.Dir(filepath.Dir(folder)), 0o755); err != nil {
 		t.Fatal(err)

@@ -4,39 +4,19 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"syscall"
 	"testing"
 
+	"example.com/providerd/store/durable/durabletest"
 	"example.com/providerd/store/seal"
 )
 
 // someUser is one that no account needs to be of, and someGroup a group.
 const someUser, someGroup = 1234, 2234
 
-// demandRoot skips a test of what only root can do.
-func demandRoot(t *testing.T) {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("only root can give files to other users")
-	}
-}
-
-func expectOwner(t *testing.T, path string, user, group uint32) {
-	t.Helper()
-	info, err := os.Lstat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	native, ok := info.Sys().(*syscall.Stat_t)
-	if !ok || native.Uid != user || native.Gid != group || info.Mode() != 0o600 {
-		t.Errorf("%s belongs to %d:%d with %v, want %d:%d", path, native.Uid, native.Gid, info.Mode(), user, group)
-	}
-}
-
 // A keyset that root makes belongs to the owner of its folder.
 func TestNewKeysetOfRoot(t *testing.T) {
 	t.Parallel()
-	demandRoot(t)
+	durabletest.DemandRoot(t)
 	for name, provide := range map[string]func(path string) error{
 		"provided": func(path string) error { _, err := seal.ProvideKeyring(t.Context(), path); return err },
 		"created":  func(path string) error { _, err := seal.CreateKeyring(t.Context(), path); return err },
@@ -46,26 +26,26 @@ func TestNewKeysetOfRoot(t *testing.T) {
 		if err := errors.Join(os.Chown(folder, someUser, someGroup), provide(path)); err != nil {
 			t.Fatal(err)
 		}
-		expectOwner(t, path, someUser, someGroup)
+		durabletest.ExpectOwner(t, path, someUser, someGroup)
 	}
 }
 
 // A keyset that root changes stays with its owner, be that in the folder of another user.
 func TestChangedKeysetStaysWithItsOwner(t *testing.T) {
 	t.Parallel()
-	demandRoot(t)
+	durabletest.DemandRoot(t)
 	_, path := newRing(t)
 	if err := os.Chown(path, someUser, someGroup); err != nil {
 		t.Fatal(err)
 	}
 	rotate(t, path)
-	expectOwner(t, path, someUser, someGroup)
+	durabletest.ExpectOwner(t, path, someUser, someGroup)
 }
 
 // Whoever puts a file of theirs in the place of a keyset while that is changed does not get its keys.
 func TestChangedKeysetIsGivenToNobodyElse(t *testing.T) {
 	t.Parallel()
-	demandRoot(t)
+	durabletest.DemandRoot(t)
 	_, path := newRing(t)
 	info, err := os.Stat(path)
 	if err != nil {
@@ -78,14 +58,14 @@ func TestChangedKeysetIsGivenToNobodyElse(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	expectOwner(t, path, 0, 0)
+	durabletest.ExpectOwner(t, path, 0, 0)
 }
 
 // A file that gets the number of one that was removed, its size and its time, looks like the one that was read, but for
 // its owner.
 func TestChangedKeysetIsOfTheOwnerOfWhatWasRead(t *testing.T) {
 	t.Parallel()
-	demandRoot(t)
+	durabletest.DemandRoot(t)
 	_, path := newRing(t)
 	ring := open(t, path)
 	if err := os.Chown(path, someUser, someGroup); err != nil {
@@ -95,5 +75,5 @@ func TestChangedKeysetIsOfTheOwnerOfWhatWasRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	expectOwner(t, path, 0, 0)
+	durabletest.ExpectOwner(t, path, 0, 0)
 }

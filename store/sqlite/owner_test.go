@@ -6,14 +6,14 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"example.com/providerd/store/durable/durabletest"
 )
 
 // Whoever lets a link to a file of root be opened as a database of theirs is not given the file.
 func TestRootGivesAwayOnlyWhatIsNew(t *testing.T) {
 	t.Parallel()
-	if os.Geteuid() != 0 {
-		t.Skip("only root can give files to other users")
-	}
+	durabletest.DemandRoot(t)
 	const someUser, someGroup = 1234, 2234
 	folder, elsewhere := t.TempDir(), filepath.Join(t.TempDir(), "elsewhere")
 	link, path := filepath.Join(folder, "link.db"), filepath.Join(folder, "new.db")
