@@ -69,23 +69,31 @@ func TestLogWriter(t *testing.T) {
 // An output that takes nothing holds nobody up, costs no more than its bound, and does not keep the program from ending.
 func TestLogWriterIsBounded(t *testing.T) {
 	t.Parallel()
-	output := &blockedOutput{opened: make(chan struct{})}
-	writer := newLogWriter(output, noteDropped)
-	line := append(bytes.Repeat([]byte("x"), maxPendingLog/8), '\n')
-	const lines = 100
-	for range lines {
+	synctest.Test(t, func(t *testing.T) {
+		output := &blockedOutput{opened: make(chan struct{})}
+		writer := newLogWriter(output, noteDropped)
+		line := append(bytes.Repeat([]byte("x"), maxPendingLog/8), '\n')
 		_, _ = writer.Write(line)
-	}
-	if capacity := cap(writer.pending); capacity > 2*maxPendingLog {
-		t.Errorf("%d bytes are set aside", capacity)
-	}
-	writer.close()
-	close(output.opened)
-	<-writer.ended
-	written := bytes.Count(output.Bytes(), line)
-	if note := fmt.Sprintf("dropped %d\n", lines-written); written > 16 || !strings.HasSuffix(output.String(), note) {
-		t.Errorf("%d lines are written, and no note %q", written, note)
-	}
+		synctest.Wait()
+		const more, fit = 99, 7
+		for range more {
+			_, _ = writer.Write(line)
+		}
+		if capacity := cap(writer.pending); capacity > 2*maxPendingLog {
+			t.Errorf("%d bytes are set aside", capacity)
+		}
+		begun := time.Now()
+		writer.close()
+		if waited := time.Since(begun); waited != closeLogTimeout {
+			t.Errorf("the end waits %v", waited)
+		}
+		close(output.opened)
+		<-writer.ended
+		written := bytes.Count(output.Bytes(), line)
+		if note := fmt.Sprintf("dropped %d\n", more-fit); written != 1+fit || !strings.HasSuffix(output.String(), note) {
+			t.Errorf("%d lines are written, and no note %q", written, note)
+		}
+	})
 }
 
 // brokenOutput fails until it is put right.
