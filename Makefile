@@ -135,9 +135,9 @@ prometheus: ## Let Prometheus, which Debian has and this installs where it is no
 	@ls /usr/bin/prometheus /usr/bin/promtool >/dev/null 2>&1 || { $(call install-unstarted,prometheus); }
 	go test -count=1 -tags prometheus -run '^TestPrometheus' ./cmd/providerd
 
-systemd: ## Let systemd, which Debian has and this installs where it is not, check the unit file.
+systemd: ## Let systemd, which Debian has and this installs where it is not, check the unit file and run the service.
 	@command -v systemd-analyze >/dev/null || { $(call install-unstarted,systemd); }
-	go test -count=1 -tags systemd -run '^TestServiceUnit' ./cmd/providerd
+	go test -count=1 -timeout 5m -tags systemd -run '^TestService' ./cmd/providerd
 
 define install-unstarted
 policy=/usr/sbin/policy-rc.d; \

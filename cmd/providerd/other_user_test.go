@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -136,34 +135,4 @@ func TestRootStartsForAnotherUser(t *testing.T) {
 	expectAllOfOther(t, folder, "providerd.db", "providerd.db-wal", "providerd.db-shm", "keyset.json", "initial-token")
 	expectCreates(t, serveAsOther(t, folder), folder)
 	expectOnly(t, setUpIn(folder), nil)
-}
-
-// TestReadmeOperatesTheService pastes the commands for the service, whose folder is another one here, and whose stops and
-// starts are the test's.
-func TestReadmeOperatesTheService(t *testing.T) {
-	t.Parallel()
-	folder := newFolderOfOther(t)
-	readme, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, section, _ := strings.Cut(string(readme), "\n## As a service\n")
-	section, _, _ = strings.Cut(section, "\n## ")
-	found := blocksOf(strings.NewReplacer("/var/lib/providerd", filepath.Join(folder, "data"), "/var/backups", folder,
-		"systemctl", "true").Replace(section), "sh")
-	if len(found) != 2 {
-		t.Fatalf("%d examples were found, want 2", len(found))
-	}
-	server := serveAsOther(t, folder)
-	expectCreates(t, server, folder)
-	paste(t, folder, found[0])
-	expectCreates(t, server, folder)
-	if err := server.stop(); err != nil {
-		t.Fatal(err)
-	}
-	paste(t, folder, found[1])
-	if pks := storedPKs(t, folder); !slices.Equal(pks, []int32{1}) {
-		t.Errorf("restored are %v", pks)
-	}
-	expectCreates(t, serveAsOther(t, folder), folder)
 }
