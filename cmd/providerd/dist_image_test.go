@@ -148,4 +148,41 @@ func TestDistImage(t *testing.T) {
 	}
 	// Buildah kills what it runs when it is stopped itself.
 	_ = server.stop()
+	b.expectServesReadOnly(t, container)
+}
+
+// expectServesReadOnly demands that the image needs to write to nothing but its volume, as "docker run --read-only" has it.
+func (b builder) expectServesReadOnly(t *testing.T, container string) {
+	t.Helper()
+	root, volume := b.run(t, "mount", container), t.TempDir()
+	const script = `mount --bind "$1/data" "$2"
+mount --bind -o ro "$1" "$1"
+mount --bind "$2" "$1/data"
+exec chroot --userspec=65532:65532 "$1" /bin/providerd "${@:3}"`
+	inReadOnly := func(line string) *exec.Cmd {
+		command := exec.CommandContext(t.Context(), "unshare", append([]string{
+			"--mount", "--propagation", "private", "bash", "-euc", script, "bash", root, volume,
+		}, strings.Fields(line)...)...)
+		command.Env = append(strings.Fields(b.run(t, "inspect", "--format",
+			"{{range .Docker.Config.Env}}{{println .}}{{end}}", container)), "PATH="+os.Getenv("PATH"))
+		return command
+	}
+	server, err := startCommand(inReadOnly("serve --listen 127.0.0.1:0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	createOverHTTP(t, contracttest.Client(t), server, root)
+	for _, line := range []string{
+		"health --listen " + strings.TrimPrefix(server.url, "http://"), "key rotate", "key reseal", "backup /data/backup.db", "doctor",
+	} {
+		if output, err := inReadOnly(line).CombinedOutput(); err != nil {
+			t.Errorf("with a read-only root, %s: %v: %s", line, err, output)
+		}
+	}
+	if output, err := inReadOnly("backup /backup.db").CombinedOutput(); err == nil || !strings.Contains(string(output), "read-only") {
+		t.Errorf("the root is not read-only: %s", output)
+	}
+	if err := server.stop(); err != nil {
+		t.Errorf("%v: %s", err, server.stderr)
+	}
 }
