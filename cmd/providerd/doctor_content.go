@@ -58,6 +58,14 @@ func checkSchema(ctx context.Context, view database.View) (found finding, isRead
 		return failedBy(check, err), false
 	case schema.Level > schema.Program():
 		return passed(check, "it has level %d, which this program of level %d can use", schema.Level, schema.Program()), true
+	}
+	drift, err := view.Drift(ctx)
+	switch {
+	case err != nil:
+		return failedBy(check, err), true
+	case len(drift) > 0:
+		return failed(check, "undo what another program has done, or put a backup in place of the database",
+			"it has level %d, but not as this program makes it: %s", schema.Level, strings.Join(drift, ", ")), true
 	default:
 		return passed(check, "it has level %d, as this program", schema.Level), true
 	}

@@ -67,6 +67,14 @@ func spoiltSetUps() map[string]spoilt {
 			statements("DELETE FROM goose_db_version WHERE version_id > 1"),
 			[]fault{{"schema", healthWarn, `its schema has level 1, this program needs 2; "providerd serve" migrates it`}},
 		},
+		"missing index": {
+			statements("DROP INDEX providers_idempotency_key"),
+			[]fault{{"schema", healthFail, `not as this program makes it: index "providers_idempotency_key" is missing; undo what another program has done`}},
+		},
+		"trigger": {
+			statements("CREATE TRIGGER forgetting BEFORE INSERT ON providers BEGIN SELECT RAISE(IGNORE); END"),
+			[]fault{{"schema", healthFail, `trigger "forgetting" was added; undo`}},
+		},
 		"others write the database": {mode("data/providerd.db", 0o666), []fault{{"database file", healthFail, "others can write to .*; run chmod 600"}}},
 		"others read the database":  {mode("data/providerd.db", 0o644), []fault{{"database file", healthWarn, "others can read .*; run chmod 600"}}},
 		"others write the folder":   {mode("data", 0o777), []fault{{"folder", healthFail, "others can replace what is in data; run chmod go-w"}}},

@@ -56,6 +56,9 @@ func TestDoctorOverPostgreSQL(t *testing.T) {
 		expectOnly(t, examined, wanted)
 		cluster.Set(t, setting, map[string]string{"on": "off", "off": "on"}[value])
 	}
+	cluster.Exec(t, name, "ALTER TABLE tokens SET UNLOGGED")
+	expectOnly(t, examined, []fault{standby, archive, noToken, {"schema", healthFail, `table "tokens" was changed; undo`}})
+	cluster.Exec(t, name, "ALTER TABLE tokens SET LOGGED")
 	cluster.Set(t, "archive_mode", "on")
 	cluster.Stop(t)
 	expectOnly(t, examined, []fault{{"database", healthFail, "connect to the database: storage is unavailable: no connection: .*refused; start its primary"}})

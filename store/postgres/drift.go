@@ -1,0 +1,123 @@
+package postgres
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"strings"
+
+	"example.com/providerd/store/database"
+)
+
+// catalog has what selectObjects finds where only the migrations have been at work: in each line a name, a tab and a
+// definition.
+//
+//go:embed catalog.txt
+var catalog string
+
+// selectObjects reads what decides over the rows of tables, wherever they are on the search path, and what is expected.
+// Versions of the server write expressions with other brackets and casts, which are left out. From version 18 on, a
+// column that is not null has a constraint, too.
+const selectObjects = `WITH tables AS (
+		SELECT * FROM pg_class WHERE oid IN (SELECT to_regclass(name) FROM unnest($1::text[]) AS name)
+	), objects (name, definition, decides) AS (
+		SELECT format('table "%s"', t.relname), concat_ws(' ', t.relkind, t.relpersistence,
+				CASE WHEN t.relrowsecurity THEN 'row security' END,
+				CASE WHEN EXISTS (SELECT FROM pg_inherits h WHERE t.oid IN (h.inhparent, h.inhrelid)) THEN 'inherited' END,
+				CASE WHEN EXISTS (SELECT FROM pg_trigger g WHERE g.tgrelid = t.oid AND g.tgisinternal AND g.tgenabled <> 'O')
+					THEN 'triggers disabled' END), true
+			FROM tables t
+		UNION ALL SELECT format('column "%s"."%s"', t.relname, a.attname),
+				concat_ws(' ', format_type(a.atttypid, a.atttypmod),
+				CASE WHEN a.attnotnull THEN 'not null' END, CASE WHEN a.atthasdef THEN 'default' END,
+				nullif(format('identity %s', a.attidentity), 'identity '),
+				nullif(format('generated %s', a.attgenerated), 'generated '),
+				CASE WHEN c.collname <> 'default' THEN 'collate ' || c.collname END), true
+			FROM tables t JOIN pg_attribute a ON a.attrelid = t.oid LEFT JOIN pg_collation c ON c.oid = a.attcollation
+			WHERE a.attnum > 0 AND NOT a.attisdropped
+		UNION ALL SELECT format('sequence "%s"', c.relname), concat_ws(' ', t.relname, format_type(s.seqtypid, NULL),
+				s.seqincrement, s.seqmin, s.seqmax, CASE WHEN s.seqcycle THEN 'cycle' END), true
+			FROM tables t JOIN pg_depend d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = t.oid
+			JOIN pg_class c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid JOIN pg_sequence s ON s.seqrelid = c.oid
+		UNION ALL SELECT format('constraint "%s" of "%s"', c.conname, t.relname), concat_ws(' ', c.contype,
+				CASE WHEN c.condeferrable THEN 'deferrable' END, CASE WHEN NOT c.convalidated THEN 'not validated' END,
+				(SELECT string_agg(a.attname, ', ' ORDER BY k.place) FROM unnest(c.conkey) WITH ORDINALITY AS k(number, place)
+					JOIN pg_attribute a ON a.attrelid = t.oid AND a.attnum = k.number),
+				f.relname, (SELECT string_agg(a.attname, ', ' ORDER BY k.place)
+					FROM unnest(c.confkey) WITH ORDINALITY AS k(number, place)
+					JOIN pg_attribute a ON a.attrelid = f.oid AND a.attnum = k.number),
+				CASE WHEN f.oid IS NOT NULL THEN format('update %s delete %s', c.confupdtype, c.confdeltype) END,
+				regexp_replace(pg_get_expr(c.conbin, t.oid), '[() ]|::text', '', 'g')), true
+			FROM tables t JOIN pg_constraint c ON c.conrelid = t.oid LEFT JOIN pg_class f ON f.oid = c.confrelid
+			WHERE c.contype <> 'n'
+		UNION ALL SELECT format('index "%s"', c.relname), concat_ws(' ', CASE WHEN i.indisunique THEN 'unique' END, t.relname,
+				CASE WHEN NOT i.indisvalid THEN 'invalid' END, CASE WHEN NOT i.indimmediate THEN 'deferred' END,
+				CASE WHEN to_jsonb(i) ->> 'indnullsnotdistinct' = 'true' THEN 'nulls not distinct' END,
+				(SELECT string_agg(coalesce(a.attname, 'expression'), ', ' ORDER BY k.place)
+					FROM unnest(i.indkey) WITH ORDINALITY AS k(number, place)
+					LEFT JOIN pg_attribute a ON a.attrelid = t.oid AND a.attnum = k.number
+					WHERE k.place <= i.indnkeyatts),
+				'where ' || regexp_replace(pg_get_expr(i.indpred, t.oid), '[() ]|::text', '', 'g')),
+				i.indisunique AND i.indisvalid
+			FROM tables t JOIN pg_index i ON i.indrelid = t.oid JOIN pg_class c ON c.oid = i.indexrelid
+		UNION ALL SELECT format('trigger "%s" of "%s"', g.tgname, t.relname), '', true
+			FROM tables t JOIN pg_trigger g ON g.tgrelid = t.oid WHERE NOT g.tgisinternal
+		UNION ALL SELECT format('rule "%s" of "%s"', r.rulename, t.relname), '', true
+			FROM tables t JOIN pg_rewrite r ON r.ev_class = t.oid
+	)
+	SELECT name, definition FROM objects WHERE $2::text[] IS NULL OR decides OR name = ANY ($2)
+	ORDER BY name = ANY ($2) DESC, name LIMIT 1000`
+
+// Drift describes how the tables differ from those that the migrations of this program make: the first few differences,
+// none where there is none. An index that others have added is one only where it is unique. It returns
+// database.ErrUnavailable.
+func (v *View) Drift(ctx context.Context) ([]string, error) {
+	expected, err := migratedObjects()
+	if err != nil {
+		return nil, err
+	}
+	found, err := v.objects(ctx, expected.Names())
+	if err != nil {
+		return nil, err
+	}
+	return expected.Drift(found), nil
+}
+
+func migratedObjects() (database.Objects, error) {
+	objects := database.Objects{}
+	for line := range strings.Lines(catalog) {
+		name, definition, isObject := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		if !isObject {
+			return nil, fmt.Errorf("read what the migrations make: %q", line)
+		}
+		objects[name] = definition
+	}
+	return objects, nil
+}
+
+// objects returns those of the tables that the migrations make which decide over rows, or have one of these names; all
+// where there are no names.
+func (v *View) objects(ctx context.Context, names []string) (found database.Objects, err error) {
+	tables, err := migratedTables()
+	if err != nil {
+		return nil, err
+	}
+	rows, err := v.connections.QueryContext(ctx, selectObjects, tables, names)
+	if err != nil {
+		return nil, fmt.Errorf("read the schema: %w", unavailable(err))
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	found = database.Objects{}
+	for rows.Next() {
+		var name, definition string
+		if err := rows.Scan(&name, &definition); err != nil {
+			return nil, fmt.Errorf("read the schema: %w", err)
+		}
+		found[name] = definition
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("read the schema: %w", unavailable(err))
+	}
+	return found, nil
+}

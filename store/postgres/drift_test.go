@@ -1,0 +1,124 @@
+package postgres_test
+
+import (
+	"log/slog"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"example.com/providerd/store/postgres"
+	"example.com/providerd/store/postgres/postgrestest"
+)
+
+// lookAfter looks at a new database after a statement.
+func lookAfter(t *testing.T, cluster *postgrestest.Cluster, statement string) *postgres.View {
+	t.Helper()
+	address := cluster.CreateDatabase(t)
+	opened, err := postgres.Create(t.Context(), parse(t, address), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := opened.Close(); err != nil {
+		t.Fatal(err)
+	}
+	parsed, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster.Exec(t, strings.TrimPrefix(parsed.Path, "/"), statement)
+	view, err := postgres.Look(t.Context(), parse(t, address))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = view.Close() })
+	return view
+}
+
+// The catalog has what the migrations make, and nothing else.
+func TestCatalog(t *testing.T) {
+	t.Parallel()
+	view := lookAfter(t, postgrestest.NewCluster(t), "")
+	objects, err := view.Objects(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for name, definition := range objects {
+		lines = append(lines, name+"\t"+definition+"\n")
+	}
+	slices.Sort(lines)
+	if catalog := strings.Join(lines, ""); catalog != postgres.Catalog() {
+		t.Errorf("catalog.txt is to be\n%s", catalog)
+	}
+}
+
+func TestDrift(t *testing.T) {
+	t.Parallel()
+	cluster := postgrestest.NewCluster(t)
+	for name, test := range map[string]struct{ statement, want string }{
+		"nothing":             {"", ""},
+		"index for reports":   {"CREATE INDEX reports ON providers (name)", ""},
+		"other table":         {"CREATE TABLE reports (pk integer PRIMARY KEY)", ""},
+		"missing index":       {"DROP INDEX providers_idempotency_key", `index "providers_idempotency_key" is missing`},
+		"index of all rows":   {"DROP INDEX providers_idempotency_key; CREATE UNIQUE INDEX providers_idempotency_key ON providers (created_by, kind, idempotency_key)", `index "providers_idempotency_key" was changed`},
+		"index of no row":     {"DROP INDEX providers_idempotency_key; CREATE UNIQUE INDEX providers_idempotency_key ON providers (created_by, kind, idempotency_key) WHERE idempotency_key = 'x'", `index "providers_idempotency_key" was changed`},
+		"included column":     {"DROP INDEX providers_idempotency_key; CREATE UNIQUE INDEX providers_idempotency_key ON providers (created_by, kind) INCLUDE (idempotency_key) WHERE idempotency_key IS NOT NULL", `index "providers_idempotency_key" was changed`},
+		"equal nulls":         {"DROP INDEX providers_idempotency_key; CREATE UNIQUE INDEX providers_idempotency_key ON providers (created_by, kind, idempotency_key) NULLS NOT DISTINCT WHERE idempotency_key IS NOT NULL", `index "providers_idempotency_key" was changed`},
+		"same index":          {"DROP INDEX providers_idempotency_key; CREATE UNIQUE INDEX providers_idempotency_key ON providers (created_by, kind, idempotency_key) WHERE (idempotency_key IS NOT NULL)", ""},
+		"unfinished index":    {"CREATE UNIQUE INDEX tokens_digest_key_ccnew ON tokens (digest); UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'tokens_digest_key_ccnew'::regclass", ""},
+		"deferred constraint": {"ALTER TABLE oauth2_providers DROP CONSTRAINT oauth2_providers_client_id_key; ALTER TABLE oauth2_providers ADD CONSTRAINT oauth2_providers_client_id_key UNIQUE (client_id) DEFERRABLE", `constraint "oauth2_providers_client_id_key" of "oauth2_providers" was changed`},
+		"unproved constraint": {"ALTER TABLE keyset DROP CONSTRAINT keyset_pk_check; ALTER TABLE keyset ADD CONSTRAINT keyset_pk_check CHECK (pk = 1) NOT VALID", `constraint "keyset_pk_check" of "keyset" was changed`},
+		"other check":         {"ALTER TABLE keyset DROP CONSTRAINT keyset_pk_check; ALTER TABLE keyset ADD CONSTRAINT keyset_pk_check CHECK (pk = 2)", `constraint "keyset_pk_check" of "keyset" was changed`},
+		"cascade":             {"ALTER TABLE backchannels DROP CONSTRAINT backchannels_provider_pk_fkey; ALTER TABLE backchannels ADD CONSTRAINT backchannels_provider_pk_fkey FOREIGN KEY (provider_pk) REFERENCES providers (pk) ON DELETE CASCADE", `constraint "backchannels_provider_pk_fkey" of "backchannels" was changed`},
+		"no foreign keys":     {"ALTER TABLE backchannels DISABLE TRIGGER ALL", `table "backchannels" was changed`},
+		"inherited table":     {"CREATE TABLE more () INHERITS (providers)", `table "providers" was changed`},
+		"default":             {"ALTER TABLE tokens ALTER COLUMN prefix SET DEFAULT ''", `column "tokens"."prefix" was changed`},
+		"identity":            {"ALTER TABLE tokens ALTER COLUMN id SET GENERATED ALWAYS", `column "tokens"."id" was changed`},
+		"last pk":             {"ALTER SEQUENCE providers_pk_seq MAXVALUE 3", `sequence "providers_pk_seq" was changed`},
+		"schema of the role":  {"CREATE SCHEMA AUTHORIZATION CURRENT_USER", ""},
+		"unique index":        {"CREATE UNIQUE INDEX names ON providers (name)", `index "names" was added`},
+		"missing table":       {"DROP TABLE replicas", `column "replicas"."beat" is missing`},
+		"unlogged table":      {"ALTER TABLE tokens SET UNLOGGED", `table "tokens" was changed`},
+		"row security":        {"ALTER TABLE tokens ENABLE ROW LEVEL SECURITY", `table "tokens" was changed`},
+		"missing column":      {"ALTER TABLE tokens DROP COLUMN prefix", `column "tokens"."prefix" is missing`},
+		"column of any value": {"ALTER TABLE tokens ALTER COLUMN prefix DROP NOT NULL", `column "tokens"."prefix" was changed`},
+		"other collation":     {`ALTER TABLE providers ALTER COLUMN created_by TYPE text COLLATE "POSIX"`, `column "providers"."created_by" was changed`},
+		"added column":        {"ALTER TABLE tokens ADD COLUMN owner text", `column "tokens"."owner" was added`},
+		"missing constraint":  {"ALTER TABLE oauth2_providers DROP CONSTRAINT oauth2_providers_client_id_key", `constraint "oauth2_providers_client_id_key" of "oauth2_providers" is missing`},
+		"added constraint":    {"ALTER TABLE tokens ADD CHECK (length(name) < 9)", `constraint "tokens_name_check" of "tokens" was added`},
+		"cycling sequence":    {"ALTER SEQUENCE providers_pk_seq CYCLE", `sequence "providers_pk_seq" was changed`},
+		"trigger": {`CREATE FUNCTION forget() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+			CREATE TRIGGER forgetting BEFORE INSERT ON providers FOR EACH ROW EXECUTE FUNCTION forget()`, `trigger "forgetting" of "providers" was added`},
+		"rule": {"CREATE RULE forgetting AS ON INSERT TO providers DO INSTEAD NOTHING", `rule "forgetting" of "providers" was added`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			drift, err := lookAfter(t, cluster, test.statement).Drift(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if test.want == "" && len(drift) > 0 || test.want != "" && !slices.Contains(drift, test.want) {
+				t.Errorf("drift is %q, want %q", drift, test.want)
+			}
+		})
+	}
+}
+
+// However much others have added, nothing that is there is called missing, and a few additions are described.
+func TestMuchDrift(t *testing.T) {
+	t.Parallel()
+	view := lookAfter(t, postgrestest.NewCluster(t), `DO $$ BEGIN FOR i IN 1..1200 LOOP
+		EXECUTE format('CREATE RULE a%s AS ON INSERT TO providers DO ALSO NOTHING', lpad(i::text, 4, '0')); END LOOP; END $$`)
+	drift, err := view.Drift(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		`rule "a0001" of "providers" was added`, `rule "a0002" of "providers" was added`, `rule "a0003" of "providers" was added`,
+		`rule "a0004" of "providers" was added`, `rule "a0005" of "providers" was added`, "and more",
+	}
+	if !slices.Equal(drift, want) {
+		t.Errorf("drift is %q", drift)
+	}
+}

@@ -1,0 +1,93 @@
+package sqlite_test
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"example.com/providerd/store/sqlite"
+)
+
+// driftAfter describes the schema of a new database after statements of another program.
+func driftAfter(t *testing.T, statements string) []string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "test.db")
+	opened, err := sqlite.Create(t.Context(), path, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := opened.Close(); err != nil {
+		t.Fatal(err)
+	}
+	other, err := sql.Open("sqlite3", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = other.ExecContext(t.Context(), statements)
+	if err := errors.Join(err, other.Close()); err != nil {
+		t.Fatal(err)
+	}
+	view, err := sqlite.Look(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	drift, err := view.Drift(t.Context())
+	if err := errors.Join(err, view.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return drift
+}
+
+func TestDrift(t *testing.T) {
+	t.Parallel()
+	for statements, want := range map[string]string{
+		"": "",
+		"CREATE INDEX reports ON providers (name)":                                    "",
+		"CREATE TABLE reports (pk INTEGER); CREATE UNIQUE INDEX once ON reports (pk)": "",
+		"CREATE VIEW reports AS SELECT name FROM providers":                           "",
+		"ANALYZE":                              "",
+		"DROP INDEX providers_idempotency_key": `index "providers_idempotency_key" is missing`,
+		"DROP INDEX key_events_at; CREATE INDEX key_events_at ON key_events (at)":                                          `index "key_events_at" was changed`,
+		"CREATE UNIQUE INDEX names ON providers (name)":                                                                    `index "names" was added`,
+		"ALTER TABLE tokens ADD COLUMN owner TEXT":                                                                         `table "tokens" was changed`,
+		"CREATE TRIGGER t BEFORE INSERT ON PROVIDERS BEGIN SELECT RAISE(IGNORE); END":                                      `trigger "t" was added`,
+		"CREATE UNIQUE INDEX names ON Providers (name)":                                                                    `index "names" was added`,
+		"DROP TABLE backchannels":                                                                                          `table "backchannels" is missing`,
+		"CREATE TRIGGER \"a\nb\" BEFORE INSERT ON providers BEGIN SELECT RAISE(IGNORE); END":                               "trigger \"a\uFFFDb\" was added",
+		"CREATE TABLE reports (pk INTEGER); CREATE TRIGGER counting AFTER INSERT ON reports BEGIN DELETE FROM tokens; END": "",
+	} {
+		t.Run(strings.ReplaceAll(statements, "\n", " "), func(t *testing.T) {
+			t.Parallel()
+			drift := driftAfter(t, statements)
+			if want == "" && len(drift) > 0 || want != "" && !slices.Contains(drift, want) {
+				t.Errorf("drift is %q, want %q", drift, want)
+			}
+		})
+	}
+}
+
+// However much others have added, nothing that is there is called missing, and a few additions are described.
+func TestMuchDrift(t *testing.T) {
+	t.Parallel()
+	var statements strings.Builder
+	for i := range 2000 {
+		fmt.Fprintf(&statements, "CREATE TRIGGER t%04d%s AFTER INSERT ON providers BEGIN DELETE FROM tokens; END;", i,
+			strings.Repeat("n", 300))
+	}
+	// It comes after them then.
+	statements.WriteString("DROP INDEX key_events_at; CREATE INDEX key_events_at ON key_events (at, id)")
+	drift := driftAfter(t, statements.String())
+	if len(drift) != 6 || drift[5] != "and more" {
+		t.Fatalf("drift is %q", drift)
+	}
+	for i, one := range drift[:5] {
+		if !strings.HasPrefix(one, fmt.Sprintf(`trigger "t%04dnnn`, i)) || len(one) > 250 {
+			t.Errorf("difference %d is %q", i, one)
+		}
+	}
+}
