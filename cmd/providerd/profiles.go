@@ -23,32 +23,43 @@ const (
 // newProfiles answers what is asked for at /debug/pprof/. There is no profile of the command line.
 func newProfiles() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("/debug/pprof/", pprof.Index)
-	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/", ofBoundedLength(pprof.Index))
+	mux.HandleFunc("/debug/pprof/profile", ofBoundedLength(pprof.Profile))
 	mux.HandleFunc("/debug/pprof/trace", serveTrace)
-	return ofBoundedLength(mux)
+	return mux
 }
 
 // ofBoundedLength refuses requests for profiles that would take long.
-func ofBoundedLength(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		text := r.FormValue("seconds")
-		seconds, err := strconv.ParseFloat(text, 64)
-		if isBounded := err == nil && seconds > 0 && seconds <= maxProfileSeconds; text != "" && !isBounded {
-			http.Error(w, fmt.Sprintf("seconds is to be a number above 0 and up to %d", maxProfileSeconds),
-				http.StatusBadRequest)
+func ofBoundedLength(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if _, err := profileLength(r); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
-		next.ServeHTTP(w, r)
-	})
+		next(w, r)
+	}
 }
 
-// serveTrace answers with an execution trace of some seconds, one where no number is asked for. It sends what it has
-// collected: the runtime would keep without bound what a slow caller does not take.
+// profileLength is how long a profile is to be taken: a second where the request does not tell.
+func profileLength(r *http.Request) (time.Duration, error) {
+	text := r.FormValue("seconds")
+	if text == "" {
+		return time.Second, nil
+	}
+	seconds, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(seconds > 0 && seconds <= maxProfileSeconds) {
+		return 0, fmt.Errorf("seconds is to be a number above 0 and up to %d", maxProfileSeconds)
+	}
+	return time.Duration(seconds * float64(time.Second)), nil
+}
+
+// serveTrace answers with an execution trace. It sends what it has collected: the runtime would keep without bound what
+// a slow caller does not take.
 func serveTrace(w http.ResponseWriter, r *http.Request) {
-	length := time.Second
-	if seconds, err := strconv.ParseFloat(r.FormValue("seconds"), 64); err == nil {
-		length = time.Duration(seconds * float64(time.Second))
+	length, err := profileLength(r)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), length)
 	defer cancel()

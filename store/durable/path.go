@@ -41,17 +41,26 @@ func resolve(path string, links int) string {
 	}
 }
 
-// CheckFree returns fs.ErrExist where anything is at path, be it a symbolic link that leads nowhere, or an error of the
-// file system.
-func CheckFree(path string) error {
+// Exists tells whether anything is at path, be it a symbolic link that leads nowhere. It returns an error of the file
+// system.
+func Exists(path string) (bool, error) {
 	_, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return false, nil
 	}
 	if err != nil {
-		return fmt.Errorf("look for %s: %w", path, err)
+		return false, fmt.Errorf("look for %s: %w", path, err)
 	}
-	return fmt.Errorf("%w: %s; name one that is not there", fs.ErrExist, path)
+	return true, nil
+}
+
+// CheckFree returns fs.ErrExist where anything is at path, or an error of the file system.
+func CheckFree(path string) error {
+	isThere, err := Exists(path)
+	if err == nil && isThere {
+		err = fmt.Errorf("%w: %s; name one that is not there", fs.ErrExist, path)
+	}
+	return err
 }
 
 // IsUnfinished tells whether path has the name of a file that is removed where it is found.

@@ -74,18 +74,6 @@ func provideFile(path string) error {
 	return errors.Join(durable.Give(file, owner), file.Close())
 }
 
-// exists tells whether there is anything at path, be it a symbolic link that leads nowhere.
-func exists(path string) (bool, error) {
-	_, err := os.Lstat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("look for %s: %w", path, err)
-	}
-	return true, nil
-}
-
 // openRegularFile is openDatabaseFile for a file of any mode, which it returns.
 func openRegularFile(path string) (*guardedFile, os.FileMode, error) {
 	file, err := openGuarded(path)

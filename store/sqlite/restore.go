@@ -117,7 +117,7 @@ func (r Restoration) place() (string, error) {
 
 // checkPlace tells whether there is a database, and returns an error where nothing may be put in its place.
 func (r Restoration) checkPlace(place string) (isThere bool, err error) {
-	isThere, err = exists(place)
+	isThere, err = durable.Exists(place)
 	if err != nil {
 		return false, err
 	}
@@ -127,7 +127,7 @@ func (r Restoration) checkPlace(place string) (isThere bool, err error) {
 		}
 	}
 	for _, suffix := range sidecars() {
-		isLeft, err := exists(place + suffix)
+		isLeft, err := durable.Exists(place + suffix)
 		if err != nil {
 			return false, err
 		}
@@ -201,7 +201,7 @@ func nameToKeep(place string) (string, error) {
 	name := place + ".replaced-" + time.Now().UTC().Format(timeInName)
 	kept := name
 	for number := 2; ; number++ {
-		if isThere, err := exists(kept); err != nil || !isThere {
+		if isThere, err := durable.Exists(kept); err != nil || !isThere {
 			return kept, err
 		}
 		kept = fmt.Sprintf("%s-%d", name, number)
