@@ -97,17 +97,7 @@ func TestFolderThatCannotBeSynced(t *testing.T) {
 	t.Parallel()
 	for _, one := range namings() {
 		draft, kept := one.begin(t)
-		outcome := make(chan error)
-		go func() {
-			// The thread ends with the goroutine, and nobody else finds that it cannot sync.
-			runtime.LockOSThread()
-			if err := failOtherSyncs(draft.Fd()); err != nil {
-				outcome <- err
-				return
-			}
-			outcome <- one.run(draft, kept)
-		}()
-		if err := <-outcome; !errors.Is(err, syscall.EIO) {
+		if err := one.runWithout(draft, kept, syncOfOthers); !errors.Is(err, syscall.EIO) {
 			t.Errorf("%s: error is %v, want %v", one.name, err, syscall.EIO)
 		}
 		if err := draft.Close(); err != nil {
@@ -120,8 +110,50 @@ func TestFolderThatCannotBeSynced(t *testing.T) {
 	}
 }
 
-// failOtherSyncs makes fsync of every file but one fail in this thread.
-func failOtherSyncs(file uintptr) error {
+// A draft that cannot be synced gets no name.
+func TestDraftThatCannotBeSynced(t *testing.T) {
+	t.Parallel()
+	for _, one := range namings() {
+		draft, kept := one.begin(t)
+		if err := one.runWithout(draft, kept, syncOfDraft); !errors.Is(err, syscall.EIO) {
+			t.Errorf("%s: error is %v, want %v", one.name, err, syscall.EIO)
+		}
+		if err := draft.Close(); err != nil {
+			t.Error(err)
+		}
+		if one.isThere {
+			expectContent(t, filepath.Join(filepath.Dir(kept), "file"), version(5))
+			expectNames(t, filepath.Dir(kept), "file")
+		} else {
+			expectNames(t, filepath.Dir(kept))
+		}
+	}
+}
+
+// failing says which calls of fsync fail.
+type failing int
+
+const (
+	syncOfDraft failing = iota
+	syncOfOthers
+)
+
+// runWithout gives the draft its name in a thread that cannot sync some files, and that ends with it.
+func (n naming) runWithout(draft *durable.Draft, kept string, which failing) error {
+	outcome := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		if err := which.filter(draft.Fd()); err != nil {
+			outcome <- err
+			return
+		}
+		outcome <- n.run(draft, kept)
+	}()
+	return <-outcome
+}
+
+// filter makes fsync fail in this thread.
+func (f failing) filter(draft uintptr) error {
 	const (
 		allow, fail = 0x7fff0000, 0x00050000 | uint32(syscall.EIO)
 		// Where a filter finds the number of the system call and, on a little-endian machine, the first argument.
@@ -129,12 +161,17 @@ func failOtherSyncs(file uintptr) error {
 
 		setNoNewPrivileges, setFilter, filterMode = 38, 22, 2
 	)
+	ofDraft, ofOthers := uint32(allow), fail
+	if f == syncOfDraft {
+		ofDraft, ofOthers = fail, allow
+	}
 	filter := []syscall.SockFilter{
 		{Code: syscall.BPF_LD | syscall.BPF_W | syscall.BPF_ABS, K: number},
-		{Code: syscall.BPF_JMP | syscall.BPF_JEQ | syscall.BPF_K, Jf: 3, K: syscall.SYS_FSYNC},
+		{Code: syscall.BPF_JMP | syscall.BPF_JEQ | syscall.BPF_K, Jf: 4, K: syscall.SYS_FSYNC},
 		{Code: syscall.BPF_LD | syscall.BPF_W | syscall.BPF_ABS, K: argument},
-		{Code: syscall.BPF_JMP | syscall.BPF_JEQ | syscall.BPF_K, Jt: 1, K: uint32(file)},
-		{Code: syscall.BPF_RET | syscall.BPF_K, K: fail},
+		{Code: syscall.BPF_JMP | syscall.BPF_JEQ | syscall.BPF_K, Jf: 1, K: uint32(draft)},
+		{Code: syscall.BPF_RET | syscall.BPF_K, K: ofDraft},
+		{Code: syscall.BPF_RET | syscall.BPF_K, K: ofOthers},
 		{Code: syscall.BPF_RET | syscall.BPF_K, K: allow},
 	}
 	program := syscall.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
