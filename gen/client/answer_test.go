@@ -3,11 +3,13 @@ package client_test
 import (
 	"compress/gzip"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -147,6 +149,29 @@ func TestAnswersAreReadUpToABound(t *testing.T) {
 			t.Parallel()
 			newStranger(t, (*httptest.Server).Start, c.handler).refusesAlways(t, c.says)
 		})
+	}
+}
+
+// Of more violations than the contract allows, the first are kept, in their order.
+func TestFurtherViolationsAreLeftOut(t *testing.T) {
+	t.Parallel()
+	for sent, want := range map[int]int{0: 0, 1: 1, 1000: 1000, 1001: 1000, 100_000: 1000} {
+		listed := make([]client.Violation, sent)
+		for i := range listed {
+			listed[i].Pointer = strconv.Itoa(i)
+		}
+		s := newStranger(t, (*httptest.Server).Start, func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusBadRequest)
+			_ = json.NewEncoder(w).Encode(client.Problem{Status: http.StatusBadRequest, Errors: &listed})
+		})
+		_, err := s.create(t)
+		refusal, ok := errors.AsType[*client.Error](err)
+		if !ok || len(refusal.Violations()) != want {
+			t.Fatalf("of %d violations, error is %.200v", sent, err)
+		}
+		if want > 0 && refusal.Violations()[want-1].Pointer != strconv.Itoa(want-1) {
+			t.Errorf("the last of %d violations is %+v", sent, refusal.Violations()[want-1])
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -57,12 +58,40 @@ func (e *Error) Violations() []Violation {
 
 // newError reads a problem document. Where a proxy answered something else, only the status is known.
 func newError(response *http.Response, text []byte) *Error {
-	var document Problem
+	var document struct {
+		Problem
+		Errors *listedViolations `json:"errors"`
+	}
 	if json.Unmarshal(text, &document) != nil || int(document.Status) != response.StatusCode {
 		return foreignAnswer(response,
 			"The answer is not a problem document. Does something stand between this program and the server?")
 	}
-	return &Error{Problem: document, RetryAfter: retryAfter(response.Header, time.Now())}
+	document.Problem.Errors = (*[]Violation)(document.Errors)
+	return &Error{Problem: document.Problem, RetryAfter: retryAfter(response.Header, time.Now())}
+}
+
+// maxViolations is how many violations an answer lists (Problem in openapi.yaml).
+const maxViolations = 1000
+
+// listedViolations leaves out what an answer lists beyond maxViolations: decoded, a list of empty violations would take
+// many times its bytes.
+type listedViolations []Violation
+
+// UnmarshalJSON reads a list of violations. It returns an error for anything else.
+func (l *listedViolations) UnmarshalJSON(text []byte) error {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	if start, err := decoder.Token(); err != nil || start != json.Delim('[') {
+		return errors.New("violations are not a list")
+	}
+	*l = listedViolations{}
+	for decoder.More() && len(*l) < maxViolations {
+		var violation Violation
+		if err := decoder.Decode(&violation); err != nil {
+			return fmt.Errorf("read a violation: %w", err)
+		}
+		*l = append(*l, violation)
+	}
+	return nil
 }
 
 // foreignAnswer is a refusal of which nothing but the header is known.
