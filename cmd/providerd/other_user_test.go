@@ -30,11 +30,11 @@ func newFolderOfOther(t *testing.T) string {
 }
 
 // serveAsOther starts a server of another user in a folder, with a copy of the program that it can reach.
-func serveAsOther(t *testing.T, folder string) *process {
+func serveAsOther(t *testing.T, folder string, arguments ...string) *process {
 	t.Helper()
 	program := filepath.Join(folder, "providerd")
 	shell(t, "install", "--mode=755", os.Args[0], program)
-	command := newCommand(t.Context(), folder, "serve", "--listen", "127.0.0.1:0")
+	command := newCommand(t.Context(), folder, append([]string{"serve", "--listen", "127.0.0.1:0"}, arguments...)...)
 	command.Path = program
 	command.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: servingUser, Gid: servingGroup}}
 	server, err := startCommand(command)

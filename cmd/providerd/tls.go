@@ -11,14 +11,21 @@ import (
 	"time"
 )
 
+// retryPause is how long unusable files that do not change are left alone, so that no flood of handshakes reads them.
+const retryPause = time.Second
+
 // certificateFiles is a certificate that is read again when its files change.
 type certificateFiles struct {
 	certPath, keyPath string
 	logger            *slog.Logger
 	mutex             sync.Mutex
 	certificate       *tls.Certificate
-	// seen is when the files were changed that were read last, whether they could be used or not.
-	seen [2]time.Time
+	// seen is what the files were that were read last, whether they could be used or not.
+	seen [2]os.FileInfo
+	// problem is why they could not be used, and retryAt when they are read again even if they look the same: a new owner,
+	// or a process with fewer open files, may be all that they need.
+	problem string
+	retryAt time.Time
 }
 
 // newTLSConfig reads the certificate. It returns nil, for plain HTTP, where no paths are given.
@@ -26,12 +33,13 @@ func newTLSConfig(certPath, keyPath string, logger *slog.Logger) (*tls.Config, e
 	if certPath == "" {
 		return nil, nil //nolint:nilnil // It is net/http's own sign for plain HTTP.
 	}
+	files := &certificateFiles{certPath: certPath, keyPath: keyPath, logger: logger}
+	files.seen = files.look()
 	certificate, err := loadCertificate(certPath, keyPath)
 	if err != nil {
 		return nil, fmt.Errorf("%w: read the chain in %s and its key in %s: %w", errCertificate, certPath, keyPath, err)
 	}
-	files := &certificateFiles{certPath: certPath, keyPath: keyPath, logger: logger, certificate: &certificate}
-	files.seen = files.changed()
+	files.certificate = &certificate
 	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: files.current}, nil
 }
 
@@ -40,29 +48,46 @@ func newTLSConfig(certPath, keyPath string, logger *slog.Logger) (*tls.Config, e
 func (f *certificateFiles) current(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
-	changed := f.changed()
-	if changed == f.seen {
+	found := f.look()
+	isRetry := f.problem != "" && !time.Now().Before(f.retryAt)
+	if !isRetry && isUnchanged(found[0], f.seen[0]) && isUnchanged(found[1], f.seen[1]) {
 		return f.certificate, nil
 	}
-	f.seen = changed
+	f.seen = found
 	certificate, err := loadCertificate(f.certPath, f.keyPath)
 	if err != nil {
-		f.logger.Error("certificate cannot be used; the one of before stays", slog.String("error", err.Error()))
+		f.refuse(err.Error())
 		return f.certificate, nil
 	}
 	f.logger.Info("certificate was read again", slog.String("path", f.certPath))
-	f.certificate = &certificate
+	f.certificate, f.problem = &certificate, ""
 	return f.certificate, nil
 }
 
-// changed returns when each file was changed; the zero time for one that is away.
-func (f *certificateFiles) changed() (times [2]time.Time) {
+// refuse notes why the files cannot be used, and says so unless it is what was said before.
+func (f *certificateFiles) refuse(problem string) {
+	if problem != f.problem {
+		f.logger.Error("certificate cannot be used; the one of before stays", slog.String("error", problem))
+	}
+	f.problem, f.retryAt = problem, time.Now().Add(retryPause)
+}
+
+// look returns what the files are now; nil for one that is away.
+func (f *certificateFiles) look() (found [2]os.FileInfo) {
 	for i, path := range []string{f.certPath, f.keyPath} {
 		if info, err := os.Stat(path); err == nil {
-			times[i] = info.ModTime()
+			found[i] = info
 		}
 	}
-	return times
+	return found
+}
+
+// isUnchanged tells whether a file looks as it did before. The time alone may be the same for all files of an archive.
+func isUnchanged(file, before os.FileInfo) bool {
+	if file == nil || before == nil {
+		return file == before
+	}
+	return os.SameFile(file, before) && file.Size() == before.Size() && file.ModTime().Equal(before.ModTime())
 }
 
 // warnOfPlainHTTP says what to do where plain HTTP leaves this machine.
