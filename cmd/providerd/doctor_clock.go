@@ -12,12 +12,8 @@ const (
 	synchronise    = "synchronise the clock, such as by systemd-timesyncd or chrony"
 )
 
-// checkClock compares the clock with the time at which the newest row was stored.
-func checkClock(newest time.Time) finding {
-	if ahead := time.Until(newest); ahead > clockTolerance {
-		return failed(checkOfClock, synchronise+": tokens end by it",
-			"it says %s, which is %s before the newest record was stored", timestamp(time.Now()), ahead.Round(time.Second))
-	}
+// checkClock looks whether the machine keeps its clock right.
+func checkClock() finding {
 	var kernel syscall.Timex
 	const unsynchronised = 0x40 // STA_UNSYNC of adjtimex(2)
 	if _, err := syscall.Adjtimex(&kernel); err == nil && kernel.Status&unsynchronised != 0 {
@@ -26,12 +22,19 @@ func checkClock(newest time.Time) finding {
 	return passed(checkOfClock, "it says %s", timestamp(time.Now()))
 }
 
-// checkClockOfServer compares the clock with that of the database.
-func checkClockOfServer(at time.Time) []finding {
-	if apart := time.Since(at).Abs(); apart > clockTolerance {
-		return []finding{
-			warned(checkOfClock, synchronise, "it is %s apart from that of the database", apart.Round(time.Second)),
-		}
+// checkClockOfRecords compares the clock with the time at which the newest record was stored.
+func checkClockOfRecords(newest time.Time) finding {
+	if ahead := time.Until(newest); ahead > clockTolerance {
+		return failed(checkOfClock, synchronise+": tokens end by it",
+			"it says %s, which is %s before the newest record was stored", timestamp(time.Now()), ahead.Round(time.Second))
 	}
-	return nil
+	return passed(checkOfClock, "no record was stored later than it says")
+}
+
+// checkClockOfServer compares the clock with that of the database.
+func checkClockOfServer(at time.Time) finding {
+	if apart := time.Since(at).Abs(); apart > clockTolerance {
+		return warned(checkOfClock, synchronise, "it is %s apart from that of the database", apart.Round(time.Second))
+	}
+	return passed(checkOfClock, "it agrees with that of the database")
 }

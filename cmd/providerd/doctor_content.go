@@ -40,7 +40,7 @@ func checkContent(ctx context.Context, view database.View, keyset string) []find
 	if err != nil {
 		return append(found, failedBy(checkOfClock, err))
 	}
-	return append(found, checkClock(newest))
+	return append(found, checkClockOfRecords(newest))
 }
 
 // checkSchema tells whether this program can read the tables, too.

@@ -59,8 +59,7 @@ func checkServer(ctx context.Context, view *postgres.View) (found []finding) {
 	if err != nil {
 		return append(found, failedBy(check, err))
 	}
-	found = append(found, checkStandbys(care), checkArchive(care))
-	return append(found, checkClockOfServer(care.Time)...)
+	return append(found, checkStandbys(care), checkArchive(care), checkClockOfServer(care.Time))
 }
 
 func checkStandbys(care postgres.Care) finding {

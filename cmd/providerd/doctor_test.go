@@ -179,6 +179,7 @@ func expectOnly(t *testing.T, examined setUp, faults []fault) {
 	if status != want {
 		t.Errorf("exit status is %d, want %d", status, want)
 	}
+	expectClock(t, found)
 	for _, one := range found {
 		isWanted := slices.ContainsFunc(faults, func(wanted fault) bool { return wanted.isIn(one) })
 		if one.Status != healthOK && !isWanted && !ofMachine(one) {
@@ -187,6 +188,17 @@ func expectOnly(t *testing.T, examined setUp, faults []fault) {
 		if one.Status == healthOK != (one.Remedy == "") && !regexp.MustCompile("; (run|put|set|bring|stop|name) ").MatchString(one.Finding) {
 			t.Errorf("what to do is not said: %+v", one)
 		}
+	}
+}
+
+// expectClock demands that the clock of the machine is looked at once, whatever else is wrong.
+func expectClock(t *testing.T, found []finding) {
+	t.Helper()
+	looked := slices.DeleteFunc(slices.Clone(found), func(one finding) bool {
+		return one.Check != checkOfClock || !regexp.MustCompile("^it says [^ ]+Z(, and nothing keeps it right)?$").MatchString(one.Finding)
+	})
+	if len(looked) != 1 {
+		t.Errorf("of the clock of the machine, found is %+v among %+v", looked, found)
 	}
 }
 
