@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"syscall"
@@ -16,16 +17,40 @@ const (
 	littleSpace = 256 << 20
 )
 
-const checkOfSpace = "disk space"
+const (
+	checkOfSpace = "disk space"
+	asServer     = "run the doctor as the user of the server or as root"
+)
 
-// checkSpace looks whether the disk has room for what comes, and for a copy of the files, which take so many bytes.
-func checkSpace(folder string, used int64) finding {
+// checkSpace looks whether the disk has room for what comes, and for a copy of the files.
+func checkSpace(folder string, files ...string) finding {
 	var disk syscall.Statfs_t
 	if err := syscall.Statfs(folder, &disk); err != nil {
 		return failedBy(checkOfSpace, fmt.Errorf("look at the disk of %s: %w", folder, err))
 	}
 	free := int64(disk.Bavail) * int64(disk.Bsize) //nolint:gosec,unconvert // No disk has more than an int64 counts.
-	return judgeSpace(folder, free, used)
+	used, err := sizeOf(files...)
+	found := judgeSpace(folder, free, used)
+	if err != nil && found.Status == healthOK {
+		return warned(checkOfSpace, asServer, "%s, and what a copy of the database takes cannot be told: %v",
+			found.Finding, err)
+	}
+	return found
+}
+
+// sizeOf returns how many bytes files have together, of which one that is not there has none.
+func sizeOf(files ...string) (total int64, err error) {
+	for _, path := range files {
+		info, err := os.Stat(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return 0, err //nolint:wrapcheck // It names the file and what was done.
+		}
+		total += info.Size()
+	}
+	return total, nil
 }
 
 func judgeSpace(folder string, free, used int64) finding {
@@ -54,14 +79,23 @@ func size(bytes int64) string {
 // longWAL is what no server lets the WAL grow to, unless somebody reads an old state of the database.
 const longWAL = 128 << 20
 
-// checkWAL looks at the size of the WAL, in bytes.
-func checkWAL(size64 int64) finding {
-	const check = "WAL"
-	if size64 <= longWAL {
-		return passed(check, "it has %s", size(size64))
+const checkOfWAL = "WAL"
+
+// checkWAL looks at the size of a WAL.
+func checkWAL(path string) finding {
+	length, err := sizeOf(path)
+	if err != nil {
+		return warned(checkOfWAL, asServer, "its size cannot be told: %v", err)
 	}
-	return warned(check, "end whatever keeps the database open to read it, such as sqlite3, and start the server again",
-		"it has grown to %s", size(size64))
+	return judgeWAL(length)
+}
+
+func judgeWAL(length int64) finding {
+	if length <= longWAL {
+		return passed(checkOfWAL, "it has %s", size(length))
+	}
+	const remedy = "end whatever keeps the database open to read it, such as sqlite3, and start the server again"
+	return warned(checkOfWAL, remedy, "it has grown to %s", size(length))
 }
 
 // Magic numbers of file systems (linux/magic.h).

@@ -22,8 +22,8 @@ func TestDoctorJudgesDisks(t *testing.T) {
 		"no sync":     {judgeSync("data", 3*time.Microsecond), healthWarn, "^a sync takes 3µs: it does not reach the disk"},
 		"sync":        {judgeSync("data", 20*time.Microsecond), healthOK, "^data is on a disk, and a sync takes 20µs$"},
 		"clock":       {checkClockOfServer(time.Now().Add(time.Minute)), healthWarn, "^it is 1m0s apart from that of the database$"},
-		"kept WAL":    {checkWAL(128 * mebibyte), healthOK, "^it has 128 MiB$"},
-		"growing WAL": {checkWAL(128*mebibyte + 1), healthWarn, "^it has grown to 128 MiB$"},
+		"kept WAL":    {judgeWAL(128 * mebibyte), healthOK, "^it has 128 MiB$"},
+		"growing WAL": {judgeWAL(128*mebibyte + 1), healthWarn, "^it has grown to 128 MiB$"},
 	} {
 		if test.found.Status != test.status || !regexp.MustCompile(test.says).MatchString(test.found.Finding) ||
 			(test.found.Remedy == "") != (test.status == healthOK) {

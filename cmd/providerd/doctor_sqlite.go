@@ -46,17 +46,8 @@ func checkPlace(path, folder, keyset string) []finding {
 	found := append([]finding{first}, checkDatabaseFiles(path, owner)...)
 	found = append(found, checkKeysetFile(keyset, owner)...)
 	found = append(found, checkInitialToken(folder, owner)...)
-	wal := sizeOf(path + "-wal")
-	return append(found, checkWAL(wal), checkSpace(folder, sizeOf(path)+wal), checkFileSystem(folder))
-}
-
-// sizeOf returns the size of a file in bytes, 0 where there is none.
-func sizeOf(path string) int64 {
-	info, err := os.Stat(path)
-	if err != nil {
-		return 0
-	}
-	return info.Size()
+	wal := path + "-wal"
+	return append(found, checkWAL(wal), checkSpace(folder, path, wal), checkFileSystem(folder))
 }
 
 // checkKeysetAlone looks at the keyset of a database that cannot be read.

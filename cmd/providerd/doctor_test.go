@@ -22,6 +22,8 @@ type setUp struct {
 	// database and keyset are the paths of the files, and environment and flags are what the doctor gets beside.
 	database, keyset   string
 	environment, flags []string
+	// user runs the doctor, by a copy of the program in the folder; 0 is whoever runs the test.
+	user uint32
 }
 
 // newSetUp makes a set-up of a server that has run, with a secret.
@@ -88,6 +90,10 @@ func (s setUp) examine(t *testing.T) ([]finding, int) {
 		return strings.HasPrefix(variable, "PROVIDERD_")
 	})
 	command.Env = append(command.Env, s.environment...)
+	if s.user != 0 {
+		command.Path = filepath.Join(s.folder, "providerd")
+		command.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: s.user, Gid: s.user}}
+	}
 	var talk strings.Builder
 	command.Stderr = &talk
 	output, err := command.Output()

@@ -136,3 +136,25 @@ func TestRootStartsForAnotherUser(t *testing.T) {
 	expectCreates(t, serveAsOther(t, folder), folder)
 	expectOnly(t, setUpIn(folder), nil)
 }
+
+// TestDoctorOfUserWhoCannotLook runs it as neither root nor the user that serves. What it cannot see, it does not call
+// right.
+func TestDoctorOfUserWhoCannotLook(t *testing.T) {
+	t.Parallel()
+	folder := newFolderOfOther(t)
+	serveAsOther(t, folder)
+	examined := setUpIn(folder)
+	examined.user = servingUser + 1
+	const remedy = "permission denied; run the doctor as the user of the server or as root"
+	expectOnly(t, examined, []fault{
+		{"folder", healthWarn, "data belongs to user 1234, and this is user 1235; run the doctor as the user of the server"},
+		{"database file", healthFail, "permission denied; run this as the user"},
+		{"keyset file", healthFail, "permission denied; run this as the user"},
+		{"initial token", healthFail, "permission denied; run this as the user"},
+		{"WAL", healthWarn, "^its size cannot be told: .*" + remedy},
+		{"disk space", healthWarn, "left, and what a copy of the database takes cannot be told: .*" + remedy},
+		{"file system", healthWarn, "cannot be measured: .*; run the doctor as a user who may write there"},
+		{"database", healthFail, "permission denied; run this as the user"},
+		{"keyset", healthFail, "permission denied; run this as the user"},
+	})
+}

@@ -43,7 +43,10 @@ func backUpSoak(t *testing.T, s *soak) {
 	begun := time.Now()
 	s.operate(t, "backup", "backup.db")
 	s.backup.took = time.Since(begun)
-	s.backup.bytes = sizeOf(filepath.Join(s.server.folder, "backup.db"))
+	var err error
+	if s.backup.bytes, err = sizeOf(filepath.Join(s.server.folder, "backup.db")); err != nil {
+		t.Error(err)
+	}
 }
 
 // changeCertificate renames the files of the second certificate into place. A connection that is open keeps the first

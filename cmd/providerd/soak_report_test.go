@@ -120,7 +120,7 @@ func (s *soak) sizes() string {
 			wal, most = max(wal, one.wal), max(most, one.resident)
 		}
 	}
-	database := sizeOf(filepath.Join(s.server.folder, "data", "providerd.db"))
+	database, _ := sizeOf(filepath.Join(s.server.folder, "data", "providerd.db"))
 	stored, backedUp := len(s.load.journal.creates), len(s.backup.creates)
 	return fmt.Sprintf("| what | measured |\n| --- | --- |\n"+
 		"| database, bytes a provider | %d (%d providers in %.1f MiB) |\n"+
