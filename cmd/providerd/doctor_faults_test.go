@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -35,7 +36,8 @@ type spoilt struct {
 }
 
 func spoiltSetUps() map[string]spoilt {
-	setUps := map[string]spoilt{
+	setUps := irregularFiles()
+	maps.Copy(setUps, map[string]spoilt{
 		"no database":   {remove("data"), []fault{{"database", healthFail, `no providerd database at data/providerd.db; "providerd serve" makes one`}}},
 		"database away": {remove("data/providerd.db"), []fault{{"database", healthFail, "no providerd database"}}},
 		"no database file": {
@@ -43,10 +45,6 @@ func spoiltSetUps() map[string]spoilt {
 			[]fault{{"database", healthFail, "no database, or a damaged one: .*file is not a database; put a backup in its place"}},
 		},
 		"empty database": {write("data/providerd.db", ""), []fault{{"schema", healthFail, "no providerd database in .*; \"providerd serve\" makes one"}}},
-		"folder in place of the database": {func(t *testing.T, s *setUp) {
-			shell(t, "rm", s.database)
-			shell(t, "mkdir", "--mode=700", s.database)
-		}, []fault{{"database", healthFail, "not a regular file"}}},
 		"database of another program": {
 			statements("PRAGMA application_id = 7"),
 			[]fault{{"schema", healthFail, "not a database of providerd: .*application_id is 7.*; name another place"}},
@@ -178,7 +176,7 @@ func spoiltSetUps() map[string]spoilt {
 			certificate(-time.Hour, 90*day)(t, s)
 			write("key.pem", "rubbish")(t, s)
 		}, []fault{{"certificate", healthFail, "its key in \".*key.pem\" cannot be used.*; put a certificate"}}},
-	}
+	})
 	if os.Geteuid() == 0 {
 		for path, check := range map[string]string{
 			"data/providerd.db": "database file", "data/keyset.json": "keyset file", "data/initial-token": "initial token",

@@ -53,6 +53,8 @@ func checkDatabaseFiles(path string, owner uint32) []finding {
 			continue
 		case err != nil:
 			return []finding{failedBy(check, err)}
+		case !info.Mode().IsRegular():
+			return []finding{isNoFile(check, file, "put the right file in its place, or name another database")}
 		case info.Mode().Perm()&othersMayWrite != 0:
 			return []finding{failed(check, "run chmod 600 on it", "others can write to %s", file)}
 		case of != owner:
@@ -79,6 +81,8 @@ func checkKeysetFile(path string, owner uint32) []finding {
 		return nil
 	case err != nil:
 		return []finding{failedBy(check, err)}
+	case !info.Mode().IsRegular():
+		return []finding{isNoFile(check, path, "put the keyset in its place, or name its file")}
 	case info.Mode().Perm()&othersMayUse != 0:
 		return []finding{failed(check, `run chmod 600 on it, then "providerd key rotate" and "providerd key reseal"`,
 			"others can use the keys in %s", path)}
@@ -99,6 +103,8 @@ func checkInitialToken(folder string, owner uint32) []finding {
 		return nil
 	case err != nil:
 		return []finding{failedBy(check, err)}
+	case !info.Mode().IsRegular():
+		return []finding{isNoFile(check, path, "remove it: the token of a first start belongs there")}
 	case info.Mode().Perm()&othersMayUse != 0:
 		return []finding{failed(check,
 			`run chmod 600 on it, then make another token by "providerd token create" and revoke that one`,
@@ -108,6 +114,11 @@ func checkInitialToken(folder string, owner uint32) []finding {
 	default:
 		return []finding{passed(check, "nobody but user %d can use %s", owner, path)}
 	}
+}
+
+// isNoFile is what is found of a folder, a FIFO or the like in the place of a file.
+func isNoFile(check, path, remedy string) finding {
+	return failed(check, remedy, "%s is not a regular file", path)
 }
 
 // isForeign is what is found of a file of another user than the one whose folder the database is in.
