@@ -21,6 +21,7 @@ func irregularFiles() map[string]spoilt {
 		"folder for database": {folderAt("data/providerd.db"), []fault{database("providerd.db"), isNoDatabase}},
 		"FIFO for database":   {fifoAt("data/providerd.db"), []fault{database("providerd.db"), isNoDatabase}},
 		"FIFO for WAL":        {fifoAt("data/providerd.db-wal"), []fault{database("providerd.db-wal")}},
+		"FIFO for wal-index":  {fifoAt("data/providerd.db-shm"), []fault{database("providerd.db-shm")}},
 		"folder for keyset":   {folderAt("data/keyset.json"), []fault{{"keyset file", healthFail, "^data/keyset.json" + isNone}, isNoKeyset}},
 		"FIFO for keyset":     {fifoAt("data/keyset.json"), []fault{{"keyset file", healthFail, "^data/keyset.json" + isNone}, isNoKeyset}},
 		"folder of variable for keyset": {environment("PROVIDERD_KEYSET=data"), []fault{

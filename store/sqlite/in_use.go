@@ -69,7 +69,8 @@ func checkSharedNow(file *guardedFile) error {
 }
 
 func isIndexLockedElsewhere(path string) (bool, error) {
-	index, err := os.Open(path)
+	// Where a FIFO is in its place, nobody is to wait for a writer.
+	index, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
