@@ -38,7 +38,8 @@ func TestDoctorOverPostgreSQL(t *testing.T) {
 		t.Fatal(err)
 	}
 	noToken := fault{"tokens", healthWarn, "none is accepted"}
-	expectOnly(t, examined, []fault{standby, archive, noToken})
+	expectChecks(t, expectOnly(t, examined, []fault{standby, archive, noToken}), "configuration, clock, keyset file, "+
+		"database, settings, standbys, archive, clock, schema, keyset, secrets, key age, tokens, pks, clock")
 	if err := server.stop(); err != nil {
 		t.Fatal(err)
 	}

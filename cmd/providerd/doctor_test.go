@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"example.com/providerd/server/contracttest"
 )
@@ -137,8 +138,12 @@ func ofMachine(found finding) bool {
 func TestDoctorFindsNothing(t *testing.T) {
 	t.Parallel()
 	healthy := newSetUp(t)
+	const checks = "configuration, clock, folder, database file, keyset file, initial token, WAL, disk space, file system, " +
+		"database, schema, keyset, secrets, key age, tokens, pks, clock"
 	before := healthy.state(t)
-	expectOnly(t, healthy, nil)
+	found := expectOnly(t, healthy, nil)
+	expectChecks(t, found, checks)
+	expectSync(t, healthy.folder, found)
 	if after := healthy.state(t); after != before {
 		t.Errorf("files were\n%s\nand are\n%s", before, after)
 	}
@@ -147,7 +152,7 @@ func TestDoctorFindsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	before = healthy.state(t)
-	expectOnly(t, healthy, nil)
+	expectChecks(t, expectOnly(t, healthy, nil), checks)
 	if after := healthy.state(t); after != before {
 		t.Errorf("beside a server, files were\n%s\nand are\n%s", before, after)
 	}
@@ -156,7 +161,7 @@ func TestDoctorFindsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	before = healthy.state(t)
-	expectOnly(t, healthy, nil)
+	expectChecks(t, expectOnly(t, healthy, nil), checks)
 	if after := healthy.state(t); after != before {
 		t.Errorf("after a crash, files were\n%s\nand are\n%s", before, after)
 	}
@@ -169,8 +174,8 @@ type fault struct {
 	says   string
 }
 
-// expectOnly demands that the doctor finds these faults and no other, and ends accordingly.
-func expectOnly(t *testing.T, examined setUp, faults []fault) {
+// expectOnly demands that the doctor finds these faults and no other, and ends accordingly. It returns all findings.
+func expectOnly(t *testing.T, examined setUp, faults []fault) []finding {
 	t.Helper()
 	found, status := examined.examine(t)
 	want := 0
@@ -195,6 +200,58 @@ func expectOnly(t *testing.T, examined setUp, faults []fault) {
 			t.Errorf("what to do is not said: %+v", one)
 		}
 	}
+	return found
+}
+
+// expectChecks demands that these checks were made, and in this order.
+func expectChecks(t *testing.T, found []finding, want string) {
+	t.Helper()
+	var made []string
+	for _, one := range found {
+		made = append(made, one.Check)
+	}
+	if got := strings.Join(made, ", "); got != want {
+		t.Errorf("checks are %s, want %s", got, want)
+	}
+}
+
+// expectSync demands that the doctor has measured a sync, on a disk of which it is known that it can be measured there.
+func expectSync(t *testing.T, folder string, found []finding) {
+	t.Helper()
+	const ext4, xfs = 0xef53, 0x58465342
+	var disk syscall.Statfs_t
+	if err := syscall.Statfs(folder, &disk); err != nil {
+		t.Fatal(err)
+	}
+	if disk.Type != ext4 && disk.Type != xfs || fastestSyncIn(t) < 2*fastestSync {
+		return
+	}
+	measured := fault{checkOfFileSystem, healthOK, "^data is on a disk, and a sync takes [0-9.]+(µs|ms|s); $"}
+	if !slices.ContainsFunc(found, measured.isIn) {
+		t.Errorf("a sync was not measured: %+v", found)
+	}
+}
+
+// fastestSyncIn is the shortest time of several in which a change is synced to the disk that has the folders of tests.
+func fastestSyncIn(t *testing.T) time.Duration {
+	t.Helper()
+	file, err := os.Create(filepath.Join(t.TempDir(), "file"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fastest := time.Hour
+	for range syncRounds {
+		begun := time.Now()
+		_, err := file.WriteAt(make([]byte, 4096), 0)
+		if err := errors.Join(err, file.Sync()); err != nil {
+			t.Fatal(err)
+		}
+		fastest = min(fastest, time.Since(begun))
+	}
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return fastest
 }
 
 // expectClock demands that the clock of the machine is looked at once, whatever else is wrong.
