@@ -10,9 +10,10 @@ import (
 )
 
 type doctorCommand struct {
-	databaseFlag
-	TLSCert string `env:"PROVIDERD_TLS_CERT" type:"path" placeholder:"PATH" help:"Certificate chain in PEM that the server shows (${env})."`
-	TLSKey  string `env:"PROVIDERD_TLS_KEY" type:"path" placeholder:"PATH" help:"Private key of the certificate in PEM (${env})."`
+	Database examinedURL  `default:"sqlite:data/providerd.db" env:"PROVIDERD_DATABASE" placeholder:"URL" help:"The database, sqlite:PATH or postgres://USER@HOST/DATABASE (${env}; default ${default})."`
+	Keyset   examinedPath `env:"PROVIDERD_KEYSET" placeholder:"PATH" help:"The file with the keys of the database (${env}; default keyset.json beside a SQLite database)."`
+	TLSCert  examinedPath `env:"PROVIDERD_TLS_CERT" placeholder:"PATH" help:"Certificate chain in PEM that the server shows (${env})."`
+	TLSKey   examinedPath `env:"PROVIDERD_TLS_KEY" placeholder:"PATH" help:"Private key of the certificate in PEM (${env})."`
 	listFlag
 }
 
@@ -102,7 +103,7 @@ func (c *doctorCommand) findings(ctx context.Context, operations []string) iter.
 	return func(yield func(finding) bool) {
 		checks := []func() []finding{
 			func() []finding { return c.checkConfiguration(operations) },
-			func() []finding { return checkCertificate(c.TLSCert, c.TLSKey) },
+			func() []finding { return checkCertificate(c.TLSCert.path, c.TLSKey.path) },
 			func() []finding { return []finding{checkClock()} },
 			func() []finding { return c.checkDatabase(ctx) },
 		}
@@ -116,10 +117,18 @@ func (c *doctorCommand) findings(ctx context.Context, operations []string) iter.
 	}
 }
 
-// checkDatabase looks at the database, and at what is in it.
+// checkDatabase looks at the database, and at what is in it, where its place is told as it should be. Otherwise
+// checkConfiguration says what is wrong.
 func (c *doctorCommand) checkDatabase(ctx context.Context) []finding {
-	if c.Database.isPostgres {
-		return checkPostgres(ctx, c.Database.postgres, c.Keyset)
+	keyset := c.Keyset.path
+	switch {
+	case c.Database.fault != nil:
+		return append(checkKeysetFile(keyset, userOf(keyset)), checkKeysetAlone(keyset)...)
+	case checkPlaces(c.Database.databaseURL, keyset, "") != nil:
+		return nil
+	case c.Database.isPostgres:
+		return checkPostgres(ctx, c.Database.postgres, keyset)
+	default:
+		return checkSQLite(ctx, c.Database.path, keyset)
 	}
-	return checkSQLite(ctx, c.Database.path, c.Keyset)
 }

@@ -40,9 +40,9 @@ func (c *doctorCommand) serveLine() []string {
 	line := []string{"serve"}
 	for _, flag := range []struct{ name, variable, value string }{
 		{"--database", "PROVIDERD_DATABASE", c.Database.text},
-		{"--keyset", "PROVIDERD_KEYSET", c.Keyset},
-		{"--tls-cert", "PROVIDERD_TLS_CERT", c.TLSCert},
-		{"--tls-key", "PROVIDERD_TLS_KEY", c.TLSKey},
+		{"--keyset", "PROVIDERD_KEYSET", c.Keyset.path},
+		{"--tls-cert", "PROVIDERD_TLS_CERT", c.TLSCert.path},
+		{"--tls-key", "PROVIDERD_TLS_KEY", c.TLSKey.path},
 	} {
 		if flag.value != "" && os.Getenv(flag.variable) == "" {
 			line = append(line, flag.name+"="+flag.value)

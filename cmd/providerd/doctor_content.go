@@ -71,8 +71,12 @@ func checkSchema(ctx context.Context, view database.View) (found finding, isRead
 	}
 }
 
-// checkKeyset compares the keyset with the database, and opens every secret.
+// checkKeyset compares the keyset with the database, and opens every secret. That none is named for a database that
+// needs it, checkConfiguration finds.
 func checkKeyset(ctx context.Context, inspection store.Inspection, path string) []finding {
+	if path == "" {
+		return nil
+	}
 	keys, err := inspection.Keys(ctx, path)
 	if errors.Is(err, database.ErrOlder) {
 		return []finding{warned(checkOfKeyset, `"providerd serve" gives it that of --keyset`, "the database has none yet")}

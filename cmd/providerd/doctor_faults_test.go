@@ -37,6 +37,7 @@ type spoilt struct {
 
 func spoiltSetUps() map[string]spoilt {
 	setUps := irregularFiles()
+	maps.Copy(setUps, wrongVariables())
 	maps.Copy(setUps, map[string]spoilt{
 		"no database":   {remove("data"), []fault{{"database", healthFail, `no providerd database at data/providerd.db; "providerd serve" makes one`}}},
 		"database away": {remove("data/providerd.db"), []fault{{"database", healthFail, "no providerd database"}}},

@@ -40,6 +40,7 @@ func TestDoctorOverPostgreSQL(t *testing.T) {
 	noToken := fault{"tokens", healthWarn, "none is accepted"}
 	expectChecks(t, expectOnly(t, examined, []fault{standby, archive, noToken}), "configuration, clock, keyset file, "+
 		"database, settings, standbys, archive, clock, schema, keyset, secrets, key age, tokens, pks, clock")
+	expectWithoutKeyset(t, examined, standby, archive, noToken)
 	if err := server.stop(); err != nil {
 		t.Fatal(err)
 	}
@@ -75,6 +76,16 @@ func TestDoctorOverPostgreSQL(t *testing.T) {
 		"INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, true)")
 	awaitArchiver(t, cluster, name, "last_archived_time > last_failed_time")
 	expectOnly(t, examined, []fault{standby, noToken})
+}
+
+// expectWithoutKeyset looks at a server in an environment that names no keyset, of which all else is as it should be,
+// but for some faults.
+func expectWithoutKeyset(t *testing.T, examined setUp, faults ...fault) {
+	t.Helper()
+	examined.environment = examined.environment[:1]
+	faults = append(faults, fault{"configuration", healthFail, "^--keyset: a PostgreSQL database needs a keyset file"})
+	expectChecks(t, expectOnly(t, examined, faults), "configuration, clock, database, settings, standbys, archive, clock, "+
+		"schema, tokens, pks, clock")
 }
 
 // awaitArchiver returns once what the server says of its archive is so.

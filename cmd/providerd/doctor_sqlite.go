@@ -50,8 +50,12 @@ func checkPlace(path, folder, keyset string) []finding {
 	return append(found, checkWAL(wal), checkSpace(folder, path, wal), checkFileSystem(folder))
 }
 
-// checkKeysetAlone looks at the keyset of a database that cannot be read.
+// checkKeysetAlone looks at the keyset of a database that cannot be read. That none is named for one that needs it,
+// checkConfiguration finds.
 func checkKeysetAlone(path string) []finding {
+	if path == "" {
+		return nil
+	}
 	if _, err := seal.OpenKeyring(path); err != nil {
 		return []finding{failedBy(checkOfKeyset, err)}
 	}
