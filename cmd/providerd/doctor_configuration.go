@@ -34,8 +34,8 @@ func (c *doctorCommand) checkConfiguration(operations []string) []finding {
 	return found
 }
 
-// serveLine is how the server would be started. What the environment has is left to it: a password must not be in an
-// argument.
+// serveLine is how the server would be started. What comes from the environment is left to it: a password must not be
+// in an argument.
 func (c *doctorCommand) serveLine() []string {
 	line := []string{"serve"}
 	for _, flag := range []struct{ name, variable, value string }{
@@ -44,7 +44,7 @@ func (c *doctorCommand) serveLine() []string {
 		{"--tls-cert", "PROVIDERD_TLS_CERT", c.TLSCert.path},
 		{"--tls-key", "PROVIDERD_TLS_KEY", c.TLSKey.path},
 	} {
-		if flag.value != "" && os.Getenv(flag.variable) == "" {
+		if flag.value != "" && flag.value != os.Getenv(flag.variable) {
 			line = append(line, flag.name+"="+flag.value)
 		}
 	}

@@ -11,6 +11,10 @@ func wrongVariables() map[string]spoilt {
 		return fault{"configuration", healthFail, "^--" + flag + `: must not be empty \(from the environment variable ` + variable + `\)` + remedy}
 	}
 	return map[string]spoilt{
+		"flag beside a variable": {func(_ *testing.T, s *setUp) {
+			s.environment = []string{"PROVIDERD_DATABASE=postgres://u@127.0.0.1:1/x"}
+			s.flags = []string{"--database=sqlite:data/providerd.db"}
+		}, nil},
 		"no URL":    {environment("PROVIDERD_DATABASE=foo"), []fault{noURL}},
 		"empty URL": {environment("PROVIDERD_DATABASE="), []fault{noURL}},
 		"no URL and no keyset": {environment("PROVIDERD_DATABASE=foo", "PROVIDERD_KEYSET=none.json"), []fault{
