@@ -36,7 +36,7 @@ dist/providerd-linux-amd64: always
 dist/providerd-linux-arm64: always
 	$(call static,arm64,aarch64-linux-gnu-gcc)
 
-.PHONY: always cross
+.PHONY: always cross buildah emulators
 # Go knows itself what is to be built again.
 always:
 
@@ -44,6 +44,14 @@ cross:
 	@command -v x86_64-linux-gnu-gcc aarch64-linux-gnu-gcc >/dev/null || { \
 		apt-get update && apt-get install --yes --no-install-recommends gcc-x86-64-linux-gnu gcc-aarch64-linux-gnu \
 			libc6-dev-amd64-cross libc6-dev-arm64-cross; \
+	}
+
+buildah:
+	@command -v buildah >/dev/null || { apt-get update && apt-get install --yes --no-install-recommends buildah ca-certificates; }
+
+emulators:
+	@type qemu-x86_64-static qemu-aarch64-static >/dev/null 2>&1 || { \
+		apt-get update && apt-get install --yes --no-install-recommends qemu-user-static; \
 	}
 
 dist: cross ## Build what is shipped into dist/: static binaries, their parts and digests, completions, a manual page.
@@ -56,11 +64,10 @@ dist: cross ## Build what is shipped into dist/: static binaries, their parts an
 	done
 	cd dist && sha256sum -- * >SHA256SUMS
 
-dist-test: dist ## Run what is shipped, for the other processor under QEMU where that is installed.
+dist-test: dist buildah emulators ## Run what is shipped, with Buildah and QEMU, which are installed if missing.
 	go test -count=1 -v -tags dist -run '^Test(Dist|Shipped)' ./cmd/providerd
 
-image: ## Build the static binary and the image for this processor with Buildah, installed if missing, and run both.
-	@command -v buildah >/dev/null || { apt-get update && apt-get install --yes --no-install-recommends buildah ca-certificates; }
+image: buildah ## Build the static binary and the image for this processor with Buildah, installed if missing, and run both.
 	processor=$$(go env GOHOSTARCH); $(MAKE) --no-print-directory "dist/providerd-linux-$$processor"; \
 	go test -count=1 -tags dist -run "^TestDist/^$$processor\$$" ./cmd/providerd
 

@@ -28,8 +28,7 @@ func TestDist(t *testing.T) {
 			if processor != runtime.GOARCH {
 				emulator, err := exec.LookPath(emulation)
 				if err != nil {
-					t.Logf("not run: %v", err)
-					return
+					t.Fatal(err)
 				}
 				runner = []string{emulator, binary}
 			}
