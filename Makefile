@@ -41,7 +41,7 @@ dist/providerd-linux-arm64: always
 always:
 
 cross:
-	@command -v x86_64-linux-gnu-gcc aarch64-linux-gnu-gcc >/dev/null || { \
+	@type x86_64-linux-gnu-gcc aarch64-linux-gnu-gcc >/dev/null 2>&1 || { \
 		apt-get update && apt-get install --yes --no-install-recommends gcc-x86-64-linux-gnu gcc-aarch64-linux-gnu \
 			libc6-dev-amd64-cross libc6-dev-arm64-cross; \
 	}
