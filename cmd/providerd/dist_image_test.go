@@ -66,29 +66,40 @@ func stages(t *testing.T) (commands []string, last string) {
 }
 
 // runFirstStage carries out the commands over a copy of the tree, with the tools of this machine and a folder in the
-// place of /out.
-func runFirstStage(t *testing.T, commands []string, out string) {
+// place of /out. The copy is a clone without changes, and so what is built there knows its commit, which is returned.
+func runFirstStage(t *testing.T, commands []string, out string) (commit string) {
 	t.Helper()
 	source := t.TempDir()
-	script := fmt.Sprintf("cd ../..\ngit ls-files -z --cached --others --exclude-standard | "+
-		"tar --create --null --ignore-failed-read --files-from=- | tar --extract --directory=%s\ncd %[1]s\n%s",
-		source, strings.ReplaceAll(strings.Join(commands, ""), "/out", out))
-	if output, err := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", script).CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v: %s", script, err, output)
+	bash := func(script string) string {
+		t.Helper()
+		output, err := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", script).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v: %s", script, err, output)
+		}
+		return strings.TrimSpace(string(output))
 	}
+	bash(fmt.Sprintf(`cd ../..
+git ls-files -z --cached --others --exclude-standard |
+	tar --create --null --ignore-failed-read --files-from=- | tar --extract --directory=%s
+cd %[1]s
+git init
+git add --all
+git -c user.name=a -c user.email=a@example.com -c commit.gpgsign=false commit --message=a`, source))
+	bash("cd " + source + "\n" + strings.ReplaceAll(strings.Join(commands, ""), "/out", out))
+	return bash("cd " + source + "\nTZ=UTC git log --date=format-local:%Y-%m-%dT%H:%M:%SZ --format='%H of %cd'")
 }
 
 // buildContext writes the folder that the image is built in: the first stage is done, the last one is as it stands.
-func buildContext(t *testing.T) string {
+func buildContext(t *testing.T) (folder, commit string) {
 	t.Helper()
-	folder := t.TempDir()
+	folder = t.TempDir()
 	commands, last := stages(t)
-	runFirstStage(t, commands, filepath.Join(folder, "out"))
+	commit = runFirstStage(t, commands, filepath.Join(folder, "out"))
 	dockerfile := "FROM scratch AS build\nCOPY out /out\n\nFROM scratch\n" + last
 	if err := os.WriteFile(filepath.Join(folder, "Dockerfile"), []byte(dockerfile), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	return folder
+	return folder, commit
 }
 
 // checkSettings compares what an image tells the one who runs it.
@@ -115,7 +126,8 @@ func TestDistImage(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := builder{program, t.TempDir()}
-	b.run(t, "build", "--isolation", "chroot", "--format", "docker", "--tag", "providerd", buildContext(t))
+	folder, commit := buildContext(t)
+	b.run(t, "build", "--isolation", "chroot", "--format", "docker", "--tag", "providerd", folder)
 	b.checkSettings(t, "providerd")
 	container := b.run(t, "from", "--pull-never", "providerd")
 	authorities := filepath.Join(b.run(t, "mount", container), "etc/ssl/certs/ca-certificates.crt")
@@ -125,11 +137,14 @@ func TestDistImage(t *testing.T) {
 	inContainer := func(line string) []string {
 		return append([]string{"run", "--isolation", "chroot", container, "--", "/bin/providerd"}, strings.Fields(line)...)
 	}
+	if told := b.run(t, inContainer("version")...); !strings.Contains(told, "\ncommit "+commit+"\n") {
+		t.Errorf("the program tells %q, and was built from %s", told, commit)
+	}
 	server, err := startCommand(b.command(t, inContainer("serve --listen 127.0.0.1:0")...))
 	if err != nil {
 		t.Fatal(err)
 	}
-	folder := t.TempDir()
+	folder = t.TempDir()
 	token := b.run(t, inContainer("token create --name ci --allow all")...)
 	if err := os.Mkdir(filepath.Join(folder, "data"), 0o700); err != nil {
 		t.Fatal(err)
