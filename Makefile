@@ -36,7 +36,7 @@ dist/providerd-linux-amd64: always
 dist/providerd-linux-arm64: always
 	$(call static,arm64,aarch64-linux-gnu-gcc)
 
-.PHONY: always cross buildah emulators
+.PHONY: always cross buildah emulators shells
 # Go knows itself what is to be built again.
 always:
 
@@ -54,17 +54,24 @@ emulators:
 		apt-get update && apt-get install --yes --no-install-recommends qemu-user-static; \
 	}
 
-dist: cross ## Build what is shipped into dist/: static binaries, their parts and digests, completions, a manual page.
+# In the folders that zsh looks into for completions, a file is a function that completes, and its first line says what.
+dist: cross ## Build what is shipped into dist/: static binaries, their parts and digests, unit, completions, manual page.
 	rm -rf dist && mkdir dist
 	$(MAKE) --no-print-directory dist/providerd-linux-amd64 dist/providerd-linux-arm64
 	for binary in dist/providerd-linux-*; do go run ./cmd/sbom "$$binary" >"$$binary.cdx.json"; done
 	program="dist/providerd-linux-$$(go env GOHOSTARCH)"; "$$program" man >dist/providerd.1; \
 	for shell in bash zsh fish; do \
-		"$$program" completion "$$shell" | sed "s|$$(realpath "$$program")|/usr/bin/providerd|" >"dist/providerd.$$shell"; \
+		"$$program" completion "$$shell" | sed "s|$$(realpath "$$program")|/usr/local/bin/providerd|" >"dist/providerd.$$shell"; \
 	done
+	sed -i '1i #compdef providerd' dist/providerd.zsh
+	sed -Ei 's|^complete (.*) providerd$$|_bash_complete \1|' dist/providerd.zsh
+	cp cmd/providerd/operate/providerd.service dist
 	cd dist && sha256sum -- * >SHA256SUMS
 
-dist-test: dist buildah emulators ## Run what is shipped, with Buildah and QEMU, which are installed if missing.
+shells:
+	@type zsh fish >/dev/null 2>&1 || { apt-get update && apt-get install --yes --no-install-recommends zsh fish; }
+
+dist-test: dist buildah emulators shells ## Run what is shipped, with Buildah, QEMU, zsh and fish, which are installed if missing.
 	go test -count=1 -v -tags dist -run '^Test(Dist|Shipped)' ./cmd/providerd
 
 image: buildah ## Build the static binary and the image for this processor with Buildah, installed if missing, and run both.

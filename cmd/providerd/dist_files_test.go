@@ -71,22 +71,3 @@ func TestShippedBillsNameModules(t *testing.T) {
 		}
 	}
 }
-
-// Completions call the program where packages put it, and not where it was built.
-func TestShippedCompletionsNameThePlaceOfPackages(t *testing.T) {
-	t.Parallel()
-	built, err := filepath.Abs(distFolder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, shell := range []string{"bash", "zsh", "fish"} {
-		text, err := os.ReadFile(filepath.Join(distFolder, "providerd."+shell))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if script := string(text); !strings.Contains(script, "/usr/bin/providerd") || strings.Contains(script, built) ||
-			strings.Contains(script, "providerd-linux") {
-			t.Errorf("%s: the script is %s", shell, script)
-		}
-	}
-}
