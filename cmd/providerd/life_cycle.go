@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -13,6 +14,9 @@ import (
 // maxDrainDelay is longer than any load balancer takes to see that a server is not ready.
 const maxDrainDelay = 10 * time.Minute
 
+// maxEnd is for what remains once no request is left: the database is closed, and traces and log get their last.
+const maxEnd = 30 * time.Second
+
 // drainAfter returns a context that ends a while after ctx does. Meanwhile the server is not ready, but goes on to
 // serve, so that load balancers stop sending requests before the address closes.
 func drainAfter(
@@ -22,7 +26,7 @@ func drainAfter(
 	context.AfterFunc(ctx, func() {
 		api.BeginDrain()
 		manager.logger.Info("told to stop; not ready any more", slog.Duration("drain_delay", delay))
-		manager.tell(daemon.SdNotifyStopping + "\nSTATUS=draining: not ready, but still answering new requests")
+		manager.tellStopping(delay + server.DefaultLimits().DrainTimeout + maxEnd)
 		time.AfterFunc(delay, func() {
 			manager.tell("STATUS=ending the requests that have begun")
 			cancel()
@@ -42,6 +46,12 @@ func (m serviceManager) tell(state string) {
 
 func (m serviceManager) tellReady(baseURL string) {
 	m.tell(daemon.SdNotifyReady + "\nSTATUS=serving on " + baseURL)
+}
+
+// tellStopping asks for as much time as the server may need, where the service manager would kill it sooner.
+func (m serviceManager) tellStopping(longest time.Duration) {
+	m.tell(fmt.Sprintf("%s\nEXTEND_TIMEOUT_USEC=%d\nSTATUS=draining: not ready, but still answering new requests",
+		daemon.SdNotifyStopping, longest.Microseconds()))
 }
 
 // watch tells the service manager that the process is alive, twice as often as it asks for, until ctx ends. It proves

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -9,15 +10,20 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"example.com/providerd/server/contracttest"
 )
 
-// What a service manager is told when a server is told to stop, and once its drain delay is over.
-const (
-	stateDraining = "STOPPING=1\nSTATUS=draining: not ready, but still answering new requests"
-	stateEnding   = "STATUS=ending the requests that have begun"
-)
+// stateEnding is what a service manager is told once the drain delay of a server is over.
+const stateEnding = "STATUS=ending the requests that have begun"
+
+// stateDraining is what a service manager is told when a server is told to stop: for its end it has a minute more than its
+// drain delay.
+func stateDraining(delay time.Duration) string {
+	return fmt.Sprintf("STOPPING=1\nEXTEND_TIMEOUT_USEC=%d\nSTATUS=draining: not ready, but still answering new requests",
+		(delay + time.Minute).Microseconds())
+}
 
 // TestLifeCycle follows a server from its start to its end, as a service manager and a load balancer do.
 func TestLifeCycle(t *testing.T) {
@@ -37,7 +43,7 @@ func TestLifeCycle(t *testing.T) {
 	if err := server.command.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	expectState(t, manager, stateDraining)
+	expectState(t, manager, stateDraining(3*time.Second))
 	if status, readiness := readinessOf(t, server); status != http.StatusServiceUnavailable || readiness != "draining" {
 		t.Errorf("in the delay, /readyz is %d, %s", status, readiness)
 	}

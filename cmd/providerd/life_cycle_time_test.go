@@ -70,7 +70,7 @@ func TestDrainDelay(t *testing.T) {
 				t.Errorf("it goes on for %v, want %v", took, delay)
 			}
 		})
-		if states := told(t, manager); !slices.Equal(states, []string{stateDraining, stateEnding}) {
+		if states := told(t, manager); !slices.Equal(states, []string{stateDraining(delay), stateEnding}) {
 			t.Errorf("the service manager is told %q", states)
 		}
 	}

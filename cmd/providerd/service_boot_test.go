@@ -111,7 +111,7 @@ func writeUnits(t *testing.T, folder string) {
 		}
 	}
 	const settings = "[Service]\nEnvironment=PROVIDERD_LISTEN=127.0.0.1:0\n" +
-		"WatchdogSec=1s\nTimeoutAbortSec=1s\nRestartSec=100ms\n"
+		"WatchdogSec=1s\nTimeoutStopSec=2s\nTimeoutAbortSec=1s\nRestartSec=100ms\n"
 	if err := os.WriteFile(filepath.Join(folder, "providerd.service.d/test.conf"), []byte(settings), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -123,7 +123,8 @@ func (s service) expectRestart(t *testing.T, signal, reason string) {
 	}
 }
 
-// expectDrained stops the service, which first is not ready and goes on creating, and starts it again.
+// expectDrained stops the service, which first is not ready and goes on creating, and starts it again. Its drain delay is
+// longer than TimeoutStopSec.
 func (s service) expectDrained(t *testing.T) {
 	t.Helper()
 	server := s.process(t)
@@ -133,7 +134,7 @@ func (s service) expectDrained(t *testing.T) {
 		t.Errorf("in its drain delay, /readyz is %d, %s", status, readiness)
 	}
 	createOverHTTP(t, s.client, server, s.folder)
-	waitUntil(t, "the service ends", func() bool { return s.property(t, "ActiveState") == "inactive" })
+	waitUntil(t, "the service ends", func() bool { return s.property(t, "ActiveState") != "deactivating" })
 	if result := s.property(t, "Result"); result != "success" {
 		t.Errorf("the service ends with %s", result)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // operated is providerd as a service manager runs it: the program as shipped, over HTTPS, with its log in a pipe, on
@@ -64,7 +65,7 @@ func (o *operated) stop(t *testing.T) {
 	if err := o.process.stop(); err != nil {
 		t.Error(err)
 	}
-	expectState(t, o.manager, stateDraining)
+	expectState(t, o.manager, stateDraining(2*time.Second))
 	expectState(t, o.manager, stateEnding)
 	<-o.log.ended
 }
