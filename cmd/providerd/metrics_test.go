@@ -246,10 +246,10 @@ func TestMetricsOfTheStore(t *testing.T) {
 		t.Errorf("the WAL has %v pages, of which %v are copied",
 			series["providerd_wal_pages"], series["providerd_wal_copied_pages"])
 	}
-	waitUntil(t, "a checkpoint is done", func() bool {
+	for range untilReset {
 		createOverHTTP(t, http.DefaultClient, server, folder)
-		return scrape(t, ops)["providerd_checkpoints_total"] >= 1
-	})
+	}
+	waitUntil(t, "a checkpoint is done", func() bool { return scrape(t, ops)["providerd_checkpoints_total"] >= 1 })
 	if err := os.Remove(filepath.Join(folder, "data", "providerd.db-wal")); err != nil {
 		t.Fatal(err)
 	}
