@@ -46,6 +46,7 @@ func TestLogWriter(t *testing.T) {
 			close(output.opened)
 		}
 		writer.close()
+		<-writer.ended
 		next := 0
 		for line := range strings.Lines(output.String()) {
 			var number, dropped int
@@ -123,6 +124,7 @@ func TestLogWriterCountsWhatIsRefused(t *testing.T) {
 	output.broken = false
 	_, _ = writer.Write([]byte("three\n"))
 	writer.close()
+	<-writer.ended
 	if output.String() != "three\ndropped 6\n" || writer.allDropped() != 6 {
 		t.Errorf("log is %q, of which %d lines were ever dropped", output.String(), writer.allDropped())
 	}
