@@ -18,8 +18,9 @@ import (
 func TestStorageThatIsTooSlow(t *testing.T) {
 	t.Parallel()
 	h := start(t)
+	patient := h.url
 	limits := server.DefaultLimits()
-	limits.AnswerTimeout = 3600 * time.Millisecond
+	limits.AnswerTimeout = 1800 * time.Millisecond
 	h.listen(t, limits)
 	db, err := sql.Open("sqlite3", h.path+"?_txlock=immediate")
 	if err != nil {
@@ -37,8 +38,8 @@ func TestStorageThatIsTooSlow(t *testing.T) {
 	}
 	request.Header.Set("Authorization", "Bearer "+h.token)
 	request.Header.Set("Content-Type", "application/json")
-	// The first transaction waits for the lock, and all others for it.
-	impatient := http.Client{Timeout: time.Second}
+	// The first transaction waits for the lock, and all others for it. It waits for 5 s, in which both must give up.
+	impatient := http.Client{Timeout: 500 * time.Millisecond}
 	if response, err := impatient.Do(request); err == nil {
 		_ = response.Body.Close()
 		t.Fatalf("status is %d", response.StatusCode)
@@ -51,6 +52,7 @@ func TestStorageThatIsTooSlow(t *testing.T) {
 	if err := lock.Rollback(); err != nil {
 		t.Fatal(err)
 	}
+	h.url = patient
 	if record := h.post(t, oauth2Path, body).record(t); record["pk"] == nil {
 		t.Errorf("the record is %v", record)
 	}
