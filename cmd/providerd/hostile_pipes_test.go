@@ -6,8 +6,8 @@ import (
 	"errors"
 	"io"
 	"net"
-	"net/http"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -35,8 +35,8 @@ func stuckPipe(t *testing.T) (reader, writer *os.File) {
 	return reader, writer
 }
 
-// TestHostilePipeThatNobodyReads keeps more of the log waiting than may wait. Every request is answered all the same, and
-// every line is there or counted once somebody reads.
+// TestHostilePipeThatNobodyReads keeps more of the log waiting than may wait, once it has read where operators reach the
+// server. Every request is answered all the same, and every line is there or counted once somebody reads.
 func TestHostilePipeThatNobodyReads(t *testing.T) {
 	t.Parallel()
 	reader, writer, err := os.Pipe()
@@ -44,13 +44,14 @@ func TestHostilePipeThatNobodyReads(t *testing.T) {
 		t.Fatal(err)
 	}
 	folder := t.TempDir()
-	ops := freeAddress(t)
-	command := newCommand(t.Context(), folder, "serve", "--listen", "127.0.0.1:0", "--ops-listen", ops)
+	command := newCommand(t.Context(), folder, "serve", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0")
 	command.Stderr = writer
 	server, err := startCommand(command)
 	if err := errors.Join(err, writer.Close()); err != nil {
 		t.Fatal(err)
 	}
+	log := bufio.NewReader(reader)
+	ops := readOpsURL(t, log)
 	client := contracttest.Client(t)
 	client.Timeout = 20 * time.Second
 	const requests = 6000
@@ -70,11 +71,11 @@ func TestHostilePipeThatNobodyReads(t *testing.T) {
 	}
 	group.Wait()
 	createOverHTTP(t, client, server, folder)
-	if dropped := scrape(t, "http://"+ops)["providerd_log_lines_dropped_total"]; dropped == 0 {
+	if dropped := scrape(t, ops)["providerd_log_lines_dropped_total"]; dropped == 0 {
 		t.Error("the metrics do not count the lines that are dropped")
 	}
 	logged := make(chan int)
-	go func() { logged <- countLogged(t, reader) }()
+	go func() { logged <- countLogged(t, log) }()
 	if err := server.stop(); err != nil {
 		t.Error(err)
 	}
@@ -82,6 +83,20 @@ func TestHostilePipeThatNobodyReads(t *testing.T) {
 	const linesOfTheEnd = 2
 	if count := <-logged; count < requests+1 || count > requests+1+linesOfTheEnd {
 		t.Errorf("%d requests are logged or counted as dropped, want %d", count, requests+1)
+	}
+}
+
+// readOpsURL reads a log until it says where operators reach the server.
+func readOpsURL(t *testing.T, log *bufio.Reader) string {
+	t.Helper()
+	for {
+		line, err := log.ReadString('\n')
+		if err != nil {
+			t.Fatalf("the log says nowhere where operators reach the server: %v", err)
+		}
+		if url := opsURLIn(line); url != "" {
+			return url
+		}
 	}
 }
 
@@ -125,22 +140,16 @@ func TestHostileOutputsOfTheServer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			folder := t.TempDir()
-			address := freeAddress(t)
-			command := newCommand(t.Context(), folder, "serve", "--listen", address)
+			manager := listenAsManager(t, filepath.Join(folder, "notify"))
+			command := newCommand(t.Context(), folder, "serve", "--listen", "127.0.0.1:0")
+			command.Env = append(os.Environ(), "NOTIFY_SOCKET="+manager.LocalAddr().String())
 			command.Stdout, command.Stderr = output, output
 			if err := command.Start(); err != nil {
 				t.Fatal(err)
 			}
-			server := &process{command: command, url: "http://" + address}
+			server := &process{command: command, url: readyURL(t, manager)}
 			client := contracttest.Client(t)
 			client.Timeout = 20 * time.Second
-			waitUntil(t, "the server is ready", func() bool {
-				response, err := client.Get(server.url + "/readyz")
-				if err == nil {
-					_ = response.Body.Close()
-				}
-				return err == nil && response.StatusCode == http.StatusOK
-			})
 			for range 10 {
 				createOverHTTP(t, client, server, folder)
 			}
@@ -151,17 +160,22 @@ func TestHostileOutputsOfTheServer(t *testing.T) {
 	}
 }
 
-// freeAddress returns an address on which nobody listens.
-func freeAddress(t *testing.T) string {
+// readyURL is where a server serves, as it tells a service manager once it is ready.
+func readyURL(t *testing.T, manager *net.UnixConn) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err := manager.SetReadDeadline(time.Now().Add(readyTimeout)); err != nil {
+		t.Fatal(err)
+	}
+	message := make([]byte, 1024)
+	length, err := manager.Read(message)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("the server does not become ready: %v", err)
 	}
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
+	url, ok := strings.CutPrefix(string(message[:length]), "READY=1\nSTATUS=serving on ")
+	if !ok {
+		t.Fatalf("the service manager is told %q", message[:length])
 	}
-	return listener.Addr().String()
+	return url
 }
 
 // waitUntil waits until something is so.

@@ -30,13 +30,22 @@ func startWatched(t *testing.T, folder string) (server *process, url string) {
 }
 
 // opsURL is where a server says that operators reach it.
-func opsURL(t *testing.T, server *process) string {
+func opsURL(t *testing.T, server *process) (url string) {
 	t.Helper()
-	place := regexp.MustCompile(`serving metrics, health and profiles on (http://[0-9.:]+)`)
 	waitUntil(t, "the server says where operators reach it", func() bool {
-		return place.MatchString(server.stderr.String())
+		url = opsURLIn(server.stderr.String())
+		return url != ""
 	})
-	return place.FindStringSubmatch(server.stderr.String())[1]
+	return url
+}
+
+// opsURLIn is the URL that a log names for operators, or "" where it names none.
+func opsURLIn(log string) string {
+	match := regexp.MustCompile(`serving metrics, health and profiles on (http://[0-9.:]+)`).FindStringSubmatch(log)
+	if match == nil {
+		return ""
+	}
+	return match[1]
 }
 
 // get returns the status and the body of what a URL leads to.

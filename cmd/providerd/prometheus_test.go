@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -107,8 +108,8 @@ func startPrometheus(t *testing.T, target string) string {
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	address, log := freeAddress(t), &syncBuffer{}
-	command := exec.CommandContext(t.Context(), "prometheus", "--config.file", config, "--web.listen-address", address,
+	log := &syncBuffer{}
+	command := exec.CommandContext(t.Context(), "prometheus", "--config.file", config, "--web.listen-address", "127.0.0.1:0",
 		"--storage.tsdb.path", filepath.Join(folder, "data"))
 	command.Stdout, command.Stderr = log, log
 	if err := command.Start(); err != nil {
@@ -121,14 +122,20 @@ func startPrometheus(t *testing.T, target string) string {
 			t.Log(log)
 		}
 	})
+	place, url := regexp.MustCompile(`msg="Listening on" address=(\S+)`), ""
 	waitUntil(t, "Prometheus is ready", func() bool {
-		response, err := http.Get("http://" + address + "/-/ready")
+		match := place.FindStringSubmatch(log.String())
+		if match == nil {
+			return false
+		}
+		url = "http://" + match[1]
+		response, err := http.Get(url + "/-/ready")
 		if err == nil {
 			_ = response.Body.Close()
 		}
 		return err == nil && response.StatusCode == http.StatusOK
 	})
-	return "http://" + address
+	return url
 }
 
 // askPrometheus asks its API, and reads the data of the answer.

@@ -30,11 +30,15 @@ func startOperated(t *testing.T, program string) *operated {
 	manager := listenAsManager(t, filepath.Join(folder, "notify"))
 	// No connection that this machine makes by itself comes from 127.0.0.2, so that none takes the address in a restart.
 	o := &operated{program: program, folder: folder, address: "127.0.0.2:0", manager: manager}
-	_, port, err := net.SplitHostPort(freeAddress(t))
+	// A port that the server takes for operators would be named in the log alone, which others read.
+	ops, err := net.Listen("tcp", o.address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.ops = net.JoinHostPort("127.0.0.2", port)
+	if err := ops.Close(); err != nil {
+		t.Fatal(err)
+	}
+	o.ops = ops.Addr().String()
 	o.start(t)
 	return o
 }
