@@ -4,11 +4,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -37,17 +39,47 @@ func bootSystemd(t *testing.T) bootedSystemd {
 	manager := listenAsManager(t, filepath.Join(folder, "notify"))
 	start, said := inNamespace(t, "start", folder), &syncBuffer{}
 	start.Stdout, start.Stderr = said, said
-	if err := start.Start(); err != nil {
+	ended, err := startBound(start)
+	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { endSystemd(t, start, folder) })
+	t.Cleanup(func() { endSystemd(t, start, ended, folder) })
+	go func() {
+		<-ended
+		_ = manager.Close()
+	}()
 	if err := awaitBoot(manager); err != nil {
-		t.Fatalf("systemd does not start: %v: %s", err, said)
+		log, _ := os.ReadFile(filepath.Join(folder, "log"))
+		t.Fatalf("systemd does not start: %v: %s%s", err, said, log)
 	}
-	return bootedSystemd{pid: strconv.Itoa(childOf(t, start.Process.Pid))}
+	child, err := childOf(start.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bootedSystemd{pid: strconv.Itoa(child)}
 }
 
-// awaitBoot waits until systemd says that it runs, and hangs up, since it would wait for a socket that nobody reads.
+// startBound starts a command that does not outlive the tests, even those that are aborted. The channel is closed once it
+// has ended.
+func startBound(command *exec.Cmd) (<-chan struct{}, error) {
+	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	started, ended := make(chan error), make(chan struct{})
+	go func() {
+		// The kernel sends Pdeathsig when the thread ends that started the command: https://go.dev/issue/27505
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		defer close(ended)
+		err := command.Start()
+		started <- err
+		if err == nil {
+			_ = command.Wait()
+		}
+	}()
+	return ended, <-started
+}
+
+// awaitBoot waits until systemd says that it runs, and hangs up, since it would wait for a socket that nobody reads. The
+// socket is closed before where systemd has ended.
 func awaitBoot(manager *net.UnixConn) error {
 	if err := manager.SetReadDeadline(time.Now().Add(readyTimeout)); err != nil {
 		return err
@@ -55,6 +87,9 @@ func awaitBoot(manager *net.UnixConn) error {
 	message := make([]byte, 1024)
 	for {
 		length, err := manager.Read(message)
+		if errors.Is(err, net.ErrClosed) {
+			return errors.New("it has ended")
+		}
 		if err != nil {
 			return err
 		}
@@ -65,29 +100,30 @@ func awaitBoot(manager *net.UnixConn) error {
 }
 
 // endSystemd kills process 1, and with it all of its namespace, and removes what the kernel keeps of that.
-func endSystemd(t *testing.T, start *exec.Cmd, folder string) {
+func endSystemd(t *testing.T, start *exec.Cmd, ended <-chan struct{}, folder string) {
 	t.Helper()
-	if err := syscall.Kill(childOf(t, start.Process.Pid), syscall.SIGKILL); err != nil {
-		t.Error(err)
+	select {
+	case <-ended:
+	default:
+		if child, err := childOf(start.Process.Pid); err == nil {
+			_ = syscall.Kill(child, syscall.SIGKILL)
+		} else {
+			_ = start.Process.Kill()
+		}
+		<-ended
 	}
-	_ = start.Wait()
 	if output, err := inNamespace(t, "remove", folder).CombinedOutput(); err != nil {
 		t.Errorf("removing the control groups: %v: %s", err, output)
 	}
 }
 
 // childOf is the only child of a process.
-func childOf(t *testing.T, parent int) int {
-	t.Helper()
+func childOf(parent int) (int, error) {
 	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", parent))
 	if err != nil {
-		t.Fatal(err)
+		return 0, err
 	}
-	child, err := strconv.Atoi(strings.TrimSpace(string(children)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return child
+	return strconv.Atoi(strings.TrimSpace(string(children)))
 }
 
 // inNamespace runs a part of the script that starts systemd in a mount namespace of its own.
