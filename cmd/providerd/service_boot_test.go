@@ -22,13 +22,10 @@ import (
 // network with this machine, but no processes, and changes none of its files.
 type bootedSystemd struct{ pid string }
 
-// bootSystemd starts systemd and waits until it runs. What only root can do, and not in most containers, is skipped where
-// parts of the tests may be left out.
+// bootSystemd starts systemd and waits until it runs.
 func bootSystemd(t *testing.T) bootedSystemd {
 	t.Helper()
-	if err := exec.CommandContext(t.Context(), "unshare", "--mount", "true").Run(); err != nil && os.Getenv("NOTHING_LEFT_OUT") == "" {
-		t.Skipf("no namespaces can be made: %v", err)
-	}
+	demandNamespaces(t)
 	folder := t.TempDir()
 	for _, name := range []string{"groups", "layers", "root"} {
 		if err := os.Mkdir(filepath.Join(folder, name), 0o755); err != nil {
@@ -57,6 +54,19 @@ func bootSystemd(t *testing.T) bootedSystemd {
 		t.Fatal(err)
 	}
 	return bootedSystemd{pid: strconv.Itoa(child)}
+}
+
+// demandNamespaces demands what only root can do, and not in most containers. Without it the test is skipped, unless no
+// part of the tests may be left out.
+func demandNamespaces(t *testing.T) {
+	t.Helper()
+	output, err := exec.CommandContext(t.Context(), "testdata/boot-systemd", "probe").CombinedOutput()
+	if err != nil && os.Getenv("NOTHING_LEFT_OUT") != "" {
+		t.Fatalf("systemd cannot be started here: %v: %s", err, output)
+	}
+	if err != nil {
+		t.Skipf("systemd cannot be started here: %v: %s", err, output)
+	}
 }
 
 // startBound starts a command that does not outlive the tests, even those that are aborted. The channel is closed once it
