@@ -41,6 +41,9 @@ func (s *Server) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 		if errors.Is(err, store.ErrNotFound) {
 			return s.invalidToken(c, "The access token is unknown.", err, reasonOf(err))
 		}
+		if errors.Is(err, store.ErrDamaged) {
+			return untilRepaired(damagedTokenDetail, err)
+		}
 		if err != nil {
 			return fmt.Errorf("authenticate: %w", err)
 		}

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -51,6 +52,28 @@ func TestCallerMustShowAValidToken(t *testing.T) {
 	h.post(t, oauth2Path+"?access_token="+h.token, body, set("Authorization")).
 		problem(t, http.StatusUnauthorized, "unauthorized")
 	h.post(t, oauth2Path, body, set("Authorization", "bearer  "+h.token)).record(t)
+}
+
+// A token whose row cannot be read is the storage's fault, and no other caller's. The log names it.
+func TestDamagedToken(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	body := encode(t, minimal(oauth2Path))
+	for id, statement := range []string{
+		"operations = '{bad'", "operations = '7'", "operations = 'null'", "operations = ''", "revoked_at = x'00'",
+	} {
+		token := h.newToken(t, store.TokenGrant{Name: "x", Operations: []string{oauth2Operation}, ExpiresIn: time.Hour})
+		h.tamper(t, fmt.Sprintf("UPDATE tokens SET %s WHERE id = %d", statement, id+2))
+		got := h.post(t, oauth2Path, body, set("Authorization", "Bearer "+token))
+		problem := got.problem(t, http.StatusServiceUnavailable, "storage-unavailable")
+		if !strings.Contains(problem.Detail, "access token is damaged") || got.header.Get("Retry-After") != "86400" {
+			t.Errorf("%s: Retry-After is %q, detail %s", statement, got.header.Get("Retry-After"), problem.Detail)
+		}
+		if want := fmt.Sprintf("token %d: its row is damaged", id+2); strings.Count(h.log.String(), want) != 1 {
+			t.Errorf("%s: the log does not say %q: %s", statement, want, h.log)
+		}
+	}
+	h.post(t, oauth2Path, body).record(t)
 }
 
 func TestTokenMustAllowTheOperation(t *testing.T) {

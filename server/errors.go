@@ -24,8 +24,11 @@ const (
 const noPKLeftDetail = "No pk is left for another provider, and trying again does not help. Nothing was stored. " +
 	"Tell the operator of the server."
 
-const damagedDetail = "A secret of the record that the Idempotency-Key made cannot be read, and trying again does " +
+const damagedDetail = "The record that the Idempotency-Key made is damaged and cannot be read, and trying again does " +
 	"not help. Nothing was stored. Tell the operator of the server."
+
+const damagedTokenDetail = "What is stored of the access token is damaged and cannot be read, and trying again does " +
+	"not help. Nothing was stored. Tell the operator of the server, or use another token."
 
 // comeBack asks the caller to wait a second for the storage.
 func comeBack() map[string]string { return map[string]string{retryAfterHeader: "1"} }

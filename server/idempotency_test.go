@@ -40,30 +40,42 @@ func TestRetryGetsTheSameRecord(t *testing.T) {
 	}
 }
 
-// TestRetryOfWhatIsDamaged spoils the secrets of records. It is the storage's fault, which no retry puts right, and holds
-// up no other create.
+// TestRetryOfWhatIsDamaged spoils the secrets and lists of records. It is the storage's fault, which no retry puts
+// right, and holds up no other create.
 func TestRetryOfWhatIsDamaged(t *testing.T) {
 	t.Parallel()
 	h := start(t)
-	for path, statement := range map[string]string{
-		oauth2Path:             "UPDATE oauth2_providers SET client_secret = x'00'",
-		workspaceDirectoryPath: "UPDATE workspace_directory_providers SET credentials = x'00'",
+	for _, test := range []struct{ path, statement, cause string }{
+		{oauth2Path, "UPDATE oauth2_providers SET client_secret = x'00'", "client_secret: sealed secret is damaged"},
+		{oauth2Path, "UPDATE oauth2_providers SET property_mappings = '{bad'", "its row is damaged: property_mappings is no list: "},
+		{oauth2Path, "UPDATE oauth2_providers SET authorization_flow = 'bad'", "its row is damaged"},
+		{
+			workspaceDirectoryPath, "UPDATE workspace_directory_providers SET credentials = x'00'",
+			"credentials: sealed secret is damaged",
+		},
+		{
+			workspaceDirectoryPath, "UPDATE workspace_directory_providers SET property_mappings_group = '{bad'",
+			"its row is damaged: property_mappings_group is no list: ",
+		},
 	} {
-		request := minimal(path)
-		body := encode(t, request)
-		h.post(t, path, body, set(keyHeader, "key")).record(t)
-		h.tamper(t, statement)
+		request := minimal(test.path)
+		body, key := encode(t, request), set(keyHeader, strings.ReplaceAll(test.statement, " ", "_"))
+		pk := h.post(t, test.path, body, key).record(t)["pk"]
+		h.tamper(t, test.statement)
 		request["name"] = "another"
 		for _, retry := range []string{body, encode(t, request)} {
 			for _, query := range []string{"", validateOnly} {
-				got := h.post(t, path+query, retry, set(keyHeader, "key"))
+				got := h.post(t, test.path+query, retry, key)
 				problem := got.problem(t, http.StatusServiceUnavailable, "storage-unavailable")
-				if !strings.Contains(problem.Detail, "cannot be read") || got.header.Get("Retry-After") != "86400" {
-					t.Errorf("%s: Retry-After is %q, detail %s", path+query, got.header.Get("Retry-After"), problem.Detail)
+				if !strings.Contains(problem.Detail, "The record that") || got.header.Get("Retry-After") != "86400" {
+					t.Errorf("%s: Retry-After is %q, detail %s", test.statement, got.header.Get("Retry-After"), problem.Detail)
 				}
 			}
 		}
-		h.post(t, path, body, set(keyHeader, "other")).record(t)
+		if cause := fmt.Sprintf("provider %v: %s", pk, test.cause); strings.Count(h.log.String(), cause) != 4 {
+			t.Errorf("%s: not all lines have %q: %s", test.statement, cause, h.log)
+		}
+		h.post(t, test.path, body).record(t)
 	}
 }
 

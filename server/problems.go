@@ -153,7 +153,7 @@ func problemKinds() []problemKind {
 		{
 			storageUnavailable, http.StatusServiceUnavailable, "Storage unavailable",
 			"The storage cannot be used at the moment. Nothing was stored; try again later.",
-			"The database is away, its disk is full, no pk is left, or the stored record is damaged. Nothing was stored.",
+			"The database is away, its disk is full, no pk is left, or the record or token is damaged. Nothing was stored.",
 			"Try again after the seconds that the header Retry-After names.",
 		},
 	}

@@ -52,7 +52,8 @@ var (
 	ErrNoKeyset = seal.ErrNoKeyset
 	// ErrKeysetUnusable says that the keyset file cannot be read, can be read by others, or is not that of the database.
 	ErrKeysetUnusable = seal.ErrKeysetUnusable
-	// ErrDamaged says that a sealed secret was moved, cut or altered, or that the key is gone that it was sealed with.
+	// ErrDamaged says that a sealed secret was moved, cut or altered, that the key is gone that it was sealed with, or
+	// that a row has a value that cannot be read.
 	ErrDamaged = seal.ErrDamaged
 )
 

@@ -58,10 +58,11 @@ func (i Inspection) Newest(ctx context.Context) (time.Time, error) {
 	var token Token
 	var event keyEvent
 	for _, last := range []struct {
-		row any
-		key string
-	}{{&provider, "pk"}, {&token, "id"}, {&event, "id"}} {
-		if err := i.reader(ctx).Order(last.key + " DESC").Limit(1).Find(last.row).Error; err != nil {
+		row     any
+		key, at string
+	}{{&provider, "pk", "created_at"}, {&token, "id", "created_at"}, {&event, "id", "at"}} {
+		err := i.reader(ctx).Select(last.key, last.at).Order(last.key + " DESC").Limit(1).Find(last.row).Error
+		if err != nil {
 			return time.Time{}, fmt.Errorf("read the newest rows: %w", err)
 		}
 	}

@@ -28,7 +28,7 @@ func (s *Store) Providers(ctx context.Context, filter Filter, after int32) iter.
 				return
 			}
 			for _, one := range records {
-				if !yield(one.record, one.damaged) {
+				if !yield(one.value, one.damaged) {
 					return
 				}
 			}
@@ -53,38 +53,32 @@ func (s *Store) Provider(ctx context.Context, pk int32) (Record, error) {
 	if len(records) == 0 {
 		return nil, fmt.Errorf("provider %d: %w", pk, ErrNotFound)
 	}
-	return records[0].record, records[0].damaged
+	return records[0].value, records[0].damaged
 }
 
 // ProviderByClientID returns the OAuth2 provider with this client_id, letter case included. It returns ErrNotFound,
 // ErrDamaged or ErrUnavailable.
 func (s *Store) ProviderByClientID(ctx context.Context, clientID string) (Record, error) {
 	var row oauth2Row
-	if err := s.reader(ctx).Where("client_id = ?", clientID).First(&row).Error; err != nil {
+	if err := s.reader(ctx).Select("pk").Where("client_id = ?", clientID).First(&row).Error; err != nil {
 		return nil, fmt.Errorf("provider with client_id %q: %w", clientID, found(err))
 	}
 	return s.Provider(ctx, row.PK)
 }
 
-// readRecord is a record, or why it cannot be read.
-type readRecord struct {
-	record  Record
-	damaged error
-}
-
 // records joins the common rows to the rows of their kinds, and leaves out what was deleted meanwhile.
-func (s *Store) records(ctx context.Context, page []Provider) ([]readRecord, error) {
+func (s *Store) records(ctx context.Context, page []Provider) ([]readable[Record], error) {
 	pks := map[Kind][]int32{}
 	for _, provider := range page {
 		pks[provider.Kind] = append(pks[provider.Kind], provider.PK)
 	}
-	var oauth2Rows []oauth2Row
-	var directoryRows []workspaceDirectoryRow
 	db := s.reader(ctx)
-	if err := findAll(db, &oauth2Rows, pks[KindOAuth2]); err != nil {
+	oauth2Rows, err := rowsOf[oauth2Row](db, pks[KindOAuth2])
+	if err != nil {
 		return nil, err
 	}
-	if err := findAll(db, &directoryRows, pks[KindWorkspaceDirectory]); err != nil {
+	directoryRows, err := rowsOf[workspaceDirectoryRow](db, pks[KindWorkspaceDirectory])
+	if err != nil {
 		return nil, err
 	}
 	keys, err := s.keyring.Current()
@@ -95,24 +89,39 @@ func (s *Store) records(ctx context.Context, page []Provider) ([]readRecord, err
 	for _, provider := range page {
 		providers[provider.PK] = provider
 	}
-	read := make(map[int32]readRecord, len(page))
+	read := make(map[int32]readable[Record], len(page))
 	for _, row := range oauth2Rows {
-		settings, err := row.unseal(keys)
-		read[row.PK] = readRecord{OAuth2Provider{Provider: providers[row.PK], OAuth2Settings: settings}, err}
+		settings, err := row.value.unseal(keys)
+		pk := row.value.PK
+		read[pk] = readable[Record]{
+			OAuth2Provider{Provider: providers[pk], OAuth2Settings: settings}, damage(pk, row.damaged, err),
+		}
 	}
 	for _, row := range directoryRows {
-		settings, err := row.unseal(keys)
-		read[row.PK] = readRecord{
-			WorkspaceDirectoryProvider{Provider: providers[row.PK], WorkspaceDirectorySettings: settings}, err,
+		settings, err := row.value.unseal(keys)
+		pk := row.value.PK
+		read[pk] = readable[Record]{
+			WorkspaceDirectoryProvider{Provider: providers[pk], WorkspaceDirectorySettings: settings},
+			damage(pk, row.damaged, err),
 		}
 	}
 	return s.inOrderOf(ctx, page, read)
 }
 
+// damage is what is wrong with a provider: with its row, or else with its secret.
+func damage(pk int32, ofRow, ofSecret error) error {
+	if ofRow != nil {
+		return fmt.Errorf("provider %d: %w", pk, ofRow)
+	}
+	return ofSecret
+}
+
 // inOrderOf returns the records of a page of providers. One without a row of its kind was deleted meanwhile, or is
 // damaged.
-func (s *Store) inOrderOf(ctx context.Context, page []Provider, read map[int32]readRecord) ([]readRecord, error) {
-	var records []readRecord
+func (s *Store) inOrderOf(
+	ctx context.Context, page []Provider, read map[int32]readable[Record],
+) ([]readable[Record], error) {
+	var records []readable[Record]
 	for _, provider := range page {
 		one, ok := read[provider.PK]
 		if !ok {
@@ -126,19 +135,21 @@ func (s *Store) inOrderOf(ctx context.Context, page []Provider, read map[int32]r
 			one.damaged = fmt.Errorf("provider %d has no settings: %w", provider.PK, ErrDamaged)
 		}
 		if one.damaged != nil {
-			one.record = nil
+			one.value = nil
 		}
 		records = append(records, one)
 	}
 	return records, nil
 }
 
-func findAll(db *gorm.DB, rows any, pks []int32) error {
+// rowsOf reads the rows of providers of one kind.
+func rowsOf[Row any](db *gorm.DB, pks []int32) ([]readable[Row], error) {
 	if len(pks) == 0 {
-		return nil
+		return nil, nil
 	}
-	if err := db.Where("pk IN ?", pks).Find(rows).Error; err != nil {
-		return fmt.Errorf("read rows of providers: %w", found(err))
+	rows, err := readRows[Row](db.Where("pk IN ?", pks))
+	if err != nil {
+		return nil, fmt.Errorf("read rows of providers: %w", err)
 	}
-	return nil
+	return rows, nil
 }

@@ -21,7 +21,7 @@ type settings interface {
 type OAuth2Settings struct {
 	AuthenticationFlow     *uuid.UUID
 	AuthorizationFlow      uuid.UUID
-	PropertyMappings       []uuid.UUID `gorm:"serializer:json"`
+	PropertyMappings       List[uuid.UUID]
 	ClientType             string
 	ClientID               string
 	ClientSecret           Secret `gorm:"-"`
@@ -33,7 +33,7 @@ type OAuth2Settings struct {
 	RedirectURIs           string `gorm:"column:redirect_uris"`
 	SubMode                string
 	IssuerMode             string
-	JWKSSources            []uuid.UUID `gorm:"column:jwks_sources;serializer:json"`
+	JWKSSources            List[uuid.UUID] `gorm:"column:jwks_sources"`
 }
 
 // OAuth2Provider is a stored OAuth2 provider.
@@ -45,8 +45,8 @@ type OAuth2Provider struct {
 // WorkspaceDirectorySettings are the fields of a workspace directory-sync provider (contract section 2.2), defaults
 // already applied.
 type WorkspaceDirectorySettings struct {
-	PropertyMappings      []uuid.UUID `gorm:"serializer:json"`
-	PropertyMappingsGroup []uuid.UUID `gorm:"serializer:json"`
+	PropertyMappings      List[uuid.UUID]
+	PropertyMappingsGroup List[uuid.UUID]
 	DelegatedSubject      string
 	// Credentials is one JSON object, kept as it stands.
 	Credentials                Secret `gorm:"-"`

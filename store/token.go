@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -22,7 +23,7 @@ type Token struct {
 	// Digest is the SHA-256 of the token.
 	Digest []byte
 	// Operations are the operationIds that the token allows.
-	Operations []string `gorm:"serializer:json"`
+	Operations List[string]
 	CreatedAt  time.Time
 	ExpiresAt  time.Time
 	// RevokedAt is nil while the token is not revoked.
@@ -114,7 +115,7 @@ func newToken(text string, grant TokenGrant) *Token {
 }
 
 // FindToken returns what is stored of this token, whatever its state, or was stored at most half a second ago. It
-// returns ErrTokenMistyped, which is an ErrNotFound, ErrNotFound or ErrUnavailable.
+// returns ErrNotFound, also as ErrTokenMistyped, ErrDamaged or ErrUnavailable.
 //
 // The look-up by digest takes no secret time: how far a digest agrees tells nothing of the token.
 func (s *Store) FindToken(ctx context.Context, text string) (Token, error) {
@@ -125,29 +126,52 @@ func (s *Store) FindToken(ctx context.Context, text string) (Token, error) {
 	if token, ok := s.tokens.get(string(digest)); ok {
 		return token, nil
 	}
-	var token Token
 	read := time.Now()
-	err := s.reader(ctx).Where("digest = ?", digest).Take(&token).Error
-	if err != nil {
-		return Token{}, fmt.Errorf("find token: %w", found(err))
+	tokens, err := readTokens(s.reader(ctx).Where("digest = ?", digest))
+	switch {
+	case err != nil:
+		return Token{}, fmt.Errorf("find token: %w", err)
+	case len(tokens) == 0:
+		return Token{}, fmt.Errorf("find token: %w", ErrNotFound)
+	case tokens[0].damaged != nil:
+		return Token{}, fmt.Errorf("find token: %w", tokens[0].damaged)
 	}
-	s.tokens.put(string(digest), token, read)
-	return token, nil
+	s.tokens.put(string(digest), tokens[0].value, read)
+	return tokens[0].value, nil
 }
 
-// Tokens returns what is stored of all tokens, oldest first. An error, which is ErrUnavailable, ends the sequence.
+// readTokens reads tokens. Those that are damaged are named.
+func readTokens(query *gorm.DB) ([]readable[Token], error) {
+	tokens, err := readRows[Token](query)
+	for i, token := range tokens {
+		if token.damaged != nil {
+			tokens[i].damaged = fmt.Errorf("token %d: %w", token.value.ID, token.damaged)
+		}
+	}
+	return tokens, err
+}
+
+// Tokens returns what is stored of all tokens, oldest first. ErrDamaged, which names its token, stands in the place of
+// one. Any other error, which is ErrUnavailable, ends the sequence.
 func (s *Store) Tokens(ctx context.Context) iter.Seq2[Token, error] {
-	return pages(func(last *Token) ([]Token, error) {
+	rows := pages(func(last *readable[Token]) ([]readable[Token], error) {
 		query := s.reader(ctx)
 		if last != nil {
-			query = query.Where("id > ?", last.ID)
+			query = query.Where("id > ?", last.value.ID)
 		}
-		var page []Token
-		if err := query.Order("id").Limit(pageSize).Find(&page).Error; err != nil {
+		page, err := readTokens(query.Order("id").Limit(pageSize))
+		if err != nil {
 			return nil, fmt.Errorf("read tokens: %w", err)
 		}
 		return page, nil
 	})
+	return func(yield func(Token, error) bool) {
+		for row, err := range rows {
+			if !yield(row.value, cmp.Or(err, row.damaged)) {
+				return
+			}
+		}
+	}
 }
 
 // RevokeToken makes a token useless from now on; a token that is revoked already stays as it is. It returns ErrNotFound
@@ -155,7 +179,7 @@ func (s *Store) Tokens(ctx context.Context) iter.Seq2[Token, error] {
 func (s *Store) RevokeToken(ctx context.Context, id int32) error {
 	err := s.database.Change(ctx, func(tx *gorm.DB) error {
 		var token Token
-		if err := tx.Take(&token, id).Error; err != nil {
+		if err := tx.Select("id", "revoked_at").Take(&token, id).Error; err != nil {
 			return found(err)
 		}
 		if token.RevokedAt != nil {

@@ -1,0 +1,45 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+
+	"gorm.io/gorm/schema"
+)
+
+// List is a list that its column keeps as JSON.
+type List[T any] []T
+
+// Scan reads the list from its column, which the error names (schema.SerializerInterface).
+func (l *List[T]) Scan(_ context.Context, column *schema.Field, _ reflect.Value, stored any) error {
+	var text []byte
+	switch stored := stored.(type) {
+	case string:
+		text = []byte(stored)
+	case []byte:
+		text = stored
+	}
+	var list []T
+	if err := json.Unmarshal(text, &list); err != nil {
+		return fmt.Errorf("%s is no list: %w", column.DBName, err)
+	}
+	if list == nil {
+		return fmt.Errorf("%s is no list: it is null", column.DBName)
+	}
+	*l = list
+	return nil
+}
+
+// Value returns what the column keeps (schema.SerializerInterface): for nil NULL, which it refuses.
+func (l List[T]) Value(context.Context, *schema.Field, reflect.Value, any) (any, error) {
+	if l == nil {
+		return nil, nil
+	}
+	text, err := json.Marshal(l)
+	if err != nil {
+		return nil, fmt.Errorf("write JSON: %w", err)
+	}
+	return string(text), nil
+}
