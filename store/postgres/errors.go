@@ -89,7 +89,8 @@ func isAwayCode(code string) bool {
 		}
 	}
 	switch code {
-	case "25006", // read-only transaction
+	case insufficientPrivilege, sequenceLimit,
+		"25006",          // read-only transaction
 		"25P03",          // idle in transaction for too long
 		"3D000",          // the database is gone
 		"26000", "42P05", // the prepared statements of another connection, behind a pooler
@@ -105,6 +106,9 @@ const foreignKeyViolation = "23503"
 
 // insufficientPrivilege is an error code.
 const insufficientPrivilege = "42501"
+
+// sequenceLimit is an error code.
+const sequenceLimit = "2200H"
 
 // isPassing tells whether the statements of a transaction may succeed if they are run again at once. Nothing of it was
 // committed.
@@ -124,14 +128,24 @@ func isPassing(err error) bool {
 	}
 }
 
+// grantAdvice says what to do about a privilege that lacks.
+const grantAdvice = "; grant the role of the URL what it lacks, such as GRANT ALL ON ALL TABLES IN SCHEMA public, or " +
+	"GRANT CREATE ON SCHEMA public to make the tables"
+
 // advice says what to do about an error that a setting of the URL or a privilege prevents.
 func advice(err error) string {
 	native, ok := errors.AsType[*pgconn.PgError](err)
-	if ok && (native.Code == "26000" || native.Code == "42P05") {
+	if !ok {
+		return ""
+	}
+	switch native.Code {
+	case "26000", "42P05":
 		return "; where a pooler such as PgBouncer stands in between, add default_query_exec_mode=exec to the URL"
+	case insufficientPrivilege:
+		return grantAdvice
+	case sequenceLimit:
+		return "; its MAXVALUE is not that of the migrations, which is to be put back with ALTER SEQUENCE"
+	default:
+		return ""
 	}
-	if ok && native.Code == insufficientPrivilege {
-		return "; grant the role of the URL what it lacks, such as GRANT CREATE ON SCHEMA public to make the tables"
-	}
-	return ""
 }

@@ -55,7 +55,25 @@ func (d *Database) probe(ctx context.Context) error {
 	}
 	d.servers.prefer(tx.server)
 	d.isDoubtful.Store(false)
+	err = tx.checkPrivileges(ctx)
 	_ = tx.conn.Close()
+	return err
+}
+
+// lackingPrivileges names what creates need and may not use.
+const lackingPrivileges = `SELECT coalesce(string_agg(name, ', '), '')
+	FROM unnest(ARRAY['providers', 'oauth2_providers', 'workspace_directory_providers']) AS name
+	WHERE NOT has_any_column_privilege(name, 'INSERT')`
+
+// checkPrivileges makes sure that creates may insert their rows. It returns database.ErrUnavailable.
+func (t transaction) checkPrivileges(ctx context.Context) error {
+	var lacking string
+	if err := t.conn.QueryRowContext(ctx, lackingPrivileges).Scan(&lacking); err != nil {
+		return fmt.Errorf("look at the privileges: %w", unavailable(err))
+	}
+	if lacking != "" {
+		return fmt.Errorf("%w: no privilege to insert into %s%s", database.ErrUnavailable, lacking, grantAdvice)
+	}
 	return nil
 }
 

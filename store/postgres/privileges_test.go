@@ -1,0 +1,54 @@
+package postgres_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"example.com/providerd/store"
+	"example.com/providerd/store/postgres/postgrestest"
+)
+
+// What the role of the URL may not do, and a sequence that gives no more, are no fault of the program. They are told
+// with what to do, and once they are put right, creates are stored again.
+func TestWhatTheServerRefuses(t *testing.T) {
+	t.Parallel()
+	cluster := postgrestest.NewCluster(t)
+	url := cluster.CreateDatabase(t)
+	name := databaseOf(t, url)
+	cluster.Exec(t, name, "CREATE ROLE server LOGIN PASSWORD 'server'", "GRANT CREATE ON SCHEMA public TO server")
+	opened := openStore(t, with(url, "user=server&password=server"), newKeyset(t))
+	for _, test := range []struct {
+		spoil  []string
+		repair string
+		says   string
+	}{
+		{
+			[]string{"REVOKE INSERT ON oauth2_providers FROM server"},
+			"GRANT INSERT ON oauth2_providers TO server",
+			"(SQLSTATE 42501); grant the role of the URL what it lacks",
+		},
+		{
+			[]string{
+				"ALTER SEQUENCE providers_pk_seq MAXVALUE 1000 RESTART 1000", "SELECT nextval('providers_pk_seq')",
+			},
+			"ALTER SEQUENCE providers_pk_seq NO MAXVALUE",
+			"(SQLSTATE 2200H); its MAXVALUE",
+		},
+	} {
+		cluster.Exec(t, name, test.spoil...)
+		_, err := keyedCreate(t.Context(), opened, test.repair)
+		if !errors.Is(err, store.ErrUnavailable) || !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%s: error is %v, want ErrUnavailable with %q", test.spoil, err, test.says)
+		}
+		cluster.Exec(t, name, test.repair)
+		if _, err := keyedCreate(t.Context(), opened, test.repair); err != nil {
+			t.Errorf("%s: %v", test.repair, err)
+		}
+	}
+	cluster.Exec(t, name, "REVOKE INSERT ON oauth2_providers FROM server")
+	const says = "no privilege to insert into oauth2_providers; grant the role of the URL what it lacks"
+	if err := opened.Ready(t.Context()); !errors.Is(err, store.ErrUnavailable) || !strings.Contains(err.Error(), says) {
+		t.Errorf("readiness is %v, want ErrUnavailable with %q", err, says)
+	}
+}
