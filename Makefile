@@ -243,7 +243,7 @@ bench: build ## Measure the server under load, and write the figures into cmd/be
 
 bench-telemetry: build ## Measure what metrics and traces cost, and write the figures into cmd/bench. Needs wrk.
 	go build -o bin/bench ./cmd/bench
-	bin/bench -telemetry -rounds 9 $(BENCH_FLAGS)
+	bin/bench -telemetry -rounds 13 $(BENCH_FLAGS)
 
 bench-postgres: build postgres ## Measure replicas over PostgreSQL beside pgbench, and write the figures into store/postgres. Needs wrk.
 	go build -o bin/bench ./cmd/bench
