@@ -14,16 +14,7 @@ import (
 // backupExamples are the commands of the operator's README for backups, in their order.
 func backupExamples(t *testing.T) (backUp, schedule, restore, elsewhere string) {
 	t.Helper()
-	readme, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, section, _ := strings.Cut(string(readme), "\n## Backup and restore\n")
-	section, _, _ = strings.Cut(section, "\n## ")
-	found := blocksOf(section, "sh")
-	if len(found) != 4 {
-		t.Fatalf("%d examples were found, want 4", len(found))
-	}
+	found := examplesOf(t, "Backup and restore", 4)
 	return found[0], found[1], found[2], found[3]
 }
 

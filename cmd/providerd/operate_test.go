@@ -140,14 +140,8 @@ func TestEachAlertHasTests(t *testing.T) {
 // TestReadmeListsMetricsAndAlerts compares the README's tables with the running program and with the rules.
 func TestReadmeListsMetricsAndAlerts(t *testing.T) {
 	t.Parallel()
-	readme, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, section, _ := strings.Cut(string(readme), "\n## Metrics and alerts\n")
-	section, _, _ = strings.Cut(section, "\n## ")
 	var listed, explained []string
-	for line := range strings.Lines(section) {
+	for line := range strings.Lines(sectionOf(t, "Metrics and alerts")) {
 		if cells := strings.Split(line, "|"); len(cells) > 2 {
 			for _, match := range regexp.MustCompile("`(providerd_[a-z_]+|Providerd[A-Za-z]+)`").FindAllStringSubmatch(cells[1], -1) {
 				if strings.HasPrefix(match[1], "providerd_") {

@@ -46,6 +46,28 @@ func blocks(t *testing.T, language, url string) []string {
 	return blocksOf(strings.ReplaceAll(string(readme), "http://127.0.0.1:8080", url), language)
 }
 
+// sectionOf returns a section of the README for operators.
+func sectionOf(t *testing.T, heading string) string {
+	t.Helper()
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(readme), "\n## "+heading+"\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	return section
+}
+
+// examplesOf returns the commands of a section of the README for operators, of which there are so many.
+func examplesOf(t *testing.T, heading string, count int) []string {
+	t.Helper()
+	found := blocksOf(sectionOf(t, heading), "sh")
+	if len(found) != count {
+		t.Fatalf("%d examples were found, want %d", len(found), count)
+	}
+	return found
+}
+
 // blocksOf returns the code blocks of a language in a text.
 func blocksOf(text, language string) []string {
 	var found []string

@@ -85,16 +85,7 @@ func TestServiceUnderSystemd(t *testing.T) {
 // serviceExamples are the commands of the README for the service: to operate it, to install certificates, and to restore.
 func serviceExamples(t *testing.T) (operate, install, restore string) {
 	t.Helper()
-	readme, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, section, _ := strings.Cut(string(readme), "\n## As a service\n")
-	section, _, _ = strings.Cut(section, "\n## ")
-	found := blocksOf(section, "sh")
-	if len(found) != 3 {
-		t.Fatalf("%d examples were found, want 3", len(found))
-	}
+	found := examplesOf(t, "As a service", 3)
 	return found[0], found[1], found[2]
 }
 
