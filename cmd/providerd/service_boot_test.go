@@ -10,12 +10,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"example.com/providerd/store/postgres/postgrestest"
 )
 
 // bootedSystemd is systemd as process 1 of namespaces of its own, with providerd installed as a service. It shares the
@@ -36,7 +37,8 @@ func bootSystemd(t *testing.T) bootedSystemd {
 	manager := listenAsManager(t, filepath.Join(folder, "notify"))
 	start, said := inNamespace(t, "start", folder), &syncBuffer{}
 	start.Stdout, start.Stderr = said, said
-	ended, err := startBound(start)
+	start.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	ended, err := postgrestest.StartBound(start)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,25 +69,6 @@ func demandNamespaces(t *testing.T) {
 	if err != nil {
 		t.Skipf("systemd cannot be started here: %v: %s", err, output)
 	}
-}
-
-// startBound starts a command that does not outlive the tests, even those that are aborted. The channel is closed once it
-// has ended.
-func startBound(command *exec.Cmd) (<-chan struct{}, error) {
-	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	started, ended := make(chan error), make(chan struct{})
-	go func() {
-		// The kernel sends Pdeathsig when the thread ends that started the command: https://go.dev/issue/27505
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		defer close(ended)
-		err := command.Start()
-		started <- err
-		if err == nil {
-			_ = command.Wait()
-		}
-	}()
-	return ended, <-started
 }
 
 // awaitBoot waits until systemd says that it runs, and hangs up, since it would wait for a socket that nobody reads. The

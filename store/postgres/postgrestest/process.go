@@ -25,28 +25,38 @@ type process struct {
 	command *exec.Cmd
 	output  *tail
 	// done is closed when the program and all that it started have ended.
-	done chan struct{}
+	done <-chan struct{}
 }
 
-// start starts a program.
-func start(command *exec.Cmd) (*process, error) {
-	p := &process{command: command, output: &tail{}, done: make(chan struct{})}
-	// Wait returns at the end of this pipe, which all that the program starts inherit.
-	command.Stdout, command.Stderr = p.output, p.output
-	started := make(chan error)
+// StartBound starts a command in a way that lets its Pdeathsig bind it to the tests, even those that are aborted. The
+// channel is closed once it has ended.
+func StartBound(command *exec.Cmd) (ended <-chan struct{}, err error) {
+	started, done := make(chan error), make(chan struct{})
 	go func() {
 		// The kernel sends Pdeathsig when the thread ends that started the program: https://go.dev/issue/27505
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
+		defer close(done)
 		err := command.Start()
 		started <- err
 		if err == nil {
 			_ = command.Wait()
-			close(p.done)
 		}
 	}()
 	if err := <-started; err != nil {
 		return nil, fmt.Errorf("start a program: %w", err)
+	}
+	return done, nil
+}
+
+// start starts a program.
+func start(command *exec.Cmd) (*process, error) {
+	p := &process{command: command, output: &tail{}}
+	// Wait returns at the end of this pipe, which all that the program starts inherit.
+	command.Stdout, command.Stderr = p.output, p.output
+	var err error
+	if p.done, err = StartBound(command); err != nil {
+		return nil, err
 	}
 	return p, nil
 }
