@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"example.com/providerd/server/contracttest"
+	"example.com/providerd/store/durable/durabletest"
 )
 
 // The user that serves, whom no account needs to be of, and their group.
@@ -19,9 +20,7 @@ const servingUser, servingGroup = 1234, 2234
 // skipped for others.
 func newFolderOfOther(t *testing.T) string {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("only root can start a server of another user")
-	}
+	durabletest.DemandRoot(t)
 	folder := t.TempDir()
 	shell(t, "chmod", "755", filepath.Dir(folder), folder)
 	shell(t, "install", "--directory", "--mode=700", "--owner="+strconv.Itoa(servingUser),
@@ -66,14 +65,7 @@ func expectAllOfOther(t *testing.T, folder string, want ...string) {
 		t.Fatal(err)
 	}
 	for _, entry := range entries {
-		info, err := entry.Info()
-		if err != nil {
-			t.Fatal(err)
-		}
-		native, ok := info.Sys().(*syscall.Stat_t)
-		if !ok || native.Uid != servingUser || native.Gid != servingGroup || info.Mode() != 0o600 {
-			t.Errorf("%s belongs to %d:%d with %v", entry.Name(), native.Uid, native.Gid, info.Mode())
-		}
+		durabletest.ExpectOwner(t, filepath.Join(folder, "data", entry.Name()), servingUser, servingGroup)
 	}
 }
 

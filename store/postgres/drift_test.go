@@ -1,8 +1,6 @@
 package postgres_test
 
 import (
-	"log/slog"
-	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -15,18 +13,10 @@ import (
 func lookAfter(t *testing.T, cluster *postgrestest.Cluster, statement string) *postgres.View {
 	t.Helper()
 	address := cluster.CreateDatabase(t)
-	opened, err := postgres.Create(t.Context(), parse(t, address), slog.New(slog.DiscardHandler))
-	if err != nil {
+	if err := createAlone(t, address); err != nil {
 		t.Fatal(err)
 	}
-	if err := opened.Close(); err != nil {
-		t.Fatal(err)
-	}
-	parsed, err := url.Parse(address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cluster.Exec(t, strings.TrimPrefix(parsed.Path, "/"), statement)
+	cluster.Exec(t, databaseOf(t, address), statement)
 	view, err := postgres.Look(t.Context(), parse(t, address))
 	if err != nil {
 		t.Fatal(err)
