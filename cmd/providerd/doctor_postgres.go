@@ -59,7 +59,13 @@ func checkServer(ctx context.Context, view *postgres.View) (found []finding) {
 	if err != nil {
 		return append(found, failedBy(check, err))
 	}
-	return append(found, checkStandbys(care), checkArchive(care), checkClockOfServer(care.Time))
+	return append(found, checkStandbys(care), checkArchive(care), checkClockOfServer(care.Time), checkMessages(care))
+}
+
+// checkMessages reports the settings that decide in which language the server warns, and of what.
+func checkMessages(care postgres.Care) finding {
+	return passed("messages", "lc_messages is %q and client_min_messages is %q; creates depend on neither",
+		care.Language, care.MinMessages)
 }
 
 func checkStandbys(care postgres.Care) finding {

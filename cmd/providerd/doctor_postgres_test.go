@@ -39,7 +39,7 @@ func TestDoctorOverPostgreSQL(t *testing.T) {
 	}
 	noToken := fault{"tokens", healthWarn, "none is accepted"}
 	expectChecks(t, expectOnly(t, examined, []fault{standby, archive, noToken}), "configuration, clock, keyset file, "+
-		"database, settings, standbys, archive, clock, schema, keyset, secrets, key age, tokens, pks, clock")
+		"database, settings, standbys, archive, clock, messages, schema, keyset, secrets, key age, tokens, pks, clock")
 	expectWithoutKeyset(t, examined, standby, archive, noToken)
 	if err := server.stop(); err != nil {
 		t.Fatal(err)
@@ -85,7 +85,7 @@ func expectWithoutKeyset(t *testing.T, examined setUp, faults ...fault) {
 	examined.environment = examined.environment[:1]
 	faults = append(faults, fault{"configuration", healthFail, "^--keyset: a PostgreSQL database needs a keyset file"})
 	expectChecks(t, expectOnly(t, examined, faults), "configuration, clock, database, settings, standbys, archive, clock, "+
-		"schema, tokens, pks, clock")
+		"messages, schema, tokens, pks, clock")
 }
 
 // awaitArchiver returns once what the server says of its archive is so.

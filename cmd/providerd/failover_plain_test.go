@@ -28,7 +28,20 @@ type pair struct {
 // newPair returns a pair with an empty database, and its URL.
 func newPair(t *testing.T) (*pair, string) {
 	t.Helper()
-	p := &pair{primary: postgrestest.NewCluster(t), toPrimary: newProxy(t), toStandby: newProxy(t)}
+	return pairWith(t, postgrestest.NewCluster(t))
+}
+
+// newTerseGermanPair is newPair whose servers speak German, and only of errors unless they are told otherwise.
+func newTerseGermanPair(t *testing.T) (*pair, string) {
+	t.Helper()
+	primary := postgrestest.NewClusterIn(t, postgrestest.German)
+	primary.Exec(t, "postgres", "ALTER ROLE postgres SET client_min_messages = error")
+	return pairWith(t, primary)
+}
+
+func pairWith(t *testing.T, primary *postgrestest.Cluster) (*pair, string) {
+	t.Helper()
+	p := &pair{primary: primary, toPrimary: newProxy(t), toStandby: newProxy(t)}
 	location, err := url.Parse(p.primary.CreateDatabase(t))
 	if err != nil {
 		t.Fatal(err)

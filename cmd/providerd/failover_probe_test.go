@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -75,8 +74,9 @@ func addressesOf(config *pgx.ConnConfig) []*pgconn.FallbackConfig {
 // run probes one server.
 func (p *probe) run(ctx context.Context, config *pgx.ConnConfig) {
 	var warned bool
+	config.RuntimeParams["client_min_messages"] = "warning"
 	config.OnNotice = func(_ *pgconn.PgConn, notice *pgconn.Notice) {
-		warned = warned || strings.EqualFold(notice.Severity, "WARNING")
+		warned = warned || notice.SeverityUnlocalized == "WARNING"
 	}
 	ticks := time.NewTicker(probePace)
 	defer ticks.Stop()

@@ -88,8 +88,12 @@ func newFailover(t *testing.T, program string, servers site, url string) *failov
 func TestFailover(t *testing.T) {
 	rounds := countFrom(t, "PROVIDERD_FAILOVER_ROUNDS", defaultRounds)
 	var outcomes []roundResult
+	plain := spread(plainKinds(), rounds-rounds/5)
 	t.Run("plain", func(t *testing.T) {
-		outcomes = append(outcomes, runRounds(t, os.Args[0], spread(plainKinds(), rounds-rounds/5), newPair)...)
+		outcomes = append(outcomes, runRounds(t, os.Args[0], plain[:len(plain)-rounds/4], newPair)...)
+	})
+	t.Run("plain, terse and in German", func(t *testing.T) {
+		outcomes = append(outcomes, runRounds(t, os.Args[0], plain[len(plain)-rounds/4:], newTerseGermanPair)...)
 	})
 	t.Run("Patroni", func(t *testing.T) {
 		outcomes = append(outcomes, runRounds(t, os.Args[0], spread(patroniKinds(), rounds/5), newManaged)...)

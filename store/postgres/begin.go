@@ -12,12 +12,14 @@ import (
 
 const beginStatement = "BEGIN ISOLATION LEVEL READ COMMITTED"
 
-// secureStatement makes sure that what the transaction commits is on disk here and on the synchronous standbys,
-// whatever the role or the database say. The message of pg_logical_emit_message makes a transaction that only reads
-// wait for them as well, so that nothing is answered from a row that could still be lost.
+// secureStatement makes sure that what the transaction commits is on disk here and on the synchronous standbys, and that
+// the server sends a warning if it is not on theirs, whatever the role or the database are set to. The message of
+// pg_logical_emit_message makes a transaction that only reads wait for them as well, so that nothing is answered from a
+// row that could still be lost.
 const secureStatement = `SELECT oldest_level, current_setting('transaction_read_only'),
-	set_config('synchronous_commit', 'on', true), set_config('lock_timeout', '2s', true),
-	set_config('idle_in_transaction_session_timeout', '10s', true), pg_logical_emit_message(true, 'providerd', '')::text
+	set_config('synchronous_commit', 'on', true), set_config('client_min_messages', 'warning', true),
+	set_config('lock_timeout', '2s', true), set_config('idle_in_transaction_session_timeout', '10s', true),
+	pg_logical_emit_message(true, 'providerd', '')::text
 	FROM schema_support`
 
 const reserveStatement = "SELECT nextval('providers_pk_seq') FROM generate_series(1, $1)"
@@ -56,8 +58,8 @@ func (t *transaction) queueReserve(pipeline *pgx.Batch, count int) {
 // changes.
 func checkSupport(row pgx.Row) error {
 	var oldest int64
-	var isReadOnly, synchronousCommit, lockTimeout, idleTimeout, message string
-	err := row.Scan(&oldest, &isReadOnly, &synchronousCommit, &lockTimeout, &idleTimeout, &message)
+	var isReadOnly, synchronousCommit, minMessages, lockTimeout, idleTimeout, message string
+	err := row.Scan(&oldest, &isReadOnly, &synchronousCommit, &minMessages, &lockTimeout, &idleTimeout, &message)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return fmt.Errorf("%w: its schema does not tell who may use it", database.ErrUnavailable)

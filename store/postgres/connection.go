@@ -1,8 +1,10 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -31,22 +33,26 @@ func readTimesInUTC(conn *pgx.Conn) {
 	})
 }
 
-// warningKey is where a connection keeps the last warning of its server.
-const warningKey = "providerd.warning"
+// noticeKey is where a connection keeps the last notice of its server.
+const noticeKey = "providerd.notice"
 
-// keepWarning keeps what the server warns of. A commit that was not replicated is told only so.
-func keepWarning(conn *pgconn.PgConn, notice *pgconn.Notice) {
-	if notice.Severity == "WARNING" {
-		conn.CustomData()[warningKey] = notice
+// keepNotice keeps whatever is not for debugging: only a warning reports that a commit was not replicated, and one of a
+// pooler may lack the severity that is never translated.
+func keepNotice(conn *pgconn.PgConn, notice *pgconn.Notice) {
+	if !strings.HasPrefix(notice.SeverityUnlocalized, "DEBUG") {
+		conn.CustomData()[noticeKey] = notice
 	}
 }
 
-// takeWarning returns the last warning, and forgets it.
-func takeWarning(conn *pgconn.PgConn) error {
-	notice, ok := conn.CustomData()[warningKey].(*pgconn.Notice)
+// takeNotice returns the last notice as an error, and forgets it.
+func takeNotice(conn *pgconn.PgConn) error {
+	notice, ok := conn.CustomData()[noticeKey].(*pgconn.Notice)
 	if !ok {
 		return nil
 	}
-	delete(conn.CustomData(), warningKey)
+	delete(conn.CustomData(), noticeKey)
 	return errors.New(notice.Message)
 }
+
+// severityOf returns the severity that the server never translates. PgBouncer sends only the other one, in English.
+func severityOf(err *pgconn.PgError) string { return cmp.Or(err.SeverityUnlocalized, err.Severity) }

@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,7 +24,13 @@ type replicated struct {
 
 func newReplicated(t *testing.T) *replicated {
 	t.Helper()
-	primary := postgrestest.NewCluster(t)
+	return newReplicatedIn(t, "")
+}
+
+// newReplicatedIn is newReplicated with messages in a locale.
+func newReplicatedIn(t *testing.T, locale string) *replicated {
+	t.Helper()
+	primary := postgrestest.NewClusterIn(t, locale)
 	r := &replicated{primary: primary, url: primary.CreateDatabase(t)}
 	r.standby = primary.AddStandby(t)
 	primary.RequireStandbys(t, r.standby)
@@ -89,13 +96,21 @@ func TestNothingIsAcknowledgedWithoutTheStandby(t *testing.T) {
 	}
 }
 
-// A commit that is cancelled while it waits for the standby is answered with a warning only, and is unknown.
+// A commit that is cancelled while it waits for the standby is answered with a warning only, and is unknown: in whatever
+// language the warning is, and whatever the role wants to hear of.
 func TestCancelledCommitIsUnknown(t *testing.T) {
 	t.Parallel()
-	for _, how := range []string{"pg_cancel_backend", "pg_terminate_backend"} {
-		t.Run(how, func(t *testing.T) {
+	for _, test := range []struct{ how, locale, minMessages string }{
+		{"pg_cancel_backend", "", "notice"},
+		{"pg_terminate_backend", "", "notice"},
+		{"pg_cancel_backend", postgrestest.German, "notice"},
+		{"pg_terminate_backend", postgrestest.German, "error"},
+		{"pg_cancel_backend", "", "error"},
+	} {
+		t.Run(strings.Join([]string{test.how, test.locale, test.minMessages}, " "), func(t *testing.T) {
 			t.Parallel()
-			r := newReplicated(t)
+			r := newReplicatedIn(t, test.locale)
+			r.primary.Exec(t, "postgres", "ALTER ROLE postgres SET client_min_messages = "+test.minMessages)
 			opened := create(t, r.url)
 			r.standby.Freeze()
 			committed := make(chan error, 1)
@@ -103,12 +118,49 @@ func TestCancelledCommitIsUnknown(t *testing.T) {
 			waiting := create(t, r.url)
 			awaitWait(t, waiting, "SyncRep")
 			r.primary.Exec(t, databaseOf(t, r.url),
-				"SELECT "+how+"(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
+				"SELECT "+test.how+"(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
 			if err := <-committed; !errors.Is(err, database.ErrOutcomeUnknown) {
 				t.Errorf("error is %v, want ErrOutcomeUnknown", err)
 			}
 			r.standby.Thaw()
 		})
+	}
+}
+
+// A role that wants to hear everything gets no more with a commit than any other.
+func TestTalkativeServerCommits(t *testing.T) {
+	t.Parallel()
+	for _, level := range []string{"debug1", "debug5"} {
+		t.Run(level, func(t *testing.T) {
+			t.Parallel()
+			cluster := postgrestest.NewCluster(t)
+			url := cluster.CreateDatabase(t)
+			cluster.Exec(t, "postgres", "ALTER ROLE postgres SET client_min_messages = "+level)
+			opened := openStore(t, url, newKeyset(t))
+			if _, err := keyedCreate(t.Context(), opened, "a"); err != nil {
+				t.Error(err)
+			}
+			if err := opened.Ready(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// A constraint that is checked at COMMIT refuses it, in whatever language: nothing is stored, and that is known.
+func TestRefusedCommitIsKnown(t *testing.T) {
+	t.Parallel()
+	cluster := postgrestest.NewClusterIn(t, postgrestest.German)
+	url := cluster.CreateDatabase(t)
+	opened := create(t, url)
+	cluster.Exec(t, databaseOf(t, url), "CREATE TABLE wanted (slug text UNIQUE)",
+		"ALTER TABLE applications ADD FOREIGN KEY (slug) REFERENCES wanted (slug) DEFERRABLE INITIALLY DEFERRED")
+	err := insert(t.Context(), opened, "refused")
+	if err == nil || errors.Is(err, database.ErrOutcomeUnknown) {
+		t.Errorf("error is %v, want that of the constraint", err)
+	}
+	if stored := slugs(t, opened); len(stored) != 0 {
+		t.Errorf("stored are %v", stored)
 	}
 }
 

@@ -76,7 +76,7 @@ func (d *Database) connect(config *pgx.ConnConfig, connections int, onlyRead boo
 	pool := stdlib.OpenDB(*config,
 		stdlib.OptionBeforeConnect(func(_ context.Context, config *pgx.ConnConfig) error {
 			d.servers.guide(config, onlyRead)
-			config.OnNotice = keepWarning
+			config.OnNotice = keepNotice
 			return nil
 		}),
 		stdlib.OptionAfterConnect(prepareConnection),

@@ -85,12 +85,12 @@ func (t transaction) probe(ctx context.Context) error {
 	queueBegin(&pipeline)
 	pipeline.Queue("COMMIT")
 	return t.raw(func(conn *pgx.Conn) error {
-		_ = takeWarning(conn.PgConn())
+		_ = takeNotice(conn.PgConn())
 		if err := conn.SendBatch(ctx, &pipeline).Close(); err != nil {
 			return fmt.Errorf("try to commit: %w", unavailable(err))
 		}
-		if warning := takeWarning(conn.PgConn()); warning != nil {
-			return fmt.Errorf("%w: try to commit: %w", database.ErrUnavailable, warning)
+		if notice := takeNotice(conn.PgConn()); notice != nil {
+			return fmt.Errorf("%w: try to commit: %w", database.ErrUnavailable, notice)
 		}
 		return nil
 	})

@@ -106,16 +106,16 @@ func (t transaction) commit() error {
 // sendCommit tells what is stored, what is not, and what is unknown: of what the driver says of it (SafeToRetry,
 // driver.ErrBadConn), nothing holds for a COMMIT.
 func sendCommit(conn *pgx.Conn) error {
-	_ = takeWarning(conn.PgConn())
+	_ = takeNotice(conn.PgConn())
 	results, err := conn.PgConn().Exec(context.Background(), "COMMIT").ReadAll()
-	if native, ok := errors.AsType[*pgconn.PgError](err); ok && native.Severity == "ERROR" {
+	if native, ok := errors.AsType[*pgconn.PgError](err); ok && severityOf(native) == "ERROR" {
 		return fmt.Errorf("commit: %w", err)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", database.ErrOutcomeUnknown, err)
 	}
-	if warning := takeWarning(conn.PgConn()); warning != nil {
-		return fmt.Errorf("%w: %w", database.ErrOutcomeUnknown, warning)
+	if notice := takeNotice(conn.PgConn()); notice != nil {
+		return fmt.Errorf("%w: %w", database.ErrOutcomeUnknown, notice)
 	}
 	if len(results) != 1 || results[0].CommandTag.String() != "COMMIT" {
 		return fmt.Errorf("%w: the server rolled the transaction back", database.ErrUnavailable)

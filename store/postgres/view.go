@@ -85,17 +85,20 @@ type Care struct {
 	IsArchiveFailing bool
 	// Time is that of the server.
 	Time time.Time
+	// Language and MinMessages are the settings lc_messages and client_min_messages, which must not matter to creates.
+	Language, MinMessages string
 }
 
 const selectCare = `SELECT current_setting('synchronous_standby_names'), current_setting('archive_mode'),
 	current_setting('archive_command') NOT IN ('', '(disabled)') OR current_setting('archive_library') <> '',
 	(SELECT coalesce(last_failed_time > coalesce(last_archived_time, '-infinity'), false) FROM pg_stat_archiver),
-	clock_timestamp()`
+	clock_timestamp(), current_setting('lc_messages'), current_setting('client_min_messages')`
 
 // Care returns database.ErrUnavailable.
 func (v *View) Care(ctx context.Context) (care Care, err error) {
 	err = v.connections.QueryRowContext(ctx, selectCare).
-		Scan(&care.Standbys, &care.Archiving, &care.HasArchive, &care.IsArchiveFailing, &care.Time)
+		Scan(&care.Standbys, &care.Archiving, &care.HasArchive, &care.IsArchiveFailing, &care.Time,
+			&care.Language, &care.MinMessages)
 	if err != nil {
 		return Care{}, fmt.Errorf("read the settings of the database: %w", unavailable(err))
 	}

@@ -33,19 +33,31 @@ type Cluster struct {
 	// Password is random. A standby has that of its primary.
 	Password string
 
-	t          testing.TB
+	t testing.TB
+	// locale is that of the messages; "" for English.
+	locale     string
 	home       home
 	binaries   string
 	port       int
 	postmaster *process
 }
 
+// German is the locale of a cluster whose server translates messages, the severity of each included.
+const German = "de_DE.UTF-8"
+
 // NewCluster returns an empty cluster that runs. It is closed with the test. Where the test runs as root, the server
 // runs as the user postgres, or else nobody. It dies with the test's process, also where that is killed, which leaves
 // its folder behind.
 func NewCluster(t testing.TB) *Cluster {
 	t.Helper()
+	return NewClusterIn(t, "")
+}
+
+// NewClusterIn is NewCluster for a server whose messages are in a locale, such as German; "" for English.
+func NewClusterIn(t testing.TB, locale string) *Cluster {
+	t.Helper()
 	c := newNode(t)
+	c.locale = locale
 	ctx, cancel := waiting(t)
 	defer cancel()
 	if err := c.create(ctx); err != nil {
@@ -132,7 +144,11 @@ func (c *Cluster) initialise(ctx context.Context) error {
 		return fmt.Errorf("remove the file of the password: %w", err)
 	}
 	// A standby that was away for a while finds what it missed.
-	return c.home.write(filepath.Join(c.data(), "postgresql.conf"), "max_connections = 200\nwal_keep_size = '512MB'\n")
+	settings := "max_connections = 200\nwal_keep_size = '512MB'\n"
+	if c.locale != "" {
+		settings += "lc_messages = '" + c.locale + "'\n"
+	}
+	return c.home.write(filepath.Join(c.data(), "postgresql.conf"), settings)
 }
 
 // Address returns the host and the port, for a URL of several hosts, or for a proxy.

@@ -44,6 +44,26 @@ type home struct {
 	folder string
 	// account is nil where the test's own user will do: servers refuse root.
 	account *syscall.Credential
+	// environment is what the programs get beside that of every home.
+	environment []string
+}
+
+// compileLocale compiles a locale such as de_DE.UTF-8, which the machine may lack, for the programs that run in the
+// home. It does nothing for "".
+func (h *home) compileLocale(ctx context.Context, locale string) error {
+	if locale == "" {
+		return nil
+	}
+	folder := filepath.Join(h.folder, "locales")
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		return fmt.Errorf("make a folder: %w", err)
+	}
+	if err := h.own(folder); err != nil {
+		return err
+	}
+	h.environment = append(h.environment, "LOCPATH="+folder+":/usr/lib/locale")
+	language, charset, _ := strings.Cut(locale, ".")
+	return h.run(ctx, nil, "localedef", "--inputfile", language, "--charmap", charset, filepath.Join(folder, locale))
 }
 
 func newHome() (home, error) {
@@ -138,7 +158,7 @@ func (h home) start(atDeath syscall.Signal, program string, arguments ...string)
 func (h home) command(ctx context.Context, atDeath syscall.Signal, program string, arguments ...string) *exec.Cmd {
 	command := exec.CommandContext(ctx, program, arguments...)
 	command.Dir = h.folder
-	command.Env = []string{"HOME=" + h.folder, "LC_ALL=C", "TZ=UTC", "PATH=" + os.Getenv("PATH")}
+	command.Env = append([]string{"HOME=" + h.folder, "LC_ALL=C", "TZ=UTC", "PATH=" + os.Getenv("PATH")}, h.environment...)
 	// In a group of its own, a frozen server is woken by the kernel when the test's process ends, and so gets its signal.
 	command.SysProcAttr = &syscall.SysProcAttr{Credential: h.account, Setpgid: true, Pdeathsig: atDeath}
 	return command

@@ -14,6 +14,9 @@ import (
 
 // startOnFreePort starts the server for the first time, and gives it its port.
 func (c *Cluster) startOnFreePort(ctx context.Context) error {
+	if err := c.home.compileLocale(ctx, c.locale); err != nil {
+		return err
+	}
 	return onFreePort(func(port int) error {
 		c.port = port
 		return c.start(ctx)

@@ -14,7 +14,7 @@ func (c *Cluster) AddStandby(t testing.TB) *Cluster {
 	standby := newNode(t)
 	ctx, cancel := waiting(t)
 	defer cancel()
-	standby.User, standby.Password = c.User, c.Password
+	standby.User, standby.Password, standby.locale = c.User, c.Password, c.locale
 	primary := fmt.Sprintf("host=127.0.0.1 port=%d user=%s sslmode=disable application_name=%s",
 		c.port, c.User, standby.Name)
 	err := standby.home.run(ctx, []string{"PGPASSWORD=" + c.Password}, c.program("pg_basebackup"), "--dbname", primary,
