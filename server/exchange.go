@@ -27,6 +27,8 @@ type exchange struct {
 	started   time.Time
 	// took is how long it took, once it is answered.
 	took time.Duration
+	// waited is how long it has waited for the storage.
+	waited time.Duration
 	// operation is the operationId of what the request is for; "" where that is no operation.
 	operation string
 	// token is what the caller showed; the zero value before it is known.
@@ -91,6 +93,31 @@ func workContext(caller context.Context) (context.Context, context.CancelFunc) {
 		return work, func() {}
 	}
 	return context.WithTimeout(work, server.WriteTimeout-server.WriteTimeout/6)
+}
+
+// storageTimeout is how long a request may wait for the storage in all, for the token and for the create. What the
+// caller takes to send the body does not count.
+const storageTimeout = 5 * time.Second
+
+// limitStorage bounds how long the storage may take to handle the request.
+func limitStorage(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		ctx, done := forStorage(c.Request().Context())
+		defer done()
+		c.SetRequest(c.Request().WithContext(ctx))
+		return next(c)
+	}
+}
+
+// forStorage returns a context that ends when the request has waited long enough for the storage. Call done once the
+// storage has answered.
+func forStorage(ctx context.Context) (_ context.Context, done func()) {
+	current, begun := exchangeOf(ctx), time.Now()
+	ctx, cancel := context.WithTimeout(ctx, storageTimeout-current.waited)
+	return ctx, func() {
+		cancel()
+		current.waited += time.Since(begun)
+	}
 }
 
 // setHeaders sets what every answer has. A page that loads a style sheet or runs scripts has a policy of its own.

@@ -92,7 +92,7 @@ func (s *Server) operationMiddlewares() map[string][]echo.MiddlewareFunc {
 			chain = append(chain, s.traces.begin(op, s.contract.baseURL))
 		}
 		chains[op.id] = append(chain, s.authenticate, s.limitRate, s.authorise(op), negotiate, checkParameters(op),
-			checkIdempotencyKey(op), prefer, validate(op, s.bodies))
+			checkIdempotencyKey(op), prefer, validate(op, s.bodies), limitStorage)
 	}
 	return chains
 }

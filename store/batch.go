@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"gorm.io/gorm"
 
@@ -26,6 +27,8 @@ type create struct {
 	validateOnly bool
 	// timing is filled in; nil where nobody asked for it.
 	timing *Timing
+	// deadline is when its caller gives up; the zero time for never.
+	deadline time.Time
 	// claimed is set by whoever is first: the batcher that begins with it, or the caller that gives up.
 	claimed atomic.Bool
 	done    chan struct{}
@@ -35,8 +38,26 @@ type create struct {
 	err     error
 }
 
+// errLate is what becomes of a create that waited too long for its batch.
+var errLate = fmt.Errorf("%w: no time was left for a transaction", ErrUnavailable)
+
+// isLate reports whether less than the least time is left for the create.
+func (c *create) isLate(least time.Duration) bool {
+	return least > 0 && !c.deadline.IsZero() && time.Until(c.deadline) < least
+}
+
 // batch is some creates that share one transaction.
 type batch []*create
+
+// deadline returns the first deadline of the creates; the zero time if none has one.
+func (b batch) deadline() (first time.Time) {
+	for _, one := range b {
+		if !one.deadline.IsZero() && (first.IsZero() || one.deadline.Before(first)) {
+			first = one.deadline
+		}
+	}
+	return first
+}
 
 // commit stores the creates in one durable transaction, but for those that it refuses, which have an error of their
 // own. Its error is that of all of them.

@@ -21,6 +21,8 @@ const (
 	// sharedLanes is how many batches are on their way at a time to a database that replicas share: while one waits for
 	// its commit, the next one is sent.
 	sharedLanes = 2
+	// leastTime is enough for a transaction over the network, its commit included.
+	leastTime = 1500 * time.Millisecond
 	// maintenanceInterval is how often the database is maintained while no create comes.
 	maintenanceInterval = 5 * time.Second
 )
@@ -28,8 +30,10 @@ const (
 // batcher commits all creates that wait in one transaction (group commit). It never waits for company: a lone create is
 // committed at once, by the goroutine of its caller, which spares the time to wake another one.
 type batcher struct {
-	keys  keySource
-	queue chan *create
+	keys keySource
+	// leastTime is how much time a create must have left when its batch begins; 0 for a database that heeds no deadline.
+	leastTime time.Duration
+	queue     chan *create
 	// wake gets a value when something was queued, so that a lane looks that waits.
 	wake chan struct{}
 	// mutex lets no create enter once the queue is closed.
@@ -58,11 +62,11 @@ type lane struct {
 
 // startBatcher connects a batcher and lets it run.
 func startBatcher(ctx context.Context, db database.Database, keys keySource) (*batcher, error) {
-	lanes := 1
+	b, lanes := &batcher{keys: keys, queue: make(chan *create, queueLength)}, 1
 	if db.IsShared() {
-		lanes = sharedLanes
+		b.leastTime, lanes = leastTime, sharedLanes
 	}
-	b := &batcher{keys: keys, queue: make(chan *create, queueLength), wake: make(chan struct{}, lanes)}
+	b.wake = make(chan struct{}, lanes)
 	for range lanes {
 		batches, err := db.Batches(ctx)
 		if err != nil {
@@ -75,13 +79,14 @@ func startBatcher(ctx context.Context, db database.Database, keys keySource) (*b
 	return b, nil
 }
 
-// submit queues a create and waits for its outcome. A create whose caller gives up before its batch begins is left out;
-// one whose caller gives up later may be stored.
+// submit queues a create and waits for its outcome, at most until the deadline of the context. A create whose caller
+// gives up before its batch begins is left out; one whose caller gives up later may be stored.
 func (b *batcher) submit(ctx context.Context, one *create) error {
 	if err := ctx.Err(); err != nil {
 		return gaveUp(err)
 	}
 	one.done = make(chan struct{})
+	one.deadline, _ = ctx.Deadline()
 	one.queued()
 	if free := b.freeLane(); free != nil {
 		free.commitAlone(ctx, one)
@@ -135,6 +140,8 @@ func (l *lane) rest() { <-l.working }
 
 func (l *lane) commit(ctx context.Context, creates batch) {
 	begun := time.Now()
+	ctx, cancel := l.untilDeadline(ctx, creates)
+	defer cancel()
 	l.crowded.Store(len(creates) > 1)
 	err := creates.commit(ctx, l.database, l.keys)
 	if watch := l.watcher.Load(); watch != nil {
@@ -142,7 +149,16 @@ func (l *lane) commit(ctx context.Context, creates batch) {
 	}
 	creates.note(begun, err)
 	creates.finish(err)
-	l.database.Maintain(ctx)
+	l.database.Maintain(context.WithoutCancel(ctx))
+}
+
+// untilDeadline returns a context that ends with the first deadline of some creates, where the database heeds it.
+func (l *lane) untilDeadline(ctx context.Context, creates batch) (context.Context, context.CancelFunc) {
+	first := creates.deadline()
+	if l.leastTime == 0 || first.IsZero() {
+		return ctx, func() {}
+	}
+	return context.WithDeadline(ctx, first)
 }
 
 func gaveUp(err error) error { return fmt.Errorf("the caller gave up: %w", err) }
@@ -190,8 +206,8 @@ func (l *lane) run() {
 }
 
 // nextBatch returns all creates that wait, and waits for one where there is none. A create with the same key as another
-// of the batch is held back to the next one, which then finds what became of the first. The batch is empty once the
-// queue is closed.
+// of the batch is held back to the next one, which then finds what became of the first. One that has waited too long is
+// refused, so that its deadline does not end the batch of others. The batch is empty once the queue is closed.
 func (l *lane) nextBatch(ctx context.Context, held []*create, idle <-chan time.Time) (next batch, hold []*create) {
 	keys := map[idempotencyScope]bool{}
 	add := func(one *create) {
@@ -199,7 +215,10 @@ func (l *lane) nextBatch(ctx context.Context, held []*create, idle <-chan time.T
 		switch {
 		case hasKey && keys[scope]:
 			hold = append(hold, one)
-		case one.claimed.CompareAndSwap(false, true):
+		case !one.claimed.CompareAndSwap(false, true):
+		case one.isLate(l.leastTime):
+			batch{one}.finish(errLate)
+		default:
 			keys[scope] = hasKey
 			next = append(next, one)
 		}

@@ -50,6 +50,7 @@ type replica struct {
 	database database.Database
 	keyring  *seal.Keyring
 
+	// mutex is never held while the database is asked.
 	mutex sync.Mutex
 	// keys are those that the last sign of life told, which was given at the time beaten; err is why the next one failed.
 	keys   *seal.Keys
@@ -85,24 +86,34 @@ func (r *replica) run(ctx context.Context) {
 	for {
 		select {
 		case <-beats.C:
-			r.mutex.Lock()
-			r.err = r.beat(ctx)
-			r.mutex.Unlock()
+			_ = r.beat(ctx)
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// beat gives a sign of life with the keys of now, which must be able to open what the others seal.
+// beat gives a sign of life with the keys of now, which must be able to open what the others seal. Several may be under
+// way at a time.
 func (r *replica) beat(ctx context.Context) error {
-	keys, err := r.keyring.Current()
-	if err != nil {
-		return err
-	}
 	// Others count from the commit, which is later.
 	begun := time.Now()
-	err = r.database.Change(ctx, func(tx *gorm.DB) error {
+	keys, err := r.keyring.Current()
+	if err == nil {
+		err = r.tell(ctx, keys)
+	}
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if err == nil && begun.After(r.beaten) {
+		r.keys, r.beaten = keys, begun
+	}
+	r.err = err
+	return err
+}
+
+// tell stores a sign of life.
+func (r *replica) tell(ctx context.Context, keys *seal.Keys) error {
+	err := r.database.Change(ctx, func(tx *gorm.DB) error {
 		var proof keysetRow
 		if err := tx.Take(&proof).Error; err != nil {
 			return fmt.Errorf("look up the keyset of the database: %w", found(err))
@@ -122,7 +133,6 @@ func (r *replica) beat(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("give a sign of life: %w", err)
 	}
-	r.keys, r.beaten = keys, begun
 	return nil
 }
 
@@ -132,15 +142,22 @@ func (r *replica) current(ctx context.Context) (*seal.Keys, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	if keys == r.keys && time.Since(r.beaten) < leaseTime {
+	if r.hasTold(keys) {
 		return keys, nil
 	}
 	if err := r.beat(ctx); err != nil {
 		return nil, err
 	}
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
 	return r.keys, nil
+}
+
+// hasTold reports whether the others know that this replica lives and has the keys.
+func (r *replica) hasTold(keys *seal.Keys) bool {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return keys == r.keys && time.Since(r.beaten) < leaseTime
 }
 
 // ready tells whether the replica may create. It returns ErrUnavailable.

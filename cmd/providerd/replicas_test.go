@@ -26,9 +26,15 @@ type fleet struct {
 // startFleet starts replicas, of which each may be the one that makes the schema.
 func startFleet(t *testing.T, count int) *fleet {
 	t.Helper()
+	return startFleetOver(t, count, postgrestest.NewCluster(t).CreateDatabase(t))
+}
+
+// startFleetOver is startFleet over the database of a URL.
+func startFleetOver(t *testing.T, count int, url string) *fleet {
+	t.Helper()
 	f := &fleet{
-		program: os.Args[0], folder: t.TempDir(), url: postgrestest.NewCluster(t).CreateDatabase(t),
-		replicas: make([]*process, count), client: contracttest.Client(t),
+		program: os.Args[0], folder: t.TempDir(), url: url, replicas: make([]*process, count),
+		client: contracttest.Client(t),
 	}
 	f.begin(t)
 	return f
@@ -97,6 +103,24 @@ func (f *fleet) create(number int, key, clientID string) (status int, pk int32, 
 	var record struct{ PK int32 }
 	err = json.Unmarshal([]byte(text), &record)
 	return status, record.PK, err
+}
+
+// readiness asks a replica whether it is ready.
+func (f *fleet) readiness(number int) (status int, err error) {
+	response, err := f.client.Get(f.replicas[number].url + "/readyz")
+	if err != nil {
+		return 0, err
+	}
+	return response.StatusCode, response.Body.Close()
+}
+
+// awaitCreate sends a create to the first replica until it is stored.
+func (f *fleet) awaitCreate(t *testing.T, key string) {
+	t.Helper()
+	waitUntil(t, "a create is stored", func() bool {
+		status, _, err := f.create(0, key, key)
+		return err == nil && status == http.StatusCreated
+	})
 }
 
 // records counts what is stored by name.

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// patience is how long a transaction waits for a server that takes it, before it is refused.
+	// patience is how long a transaction may take in all: the wait for a server that takes it, statements and COMMIT.
 	patience = 5 * time.Second
 	// firstPause and maxPause lie between two tries.
 	firstPause = 20 * time.Millisecond
@@ -33,6 +33,8 @@ type Database struct {
 	// isDoubtful is set while a commit has hung, and none has succeeded since.
 	isDoubtful atomic.Bool
 	readiness  readiness
+	// abandonTimeout is that of the constant, but in tests.
+	abandonTimeout time.Duration
 	// Closing once is enough.
 	closing    sync.Once
 	closeError error
@@ -56,12 +58,17 @@ func (d *Database) Change(ctx context.Context, statements func(tx *gorm.DB) erro
 	})
 }
 
-// transact runs statements in a transaction, and again as long as there is hope and COMMIT was not sent. A server that
-// takes longer for them than the limit is left for another one. The transaction begins with so many reserved pks.
+// transact runs statements in a transaction, and again as long as there is hope and COMMIT was not sent: until patience
+// is over, or earlier if the context has a deadline. A server that takes longer for the statements than the limit is
+// left for another one. The transaction begins with so many reserved pks.
 func (d *Database) transact(
 	ctx context.Context, limit time.Duration, pks int, statements func(tx *gorm.DB) error,
 ) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	deadline := time.Now().Add(patience)
+	if earlier, ok := ctx.Deadline(); ok && earlier.Before(deadline) {
+		deadline = earlier
+	}
+	ctx, cancel := context.WithDeadline(ctx, deadline.Add(-commitTimeout))
 	defer cancel()
 	for pause := firstPause; ; pause = min(2*pause, maxPause) {
 		again, err := d.try(ctx, limit, pks, statements)
@@ -91,7 +98,7 @@ func (d *Database) try(
 		tx.rollBack(ctx)
 		return isPassing(err), classify(err)
 	}
-	err = tx.commit()
+	err = tx.commit(d.abandonTimeout)
 	if errors.Is(err, database.ErrOutcomeUnknown) {
 		d.doubt(tx)
 		return false, err

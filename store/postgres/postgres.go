@@ -43,7 +43,7 @@ func Open(ctx context.Context, url URL, logger *slog.Logger) (*Database, error) 
 type preparation func(ctx context.Context, db *sql.DB) error
 
 func open(ctx context.Context, url URL, logger *slog.Logger, prepare preparation) (*Database, error) {
-	opened := &Database{logger: logger, servers: newServers()}
+	opened := &Database{logger: logger, servers: newServers(), abandonTimeout: abandonTimeout}
 	err := opened.open(ctx, url.config, prepare)
 	if err != nil {
 		return nil, errors.Join(err, opened.Close())

@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"log/slog"
 	"net/url"
@@ -77,12 +78,23 @@ func with(url string, parameters ...string) string {
 
 // insert commits an application in a batch.
 func insert(ctx context.Context, database *postgres.Database, slug string) error {
+	return commit(ctx, database, func(tx *gorm.DB) error { return insertApplication(tx, slug) })
+}
+
+// insertNamed is insert of an application with a name, and a slug of its own.
+func insertNamed(ctx context.Context, database *postgres.Database, name string) error {
+	return commit(ctx, database, func(tx *gorm.DB) error {
+		return tx.Exec("INSERT INTO applications (slug, name) VALUES (?, ?)", rand.Text(), name).Error
+	})
+}
+
+// commit commits statements in a batch.
+func commit(ctx context.Context, database *postgres.Database, statements func(tx *gorm.DB) error) error {
 	batches, err := database.Batches(ctx)
 	if err != nil {
 		return err
 	}
-	err = batches.Commit(ctx, 0, func(tx *gorm.DB) error { return insertApplication(tx, slug) })
-	return errors.Join(err, batches.Close())
+	return errors.Join(batches.Commit(ctx, 0, statements), batches.Close())
 }
 
 func insertApplication(tx *gorm.DB, slug string) error {

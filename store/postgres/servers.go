@@ -18,7 +18,15 @@ import (
 // may become the primary.
 const avoidanceTime = time.Second
 
-var errPassedOver = errors.New("this server is passed over while there is another one")
+var (
+	errPassedOver = errors.New("this server is passed over while there is another one")
+	errAbandoned  = errors.New("the connection was abandoned")
+)
+
+// linkKey is where a connection to a database keeps its network connection.
+const linkKey = "providerd.link"
+
+func linkOf(conn *pgconn.PgConn) *watchedConn { return conn.CustomData()[linkKey].(*watchedConn) }
 
 // servers lets connections go to the server that committed last, and pass over those that do not commit or answer. An
 // old primary that lost its standbys accepts connections and statements, and never commits; what is read there may have
@@ -87,6 +95,9 @@ func (s *servers) guide(config *pgx.ConnConfig, onlyReads bool) {
 	var watched *watchedConn
 	config.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
 		if isMade.Load() {
+			if watched.isAbandoned.Load() {
+				return nil, errAbandoned
+			}
 			return dial(ctx, network, address)
 		}
 		if hasOthers && s.isPassedOver(address) {
@@ -99,7 +110,8 @@ func (s *servers) guide(config *pgx.ConnConfig, onlyReads bool) {
 		watched = s.watch(conn)
 		return watched, nil
 	}
-	config.AfterConnect = func(context.Context, *pgconn.PgConn) error {
+	config.AfterConnect = func(_ context.Context, conn *pgconn.PgConn) error {
+		conn.CustomData()[linkKey] = watched
 		isMade.Store(true)
 		if !onlyReads {
 			s.unwatch(watched)
@@ -112,6 +124,14 @@ func (s *servers) guide(config *pgx.ConnConfig, onlyReads bool) {
 type watchedConn struct {
 	net.Conn
 	servers *servers
+	// isAbandoned is set if the server must not be asked to cancel what it does for the connection.
+	isAbandoned atomic.Bool
+}
+
+// abandon closes the connection, and leaves what the server does for it as it is.
+func (c *watchedConn) abandon() {
+	c.isAbandoned.Store(true)
+	_ = c.Close()
 }
 
 func (s *servers) watch(conn net.Conn) *watchedConn {

@@ -27,6 +27,9 @@ const (
 	lockTimeout = 2 * time.Second
 	// commitTimeout is how long a commit may take. A synchronous standby that is away lets it hang.
 	commitTimeout = time.Second
+	// abandonTimeout is how long a commit without an answer keeps its connection after its callers were told that the
+	// outcome is unknown.
+	abandonTimeout = 30 * time.Second
 )
 
 // takeTurn lets changes other than creates take turns, in whatever process.
@@ -35,7 +38,8 @@ const takeTurn = `SELECT pg_advisory_xact_lock(7811069)`
 // transaction is one transaction on a connection of its own.
 type transaction struct {
 	conn *sql.Conn
-	// server is where the connection leads to.
+	// link is the network connection to the server.
+	link   *watchedConn
 	server net.Addr
 	// reserved are pks that nobody else gets, and that are not yet given away.
 	reserved []int64
@@ -44,7 +48,7 @@ type transaction struct {
 func newTransaction(conn *sql.Conn) (transaction, error) {
 	t := transaction{conn: conn}
 	err := t.raw(func(conn *pgx.Conn) error {
-		t.server = conn.PgConn().Conn().RemoteAddr()
+		t.link, t.server = linkOf(conn.PgConn()), conn.PgConn().Conn().RemoteAddr()
 		return nil
 	})
 	return t, err
@@ -78,11 +82,13 @@ func transactionOf(tx *gorm.DB) *transaction { return tx.Statement.ConnPool.(han
 // known, it returns database.ErrOutcomeUnknown, and the connection is used up.
 //
 // The commit is not cancelled with any context: a server that waits for its standbys would then keep the transaction
-// without them. Where it takes too long, the connection is left to it.
-func (t transaction) commit() error {
+// without them. If it takes too long, the connection is left to it, and closed if the server still does not answer.
+func (t transaction) commit(abandonTimeout time.Duration) error {
 	committed, gaveUp := make(chan error), make(chan struct{})
+	abandonment := time.AfterFunc(commitTimeout+abandonTimeout, t.link.abandon)
 	go func() {
 		err := t.raw(sendCommit)
+		abandonment.Stop()
 		select {
 		case committed <- err:
 		case <-gaveUp:

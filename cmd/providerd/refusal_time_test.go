@@ -1,0 +1,48 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"example.com/providerd/store/postgres/postgrestest"
+)
+
+// Over a primary that is frozen, every one of many callers is refused in time, by one deadline for the token, the queue,
+// the transaction and its outcome. Once the primary is back, creates are stored again.
+func TestRefusalsComeInTime(t *testing.T) {
+	t.Parallel()
+	const callers, rounds = 32, 2
+	// documented is what the README of store/postgres says, and slack is for a machine that does much else.
+	const documented, slack = 5 * time.Second, 4 * time.Second
+	cluster := postgrestest.NewCluster(t)
+	f := startFleetOver(t, 1, cluster.CreateDatabase(t))
+	f.persist(t, 0, "before")
+	cluster.Freeze()
+	took := make([]time.Duration, callers*rounds)
+	var group sync.WaitGroup
+	for caller := range callers {
+		group.Go(func() {
+			for round := range rounds {
+				begun := time.Now()
+				key := fmt.Sprint("refused-", round, "-", caller)
+				if status, _, err := f.create(0, key, key); err != nil || status != http.StatusServiceUnavailable {
+					t.Errorf("status is %d, %v", status, err)
+				}
+				took[caller*rounds+round] = time.Since(begun)
+			}
+		})
+	}
+	group.Wait()
+	cluster.Thaw()
+	slices.Sort(took)
+	t.Logf("refusals took %v in the middle, %v at most", took[len(took)/2], took[len(took)-1])
+	if slowest := took[len(took)-1]; slowest > documented+slack {
+		t.Errorf("the slowest refusal took %v, want %v", slowest, documented)
+	}
+	f.awaitCreate(t, "after")
+	f.stop(t)
+}

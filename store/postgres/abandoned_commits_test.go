@@ -1,0 +1,41 @@
+package postgres_test
+
+import (
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"example.com/providerd/store/database"
+	"example.com/providerd/store/postgres/postgrestest"
+)
+
+// Commits that are never answered give their connections back in time, more of them than there are connections. The
+// server is not asked to cancel them: it goes on with each.
+func TestCommitsWithoutAnswerReleaseTheirConnections(t *testing.T) {
+	t.Parallel()
+	cluster := postgrestest.NewCluster(t)
+	url := cluster.CreateDatabase(t)
+	opened, watching := create(t, url), create(t, url)
+	opened.SetAbandonTimeout(time.Second)
+	cluster.Exec(t, databaseOf(t, url),
+		`CREATE FUNCTION hang() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(3600); RETURN NULL; END $$`,
+		`CREATE CONSTRAINT TRIGGER hangs AFTER INSERT ON applications DEFERRABLE INITIALLY DEFERRED
+			FOR EACH ROW WHEN (NEW.name = 'hangs') EXECUTE FUNCTION hang()`)
+	const rounds, each = 2, 12
+	for range rounds {
+		var group sync.WaitGroup
+		for range each {
+			group.Go(func() {
+				if err := insertNamed(t.Context(), opened, "hangs"); !errors.Is(err, database.ErrOutcomeUnknown) {
+					t.Errorf("error is %v, want ErrOutcomeUnknown", err)
+				}
+			})
+		}
+		group.Wait()
+		await(t, "a create is stored", func() bool { return insertNamed(t.Context(), opened, "lives") == nil })
+	}
+	if hanging := countWaits(t, watching, "PgSleep"); hanging != rounds*each {
+		t.Errorf("the server goes on with %d commits, want %d", hanging, rounds*each)
+	}
+}
