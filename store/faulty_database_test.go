@@ -32,6 +32,8 @@ type faultyDatabase struct {
 	// mostPKs is how many pks a batch gets; 0 for as many as it asks for. pksError is why it gets none.
 	mostPKs  int
 	pksError error
+	// refusal is what CanStore returns.
+	refusal error
 	// committed has how many pks each batch asked for.
 	committed  []int
 	maintained int
@@ -120,6 +122,11 @@ func (b *faultyBatches) ReservePKs(tx *gorm.DB, count int) ([]int32, error) {
 		count = min(count, most)
 	}
 	return b.Batches.ReservePKs(tx, count)
+}
+
+func (b *faultyBatches) CanStore(*gorm.DB) (err error) {
+	b.database.count(func(f *faultyDatabase) { err = f.refusal })
+	return err
 }
 
 func (b *faultyBatches) Maintain(ctx context.Context) {

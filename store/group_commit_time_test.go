@@ -56,6 +56,8 @@ func (b slowBatches) ReservePKs(*gorm.DB, int) ([]int32, error) { return nil, ni
 
 func (b slowBatches) LastPK(*gorm.DB) (int64, error) { return 0, nil }
 
+func (b slowBatches) CanStore(*gorm.DB) error { return nil }
+
 func (b slowBatches) Insert(*gorm.DB, ...any) ([]int, error) { return nil, nil }
 
 func (b slowBatches) Maintain(context.Context) { b.database.note("maintain") }

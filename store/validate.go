@@ -56,6 +56,8 @@ func (i insertion) withoutDecided(creates batch) (batch, error) {
 	if err != nil || !slices.ContainsFunc(rest, isValidated) {
 		return rest, err
 	}
+	// While creates are refused, a validation must not promise that one is stored.
+	refusal := i.database.CanStore(i.tx)
 	last, err := i.database.LastPK(i.tx)
 	if err != nil {
 		return nil, fmt.Errorf("look whether a pk is left: %w", err)
@@ -64,6 +66,8 @@ func (i insertion) withoutDecided(creates batch) (batch, error) {
 		switch {
 		case !one.validateOnly:
 			return false
+		case refusal != nil:
+			one.err = refusal
 		case last >= math.MaxInt32:
 			one.err = ErrNoPKLeft
 		case slices.Contains(taken, one.settings.uniqueValue()):

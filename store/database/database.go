@@ -86,6 +86,9 @@ type Batches interface {
 	// LastPK returns the pk that was given last, in a transaction of Commit. From the largest int32 on, none is left. It
 	// is at most 1 where none was given.
 	LastPK(tx *gorm.DB) (int64, error)
+	// CanStore returns ErrUnavailable, in a transaction of Commit, if the last batch that wrote rows failed and rows still
+	// cannot be stored. The transaction can continue: whatever only reads is not affected.
+	CanStore(tx *gorm.DB) error
 	// Insert writes lists of rows, each a []*Row of a GORM model, one after the other, but for rows of which a unique
 	// value is taken. It returns how many of each list are left out, or ErrOvertaken where a row that is not refers to
 	// one that is.

@@ -60,6 +60,9 @@ func (b batches) LastPK(tx *gorm.DB) (last int64, err error) {
 	return last, nil
 }
 
+// CanStore leaves it to the statements of a transaction to fail.
+func (b batches) CanStore(*gorm.DB) error { return nil }
+
 // Insert sends all rows in one message, each list as one statement. A row breaks a foreign key where the one that it
 // refers to is left out.
 func (b batches) Insert(tx *gorm.DB, lists ...any) (left []int, err error) {
