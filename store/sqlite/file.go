@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/durable"
@@ -56,7 +55,7 @@ func openDatabaseFile(path string) (*guardedFile, error) {
 	return file, nil
 }
 
-// provideFile makes the file of a database where there is none. It returns an error of the file system.
+// provideFile creates the file of a database if there is none. It returns an error of the file system.
 func provideFile(path string) error {
 	owner, err := durable.OwnerFor(path)
 	if err != nil {
@@ -64,14 +63,17 @@ func provideFile(path string) error {
 	}
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		// It may be a symbolic link that leads to no file yet. What is not new is never given away.
+		// What is not new is never given away.
 		owner = durable.Owner{}
-		file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+		file, err = os.OpenFile(path, os.O_RDWR, 0)
+	}
+	if err == nil {
+		err = errors.Join(durable.Give(file, owner), file.Close())
 	}
 	if err != nil {
-		return err //nolint:wrapcheck // It names the file and what was done.
+		return fmt.Errorf("open or create the database: %w", err)
 	}
-	return errors.Join(durable.Give(file, owner), file.Close())
+	return nil
 }
 
 // openRegularFile is openDatabaseFile for a file of any mode, which it returns.
@@ -92,17 +94,14 @@ func openRegularFile(path string) (*guardedFile, os.FileMode, error) {
 	return file, info.Mode(), nil
 }
 
-// checkNotMissing refuses to make a database beside the WAL of one that is away: SQLite would remove what that has of
-// it.
+// checkNotMissing refuses to create a database beside the WAL of one that is missing: SQLite would remove the WAL. It
+// looks at the WAL first, because SQLite writes to a new database before it writes to the WAL.
 func checkNotMissing(path string) error {
-	if info, err := os.Stat(path); err == nil && info.Size() > 0 {
-		return nil
-	}
-	if target, err := filepath.EvalSymlinks(path); err == nil {
-		path = target
-	}
 	if wal, err := os.Stat(path + "-wal"); err != nil || wal.Size() == 0 {
 		return nil //nolint:nilerr // There is no WAL.
+	}
+	if info, err := os.Stat(path); err == nil && info.Size() > 0 {
+		return nil
 	}
 	return fmt.Errorf("%w: %s is missing or empty, but its WAL is there; put the database back, or remove the files that "+
 		"end in -wal and -shm to begin with a new one", database.ErrUnavailable, path)

@@ -1,6 +1,8 @@
 package sqlite_test
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -11,6 +13,7 @@ import (
 	"time"
 
 	"example.com/providerd/store/database"
+	"example.com/providerd/store/durable"
 	"example.com/providerd/store/sqlite"
 	"example.com/providerd/store/storetest"
 )
@@ -65,6 +68,88 @@ func TestCreateAtTheSameTime(t *testing.T) {
 	}
 	for _, r := range rigs {
 		r.close(t)
+	}
+}
+
+// waiting closes a channel when the program begins to wait for what it was given the context for.
+type waiting struct {
+	context.Context
+	begun chan struct{}
+	once  *sync.Once
+}
+
+func newWaiting(ctx context.Context) waiting {
+	return waiting{Context: ctx, begun: make(chan struct{}), once: new(sync.Once)}
+}
+
+func (w waiting) Done() <-chan struct{} {
+	w.once.Do(func() { close(w.begun) })
+	return w.Context.Done()
+}
+
+// Whatever the files look like while another program creates them, Create and Open decide once it has finished.
+func TestCreateWaitsForTheCreator(t *testing.T) {
+	t.Parallel()
+	whole := filepath.Join(t.TempDir(), "whole.db")
+	if err := create(t, whole); err != nil {
+		t.Fatal(err)
+	}
+	for name, open := range map[string]func(context.Context, string, *slog.Logger) (*sqlite.Database, error){
+		"Create": sqlite.Create, "Open": sqlite.Open,
+	} {
+		folder, link := t.TempDir(), filepath.Join(t.TempDir(), "link.db")
+		path := filepath.Join(folder, "test.db")
+		ctx, outcome := newWaiting(t.Context()), make(chan error, 1)
+		err := durable.WithLock(t.Context(), folder, func() error {
+			if err := errors.Join(os.WriteFile(path, nil, 0o600), os.WriteFile(path+"-wal", []byte("new"), 0o600),
+				os.Symlink(path, link)); err != nil {
+				return err
+			}
+			go func() {
+				opened, err := open(ctx, link, slog.New(slog.DiscardHandler))
+				if err == nil {
+					err = opened.Close()
+				}
+				outcome <- err
+			}()
+			select {
+			case err := <-outcome:
+				return fmt.Errorf("it did not wait: %w", err)
+			case <-ctx.begun:
+			}
+			return errors.Join(os.Remove(path+"-wal"), os.Link(whole, path+".new"), os.Rename(path+".new", path))
+		})
+		if err == nil {
+			err = <-outcome
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A database that is empty beside its WAL was lost. What the WAL has of it stays there.
+func TestNothingIsMadeOfALostDatabase(t *testing.T) {
+	t.Parallel()
+	for name, open := range map[string]func(context.Context, string, *slog.Logger) (*sqlite.Database, error){
+		"Create": sqlite.Create, "Open": sqlite.Open, "OpenForBackup": sqlite.OpenForBackup,
+	} {
+		r := newRig(t)
+		if err := r.commit(t.Context(), "a"); err != nil {
+			t.Fatal(err)
+		}
+		copied := filepath.Join(t.TempDir(), "copy.db")
+		wal, err := os.ReadFile(r.path + "-wal")
+		if err := errors.Join(err, os.WriteFile(copied+"-wal", wal, 0o600), os.WriteFile(copied, nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		r.close(t)
+		if _, err := open(t.Context(), copied, slog.New(slog.DiscardHandler)); !errors.Is(err, database.ErrUnavailable) {
+			t.Errorf("%s: error is %v, want ErrUnavailable", name, err)
+		}
+		if left, err := os.ReadFile(copied + "-wal"); err != nil || !bytes.Equal(left, wal) {
+			t.Errorf("%s: the WAL has %d bytes of %d, %v", name, len(left), len(wal), err)
+		}
 	}
 }
 

@@ -26,7 +26,7 @@ func Migrate(ctx context.Context, path string, logger *slog.Logger, level int64)
 	if err := checkThere(path); err != nil {
 		return 0, err
 	}
-	opened, err := open(ctx, path, logger, func(ctx context.Context, db *sql.DB, path string) error {
+	opened, err := open(ctx, path, logger, checkThere, func(ctx context.Context, db *sql.DB, path string) error {
 		schema, err := readSchema(ctx, db, path)
 		if err != nil {
 			return err

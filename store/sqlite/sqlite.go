@@ -53,13 +53,7 @@ func Create(ctx context.Context, path string, logger *slog.Logger) (*Database, e
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder of the database: %w", err)
 	}
-	if err := checkNotMissing(path); err != nil {
-		return nil, err
-	}
-	if err := provideFile(path); err != nil {
-		return nil, fmt.Errorf("open or make the database: %w", err)
-	}
-	return open(ctx, path, logger, migrate)
+	return open(ctx, path, logger, provideFile, migrate)
 }
 
 // Open opens the database at path as it is. The logger gets what goes wrong beside the statements of callers.
@@ -78,10 +72,11 @@ func OpenForBackup(ctx context.Context, path string, logger *slog.Logger) (*Data
 func openExisting(
 	ctx context.Context, path string, logger *slog.Logger, prepare preparation,
 ) (*Database, error) {
+	// A directory that is missing cannot be locked.
 	if err := checkThere(path); err != nil {
 		return nil, err
 	}
-	return open(ctx, path, logger, prepare)
+	return open(ctx, path, logger, checkThere, prepare)
 }
 
 // checkThere returns ErrNone where there is no file.
@@ -99,22 +94,35 @@ func checkThere(path string) error {
 // preparation brings a database to this program's version, or refuses it.
 type preparation func(ctx context.Context, db *sql.DB, path string) error
 
-// open opens the database behind path, which may be a symbolic link: SQLite's other files stand beside its target.
-// Programs that open a database take turns, so that none sees the files of another's that are half made.
-func open(ctx context.Context, path string, logger *slog.Logger, prepare preparation) (*Database, error) {
-	path, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return nil, fmt.Errorf("look for the database: %w", err)
-	}
-	if err := CheckName(path); err != nil {
+// open opens the database behind path, which may be a symbolic link: SQLite's other files are beside its target, which
+// provide creates or demands. Programs take turns from the first look at the files, so that none sees those that another
+// one has half made.
+func open(
+	ctx context.Context, path string, logger *slog.Logger, provide func(path string) error, prepare preparation,
+) (*Database, error) {
+	target := durable.Resolve(path)
+	if err := CheckName(target); err != nil {
 		return nil, err
 	}
 	level, err := Level()
 	if err != nil {
 		return nil, err
 	}
-	opened := &Database{folder: filepath.Dir(path), logger: logger, level: level}
-	err = durable.WithLock(ctx, opened.folder, func() error { return opened.open(ctx, path, prepare) })
+	opened := &Database{logger: logger, level: level}
+	err = durable.WithLock(ctx, filepath.Dir(target), func() error {
+		if err := checkNotMissing(target); err != nil {
+			return err
+		}
+		if err := provide(target); err != nil {
+			return err
+		}
+		path, err := filepath.EvalSymlinks(path)
+		if err != nil {
+			return fmt.Errorf("look for the database: %w", err)
+		}
+		opened.folder = filepath.Dir(path)
+		return opened.open(ctx, path, prepare)
+	})
 	if err != nil {
 		return nil, errors.Join(err, opened.Close())
 	}

@@ -11,6 +11,7 @@ import (
 	"gorm.io/gorm"
 
 	"example.com/providerd/store/database"
+	"example.com/providerd/store/durable"
 )
 
 // View is a SQLite database that is only looked at.
@@ -31,7 +32,7 @@ var _ database.View = (*View)(nil)
 // It returns database.ErrNone, ErrUnavailable for a file that is no database, that was removed or replaced under other
 // programs, or whose WAL cannot be read or is that of another one, or an error of the file system.
 func Look(ctx context.Context, path string) (*View, error) {
-	if err := checkNotMissing(path); err != nil {
+	if err := checkNotMissing(durable.Resolve(path)); err != nil {
 		return nil, err
 	}
 	if err := checkThere(path); err != nil {
