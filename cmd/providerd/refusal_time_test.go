@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"sync"
 	"testing"
@@ -44,5 +45,38 @@ func TestRefusalsComeInTime(t *testing.T) {
 		t.Errorf("the slowest refusal took %v, want %v", slowest, documented)
 	}
 	f.awaitCreate(t, "after")
+	f.stop(t)
+}
+
+// Replicas that together want more connections than the server has share those that there are: each stays ready, and
+// tokens and replays are read.
+func TestReplicasShareFewConnections(t *testing.T) {
+	t.Parallel()
+	const replicas, callers, creates = 3, 24, 30
+	cluster := postgrestest.NewCluster(t)
+	address := cluster.CreateDatabase(t)
+	location, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster.Exec(t, "postgres", "CREATE ROLE providerd LOGIN PASSWORD 'example' CONNECTION LIMIT 20",
+		"ALTER DATABASE "+location.Path[1:]+" OWNER TO providerd")
+	location.User = url.UserPassword("providerd", "example")
+	f := startFleetOver(t, replicas, location.String())
+	var group sync.WaitGroup
+	for caller := range callers {
+		group.Go(func() {
+			for i := range creates {
+				key := fmt.Sprint(caller, "-", i/2)
+				if status, _, err := f.create((caller+i)%replicas, key, key); err != nil || status != http.StatusCreated {
+					t.Errorf("status is %d, %v", status, err)
+				}
+				if status, err := f.readiness((caller + i) % replicas); err != nil || status != http.StatusOK {
+					t.Errorf("readyz: status is %d, %v", status, err)
+				}
+			}
+		})
+	}
+	group.Wait()
 	f.stop(t)
 }

@@ -26,7 +26,16 @@ var _ database.Batches = batches{}
 
 // Commit runs the statements of a batch in one transaction. The message that begins it reserves the pks, too.
 func (b batches) Commit(ctx context.Context, pks int, statements func(tx *gorm.DB) error) error {
-	return b.database.transact(ctx, batchTimeout, pks, statements)
+	var hasInserted bool
+	err := b.database.transact(ctx, batchTimeout, pks, func(tx *gorm.DB) error {
+		err := statements(tx)
+		hasInserted = transactionOf(tx).hasInserted
+		return err
+	})
+	if hasInserted {
+		b.database.noteCreates(err)
+	}
+	return err
 }
 
 // ReservePKs returns the pks that were reserved when the transaction began, and reserves what lacks. They stay taken
@@ -60,8 +69,13 @@ func (b batches) LastPK(tx *gorm.DB) (last int64, err error) {
 	return last, nil
 }
 
-// CanStore leaves it to the statements of a transaction to fail.
-func (b batches) CanStore(*gorm.DB) error { return nil }
+// CanStore tries to insert rows where the last batch with rows failed.
+func (b batches) CanStore(tx *gorm.DB) error {
+	if !b.database.isRefusing.Load() {
+		return nil
+	}
+	return transactionOf(tx).tryToInsert(tx.Statement.Context, true)
+}
 
 // Insert sends all rows in one message, each list as one statement. A row breaks a foreign key where the one that it
 // refers to is left out.
@@ -87,7 +101,9 @@ func (b batches) Insert(tx *gorm.DB, lists ...any) (left []int, err error) {
 			return nil, err
 		}
 	}
-	err = transactionOf(tx).send(ctx, &pipeline)
+	transaction := transactionOf(tx)
+	transaction.hasInserted = transaction.hasInserted || pipeline.Len() > 0
+	err = transaction.send(ctx, &pipeline)
 	if native, ok := errors.AsType[*pgconn.PgError](err); ok && native.Code == foreignKeyViolation {
 		return nil, fmt.Errorf("%w: %w", database.ErrOvertaken, err)
 	}

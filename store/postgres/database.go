@@ -32,6 +32,8 @@ type Database struct {
 	readers *gorm.DB
 	// isDoubtful is set while a commit has hung, and none has succeeded since.
 	isDoubtful atomic.Bool
+	// isRefusing is set while the last batch with rows has failed, and nothing has shown since that rows can be stored.
+	isRefusing atomic.Bool
 	readiness  readiness
 	// abandonTimeout is that of the constant, but in tests.
 	abandonTimeout time.Duration
@@ -70,8 +72,14 @@ func (d *Database) transact(
 	}
 	ctx, cancel := context.WithDeadline(ctx, deadline.Add(-commitTimeout))
 	defer cancel()
+	return retry(ctx, func() (again bool, err error) { return d.try(ctx, limit, pks, statements) })
+}
+
+// retry tries something until it reports that another try is of no use, or until the context ends: the last error is
+// then database.ErrUnavailable.
+func retry(ctx context.Context, try func() (again bool, err error)) error {
 	for pause := firstPause; ; pause = min(2*pause, maxPause) {
-		again, err := d.try(ctx, limit, pks, statements)
+		again, err := try()
 		if !again {
 			return err
 		}
@@ -89,8 +97,7 @@ func (d *Database) try(
 ) (again bool, err error) {
 	tx, err := d.begin(ctx, pks)
 	if err != nil {
-		d.servers.forget(err)
-		d.reset()
+		d.lookElsewhere(err)
 		return !errors.Is(err, database.ErrNewer), err
 	}
 	if err := tx.run(ctx, d.writers, limit, statements); err != nil {
@@ -161,6 +168,27 @@ func (d *Database) doubt(tx transaction) {
 func (d *Database) avoidSilent(tx transaction, err error) {
 	if errors.Is(err, context.DeadlineExceeded) {
 		d.servers.avoid(tx.server)
+	}
+}
+
+// lookElsewhere lets the next try find its server anew, unless the server only has no connection to spare: those that
+// the pool has are then worth keeping.
+func (d *Database) lookElsewhere(err error) {
+	if isCrowded(err) {
+		return
+	}
+	d.servers.forget(err)
+	d.reset()
+}
+
+// noteCreates notes what became of a batch with rows.
+func (d *Database) noteCreates(err error) {
+	switch {
+	case err == nil:
+		d.isRefusing.Store(false)
+		d.readiness.stored()
+	case errors.Is(err, database.ErrUnavailable), errors.Is(err, database.ErrOutcomeUnknown):
+		d.isRefusing.Store(true)
 	}
 }
 

@@ -101,6 +101,15 @@ func isAwayCode(code string) bool {
 	}
 }
 
+// isCrowded reports whether the server, or the role, has no connection to spare.
+func isCrowded(err error) bool {
+	native, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && native.Code == tooManyConnections
+}
+
+// tooManyConnections is an error code.
+const tooManyConnections = "53300"
+
 // foreignKeyViolation is an error code.
 const foreignKeyViolation = "23503"
 
@@ -121,7 +130,7 @@ func isPassing(err error) bool {
 		return isAway(err)
 	}
 	switch native.Code {
-	case "40001", "40P01", "25006", "25P03":
+	case "40001", "40P01", "25006", "25P03", tooManyConnections:
 		return true
 	default:
 		return strings.HasPrefix(native.Code, "08") || strings.HasPrefix(native.Code, "57P")

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -21,6 +22,8 @@ const (
 	// maxWriters bounds the connections that change something: those of the batches, of other changes, and of commits that
 	// nobody waits for any more.
 	maxWriters = 16
+	// maxIdleTime is how long a connection is kept that nobody uses, and that other replicas may lack.
+	maxIdleTime = 10 * time.Second
 )
 
 // Create opens the database of a URL and brings its schema to the level of this program. Programs that do so at a time
@@ -85,6 +88,7 @@ func (d *Database) connect(config *pgx.ConnConfig, connections int, onlyRead boo
 		stdlib.OptionShouldPing(func(context.Context, stdlib.ShouldPingParams) bool { return false }))
 	pool.SetMaxOpenConns(connections)
 	pool.SetMaxIdleConns(connections)
+	pool.SetConnMaxIdleTime(maxIdleTime)
 	return pool
 }
 

@@ -2,8 +2,10 @@ package postgres
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -18,33 +20,40 @@ const (
 	probeInterval = 500 * time.Millisecond
 )
 
-// readiness is what the last probe showed.
+// readiness is what the last probe showed, or the last batch that stored rows.
 type readiness struct {
-	mutex  sync.Mutex
-	probed time.Time
-	err    error
+	mutex sync.Mutex
+	known time.Time
+	err   error
+	// lastStored is when rows were stored last, in microseconds. It is apart, since a probe holds the mutex for long.
+	lastStored atomic.Int64
 }
 
-// Check tells whether the server commits now, or did half a second ago: that it answers is not enough, since a standby
-// answers, and a primary without its standbys. It takes 1 second at most.
+func (r *readiness) stored() { r.lastStored.Store(time.Now().UnixMicro()) }
+
+// Check tells whether the server stores rows now, or did half a second ago: that it answers is not enough, since a
+// standby answers, and a primary without its standbys. It takes 2 seconds at most.
 func (d *Database) Check(ctx context.Context) error {
-	d.readiness.mutex.Lock()
-	defer d.readiness.mutex.Unlock()
-	if time.Since(d.readiness.probed) < probeInterval {
-		return d.readiness.err
+	r := &d.readiness
+	if time.Since(time.UnixMicro(r.lastStored.Load())) < probeInterval && !d.isRefusing.Load() && !d.isDoubtful.Load() {
+		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeTimeout)
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if time.Since(r.known) < probeInterval {
+		return r.err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*probeTimeout)
 	defer cancel()
-	d.readiness.err = d.probe(ctx)
-	d.readiness.probed = time.Now()
-	return d.readiness.err
+	r.err = d.probe(ctx)
+	r.known = time.Now()
+	return r.err
 }
 
 func (d *Database) probe(ctx context.Context) error {
-	tx, err := d.connection(ctx)
+	tx, err := d.awaitConnection(ctx)
 	if err != nil {
-		d.servers.forget(err)
-		d.reset()
+		d.lookElsewhere(err)
 		return err
 	}
 	if err := tx.probe(ctx); err != nil {
@@ -55,24 +64,75 @@ func (d *Database) probe(ctx context.Context) error {
 	}
 	d.servers.prefer(tx.server)
 	d.isDoubtful.Store(false)
-	err = tx.checkPrivileges(ctx)
-	_ = tx.conn.Close()
-	return err
+	return d.probeInserts(ctx, tx)
 }
 
-// lackingPrivileges names what creates need and may not use.
-const lackingPrivileges = `SELECT coalesce(string_agg(name, ', '), '')
-	FROM unnest(ARRAY['providers', 'oauth2_providers', 'workspace_directory_providers']) AS name
-	WHERE NOT has_any_column_privilege(name, 'INSERT')`
+// awaitConnection waits up to probeTimeout for a connection of a server that has none to spare.
+func (d *Database) awaitConnection(ctx context.Context) (tx transaction, err error) {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	err = retry(ctx, func() (again bool, err error) {
+		tx, err = d.connection(ctx)
+		return isCrowded(err), err
+	})
+	return tx, err
+}
 
-// checkPrivileges makes sure that creates may insert their rows. It returns database.ErrUnavailable.
-func (t transaction) checkPrivileges(ctx context.Context) error {
-	var lacking string
-	if err := t.conn.QueryRowContext(ctx, lackingPrivileges).Scan(&lacking); err != nil {
-		return fmt.Errorf("look at the privileges: %w", unavailable(err))
+// probeInserts makes sure that rows of creates can be inserted, and releases the connection.
+func (d *Database) probeInserts(ctx context.Context, tx transaction) error {
+	isRefusing := d.isRefusing.Load()
+	var pipeline pgx.Batch
+	pipeline.Queue("BEGIN")
+	pipeline.Queue("SELECT set_config('lock_timeout', '500ms', true)")
+	err := tx.send(ctx, &pipeline)
+	if err == nil {
+		err = tx.tryToInsert(ctx, isRefusing)
 	}
-	if lacking != "" {
-		return fmt.Errorf("%w: no privilege to insert into %s%s", database.ErrUnavailable, lacking, grantAdvice)
+	tx.rollBack(ctx)
+	if err != nil {
+		return unavailable(err)
+	}
+	if isRefusing {
+		d.isRefusing.Store(false)
+	}
+	return nil
+}
+
+// Statements that insert nothing, but need the privileges and wait for the locks that creates do; and those that write
+// as a large create does. A batch of a real one may have used the last pk.
+const (
+	insertNothing = `INSERT INTO %[1]s SELECT * FROM %[1]s WHERE false`
+	insertCommon  = `INSERT INTO providers (pk, kind, name, created_at, created_by, request_id, remote_address)
+		VALUES (2147483647, 'workspace_directory', '', now(), '', '', '') ON CONFLICT DO NOTHING`
+	insertLarge = `INSERT INTO workspace_directory_providers (pk, property_mappings, property_mappings_group,
+		delegated_subject, credentials, scopes, exclude_users_service_account, user_delete_action, group_delete_action,
+		default_group_email_domain) VALUES (2147483647, '[]', '[]', '', $1, '', false, '', '', '') ON CONFLICT DO NOTHING`
+	// largeCredentials is how many random bytes, which do not compress, the probe writes.
+	largeCredentials = 64 << 10
+)
+
+// tryToInsert inserts no rows, or else some that it takes back, in a transaction that continues whatever comes of it. It
+// returns database.ErrUnavailable if creates cannot insert theirs.
+func (t *transaction) tryToInsert(ctx context.Context, withRows bool) error {
+	var pipeline pgx.Batch
+	pipeline.Queue("SAVEPOINT probe")
+	for _, table := range []string{"providers", "oauth2_providers", "workspace_directory_providers"} {
+		pipeline.Queue(fmt.Sprintf(insertNothing, table))
+	}
+	if withRows {
+		credentials := make([]byte, largeCredentials)
+		_, _ = rand.Read(credentials)
+		pipeline.Queue(insertCommon)
+		pipeline.Queue(insertLarge, credentials)
+	}
+	refusal := t.send(ctx, &pipeline)
+	var restore pgx.Batch
+	restore.Queue("ROLLBACK TO SAVEPOINT probe")
+	if err := t.send(ctx, &restore); err != nil && refusal == nil {
+		refusal = err
+	}
+	if refusal != nil {
+		return fmt.Errorf("try to insert rows: %w", unavailable(refusal))
 	}
 	return nil
 }

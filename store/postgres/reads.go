@@ -26,22 +26,19 @@ var (
 func (p readPool) GetDBConn() (*sql.DB, error) { return p.DB, nil }
 
 // QueryContext waits up to patience for a server that answers.
-func (p readPool) QueryContext(ctx context.Context, query string, arguments ...any) (*sql.Rows, error) {
+func (p readPool) QueryContext(ctx context.Context, query string, arguments ...any) (rows *sql.Rows, err error) {
 	// Where the server does not commit, it is passed over, and what is read there fails. Where it does, the read is slow.
 	suspicion := time.AfterFunc(silence, func() { _ = p.database.Check(context.WithoutCancel(ctx)) })
 	defer suspicion.Stop()
-	begun := time.Now()
-	for pause := firstPause; ; pause = min(2*pause, maxPause) {
-		rows, err := p.DB.QueryContext(ctx, query, arguments...) //nolint:sqlclosecheck // Who reads them does it.
-		if err == nil || !isPassing(err) || ctx.Err() != nil || time.Since(begun) > patience {
-			return rows, err //nolint:wrapcheck // The dialector translates it.
+	retries, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	err = retry(retries, func() (again bool, err error) {
+		rows, err = p.DB.QueryContext(ctx, query, arguments...) //nolint:sqlclosecheck // Who reads them does it.
+		if err == nil || !isPassing(err) {
+			return false, err //nolint:wrapcheck // The dialector translates it.
 		}
-		p.database.servers.forget(err)
-		p.database.reset()
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return nil, err //nolint:wrapcheck // The dialector translates it.
-		}
-	}
+		p.database.lookElsewhere(err)
+		return true, err //nolint:wrapcheck // The dialector translates it.
+	})
+	return rows, err
 }

@@ -43,6 +43,8 @@ type transaction struct {
 	server net.Addr
 	// reserved are pks that nobody else gets, and that are not yet given away.
 	reserved []int64
+	// hasInserted is set once rows of creates were sent.
+	hasInserted bool
 }
 
 func newTransaction(conn *sql.Conn) (transaction, error) {

@@ -1,0 +1,79 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"example.com/providerd/store"
+	"example.com/providerd/store/postgres/postgrestest"
+)
+
+// While rows are refused, so is a validation, and the server is not ready, whatever else it commits: a replay is read.
+// Once rows can be stored, all is well again, before any create shows it.
+func TestRefusedRowsAreRefusedEverywhere(t *testing.T) {
+	t.Parallel()
+	cluster := postgrestest.NewCluster(t)
+	url := cluster.CreateDatabase(t)
+	opened := openStore(t, url, newKeyset(t))
+	if _, err := keyedCreate(t.Context(), opened, "before"); err != nil {
+		t.Fatal(err)
+	}
+	// What a server says that can write to its WAL, but whose tables have no room to grow.
+	cluster.Exec(t, databaseOf(t, url),
+		`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+			$$ BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = 'disk_full'; END $$`,
+		`CREATE TRIGGER refuses BEFORE INSERT ON providers FOR EACH ROW EXECUTE FUNCTION refuse()`)
+	if _, err := keyedCreate(t.Context(), opened, "new"); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("create: error is %v, want ErrUnavailable", err)
+	}
+	for range 2 {
+		if replayed, err := keyedCreate(t.Context(), opened, "before"); err != nil || !replayed {
+			t.Errorf("replayed is %v, %v", replayed, err)
+		}
+		if isMade, err := keyedValidate(t.Context(), opened, "before"); err != nil || !isMade {
+			t.Errorf("validated as made %v, %v", isMade, err)
+		}
+		if _, err := keyedValidate(t.Context(), opened, "new"); !errors.Is(err, store.ErrUnavailable) {
+			t.Errorf("validation: error is %v, want ErrUnavailable", err)
+		}
+		if err := opened.Ready(t.Context()); !errors.Is(err, store.ErrUnavailable) {
+			t.Errorf("Ready: error is %v, want ErrUnavailable", err)
+		}
+	}
+	cluster.Exec(t, databaseOf(t, url), "DROP TRIGGER refuses ON providers")
+	if isMade, err := keyedValidate(t.Context(), opened, "new"); err != nil || isMade {
+		t.Errorf("validated as made %v, %v", isMade, err)
+	}
+	awaitReady(t, opened)
+	if replayed, err := keyedCreate(t.Context(), opened, "new"); err != nil || replayed {
+		t.Errorf("replayed is %v, %v", replayed, err)
+	}
+}
+
+// A table that somebody has locked takes no creates, which shows before one is sent.
+func TestLockedTableIsNotReady(t *testing.T) {
+	t.Parallel()
+	for _, table := range []string{"providers", "oauth2_providers", "workspace_directory_providers"} {
+		t.Run(table, func(t *testing.T) {
+			t.Parallel()
+			url := postgrestest.NewCluster(t).CreateDatabase(t)
+			opened := openStore(t, url, newKeyset(t))
+			conn, err := pgx.Connect(t.Context(), url)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = conn.Close(context.Background()) }()
+			if _, err := conn.Exec(t.Context(), "BEGIN; LOCK TABLE "+table+" IN SHARE MODE"); err != nil {
+				t.Fatal(err)
+			}
+			await(t, "the store is not ready", func() bool { return opened.Ready(t.Context()) != nil })
+			if _, err := conn.Exec(t.Context(), "ROLLBACK"); err != nil {
+				t.Fatal(err)
+			}
+			awaitReady(t, opened)
+		})
+	}
+}
