@@ -179,6 +179,45 @@ func (r *replica) leave() {
 	_ = r.database.Change(ctx, func(tx *gorm.DB) error { return tx.Delete(&replicaRow{}, "id = ?", r.id).Error })
 }
 
+// LiveReplicas counts the replicas that use the database now. If those that have ever used it and did not leave are more
+// than the limit, it waits for the next sign of life of each; otherwise they may include some that were killed. It
+// returns ErrUnavailable.
+func (i Inspection) LiveReplicas(ctx context.Context, limit int) (int, error) {
+	first, err := readBeats(i.reader(ctx))
+	if err != nil || len(first) <= limit {
+		return len(first), err
+	}
+	select {
+	case <-time.After(beatInterval + watchInterval):
+	case <-ctx.Done():
+		return 0, fmt.Errorf("wait for signs of life: %w", ctx.Err())
+	}
+	last, err := readBeats(i.reader(ctx))
+	if err != nil {
+		return 0, err
+	}
+	living := 0
+	for id, beat := range last {
+		if beat != first[id] {
+			living++
+		}
+	}
+	return living, nil
+}
+
+// readBeats returns the last sign of life of each replica.
+func readBeats(db *gorm.DB) (map[string]int64, error) {
+	var rows []replicaRow
+	if err := db.Select("id", "beat").Find(&rows).Error; err != nil {
+		return nil, fmt.Errorf("read what replicas there are: %w", err)
+	}
+	beats := map[string]int64{}
+	for _, row := range rows {
+		beats[row.ID] = row.Beat
+	}
+	return beats, nil
+}
+
 // replicasWithout returns the replicas that lack a key.
 func replicasWithout(tx *gorm.DB, key uint32) ([]replicaRow, error) {
 	var rows []replicaRow

@@ -5,6 +5,7 @@ import (
 	"os"
 	"time"
 
+	"example.com/providerd/store"
 	"example.com/providerd/store/postgres"
 )
 
@@ -59,7 +60,28 @@ func checkServer(ctx context.Context, view *postgres.View) (found []finding) {
 	if err != nil {
 		return append(found, failedBy(check, err))
 	}
-	return append(found, checkStandbys(care), checkArchive(care), checkClockOfServer(care.Time), checkMessages(care))
+	found = append(found, checkStandbys(care), checkArchive(care), checkClockOfServer(care.Time), checkMessages(care))
+	return append(found, checkConnections(ctx, view, care.MaxConnections)...)
+}
+
+// checkConnections compares what the replicas that live now may open with what the server allows the role. It finds
+// nothing while there is no table of replicas.
+func checkConnections(ctx context.Context, view *postgres.View, limit int) []finding {
+	const check = "connections"
+	if schema, err := view.Schema(ctx); err != nil || schema.CheckKnown() != nil {
+		return nil
+	}
+	replicas, err := store.Inspect(view).LiveReplicas(ctx, limit/postgres.MaxConnectionsOfReplica)
+	if err != nil {
+		return []finding{failedBy(check, err)}
+	}
+	if wanted := replicas * postgres.MaxConnectionsOfReplica; wanted > limit {
+		return []finding{warned(check, "raise max_connections or the limit of the role, or put PgBouncer in front",
+			"%s may open up to %d connections, and the server allows %d: creates, tokens and /readyz wait for one",
+			count(replicas, "replica", "replicas"), wanted, limit)}
+	}
+	return []finding{passed(check, "%s may open up to %d connections each, and the server allows %d",
+		count(replicas, "replica", "replicas"), postgres.MaxConnectionsOfReplica, limit)}
 }
 
 // checkMessages reports the settings that decide in which language the server warns, and of what.

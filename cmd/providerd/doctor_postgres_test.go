@@ -39,8 +39,15 @@ func TestDoctorOverPostgreSQL(t *testing.T) {
 	}
 	noToken := fault{"tokens", healthWarn, "none is accepted"}
 	expectChecks(t, expectOnly(t, examined, []fault{standby, archive, noToken}), "configuration, clock, keyset file, "+
-		"database, settings, standbys, archive, clock, messages, schema, keyset, secrets, key age, tokens, pks, clock")
+		"database, settings, standbys, archive, clock, messages, "+
+		"connections, schema, keyset, secrets, key age, tokens, pks, clock")
 	expectWithoutKeyset(t, examined, standby, archive, noToken)
+	cluster.Exec(t, name, "ALTER DATABASE "+name+" CONNECTION LIMIT 20",
+		"INSERT INTO replicas (id, name, keys, beat) VALUES ('killed', 'killed', '[]', 7)")
+	expectOnly(t, examined, []fault{standby, archive, noToken, {
+		"connections", healthWarn, "1 replica may open up to 24 connections, and the server allows 20: .*; raise max_connections",
+	}})
+	cluster.Exec(t, name, "ALTER DATABASE "+name+" CONNECTION LIMIT -1")
 	if err := server.stop(); err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +92,7 @@ func expectWithoutKeyset(t *testing.T, examined setUp, faults ...fault) {
 	examined.environment = examined.environment[:1]
 	faults = append(faults, fault{"configuration", healthFail, "^--keyset: a PostgreSQL database needs a keyset file"})
 	expectChecks(t, expectOnly(t, examined, faults), "configuration, clock, database, settings, standbys, archive, clock, "+
-		"messages, schema, tokens, pks, clock")
+		"messages, connections, schema, tokens, pks, clock")
 }
 
 // awaitArchiver returns once what the server says of its archive is so.

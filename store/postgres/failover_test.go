@@ -50,8 +50,18 @@ func inFlight(t *testing.T, opened *postgres.Database) func() {
 // where that needs a new connection.
 func TestFrozenPrimaryIsLeft(t *testing.T) {
 	t.Parallel()
+	for _, parameter := range []string{"connect_timeout=30", "application_name=providerd"} {
+		t.Run(parameter, func(t *testing.T) {
+			t.Parallel()
+			testFrozenPrimaryIsLeft(t, parameter)
+		})
+	}
+}
+
+func testFrozenPrimaryIsLeft(t *testing.T, parameter string) {
+	t.Helper()
 	r := newReplicated(t)
-	opened := create(t, with(r.urlOfBoth(t), "connect_timeout=30"))
+	opened := create(t, with(r.urlOfBoth(t), parameter))
 	if err := insert(t.Context(), opened, "before"); err != nil {
 		t.Fatal(err)
 	}

@@ -46,7 +46,7 @@ func Open(ctx context.Context, url URL, logger *slog.Logger) (*Database, error) 
 type preparation func(ctx context.Context, db *sql.DB) error
 
 func open(ctx context.Context, url URL, logger *slog.Logger, prepare preparation) (*Database, error) {
-	opened := &Database{logger: logger, servers: newServers(), abandonTimeout: abandonTimeout}
+	opened := &Database{logger: logger, servers: newServers(url.hasTimeout), abandonTimeout: abandonTimeout}
 	err := opened.open(ctx, url.config, prepare)
 	if err != nil {
 		return nil, errors.Join(err, opened.Close())
@@ -59,9 +59,7 @@ func (d *Database) open(ctx context.Context, config *pgx.ConnConfig, prepare pre
 	if d.writers, err = overPool(pool); err != nil {
 		return errors.Join(err, pool.Close())
 	}
-	// What the server refuses for good is told at once; a server that is away may come back, but not for a program that
-	// has not begun.
-	if err := pool.PingContext(ctx); err != nil {
+	if err := ping(ctx, pool); err != nil {
 		return fmt.Errorf("connect to the database: %w", unavailable(err))
 	}
 	if err := prepare(ctx, pool); err != nil {
@@ -72,6 +70,17 @@ func (d *Database) open(ctx context.Context, config *pgx.ConnConfig, prepare pre
 		return errors.Join(err, reading.Close())
 	}
 	return nil
+}
+
+// ping connects, and waits for a server that is only busy. What a server refuses for good is told at once; one that is
+// away may come back, but not for a program that has not begun.
+func ping(ctx context.Context, pool *sql.DB) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return retry(ctx, func() (again bool, err error) {
+		err = pool.PingContext(ctx)
+		return errors.Is(err, errSilent), err
+	})
 }
 
 // connect opens a pool, each connection of which is guided to its server, and checked when it is made.

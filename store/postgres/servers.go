@@ -2,9 +2,11 @@ package postgres
 
 import (
 	"context"
+	"crypto/tls"
 	"database/sql/driver"
 	"errors"
 	"maps"
+	"math"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -18,15 +20,28 @@ import (
 // may become the primary.
 const avoidanceTime = time.Second
 
+// silenceTime is how long a server may be silent while a connection is made, before the next one of the URL is tried. A
+// frozen one accepts connections, and says nothing. Each time that nothing came of it, the server gets twice as long, up
+// to connectTimeout: it may only be busy.
+const silenceTime = time.Second
+
+// forever is longer than any server takes.
+const forever = time.Duration(math.MaxInt64)
+
 var (
 	errPassedOver = errors.New("this server is passed over while there is another one")
+	errSilent     = errors.New("this server says nothing, and there is another one")
 	errAbandoned  = errors.New("the connection was abandoned")
 )
 
-// linkKey is where a connection to a database keeps its network connection.
-const linkKey = "providerd.link"
-
-func linkOf(conn *pgconn.PgConn) *watchedConn { return conn.CustomData()[linkKey].(*watchedConn) }
+// linkOf returns the network connection of one to a database, below TLS.
+func linkOf(conn *pgconn.PgConn) *watchedConn {
+	link := conn.Conn()
+	if encrypted, ok := link.(*tls.Conn); ok {
+		link = encrypted.NetConn()
+	}
+	return link.(*watchedConn)
+}
 
 // servers lets connections go to the server that committed last, and pass over those that do not commit or answer. An
 // old primary that lost its standbys accepts connections and statements, and never commits; what is read there may have
@@ -38,10 +53,16 @@ type servers struct {
 	// avoided are the times since when servers are passed over.
 	avoided map[string]time.Time
 	watched map[*watchedConn]bool
+	// isPatient is set if the URL says how long each server may take.
+	isPatient bool
+	// silences counts how often a server was silent since it committed last.
+	silences map[string]int
 }
 
-func newServers() *servers {
-	return &servers{avoided: map[string]time.Time{}, watched: map[*watchedConn]bool{}}
+func newServers(isPatient bool) *servers {
+	return &servers{
+		avoided: map[string]time.Time{}, watched: map[*watchedConn]bool{}, isPatient: isPatient, silences: map[string]int{},
+	}
 }
 
 // prefer notes that a server commits.
@@ -50,6 +71,20 @@ func (s *servers) prefer(address net.Addr) {
 	defer s.mutex.Unlock()
 	s.primary = address.String()
 	delete(s.avoided, s.primary)
+	clear(s.silences)
+}
+
+// maxSilence is how long a server may be silent now.
+func (s *servers) maxSilence(address string) time.Duration {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return min(silenceTime<<min(s.silences[address], 3), connectTimeout)
+}
+
+func (s *servers) noteSilence(address string) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.silences[address]++
 }
 
 // avoid notes that a server did not commit or answer. What is being read there fails, and so do new connections.
@@ -91,11 +126,10 @@ func (s *servers) isPassedOver(address string) bool {
 func (s *servers) guide(config *pgx.ConnConfig, onlyReads bool) {
 	hasOthers := len(hostsOf(config)) > 1
 	dial := config.DialFunc
-	var isMade atomic.Bool
-	var watched *watchedConn
+	var made atomic.Pointer[watchedConn]
 	config.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
-		if isMade.Load() {
-			if watched.isAbandoned.Load() {
+		if link := made.Load(); link != nil {
+			if link.isAbandoned.Load() {
 				return nil, errAbandoned
 			}
 			return dial(ctx, network, address)
@@ -103,27 +137,45 @@ func (s *servers) guide(config *pgx.ConnConfig, onlyReads bool) {
 		if hasOthers && s.isPassedOver(address) {
 			return nil, errPassedOver
 		}
-		conn, err := dial(ctx, network, address)
-		if err != nil {
-			return nil, err
+		limit := s.maxSilence(address)
+		if !hasOthers || s.isPatient {
+			limit = forever
 		}
-		watched = s.watch(conn)
-		return watched, nil
+		return s.dial(ctx, network, address, dial, limit)
 	}
 	config.AfterConnect = func(_ context.Context, conn *pgconn.PgConn) error {
-		conn.CustomData()[linkKey] = watched
-		isMade.Store(true)
+		link := linkOf(conn)
+		made.Store(link)
 		if !onlyReads {
-			s.unwatch(watched)
+			s.unwatch(link)
 		}
 		return nil
 	}
+}
+
+// dial makes a connection that is closed if its server is silent for too long.
+func (s *servers) dial(
+	ctx context.Context, network, address string, dial pgconn.DialFunc, limit time.Duration,
+) (net.Conn, error) {
+	dialing, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	conn, err := dial(dialing, network, address)
+	if err != nil {
+		if dialing.Err() != nil {
+			s.noteSilence(address)
+		}
+		return nil, err
+	}
+	return s.watch(conn, limit), nil
 }
 
 // watchedConn is a connection that is closed when its server is passed over.
 type watchedConn struct {
 	net.Conn
 	servers *servers
+	// silence closes the connection, unless something was read before, and sets isSilent.
+	silence  *time.Timer
+	isSilent atomic.Bool
 	// isAbandoned is set if the server must not be asked to cancel what it does for the connection.
 	isAbandoned atomic.Bool
 }
@@ -134,10 +186,16 @@ func (c *watchedConn) abandon() {
 	_ = c.Close()
 }
 
-func (s *servers) watch(conn net.Conn) *watchedConn {
+// watch closes a connection whose server is passed over, or silent until the limit.
+func (s *servers) watch(conn net.Conn, limit time.Duration) *watchedConn {
+	watched := &watchedConn{Conn: conn, servers: s}
+	watched.silence = time.AfterFunc(limit, func() {
+		watched.isSilent.Store(true)
+		s.noteSilence(conn.RemoteAddr().String())
+		_ = watched.Close()
+	})
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	watched := &watchedConn{Conn: conn, servers: s}
 	s.watched[watched] = true
 	return watched
 }
@@ -146,6 +204,16 @@ func (s *servers) unwatch(conn *watchedConn) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	delete(s.watched, conn)
+}
+
+// Read reads what the server says.
+func (c *watchedConn) Read(into []byte) (int, error) {
+	count, err := c.Conn.Read(into)
+	c.silence.Stop()
+	if err != nil && c.isSilent.Load() {
+		return count, errSilent
+	}
+	return count, err //nolint:wrapcheck // It is the error of the connection.
 }
 
 // Close closes the connection.

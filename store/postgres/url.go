@@ -12,13 +12,14 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// connectTimeout is how long one server of several may take to answer, unless the URL says otherwise. A server that is
-// frozen accepts connections, and answers nothing; the next one, which may be the primary by then, waits for it.
-const connectTimeout = time.Second
+// connectTimeout is how long a server may take to let the program in, unless the URL says otherwise.
+const connectTimeout = 5 * time.Second
 
 // URL says how to connect to a PostgreSQL database.
 type URL struct {
 	config *pgx.ConnConfig
+	// hasTimeout tells that the URL, or the environment, says how long a server may take to let the program in.
+	hasTimeout bool
 	// hasPassword tells that the password stands in the URL itself.
 	hasPassword bool
 }
@@ -45,7 +46,8 @@ func ParseURL(text string) (URL, error) {
 	if err != nil {
 		return URL{}, reasonOf(err, place)
 	}
-	if config.ConnectTimeout == 0 {
+	hasTimeout := config.ConnectTimeout != 0
+	if !hasTimeout {
 		config.ConnectTimeout = connectTimeout
 	}
 	if config.ValidateConnect == nil {
@@ -55,7 +57,7 @@ func ParseURL(text string) (URL, error) {
 	if config.RuntimeParams["application_name"] == "" {
 		config.RuntimeParams["application_name"] = "providerd"
 	}
-	return URL{config: config, hasPassword: hasPassword(login, place)}, nil
+	return URL{config: config, hasTimeout: hasTimeout, hasPassword: hasPassword(login, place)}, nil
 }
 
 // errNotEscaped stands for what cannot be quoted, since nobody knows which part of it is the password.

@@ -85,20 +85,29 @@ type Care struct {
 	IsArchiveFailing bool
 	// Time is that of the server.
 	Time time.Time
+	// MaxConnections is how many the role of the URL may have at a time, and each replica up to MaxConnectionsOfReplica.
+	MaxConnections int
 	// Language and MinMessages are the settings lc_messages and client_min_messages, which must not matter to creates.
 	Language, MinMessages string
 }
 
+// MaxConnectionsOfReplica is how many connections a replica opens at most.
+const MaxConnectionsOfReplica = maxReaders + maxWriters
+
 const selectCare = `SELECT current_setting('synchronous_standby_names'), current_setting('archive_mode'),
 	current_setting('archive_command') NOT IN ('', '(disabled)') OR current_setting('archive_library') <> '',
 	(SELECT coalesce(last_failed_time > coalesce(last_archived_time, '-infinity'), false) FROM pg_stat_archiver),
-	clock_timestamp(), current_setting('lc_messages'), current_setting('client_min_messages')`
+	clock_timestamp(), current_setting('lc_messages'), current_setting('client_min_messages'),
+	(SELECT least(current_setting('max_connections')::integer -
+			CASE WHEN rolsuper THEN 0 ELSE current_setting('superuser_reserved_connections')::integer END,
+		nullif(rolconnlimit, -1), nullif(datconnlimit, -1))
+		FROM pg_roles, pg_database WHERE rolname = current_user AND datname = current_database())`
 
 // Care returns database.ErrUnavailable.
 func (v *View) Care(ctx context.Context) (care Care, err error) {
 	err = v.connections.QueryRowContext(ctx, selectCare).
 		Scan(&care.Standbys, &care.Archiving, &care.HasArchive, &care.IsArchiveFailing, &care.Time,
-			&care.Language, &care.MinMessages)
+			&care.Language, &care.MinMessages, &care.MaxConnections)
 	if err != nil {
 		return Care{}, fmt.Errorf("read the settings of the database: %w", unavailable(err))
 	}

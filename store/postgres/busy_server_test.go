@@ -1,0 +1,75 @@
+package postgres_test
+
+import (
+	"io"
+	"net"
+	"net/url"
+	"testing"
+	"time"
+)
+
+// A primary that is too busy to let a program in at once is waited for, be it slow to say anything at all or slow to go
+// on, also where the URL names a standby behind it.
+func TestBusyPrimaryIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	r := newReplicated(t)
+	for name, delays := range map[string][]time.Duration{
+		"silent at first": {1500 * time.Millisecond},
+		"slow to go on":   {0, 2500 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			location, err := url.Parse(r.url)
+			if err != nil {
+				t.Fatal(err)
+			}
+			location.Host = slowLink(t, location.Host, delays) + "," + r.standby.Address()
+			if err := openError(t.Context(), t, location.String()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// slowLink returns an address that leads to a server. What the server says first on a connection arrives after the
+// delays, one for each part.
+func slowLink(t *testing.T, server string, delays []time.Duration) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			caller, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go link(caller, server, delays)
+		}
+	}()
+	return listener.Addr().String()
+}
+
+func link(caller net.Conn, server string, delays []time.Duration) {
+	defer func() { _ = caller.Close() }()
+	conn, err := net.Dial("tcp", server)
+	if err != nil {
+		return
+	}
+	defer func() { _ = conn.Close() }()
+	go func() { _, _ = io.Copy(conn, caller) }()
+	part := make([]byte, 4096)
+	for _, delay := range delays {
+		count, err := conn.Read(part)
+		if err != nil {
+			return
+		}
+		<-time.After(delay)
+		if _, err := caller.Write(part[:count]); err != nil {
+			return
+		}
+	}
+	_, _ = io.Copy(caller, conn)
+}
