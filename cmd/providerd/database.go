@@ -120,16 +120,6 @@ func (u databaseURL) look(ctx context.Context) (database.View, error) {
 	return sqlite.Look(ctx, u.path)
 }
 
-// createStore is create, with the store over the database.
-func (f databaseFlag) createStore(ctx context.Context, logger *slog.Logger) (*store.Store, string, error) {
-	db, folder, err := f.Database.create(ctx, logger)
-	if err != nil {
-		return nil, "", err
-	}
-	opened, err := store.Create(ctx, db, keysetPath(f.Keyset, folder))
-	return opened, folder, err
-}
-
 // keysetPath is where the keyset is that a flag names, or else that of a SQLite database in a folder.
 func keysetPath(flag, folder string) string {
 	return cmp.Or(flag, filepath.Join(folder, "keyset.json"))

@@ -1,26 +1,41 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
+
+	"example.com/providerd/store"
+	"example.com/providerd/store/sqlite"
 )
 
-// lookForDatabase returns what tells an operator, once the database is open, whether it is a new one: one that was lost
-// is not to be replaced unseen. A PostgreSQL database is never made.
-func (f databaseFlag) lookForDatabase(log *serveLog) (tell func()) {
-	path := f.Database.path
-	if info, err := os.Stat(path); f.Database.isPostgres || err == nil && info.Size() > 0 {
-		return func() {}
+// createStore is create for a server, with the store over the database. The log says if the database is new, because one
+// that was lost is not to be replaced unseen. A PostgreSQL database is never created.
+func (f databaseFlag) createStore(ctx context.Context, log *serveLog) (*store.Store, string, error) {
+	// The keyset of a new database is created after it, so that one found here is older, whoever creates them.
+	_, missing := os.Stat(keysetPath(f.Keyset, filepath.Dir(f.Database.path)))
+	db, folder, err := f.Database.create(ctx, log.Logger)
+	if err != nil {
+		return nil, "", err
 	}
+	opened, err := store.Create(ctx, db, keysetPath(f.Keyset, folder))
+	if err != nil {
+		return nil, "", err
+	}
+	if created, ok := db.(*sqlite.Database); ok && created.IsNew() {
+		f.sayCreated(log, missing == nil)
+	}
+	return opened, folder, nil
+}
+
+func (f databaseFlag) sayCreated(log *serveLog, hadKeyset bool) {
+	path := f.Database.path
 	keyset := keysetPath(f.Keyset, filepath.Dir(path))
-	_, err := os.Stat(keyset)
-	return func() {
-		log.say(slog.LevelInfo, fmt.Sprintf("made a new database at %s with the keyset %s", path, keyset))
-		if err == nil {
-			log.say(slog.LevelWarn, fmt.Sprintf("the keyset %s is older than the database; where %s was lost, stop the "+
-				"server and restore a backup", keyset, path))
-		}
+	log.say(slog.LevelInfo, fmt.Sprintf("made a new database at %s with the keyset %s", path, keyset))
+	if hadKeyset {
+		log.say(slog.LevelWarn, fmt.Sprintf("the keyset %s is older than the database; where %s was lost, stop the "+
+			"server and restore a backup", keyset, path))
 	}
 }

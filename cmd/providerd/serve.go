@@ -137,12 +137,10 @@ func (c *serveCommand) open(ctx context.Context, contract *server.Contract, log 
 	if at.security, err = newTLSConfig(c.TLSCert, c.TLSKey, log.Logger); err != nil {
 		return err
 	}
-	tellWhatIsNew := c.lookForDatabase(log)
-	database, folder, err := c.createStore(ctx, log.Logger)
+	database, folder, err := c.createStore(ctx, log)
 	if err != nil {
 		return err
 	}
-	tellWhatIsNew()
 	err = letIn(ctx, database, contract.Operations(), folder, at.url(), log)
 	if err == nil {
 		err = c.serve(ctx, server.Config{

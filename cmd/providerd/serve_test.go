@@ -206,13 +206,15 @@ func TestServersOverOneDatabaseDoNotGetInEachOthersWay(t *testing.T) {
 		}
 	}
 	group.Wait()
+	var creators int
 	for _, server := range servers {
 		if err := server.stop(); err != nil {
 			t.Error(err)
 		}
+		creators += strings.Count(server.stderr.String(), "made a new database")
 	}
-	if stored := storedPKs(t, folder); len(stored) != 60 {
-		t.Errorf("%d records are stored, want 60", len(stored))
+	if stored := storedPKs(t, folder); len(stored) != 60 || creators != 1 {
+		t.Errorf("%d records are stored, want 60; %d servers say that they have made the database", len(stored), creators)
 	}
 }
 

@@ -16,6 +16,8 @@ import (
 // Database is an open SQLite database.
 type Database struct {
 	folder string
+	// isNew is set if the file was empty.
+	isNew  bool
 	logger *slog.Logger
 	// level is that of the schema which this program makes.
 	level int64
@@ -36,6 +38,9 @@ var _ database.Database = (*Database)(nil)
 
 // Folder is that of the database, symbolic links resolved.
 func (d *Database) Folder() string { return d.folder }
+
+// IsNew reports whether Create has created the database, in a file that was missing or empty.
+func (d *Database) IsNew() bool { return d.isNew }
 
 // IsShared tells that there is one server on the files.
 func (d *Database) IsShared() bool { return false }

@@ -26,8 +26,12 @@ func TestCreateTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := create(t, r.path); err != nil {
-			t.Error(err)
+		again, err := sqlite.Create(t.Context(), r.path, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := again.Close(); err != nil || again.IsNew() || !r.IsNew() {
+			t.Errorf("new are %t and then %t, %v", r.IsNew(), again.IsNew(), err)
 		}
 	}
 	if err := r.commit(t.Context(), "b"); err != nil {
@@ -109,6 +113,9 @@ func TestCreateWaitsForTheCreator(t *testing.T) {
 				opened, err := open(ctx, link, slog.New(slog.DiscardHandler))
 				if err == nil {
 					err = opened.Close()
+				}
+				if err == nil && opened.IsNew() {
+					err = errors.New("it says that it has created the database")
 				}
 				outcome <- err
 			}()

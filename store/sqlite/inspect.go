@@ -72,5 +72,6 @@ func (d *Database) checkNew(ctx context.Context, probe *sql.DB, id int) error {
 	if id != 0 || tables > 0 {
 		return fmt.Errorf("%w: %s (its application_id is %d)", database.ErrForeign, d.file.Name(), id)
 	}
+	d.isNew = true
 	return nil
 }
