@@ -46,7 +46,7 @@ func (c *migrateCommand) Run(ctx context.Context, out *output, say *messages) er
 	}
 	var before int64
 	var err error
-	logger := slog.New(slog.DiscardHandler)
+	logger := slog.New(slog.NewTextHandler(say.file, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	if c.Database.isPostgres {
 		before, err = postgres.Migrate(ctx, c.Database.postgres, logger, int64(c.To))
 	} else {

@@ -26,7 +26,7 @@ func CreateAlone(ctx context.Context, url URL, logger *slog.Logger) (*Database, 
 		if err != nil {
 			return err
 		}
-		return migrate(ctx, db)
+		return migrator(logger)(ctx, db)
 	})
 }
 

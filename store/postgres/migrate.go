@@ -29,13 +29,20 @@ const supportTable = "schema_support"
 func Level() int64 { return schemaLevel }
 
 const (
-	// lockInterval and lockTries say how often, and how many times, a program looks whether another one has migrated.
+	// lockInterval and lockTries say how often, and how many times, a program looks whether another one has migrated. That
+	// is longer than the lock of a killed one lasts, which is 30 s in earlier releases.
 	lockInterval = 200 * time.Millisecond
-	lockTries    = 150
+	lockTries    = 200
+	// lockTime is how long the lock of a killed program lasts. A live one renews it each beatTime.
+	lockTime = 15 * time.Second
+	beatTime = 3 * time.Second
+	// quietTime is how long a program waits for another one before it says so.
+	quietTime = time.Second
 )
 
 // Migrate brings the database of a URL to a level of the schema, as Create does to that of this program, and returns
-// the level that it had, 0 for one without tables. The logger gets what goes wrong beside the migrations.
+// the level that it had, 0 for one without tables. That is the level itself if another program has migrated meanwhile.
+// The logger gets what goes wrong beside the migrations.
 //
 // It returns an error for a level that this program does not know or that is below that of the database, or those of
 // Create but for ErrNewer.
@@ -49,7 +56,11 @@ func Migrate(ctx context.Context, url URL, logger *slog.Logger, level int64) (be
 		if err := schema.CheckTarget(level); err != nil {
 			return err
 		}
-		return migrateUp(ctx, db, level)
+		isDone, err := migrateUp(ctx, db, logger, level)
+		if !isDone {
+			before = level
+		}
+		return err
 	})
 	if err != nil {
 		return before, err
@@ -57,38 +68,73 @@ func Migrate(ctx context.Context, url URL, logger *slog.Logger, level int64) (be
 	return before, opened.Close()
 }
 
-// migrate brings the database to the level of this program.
-func migrate(ctx context.Context, db *sql.DB) error {
-	err := checkLevel(ctx, db)
-	if err == nil || !errors.Is(err, database.ErrNone) && !errors.Is(err, database.ErrOlder) {
-		return err
+// migrator returns what brings a database to the level of this program, and says so where it did.
+func migrator(logger *slog.Logger) preparation {
+	return func(ctx context.Context, db *sql.DB) error {
+		err := checkLevel(ctx, db)
+		if err == nil || !errors.Is(err, database.ErrNone) && !errors.Is(err, database.ErrOlder) {
+			return err
+		}
+		isDone, err := migrateUp(ctx, db, logger, schemaLevel)
+		if err != nil {
+			return err
+		}
+		if isDone {
+			logger.Info("migrated the database", slog.Int64("level", schemaLevel))
+		}
+		return checkLevel(ctx, db)
 	}
-	if err := migrateUp(ctx, db, schemaLevel); err != nil {
-		return err
-	}
-	return checkLevel(ctx, db)
 }
 
-// migrateUp takes the steps up to a level. Programs that do so at a time take turns by a row in a table: locks of
-// sessions are lost behind a pooler.
-func migrateUp(ctx context.Context, db *sql.DB, level int64) error {
+// migrateUp takes the steps up to a level, and reports whether there were any. Programs that do so at a time take turns
+// by a row in a table: locks of sessions are lost behind a pooler.
+func migrateUp(ctx context.Context, db *sql.DB, logger *slog.Logger, level int64) (isDone bool, err error) {
 	files, err := migrationFiles()
 	if err != nil {
-		return err
+		return false, err
 	}
-	locker, err := lock.NewPostgresTableLocker(lock.WithTableLockTimeout(lockInterval, lockTries))
+	locker, err := lock.NewPostgresTableLocker(lock.WithTableLockTimeout(lockInterval, lockTries),
+		lock.WithTableLeaseDuration(lockTime), lock.WithTableHeartbeatInterval(beatTime))
 	if err != nil {
-		return fmt.Errorf("lock the schema: %w", err)
+		return false, fmt.Errorf("lock the schema: %w", err)
 	}
 	provider, err := goose.NewProvider(goose.DialectPostgres, db, files,
-		goose.WithDisableGlobalRegistry(true), goose.WithLocker(locker))
+		goose.WithDisableGlobalRegistry(true), goose.WithLocker(announcingLocker{locker, logger}))
 	if err != nil {
-		return fmt.Errorf("read migrations: %w", err)
+		return false, fmt.Errorf("read migrations: %w", err)
 	}
-	if _, err := provider.UpTo(ctx, level); err != nil {
-		return fmt.Errorf("migrate database: %w", unavailable(err))
+	steps, err := provider.UpTo(ctx, level)
+	if err != nil {
+		return false, fmt.Errorf("migrate database: %w", unavailable(err))
+	}
+	return len(steps) > 0, nil
+}
+
+// announcingLocker says what it waits for.
+type announcingLocker struct {
+	lock.Locker
+	logger *slog.Logger
+}
+
+// Lock waits for the program that migrates.
+func (l announcingLocker) Lock(ctx context.Context, db *sql.DB) error {
+	announcement := time.AfterFunc(quietTime, func() { l.announce(ctx, db) })
+	defer announcement.Stop()
+	if err := l.Locker.Lock(ctx, db); err != nil {
+		return fmt.Errorf("wait for the program that migrates: %w", err)
 	}
 	return nil
+}
+
+func (l announcingLocker) announce(ctx context.Context, db *sql.DB) {
+	const holder = "SELECT locked_by, lease_expires_at FROM " + lock.DefaultLockTableName + " WHERE locked"
+	var program string
+	var until time.Time
+	if err := db.QueryRowContext(ctx, holder).Scan(&program, &until); err != nil {
+		return
+	}
+	l.logger.Warn("waiting for another program that migrates the database; if it was killed, its lock ends by itself",
+		slog.String("program", program), slog.Time("until", until))
 }
 
 func migrationFiles() (fs.FS, error) {

@@ -32,7 +32,22 @@ const (
 //
 // It returns database.ErrNewer, ErrForeign, ErrUnsafe or ErrUnavailable.
 func Create(ctx context.Context, url URL, logger *slog.Logger) (*Database, error) {
-	return open(ctx, url, logger, migrate)
+	opened, err := open(ctx, url, logger, migrator(logger))
+	if err != nil {
+		return nil, err
+	}
+	opened.warnWithoutStandby(ctx)
+	return opened, nil
+}
+
+// warnWithoutStandby says so if a failover would lose what was acknowledged.
+func (d *Database) warnWithoutStandby(ctx context.Context) {
+	var standbys string
+	err := d.readers.WithContext(ctx).Raw("SELECT current_setting('synchronous_standby_names')").Scan(&standbys).Error
+	if err == nil && standbys == "" {
+		d.logger.Warn("there is no synchronous standby: a failover loses what no standby has received; name one in " +
+			"synchronous_standby_names")
+	}
 }
 
 // Open opens the database of a URL as it is. The logger gets what goes wrong beside the statements of callers.
