@@ -31,6 +31,22 @@ type caller struct {
 	token   string
 }
 
+// refusalTimer notes how long each 503 takes.
+type refusalTimer struct {
+	http.RoundTripper
+	journal *journal
+}
+
+// RoundTrip sends a request.
+func (r refusalTimer) RoundTrip(request *http.Request) (*http.Response, error) {
+	begun := time.Now()
+	response, err := r.RoundTripper.RoundTrip(request)
+	if err == nil && response.StatusCode == http.StatusServiceUnavailable {
+		r.journal.noteRefusal(time.Since(begun))
+	}
+	return response, err
+}
+
 // run sends creates one after the other until stop is closed. Each is sent until it is stored, to whatever replica
 // chance takes, or to the same one again where the SDK does so. A create that is not settled when the run ends stays in
 // the journal as it is.

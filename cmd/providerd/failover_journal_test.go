@@ -53,6 +53,8 @@ type journal struct {
 	times [replicaCount][]time.Time
 	// wrong are answers that must not be.
 	wrong []string
+	// slowestRefusal is how long a caller waited at most for a 503 in this round.
+	slowestRefusal time.Duration
 }
 
 func newJournal() *journal { return &journal{entries: map[string]*entry{}} }
@@ -71,6 +73,20 @@ func (j *journal) acknowledge(one *entry, pk int32, replica int) {
 	defer j.mutex.Unlock()
 	one.acknowledged, one.pk = time.Now(), pk
 	j.times[replica] = append(j.times[replica], one.acknowledged)
+}
+
+func (j *journal) noteRefusal(took time.Duration) {
+	j.mutex.Lock()
+	defer j.mutex.Unlock()
+	j.slowestRefusal = max(j.slowestRefusal, took)
+}
+
+func (j *journal) takeSlowestRefusal() time.Duration {
+	j.mutex.Lock()
+	defer j.mutex.Unlock()
+	slowest := j.slowestRefusal
+	j.slowestRefusal = 0
+	return slowest
 }
 
 func (j *journal) complain(text string) {

@@ -27,7 +27,7 @@ func reportFailover(t *testing.T, results []roundResult, rounds int) {
 	t.Helper()
 	var kinds []*kindResults
 	for _, one := range results {
-		if one.missing+one.double+one.faults > 0 || one.creates > one.database+maxDelay {
+		if one.missing+one.double+one.faults > 0 || one.creates > one.database+maxDelay || one.refusal > maxRefusal {
 			t.Errorf("%+v", one)
 		}
 		at := slices.IndexFunc(kinds, func(known *kindResults) bool { return known.kind == one.kind })
@@ -72,6 +72,8 @@ func createsTime(one roundResult) time.Duration { return one.creates }
 
 func slowestTime(one roundResult) time.Duration { return one.slowest }
 
+func refusalTime(one roundResult) time.Duration { return one.refusal }
+
 // failoverTable renders the figures in Markdown.
 func failoverTable(kinds []*kindResults) string {
 	all := &kindResults{kind: "all"}
@@ -80,20 +82,21 @@ func failoverTable(kinds []*kindResults) string {
 	}
 	var text strings.Builder
 	text.WriteString("| what happens | rounds | acknowledged | unknown at first | missing | double | the database stands " +
-		"still, s: median, longest | creates | creates of the slowest replica | most that creates took longer |\n" +
-		"| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
+		"still, s: median, longest | creates | creates of the slowest replica | most that creates took longer | slowest 503 |\n" +
+		"| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
 	for _, kind := range append(kinds, all) {
 		databaseMiddle, databaseLongest := kind.times(databaseTime)
 		createsMiddle, createsLongest := kind.times(createsTime)
 		slowestMiddle, slowestLongest := kind.times(slowestTime)
 		_, later := kind.times(func(one roundResult) time.Duration { return one.creates - one.database })
-		fmt.Fprintf(&text, "| %s | %d | %d | %d | %d | %d | %.1f, %.1f | %.1f, %.1f | %.1f, %.1f | %.1f |\n",
+		_, refusal := kind.times(refusalTime)
+		fmt.Fprintf(&text, "| %s | %d | %d | %d | %d | %d | %.1f, %.1f | %.1f, %.1f | %.1f, %.1f | %.1f | %.1f |\n",
 			kind.kind, len(kind.rounds),
 			kind.sum(func(one roundResult) int { return one.acknowledged }),
 			kind.sum(func(one roundResult) int { return one.unknown }),
 			kind.sum(func(one roundResult) int { return one.missing }),
 			kind.sum(func(one roundResult) int { return one.double }),
-			databaseMiddle, databaseLongest, createsMiddle, createsLongest, slowestMiddle, slowestLongest, later)
+			databaseMiddle, databaseLongest, createsMiddle, createsLongest, slowestMiddle, slowestLongest, later, refusal)
 	}
 	return text.String()
 }
