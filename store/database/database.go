@@ -77,8 +77,9 @@ type Database interface {
 
 // Batches commits batches of creates over a connection of its own. It is for one goroutine at a time.
 type Batches interface {
-	// Commit is Change for the statements of a batch, which are going to reserve so many pks, or some more. A panic in the
-	// statements is such an error, because the callers of a batch are not to fall with each other.
+	// Commit is Change for the statements of a batch, which are going to reserve so many pks, or some more, and write
+	// nothing before they call Insert. A panic in the statements is such an error, because the callers of a batch are not
+	// to fall with each other.
 	Commit(ctx context.Context, pks int, statements func(tx *gorm.DB) error) error
 	// ReservePKs returns pks of providers, ascending, that nobody else gets, in a transaction of Commit: as many as asked
 	// for, or those that are left up to the largest int32.

@@ -28,6 +28,8 @@ type batches struct {
 	// the largest there was.
 	notedPK   any
 	largestPK int64
+	// hasRows is set once the transaction writes rows.
+	hasRows bool
 }
 
 // Batches connects the one who commits batches.
@@ -59,6 +61,7 @@ func (d *Database) Batches(ctx context.Context) (database.Batches, error) {
 
 // Commit runs the statements of a batch between two looks at the files.
 func (b *batches) Commit(ctx context.Context, _ int, statements func(tx *gorm.DB) error) error {
+	b.hasRows = false
 	err := b.commit(ctx, statements)
 	b.database.failed.Store(errors.Is(err, database.ErrUnavailable) || errors.Is(err, database.ErrOutcomeUnknown))
 	return err
@@ -70,9 +73,6 @@ func (b *batches) commit(ctx context.Context, statements func(tx *gorm.DB) error
 	}
 	err := b.connection.transact(ctx, func() error {
 		if err := b.begin(ctx); err != nil {
-			return err
-		}
-		if err := b.database.files.raiseGeneration(ctx, b.connection.conn); err != nil {
 			return err
 		}
 		return statements(b.db.WithContext(ctx))

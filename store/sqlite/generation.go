@@ -20,8 +20,8 @@ type statements interface {
 	QueryRowContext(ctx context.Context, query string, arguments ...any) *sql.Row
 }
 
-// raiseGeneration is the first thing that a transaction does which has begun to write: where a checkpoint has copied
-// the whole WAL, the transaction resets it.
+// raiseGeneration is called before a transaction writes anything else: if a checkpoint has copied the whole WAL, the
+// transaction resets it.
 func (g *guard) raiseGeneration(ctx context.Context, tx statements) error {
 	isCopied, err := g.isCopied()
 	if err != nil || !isCopied {

@@ -36,8 +36,14 @@ func (i inserts) text(rows int) string {
 	return text
 }
 
-// Insert writes each list in the transaction of Commit.
+// Insert writes each list in the transaction of Commit, which writes nothing before.
 func (b *batches) Insert(tx *gorm.DB, lists ...any) (left []int, err error) {
+	if !b.hasRows {
+		if err := b.database.files.raiseGeneration(tx.Statement.Context, b.connection.conn); err != nil {
+			return nil, err
+		}
+		b.hasRows = true
+	}
 	for _, list := range lists {
 		rows := reflect.ValueOf(list)
 		inserted, err := b.insert(tx, rows)

@@ -26,7 +26,7 @@ import (
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"create": program(createOnce), "commit": program(commitMany), "fill-disk": program(fillDisk),
-		"back-up": program(backUp),
+		"read-on-full-disk": program(readOnFullDisk), "back-up": program(backUp),
 	})
 }
 

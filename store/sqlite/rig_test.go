@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -63,7 +64,10 @@ func connectRig(ctx context.Context, opened *sqlite.Database, path string) (*rig
 
 // commit stores an application as a batch does its creates.
 func (r *rig) commit(ctx context.Context, name string) error {
-	err := r.batches.Commit(ctx, 0, func(tx *gorm.DB) error { return insertApplication(tx, name) })
+	err := r.batches.Commit(ctx, 0, func(tx *gorm.DB) error {
+		_, err := r.batches.Insert(tx, []*inserted{{Slug: name}})
+		return err
+	})
 	r.batches.Maintain(ctx)
 	return err
 }
@@ -71,7 +75,8 @@ func (r *rig) commit(ctx context.Context, name string) error {
 // insert stores an application with a name of so many bytes.
 func (r *rig) insert(slug any, size int) error {
 	err := r.batches.Commit(context.Background(), 0, func(tx *gorm.DB) error {
-		return tx.Exec("INSERT INTO applications (slug, name) VALUES (?, hex(zeroblob(?)))", fmt.Sprint(slug), size/2).Error
+		_, err := r.batches.Insert(tx, []*inserted{{Slug: fmt.Sprint(slug), Name: strings.Repeat("0", size)}})
+		return err
 	})
 	r.batches.Maintain(context.Background())
 	return err
