@@ -84,15 +84,30 @@ func TestDiskFull(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var result tally
-	result.createUntil(t, server, folder, http.StatusServiceUnavailable)
-	wantReady(t, server, http.StatusServiceUnavailable)
-	result.createUntil(t, server, folder, http.StatusServiceUnavailable)
-	wantReady(t, server, http.StatusServiceUnavailable)
+	client := contracttest.Client(t)
+	send := func(query, key string, want int) {
+		t.Helper()
+		status, text, err := server.postWithKey(client, folder, oauth2Path+query, oauth2Body, key)
+		if err != nil || status != want {
+			t.Errorf("%s: status is %d, want %d, %v: %s", query, status, want, err, text)
+		}
+	}
+	const validation, key = "?validate_only=true", `"replayed"`
+	send("", key, http.StatusCreated)
+	result := tally{acknowledged: 1}
+	for range 3 {
+		result.createUntil(t, server, folder, http.StatusServiceUnavailable)
+		wantReady(t, server, http.StatusServiceUnavailable)
+		// What stores nothing does not make the server ready.
+		send(validation, "", http.StatusServiceUnavailable)
+		send("", key, http.StatusCreated)
+		wantReady(t, server, http.StatusServiceUnavailable)
+	}
 	if err := os.Remove(filler); err != nil {
 		t.Fatal(err)
 	}
 	// No create need come for the server to be ready again.
+	send(validation, "", http.StatusOK)
 	wantReady(t, server, http.StatusOK)
 	for range 5 {
 		result.createUntil(t, server, folder, http.StatusCreated)

@@ -24,12 +24,11 @@ type batches struct {
 	inserts map[reflect.Type]inserts
 	// index is the WAL after the last commit; nil once Maintain has seen it.
 	index *walIndex
-	// notedPK is what SQLite has noted as the last pk when the transaction began, or those reserved since, and largestPK
-	// the largest there was.
-	notedPK   any
-	largestPK int64
-	// hasRows is set once the transaction writes rows.
+	// pks are those when the transaction began, or with those reserved since.
+	pks givenPKs
+	// hasRows is set once the transaction writes rows, and refusal is why none could be stored before it began.
 	hasRows bool
+	refusal error
 }
 
 // Batches connects the one who commits batches.
@@ -59,11 +58,24 @@ func (d *Database) Batches(ctx context.Context) (database.Batches, error) {
 	return b, nil
 }
 
-// Commit runs the statements of a batch between two looks at the files.
+// Commit runs the statements of a batch between two looks at the files. After a failure, only rows that are stored, or a
+// probe, prove that creates succeed again: a transaction without rows commits on a full disk, too.
 func (b *batches) Commit(ctx context.Context, _ int, statements func(tx *gorm.DB) error) error {
-	b.hasRows = false
+	b.hasRows, b.refusal = false, nil
+	if b.database.failed.Load() {
+		b.refusal = b.database.tryToWrite(ctx)
+	}
+	if isBusy(b.refusal) {
+		// The batch would wait for the same lock as long again.
+		return b.refusal
+	}
 	err := b.commit(ctx, statements)
-	b.database.failed.Store(errors.Is(err, database.ErrUnavailable) || errors.Is(err, database.ErrOutcomeUnknown))
+	switch {
+	case errors.Is(err, database.ErrUnavailable) || errors.Is(err, database.ErrOutcomeUnknown):
+		b.database.failed.Store(true)
+	case err == nil && b.hasRows:
+		b.database.failed.Store(false)
+	}
 	return err
 }
 
@@ -89,13 +101,12 @@ func (b *batches) commit(ctx context.Context, statements func(tx *gorm.DB) error
 }
 
 // selectBegin reads the level and the pks in one statement, for a lone create in less than half the time of two.
-const selectBegin = `SELECT (` + selectLevel + `), (SELECT seq FROM sqlite_sequence WHERE name = 'providers'),
-	(SELECT coalesce(max(pk), 0) FROM providers)`
+const selectBegin = `SELECT (` + selectLevel + `), ` + pkColumns
 
 // begin looks whether this program may still write to the database, and which pks are taken.
 func (b *batches) begin(ctx context.Context) error {
 	var level int64
-	err := b.connection.QueryRowContext(ctx, selectBegin).Scan(&level, &b.notedPK, &b.largestPK)
+	err := b.connection.QueryRowContext(ctx, selectBegin).Scan(&level, &b.pks.noted, &b.pks.largest)
 	return b.database.checkLevel(ctx, level, err)
 }
 
@@ -111,26 +122,15 @@ func (b *batches) ReservePKs(tx *gorm.DB, count int) ([]int32, error) {
 	for i := range pks {
 		pks[i] = int32(last) + int32(i) + 1 //nolint:gosec // It fits.
 	}
-	b.notedPK = last + int64(len(pks))
+	b.pks.noted = last + int64(len(pks))
 	return pks, nil
 }
 
-// LastPK returns what SQLite has noted, 0 before the first one. It returns ErrUnavailable for what cannot be the last
-// pk: any program may write the table, which has no types.
-func (b *batches) LastPK(*gorm.DB) (int64, error) {
-	if b.notedPK == nil && b.largestPK == 0 {
-		return 0, nil
-	}
-	last, isInteger := b.notedPK.(int64)
-	if !isInteger || last < b.largestPK {
-		return 0, fmt.Errorf("%w: it is damaged: sqlite_sequence does not have the pk of the last provider; "+
-			"go back to a backup", database.ErrUnavailable)
-	}
-	return last, nil
-}
+// LastPK returns what SQLite has noted, 0 before the first one.
+func (b *batches) LastPK(*gorm.DB) (int64, error) { return b.pks.last() }
 
-// CanStore leaves it to the statements of a transaction to fail.
-func (b *batches) CanStore(*gorm.DB) error { return nil }
+// CanStore returns what was found before the transaction began.
+func (b *batches) CanStore(*gorm.DB) error { return b.refusal }
 
 // Maintain makes the checkpoint that is due.
 func (b *batches) Maintain(ctx context.Context) {

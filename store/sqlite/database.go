@@ -26,7 +26,7 @@ type Database struct {
 	files   *guard
 	writers *gorm.DB
 	readers *gorm.DB
-	// failed is set while the database took nothing of the last batch.
+	// failed is set when a batch could not use the database, until rows are stored again or a probe shows that they can be.
 	failed      atomic.Bool
 	checkpoints checkpointCounts
 	// Closing once is enough.
@@ -82,7 +82,7 @@ func (d *Database) confirm() error {
 	return nil
 }
 
-// Check reads from the database and, where the last batch failed for want of it, writes to it.
+// Check reads from the database or, if a batch could not use it, writes to it.
 func (d *Database) Check(ctx context.Context) error {
 	if err := d.files.check(); err != nil {
 		return err
@@ -101,31 +101,6 @@ func (d *Database) Check(ctx context.Context) error {
 	if err := d.readers.WithContext(ctx).Raw("SELECT pk FROM providers LIMIT 1").Scan(&pks).Error; err != nil {
 		return fmt.Errorf("read: %w", err)
 	}
-	return nil
-}
-
-// tryToWrite commits a page that stays as it is, on a disk that has room for any create. A server that is not ready may
-// get no create that would tell.
-func (d *Database) tryToWrite(ctx context.Context) error {
-	free, err := freeBytes(d.folder)
-	if err != nil {
-		return err
-	}
-	if free < minFreeBytes {
-		return fmt.Errorf("%w: the disk of %s has %d bytes left, want %d",
-			database.ErrUnavailable, d.folder, free, minFreeBytes)
-	}
-	err = d.Change(ctx, func(tx *gorm.DB) error {
-		var generation uint32
-		if err := tx.Raw(selectGeneration).Scan(&generation).Error; err != nil {
-			return err
-		}
-		return tx.Exec(setGeneration(generation)).Error
-	})
-	if err != nil {
-		return fmt.Errorf("%w: %w", database.ErrUnavailable, err)
-	}
-	d.failed.Store(false)
 	return nil
 }
 

@@ -42,6 +42,12 @@ func isAway(code sqlite3.ErrNo) bool {
 	}
 }
 
+// isBusy reports whether a statement has waited in vain for the lock of another program.
+func isBusy(err error) bool {
+	native, ok := errors.AsType[sqlite3.Error](err)
+	return ok && native.Code == sqlite3.ErrBusy
+}
+
 // commitError tells an error that leaves nothing behind from one that may leave the whole transaction.
 func commitError(err error) error {
 	if native, ok := errors.AsType[sqlite3.Error](err); ok && native.Code == sqlite3.ErrIoErr {

@@ -3,11 +3,16 @@ package sqlite_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	"testing"
 
 	"gorm.io/gorm"
+
+	"example.com/providerd/store/database"
 )
 
 // limitFiles lets no file of the process grow beyond so many bytes until it is called again.
@@ -23,11 +28,55 @@ func limitFiles(bytes uint64) error {
 
 const unlimited = ^uint64(0)
 
-// read commits a batch that has nothing to store, such as a replay.
-func (r *rig) read(ctx context.Context) error {
-	return r.batches.Commit(ctx, 0, func(tx *gorm.DB) error {
+// read commits a batch that has nothing to store, such as a replay. It returns what the batch is told of creates.
+func (r *rig) read(ctx context.Context) (refusal, err error) {
+	err = r.batches.Commit(ctx, 0, func(tx *gorm.DB) error {
+		refusal = r.batches.CanStore(tx)
 		return tx.Raw("SELECT slug FROM applications").Scan(new([]string)).Error
 	})
+	return refusal, err
+}
+
+// fillDisk opens the database at PATH and lets none of its files grow for a while.
+func fillDisk(ctx context.Context, arguments []string) error {
+	r, err := openRig(ctx, arguments[0])
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(r.commit(ctx, "before"), awaitStart()); err != nil {
+		return err
+	}
+	wal, err := os.Stat(r.path + "-wal")
+	if err != nil {
+		return err
+	}
+	if err := limitFiles(uint64(wal.Size())); err != nil {
+		return err
+	}
+	change := func(tx *gorm.DB) error { return insertApplication(tx, "change") }
+	for _, err := range []error{r.Change(ctx, change), r.insert("commit", 100_000)} {
+		if want := database.ErrOutcomeUnknown; !errors.Is(err, want) {
+			return fmt.Errorf("error is %w, want %w", err, want)
+		}
+	}
+	for range 2 {
+		refusal, err := r.read(ctx)
+		if err != nil {
+			return fmt.Errorf("what only reads is refused: %w", err)
+		}
+		for who, err := range map[string]error{"a validation": refusal, "readiness": r.Check(ctx)} {
+			if want := database.ErrUnavailable; !errors.Is(err, want) {
+				return fmt.Errorf("%s says %v, want %w", who, err, want)
+			}
+		}
+	}
+	if err := limitFiles(unlimited); err != nil {
+		return err
+	}
+	if refusal, err := r.read(ctx); refusal != nil || err != nil {
+		return fmt.Errorf("there is room again: refused with %v, %v", refusal, err)
+	}
+	return errors.Join(r.Check(ctx), r.commit(ctx, "after"), r.batches.Close(), r.Close())
 }
 
 // readOnFullDisk opens the database at PATH, whose WAL is empty, and reads while no file can have anything more.
@@ -39,7 +88,7 @@ func readOnFullDisk(ctx context.Context, arguments []string) error {
 	if err := errors.Join(limitFiles(0), awaitStart()); err != nil {
 		return err
 	}
-	if err := r.read(ctx); err != nil {
+	if _, err := r.read(ctx); err != nil {
 		return err
 	}
 	return errors.Join(limitFiles(unlimited), r.commit(ctx, "after"), r.batches.Close(), r.Close())
@@ -53,4 +102,44 @@ func TestBatchThatOnlyReadsNeedsNoRoom(t *testing.T) {
 	other := start(t, "read-on-full-disk", r.path)
 	other.proceed(t)
 	other.end(t)
+}
+
+// While the disk takes no more, nobody can tell what a COMMIT has stored. The next one can. Until then, what stores
+// nothing neither makes the server ready nor promises anything.
+func TestDiskThatFailsInCommit(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.close(t)
+	other := start(t, "fill-disk", r.path)
+	other.proceed(t)
+	other.end(t)
+	again, err := openRig(t.Context(), r.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if stored := again.slugs(t); !slices.Equal(stored, []string{"before", "after"}) {
+		t.Errorf("stored are %v", stored)
+	}
+	again.close(t)
+}
+
+// A server that is ready after a batch that failed has room for the largest create.
+func TestCheckMakesRoomForTheLargestCreate(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	const largest = 1 << 20
+	if err := r.batches.Commit(t.Context(), 0, func(*gorm.DB) error { return database.ErrFull }); err == nil {
+		t.Fatal("it did not fail")
+	}
+	if err := r.Check(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ready := sizeOf(t, r.path+"-wal")
+	if err := r.insert("largest", largest); err != nil {
+		t.Fatal(err)
+	}
+	if grown := sizeOf(t, r.path+"-wal"); grown != ready || len(r.slugs(t)) != 1 {
+		t.Errorf("the WAL has %d bytes, and then %d; stored are %v", ready, grown, r.slugs(t))
+	}
+	r.close(t)
 }

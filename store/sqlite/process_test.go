@@ -15,7 +15,6 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
-	"gorm.io/gorm"
 
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/sqlite"
@@ -76,43 +75,6 @@ func commitMany(ctx context.Context, arguments []string) error {
 		}
 	}
 	return errors.Join(r.batches.Close(), r.Close())
-}
-
-// fillDisk opens the database at PATH and lets none of its files grow for a while.
-func fillDisk(ctx context.Context, arguments []string) error {
-	r, err := openRig(ctx, arguments[0])
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(r.commit(ctx, "before"), awaitStart()); err != nil {
-		return err
-	}
-	wal, err := os.Stat(r.path + "-wal")
-	if err != nil {
-		return err
-	}
-	var unlimited syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &unlimited); err != nil {
-		return err
-	}
-	signal.Ignore(syscall.SIGXFSZ)
-	full := syscall.Rlimit{Cur: uint64(wal.Size()), Max: unlimited.Max}
-	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &full); err != nil {
-		return err
-	}
-	for what, err := range map[string]error{
-		"Commit": r.commit(ctx, "commit"),
-		"Change": r.Change(ctx, func(tx *gorm.DB) error { return insertApplication(tx, "change") }),
-		"Check":  r.Check(ctx),
-	} {
-		if want := database.ErrOutcomeUnknown; !errors.Is(err, want) {
-			return fmt.Errorf("%s: error is %w, want %w", what, err, want)
-		}
-	}
-	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &unlimited); err != nil {
-		return err
-	}
-	return errors.Join(r.Check(ctx), r.commit(ctx, "after"), r.batches.Close(), r.Close())
 }
 
 // backUp backs up the database at PATH to COPY, and lets no file grow beyond what is written first.

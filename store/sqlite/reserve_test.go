@@ -2,12 +2,16 @@ package sqlite_test
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
 	"gorm.io/gorm"
+
+	"example.com/providerd/store/database"
 )
 
 // reserve reserves pks in a batch, and stores providers with them.
@@ -100,5 +104,38 @@ func TestReservedPKsAreNobodyElses(t *testing.T) {
 		t.Errorf("given are %v", all)
 	}
 	other.close(t)
+	r.close(t)
+}
+
+// While no pk can be given, Check says so, and validations are refused as creates are.
+func TestDamagedPKsAreNoticedByCheck(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	if _, err := r.reserve(t, 3); err != nil {
+		t.Fatal(err)
+	}
+	const set = "UPDATE sqlite_sequence SET seq = %d WHERE name = 'providers'"
+	if err := r.Change(t.Context(), executing(fmt.Sprintf(set, 2))); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		_, err := r.reserve(t, 1)
+		refusal, readErr := r.read(t.Context())
+		for _, err := range []error{err, refusal, r.Check(t.Context())} {
+			if !errors.Is(err, database.ErrUnavailable) || !strings.Contains(err.Error(), "go back to a backup") {
+				t.Errorf("error is %v", err)
+			}
+		}
+		if readErr != nil {
+			t.Error(readErr)
+		}
+	}
+	if err := r.Change(t.Context(), executing(fmt.Sprintf(set, 3))); err != nil {
+		t.Fatal(err)
+	}
+	pks, err := r.reserve(t, 1)
+	if err := errors.Join(err, r.Check(t.Context())); err != nil || !slices.Equal(pks, []int32{4}) {
+		t.Errorf("pks are %v, %v", pks, err)
+	}
 	r.close(t)
 }

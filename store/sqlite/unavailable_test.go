@@ -65,6 +65,9 @@ func TestLockedDatabaseIsUnavailableUntilItIsReleased(t *testing.T) {
 		if err := r.Check(t.Context()); errors.Is(err, database.ErrUnavailable) != (way == "Commit") {
 			t.Errorf("Check after a failed %s: %v", way, err)
 		}
+		if err := commit(t.Context(), executing()); !errors.Is(err, database.ErrUnavailable) {
+			t.Errorf("%s after a failed one: %v", way, err)
+		}
 		run(t, other, "ROLLBACK")
 		if err := errors.Join(r.Check(t.Context()), r.commit(t.Context(), way)); err != nil {
 			t.Errorf("released after a failed %s: %v", way, err)
@@ -105,24 +108,6 @@ func TestLockThatIsReleasedInTimeIsWaitedFor(t *testing.T) {
 		t.Errorf("stored are %v", stored)
 	}
 	r.close(t)
-}
-
-// Where the disk takes no more in the middle of a COMMIT, nobody can tell what is stored. The next one can.
-func TestDiskThatFailsInCommit(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	r.close(t)
-	other := start(t, "fill-disk", r.path)
-	other.proceed(t)
-	other.end(t)
-	again, err := openRig(t.Context(), r.path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if stored := again.slugs(t); !slices.Equal(stored, []string{"before", "after"}) {
-		t.Errorf("stored are %v", stored)
-	}
-	again.close(t)
 }
 
 // Once a batch failed, Check writes, which costs a sync, until it can.

@@ -1,0 +1,72 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"gorm.io/gorm"
+
+	"example.com/providerd/store/database"
+)
+
+// tryToWrite proves that creates can be stored, after one could not: a server that is not ready may get no create that
+// would show it. It changes no data. It returns ErrUnavailable.
+func (d *Database) tryToWrite(ctx context.Context) error {
+	free, err := freeBytes(d.folder)
+	if err != nil {
+		return err
+	}
+	if free < minFreeBytes {
+		return fmt.Errorf("%w: the disk of %s has %d bytes left, want %d", database.ErrFull, d.folder, free, minFreeBytes)
+	}
+	err = d.Change(ctx, probe)
+	switch {
+	case errors.Is(err, database.ErrOutcomeUnknown):
+		// It is the outcome of the probe, which no caller sent.
+		return fmt.Errorf("%w: %s", database.ErrUnavailable, err.Error())
+	case err != nil:
+		return fmt.Errorf("%w: %w", database.ErrUnavailable, err)
+	}
+	d.failed.Store(false)
+	return nil
+}
+
+// probe does what a create does, and rolls the rows back. It commits a page that stays as it is.
+func probe(tx *gorm.DB) error {
+	var given givenPKs
+	if err := tx.Raw("SELECT "+pkColumns).Row().Scan(&given.noted, &given.largest); err != nil {
+		return fmt.Errorf("read the last pk: %w", classify(err))
+	}
+	if _, err := given.last(); err != nil {
+		return err
+	}
+	if err := growWAL(tx); err != nil {
+		return err
+	}
+	var generation uint32
+	if err := tx.Raw(selectGeneration).Scan(&generation).Error; err != nil {
+		return err
+	}
+	return tx.Exec(setGeneration(generation)).Error
+}
+
+// probeBytes exceed the 2 MB of a transaction that SQLite keeps in its cache until the commit, by more than the largest
+// create writes.
+const probeBytes = minFreeBytes
+
+// growWAL writes a row that is too large for the cache, and rolls it back. What does not fit is appended to the WAL at
+// once, and stays there, behind the last commit, as room for the next transactions. Rewriting a page would prove less:
+// under a quota or a limit, the WAL may have room for that page, but not grow.
+func growWAL(tx *gorm.DB) error {
+	for _, statement := range []string{
+		"SAVEPOINT probe",
+		fmt.Sprintf("INSERT INTO applications (slug, name) VALUES (hex(randomblob(16)), zeroblob(%d))", probeBytes),
+		"ROLLBACK TO probe",
+	} {
+		if err := tx.Exec(statement).Error; err != nil {
+			return fmt.Errorf("try to append to the WAL: %w", err)
+		}
+	}
+	return nil
+}
