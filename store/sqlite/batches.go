@@ -134,12 +134,18 @@ func (b *batches) CanStore(*gorm.DB) error { return b.refusal }
 
 // Maintain makes the checkpoint that is due.
 func (b *batches) Maintain(ctx context.Context) {
-	if b.index != nil {
-		b.checkpoints.committed(ctx, *b.index)
-		b.index = nil
+	committed := b.index
+	b.index = nil
+	if committed != nil && !b.database.failed.Load() {
+		b.checkpoints.committed(ctx, *committed)
 		return
 	}
-	if index, err := b.database.files.look(); err == nil {
+	index, err := b.database.files.look()
+	switch {
+	case err != nil:
+	case b.database.failed.Load():
+		b.checkpoints.makeRoom(ctx, index)
+	default:
 		b.checkpoints.idle(ctx, index)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 )
 
 // What comes to the WAL before a checkpoint: the more, the more transactions have touched the same page, which is
@@ -20,6 +21,10 @@ const (
 	// truncateFrames are how many frames, 256 MiB, make it worth to cut off the WAL at once.
 	truncateFrames = 64 << 10
 )
+
+// failedPause is how long makeRoom does nothing after a checkpoint failed: it would copy the same frames again, up to the
+// one that the database has no room for.
+const failedPause = 30 * time.Second
 
 // passes is how often the WAL is copied before the rest is left to the writer. Each pass takes as much shorter as less
 // has come to the WAL during the one before.
@@ -40,6 +45,8 @@ type checkpointer struct {
 	left         uint32
 	// copied is closed when the frames are copied; nil while none are being copied.
 	copied chan struct{}
+	// failed is when a checkpoint failed last.
+	failed time.Time
 }
 
 func newCheckpointer(
@@ -68,6 +75,20 @@ func (c *checkpointer) idle(ctx context.Context, index walIndex) {
 	c.advance(ctx, index.frames >= maxWALFrames)
 }
 
+// makeRoom copies all of the WAL at once after a batch failed, so that the next transaction starts again at its front:
+// if only the WAL cannot grow, creates succeed again. They wait meanwhile, because without it they would fail.
+func (c *checkpointer) makeRoom(ctx context.Context, index walIndex) {
+	if index.frames == index.backfilled {
+		return
+	}
+	if c.copied != nil {
+		<-c.copied
+	}
+	if time.Since(c.failed) >= failedPause {
+		c.end(ctx)
+	}
+}
+
 func (c *checkpointer) advance(ctx context.Context, isDue bool) {
 	if c.copied == nil {
 		if isDue {
@@ -78,14 +99,19 @@ func (c *checkpointer) advance(ctx context.Context, isDue bool) {
 	}
 	select {
 	case <-c.copied:
-		c.copied = nil
-		if err := c.finish(ctx); err != nil {
-			c.fail(err)
-			return
-		}
-		c.counts.done.Add(1)
+		c.end(ctx)
 	default:
 	}
+}
+
+// end ends the checkpoint whose frames are copied, or makes a short one of its own.
+func (c *checkpointer) end(ctx context.Context) {
+	c.copied = nil
+	if err := c.finish(ctx); err != nil {
+		c.fail(err)
+		return
+	}
+	c.counts.done.Add(1)
 }
 
 func (c *checkpointer) copy(ctx context.Context) {
@@ -105,6 +131,7 @@ func (c *checkpointer) copy(ctx context.Context) {
 }
 
 func (c *checkpointer) fail(err error) {
+	c.failed = time.Now()
 	c.counts.failed.Add(1)
 	c.logger.Error("checkpoint failed; the WAL stays as it is", slog.String("error", err.Error()))
 }

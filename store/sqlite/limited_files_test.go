@@ -123,6 +123,60 @@ func TestDiskThatFailsInCommit(t *testing.T) {
 	again.close(t)
 }
 
+// commitAndSettle is commit that looks up the outcome where that is unknown, as the store does.
+func (r *rig) commitAndSettle(ctx context.Context, name string) error {
+	err := r.batches.Commit(ctx, 0, func(tx *gorm.DB) error {
+		_, err := r.batches.Insert(tx, []*inserted{{Slug: name}})
+		return err
+	})
+	if errors.Is(err, database.ErrOutcomeUnknown) {
+		_, lookUpErr := r.read(ctx)
+		err = errors.Join(err, lookUpErr)
+	}
+	r.batches.Maintain(ctx)
+	return err
+}
+
+// limitWAL opens the database at PATH, and commits many times while none of its files may exceed 4 MiB.
+func limitWAL(ctx context.Context, arguments []string) error {
+	r, err := openRig(ctx, arguments[0])
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(limitFiles(4<<20), awaitStart()); err != nil {
+		return err
+	}
+	const commits, mostFailed = 2000, 20
+	var failed int
+	var isPromised bool
+	for i := range commits {
+		err := r.commitAndSettle(ctx, fmt.Sprint(i))
+		if err == nil {
+			isPromised = false
+			continue
+		}
+		if failed++; isPromised {
+			return fmt.Errorf("commit %d of a server that was ready after the one before: %w", i, err)
+		}
+		isPromised = r.Check(ctx) == nil
+	}
+	if failed == 0 || failed > mostFailed {
+		return fmt.Errorf("%d of %d commits failed, want 1 to %d", failed, commits, mostFailed)
+	}
+	return errors.Join(r.batches.Close(), r.Close())
+}
+
+// A WAL that cannot grow gets a checkpoint, after which commits succeed again. Until then the server is not ready.
+func TestWALThatCannotGrow(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.close(t)
+	other := start(t, "limit-wal", r.path)
+	other.proceed(t)
+	other.end(t)
+	wantUsable(t, r.path)
+}
+
 // A server that is ready after a batch that failed has room for the largest create.
 func TestCheckMakesRoomForTheLargestCreate(t *testing.T) {
 	t.Parallel()

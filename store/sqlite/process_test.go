@@ -25,7 +25,7 @@ import (
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"create": program(createOnce), "commit": program(commitMany), "fill-disk": program(fillDisk),
-		"read-on-full-disk": program(readOnFullDisk), "back-up": program(backUp),
+		"limit-wal": program(limitWAL), "read-on-full-disk": program(readOnFullDisk), "back-up": program(backUp),
 	})
 }
 
