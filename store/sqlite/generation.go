@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -17,7 +18,21 @@ func setGeneration(generation uint32) string {
 // statements are what a transaction that has begun can run.
 type statements interface {
 	ExecContext(ctx context.Context, query string, arguments ...any) (sql.Result, error)
-	QueryRowContext(ctx context.Context, query string, arguments ...any) *sql.Row
+	QueryContext(ctx context.Context, query string, arguments ...any) (*sql.Rows, error)
+}
+
+// queryRow reads one row. It returns the error of a statement that cannot be prepared, for which the QueryRowContext of
+// GORM's prepared statements returns a row that panics.
+func queryRow(ctx context.Context, tx statements, query string, values ...any) error {
+	rows, err := tx.QueryContext(ctx, query)
+	if err != nil {
+		return err //nolint:wrapcheck // Callers say what they read.
+	}
+	defer func() { _ = rows.Close() }()
+	if !rows.Next() {
+		return cmp.Or(rows.Err(), sql.ErrNoRows)
+	}
+	return rows.Scan(values...) //nolint:wrapcheck // Callers say what they read.
 }
 
 // raiseGeneration is called before a transaction writes anything else: if a checkpoint has copied the whole WAL, the
@@ -28,7 +43,7 @@ func (g *guard) raiseGeneration(ctx context.Context, tx statements) error {
 		return err
 	}
 	var generation uint32
-	if err := tx.QueryRowContext(ctx, selectGeneration).Scan(&generation); err != nil {
+	if err := queryRow(ctx, tx, selectGeneration, &generation); err != nil {
 		return fmt.Errorf("read the generation: %w", classify(err))
 	}
 	if _, err := tx.ExecContext(ctx, setGeneration(generation+1)); err != nil {

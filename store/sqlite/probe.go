@@ -35,7 +35,8 @@ func (d *Database) tryToWrite(ctx context.Context) error {
 // probe does what a create does, and rolls the rows back. It commits a page that stays as it is.
 func probe(tx *gorm.DB) error {
 	var given givenPKs
-	if err := tx.Raw("SELECT "+pkColumns).Row().Scan(&given.noted, &given.largest); err != nil {
+	err := queryRow(tx.Statement.Context, tx.Statement.ConnPool, "SELECT "+pkColumns, &given.noted, &given.largest)
+	if err != nil {
 		return fmt.Errorf("read the last pk: %w", classify(err))
 	}
 	if _, err := given.last(); err != nil {

@@ -13,7 +13,7 @@ const selectLevel = "SELECT coalesce(max(version_id), 0) FROM goose_db_version W
 // one opened it. What it stores beside such a schema may be what nobody can read.
 func (d *Database) checkSupport(ctx context.Context, tx statements) error {
 	var level int64
-	err := tx.QueryRowContext(ctx, selectLevel).Scan(&level)
+	err := queryRow(ctx, tx, selectLevel, &level)
 	return d.checkLevel(ctx, level, err)
 }
 

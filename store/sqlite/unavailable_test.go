@@ -79,6 +79,29 @@ func TestLockedDatabaseIsUnavailableUntilItIsReleased(t *testing.T) {
 	r.close(t)
 }
 
+// A table that is missing is an error of each batch, and of Check, until it is back.
+func TestMissingTableIsUnavailable(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	if err := r.Change(t.Context(), executing("ALTER TABLE providers RENAME TO other")); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		for what, err := range map[string]error{"Commit": r.commit(t.Context(), "lost"), "Check": r.Check(t.Context())} {
+			if !errors.Is(err, database.ErrUnavailable) {
+				t.Errorf("%s: error is %v, want ErrUnavailable", what, err)
+			}
+		}
+	}
+	if err := r.Change(t.Context(), executing("ALTER TABLE other RENAME TO providers")); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(r.Check(t.Context()), r.commit(t.Context(), "after")); err != nil {
+		t.Error(err)
+	}
+	r.close(t)
+}
+
 // A batch that waits for another program's transaction is stored once that ends.
 func TestLockThatIsReleasedInTimeIsWaitedFor(t *testing.T) {
 	t.Parallel()
