@@ -11,8 +11,8 @@ import (
 	"example.com/providerd/store/sqlite"
 )
 
-// createStore is create for a server, with the store over the database. The log says if the database is new, because one
-// that was lost is not to be replaced unseen. A PostgreSQL database is never created.
+// createStore is create for a server, with the store over the database. The log says if the database is new, because
+// one that was lost is not to be replaced unseen. A PostgreSQL database is never created.
 func (f databaseFlag) createStore(ctx context.Context, log *serveLog) (*store.Store, string, error) {
 	// The keyset of a new database is created after it, so that one found here is older, whoever creates them.
 	_, missing := os.Stat(keysetPath(f.Keyset, filepath.Dir(f.Database.path)))

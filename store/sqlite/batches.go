@@ -58,8 +58,8 @@ func (d *Database) Batches(ctx context.Context) (database.Batches, error) {
 	return b, nil
 }
 
-// Commit runs the statements of a batch between two looks at the files. After a failure, only rows that are stored, or a
-// probe, prove that creates succeed again: a transaction without rows commits on a full disk, too.
+// Commit runs the statements of a batch between two looks at the files. After a failure, only rows that are stored or a
+// probe prove that creates succeed again: a transaction without rows commits on a full disk, too.
 func (b *batches) Commit(ctx context.Context, _ int, statements func(tx *gorm.DB) error) error {
 	b.hasRows, b.refusal = false, nil
 	if b.database.failed.Load() {

@@ -22,8 +22,8 @@ const (
 	truncateFrames = 64 << 10
 )
 
-// failedPause is how long makeRoom does nothing after a checkpoint failed: it would copy the same frames again, up to the
-// one that the database has no room for.
+// failedPause is how long makeRoom does nothing after a checkpoint failed: it would copy the same frames again, up to
+// the one that the database has no room for.
 const failedPause = 30 * time.Second
 
 // passes is how often the WAL is copied before the rest is left to the writer. Each pass takes as much shorter as less

@@ -26,7 +26,7 @@ type Database struct {
 	files   *guard
 	writers *gorm.DB
 	readers *gorm.DB
-	// failed is set when a batch could not use the database, until rows are stored again or a probe shows that they can be.
+	// failed is set when a batch could not use the database, until rows are stored again or a probe shows that they can.
 	failed      atomic.Bool
 	checkpoints checkpointCounts
 	// Closing once is enough.

@@ -26,11 +26,11 @@ type statements interface {
 func queryRow(ctx context.Context, tx statements, query string, values ...any) error {
 	rows, err := tx.QueryContext(ctx, query)
 	if err != nil {
-		return err //nolint:wrapcheck // Callers say what they read.
+		return err
 	}
 	defer func() { _ = rows.Close() }()
 	if !rows.Next() {
-		return cmp.Or(rows.Err(), sql.ErrNoRows)
+		return cmp.Or(rows.Err(), sql.ErrNoRows) //nolint:wrapcheck // Callers say what they read.
 	}
 	return rows.Scan(values...) //nolint:wrapcheck // Callers say what they read.
 }

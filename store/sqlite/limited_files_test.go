@@ -66,17 +66,15 @@ func fillDisk(ctx context.Context, arguments []string) error {
 		}
 		for who, err := range map[string]error{"a validation": refusal, "readiness": r.Check(ctx)} {
 			if want := database.ErrUnavailable; !errors.Is(err, want) {
-				return fmt.Errorf("%s says %v, want %w", who, err, want)
+				return fmt.Errorf("%s says %q, want %w", who, fmt.Sprint(err), want)
 			}
 		}
 	}
 	if err := limitFiles(unlimited); err != nil {
 		return err
 	}
-	if refusal, err := r.read(ctx); refusal != nil || err != nil {
-		return fmt.Errorf("there is room again: refused with %v, %v", refusal, err)
-	}
-	return errors.Join(r.Check(ctx), r.commit(ctx, "after"), r.batches.Close(), r.Close())
+	refusal, err := r.read(ctx)
+	return errors.Join(refusal, err, r.Check(ctx), r.commit(ctx, "after"), r.batches.Close(), r.Close())
 }
 
 // readOnFullDisk opens the database at PATH, whose WAL is empty, and reads while no file can have anything more.

@@ -95,8 +95,8 @@ func checkThere(path string) error {
 type preparation func(ctx context.Context, db *sql.DB, path string) error
 
 // open opens the database behind path, which may be a symbolic link: SQLite's other files are beside its target, which
-// provide creates or demands. Programs take turns from the first look at the files, so that none sees those that another
-// one has half made.
+// provide creates or demands. Programs take turns from the first look at the files on, so that none sees those that
+// another one has half made.
 func open(
 	ctx context.Context, path string, logger *slog.Logger, provide func(path string) error, prepare preparation,
 ) (*Database, error) {
