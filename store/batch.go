@@ -49,6 +49,19 @@ func (c *create) isLate(least time.Duration) bool {
 // batch is some creates that share one transaction.
 type batch []*create
 
+// split parts the creates that are late from those that may be claimed again.
+func (b batch) split(least time.Duration) (late, again batch) {
+	for _, one := range b {
+		if one.deadline.IsZero() || one.isLate(least) {
+			late = append(late, one)
+			continue
+		}
+		one.claimed.Store(false)
+		again = append(again, one)
+	}
+	return late, again
+}
+
 // deadline returns the first deadline of the creates; the zero time if none has one.
 func (b batch) deadline() (first time.Time) {
 	for _, one := range b {

@@ -87,6 +87,9 @@ func (b *batcher) submit(ctx context.Context, one *create) error {
 	}
 	one.done = make(chan struct{})
 	one.deadline, _ = ctx.Deadline()
+	if one.isLate(b.leastTime) {
+		return errLate
+	}
 	one.queued()
 	if free := b.freeLane(); free != nil {
 		free.commitAlone(ctx, one)
@@ -130,7 +133,7 @@ func (l *lane) commitAlone(ctx context.Context, one *create) {
 	defer l.rest()
 	// What has begun is not for the caller to end.
 	ctx = context.WithoutCancel(ctx)
-	l.commit(ctx, batch{one})
+	_ = l.commit(ctx, batch{one})
 }
 
 // work waits until nobody else commits over the lane.
@@ -138,18 +141,24 @@ func (l *lane) work() { l.working <- struct{}{} }
 
 func (l *lane) rest() { <-l.working }
 
-func (l *lane) commit(ctx context.Context, creates batch) {
+// commit commits some creates and tells their callers. It returns those that have time for another batch, if the first
+// deadline of this one came before the database took it.
+func (l *lane) commit(ctx context.Context, creates batch) (again batch) {
 	begun := time.Now()
-	ctx, cancel := l.untilDeadline(ctx, creates)
-	defer cancel()
 	l.crowded.Store(len(creates) > 1)
-	err := creates.commit(ctx, l.database, l.keys)
+	bounded, cancel := l.untilDeadline(ctx, creates)
+	defer cancel()
+	err := creates.commit(bounded, l.database, l.keys)
 	if watch := l.watcher.Load(); watch != nil {
 		(*watch)(len(creates), time.Since(begun))
 	}
 	creates.note(begun, err)
+	if bounded.Err() != nil && errors.Is(err, ErrUnavailable) && !errors.Is(err, ErrOutcomeUnknown) {
+		creates, again = creates.split(l.leastTime)
+	}
 	creates.finish(err)
-	l.database.Maintain(context.WithoutCancel(ctx))
+	l.database.Maintain(ctx)
+	return again
 }
 
 // untilDeadline returns a context that ends with the first deadline of some creates, where the database heeds it.
@@ -201,7 +210,7 @@ func (l *lane) run() {
 			l.closeError = l.database.Close()
 			return
 		}
-		l.commit(ctx, next)
+		held = append(held, l.commit(ctx, next)...)
 	}
 }
 

@@ -50,6 +50,8 @@ type replica struct {
 	database database.Database
 	keyring  *seal.Keyring
 
+	// telling has a value while a sign of life is given, so that an earlier one does not replace a later one.
+	telling chan struct{}
 	// mutex is never held while the database is asked.
 	mutex sync.Mutex
 	// keys are those that the last sign of life told, which was given at the time beaten; err is why the next one failed.
@@ -69,7 +71,7 @@ func joinReplicas(ctx context.Context, db database.Database, keyring *seal.Keyri
 	}
 	r := &replica{
 		id: rand.Text(), name: fmt.Sprintf("%s, process %d", host, os.Getpid()), database: db, keyring: keyring,
-		ended: make(chan struct{}),
+		telling: make(chan struct{}, 1), ended: make(chan struct{}),
 	}
 	if err := r.beat(ctx); err != nil {
 		return nil, err
@@ -93,9 +95,14 @@ func (r *replica) run(ctx context.Context) {
 	}
 }
 
-// beat gives a sign of life with the keys of now, which must be able to open what the others seal. Several may be under
-// way at a time.
+// beat gives a sign of life with the keys of now, which must be able to open what the others seal.
 func (r *replica) beat(ctx context.Context) error {
+	select {
+	case r.telling <- struct{}{}:
+		defer func() { <-r.telling }()
+	case <-ctx.Done():
+		return fmt.Errorf("%w: wait to give a sign of life: %w", ErrUnavailable, ctx.Err())
+	}
 	// Others count from the commit, which is later.
 	begun := time.Now()
 	keys, err := r.keyring.Current()
@@ -104,10 +111,9 @@ func (r *replica) beat(ctx context.Context) error {
 	}
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	if err == nil && begun.After(r.beaten) {
+	if r.err = err; err == nil {
 		r.keys, r.beaten = keys, begun
 	}
-	r.err = err
 	return err
 }
 
@@ -130,6 +136,10 @@ func (r *replica) tell(ctx context.Context, keys *seal.Keys) error {
 		return tx.Clauses(again).
 			Create(&replicaRow{ID: r.id, Name: r.name, Keys: keys.IDs(), Beat: 1}).Error
 	})
+	if errors.Is(err, ErrOutcomeUnknown) {
+		// It is not the outcome of the create that waits for it.
+		err = fmt.Errorf("%w: %s", ErrUnavailable, err.Error())
+	}
 	if err != nil {
 		return fmt.Errorf("give a sign of life: %w", err)
 	}
@@ -188,7 +198,7 @@ func (i Inspection) LiveReplicas(ctx context.Context, limit int) (int, error) {
 		return len(first), err
 	}
 	select {
-	case <-time.After(beatInterval + watchInterval):
+	case <-time.After(2 * beatInterval):
 	case <-ctx.Done():
 		return 0, fmt.Errorf("wait for signs of life: %w", ctx.Err())
 	}

@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"context"
+	"crypto/rand"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -22,13 +23,14 @@ func TestBlockedHeartbeatHoldsNothingUp(t *testing.T) {
 	if _, err := conn.Exec(t.Context(), "BEGIN; LOCK TABLE replicas IN ACCESS EXCLUSIVE MODE"); err != nil {
 		t.Fatal(err)
 	}
-	awaitWait(t, watching, "relation")
-	_, err = keyedCreate(t.Context(), opened, "a")
-	readyErr := opened.Ready(t.Context())
-	if countWaits(t, watching, "relation") == 0 {
-		t.Error("the sign of life was not waiting any more")
-	}
-	if err != nil || readyErr != nil {
-		t.Errorf("create: %v; Ready: %v", err, readyErr)
-	}
+	// The sign of life gives up after 2 seconds, and another one follows.
+	await(t, "a create is stored while a sign of life waits", func() bool {
+		awaitWait(t, watching, "relation")
+		_, err := keyedCreate(t.Context(), opened, rand.Text())
+		readyErr := opened.Ready(t.Context())
+		if err != nil || readyErr != nil {
+			t.Fatalf("create: %v; Ready: %v", err, readyErr)
+		}
+		return countWaits(t, watching, "relation") > 0
+	})
 }
