@@ -12,9 +12,10 @@ import (
 
 // Times that faults last, or that pass until somebody notices them.
 const (
-	noticing = time.Second
-	absence  = 3 * time.Second
-	respite  = 50 * time.Millisecond
+	noticing    = time.Second
+	absence     = 3 * time.Second
+	longAbsence = 12 * time.Second
+	respite     = 50 * time.Millisecond
 )
 
 // pair is a primary with one synchronous standby, each behind a network of its own.
@@ -90,6 +91,11 @@ func plainKinds() []failoverKind[*pair] {
 			<-time.After(noticing)
 			p.promote(t)
 			p.standby.Thaw()
+		}},
+		{"primary frozen for long, and never thawed", func(t *testing.T, _ *failover, p *pair) {
+			p.primary.Freeze()
+			<-time.After(longAbsence)
+			p.promote(t)
 		}},
 		{"standby promoted beside its primary", func(t *testing.T, _ *failover, p *pair) { p.promote(t) }},
 		{"standby killed, and started again", func(t *testing.T, f *failover, p *pair) {

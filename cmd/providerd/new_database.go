@@ -15,7 +15,8 @@ import (
 // one that was lost is not to be replaced unseen. A PostgreSQL database is never created.
 func (f databaseFlag) createStore(ctx context.Context, log *serveLog) (*store.Store, string, error) {
 	// The keyset of a new database is created after it, so that one found here is older, whoever creates them.
-	_, missing := os.Stat(keysetPath(f.Keyset, filepath.Dir(f.Database.path)))
+	_, err := os.Stat(keysetPath(f.Keyset, filepath.Dir(f.Database.path)))
+	hadKeyset := err == nil
 	db, folder, err := f.Database.create(ctx, log.Logger)
 	if err != nil {
 		return nil, "", err
@@ -25,7 +26,7 @@ func (f databaseFlag) createStore(ctx context.Context, log *serveLog) (*store.St
 		return nil, "", err
 	}
 	if created, ok := db.(*sqlite.Database); ok && created.IsNew() {
-		f.sayCreated(log, missing == nil)
+		f.sayCreated(log, hadKeyset)
 	}
 	return opened, folder, nil
 }

@@ -52,7 +52,7 @@ func TestRefusalsComeInTime(t *testing.T) {
 // tokens and replays are read.
 func TestReplicasShareFewConnections(t *testing.T) {
 	t.Parallel()
-	const replicas, callers, creates = 3, 24, 30
+	const replicas, callers, creates = 3, 12, 30
 	cluster := postgrestest.NewCluster(t)
 	address := cluster.CreateDatabase(t)
 	location, err := url.Parse(address)

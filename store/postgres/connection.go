@@ -1,10 +1,8 @@
 package postgres
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -18,13 +16,14 @@ import (
 func prepareConnection(ctx context.Context, conn *pgx.Conn) error {
 	readTimesInUTC(conn)
 	read, err := readSettings(ctx, conn.PgConn())
+	if faults := read.faults(); err == nil && len(faults) > 0 {
+		err = faults[0]
+	}
 	if err != nil {
-		return err
+		// The driver leaves it open.
+		_ = conn.Close(ctx)
 	}
-	if faults := read.faults(); len(faults) > 0 {
-		return faults[0]
-	}
-	return nil
+	return err
 }
 
 func readTimesInUTC(conn *pgx.Conn) {
@@ -36,10 +35,10 @@ func readTimesInUTC(conn *pgx.Conn) {
 // noticeKey is where a connection keeps the last notice of its server.
 const noticeKey = "providerd.notice"
 
-// keepNotice keeps whatever is not for debugging: only a warning reports that a commit was not replicated, and one of a
-// pooler may lack the severity that is never translated.
+// keepNotice keeps a warning, in whatever language: only one reports that a commit was not replicated. A pooler may send
+// no severity that is never translated.
 func keepNotice(conn *pgconn.PgConn, notice *pgconn.Notice) {
-	if !strings.HasPrefix(notice.SeverityUnlocalized, "DEBUG") {
+	if severity := notice.SeverityUnlocalized; severity == "WARNING" || severity == "" {
 		conn.CustomData()[noticeKey] = notice
 	}
 }
@@ -53,6 +52,3 @@ func takeNotice(conn *pgconn.PgConn) error {
 	delete(conn.CustomData(), noticeKey)
 	return errors.New(notice.Message)
 }
-
-// severityOf returns the severity that the server never translates. PgBouncer sends only the other one, in English.
-func severityOf(err *pgconn.PgError) string { return cmp.Or(err.SeverityUnlocalized, err.Severity) }

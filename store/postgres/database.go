@@ -35,7 +35,7 @@ type Database struct {
 	// isRefusing is set while the last batch with rows has failed, and nothing has shown since that rows can be stored.
 	isRefusing atomic.Bool
 	readiness  readiness
-	// abandonTimeout is that of the constant, but in tests.
+	// abandonTimeout is the constant, except in tests.
 	abandonTimeout time.Duration
 	// Closing once is enough.
 	closing    sync.Once
@@ -60,8 +60,8 @@ func (d *Database) Change(ctx context.Context, statements func(tx *gorm.DB) erro
 	})
 }
 
-// transact runs statements in a transaction, and again as long as there is hope and COMMIT was not sent: until patience
-// is over, or earlier if the context has a deadline. A server that takes longer for the statements than the limit is
+// transact runs statements in a transaction, and again until COMMIT was sent, patience has run out or the deadline of the
+// context has come. A server that takes longer for the statements than the limit is
 // left for another one. The transaction begins with so many reserved pks.
 func (d *Database) transact(
 	ctx context.Context, limit time.Duration, pks int, statements func(tx *gorm.DB) error,
@@ -79,6 +79,9 @@ func (d *Database) transact(
 // then database.ErrUnavailable.
 func retry(ctx context.Context, try func() (again bool, err error)) error {
 	for pause := firstPause; ; pause = min(2*pause, maxPause) {
+		if ctx.Err() != nil {
+			return unavailable(ctx.Err())
+		}
 		again, err := try()
 		if !again {
 			return err
@@ -97,11 +100,11 @@ func (d *Database) try(
 ) (again bool, err error) {
 	tx, err := d.begin(ctx, pks)
 	if err != nil {
-		d.lookElsewhere(err)
+		d.lookElsewhere(ctx, err)
 		return !errors.Is(err, database.ErrNewer), err
 	}
 	if err := tx.run(ctx, d.writers, limit, statements); err != nil {
-		d.avoidSilent(tx, err)
+		d.avoidSilent(ctx, tx, err)
 		tx.rollBack(ctx)
 		return isPassing(err), classify(err)
 	}
@@ -126,14 +129,16 @@ func (d *Database) begin(ctx context.Context, pks int) (transaction, error) {
 	}
 	if d.isDoubtful.Load() {
 		if err := tx.probe(ctx); err != nil {
-			d.servers.avoid(tx.server)
+			if ctx.Err() == nil {
+				d.servers.avoid(tx.server)
+			}
 			tx.discard()
 			return transaction{}, err
 		}
 		d.isDoubtful.Store(false)
 	}
 	if err := tx.begin(ctx, pks); err != nil {
-		d.avoidSilent(tx, err)
+		d.avoidSilent(ctx, tx, err)
 		tx.discard()
 		return transaction{}, err
 	}
@@ -164,21 +169,23 @@ func (d *Database) doubt(tx transaction) {
 	d.reset()
 }
 
-// avoidSilent passes over a server that did not answer in time.
-func (d *Database) avoidSilent(tx transaction, err error) {
-	if errors.Is(err, context.DeadlineExceeded) {
+// avoidSilent passes over a server that did not answer in time, unless it was the time of the caller that ran out.
+func (d *Database) avoidSilent(ctx context.Context, tx transaction, err error) {
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		d.servers.avoid(tx.server)
 	}
 }
 
-// lookElsewhere lets the next try find its server anew, unless the server only has no connection to spare: those that
-// the pool has are then worth keeping.
-func (d *Database) lookElsewhere(err error) {
-	if isCrowded(err) {
+// lookElsewhere lets the next try find its server anew. If the server only has no connection to spare, those that the
+// pool has are worth keeping. If the time of the caller has run out, nothing is known of the server.
+func (d *Database) lookElsewhere(ctx context.Context, err error) {
+	if ctx.Err() != nil {
 		return
 	}
 	d.servers.forget(err)
-	d.reset()
+	if !isCrowded(err) {
+		d.reset()
+	}
 }
 
 // noteCreates notes what became of a batch with rows.

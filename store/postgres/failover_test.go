@@ -90,6 +90,24 @@ func testFrozenPrimaryIsLeft(t *testing.T, parameter string) {
 	}
 }
 
+// However long a primary was frozen, and however often it was tried meanwhile, the one that takes its place is found at
+// once.
+func TestPrimaryFrozenForLongIsLeft(t *testing.T) {
+	t.Parallel()
+	r := newReplicated(t)
+	opened := create(t, r.urlOfBoth(t))
+	r.primary.Freeze()
+	for range 3 {
+		if err := insert(t.Context(), opened, "refused"); !errors.Is(err, database.ErrUnavailable) {
+			t.Errorf("error is %v, want ErrUnavailable", err)
+		}
+	}
+	r.standby.Promote(t)
+	if err := insert(t.Context(), opened, "after"); err != nil {
+		t.Error(err)
+	}
+}
+
 // Once a server has committed, nothing is read at an old primary that is still there, by whatever connection.
 func TestOldPrimaryIsNotRead(t *testing.T) {
 	t.Parallel()

@@ -57,7 +57,7 @@ func Migrate(ctx context.Context, url URL, logger *slog.Logger, level int64) (be
 			return err
 		}
 		isDone, err := migrateUp(ctx, db, logger, level)
-		if !isDone {
+		if err == nil && !isDone {
 			before = level
 		}
 		return err
@@ -133,7 +133,7 @@ func (l announcingLocker) announce(ctx context.Context, db *sql.DB) {
 	if err := db.QueryRowContext(ctx, holder).Scan(&program, &until); err != nil {
 		return
 	}
-	l.logger.Warn("waiting for another program that migrates the database; if it was killed, its lock ends by itself",
+	l.logger.Warn("waiting for another program that migrates the database; its lock expires if it was killed",
 		slog.String("program", program), slog.Time("until", until))
 }
 

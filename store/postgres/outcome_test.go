@@ -130,12 +130,13 @@ func TestCancelledCommitIsUnknown(t *testing.T) {
 // A role that wants to hear everything gets no more with a commit than any other.
 func TestTalkativeServerCommits(t *testing.T) {
 	t.Parallel()
-	for _, level := range []string{"debug1", "debug5"} {
+	for _, level := range []string{"log", "debug1", "debug5"} {
 		t.Run(level, func(t *testing.T) {
 			t.Parallel()
 			cluster := postgrestest.NewCluster(t)
 			url := cluster.CreateDatabase(t)
-			cluster.Exec(t, "postgres", "ALTER ROLE postgres SET client_min_messages = "+level)
+			cluster.Exec(t, "postgres", "ALTER ROLE postgres SET client_min_messages = "+level,
+				"ALTER ROLE postgres SET log_duration = on")
 			opened := openStore(t, url, newKeyset(t))
 			if _, err := keyedCreate(t.Context(), opened, "a"); err != nil {
 				t.Error(err)

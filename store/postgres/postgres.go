@@ -74,7 +74,7 @@ func (d *Database) open(ctx context.Context, config *pgx.ConnConfig, prepare pre
 	if d.writers, err = overPool(pool); err != nil {
 		return errors.Join(err, pool.Close())
 	}
-	if err := ping(ctx, pool); err != nil {
+	if err := d.ping(ctx, pool); err != nil {
 		return fmt.Errorf("connect to the database: %w", unavailable(err))
 	}
 	if err := prepare(ctx, pool); err != nil {
@@ -87,14 +87,18 @@ func (d *Database) open(ctx context.Context, config *pgx.ConnConfig, prepare pre
 	return nil
 }
 
-// ping connects, and waits for a server that is only busy. What a server refuses for good is told at once; one that is
-// away may come back, but not for a program that has not begun.
-func ping(ctx context.Context, pool *sql.DB) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+// ping connects, and tries again if a server is only busy. What a server refuses for good is returned at once; one that
+// is away may recover, but not for a program that has not begun.
+func (d *Database) ping(ctx context.Context, pool *sql.DB) error {
+	retries, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	return retry(ctx, func() (again bool, err error) {
+	return retry(retries, func() (again bool, err error) {
 		err = pool.PingContext(ctx)
-		return errors.Is(err, errSilent), err
+		isBusy := errors.Is(err, errSilent) || errors.Is(err, errPassedOver) || isCrowded(err)
+		if isBusy {
+			d.servers.forget(err)
+		}
+		return isBusy, err
 	})
 }
 

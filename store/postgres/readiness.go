@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -25,17 +26,23 @@ type readiness struct {
 	mutex sync.Mutex
 	known time.Time
 	err   error
-	// lastStored is when rows were stored last, in microseconds. It is apart, since a probe holds the mutex for long.
-	lastStored atomic.Int64
+	// lastStored is when rows were stored last, or nil. It is apart, since a probe holds the mutex for long.
+	lastStored atomic.Pointer[time.Time]
 }
 
-func (r *readiness) stored() { r.lastStored.Store(time.Now().UnixMicro()) }
+// stored notes that rows were stored.
+func (r *readiness) stored() { r.lastStored.Store(new(time.Now())) }
+
+func (r *readiness) hasJustStored() bool {
+	last := r.lastStored.Load()
+	return last != nil && time.Since(*last) < probeInterval
+}
 
 // Check tells whether the server stores rows now, or did half a second ago: that it answers is not enough, since a
 // standby answers, and a primary without its standbys. It takes 2 seconds at most.
 func (d *Database) Check(ctx context.Context) error {
 	r := &d.readiness
-	if time.Since(time.UnixMicro(r.lastStored.Load())) < probeInterval && !d.isRefusing.Load() && !d.isDoubtful.Load() {
+	if r.hasJustStored() && !d.isRefusing.Load() && !d.isDoubtful.Load() {
 		return nil
 	}
 	r.mutex.Lock()
@@ -53,7 +60,7 @@ func (d *Database) Check(ctx context.Context) error {
 func (d *Database) probe(ctx context.Context) error {
 	tx, err := d.awaitConnection(ctx)
 	if err != nil {
-		d.lookElsewhere(err)
+		d.lookElsewhere(ctx, err)
 		return err
 	}
 	if err := tx.probe(ctx); err != nil {
@@ -80,22 +87,15 @@ func (d *Database) awaitConnection(ctx context.Context) (tx transaction, err err
 
 // probeInserts makes sure that rows of creates can be inserted, and releases the connection.
 func (d *Database) probeInserts(ctx context.Context, tx transaction) error {
-	isRefusing := d.isRefusing.Load()
-	var pipeline pgx.Batch
-	pipeline.Queue("BEGIN")
-	pipeline.Queue("SELECT set_config('lock_timeout', '500ms', true)")
-	err := tx.send(ctx, &pipeline)
+	var begin pgx.Batch
+	begin.Queue("BEGIN")
+	err := tx.send(ctx, &begin)
 	if err == nil {
-		err = tx.tryToInsert(ctx, isRefusing)
+		err = tx.tryToInsert(ctx, d.isRefusing.Load())
+		d.isRefusing.Store(err != nil)
 	}
 	tx.rollBack(ctx)
-	if err != nil {
-		return unavailable(err)
-	}
-	if isRefusing {
-		d.isRefusing.Store(false)
-	}
-	return nil
+	return err
 }
 
 // Statements that insert nothing, but need the privileges and wait for the locks that creates do; and those that write
@@ -111,28 +111,29 @@ const (
 	largeCredentials = 64 << 10
 )
 
-// tryToInsert inserts no rows, or else some that it takes back, in a transaction that continues whatever comes of it. It
+// tryToInsert inserts no rows, or else some that it rolls back, in a transaction that continues whatever comes of it. It
 // returns database.ErrUnavailable if creates cannot insert theirs.
 func (t *transaction) tryToInsert(ctx context.Context, withRows bool) error {
-	var pipeline pgx.Batch
-	pipeline.Queue("SAVEPOINT probe")
+	// The driver lets the server parse all statements of a message before it runs the first, and parsing takes locks.
+	var begin, inserts, end pgx.Batch
+	begin.Queue("SAVEPOINT probe")
+	begin.Queue("SELECT set_config('lock_timeout', '500ms', true)")
 	for _, table := range []string{"providers", "oauth2_providers", "workspace_directory_providers"} {
-		pipeline.Queue(fmt.Sprintf(insertNothing, table))
+		inserts.Queue(fmt.Sprintf(insertNothing, table))
 	}
 	if withRows {
 		credentials := make([]byte, largeCredentials)
 		_, _ = rand.Read(credentials)
-		pipeline.Queue(insertCommon)
-		pipeline.Queue(insertLarge, credentials)
+		inserts.Queue(insertCommon)
+		inserts.Queue(insertLarge, credentials)
 	}
-	refusal := t.send(ctx, &pipeline)
-	var restore pgx.Batch
-	restore.Queue("ROLLBACK TO SAVEPOINT probe")
-	if err := t.send(ctx, &restore); err != nil && refusal == nil {
-		refusal = err
+	end.Queue("ROLLBACK TO SAVEPOINT probe")
+	err := t.send(ctx, &begin)
+	if err == nil {
+		err = errors.Join(t.send(ctx, &inserts), t.send(ctx, &end))
 	}
-	if refusal != nil {
-		return fmt.Errorf("try to insert rows: %w", unavailable(refusal))
+	if err != nil {
+		return fmt.Errorf("try to insert rows: %w", unavailable(err))
 	}
 	return nil
 }

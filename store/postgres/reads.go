@@ -37,7 +37,7 @@ func (p readPool) QueryContext(ctx context.Context, query string, arguments ...a
 		if err == nil || !isPassing(err) {
 			return false, err //nolint:wrapcheck // The dialector translates it.
 		}
-		p.database.lookElsewhere(err)
+		p.database.lookElsewhere(ctx, err)
 		return true, err //nolint:wrapcheck // The dialector translates it.
 	})
 	return rows, err

@@ -70,6 +70,9 @@ func TestLockedTableIsNotReady(t *testing.T) {
 				t.Fatal(err)
 			}
 			await(t, "the store is not ready", func() bool { return opened.Ready(t.Context()) != nil })
+			if _, err := keyedValidate(t.Context(), opened, "new"); !errors.Is(err, store.ErrUnavailable) {
+				t.Errorf("validation: error is %v, want ErrUnavailable", err)
+			}
 			if _, err := conn.Exec(t.Context(), "ROLLBACK"); err != nil {
 				t.Fatal(err)
 			}

@@ -20,17 +20,20 @@ import (
 // may become the primary.
 const avoidanceTime = time.Second
 
-// silenceTime is how long a server may be silent while a connection is made, before the next one of the URL is tried. A
-// frozen one accepts connections, and says nothing. Each time that nothing came of it, the server gets twice as long, up
-// to connectTimeout: it may only be busy.
-const silenceTime = time.Second
+// A server that does not respond to a new connection within silenceTime is left for the others of the URL: a frozen one
+// accepts connections, and responds to none. If no other one takes connections, it may only be busy, and has
+// maxSilenceTime the next time.
+const (
+	silenceTime    = time.Second
+	maxSilenceTime = 2 * time.Second
+)
 
 // forever is longer than any server takes.
 const forever = time.Duration(math.MaxInt64)
 
 var (
 	errPassedOver = errors.New("this server is passed over while there is another one")
-	errSilent     = errors.New("this server says nothing, and there is another one")
+	errSilent     = errors.New("this server does not respond, and there is another one")
 	errAbandoned  = errors.New("the connection was abandoned")
 )
 
@@ -55,13 +58,14 @@ type servers struct {
 	watched map[*watchedConn]bool
 	// isPatient is set if the URL says how long each server may take.
 	isPatient bool
-	// silences counts how often a server was silent since it committed last.
-	silences map[string]int
+	// silent are the times since when servers do not respond to new connections; the zero time for those that have another
+	// try.
+	silent map[string]time.Time
 }
 
 func newServers(isPatient bool) *servers {
 	return &servers{
-		avoided: map[string]time.Time{}, watched: map[*watchedConn]bool{}, isPatient: isPatient, silences: map[string]int{},
+		avoided: map[string]time.Time{}, watched: map[*watchedConn]bool{}, isPatient: isPatient, silent: map[string]time.Time{},
 	}
 }
 
@@ -71,20 +75,29 @@ func (s *servers) prefer(address net.Addr) {
 	defer s.mutex.Unlock()
 	s.primary = address.String()
 	delete(s.avoided, s.primary)
-	clear(s.silences)
+	clear(s.silent)
 }
 
-// maxSilence is how long a server may be silent now.
-func (s *servers) maxSilence(address string) time.Duration {
+// silenceLimit is how long a server may take to respond to a new connection.
+func (s *servers) silenceLimit(address string) time.Duration {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	return min(silenceTime<<min(s.silences[address], 3), connectTimeout)
+	if _, wasSilent := s.silent[address]; wasSilent {
+		return maxSilenceTime
+	}
+	return silenceTime
 }
 
 func (s *servers) noteSilence(address string) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	s.silences[address]++
+	s.silent[address] = time.Now()
+}
+
+func (s *servers) isSilent(address string) bool {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return !s.silent[address].IsZero()
 }
 
 // avoid notes that a server did not commit or answer. What is being read there fails, and so do new connections.
@@ -111,6 +124,9 @@ func (s *servers) forget(err error) {
 	defer s.mutex.Unlock()
 	s.primary = ""
 	maps.DeleteFunc(s.avoided, func(_ string, since time.Time) bool { return time.Since(since) > avoidanceTime })
+	for address := range s.silent {
+		s.silent[address] = time.Time{}
+	}
 }
 
 func (s *servers) isPassedOver(address string) bool {
@@ -134,10 +150,10 @@ func (s *servers) guide(config *pgx.ConnConfig, onlyReads bool) {
 			}
 			return dial(ctx, network, address)
 		}
-		if hasOthers && s.isPassedOver(address) {
+		if hasOthers && (s.isPassedOver(address) || s.isSilent(address)) {
 			return nil, errPassedOver
 		}
-		limit := s.maxSilence(address)
+		limit := s.silenceLimit(address)
 		if !hasOthers || s.isPatient {
 			limit = forever
 		}
@@ -161,7 +177,7 @@ func (s *servers) dial(
 	defer cancel()
 	conn, err := dial(dialing, network, address)
 	if err != nil {
-		if dialing.Err() != nil {
+		if dialing.Err() != nil && ctx.Err() == nil {
 			s.noteSilence(address)
 		}
 		return nil, err
@@ -206,7 +222,7 @@ func (s *servers) unwatch(conn *watchedConn) {
 	delete(s.watched, conn)
 }
 
-// Read reads what the server says.
+// Read reads what the server sends.
 func (c *watchedConn) Read(into []byte) (int, error) {
 	count, err := c.Conn.Read(into)
 	c.silence.Stop()
@@ -216,10 +232,13 @@ func (c *watchedConn) Read(into []byte) (int, error) {
 	return count, err //nolint:wrapcheck // It is the error of the connection.
 }
 
-// Close closes the connection.
+// Close closes the connection, which may be closed already.
 func (c *watchedConn) Close() error {
 	c.servers.unwatch(c)
-	return c.Conn.Close() //nolint:wrapcheck // It is the error of the connection.
+	if err := c.Conn.Close(); !errors.Is(err, net.ErrClosed) {
+		return err //nolint:wrapcheck // It is the error of the connection.
+	}
+	return nil
 }
 
 // refuse closes a connection of a pool to a server that is passed over.

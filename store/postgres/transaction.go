@@ -111,12 +111,14 @@ func (t transaction) commit(abandonTimeout time.Duration) error {
 	}
 }
 
+// An error without the severity that is never translated is that of a pooler, which does not know the outcome.
+//
 // sendCommit tells what is stored, what is not, and what is unknown: of what the driver says of it (SafeToRetry,
 // driver.ErrBadConn), nothing holds for a COMMIT.
 func sendCommit(conn *pgx.Conn) error {
 	_ = takeNotice(conn.PgConn())
 	results, err := conn.PgConn().Exec(context.Background(), "COMMIT").ReadAll()
-	if native, ok := errors.AsType[*pgconn.PgError](err); ok && severityOf(native) == "ERROR" {
+	if native, ok := errors.AsType[*pgconn.PgError](err); ok && native.SeverityUnlocalized == "ERROR" {
 		return fmt.Errorf("commit: %w", err)
 	}
 	if err != nil {

@@ -12,13 +12,13 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// connectTimeout is how long a server may take to let the program in, unless the URL says otherwise.
+// connectTimeout is how long a connection to a server may take to open, unless the URL says otherwise.
 const connectTimeout = 5 * time.Second
 
 // URL says how to connect to a PostgreSQL database.
 type URL struct {
 	config *pgx.ConnConfig
-	// hasTimeout tells that the URL, or the environment, says how long a server may take to let the program in.
+	// hasTimeout reports whether the URL, or the environment, limits how long a connection may take to open.
 	hasTimeout bool
 	// hasPassword tells that the password stands in the URL itself.
 	hasPassword bool

@@ -99,7 +99,8 @@ const selectCare = `SELECT current_setting('synchronous_standby_names'), current
 	(SELECT coalesce(last_failed_time > coalesce(last_archived_time, '-infinity'), false) FROM pg_stat_archiver),
 	clock_timestamp(), current_setting('lc_messages'), current_setting('client_min_messages'),
 	(SELECT least(current_setting('max_connections')::integer -
-			CASE WHEN rolsuper THEN 0 ELSE current_setting('superuser_reserved_connections')::integer END,
+			CASE WHEN rolsuper THEN 0 ELSE current_setting('superuser_reserved_connections')::integer +
+			coalesce(current_setting('reserved_connections', true)::integer, 0) END,
 		nullif(rolconnlimit, -1), nullif(datconnlimit, -1))
 		FROM pg_roles, pg_database WHERE rolname = current_user AND datname = current_database())`
 
