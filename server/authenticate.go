@@ -37,9 +37,9 @@ func (s *Server) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 				slug: unauthorized, header: map[string]string{challengeHeader: challenge("")}, token: tokenMissing,
 			}
 		}
-		ctx, done := forStorage(c.Request().Context())
-		token, err := s.store.FindToken(ctx, text)
-		done()
+		begun := time.Now()
+		token, err := s.store.FindToken(c.Request().Context(), text)
+		exchangeOf(c.Request().Context()).waited = time.Since(begun)
 		if errors.Is(err, store.ErrNotFound) {
 			return s.invalidToken(c, "The access token is unknown.", err, reasonOf(err))
 		}

@@ -27,7 +27,7 @@ type exchange struct {
 	started   time.Time
 	// took is how long it took, once it is answered.
 	took time.Duration
-	// waited is how long it has waited for the storage.
+	// waited is how long it has waited for the storage to find its token.
 	waited time.Duration
 	// operation is the operationId of what the request is for; "" where that is no operation.
 	operation string
@@ -68,9 +68,10 @@ func (s *Server) serveExchange(next echo.HandlerFunc) echo.HandlerFunc {
 			requestID: s.requestID(c.Request()), started: time.Now(), remoteAddress: remoteAddress(c.Request()),
 		}
 		caller := c.Request().Context()
-		work, cancel := workContext(caller)
-		defer cancel()
-		c.SetRequest(c.Request().WithContext(context.WithValue(work, exchangeKey{}, current)))
+		// The context does not end when the caller's does, since one who has closed only the sending half, and awaits the
+		// answer, cannot be told from one who is gone.
+		work := context.WithValue(context.WithoutCancel(caller), exchangeKey{}, current)
+		c.SetRequest(c.Request().WithContext(work))
 		setHeaders(c, current)
 		if err := callRecovered(next, c); err != nil {
 			c.Error(err)
@@ -83,18 +84,6 @@ func (s *Server) serveExchange(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// workContext returns the context that a request is worked on in. It does not end when the caller's does, since one who
-// has closed only the sending half, and awaits the answer, cannot be told from one who is gone. A sixth of the time in
-// which the answer can be sent is left for saying that the storage is too slow.
-func workContext(caller context.Context) (context.Context, context.CancelFunc) {
-	work := context.WithoutCancel(caller)
-	server, ok := caller.Value(http.ServerContextKey).(*http.Server)
-	if !ok || server.WriteTimeout == 0 {
-		return work, func() {}
-	}
-	return context.WithTimeout(work, server.WriteTimeout-server.WriteTimeout/6)
-}
-
 // storageTimeout is how long a request may wait for the storage in all, for the token and for the create. What the
 // caller takes to send the body does not count.
 const storageTimeout = 5 * time.Second
@@ -102,22 +91,23 @@ const storageTimeout = 5 * time.Second
 // limitStorage bounds how long the storage may take to handle the request.
 func limitStorage(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
-		ctx, done := forStorage(c.Request().Context())
-		defer done()
-		c.SetRequest(c.Request().WithContext(ctx))
+		request := c.Request()
+		ctx, cancel := context.WithTimeout(request.Context(), exchangeOf(request.Context()).timeForStorage(request))
+		defer cancel()
+		c.SetRequest(request.WithContext(ctx))
 		return next(c)
 	}
 }
 
-// forStorage returns a context that ends when the request has waited long enough for the storage. Call done once the
-// storage has answered.
-func forStorage(ctx context.Context) (_ context.Context, done func()) {
-	current, begun := exchangeOf(ctx), time.Now()
-	ctx, cancel := context.WithTimeout(ctx, storageTimeout-current.waited)
-	return ctx, func() {
-		cancel()
-		current.waited += time.Since(begun)
+// timeForStorage returns how long the storage may take to handle the request. A sixth of the time in which the answer
+// can be sent is left for saying that it takes too long.
+func (e *exchange) timeForStorage(request *http.Request) time.Duration {
+	left := storageTimeout - e.waited
+	server, ok := request.Context().Value(http.ServerContextKey).(*http.Server)
+	if !ok || server.WriteTimeout == 0 {
+		return left
 	}
+	return min(left, server.WriteTimeout-server.WriteTimeout/6-time.Since(e.started))
 }
 
 // setHeaders sets what every answer has. A page that loads a style sheet or runs scripts has a policy of its own.
