@@ -104,7 +104,6 @@ func (c *doctorCommand) findings(ctx context.Context, operations []string) iter.
 		checks := []func() []finding{
 			func() []finding { return c.checkConfiguration(operations) },
 			func() []finding { return checkCertificate(c.TLSCert.path, c.TLSKey.path) },
-			func() []finding { return []finding{checkClock()} },
 			func() []finding { return c.checkDatabase(ctx) },
 		}
 		for _, check := range checks {

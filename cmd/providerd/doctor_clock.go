@@ -1,9 +1,6 @@
 package main
 
-import (
-	"syscall"
-	"time"
-)
+import "time"
 
 const (
 	checkOfClock = "clock"
@@ -11,16 +8,6 @@ const (
 	clockTolerance = 5 * time.Second
 	synchronise    = "synchronise the clock, such as by systemd-timesyncd or chrony"
 )
-
-// checkClock looks whether the machine keeps its clock right.
-func checkClock() finding {
-	var kernel syscall.Timex
-	const unsynchronised = 0x40 // STA_UNSYNC of adjtimex(2)
-	if _, err := syscall.Adjtimex(&kernel); err == nil && kernel.Status&unsynchronised != 0 {
-		return warned(checkOfClock, synchronise, "it says %s, and nothing keeps it right", timestamp(time.Now()))
-	}
-	return passed(checkOfClock, "it says %s", timestamp(time.Now()))
-}
 
 // checkClockOfRecords compares the clock with the time at which the newest record was stored.
 func checkClockOfRecords(newest time.Time) finding {

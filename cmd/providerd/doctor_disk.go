@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"slices"
 	"syscall"
-	"time"
 )
 
 const (
@@ -107,7 +105,6 @@ const (
 	smb     = 0x517b
 	smb2    = 0xfe534d42
 	cifs    = 0xff534d42
-	btrfs   = 0x9123683e
 )
 
 const checkOfFileSystem = "file system"
@@ -127,54 +124,7 @@ func checkFileSystem(folder string) finding {
 	case nfs, smb, smb2, cifs:
 		return warned(check, elsewhere+", or to PostgreSQL",
 			"%s is on another machine: SQLite's WAL and locks do not work over a network", folder)
-	case btrfs:
-		return passed(check, "%s is on a disk; whether that syncs cannot be measured on Btrfs without making a file", folder)
 	default:
-		return checkSync(folder)
+		return passed(check, "%s is neither in memory, nor part of a container, nor on another machine", folder)
 	}
-}
-
-const (
-	syncRounds = 16
-	// fastestSync is what no disk undercuts that keeps what it was given: those with a cache that outlives a power failure
-	// take 20 microseconds and more.
-	fastestSync = 10 * time.Microsecond
-)
-
-// checkSync measures how long it takes to sync a file that has no name, and so is gone in any case.
-func checkSync(folder string) finding {
-	const check = checkOfFileSystem
-	// O_TMPFILE of Linux is this and the flag for a folder.
-	const nameless = 0x400000 | syscall.O_DIRECTORY
-	file, err := os.OpenFile(folder, os.O_WRONLY|nameless, 0o600)
-	if errors.Is(err, syscall.EOPNOTSUPP) || errors.Is(err, syscall.EISDIR) {
-		return passed(check, "%s is on a disk; whether that syncs cannot be measured without making a file", folder)
-	}
-	if err != nil {
-		return warned(check, "run the doctor as a user who may write there",
-			"whether a sync reaches the disk cannot be measured: %v", err)
-	}
-	defer func() { _ = file.Close() }()
-	var times []time.Duration
-	for range syncRounds {
-		begun := time.Now()
-		if _, err := file.WriteAt(make([]byte, 4096), 0); err != nil {
-			return failedBy(check, fmt.Errorf("write to the disk: %w", err))
-		}
-		if err := file.Sync(); err != nil {
-			return failedBy(check, fmt.Errorf("sync to the disk: %w", err))
-		}
-		times = append(times, time.Since(begun))
-	}
-	slices.Sort(times)
-	return judgeSync(folder, times[syncRounds/2])
-}
-
-func judgeSync(folder string, median time.Duration) finding {
-	const check = checkOfFileSystem
-	if median < fastestSync {
-		return warned(check, "make the disk, or the virtual machine's image of it, honour fsync",
-			"a sync takes %s: it does not reach the disk, and a power failure would lose acknowledged creates", median)
-	}
-	return passed(check, "%s is on a disk, and a sync takes %s", folder, median.Round(time.Microsecond))
 }

@@ -19,8 +19,6 @@ func TestDoctorJudgesDisks(t *testing.T) {
 		"nearly full": {judgeSpace("data", 64*mebibyte, 0), healthWarn, "^the disk of data has 64 MiB left$"},
 		"no backup":   {judgeSpace("data", 256*mebibyte, 1025*mebibyte), healthWarn, "256 MiB left, and a copy of the database takes 1.0 GiB$"},
 		"room":        {judgeSpace("data", 256*mebibyte, 256*mebibyte), healthOK, "^the disk of data has 256 MiB left$"},
-		"no sync":     {judgeSync("data", 3*time.Microsecond), healthWarn, "^a sync takes 3µs: it does not reach the disk"},
-		"sync":        {judgeSync("data", 20*time.Microsecond), healthOK, "^data is on a disk, and a sync takes 20µs$"},
 		"clock":       {checkClockOfServer(time.Now().Add(time.Minute)), healthWarn, "^it is 1m0s apart from that of the database$"},
 		"kept WAL":    {judgeWAL(128 * mebibyte), healthOK, "^it has 128 MiB$"},
 		"growing WAL": {judgeWAL(128*mebibyte + 1), healthWarn, "^it has grown to 128 MiB$"},

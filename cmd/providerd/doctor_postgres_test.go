@@ -38,7 +38,7 @@ func TestDoctorOverPostgreSQL(t *testing.T) {
 		t.Fatal(err)
 	}
 	noToken := fault{"tokens", healthWarn, "none is accepted"}
-	expectChecks(t, expectOnly(t, examined, []fault{standby, archive, noToken}), "configuration, clock, keyset file, "+
+	expectChecks(t, expectOnly(t, examined, []fault{standby, archive, noToken}), "configuration, keyset file, "+
 		"database, settings, standbys, archive, clock, messages, "+
 		"connections, schema, keyset, secrets, key age, tokens, pks, clock")
 	expectWithoutKeyset(t, examined, standby, archive, noToken)
@@ -91,7 +91,7 @@ func expectWithoutKeyset(t *testing.T, examined setUp, faults ...fault) {
 	t.Helper()
 	examined.environment = examined.environment[:1]
 	faults = append(faults, fault{"configuration", healthFail, "^--keyset: a PostgreSQL database needs a keyset file"})
-	expectChecks(t, expectOnly(t, examined, faults), "configuration, clock, database, settings, standbys, archive, clock, "+
+	expectChecks(t, expectOnly(t, examined, faults), "configuration, database, settings, standbys, archive, clock, "+
 		"messages, connections, schema, tokens, pks, clock")
 }
 
