@@ -178,7 +178,7 @@ func problemOf(body []byte) error {
 func oauth2Request(name string) client.OAuth2ProviderRequest {
 	return client.OAuth2ProviderRequest{
 		Name: name, AuthorizationFlow: uuid.MustParse("3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"),
-		ClientID: &name, ClientSecret: client.Ptr(client.NewSecret(secretOf(name))),
+		ClientID: &name, ClientSecret: new(client.NewSecret(secretOf(name))),
 	}
 }
 

@@ -6,7 +6,7 @@
 //	record, err := providers.CreateOAuth2(ctx, client.OAuth2ProviderRequest{
 //		Name:              "Wiki",
 //		AuthorizationFlow: uuid.MustParse("3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"),
-//		SubMode:           client.Ptr(client.SubModeEnumUserEmail),
+//		SubMode:           new(client.SubModeEnumUserEmail),
 //	}, client.WithIdempotencyKey("wiki"))
 //
 // Optional fields are pointers, which Ptr makes of values. What is lost on the way is sent again, and makes one record

@@ -79,7 +79,7 @@ func ExampleError() {
 }
 
 func ExampleSecret() {
-	request := client.OAuth2ProviderRequest{ClientSecret: client.Ptr(client.NewSecret("an example"))}
+	request := client.OAuth2ProviderRequest{ClientSecret: new(client.NewSecret("an example"))}
 	fmt.Println(request.ClientSecret, request.ClientSecret.Reveal())
 	// Output: ******** an example
 }

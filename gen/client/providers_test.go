@@ -131,7 +131,7 @@ func TestRefusalIsAnErrorWithEverything(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	request := oauth2Request()
-	request.Name, request.RedirectUris = " ", client.Ptr("s")
+	request.Name, request.RedirectUris = " ", new("s")
 	_, err := r.providers.CreateOAuth2(t.Context(), request)
 	var refused *client.Error
 	if !errors.As(err, &refused) {
