@@ -53,13 +53,8 @@ type exchange struct {
 
 type exchangeKey struct{}
 
-// exchangeOf returns the exchange that a context belongs to.
-func exchangeOf(ctx context.Context) *exchange {
-	if current, ok := ctx.Value(exchangeKey{}).(*exchange); ok {
-		return current
-	}
-	return &exchange{}
-}
+// exchangeOf returns the exchange that a context belongs to. It panics if there is none.
+func exchangeOf(ctx context.Context) *exchange { return ctx.Value(exchangeKey{}).(*exchange) }
 
 // serveExchange gives the request its id, survives a panic in what follows, and logs, counts and traces the answer.
 func (s *Server) serveExchange(next echo.HandlerFunc) echo.HandlerFunc {
