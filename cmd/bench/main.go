@@ -10,6 +10,8 @@ import (
 	"os"
 	"slices"
 	"time"
+
+	"example.com/providerd/cmd/bench/figures"
 )
 
 func main() {
@@ -66,8 +68,9 @@ func run(ctx context.Context, options options) error {
 	text := table(rows, bare, growth)
 	fmt.Print(text)
 	bars := plot(rows, []string{echoAlone, withValidation, whole},
-		"creates/s: Echo alone (grey), with validation (blue), providerd, durable (dark)")
-	return errors.Join(putInto("cmd/bench/README.md", "make bench", text), os.WriteFile("cmd/bench/figures.svg", []byte(bars), 0o600))
+		[]string{"Echo alone", "with validation", "providerd, durable"})
+	return errors.Join(figures.Put("cmd/bench/README.md", "figures: make bench writes them", text),
+		os.WriteFile("cmd/bench/figures.svg", []byte(bars), 0o600))
 }
 
 // comparison is what some connections get from each server: a result for each round.

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"golang.org/x/sync/errgroup"
 
+	"example.com/providerd/cmd/bench/figures"
 	"example.com/providerd/store/postgres/postgrestest"
 )
 
@@ -40,8 +41,8 @@ func runPostgres(ctx context.Context, options options) error {
 		text := postgresTable(rows)
 		fmt.Print(text)
 		bars := plot(rows, []string{oneRowEach, storeAlone, oneReplica, twoReplicas},
-			"creates/s: pgbench (grey), the store alone (blue), one replica, two replicas (dark)")
-		return errors.Join(putInto("store/postgres/README.md", "make bench-postgres", text),
+			[]string{"pgbench", "the store alone", "one replica", "two replicas"})
+		return errors.Join(figures.Put("store/postgres/README.md", "figures: make bench-postgres writes them", text),
 			os.WriteFile("store/postgres/figures.svg", []byte(bars), 0o600))
 	})
 }

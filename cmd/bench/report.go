@@ -2,9 +2,10 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"time"
+
+	"example.com/providerd/cmd/bench/figures"
 )
 
 // table renders the figures in Markdown.
@@ -32,52 +33,19 @@ func table(rows []comparison, bare time.Duration, sizes []growth) string {
 	return strings.TrimSuffix(text.String(), ";") + ".\n"
 }
 
-// putInto replaces the figures in a README, which stand between two lines that say which command writes them.
-func putInto(path, command, text string) error {
-	begin, end := "<!-- figures: "+command+" writes them -->\n", "<!-- end of figures -->\n"
-	readme, err := os.ReadFile(path)
-	if err != nil {
-		return fmt.Errorf("read README: %w", err)
-	}
-	before, rest, begins := strings.Cut(string(readme), begin)
-	_, after, ends := strings.Cut(rest, end)
-	if !begins || !ends {
-		return fmt.Errorf("%s has no place for the figures of %s", path, command)
-	}
-	if err := os.WriteFile(path, []byte(before+begin+"\n"+text+"\n"+end+after), 0o600); err != nil {
-		return fmt.Errorf("write README: %w", err)
-	}
-	return nil
-}
-
-// plot draws the creates per second of some kinds as bars, in SVG.
-func plot(rows []comparison, kinds []string, legend string) string {
-	const height, left, bottom, bar, gap = 300, 60, 260, 36, 25
-	group := len(kinds)*(bar+4) + gap
-	var most float64
+// plot draws the creates per second of some kinds, of which each has a series.
+func plot(rows []comparison, kinds, series []string) string {
+	bars := figures.Bars{Title: "thousand creates/s", Series: series}
 	for _, row := range rows {
+		group := figures.Group{Name: fmt.Sprintf("%d connections", row.connections)}
 		for _, kind := range kinds {
-			most = max(most, row.median(kind, result.perSecond))
-		}
-	}
-	var text strings.Builder
-	fmt.Fprintf(&text, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12">`+
-		"\n<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n", left+len(rows)*group, height)
-	for i, row := range rows {
-		for j, kind := range kinds {
-			if len(row.results[kind]) == 0 {
-				continue
+			rate := 0.0
+			if len(row.results[kind]) > 0 {
+				rate = row.median(kind, result.perSecond)
 			}
-			rate := row.median(kind, result.perSecond)
-			length := rate / most * (bottom - 40)
-			x := left + i*group + j*(bar+4)
-			fmt.Fprintf(&text, `<rect x="%d" y="%.0f" width="%d" height="%.0f" fill="%s"/><text x="%d" y="%.0f" `+
-				`text-anchor="middle">%.1fk</text>`+"\n", x, bottom-length, bar, length,
-				[]string{"#bbb", "#79a", "#146", "#013"}[j], x+bar/2, bottom-length-4, rate/1000)
+			group.Values = append(group.Values, rate/1000)
 		}
-		fmt.Fprintf(&text, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">%d connections</text>\n",
-			left+i*group+len(kinds)*(bar+4)/2, bottom+16, row.connections)
+		bars.Groups = append(bars.Groups, group)
 	}
-	fmt.Fprintf(&text, "<text x=\"%d\" y=\"20\">%s</text>\n</svg>\n", left, legend)
-	return text.String()
+	return bars.SVG()
 }

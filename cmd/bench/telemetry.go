@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"example.com/providerd/cmd/bench/figures"
 )
 
 // What the program is measured with.
@@ -30,7 +32,7 @@ func runTelemetry(ctx context.Context, options options) error {
 	}
 	text := telemetryTable(rows)
 	fmt.Print(text)
-	return putInto("cmd/bench/README.md", "make bench-telemetry", text)
+	return figures.Put("cmd/bench/README.md", "figures: make bench-telemetry writes them", text)
 }
 
 func compareAllTelemetry(ctx context.Context, options options, collector *collector) (rows []comparison, err error) {

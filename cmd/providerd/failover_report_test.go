@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"example.com/providerd/cmd/bench/figures"
 )
 
 const (
@@ -41,10 +43,10 @@ func reportFailover(t *testing.T, results []roundResult, rounds int) {
 	if rounds < wholeRun {
 		return
 	}
-	if err := putFigures(failoverReadme, "figures: make failover writes them", text); err != nil {
+	if err := figures.Put(failoverReadme, "figures: make failover writes them", text); err != nil {
 		t.Error(err)
 	}
-	if err := os.WriteFile(failoverPlot, []byte(plotFailover(kinds)), 0o600); err != nil {
+	if err := os.WriteFile(failoverPlot, []byte(plotFailover(kinds).SVG()), 0o600); err != nil {
 		t.Error(err)
 	}
 }
@@ -101,28 +103,19 @@ func failoverTable(kinds []*kindResults) string {
 	return text.String()
 }
 
-// plotFailover draws the longest times as bars, in SVG.
-func plotFailover(kinds []*kindResults) string {
-	const width, left, top, step, bar = 760, 260, 34, 40, 11
-	var most float64
+// plotFailover draws the longest times.
+func plotFailover(kinds []*kindResults) figures.Bars {
+	bars := figures.Bars{
+		Title:  "longest standstill in seconds",
+		Series: []string{"the database", "creates", "creates of the slowest replica"},
+	}
 	for _, kind := range kinds {
-		_, longest := kind.times(slowestTime)
-		most = max(most, longest)
-	}
-	var text strings.Builder
-	fmt.Fprintf(&text, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12">`+
-		"\n<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n", width, top+step*len(kinds)+6)
-	for i, kind := range kinds {
-		y := top + i*step
-		fmt.Fprintf(&text, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%s</text>\n", left-8, y+2*bar, kind.kind)
-		for j, of := range []func(one roundResult) time.Duration{databaseTime, createsTime, slowestTime} {
+		group := figures.Group{Name: kind.kind}
+		for _, of := range []func(one roundResult) time.Duration{databaseTime, createsTime, slowestTime} {
 			_, longest := kind.times(of)
-			length := longest / most * (width - left - 60)
-			fmt.Fprintf(&text, `<rect x="%d" y="%d" width="%.0f" height="%d" fill="%s"/><text x="%.0f" y="%d">%.1f</text>`+"\n",
-				left, y+j*bar, length, bar-1, []string{"#bbb", "#146", "#79a"}[j], left+length+5, y+(j+1)*bar-1, longest)
+			group.Values = append(group.Values, longest)
 		}
+		bars.Groups = append(bars.Groups, group)
 	}
-	fmt.Fprintf(&text, "<text x=\"%d\" y=\"20\">longest standstill in seconds: the database (grey), creates (dark), "+
-		"those of the slowest replica (blue)</text>\n</svg>\n", left-250)
-	return text.String()
+	return bars
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"example.com/providerd/cmd/bench/figures"
 )
 
 // judgedTime is how long a process lives of which it can be told whether it grows. Of an ordinary run, that is the
@@ -37,9 +39,9 @@ func (s *soak) report(t *testing.T, isWhole bool) {
 		return
 	}
 	for _, err := range []error{
-		putFigures("README.md", "figures: make soak writes them", course),
-		putFigures("README.md", "sizes: make soak writes them", sizes),
-		os.WriteFile("operate/soak.svg", []byte(s.plot().draw()), 0o600),
+		figures.Put("README.md", "figures: make soak writes them", course),
+		figures.Put("README.md", "sizes: make soak writes them", sizes),
+		os.WriteFile("operate/soak.svg", []byte(s.plot().SVG()), 0o600),
 	} {
 		if err != nil {
 			t.Error(err)
@@ -134,7 +136,7 @@ func (s *soak) sizes() string {
 }
 
 // plot draws the run over its time.
-func (s *soak) plot() plot {
+func (s *soak) plot() figures.Lines {
 	length := (s.lasted() + time.Second).Truncate(time.Second)
 	step := max(length/soakSamples, time.Second).Round(time.Second)
 	waits := make([][]float64, length/step+1)
@@ -143,30 +145,31 @@ func (s *soak) plot() plot {
 			waits[one.at/step] = append(waits[one.at/step], milliseconds(one.wait))
 		}
 	}
-	var rate, middle, slow []point
+	var rate, middle, slow []figures.Point
 	for i, some := range waits[:length/step] {
 		at := time.Duration(i)*step + step/2
-		rate = append(rate, point{at, float64(len(some)) / step.Seconds()})
+		rate = append(rate, figures.Point{At: at, Value: float64(len(some)) / step.Seconds()})
 		if slices.Sort(some); len(some) > 0 {
-			middle = append(middle, point{at, some[len(some)/2]})
-			slow = append(slow, point{at, some[len(some)*99/100]})
+			middle = append(middle, figures.Point{At: at, Value: some[len(some)/2]})
+			slow = append(slow, figures.Point{At: at, Value: some[len(some)*99/100]})
 		}
 	}
-	measured := func(name string, number int) curve {
-		m, one := soakMeasures()[number], curve{name: name}
+	measured := func(name string, number int) figures.Curve {
+		m, one := soakMeasures()[number], figures.Curve{Name: name}
 		for _, samples := range s.processes {
-			var part []point
+			var part []figures.Point
 			for _, sample := range samples {
-				part = append(part, point{sample.at, m.of(sample) / m.unit})
+				part = append(part, figures.Point{At: sample.at, Value: m.of(sample) / m.unit})
 			}
-			one.parts = append(one.parts, part)
+			one.Parts = append(one.Parts, part)
 		}
 		return one
 	}
-	return plot{length: length, marks: s.marks, panels: []panel{
-		{title: "creates per second", curves: []curve{{"", [][]point{rate}}}},
-		{title: "time of a create, ms", least: 0.1, curves: []curve{{"median", [][]point{middle}}, {"p99", [][]point{slow}}}},
-		{title: "memory, MiB", curves: []curve{measured("resident", 0), measured("live heap of Go", 1)}},
-		{title: "open descriptors and goroutines", curves: []curve{measured("descriptors", 2), measured("goroutines", 3)}},
+	waited := []figures.Curve{{Name: "median", Parts: [][]figures.Point{middle}}, {Name: "p99", Parts: [][]figures.Point{slow}}}
+	return figures.Lines{Length: length, Marks: s.marks, Panels: []figures.Panel{
+		{Title: "creates per second", Curves: []figures.Curve{{Name: "all callers", Parts: [][]figures.Point{rate}}}},
+		{Title: "time of a create, ms", Least: 0.1, Curves: waited},
+		{Title: "memory, MiB", Curves: []figures.Curve{measured("resident", 0), measured("live heap of Go", 1)}},
+		{Title: "open", Curves: []figures.Curve{measured("descriptors", 2), measured("goroutines", 3)}},
 	}}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/providerd/cmd/bench/figures"
 	"example.com/providerd/store"
 	"example.com/providerd/store/storetest"
 )
@@ -38,7 +39,7 @@ func TestSoak(t *testing.T) {
 		s.await(t, time.Duration(event.share*float64(length)))
 		from := s.now()
 		event.run(t, s)
-		s.marks = append(s.marks, soakMark{event.label, from, s.now()})
+		s.marks = append(s.marks, figures.Mark{Label: event.label, From: from, To: s.now()})
 	}
 	s.await(t, length)
 	waitUntil(t, "enough is seen of the second process", func() bool { return s.watch.seen() >= 2*minSamples })
@@ -53,7 +54,7 @@ type soak struct {
 	load   *soakLoad
 	watch  *soakWatch
 	idle   soakSample
-	marks  []soakMark
+	marks  []figures.Mark
 	// ended is when the first process had.
 	ended time.Duration
 	// log is what the log of the first process had.
@@ -64,12 +65,6 @@ type soak struct {
 		bytes   int64
 	}
 	processes [][]soakSample
-}
-
-// soakMark is when an event happened.
-type soakMark struct {
-	label    string
-	from, to time.Duration
 }
 
 // startSoak starts a server, load and the watch, which looks once before there is any load.
