@@ -55,7 +55,7 @@ func ParseContract(ctx context.Context, yaml []byte) (*Contract, error) {
 	if err != nil {
 		return nil, fmt.Errorf("parse contract: %w", err)
 	}
-	if err := document.Validate(ctx, openapi3.SetRegexCompiler(compilePattern)); err != nil {
+	if err := document.Validate(ctx); err != nil {
 		return nil, fmt.Errorf("validate contract: %w", err)
 	}
 	if len(document.Servers) != 1 {
