@@ -77,25 +77,6 @@ func TestOnlyTheOwnerCanRead(t *testing.T) {
 	}
 }
 
-func TestProcessesThatStartTogetherMigrateOnce(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "test.db")
-	var group sync.WaitGroup
-	for range 8 {
-		group.Go(func() {
-			database, err := storetest.CreateSQLite(t.Context(), path, "")
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			if err := database.Close(); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	group.Wait()
-}
-
 func TestEveryColumnOfEveryModelExists(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "test.db")

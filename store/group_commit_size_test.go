@@ -123,3 +123,15 @@ func TestCallersWhoGiveUpTakeNoRoom(t *testing.T) {
 		t.Errorf("batches are of %v", sizes)
 	}
 }
+
+func names(t *testing.T, database *store.Store) map[string]bool {
+	t.Helper()
+	names := map[string]bool{}
+	for record, err := range database.Providers(t.Context(), store.Filter{}, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		names[record.Common().Name] = true
+	}
+	return names
+}

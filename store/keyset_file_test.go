@@ -3,12 +3,10 @@ package store_test
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -34,42 +32,6 @@ func TestKeysetFileIsMadeWithTheDatabase(t *testing.T) {
 		info, err := os.Stat(want)
 		if err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("%s: %v, %v", want, info, err)
-		}
-	}
-}
-
-// Databases that get their first keys from one file at a time all get those that are in the file in the end.
-func TestOneKeysetForManyNewDatabases(t *testing.T) {
-	t.Parallel()
-	keyset := filepath.Join(t.TempDir(), "keyset.json")
-	const databases = 16
-	paths := make([]string, databases)
-	var group sync.WaitGroup
-	for i := range databases {
-		paths[i] = filepath.Join(t.TempDir(), "test.db")
-		group.Go(func() {
-			database, err := storetest.CreateSQLite(t.Context(), paths[i], keyset)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			if err := errors.Join(database.Submit(t.Context(), "x").Wait(), database.Close()); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	group.Wait()
-	for _, path := range paths {
-		database, err := storetest.OpenSQLite(t.Context(), path, keyset)
-		if err != nil {
-			t.Error(err)
-			continue
-		}
-		if _, err := database.Provider(t.Context(), 1); err != nil {
-			t.Error(err)
-		}
-		if err := database.Close(); err != nil {
-			t.Error(err)
 		}
 	}
 }
@@ -195,38 +157,5 @@ func TestEveryRotationIsNoted(t *testing.T) {
 	}
 	if len(noted) != rotations {
 		t.Errorf("%d keys, want %d", len(noted), rotations)
-	}
-}
-
-func TestKeysetThatIsNoFile(t *testing.T) {
-	t.Parallel()
-	for name, put := range map[string]func(path string) error{
-		"FIFO":      func(path string) error { return syscall.Mkfifo(path, 0o600) },
-		"folder":    func(path string) error { return os.Mkdir(path, 0o700) },
-		"too large": func(path string) error { return os.WriteFile(path, make([]byte, 2<<20), 0o600) },
-	} {
-		folder := t.TempDir()
-		keyset := filepath.Join(folder, "keys.json")
-		if err := put(keyset); err != nil {
-			t.Fatal(err)
-		}
-		_, err := storetest.CreateSQLite(t.Context(), filepath.Join(folder, "test.db"), keyset)
-		if !errors.Is(err, store.ErrKeysetUnusable) || !strings.Contains(err.Error(), keyset) {
-			t.Errorf("%s: error is %v, want ErrKeysetUnusable", name, err)
-		}
-	}
-}
-
-// What a first start leaves that is killed while it writes the keyset is gone after the next.
-func TestUnfinishedKeysetIsRemoved(t *testing.T) {
-	t.Parallel()
-	folder := t.TempDir()
-	unfinished := filepath.Join(folder, "keyset.json.unfinished")
-	if err := os.WriteFile(unfinished, []byte("half of it"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	create(t, filepath.Join(folder, "test.db"))
-	if _, err := os.Stat(unfinished); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("Stat: %v", err)
 	}
 }

@@ -48,14 +48,14 @@ func testDeletedProviders(t *testing.T, database *store.Store) {
 }
 
 func testDeletedKey(t *testing.T, database *store.Store) {
-	first, _, err := database.CreateOAuth2Provider(t.Context(), keyed("caller", "key", "body"), fullOAuth2("a"))
+	first, _, err := database.CreateOAuth2Provider(t.Context(), keyed("key", "body"), fullOAuth2("a"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := database.DeleteProviders(t.Context(), []int32{first.PK}); err != nil {
 		t.Fatal(err)
 	}
-	again, replayed, err := database.CreateOAuth2Provider(t.Context(), keyed("caller", "key", "other"), fullOAuth2("a"))
+	again, replayed, err := database.CreateOAuth2Provider(t.Context(), keyed("key", "other"), fullOAuth2("a"))
 	if err != nil || replayed || again.PK <= first.PK {
 		t.Errorf("replayed is %v, %v, pk %d behind %d", replayed, err, again.PK, first.PK)
 	}
@@ -65,7 +65,7 @@ func testDeletedKey(t *testing.T, database *store.Store) {
 func testDeletedInEvents(t *testing.T, database *store.Store) {
 	const count = 1100
 	concurrently(count, func(i int) {
-		if _, _, err := database.CreateOAuth2Provider(t.Context(), keyed("caller", fmt.Sprint(i), "x"), fullOAuth2(fmt.Sprint(i))); err != nil {
+		if _, _, err := database.CreateOAuth2Provider(t.Context(), keyed(fmt.Sprint(i), "x"), fullOAuth2(fmt.Sprint(i))); err != nil {
 			t.Error(err)
 		}
 	})
@@ -99,7 +99,7 @@ func testDeletesByTheOther(t *testing.T, first, second *store.Store) {
 	go func() {
 		defer close(done)
 		concurrently(count, func(i int) {
-			request := keyed("caller", fmt.Sprint(i%7), "x")
+			request := keyed(fmt.Sprint(i%7), "x")
 			if i%3 == 0 {
 				request = creation("n")
 			}

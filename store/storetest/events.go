@@ -16,7 +16,7 @@ const manyEvents = 510
 func testEventsInOrder(t *testing.T, database *store.Store) {
 	concurrently(manyEvents, func(i int) {
 		// Keys in an order of their own must not become that of the events.
-		_, _, err := database.CreateOAuth2Provider(t.Context(), keyed("caller", fmt.Sprint(i*7919%manyEvents), "x"), fullOAuth2(fmt.Sprint(i)))
+		_, _, err := database.CreateOAuth2Provider(t.Context(), keyed(fmt.Sprint(i*7919%manyEvents), "x"), fullOAuth2(fmt.Sprint(i)))
 		if err != nil {
 			t.Error(err)
 		}

@@ -10,52 +10,18 @@ import (
 )
 
 // keyed is a creation with an idempotency key.
-func keyed(caller, key, body string) store.CreateRequest {
+func keyed(key, body string) store.CreateRequest {
 	return store.CreateRequest{
-		Name: "n", CreatedBy: caller, RequestID: "request", IdempotencyKey: &key, BodyDigest: []byte(body),
-	}
-}
-
-func testKeyMakesOneRecord(t *testing.T, database *store.Store) {
-	settings := fullOAuth2("a")
-	first, replayed, err := database.CreateOAuth2Provider(t.Context(), keyed("caller", "key", "body"), settings)
-	if err != nil || replayed {
-		t.Fatalf("replayed is %v, %v", replayed, err)
-	}
-	again, replayed, err := database.CreateOAuth2Provider(t.Context(), keyed("caller", "key", "body"), settings)
-	if err != nil || !replayed || !reflect.DeepEqual(again, first) {
-		t.Errorf("replayed is %v, %v: %+v, want %+v", replayed, err, again, first)
-	}
-	directory := fullWorkspaceDirectory()
-	for try := range 2 {
-		_, replayed, err := database.CreateWorkspaceDirectoryProvider(t.Context(), keyed("caller", "key", "body"), directory)
-		if err != nil || replayed != (try == 1) {
-			t.Errorf("try %d: replayed is %v, %v", try, replayed, err)
-		}
-	}
-	if records := stored(t, database); len(records) != 2 {
-		t.Errorf("%d records are stored, want 2", len(records))
-	}
-}
-
-func testKeyScope(t *testing.T, database *store.Store) {
-	for i, creation := range []store.CreateRequest{
-		keyed("caller", "key", "body"), keyed("other", "key", "body"), keyed("caller", "other", "body"),
-		keyed("caller", "KEY", "body"), keyed("caller", "\"key\"", "body"), creation("no key"), creation("no key"),
-	} {
-		_, replayed, err := database.CreateOAuth2Provider(t.Context(), creation, fullOAuth2(fmt.Sprint(i)))
-		if err != nil || replayed {
-			t.Errorf("%d: replayed is %v, %v", i, replayed, err)
-		}
+		Name: "n", CreatedBy: "caller", RequestID: "request", IdempotencyKey: &key, BodyDigest: []byte(body),
 	}
 }
 
 func testKeyRefusesAnotherBody(t *testing.T, database *store.Store) {
-	first, _, err := database.CreateOAuth2Provider(t.Context(), keyed("caller", "key", "body"), fullOAuth2("a"))
+	first, _, err := database.CreateOAuth2Provider(t.Context(), keyed("key", "body"), fullOAuth2("a"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, _, err = database.CreateOAuth2Provider(t.Context(), keyed("caller", "key", "other"), fullOAuth2("b"))
+	_, _, err = database.CreateOAuth2Provider(t.Context(), keyed("key", "other"), fullOAuth2("b"))
 	reused, ok := errors.AsType[*store.KeyReusedError](err)
 	if !ok || !errors.Is(err, store.ErrKeyReused) || reused.PK != first.PK {
 		t.Fatalf("error is %v, want ErrKeyReused with provider %d", err, first.PK)
@@ -68,22 +34,10 @@ func testKeyRefusesAnotherBody(t *testing.T, database *store.Store) {
 	}
 }
 
-func testRefusedCreateKeepsNoKey(t *testing.T, database *store.Store) {
-	createOAuth2(t, database, "taken")
-	_, _, err := database.CreateOAuth2Provider(t.Context(), keyed("caller", "key", "body"), fullOAuth2("taken"))
-	if !errors.Is(err, store.ErrClientIDTaken) {
-		t.Errorf("error is %v, want ErrClientIDTaken", err)
-	}
-	_, replayed, err := database.CreateOAuth2Provider(t.Context(), keyed("caller", "key", "other"), fullOAuth2("free"))
-	if err != nil || replayed {
-		t.Errorf("replayed is %v, %v", replayed, err)
-	}
-}
-
 // testValidation asks for what would be made before and after it is made. Asking stores nothing, and uses up no pk.
 func testValidation(t *testing.T, database *store.Store) {
-	request, settings := keyed("caller", "key", "body"), fullOAuth2("a")
-	directory := keyed("caller", "directory", "body")
+	request, settings := keyed("key", "body"), fullOAuth2("a")
+	directory := keyed("directory", "body")
 	expect := func(want, wantDirectory int32) {
 		t.Helper()
 		for range 2 {
@@ -119,8 +73,8 @@ func testValidation(t *testing.T, database *store.Store) {
 		clientID string
 		want     error
 	}{
-		{keyed("caller", "key", "other"), "a", store.ErrKeyReused},
-		{keyed("caller", "other", "body"), "a", store.ErrClientIDTaken},
+		{keyed("key", "other"), "a", store.ErrKeyReused},
+		{keyed("other", "body"), "a", store.ErrClientIDTaken},
 		{creation("x"), "a", store.ErrClientIDTaken},
 		{creation("x"), "A", nil},
 	} {
@@ -131,34 +85,6 @@ func testValidation(t *testing.T, database *store.Store) {
 	}
 	if records := stored(t, database); len(records) != 2 {
 		t.Errorf("%d records are stored, want 2", len(records))
-	}
-}
-
-// testConcurrentTries lets many tries with few keys meet in one batch.
-func testConcurrentTries(t *testing.T, database *store.Store) {
-	const keys, tries = 5, 200
-	pks := make([]int32, tries)
-	fresh := make([]bool, tries)
-	concurrently(tries, func(i int) {
-		key := fmt.Sprint(i % keys)
-		record, replayed, err := database.CreateOAuth2Provider(
-			t.Context(), keyed("caller", key, "body"), fullOAuth2("client "+key))
-		if err != nil {
-			t.Error(err)
-		}
-		pks[i], fresh[i] = record.PK, !replayed
-	})
-	made := 0
-	for i := range tries {
-		if fresh[i] {
-			made++
-		}
-		if pks[i] != pks[i%keys] {
-			t.Errorf("key %d gives the records %d and %d", i%keys, pks[i], pks[i%keys])
-		}
-	}
-	if records := stored(t, database); made != keys || len(records) != keys {
-		t.Errorf("%d tries made a record and %d are stored, want %d", made, len(records), keys)
 	}
 }
 
