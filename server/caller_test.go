@@ -90,24 +90,6 @@ func TestTokenMustAllowTheOperation(t *testing.T) {
 	}
 }
 
-func TestTokensMadeAndRevokedWhileTheServerRuns(t *testing.T) {
-	t.Parallel()
-	h := start(t)
-	text, token, err := h.database.CreateToken(t.Context(), store.TokenGrant{
-		Name: "late", Operations: []string{oauth2Operation}, ExpiresIn: time.Hour,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	authorize := set("Authorization", "Bearer "+text)
-	h.post(t, oauth2Path, encode(t, minimal(oauth2Path)), authorize).record(t)
-	if err := h.database.RevokeToken(t.Context(), token.ID); err != nil {
-		t.Fatal(err)
-	}
-	h.post(t, oauth2Path, encode(t, minimal(oauth2Path)), authorize).
-		problem(t, http.StatusUnauthorized, "unauthorized")
-}
-
 // unread fails the test when anything of the body is read.
 type unread struct{ t *testing.T }
 

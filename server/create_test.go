@@ -8,40 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/uuid"
-
-	"example.com/providerd/gen/client"
 	"example.com/providerd/store"
 )
-
-func TestGeneratedClientCreatesBothKinds(t *testing.T) {
-	t.Parallel()
-	h := start(t)
-	sdk := h.sdk(t)
-	oauth2, err := sdk.ProvidersOauth2CreateWithResponse(t.Context(), nil, client.OAuth2ProviderRequest{
-		Name: "Shop", AuthorizationFlow: uuid.MustParse(flow),
-	})
-	if err != nil || oauth2.JSON201 == nil {
-		t.Fatalf("%v, %s", err, oauth2.Body)
-	}
-	directory, err := sdk.ProvidersWorkspaceDirectoryCreateWithResponse(t.Context(), nil,
-		client.WorkspaceDirectoryProviderRequest{
-			Name: "Staff", DelegatedSubject: "admin@example.com", Credentials: client.NewSecretJSON(`{"a":1}`),
-			DefaultGroupEmailDomain: "example.com",
-		})
-	if err != nil || directory.JSON201 == nil {
-		t.Fatalf("%v, %s", err, directory.Body)
-	}
-	if directory.JSON201.PK != oauth2.JSON201.PK+1 {
-		t.Errorf("pk %d follows %d", directory.JSON201.PK, oauth2.JSON201.PK)
-	}
-	taken, err := sdk.ProvidersOauth2CreateWithResponse(t.Context(), nil, client.OAuth2ProviderRequest{
-		Name: "Shop", AuthorizationFlow: uuid.MustParse(flow), ClientID: &oauth2.JSON201.ClientID,
-	})
-	if err != nil || taken.ApplicationProblemJSON409 == nil {
-		t.Errorf("%v, %s", err, taken.Body)
-	}
-}
 
 func TestRecordHasTheConstantTexts(t *testing.T) {
 	t.Parallel()
@@ -166,37 +134,6 @@ func TestAllViolationsComeAtOnceInOrder(t *testing.T) {
 		if strings.Contains(string(got.body), `"`+value) {
 			t.Errorf("the answer repeats the value %q: %s", value, got.body)
 		}
-	}
-}
-
-func TestRefusedRequestsStoreNothing(t *testing.T) {
-	t.Parallel()
-	h := start(t)
-	h.post(t, oauth2Path, `{}`).problem(t, http.StatusBadRequest, "validation-failed")
-	h.post(t, oauth2Path, `{`).problem(t, http.StatusBadRequest, "malformed-json")
-	for record, err := range h.database.Providers(t.Context(), store.Filter{}, 0) {
-		t.Errorf("stored is %+v, %v", record, err)
-	}
-}
-
-func TestLinkedApplicationShowsInTheRecord(t *testing.T) {
-	t.Parallel()
-	h := start(t)
-	h.post(t, oauth2Path, encode(t, minimal(oauth2Path))).record(t)
-	pk := int32(1)
-	_, err := h.database.CreateApplication(t.Context(), store.Application{
-		Slug: "shop", Name: "Shop", ProviderPK: &pk, Backchannels: []store.Backchannel{{ProviderPK: pk}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	record, err := h.database.Provider(t.Context(), pk)
-	if err != nil {
-		t.Fatal(err)
-	}
-	provider := record.Common()
-	if provider.Application.Slug != "shop" || provider.Backchannel.Application.Name != "Shop" {
-		t.Errorf("provider is %+v", provider)
 	}
 }
 

@@ -2,7 +2,6 @@ package server_test
 
 import (
 	"bytes"
-	"context"
 	"database/sql"
 	"encoding/json"
 	"errors"
@@ -19,7 +18,6 @@ import (
 	"time"
 
 	"example.com/providerd/gen/api"
-	"example.com/providerd/gen/client"
 	"example.com/providerd/server"
 	"example.com/providerd/server/contracttest"
 	"example.com/providerd/store"
@@ -120,21 +118,6 @@ func (h *harness) newToken(t testing.TB, grant store.TokenGrant) string {
 		t.Fatal(err)
 	}
 	return text
-}
-
-// sdk is the generated client with the harness's token.
-func (h *harness) sdk(t testing.TB) *client.ClientWithResponses {
-	t.Helper()
-	authorize := func(_ context.Context, request *http.Request) error {
-		request.Header.Set("Authorization", "Bearer "+h.token)
-		return nil
-	}
-	sdk, err := client.NewClientWithResponses(
-		h.url+"/api/v3", client.WithHTTPClient(h.client), client.WithRequestEditorFn(authorize))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return sdk
 }
 
 // answer is a response whose body is read.

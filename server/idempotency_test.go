@@ -4,12 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
-	"example.com/providerd/gen/api"
-	"example.com/providerd/gen/client"
 	"example.com/providerd/store"
 )
 
@@ -27,15 +23,6 @@ func TestRetryGetsTheSameRecord(t *testing.T) {
 		again := h.post(t, path, body, set(keyHeader, "key"))
 		if first.replayed() || !again.replayed() || string(again.body) != string(first.body) {
 			t.Errorf("%s: first %v %s, then %v %s", path, first.replayed(), first.body, again.replayed(), again.body)
-		}
-	}
-	key := "from-the-SDK"
-	parameters := &client.ProvidersOauth2CreateParams{IdempotencyKey: &key}
-	for range 2 {
-		response, err := h.sdk(t).ProvidersOauth2CreateWithBodyWithResponse(
-			t.Context(), parameters, "application/json", strings.NewReader(encode(t, minimal(oauth2Path))))
-		if err != nil || response.JSON201 == nil || response.JSON201.PK != 3 {
-			t.Errorf("%v, %+v", err, response)
 		}
 	}
 }
@@ -145,39 +132,6 @@ func TestBodiesAreComparedAsJSON(t *testing.T) {
 		problem(t, http.StatusUnprocessableEntity, "idempotency-key-reused")
 }
 
-func TestKeyBelongsToTheNameOfTheToken(t *testing.T) {
-	t.Parallel()
-	h := start(t)
-	token := func(name string) func(*http.Request) {
-		return set("Authorization", "Bearer "+h.newToken(t, store.TokenGrant{
-			Name: name, Operations: []string{oauth2Operation}, ExpiresIn: time.Hour,
-		}))
-	}
-	body, key := encode(t, minimal(oauth2Path)), set(keyHeader, "key")
-	first := h.post(t, oauth2Path, body, key, token("ci")).record(t)
-	if renewed := h.post(t, oauth2Path, body, key, token("ci")).record(t); renewed["pk"] != first["pk"] {
-		t.Errorf("a renewed token gets pk %v, want %v", renewed["pk"], first["pk"])
-	}
-	if other := h.post(t, oauth2Path, body, key, token("other")).record(t); other["pk"] == first["pk"] {
-		t.Error("another caller gets the same record")
-	}
-}
-
-func TestRefusedRequestKeepsNoKey(t *testing.T) {
-	t.Parallel()
-	h := start(t)
-	body, key := minimal(oauth2Path), set(keyHeader, "key")
-	body["client_id"] = "taken"
-	h.post(t, oauth2Path, encode(t, body)).record(t)
-	h.post(t, oauth2Path, encode(t, body), key).problem(t, http.StatusConflict, "client-id-taken")
-	h.post(t, oauth2Path, "{}", key).problem(t, http.StatusBadRequest, "validation-failed")
-	h.post(t, oauth2Path, "{", key).problem(t, http.StatusBadRequest, "malformed-json")
-	body["client_id"] = "free"
-	if got := h.post(t, oauth2Path, encode(t, body), key); got.replayed() {
-		t.Errorf("a refused request kept its key: %s", got.body)
-	}
-}
-
 // TestReplayIsRenderedFromTheRecord links the record to an application between the tries.
 func TestReplayIsRenderedFromTheRecord(t *testing.T) {
 	t.Parallel()
@@ -191,32 +145,5 @@ func TestReplayIsRenderedFromTheRecord(t *testing.T) {
 	}
 	if slug := h.post(t, oauth2Path, body, key).record(t)["assigned_application_slug"]; slug != "shop" {
 		t.Errorf("assigned_application_slug is %q", slug)
-	}
-}
-
-func TestConcurrentTriesMakeOneRecord(t *testing.T) {
-	t.Parallel()
-	h := start(t)
-	// Two servers over one database, as two processes would be.
-	urls := []string{h.url, serve(t, api.Contract(), h.openAgain(t), h.log)}
-	const keys, tries = 4, 160
-	var group sync.WaitGroup
-	pks := make([]string, tries)
-	for i := range tries {
-		group.Go(func() {
-			one := *h
-			one.url = urls[i/keys%2]
-			body := encode(t, minimal(oauth2Path))
-			pks[i] = fmt.Sprint(one.post(t, oauth2Path, body, set(keyHeader, fmt.Sprint(i%keys))).record(t)["pk"])
-		})
-	}
-	group.Wait()
-	for i, pk := range pks {
-		if pk != pks[i%keys] {
-			t.Errorf("key %d gives %s and %s", i%keys, pk, pks[i%keys])
-		}
-	}
-	if count := h.count(t); count != keys {
-		t.Errorf("%d records are stored, want %d", count, keys)
 	}
 }

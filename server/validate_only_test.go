@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"example.com/providerd/gen/api"
-	"example.com/providerd/store"
 )
 
 const validateOnly = "?validate_only=true"
@@ -59,41 +58,6 @@ func TestVerdictHasAdvice(t *testing.T) {
 				t.Errorf("advice is %+v, want one for %s", verdict.Advice, pointer)
 			}
 		}
-	}
-}
-
-func TestValidateOnlyStoresNothing(t *testing.T) {
-	t.Parallel()
-	h := start(t)
-	for i, path := range []string{oauth2Path, workspaceDirectoryPath} {
-		body, key := encode(t, minimal(path)), set(keyHeader, "key")
-		for range 2 {
-			h.post(t, path+validateOnly, body, key).wouldCreate(t)
-		}
-		if count := h.count(t); count != i {
-			t.Errorf("%d records are stored, want %d", count, i)
-		}
-		made := h.post(t, path+"?validate_only=false", body, key)
-		if made.replayed() {
-			t.Error("the key was kept")
-		}
-		verdict := h.post(t, path+validateOnly, body, key).verdict(t)
-		if verdict.Outcome != api.VerdictOutcomeAlreadyCreated || verdict.PK == nil || *verdict.PK != int32(i+1) {
-			t.Errorf("the verdict is %+v", verdict)
-		}
-		h.post(t, path+validateOnly, body).wouldCreate(t)
-	}
-	events := 0
-	for event, err := range h.database.Events(t.Context(), store.Filter{}, store.EventCursor{}) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if event.Event == "provider created" {
-			events++
-		}
-	}
-	if count := h.count(t); count != 2 || events != 2 {
-		t.Errorf("%d records and %d events are stored, want 2", count, events)
 	}
 }
 

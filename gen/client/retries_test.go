@@ -54,24 +54,6 @@ func TestRetriesEnd(t *testing.T) {
 	}
 }
 
-func TestTryThatTakesTooLongIsRepeated(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, client.WithTryTimeout(2*time.Second))
-	r.wire.instead = []func(*http.Request, *http.Response) (*http.Response, error){
-		func(request *http.Request, response *http.Response) (*http.Response, error) {
-			_ = response.Body.Close()
-			<-request.Context().Done()
-			return nil, request.Context().Err()
-		},
-	}
-	if record, err := r.providers.CreateOAuth2(t.Context(), oauth2Request()); err != nil || record.PK != 1 {
-		t.Errorf("record is %v, %v", record, err)
-	}
-	if len(r.wire.keys) != 2 {
-		t.Errorf("%d tries, want 2", len(r.wire.keys))
-	}
-}
-
 func TestWaitingEndsWithTheContext(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
