@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,7 +15,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"example.com/providerd/server/contracttest"
 	"example.com/providerd/store/postgres/postgrestest"
 	"example.com/providerd/store/storetest"
 )
@@ -169,40 +167,4 @@ func awaitRows(t *testing.T, url string) {
 		}
 	}
 	t.Fatal("nothing is copied")
-}
-
-// TestServeOverCopy moves a server that has made records to PostgreSQL, where a retry finds them.
-func TestServeOverCopy(t *testing.T) {
-	t.Parallel()
-	folder, client := t.TempDir(), contracttest.Client(t)
-	const body = `{"name":"a","authorization_flow":"3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01","client_secret":"kept"}`
-	before, err := startProcess(t.Context(), folder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	status, first, err := before.postWithKey(client, folder, oauth2Path, body, "key")
-	if err != nil || status != http.StatusCreated {
-		t.Fatalf("%d, %v: %s", status, err, first)
-	}
-	cluster := postgrestest.NewCluster(t)
-	to := cluster.CreateDatabase(t)
-	copyAll(t, folder, "sqlite:data/providerd.db", to, cluster.Password)
-	if err := before.stop(); err != nil {
-		t.Error(err)
-	}
-	after, err := startProcessWith(t.Context(), folder, []string{"PROVIDERD_DATABASE=" + to}, "--keyset", "data/keyset.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	status, again, err := after.postWithKey(client, folder, oauth2Path, body, "key")
-	if err != nil || status != http.StatusCreated || again != first {
-		t.Errorf("a retry over the copy gives %d, %v: %s, want %s", status, err, again, first)
-	}
-	status, next, err := after.post(client, folder, oauth2Path, strings.Replace(body, `"a"`, `"b"`, 1))
-	if err != nil || status != http.StatusCreated || !strings.Contains(next, `"pk":2,`) {
-		t.Errorf("the next create gives %d, %v: %s", status, err, next)
-	}
-	if err := after.stop(); err != nil {
-		t.Error(err)
-	}
 }

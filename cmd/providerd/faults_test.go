@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"example.com/providerd/server/contracttest"
-	"example.com/providerd/store/storetest"
 )
 
 // smallDisk mounts a file system of its own, of this size, where the server keeps its data. It needs to be root.
@@ -115,30 +114,6 @@ func TestDiskFull(t *testing.T) {
 	result.account(t, server, folder, "disk full, then not")
 }
 
-// TestDiskFullOfBackup backs up to a disk that could not hold the backup, and again once that has room.
-func TestDiskFullOfBackup(t *testing.T) {
-	folder, disk := t.TempDir(), smallDisk(t, "32m")
-	if err := storetest.FillSQLite(t.Context(), filepath.Join(folder, "data", "providerd.db"), 20_000); err != nil {
-		t.Fatal(err)
-	}
-	filler, path := filepath.Join(disk, "filler"), filepath.Join(disk, "backup.db")
-	if err := os.WriteFile(filler, make([]byte, 24<<20), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	output, err := newCommand(t.Context(), folder, "backup", path).CombinedOutput()
-	if err == nil || !strings.Contains(string(output), "make room, or name a folder on another disk") {
-		t.Errorf("%v: %s", err, output)
-	}
-	t.Logf("disk of a backup full: %s", output)
-	if left, err := filepath.Glob(path + "*"); err != nil || len(left) > 0 {
-		t.Errorf("%v is left, %v", left, err)
-	}
-	if err := os.Remove(filler); err != nil {
-		t.Fatal(err)
-	}
-	operate(t, folder, "backup", path)
-}
-
 func wantReady(t *testing.T, server *process, want int) {
 	t.Helper()
 	response, err := contracttest.Client(t).Get(server.url + "/readyz")
@@ -186,31 +161,4 @@ func bind(t *testing.T, path string) {
 			t.Error(err)
 		}
 	})
-}
-
-func TestDatabaseRemovedOrReplaced(t *testing.T) {
-	for fault, harm := range map[string]func(path string) error{
-		"database removed": os.Remove,
-		"database replaced by rubbish": func(path string) error {
-			return os.WriteFile(path, []byte(strings.Repeat("rubbish ", 1000)), 0o600)
-		},
-	} {
-		folder := t.TempDir()
-		server, err := startProcess(t.Context(), folder)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var result tally
-		for range 3 {
-			result.createUntil(t, server, folder, http.StatusCreated)
-		}
-		if err := harm(filepath.Join(folder, "data", "providerd.db")); err != nil {
-			t.Fatal(err)
-		}
-		result.createUntil(t, server, folder, http.StatusServiceUnavailable)
-		if err := server.kill(); err != nil {
-			t.Error(err)
-		}
-		t.Logf("%s: acknowledged before %d, after 0, refused after %d", fault, result.acknowledged, result.refused)
-	}
 }

@@ -51,27 +51,6 @@ func wantHealthy(t *testing.T, client *http.Client, server *process) {
 	}
 }
 
-// TestHostileIdleConnections holds more connections open than there are places for. Nobody is shut out, and what is being
-// worked on goes on.
-func TestHostileIdleConnections(t *testing.T) {
-	t.Parallel()
-	folder := t.TempDir()
-	server, err := startProcess(t.Context(), folder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	begun := beginCreate(t, server, folder)
-	holdIdle(t, server, 1500)
-	client := contracttest.Client(t)
-	client.Timeout = 10 * time.Second
-	wantHealthy(t, client, server)
-	createOverHTTP(t, client, server, folder)
-	begun.finish(t)
-	if err := server.kill(); err != nil {
-		t.Error(err)
-	}
-}
-
 // The process may have fewer files than connections.
 func TestHostileIdleConnectionsTakeAllFiles(t *testing.T) {
 	t.Parallel()

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"encoding/json"
-	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -21,42 +19,12 @@ const (
 	oauth2Body = `{"name":"Intranet","authorization_flow":"3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"}`
 )
 
-func TestRecordsOutliveTheProcess(t *testing.T) {
-	t.Parallel()
-	folder := t.TempDir()
-	client := contracttest.Client(t)
-	var pks []int32
-	for name, end := range map[string]func(*process) error{"SIGTERM": (*process).stop, "SIGKILL": (*process).kill} {
-		server, err := startProcess(t.Context(), folder)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for range 3 {
-			pks = append(pks, createOverHTTP(t, client, server, folder))
-		}
-		if err := end(server); err != nil {
-			t.Fatalf("%s: %v: %s", name, err, server.stderr)
-		}
-		if stored := storedPKs(t, folder); fmt.Sprint(stored) != fmt.Sprint(pks) {
-			t.Errorf("after %s stored are %v, acknowledged %v", name, stored, pks)
-		}
-	}
-	if fmt.Sprint(pks) != "[1 2 3 4 5 6]" {
-		t.Errorf("pks are %v", pks)
-	}
-}
-
-func createOverHTTP(t *testing.T, client *http.Client, server *process, folder string) int32 {
+func createOverHTTP(t *testing.T, client *http.Client, server *process, folder string) {
 	t.Helper()
 	status, text, err := server.post(client, folder, oauth2Path, oauth2Body)
 	if err != nil || status != http.StatusCreated {
 		t.Fatalf("status is %d, %v: %s", status, err, text)
 	}
-	var record struct{ PK int32 }
-	if err := json.Unmarshal([]byte(text), &record); err != nil {
-		t.Fatal(err)
-	}
-	return record.PK
 }
 
 func storedPKs(t *testing.T, folder string) []int32 {
@@ -141,44 +109,6 @@ func TestEveryBegunRequestIsAnsweredBeforeTheEnd(t *testing.T) {
 		acknowledged, max(0, stored-acknowledged), max(0, acknowledged-stored))
 	if stored != acknowledged {
 		t.Errorf("%d records are stored, %d were acknowledged", stored, acknowledged)
-	}
-}
-
-func TestInitialTokenIsNeverShown(t *testing.T) {
-	t.Parallel()
-	folder := t.TempDir()
-	server, err := startProcess(t.Context(), folder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(folder, "data", "initial-token")
-	token, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	createOverHTTP(t, contracttest.Client(t), server, folder)
-	if err := server.stop(); err != nil {
-		t.Fatal(err)
-	}
-	if !store.IsTokenText(strings.TrimSpace(string(token))) {
-		t.Errorf("the file holds %q", token)
-	}
-	if log := server.stderr.String(); strings.Contains(log, strings.TrimSpace(string(token))) ||
-		!strings.Contains(log, filepath.Join("data", "initial-token")) {
-		t.Errorf("standard error is %s", log)
-	}
-	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("mode is %v, %v", info.Mode(), err)
-	}
-	again, err := startProcess(t.Context(), folder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := again.stop(); err != nil {
-		t.Error(err)
-	}
-	if kept, err := os.ReadFile(path); err != nil || string(kept) != string(token) {
-		t.Errorf("the second start changed the token: %v", err)
 	}
 }
 

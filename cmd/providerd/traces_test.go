@@ -270,17 +270,3 @@ func TestTracesOfSharedTransactions(t *testing.T) {
 		t.Errorf("the spans are of %q", name)
 	}
 }
-
-// Spans need no end of the server, nor any that follow them, to reach the collector.
-func TestTracesOfLoneCreates(t *testing.T) {
-	t.Parallel()
-	collector, folder := startCollector(t), t.TempDir()
-	server := startTraced(t, folder, collector.url, "OTEL_BSP_SCHEDULE_DELAY=1")
-	for count := range 3 {
-		createOverHTTP(t, contracttest.Client(t), server, folder)
-		waitUntil(t, "the spans of the create come", func() bool { return len(collector.spans()) == 4*(count+1) })
-	}
-	if err := server.stop(); err != nil {
-		t.Error(err)
-	}
-}

@@ -176,30 +176,6 @@ func TestFaultsSayWhereAndWhat(t *testing.T) {
 	}
 }
 
-func TestFilesAreOneManifest(t *testing.T) {
-	t.Parallel()
-	read := manifest.Read([]manifest.File{
-		{Name: "a.yaml", Text: []byte("oauth2:\n- name: a\n- name: b\n")},
-		{Name: "b.yaml", Text: []byte("oauth2:\n- name: b\n- name: c\n")},
-		{Name: "c.yaml", Text: []byte("oauth2:\n- name: ${NONE}\n")},
-		{Name: "d.yaml"},
-	}, kinds(t), lookUp)
-	if len(read.Entries) != 5 {
-		t.Errorf("entries are %v", read.Entries)
-	}
-	var faults strings.Builder
-	for _, fault := range read.Faults {
-		_, _ = fmt.Fprintf(&faults, "%s: %s\n", fault.Position, fault.Detail)
-	}
-	const want = `b.yaml:2:3: has the id of the entry in a.yaml:3; give one of them another id
-c.yaml:2:9: /name refers to NONE, which is not set in the environment
-d.yaml: is empty; write oauth2: [] where no provider is meant
-`
-	if faults.String() != want {
-		t.Errorf("faults are\n%s, want\n%s", faults.String(), want)
-	}
-}
-
 func TestAliasesCannotMultiplyWithoutEnd(t *testing.T) {
 	t.Parallel()
 	for name, step := range map[string]string{"values": "[*a%d, *a%d]", "merges": "{<<: [*a%d, *a%d]}"} {
