@@ -8,8 +8,8 @@ SQLITE := -DHAVE_FDATASYNC=1 -DSQLITE_DEFAULT_MEMSTATUS=0
 CGO_CFLAGS ?= -O2 -g
 export CGO_CFLAGS += $(SQLITE)
 
-OASDIFF := go run github.com/oasdiff/oasdiff@v1.33.0
-GOVULNCHECK := go run golang.org/x/vuln/cmd/govulncheck@v1.1.4
+OASDIFF := go run github.com/oasdiff/oasdiff@v1.35.0
+GOVULNCHECK := go run golang.org/x/vuln/cmd/govulncheck@v1.9.0
 GOLANGCI_LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 FUZZ_TIME := 30s
 # The reference page, of the npm package @scalar/api-reference.
