@@ -224,10 +224,7 @@ func (l *lane) nextBatch(ctx context.Context, held []*create, idle <-chan time.T
 		switch {
 		case hasKey && keys[scope]:
 			hold = append(hold, one)
-		case !one.claimed.CompareAndSwap(false, true):
-		case one.isLate(l.leastTime):
-			batch{one}.finish(errLate)
-		default:
+		case l.claim(one):
 			keys[scope] = hasKey
 			next = append(next, one)
 		}
@@ -247,6 +244,18 @@ func (l *lane) nextBatch(ctx context.Context, held []*create, idle <-chan time.T
 		}
 	}
 	return next, hold
+}
+
+// claim reports whether a create is for the next batch, and refuses it if it is late.
+func (l *lane) claim(one *create) bool {
+	if !one.claimed.CompareAndSwap(false, true) {
+		return false
+	}
+	if one.isLate(l.leastTime) {
+		batch{one}.finish(errLate)
+		return false
+	}
+	return true
 }
 
 // poll returns the next create that waits, or nil. It tells whether there will be none any more.

@@ -189,9 +189,9 @@ func (r *replica) leave() {
 	_ = r.database.Change(ctx, func(tx *gorm.DB) error { return tx.Delete(&replicaRow{}, "id = ?", r.id).Error })
 }
 
-// LiveReplicas counts the replicas that use the database now. If those that have ever used it and did not leave are more
-// than the limit, it waits for the next sign of life of each; otherwise they may include some that were killed. It
-// returns ErrUnavailable.
+// LiveReplicas counts the replicas that use the database now. If those that have ever used it and did not leave are
+// more than the limit, it waits 6 seconds for the next sign of life of each; otherwise they may include some that were
+// killed. It returns ErrUnavailable.
 func (i Inspection) LiveReplicas(ctx context.Context, limit int) (int, error) {
 	first, err := readBeats(i.reader(ctx))
 	if err != nil || len(first) <= limit {

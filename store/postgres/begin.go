@@ -12,8 +12,8 @@ import (
 
 const beginStatement = "BEGIN ISOLATION LEVEL READ COMMITTED"
 
-// secureStatement makes sure that what the transaction commits is on disk here and on the synchronous standbys, and that
-// the server sends a warning if it is not on theirs, whatever the role or the database are set to. The message of
+// secureStatement makes sure that what the transaction commits is on disk here and on the synchronous standbys, and
+// that the server sends a warning if it is not on theirs, whatever the role or the database are set to. The message of
 // pg_logical_emit_message makes a transaction that only reads wait for them as well, so that nothing is answered from a
 // row that could still be lost.
 const secureStatement = `SELECT oldest_level, current_setting('transaction_read_only'),

@@ -35,8 +35,8 @@ func readTimesInUTC(conn *pgx.Conn) {
 // noticeKey is where a connection keeps the last notice of its server.
 const noticeKey = "providerd.notice"
 
-// keepNotice keeps a warning, in whatever language: only one reports that a commit was not replicated. A pooler may send
-// no severity that is never translated.
+// keepNotice keeps a warning, in whatever language: only one reports that a commit was not replicated. A pooler may
+// send no severity that is never translated.
 func keepNotice(conn *pgconn.PgConn, notice *pgconn.Notice) {
 	if severity := notice.SeverityUnlocalized; severity == "WARNING" || severity == "" {
 		conn.CustomData()[noticeKey] = notice

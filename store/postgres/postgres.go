@@ -98,7 +98,7 @@ func (d *Database) ping(ctx context.Context, pool *sql.DB) error {
 		if isBusy {
 			d.servers.forget(err)
 		}
-		return isBusy, err
+		return isBusy, err //nolint:wrapcheck // The caller wraps it.
 	})
 }
 

@@ -111,8 +111,8 @@ const (
 	largeCredentials = 64 << 10
 )
 
-// tryToInsert inserts no rows, or else some that it rolls back, in a transaction that continues whatever comes of it. It
-// returns database.ErrUnavailable if creates cannot insert theirs.
+// tryToInsert inserts no rows, or else some that it rolls back, in a transaction that continues whatever comes of it.
+// It returns database.ErrUnavailable if creates cannot insert theirs.
 func (t *transaction) tryToInsert(ctx context.Context, withRows bool) error {
 	// The driver lets the server parse all statements of a message before it runs the first, and parsing takes locks.
 	var begin, inserts, end pgx.Batch

@@ -33,7 +33,7 @@ func (p readPool) QueryContext(ctx context.Context, query string, arguments ...a
 	retries, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	err = retry(retries, func() (again bool, err error) {
-		rows, err = p.DB.QueryContext(ctx, query, arguments...) //nolint:sqlclosecheck // Who reads them does it.
+		rows, err = p.DB.QueryContext(ctx, query, arguments...) //nolint:sqlclosecheck,rowserrcheck // Who reads them does it.
 		if err == nil || !isPassing(err) {
 			return false, err //nolint:wrapcheck // The dialector translates it.
 		}

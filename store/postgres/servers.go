@@ -65,7 +65,8 @@ type servers struct {
 
 func newServers(isPatient bool) *servers {
 	return &servers{
-		avoided: map[string]time.Time{}, watched: map[*watchedConn]bool{}, isPatient: isPatient, silent: map[string]time.Time{},
+		avoided: map[string]time.Time{}, watched: map[*watchedConn]bool{},
+		isPatient: isPatient, silent: map[string]time.Time{},
 	}
 }
 
