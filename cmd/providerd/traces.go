@@ -31,6 +31,12 @@ const (
 	maxSpans = 1 << 16
 )
 
+// The variables that name the collector, of which the first is for traces alone.
+const (
+	tracesEndpoint  = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
+	generalEndpoint = "OTEL_EXPORTER_OTLP_ENDPOINT"
+)
+
 var errRedirected = errors.New("the collector redirects, which is not followed")
 
 // startTraces exports traces until stop is called, if the environment names a collector. If it names one that cannot be
@@ -65,7 +71,9 @@ func newTracerProvider(
 	// The SDK reports errors to these two only, which belong to the process and write to standard error by default.
 	otel.SetLogger(logr.FromSlogHandler(messagesOnly{logger.Handler()}))
 	otel.SetErrorHandler(newSDKErrors(endpoint, logger))
-	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithProxy(proxyExceptRedirects),
+	// Otherwise OTEL_EXPORTER_OTLP_INSECURE, which is for gRPC, would send the collector's key unencrypted.
+	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(endpoint.String()),
+		otlptracehttp.WithProxy(proxyExceptRedirects),
 		otlptracehttp.WithMaxResponseSize(maxCollectorAnswer))
 	if err != nil {
 		return nil, fmt.Errorf("start exporter: %w", err)
@@ -107,12 +115,17 @@ func traceEndpoint() (*url.URL, error) {
 		strings.EqualFold(variable("OTEL_TRACES_EXPORTER"), "none") {
 		return nil, nil
 	}
-	for _, name := range []string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"} {
-		if variable(name) != "" {
-			return parseEndpoint(name)
-		}
+	if variable(tracesEndpoint) != "" {
+		return parseEndpoint(tracesEndpoint)
 	}
-	return nil, nil
+	if variable(generalEndpoint) == "" {
+		return nil, nil
+	}
+	endpoint, err := parseEndpoint(generalEndpoint)
+	if err != nil {
+		return nil, err
+	}
+	return endpoint.JoinPath("v1", "traces"), nil
 }
 
 // parseEndpoint reads the URL of a collector from a variable. The exporter would drop a user and a query silently.

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/sdk/resource"
 	"golang.org/x/time/rate"
 )
 
@@ -74,6 +75,9 @@ func reasonOfFailure(err error) string {
 	if broken, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return broken.Error()
 	}
+	if errors.Is(err, resource.ErrPartialResource) {
+		return "OTEL_RESOURCE_ATTRIBUTES has entries that are not NAME=VALUE"
+	}
 	if reason := reasonInText(text); reason != "" {
 		return reason
 	}
@@ -114,6 +118,12 @@ func reasonInText(text string) string {
 
 // messagesOnly drops what the SDK logs beside its messages: the values of variables, which may be secrets.
 type messagesOnly struct{ slog.Handler }
+
+// WithAttrs drops the attributes.
+func (h messagesOnly) WithAttrs([]slog.Attr) slog.Handler { return h }
+
+// WithGroup drops the group.
+func (h messagesOnly) WithGroup(string) slog.Handler { return h }
 
 // Handle logs the message alone.
 func (h messagesOnly) Handle(ctx context.Context, record slog.Record) error {
