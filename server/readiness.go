@@ -17,7 +17,7 @@ const (
 	statusDraining = "draining"
 )
 
-// readinessTimeout is how long whoever reads the metrics waits for the database.
+// readinessTimeout is how long the database may take to show whether it is ready.
 const readinessTimeout = 5 * time.Second
 
 // BeginDrain makes /readyz fail from now on, while everything else goes on to be served: whoever sends requests to the
@@ -37,7 +37,9 @@ func (s *Server) readiness(ctx context.Context) (string, error) {
 
 // ready answers whether requests are to be sent to the server.
 func (s *Server) ready(c echo.Context) error {
-	status, err := s.readiness(c.Request().Context())
+	ctx, cancel := context.WithTimeout(c.Request().Context(), readinessTimeout)
+	defer cancel()
+	status, err := s.readiness(ctx)
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,9 @@ type Database struct {
 	writers *gorm.DB
 	readers *gorm.DB
 	// failed is set when a batch could not use the database, until rows are stored again or a probe shows that they can.
-	failed      atomic.Bool
+	failed atomic.Bool
+	// probing has a value while somebody probes whether creates can be stored.
+	probing     chan struct{}
 	checkpoints checkpointCounts
 	// Closing once is enough.
 	closing    sync.Once

@@ -13,6 +13,15 @@ import (
 // tryToWrite proves that creates can be stored, after one could not: a server that is not ready may get no create that
 // would show it. It changes no data. It returns ErrUnavailable.
 func (d *Database) tryToWrite(ctx context.Context) error {
+	select {
+	case d.probing <- struct{}{}:
+		defer func() { <-d.probing }()
+	case <-ctx.Done():
+		return fmt.Errorf("%w: wait for another probe: %w", database.ErrUnavailable, ctx.Err())
+	}
+	if !d.failed.Load() {
+		return nil
+	}
 	free, err := freeBytes(d.folder)
 	if err != nil {
 		return err

@@ -108,7 +108,7 @@ func open(
 	if err != nil {
 		return nil, err
 	}
-	opened := &Database{logger: logger, level: level}
+	opened := &Database{logger: logger, level: level, probing: make(chan struct{}, 1)}
 	err = durable.WithLock(ctx, filepath.Dir(target), func() error {
 		if err := checkNotMissing(target); err != nil {
 			return err
