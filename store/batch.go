@@ -49,6 +49,10 @@ func (c *create) isLate(least time.Duration) bool {
 // batch is some creates that share one transaction.
 type batch []*create
 
+func (b batch) hasLate(least time.Duration) bool {
+	return slices.ContainsFunc(b, func(one *create) bool { return one.isLate(least) })
+}
+
 // split parts the creates that are late from those that may be claimed again.
 func (b batch) split(least time.Duration) (late, again batch) {
 	for _, one := range b {

@@ -79,8 +79,9 @@ func startBatcher(ctx context.Context, db database.Database, keys keySource) (*b
 	return b, nil
 }
 
-// submit queues a create and waits for its outcome, at most until the deadline of the context. A create whose caller
-// gives up before its batch begins is left out; one whose caller gives up later may be stored.
+// submit queues a create and waits for its outcome: until the deadline of the context, which a batch that has begun
+// keeps if the database is shared. A create whose caller gives up before its batch begins is left out; one whose caller
+// gives up later may be stored.
 func (b *batcher) submit(ctx context.Context, one *create) error {
 	if err := ctx.Err(); err != nil {
 		return gaveUp(err)
@@ -142,7 +143,7 @@ func (l *lane) work() { l.working <- struct{}{} }
 func (l *lane) rest() { <-l.working }
 
 // commit commits some creates and tells their callers. It returns those that have time for another batch, if the first
-// deadline of this one came before the database took it.
+// deadline of this one came too soon.
 func (l *lane) commit(ctx context.Context, creates batch) (again batch) {
 	begun := time.Now()
 	l.crowded.Store(len(creates) > 1)
@@ -153,7 +154,7 @@ func (l *lane) commit(ctx context.Context, creates batch) (again batch) {
 		(*watch)(len(creates), time.Since(begun))
 	}
 	creates.note(begun, err)
-	if bounded.Err() != nil && errors.Is(err, ErrUnavailable) && !errors.Is(err, ErrOutcomeUnknown) {
+	if creates.hasLate(l.leastTime) && errors.Is(err, ErrUnavailable) && !errors.Is(err, ErrOutcomeUnknown) {
 		creates, again = creates.split(l.leastTime)
 	}
 	creates.finish(err)
@@ -222,7 +223,7 @@ func (l *lane) nextBatch(ctx context.Context, held []*create, idle <-chan time.T
 	add := func(one *create) {
 		scope, hasKey := one.creation.idempotencyScope()
 		switch {
-		case hasKey && keys[scope]:
+		case len(next) == maxBatch, hasKey && keys[scope]:
 			hold = append(hold, one)
 		case l.claim(one):
 			keys[scope] = hasKey

@@ -56,10 +56,11 @@ func TestRefusedRowsAreRefusedEverywhere(t *testing.T) {
 // A table that somebody has locked takes no creates, which shows before one is sent.
 func TestLockedTableIsNotReady(t *testing.T) {
 	t.Parallel()
+	cluster := postgrestest.NewCluster(t)
 	for _, table := range []string{"providers", "oauth2_providers", "workspace_directory_providers"} {
 		t.Run(table, func(t *testing.T) {
 			t.Parallel()
-			url := postgrestest.NewCluster(t).CreateDatabase(t)
+			url := cluster.CreateDatabase(t)
 			opened := openStore(t, url, newKeyset(t))
 			conn, err := pgx.Connect(t.Context(), url)
 			if err != nil {
