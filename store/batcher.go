@@ -154,7 +154,7 @@ func (l *lane) commit(ctx context.Context, creates batch) (again batch) {
 		(*watch)(len(creates), time.Since(begun))
 	}
 	creates.note(begun, err)
-	if creates.hasLate(l.leastTime) && errors.Is(err, ErrUnavailable) && !errors.Is(err, ErrOutcomeUnknown) {
+	if errors.Is(err, ErrUnavailable) && !errors.Is(err, ErrOutcomeUnknown) && creates.hasLate(l.leastTime) {
 		creates, again = creates.split(l.leastTime)
 	}
 	creates.finish(err)
