@@ -162,15 +162,6 @@ func (l *lane) commit(ctx context.Context, creates batch) (again batch) {
 	return again
 }
 
-// untilDeadline returns a context that ends with the first deadline of some creates, where the database heeds it.
-func (l *lane) untilDeadline(ctx context.Context, creates batch) (context.Context, context.CancelFunc) {
-	first := creates.deadline()
-	if l.leastTime == 0 || first.IsZero() {
-		return ctx, func() {}
-	}
-	return context.WithDeadline(ctx, first)
-}
-
 func gaveUp(err error) error { return fmt.Errorf("the caller gave up: %w", err) }
 
 func (b *batcher) enqueue(one *create) error {
