@@ -64,8 +64,8 @@ func checkServer(ctx context.Context, view *postgres.View) (found []finding) {
 	return append(found, checkConnections(ctx, view, care.MaxConnections)...)
 }
 
-// checkConnections compares what the replicas that live now may open with what the server allows the role. It finds
-// nothing while there is no table of replicas.
+// checkConnections compares what the replicas that live now may open with what the server allows the role. It returns
+// nothing if there is no table of replicas.
 func checkConnections(ctx context.Context, view *postgres.View, limit int) []finding {
 	const check = "connections"
 	if schema, err := view.Schema(ctx); err != nil || schema.CheckKnown() != nil {

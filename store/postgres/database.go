@@ -61,8 +61,8 @@ func (d *Database) Change(ctx context.Context, statements func(tx *gorm.DB) erro
 }
 
 // transact runs statements in a transaction, and again until COMMIT was sent, patience has run out or the deadline of
-// the context has come. A server that takes longer for the statements than the limit is
-// left for another one. The transaction begins with so many reserved pks.
+// the context has come. A server that takes longer for the statements than the limit is left for another one. The
+// transaction begins with so many reserved pks.
 func (d *Database) transact(
 	ctx context.Context, limit time.Duration, pks int, statements func(tx *gorm.DB) error,
 ) error {

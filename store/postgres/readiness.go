@@ -99,7 +99,7 @@ func (d *Database) probeInserts(ctx context.Context, tx transaction) error {
 }
 
 // Statements that insert nothing, but need the privileges and wait for the locks that creates do; and those that write
-// as a large create does. A batch of a real one may have used the last pk.
+// as a large create does. They use the last pk, which a provider may already have.
 const (
 	insertNothing = `INSERT INTO %[1]s SELECT * FROM %[1]s WHERE false`
 	insertCommon  = `INSERT INTO providers (pk, kind, name, created_at, created_by, request_id, remote_address)

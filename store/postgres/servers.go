@@ -58,15 +58,14 @@ type servers struct {
 	watched map[*watchedConn]bool
 	// isPatient is set if the URL says how long each server may take.
 	isPatient bool
-	// silent are the times since when servers do not respond to new connections; the zero time for those that have another
-	// try.
-	silent map[string]time.Time
+	// silent has the servers that did not respond to a new connection: true until they get another try.
+	silent map[string]bool
 }
 
 func newServers(isPatient bool) *servers {
 	return &servers{
 		avoided: map[string]time.Time{}, watched: map[*watchedConn]bool{},
-		isPatient: isPatient, silent: map[string]time.Time{},
+		isPatient: isPatient, silent: map[string]bool{},
 	}
 }
 
@@ -92,13 +91,13 @@ func (s *servers) silenceLimit(address string) time.Duration {
 func (s *servers) noteSilence(address string) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	s.silent[address] = time.Now()
+	s.silent[address] = true
 }
 
 func (s *servers) isSilent(address string) bool {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	return !s.silent[address].IsZero()
+	return s.silent[address]
 }
 
 // avoid notes that a server did not commit or answer. What is being read there fails, and so do new connections.
@@ -126,7 +125,7 @@ func (s *servers) forget(err error) {
 	s.primary = ""
 	maps.DeleteFunc(s.avoided, func(_ string, since time.Time) bool { return time.Since(since) > avoidanceTime })
 	for address := range s.silent {
-		s.silent[address] = time.Time{}
+		s.silent[address] = false
 	}
 }
 

@@ -111,10 +111,9 @@ func (t transaction) commit(abandonTimeout time.Duration) error {
 	}
 }
 
-// An error without the severity that is never translated is that of a pooler, which does not know the outcome.
-//
 // sendCommit tells what is stored, what is not, and what is unknown: of what the driver says of it (SafeToRetry,
-// driver.ErrBadConn), nothing holds for a COMMIT.
+// driver.ErrBadConn), nothing holds for a COMMIT. An error without the severity that is never translated comes from a
+// pooler, which does not know the outcome.
 func sendCommit(conn *pgx.Conn) error {
 	_ = takeNotice(conn.PgConn())
 	results, err := conn.PgConn().Exec(context.Background(), "COMMIT").ReadAll()
