@@ -19,7 +19,7 @@ SCALAR := 1.72.1
 static = CGO_ENABLED=1 CGO_CFLAGS='-O2 $(SQLITE)' GOFLAGS= GOOS=linux GOARCH=$(1) CC=$(2) go build -trimpath -buildvcs=auto \
 	-tags netgo,osusergo,sqlite_omit_load_extension -ldflags '-s -w -extldflags "-static"' -o "$@" ./cmd/providerd
 
-.PHONY: run help build dist dist-test image reproduce gen reference drift breaking lint browser postgres patroni prometheus systemd sdk-test mock contract hostile faults failover upgrade soak reseal backup-wait copy-million list-million leaks security test cover fuzz microbench bench bench-telemetry bench-postgres ci
+.PHONY: run help build dist dist-test image reproduce gen reference drift breaking lint browser postgres patroni prometheus systemd typescript mock contract hostile faults failover upgrade soak reseal backup-wait copy-million list-million leaks security test test-all cover fuzz microbench bench bench-telemetry bench-postgres ci
 
 run: build ## Serve on 127.0.0.1:8080, with the database in data/.
 	bin/providerd serve
@@ -72,11 +72,11 @@ shells:
 	@type zsh fish >/dev/null 2>&1 || { apt-get update && apt-get install --yes --no-install-recommends zsh fish; }
 
 dist-test: dist buildah emulators shells ## Run what is shipped, with Buildah, QEMU, zsh and fish, which are installed if missing.
-	go test -count=1 -v -tags dist -run '^Test(Dist|Shipped)' ./cmd/providerd
+	go test -count=1 -v -tags slow,dist -run '^Test(Dist|Shipped)' ./cmd/providerd
 
 image: buildah ## Build the static binary and the image for this processor with Buildah, installed if missing, and run both.
 	processor=$$(go env GOHOSTARCH); $(MAKE) --no-print-directory "dist/providerd-linux-$$processor"; \
-	go test -count=1 -tags dist -run "^TestDist/^$$processor\$$" ./cmd/providerd
+	go test -count=1 -tags slow,dist -run "^TestDist/^$$processor\$$" ./cmd/providerd
 
 reproduce: ## Build what is shipped from clones in two folders, in one of them all anew, and compare the digests.
 	@folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; \
@@ -159,35 +159,34 @@ policy=/usr/sbin/policy-rc.d; \
 apt-get update && apt-get install --yes --no-install-recommends $(1)
 endef
 
-sdk-test: build gen/typescript/node_modules ## Run the SDKs against the binary.
-	go test -count=1 ./gen/client
+typescript: build gen/typescript/node_modules ## Run the TypeScript SDK against the binary.
 	cd gen/typescript && npm run --silent check && npm test --silent
 
 mock: .ci/node_modules ## Run the Go SDK against a mock that is made of the contract alone.
-	go test -count=1 -tags prism ./gen/client
+	go test -count=1 -tags prism -run '^TestExamplesAreUsable$$' ./gen/client
 
 contract: ## Send 20,000 generated requests, prove that they find faults, and that 100,000 validations come true.
-	go test -count=1 -v -timeout 30m -run '^Test(Contract|EveryRule|Verdict)' ./server -rapid.checks=5000 | \
+	go test -count=1 -v -timeout 30m -tags slow -run '^Test(Contract|EveryRule|Verdict)' ./server -rapid.checks=5000 | \
 		{ grep -Ev '^=== |^ *--- PASS|\[rapid\]' || true; }
 
 hostile: ## Send 100,000 hostile bodies, harm files, and meet hostile callers, pipes and servers, in 512 MiB of memory.
-	PROVIDERD_HOSTILE_BODIES=100000 go test -count=1 -v -timeout 60m -run '^TestHostile' ./cmd/providerd
+	PROVIDERD_HOSTILE_BODIES=100000 go test -count=1 -v -timeout 60m -tags slow -run '^TestHostile' ./cmd/providerd
 
 faults: ## Kill the program 100 times under load, fill its disk and harm its files. Needs to be root.
-	PROVIDERD_KILL_ROUNDS=100 go test -count=1 -v -tags faults -timeout 60m \
+	PROVIDERD_KILL_ROUNDS=100 go test -count=1 -v -tags slow,faults -timeout 60m \
 		-run '^(TestKilledUnderLoad|TestDiskFull|TestDatabase|TestEveryBegunRequest|TestFailedC|TestHostileF)' ./cmd/providerd ./store/sqlite | \
 		{ grep -Ev '^=== ' || true; }
 
 failover: patroni ## Take servers, replicas and networks away 100 times under load, and write the figures into store/postgres.
-	PROVIDERD_FAILOVER_ROUNDS=100 go test -count=1 -v -tags failover -timeout 90m -run '^TestFailover' ./cmd/providerd | \
+	PROVIDERD_FAILOVER_ROUNDS=100 go test -count=1 -v -tags slow,failover -timeout 90m -run '^TestFailover' ./cmd/providerd | \
 		{ grep -Ev '^=== ' || true; }
 
 upgrade: postgres ## Exchange replicas of the last release for those of this one under load, and back.
-	go test -count=1 -v -tags upgrade -timeout 20m -run '^Test(RollingUpgrade|UpgradeOver)' ./cmd/providerd | \
+	go test -count=1 -v -tags slow,upgrade -timeout 20m -run '^Test(RollingUpgrade|UpgradeOver)' ./cmd/providerd | \
 		{ grep -Ev '^=== ' || true; }
 
 soak: ## Load a server steadily for 5 minutes while it meets what servers meet, and write the figures into cmd/providerd.
-	PROVIDERD_SOAK_DURATION=5m go test -count=1 -v -tags soak -timeout 30m -run '^TestSoak' ./cmd/providerd | \
+	PROVIDERD_SOAK_DURATION=5m go test -count=1 -v -tags slow,soak -timeout 30m -run '^TestSoak' ./cmd/providerd | \
 		{ grep -Ev '^=== ' || true; }
 
 reseal: ## Rotate the key and reseal 100,000 secrets while creates go on.
@@ -195,19 +194,18 @@ reseal: ## Rotate the key and reseal 100,000 secrets while creates go on.
 		{ grep -Ev '^=== ' || true; }
 
 backup-wait: ## Back up a million providers while 64 callers create, restore them, and show how long creates wait meanwhile.
-	PROVIDERD_BACKUP_ROWS=1000000 go test -count=1 -v -timeout 30m -run '^TestBackupUnderLoad' ./cmd/providerd | \
+	PROVIDERD_BACKUP_ROWS=1000000 go test -count=1 -v -timeout 30m -tags slow -run '^TestBackupUnderLoad' ./cmd/providerd | \
 		{ grep -Ev '^=== ' || true; }
 
 copy-million: postgres ## Copy a million providers from SQLite to PostgreSQL and back, compare and time it.
-	PROVIDERD_COPY_ROWS=1000000 go test -count=1 -v -timeout 30m -run '^TestCopyThereAndBack' ./cmd/providerd | \
+	PROVIDERD_COPY_ROWS=1000000 go test -count=1 -v -timeout 30m -tags slow -run '^TestCopyThereAndBack' ./cmd/providerd | \
 		{ grep -Ev '^=== ' || true; }
 
 list-million: ## Print every list and export over a million rows, time it and show the most memory that each uses.
-	PROVIDERD_LIST_ROWS=1000000 go test -count=1 -v -timeout 60m -run '^TestListsInLittleMemory' ./cmd/providerd | \
+	PROVIDERD_LIST_ROWS=1000000 go test -count=1 -v -timeout 60m -tags slow -run '^TestListsInLittleMemory' ./cmd/providerd | \
 		{ grep -Ev '^=== ' || true; }
 
-security: ## Look for weak code, changed dependencies and known vulnerabilities, as far as their database can be reached.
-	$(GOLANGCI_LINT) run --enable-only gosec
+security: ## Look for changed dependencies and known vulnerabilities, as far as their database can be reached.
 	go mod verify
 	@if curl --silent --fail --max-time 20 --output /dev/null https://vuln.go.dev/index/db.json; then \
 		$(GOVULNCHECK) ./...; \
@@ -216,14 +214,25 @@ security: ## Look for weak code, changed dependencies and known vulnerabilities,
 	fi
 
 leaks: postgres ## Put leaks of secrets into the program's code, and prove that the gate of the tests finds each.
-	go test -count=1 -v -tags leaks -timeout 20m -run '^TestGateFindsPlantedLeaks' ./cmd/providerd | \
+	go test -count=1 -v -tags slow,leaks -timeout 20m -run '^TestGateFindsPlantedLeaks' ./cmd/providerd | \
 		{ grep -Ev '^=== ' || true; }
 
-test: ## Run all tests. The last line names what is left out, for lack of Node, Chromium, Prometheus, Buildah or PostgreSQL.
+test: ## Run the tests that need only Go and gcc; the last lines say what is left out.
 	@.ci/test
 
+# The race detector makes a process several times slower. So it gets fewer generated requests, and of the tests that start
+# many processes those in which much happens at the same time.
+CONCURRENT := ^Test(Apply|DryRun|EveryBegun|LogWriter|ReplicasRace|ServersOverOne|TracesOfShared)
+
+test-all: postgres ## Run all Go tests, the slow ones included, each once, most of them under the race detector.
+	go test -race -timeout 20m -tags slow $$(go list ./... | grep -Ev '/(cmd/providerd|server)$$')
+	go test -race -timeout 20m ./server -rapid.checks=10
+	go test -race -timeout 20m -tags slow -run '$(CONCURRENT)' ./cmd/providerd
+	go test -timeout 20m -tags slow -run '^Test(ContractTests|EveryRule)' ./server
+	go test -timeout 20m -tags slow -skip '$(CONCURRENT)' ./cmd/providerd
+
 cover: postgres ## Show which statements the tests reach.
-	go test -coverpkg=./server/...,./store/...,./cmd/... -coverprofile=coverage.out ./...
+	go test -tags slow -coverpkg=./server/...,./store/...,./cmd/... -coverprofile=coverage.out ./...
 	go tool cover -func=coverage.out | tail -1
 
 fuzz: ## Run each fuzz target for a while (FUZZ_TIME=30s).
@@ -250,4 +259,4 @@ bench-postgres: build postgres ## Measure replicas over PostgreSQL beside pgbenc
 	TMPDIR=/var/tmp bin/bench -postgres $(BENCH_FLAGS)
 
 ci: export NOTHING_LEFT_OUT := 1
-ci: drift breaking lint security build mock leaks test
+ci: drift breaking lint security typescript mock browser prometheus systemd image leaks test-all ## Run everything, each test once.

@@ -141,3 +141,27 @@ func TestFields(t *testing.T) {
 		})
 	}
 }
+
+// unknownFieldCases send a field that the request does not know.
+func unknownFieldCases() []fieldCase {
+	var cases []fieldCase
+	for _, path := range []string{oauth2Path, workspaceDirectoryPath} {
+		for _, name := range []string{"pk", "Name", "component", "x"} {
+			cases = append(cases, fieldCase{
+				path: path, title: name, change: func(body map[string]any) { body[name] = "x" },
+				wantEntry: "/" + name + " unknown_field",
+			})
+		}
+	}
+	return cases
+}
+
+func TestUnknownFields(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	for _, test := range unknownFieldCases() {
+		if err := test.run(t, h); err != nil {
+			t.Errorf("%s %s: %v", test.path, test.title, err)
+		}
+	}
+}

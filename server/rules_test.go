@@ -1,3 +1,5 @@
+//go:build slow
+
 package server_test
 
 import (
@@ -70,30 +72,6 @@ func notice(t *testing.T, h *harness, mutated mutant, cases []fieldCase) bool {
 type quiet struct{ testing.TB }
 
 func (*quiet) Errorf(string, ...any) {}
-
-// unknownFieldCases send a field that the request does not know.
-func unknownFieldCases() []fieldCase {
-	var cases []fieldCase
-	for _, path := range []string{oauth2Path, workspaceDirectoryPath} {
-		for _, name := range []string{"pk", "Name", "component", "x"} {
-			cases = append(cases, fieldCase{
-				path: path, title: name, change: func(body map[string]any) { body[name] = "x" },
-				wantEntry: "/" + name + " unknown_field",
-			})
-		}
-	}
-	return cases
-}
-
-func TestUnknownFields(t *testing.T) {
-	t.Parallel()
-	h := start(t)
-	for _, test := range unknownFieldCases() {
-		if err := test.run(t, h); err != nil {
-			t.Errorf("%s %s: %v", test.path, test.title, err)
-		}
-	}
-}
 
 // ruleMutants makes one contract for each rule of each request schema, without that rule.
 func ruleMutants(t *testing.T) []mutant {

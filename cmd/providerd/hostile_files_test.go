@@ -1,3 +1,5 @@
+//go:build slow
+
 package main
 
 import (
@@ -14,9 +16,6 @@ import (
 
 	"example.com/providerd/server/contracttest"
 )
-
-// untilReset is more creates, each in a transaction of its own, than come to the WAL before it is reset.
-const untilReset = 600
 
 // harmedFiles are those of a running server, with copies of an earlier time (.older) and of now (.now).
 type harmedFiles struct {

@@ -1,3 +1,5 @@
+//go:build slow
+
 package main
 
 import (
@@ -176,18 +178,6 @@ func readyURL(t *testing.T, manager *net.UnixConn) string {
 		t.Fatalf("the service manager is told %q", message[:length])
 	}
 	return url
-}
-
-// waitUntil waits until something is so.
-func waitUntil(t *testing.T, what string, isSo func() bool) {
-	t.Helper()
-	ticker := time.NewTicker(10 * time.Millisecond)
-	defer ticker.Stop()
-	for begun := time.Now(); !isSo(); <-ticker.C {
-		if time.Since(begun) > readyTimeout {
-			t.Fatalf("after %v it is not so that %s", readyTimeout, what)
-		}
-	}
 }
 
 // TestHostileLogForPrograms looks at all that a server says in a log for programs: its log, its sentences, and why it

@@ -1,3 +1,5 @@
+//go:build slow
+
 package main
 
 import (
@@ -7,8 +9,6 @@ import (
 	"os"
 	"strings"
 )
-
-const directoryPath = "/api/v3/providers/workspace_directory/"
 
 // oauth2Body is a create with a canary as its secret. Members stand in the order of their names, so that the text is
 // canonical and its digest the one that is known.

@@ -1,3 +1,5 @@
+//go:build slow
+
 package main
 
 // tracing is an environment in which the server exports spans soon, with a key that the collector asks for.

@@ -12,6 +12,9 @@ import (
 	"example.com/providerd/server/contracttest"
 )
 
+// untilReset is more creates, each in a transaction of its own, than come to the WAL before it is reset.
+const untilReset = 600
+
 // faultyDisk is a folder for a server whose disk can be made to fail.
 type faultyDisk struct {
 	folder      string

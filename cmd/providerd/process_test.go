@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"testing"
 	"time"
 )
 
@@ -148,4 +149,16 @@ func (b *syncBuffer) String() string {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	return b.text.String()
+}
+
+// waitUntil waits until something is so.
+func waitUntil(t *testing.T, what string, isSo func() bool) {
+	t.Helper()
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
+	for begun := time.Now(); !isSo(); <-ticker.C {
+		if time.Since(begun) > readyTimeout {
+			t.Fatalf("after %v it is not so that %s", readyTimeout, what)
+		}
+	}
 }

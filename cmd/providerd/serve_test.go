@@ -15,8 +15,9 @@ import (
 )
 
 const (
-	oauth2Path = "/api/v3/providers/oauth2/"
-	oauth2Body = `{"name":"Intranet","authorization_flow":"3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"}`
+	oauth2Path    = "/api/v3/providers/oauth2/"
+	directoryPath = "/api/v3/providers/workspace_directory/"
+	oauth2Body    = `{"name":"Intranet","authorization_flow":"3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"}`
 )
 
 func createOverHTTP(t *testing.T, client *http.Client, server *process, folder string) {

@@ -1,3 +1,5 @@
+//go:build slow
+
 package transfer_test
 
 import (
@@ -6,8 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"gorm.io/gorm"
 
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/transfer"
@@ -240,26 +240,4 @@ func TestEveryColumnIsCopied(t *testing.T) {
 			t.Errorf("%s has no tables %v", kind, copied)
 		}
 	}
-}
-
-// quoted returns all rows of a SQLite database as it keeps them, type and text.
-func quoted(t *testing.T, db database.Movable) map[string][]string {
-	t.Helper()
-	rows := map[string][]string{}
-	err := db.Snapshot(t.Context(), func(tx *gorm.DB) error {
-		for table, columns := range transfer.Columns() {
-			var all []string
-			err := tx.Raw(fmt.Sprintf("SELECT quote(%s) FROM %s ORDER BY %s",
-				strings.Join(columns, ") || ' ' || quote("), table, columns[0])).Scan(&all).Error
-			if err != nil {
-				return err
-			}
-			rows[table] = all
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return rows
 }

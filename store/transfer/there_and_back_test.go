@@ -3,18 +3,22 @@ package transfer_test
 import (
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"maps"
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
+	"gorm.io/gorm"
 
 	"example.com/providerd/store"
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/storetest"
+	"example.com/providerd/store/transfer"
 )
 
 // state is all that a store shows.
@@ -207,4 +211,26 @@ func TestHalfCopyIsNotUsed(t *testing.T) {
 			}
 		})
 	}
+}
+
+// quoted returns all rows of a SQLite database as it keeps them, type and text.
+func quoted(t *testing.T, db database.Movable) map[string][]string {
+	t.Helper()
+	rows := map[string][]string{}
+	err := db.Snapshot(t.Context(), func(tx *gorm.DB) error {
+		for table, columns := range transfer.Columns() {
+			var all []string
+			err := tx.Raw(fmt.Sprintf("SELECT quote(%s) FROM %s ORDER BY %s",
+				strings.Join(columns, ") || ' ' || quote("), table, columns[0])).Scan(&all).Error
+			if err != nil {
+				return err
+			}
+			rows[table] = all
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows
 }
