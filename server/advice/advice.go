@@ -28,61 +28,39 @@ type Rule struct {
 	When, Detail string
 	// Section is the document that the rule comes from, with the section.
 	Section string
+	// holds tells that the condition holds for a provider, and lines are the numbers of those that it holds for, where
+	// the field has lines.
+	holds bool
+	lines lines
 }
 
 // OAuth2 returns the advice for an OAuth2 provider, in the order of its fields, one for each rule at most; an empty
 // list where there is none. Of redirect_uris, the first 1,000 lines are looked at.
 func OAuth2(settings store.OAuth2Settings) []Advice {
-	return apply(oauth2Rules(), client{settings, parseRedirectURIs(settings.RedirectURIs)})
+	return apply(oauth2Rules(client{settings, parseRedirectURIs(settings.RedirectURIs)}))
 }
 
 // OAuth2Rules returns the rules for OAuth2 providers, in the order of the fields.
-func OAuth2Rules() []Rule { return bare(oauth2Rules()) }
+func OAuth2Rules() []Rule { return oauth2Rules(client{}) }
 
 // WorkspaceDirectory returns the advice for a workspace directory-sync provider, in the order of its fields, one for
 // each rule at most; an empty list where there is none.
 func WorkspaceDirectory(settings store.WorkspaceDirectorySettings) []Advice {
-	return apply(directoryRules(), settings)
+	return apply(directoryRules(settings))
 }
 
 // WorkspaceDirectoryRules returns the rules for workspace directory-sync providers, in the order of the fields.
-func WorkspaceDirectoryRules() []Rule { return bare(directoryRules()) }
+func WorkspaceDirectoryRules() []Rule { return directoryRules(store.WorkspaceDirectorySettings{}) }
 
-// rule is a Rule that can be asked.
-type rule[Settings any] struct {
-	Rule
-	find func(Settings) finding
-}
-
-// finding is what a rule finds in settings.
-type finding struct {
-	// holds tells that the condition of the rule holds.
-	holds bool
-	// lines are the numbers of those that it holds for, where the field has lines.
-	lines lines
-}
-
-// when makes a finding of a condition on settings as a whole.
-func when[Settings any](condition func(Settings) bool) func(Settings) finding {
-	return func(settings Settings) finding { return finding{holds: condition(settings)} }
-}
-
-func apply[Settings any](rules []rule[Settings], settings Settings) []Advice {
+// apply gives the advice of the rules whose condition holds.
+func apply(rules []Rule) []Advice {
 	advice := []Advice{}
 	for _, rule := range rules {
-		if found := rule.find(settings); found.holds {
+		if rule.holds || len(rule.lines) > 0 {
 			advice = append(advice, Advice{
-				Code: rule.Code, Pointer: rule.Pointer, Detail: found.lines.prefix() + rule.Detail, Section: rule.Section,
+				Code: rule.Code, Pointer: rule.Pointer, Detail: rule.lines.prefix() + rule.Detail, Section: rule.Section,
 			})
 		}
 	}
 	return advice
-}
-
-func bare[Settings any](rules []rule[Settings]) []Rule {
-	result := make([]Rule, len(rules))
-	for i, rule := range rules {
-		result[i] = rule.Rule
-	}
-	return result
 }

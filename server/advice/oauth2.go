@@ -41,8 +41,6 @@ func (c client) hasUnprintableID() bool {
 	return strings.ContainsFunc(c.ClientID, func(r rune) bool { return r < ' ' || r > '~' })
 }
 
-func (c client) hasUnprintableSecret() bool { return !c.ClientSecret.Traits().IsPrintable }
-
 func (c client) hasNeedlessSecret() bool { return c.isPublic() && c.ClientSecret.Traits().Bytes > 0 }
 
 func (c client) hasEmptySecret() bool { return !c.isPublic() && c.ClientSecret.Traits().Bytes == 0 }
@@ -74,16 +72,6 @@ func (c client) hasReassignableSubject() bool {
 		api.SubModeEnumUserEmail, api.SubModeEnumUserUpn, api.SubModeEnumUserUsername,
 	}
 	return slices.Contains(reassignable, api.SubModeEnum(c.SubMode))
-}
-
-func (c client) codeLivesLong() bool { return lastsLonger(c.AccessCodeValidity, longCode) }
-
-func (c client) accessTokenLivesLong() bool {
-	return lastsLonger(c.AccessTokenValidity, longAccessToken)
-}
-
-func (c client) refreshTokenLivesLong() bool {
-	return lastsLonger(c.RefreshTokenValidity, longRefreshToken)
 }
 
 func isNil(id *uuid.UUID) bool { return id != nil && *id == uuid.Nil }

@@ -67,17 +67,15 @@ func isOutsideURI(r rune) bool {
 	}
 }
 
-// onLines makes a finding of a condition on a redirect URI.
-func onLines(condition func(redirectURI) bool) func(client) finding {
-	return func(c client) finding {
-		var found lines
-		for _, uri := range c.redirectURIs {
-			if condition(uri) {
-				found = append(found, uri.line)
-			}
+// linesWith returns the lines of the redirect URIs for which a condition holds.
+func (c client) linesWith(condition func(redirectURI) bool) lines {
+	var found lines
+	for _, uri := range c.redirectURIs {
+		if condition(uri) {
+			found = append(found, uri.line)
 		}
-		return finding{holds: len(found) > 0, lines: found}
 	}
+	return found
 }
 
 // isUnencrypted tells one that leads over the network without TLS.
