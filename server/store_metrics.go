@@ -28,74 +28,39 @@ func watchStore(registry prometheus.Registerer, database *store.Store) {
 		sizes.Observe(float64(creates))
 		times.Observe(took.Seconds())
 	})
-	registry.MustRegister(newStoreCollector(database))
+	registry.MustRegister(storeCollector{database})
 }
 
 // storeCollector asks a store for its figures each time the metrics are read.
-type storeCollector struct {
-	store *store.Store
+type storeCollector struct{ store *store.Store }
 
-	queueLength, queueCapacity                             *prometheus.Desc
-	poolLimit, poolInUse, poolIdle, poolWaits, poolWaiting *prometheus.Desc
-	walPages, walCopied, checkpoints, checkpointFailures   *prometheus.Desc
-}
-
-func newStoreCollector(database *store.Store) *storeCollector {
-	describe := func(name, help string, labels ...string) *prometheus.Desc {
-		return prometheus.NewDesc("providerd_"+name, help, labels, nil)
-	}
-	const pool = "pool"
-	return &storeCollector{
-		store: database,
-
-		queueLength:   describe("queue_length", "Creates that wait for their transaction."),
-		queueCapacity: describe("queue_capacity", "How many creates may wait; further ones are refused as overloaded."),
-
-		poolLimit: describe("pool_connections_limit", "How many connections a pool of the database may have.", pool),
-		poolInUse: describe("pool_connections_in_use", "Connections of a pool that are in use.", pool),
-		poolIdle:  describe("pool_connections_idle", "Connections of a pool that are idle.", pool),
-		poolWaits: describe("pool_waits_total", "How often a connection of a pool was waited for.", pool),
-		poolWaiting: describe("pool_wait_seconds_total",
-			"How long connections of a pool were waited for, by all who did.", pool),
-
-		walPages:           describe("wal_pages", "Pages in the WAL of SQLite."),
-		walCopied:          describe("wal_copied_pages", "Pages of the WAL that are copied into the database."),
-		checkpoints:        describe("checkpoints_total", "Checkpoints of the WAL that were done."),
-		checkpointFailures: describe("checkpoint_failures_total", "Checkpoints of the WAL that failed."),
-	}
-}
-
-// Describe sends what Collect may send.
-func (c *storeCollector) Describe(out chan<- *prometheus.Desc) {
-	for _, one := range []*prometheus.Desc{
-		c.queueLength, c.queueCapacity, c.poolLimit, c.poolInUse, c.poolIdle, c.poolWaits, c.poolWaiting,
-		c.walPages, c.walCopied, c.checkpoints, c.checkpointFailures,
-	} {
-		out <- one
-	}
-}
+// Describe names nothing beforehand, since the store may not know the figures of the WAL.
+func (storeCollector) Describe(chan<- *prometheus.Desc) {}
 
 // Collect sends the figures of now. Those of the WAL are left out where the store knows of none.
-func (c *storeCollector) Collect(out chan<- prometheus.Metric) {
+func (c storeCollector) Collect(out chan<- prometheus.Metric) {
 	stats := c.store.Stats()
-	sendGauge(out, c.queueLength, stats.QueueLength)
-	sendGauge(out, c.queueCapacity, stats.QueueCapacity)
-	c.collectPool(out, stats.Database.Readers, "readers")
-	c.collectPool(out, stats.Database.Writers, "writers")
+	sendGauge(out, "queue_length", "Creates that wait for their transaction.", stats.QueueLength)
+	sendGauge(out, "queue_capacity", "How many creates may wait; further ones are refused as overloaded.",
+		stats.QueueCapacity)
+	collectPool(out, stats.Database.Readers, "readers")
+	collectPool(out, stats.Database.Writers, "writers")
 	if wal := stats.Database.WAL; wal != nil {
-		sendGauge(out, c.walPages, wal.Pages)
-		sendGauge(out, c.walCopied, wal.CopiedPages)
-		sendCounter(out, c.checkpoints, wal.Checkpoints)
-		sendCounter(out, c.checkpointFailures, wal.FailedCheckpoints)
+		sendGauge(out, "wal_pages", "Pages in the WAL of SQLite.", wal.Pages)
+		sendGauge(out, "wal_copied_pages", "Pages of the WAL that are copied into the database.", wal.CopiedPages)
+		sendCounter(out, "checkpoints_total", "Checkpoints of the WAL that were done.", wal.Checkpoints)
+		sendCounter(out, "checkpoint_failures_total", "Checkpoints of the WAL that failed.", wal.FailedCheckpoints)
 	}
 }
 
-func (c *storeCollector) collectPool(out chan<- prometheus.Metric, stats sql.DBStats, name string) {
-	sendGauge(out, c.poolLimit, stats.MaxOpenConnections, name)
-	sendGauge(out, c.poolInUse, stats.InUse, name)
-	sendGauge(out, c.poolIdle, stats.Idle, name)
-	sendCounter(out, c.poolWaits, stats.WaitCount, name)
-	sendCounter(out, c.poolWaiting, stats.WaitDuration.Seconds(), name)
+func collectPool(out chan<- prometheus.Metric, stats sql.DBStats, pool string) {
+	sendGauge(out, "pool_connections_limit", "How many connections a pool of the database may have.",
+		stats.MaxOpenConnections, pool)
+	sendGauge(out, "pool_connections_in_use", "Connections of a pool that are in use.", stats.InUse, pool)
+	sendGauge(out, "pool_connections_idle", "Connections of a pool that are idle.", stats.Idle, pool)
+	sendCounter(out, "pool_waits_total", "How often a connection of a pool was waited for.", stats.WaitCount, pool)
+	sendCounter(out, "pool_wait_seconds_total", "How long connections of a pool were waited for, by all who did.",
+		stats.WaitDuration.Seconds(), pool)
 }
 
 // number is any that a figure has.
@@ -103,10 +68,15 @@ type number interface {
 	int | int64 | uint32 | uint64 | float64
 }
 
-func sendGauge[N number](out chan<- prometheus.Metric, desc *prometheus.Desc, value N, labels ...string) {
-	out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(value), labels...)
+func sendGauge[N number](out chan<- prometheus.Metric, name, help string, value N, pool ...string) {
+	out <- prometheus.MustNewConstMetric(describeFigure(name, help, pool), prometheus.GaugeValue, float64(value), pool...)
 }
 
-func sendCounter[N number](out chan<- prometheus.Metric, desc *prometheus.Desc, value N, labels ...string) {
-	out <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(value), labels...)
+func sendCounter[N number](out chan<- prometheus.Metric, name, help string, value N, pool ...string) {
+	out <- prometheus.MustNewConstMetric(describeFigure(name, help, pool), prometheus.CounterValue, float64(value), pool...)
+}
+
+// describeFigure gives a figure of a pool the label that names it.
+func describeFigure(name, help string, pool []string) *prometheus.Desc {
+	return prometheus.NewDesc("providerd_"+name, help, []string{"pool"}[:len(pool)], nil)
 }
