@@ -4,12 +4,11 @@ import (
 	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
-	"embed"
+	_ "embed" // For the files of the reference page.
 	"encoding/hex"
 	"fmt"
 	"io"
 	"net/http"
-	"path"
 	"strings"
 	"sync"
 	"time"
@@ -26,108 +25,69 @@ const (
 	gzipCoding = "gzip"
 )
 
-// referenceFiles are the files of the reference page, Scalar's script packed.
-//
-//go:embed reference/index.html reference/reference.css reference/reference.js reference/scalar.js.gz
-var referenceFiles embed.FS
+// The files of the reference page, Scalar's script packed.
+var (
+	//go:embed reference/index.html
+	referencePage []byte
+	//go:embed reference/reference.css
+	referenceStyle []byte
+	//go:embed reference/reference.js
+	referenceScript []byte
+	//go:embed reference/scalar.js.gz
+	packedScalar []byte
+)
 
 // registerDocs adds the reference page: Scalar, which the program has in it, over the contract that it serves.
-func registerDocs(router *echo.Echo) error {
+func registerDocs(router *echo.Echo) {
 	methods := []string{http.MethodGet, http.MethodHead}
-	for served, name := range map[string]string{
-		"": "index.html", "reference.css": "reference.css", "reference.js": "reference.js", "scalar.js": "scalar.js.gz",
-	} {
-		file, err := findReferenceFile(name)
-		if err != nil {
-			return err
-		}
-		router.Match(methods, docsPath+served, file.serve)
-	}
+	router.Match(methods, docsPath, serveFile("index.html", referencePage))
+	router.Match(methods, docsPath+"reference.css", serveFile("reference.css", referenceStyle))
+	router.Match(methods, docsPath+"reference.js", serveFile("reference.js", referenceScript))
+	router.Match(methods, docsPath+"scalar.js", servePacked("scalar.js", packedScalar))
 	router.Match(methods, strings.TrimSuffix(docsPath, "/"), func(c echo.Context) error {
 		return c.Redirect(http.StatusMovedPermanently, docsPath)
 	})
-	return nil
 }
 
-// referenceFile is a file of the reference page. It is read where it is in the program: a copy would take memory for as
-// long as that runs.
-type referenceFile struct {
-	// name is that of the file as it is sent, unpacked.
-	name     string
-	content  io.ReaderAt
-	size     int64
-	isPacked bool
-	// tag tells this version from others.
-	tag func() (string, error)
-	// unpacked is the content for callers that do not take gzip, unpacked once: callers without a token could otherwise
-	// keep the processor busy.
-	unpacked func() ([]byte, error)
+// serveFile answers a file of the reference page.
+func serveFile(name string, content []byte) echo.HandlerFunc {
+	digest := sha256.Sum256(content)
+	tag := `"` + hex.EncodeToString(digest[:8]) + `"`
+	return func(c echo.Context) error {
+		header := c.Response().Header()
+		header.Set(echo.HeaderVary, echo.HeaderAcceptEncoding)
+		header.Set(contentSecurityPolicyHeader, docsPolicy)
+		header.Set(echo.HeaderCacheControl, "no-cache")
+		header.Set("ETag", tag)
+		http.ServeContent(c.Response(), c.Request(), name, time.Time{}, bytes.NewReader(content))
+		return nil
+	}
 }
 
-func findReferenceFile(name string) (*referenceFile, error) {
-	opened, err := referenceFiles.Open(path.Join("reference", name))
-	if err != nil {
-		return nil, fmt.Errorf("open file of the reference page: %w", err)
-	}
-	about, err := opened.Stat()
-	if err != nil {
-		return nil, fmt.Errorf("look at file of the reference page: %w", err)
-	}
-	content, isReaderAt := opened.(io.ReaderAt)
-	if !isReaderAt {
-		return nil, fmt.Errorf("%s of the reference page is no file", name)
-	}
-	file := &referenceFile{content: content, size: about.Size()}
-	file.name, file.isPacked = strings.CutSuffix(name, ".gz")
-	file.tag = sync.OnceValues(file.digest)
-	file.unpacked = sync.OnceValues(file.unpack)
-	return file, nil
-}
-
-// serve answers the file, packed for callers that take gzip.
-func (f *referenceFile) serve(c echo.Context) error {
-	tag, err := f.tag()
-	if err != nil {
-		return err
-	}
-	header, answer := c.Response().Header(), f.reader()
-	switch takesGzip := strings.Contains(c.Request().Header.Get(echo.HeaderAcceptEncoding), gzipCoding); {
-	case f.isPacked && takesGzip:
-		header.Set(echo.HeaderContentEncoding, gzipCoding)
-		tag += "-" + gzipCoding
-	case f.isPacked:
-		unpacked, err := f.unpacked()
+// servePacked answers a file packed to callers that take gzip. For others it is unpacked once: callers without a token
+// could otherwise keep the processor busy.
+func servePacked(name string, content []byte) echo.HandlerFunc {
+	packed := serveFile(name, content)
+	unpacked := sync.OnceValues(func() (echo.HandlerFunc, error) {
+		reader, err := gzip.NewReader(bytes.NewReader(content))
+		if err != nil {
+			return nil, fmt.Errorf("unpack %s of the reference page: %w", name, err)
+		}
+		plain, err := io.ReadAll(reader)
+		if err != nil {
+			return nil, fmt.Errorf("unpack %s of the reference page: %w", name, err)
+		}
+		return serveFile(name, plain), nil
+	})
+	return func(c echo.Context) error {
+		if strings.Contains(c.Request().Header.Get(echo.HeaderAcceptEncoding), gzipCoding) {
+			c.Response().Header().Set(echo.HeaderContentEncoding, gzipCoding)
+			return packed(c)
+		}
+		serve, err := unpacked()
 		if err != nil {
 			return err
 		}
-		answer = bytes.NewReader(unpacked)
+		return serve(c)
 	}
-	header.Set(echo.HeaderVary, echo.HeaderAcceptEncoding)
-	header.Set(contentSecurityPolicyHeader, docsPolicy)
-	header.Set(echo.HeaderCacheControl, "no-cache")
-	header.Set("ETag", `"`+tag+`"`)
-	http.ServeContent(c.Response(), c.Request(), f.name, time.Time{}, answer)
-	return nil
-}
-
-func (f *referenceFile) reader() io.ReadSeeker { return io.NewSectionReader(f.content, 0, f.size) }
-
-func (f *referenceFile) digest() (string, error) {
-	hash := sha256.New()
-	if _, err := io.Copy(hash, f.reader()); err != nil {
-		return "", fmt.Errorf("read %s of the reference page: %w", f.name, err)
-	}
-	return hex.EncodeToString(hash.Sum(nil)[:8]), nil
-}
-
-func (f *referenceFile) unpack() ([]byte, error) {
-	reader, err := gzip.NewReader(f.reader())
-	if err != nil {
-		return nil, fmt.Errorf("unpack %s of the reference page: %w", f.name, err)
-	}
-	content, err := io.ReadAll(reader)
-	if err != nil {
-		return nil, fmt.Errorf("unpack %s of the reference page: %w", f.name, err)
-	}
-	return content, nil
 }
