@@ -59,9 +59,9 @@ func sendsJSON(header http.Header) bool {
 func acceptsJSON(fields []string) bool {
 	exactness, weight := 0, 1.0
 	ranges := 0
-	for _, element := range splitUnquoted(strings.Join(fields, ","), ',') {
+	for element := range strings.SplitSeq(strings.Join(fields, ","), ",") {
 		mediaRange, parameters, err := mime.ParseMediaType(element)
-		if err != nil || !isMediaRange(mediaRange) {
+		if err != nil || !strings.Contains(mediaRange, "/") {
 			continue
 		}
 		elementWeight, ok := parseWeight(parameters)
@@ -75,13 +75,6 @@ func acceptsJSON(fields []string) bool {
 		}
 	}
 	return ranges == 0 || exactness > 0 && weight > 0
-}
-
-// isMediaRange tells whether a text is a media range. mime.ParseMediaType also takes a type without a subtype, and a
-// subtype of all types.
-func isMediaRange(text string) bool {
-	mainType, subtype, ok := strings.Cut(text, "/")
-	return ok && (mainType != "*" || subtype == "*")
 }
 
 // jsonExactness is how exactly a media range names application/json; 0 where it does not match.
@@ -106,24 +99,4 @@ func parseWeight(parameters map[string]string) (float64, bool) {
 	}
 	weight, err := strconv.ParseFloat(text, 64)
 	return weight, err == nil && weight >= 0 && weight <= 1
-}
-
-// splitUnquoted splits a text at the separators that are not inside a quoted string (RFC 9110 section 5.6).
-func splitUnquoted(list string, separator byte) []string {
-	var elements []string
-	quoted, escaped, start := false, false, 0
-	for i := range len(list) {
-		switch {
-		case escaped:
-			escaped = false
-		case quoted && list[i] == '\\':
-			escaped = true
-		case list[i] == '"':
-			quoted = !quoted
-		case list[i] == separator && !quoted:
-			elements = append(elements, list[start:i])
-			start = i + 1
-		}
-	}
-	return append(elements, list[start:])
 }

@@ -32,27 +32,13 @@ func isLenient(header http.Header) bool { return header.Get(preferHeader) == han
 // prefersLenient tells whether the first handling preference is lenient (RFC 7240 section 4.4). Preferences that are
 // unknown or cannot be read are ignored.
 func prefersLenient(fields []string) bool {
-	for _, preference := range splitUnquoted(strings.Join(fields, ","), ',') {
-		withoutParameters := splitUnquoted(preference, ';')[0]
-		name, value, _ := strings.Cut(withoutParameters, "=")
+	for preference := range strings.SplitSeq(strings.Join(fields, ","), ",") {
+		preference, _, _ = strings.Cut(preference, ";")
+		name, value, _ := strings.Cut(preference, "=")
 		if strings.EqualFold(strings.TrimSpace(name), "handling") {
-			return strings.EqualFold(unquote(strings.TrimSpace(value)), "lenient")
+			value = strings.TrimSpace(value)
+			return strings.EqualFold(value, "lenient") || strings.EqualFold(value, `"lenient"`)
 		}
 	}
 	return false
-}
-
-// unquote returns what a quoted string holds (RFC 9110 section 5.6.4), and any other text as it is.
-func unquote(text string) string {
-	if len(text) < 2 || text[0] != '"' || text[len(text)-1] != '"' {
-		return text
-	}
-	var value strings.Builder
-	for i := 1; i < len(text)-1; i++ {
-		if text[i] == '\\' {
-			i++
-		}
-		value.WriteByte(text[i])
-	}
-	return value.String()
 }
