@@ -81,7 +81,8 @@ func bearerToken(header http.Header) (string, bool) {
 // invalidToken refuses a token. An address from which too many came is asked to wait, which does not touch those who
 // show a valid one from there.
 func (s *Server) invalidToken(c echo.Context, description string, cause error, reason tokenRefusal) error {
-	if wait := s.attempts.add(exchangeOf(c.Request().Context()).remoteAddress, time.Now()); wait > 0 {
+	network := networkOf(exchangeOf(c.Request().Context()).remoteAddress)
+	if wait := s.attempts.take(network, time.Now()); wait > 0 {
 		return &refusal{
 			slug: tooManyRequests, header: map[string]string{retryAfterHeader: wholeSeconds(wait)}, cause: cause,
 			token: reason,

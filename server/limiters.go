@@ -2,6 +2,7 @@ package server
 
 import (
 	"math"
+	"net/netip"
 	"strconv"
 	"sync"
 	"time"
@@ -62,6 +63,16 @@ func (l *limiters) makeRoom(at time.Time) {
 	if len(l.byKey) >= maxLimiters {
 		clear(l.byKey)
 	}
+}
+
+// networkOf is an IPv4 address as it stands, and the network of 64 bits of an IPv6 address, which one host has alone.
+func networkOf(address string) string {
+	ip, err := netip.ParseAddr(address)
+	if err != nil || ip.Unmap().Is4() {
+		return address
+	}
+	const hostBits = 64
+	return netip.PrefixFrom(ip.WithZone(""), hostBits).Masked().String()
 }
 
 // wholeSeconds is a wait as headers tell it, rounded up.

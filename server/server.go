@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"regexp"
 	"sync/atomic"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -37,7 +38,8 @@ type Server struct {
 	// problemExamples has, by its kind, a problem that an operation answers.
 	problemExamples  map[slug]api.Problem
 	requestIDPattern *regexp.Regexp
-	attempts         failedAttempts
+	// attempts counts the wrong tokens that come from each network.
+	attempts *limiters
 	// callers counts the requests of each name of a token; nil where they have no limit.
 	callers    *limiters
 	bodies     *bodies
@@ -57,7 +59,7 @@ func New(config Config) (*Server, error) {
 		logger:           config.Logger,
 		problems:         map[slug]problemKind{},
 		requestIDPattern: requestIDPattern(),
-		attempts:         newFailedAttempts(config.FailedAttempts),
+		attempts:         newLimiters(RateLimit{Requests: config.FailedAttempts, Window: time.Minute}),
 		bodies:           newBodies(),
 		metrics:          config.Metrics,
 		traces:           config.Traces,
