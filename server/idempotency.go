@@ -28,15 +28,19 @@ func checkIdempotencyKey(op operation) echo.MiddlewareFunc {
 	}
 }
 
-// digest is the SHA-256 of a body in its canonical form (RFC 8785), but for numbers, which keep their digits.
+// digest is the SHA-256 of a body in its canonical form.
 func digest(body []byte) ([]byte, error) {
 	canonical := jsontext.Value(body).Clone()
-	err := canonical.Canonicalize(jsontext.CanonicalizeRawInts(false), jsontext.CanonicalizeRawFloats(false))
-	if err != nil {
+	if err := canonicalize(&canonical); err != nil {
 		return nil, fmt.Errorf("canonicalize body: %w", err)
 	}
 	sum := sha256.Sum256(canonical)
 	return sum[:], nil
+}
+
+// canonicalize brings JSON into its canonical form (RFC 8785), but for numbers, which keep their digits.
+func canonicalize(text *jsontext.Value) error {
+	return text.Canonicalize(jsontext.CanonicalizeRawInts(false), jsontext.CanonicalizeRawFloats(false))
 }
 
 // createRequest says who asks for a provider.
@@ -49,6 +53,7 @@ func createRequest(ctx context.Context, name string, idempotencyKey *string) sto
 		IdempotencyKey: idempotencyKey,
 		BodyDigest:     current.bodyDigest,
 		RemoteAddress:  current.remoteAddress,
+		ValidateOnly:   current.validateOnly,
 		Timing:         current.spans.createTiming(),
 	}
 }
@@ -58,6 +63,5 @@ func replayedHeader(replayed bool) *string {
 	if !replayed {
 		return nil
 	}
-	value := "true"
-	return &value
+	return new("true")
 }

@@ -14,25 +14,18 @@ import (
 	"example.com/providerd/store"
 )
 
-// madeBefore is the record that an idempotency key made, which is then used for another body.
-type madeBefore struct {
-	pk int32
-	// differs are JSON pointers of the fields whose values are others than those of the record.
-	differs []string
-}
-
 // explainReuse returns an error of the store: as the refusal that tells what differs, where it says that an idempotency
 // key was used for another body. Pair turns the record that the key made into what was answered and what the body asks
 // for, both as records of the API.
 func explainReuse[Stored store.Record](
-	ctx context.Context, s *Server, err error, operationID string, pair func(stored Stored) (answered, asked any),
+	ctx context.Context, s *Server, err error, pair func(stored Stored) (answered, asked any),
 ) error {
 	reused, ok := errors.AsType[*store.KeyReusedError](err)
 	if !ok {
 		return err
 	}
-	op, _ := s.contract.operation(operationID)
-	before := &madeBefore{pk: reused.PK}
+	op, _ := s.contract.operation(exchangeOf(ctx).operation)
+	var differs []string
 	err = s.bodies.compare(ctx, func() error {
 		record, err := s.store.MadeBefore(ctx, reused)
 		if err != nil {
@@ -42,35 +35,33 @@ func explainReuse[Stored store.Record](
 		if !ok {
 			return fmt.Errorf("compare with provider %d: it is a %T", reused.PK, record)
 		}
-		before.differs, err = op.differing(pair(stored))
+		differs, err = op.differing(pair(stored))
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	return &refusal{
-		slug: idempotencyKeyReused, detail: before.detail(), pk: &before.pk, violations: before.violations(),
-	}
+	return keyReused(reused.PK, differs)
 }
 
-func (b *madeBefore) detail() string {
-	if len(b.differs) == 0 {
-		return fmt.Sprintf("This Idempotency-Key made provider %d from another body before, which means the same: it "+
-			"differs in how values are written, in defaults that are written out, or in fields that are ignored. Send the "+
-			"first body again to get the record.", b.pk)
+// keyReused is the refusal of a key that made a record from another body, which differs in the fields that the pointers
+// lead to.
+func keyReused(pk int32, differs []string) *refusal {
+	refused := &refusal{slug: idempotencyKeyReused, pk: &pk}
+	if len(differs) == 0 {
+		refused.detail = fmt.Sprintf("This Idempotency-Key made provider %d from another body before, which means the "+
+			"same: it differs in how values are written, in defaults that are written out, or in fields that are ignored. "+
+			"Send the first body again to get the record.", pk)
+		return refused
 	}
-	return fmt.Sprintf("This Idempotency-Key made provider %d from another body before, with other values of %s. Send "+
-		"the first body again, or use a new key.", b.pk, strings.ReplaceAll(strings.Join(b.differs, ", "), "/", ""))
-}
-
-func (b *madeBefore) violations() []api.Violation {
-	list := make([]api.Violation, len(b.differs))
-	for i, pointer := range b.differs {
-		list[i] = api.Violation{
-			Pointer: pointer, Code: api.ViolationCodeDiffers, Detail: fmt.Sprintf("has another value in provider %d", b.pk),
-		}
+	refused.detail = fmt.Sprintf("This Idempotency-Key made provider %d from another body before, with other values of "+
+		"%s. Send the first body again, or use a new key.", pk, strings.ReplaceAll(strings.Join(differs, ", "), "/", ""))
+	for _, pointer := range differs {
+		refused.violations = append(refused.violations, api.Violation{
+			Pointer: pointer, Code: api.ViolationCodeDiffers, Detail: fmt.Sprintf("has another value in provider %d", pk),
+		})
 	}
-	return list
+	return refused
 }
 
 // differing returns the fields of the body whose values differ in two records, in the order of the contract. Values are
@@ -84,22 +75,23 @@ func (o operation) differing(one, other any) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	differs := []string{}
+	var differs []string
 	for _, field := range o.fields {
-		same, err := isSame(a[field.name], b[field.name])
-		if err != nil {
-			return nil, err
-		}
-		if !same {
+		if !bytes.Equal(a[field.name], b[field.name]) {
 			differs = append(differs, string(field.pointer()))
 		}
 	}
 	return differs, nil
 }
 
+// membersOf returns the members of a record in their canonical form.
 func membersOf(record any) (map[string]jsontext.Value, error) {
 	var members map[string]jsontext.Value
-	text, err := json.Marshal(record)
+	marshalled, err := json.Marshal(record)
+	text := jsontext.Value(marshalled)
+	if err == nil {
+		err = canonicalize(&text)
+	}
 	if err == nil {
 		err = json.Unmarshal(text, &members)
 	}
@@ -107,16 +99,4 @@ func membersOf(record any) (map[string]jsontext.Value, error) {
 		return nil, errors.New("a record cannot be rendered")
 	}
 	return members, nil
-}
-
-func isSame(a, b jsontext.Value) (bool, error) {
-	if bytes.Equal(a, b) {
-		return true, nil
-	}
-	one, err := digest(a)
-	if err != nil {
-		return false, err
-	}
-	other, err := digest(b)
-	return bytes.Equal(one, other), err
 }

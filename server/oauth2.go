@@ -20,32 +20,18 @@ const (
 func (s *Server) ProvidersOauth2Create(
 	ctx context.Context, request api.ProvidersOauth2CreateRequestObject,
 ) (api.ProvidersOauth2CreateResponseObject, error) {
-	answer, err := s.createOAuth2(ctx, request)
-	if err == nil {
-		return answer, nil
-	}
-	return nil, explainReuse(ctx, s, err, "providers_oauth2_create", func(stored store.OAuth2Provider) (any, any) {
-		return ToAPIOAuth2(stored), ToAPIOAuth2(askedOAuth2(*request.Body, stored))
-	})
-}
-
-func (s *Server) createOAuth2(
-	ctx context.Context, request api.ProvidersOauth2CreateRequestObject,
-) (api.ProvidersOauth2CreateResponseObject, error) {
 	asked := createRequest(ctx, request.Body.Name, request.Params.IdempotencyKey)
 	settings := FromAPIOAuth2(*request.Body)
-	if valueOr(request.Params.ValidateOnly, false) {
-		madeBefore, err := s.store.ValidateOAuth2Provider(ctx, asked, settings)
-		if err != nil {
-			return nil, err
-		}
-		return api.ProvidersOauth2Create200JSONResponse{
-			VerdictJSONResponse: verdict(ctx, madeBefore, advice.OAuth2(settings), request.Params.Prefer),
-		}, nil
-	}
 	record, replayed, err := s.store.CreateOAuth2Provider(ctx, asked, settings)
 	if err != nil {
-		return nil, err
+		return nil, explainReuse(ctx, s, err, func(stored store.OAuth2Provider) (any, any) {
+			return ToAPIOAuth2(stored), ToAPIOAuth2(askedOAuth2(*request.Body, stored))
+		})
+	}
+	if asked.ValidateOnly {
+		return api.ProvidersOauth2Create200JSONResponse{
+			VerdictJSONResponse: verdict(ctx, record.PK, advice.OAuth2(settings), request.Params.Prefer),
+		}, nil
 	}
 	exchangeOf(ctx).replayed = replayed
 	return api.ProvidersOauth2Create201JSONResponse{

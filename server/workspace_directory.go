@@ -17,35 +17,20 @@ import (
 func (s *Server) ProvidersWorkspaceDirectoryCreate(
 	ctx context.Context, request api.ProvidersWorkspaceDirectoryCreateRequestObject,
 ) (api.ProvidersWorkspaceDirectoryCreateResponseObject, error) {
-	answer, err := s.createWorkspaceDirectory(ctx, request)
-	if err == nil {
-		return answer, nil
-	}
-	const id = "providers_workspace_directory_create"
-	return nil, explainReuse(ctx, s, err, id, func(stored store.WorkspaceDirectoryProvider) (any, any) {
-		asked := stored
-		asked.Name, asked.WorkspaceDirectorySettings = request.Body.Name, FromAPIWorkspaceDirectory(*request.Body)
-		return ToAPIWorkspaceDirectory(stored), ToAPIWorkspaceDirectory(asked)
-	})
-}
-
-func (s *Server) createWorkspaceDirectory(
-	ctx context.Context, request api.ProvidersWorkspaceDirectoryCreateRequestObject,
-) (api.ProvidersWorkspaceDirectoryCreateResponseObject, error) {
 	asked := createRequest(ctx, request.Body.Name, request.Params.IdempotencyKey)
 	settings := FromAPIWorkspaceDirectory(*request.Body)
-	if valueOr(request.Params.ValidateOnly, false) {
-		madeBefore, err := s.store.ValidateWorkspaceDirectoryProvider(ctx, asked, settings)
-		if err != nil {
-			return nil, err
-		}
-		return api.ProvidersWorkspaceDirectoryCreate200JSONResponse{
-			VerdictJSONResponse: verdict(ctx, madeBefore, advice.WorkspaceDirectory(settings), request.Params.Prefer),
-		}, nil
-	}
 	record, replayed, err := s.store.CreateWorkspaceDirectoryProvider(ctx, asked, settings)
 	if err != nil {
-		return nil, err
+		return nil, explainReuse(ctx, s, err, func(stored store.WorkspaceDirectoryProvider) (any, any) {
+			asked := stored
+			asked.Name, asked.WorkspaceDirectorySettings = request.Body.Name, FromAPIWorkspaceDirectory(*request.Body)
+			return ToAPIWorkspaceDirectory(stored), ToAPIWorkspaceDirectory(asked)
+		})
+	}
+	if asked.ValidateOnly {
+		return api.ProvidersWorkspaceDirectoryCreate200JSONResponse{
+			VerdictJSONResponse: verdict(ctx, record.PK, advice.WorkspaceDirectory(settings), request.Params.Prefer),
+		}, nil
 	}
 	exchangeOf(ctx).replayed = replayed
 	return api.ProvidersWorkspaceDirectoryCreate201JSONResponse{

@@ -152,7 +152,8 @@ func TestValidationInAFailedBatch(t *testing.T) {
 	opened, faulty := newFaulty(t)
 	settings := store.OAuth2Settings{ClientID: "free", PropertyMappings: []uuid.UUID{}, JWKSSources: []uuid.UUID{}}
 	validate := func() error {
-		_, err := opened.ValidateOAuth2Provider(t.Context(), store.CreateRequest{Name: "x"}, settings)
+		request := store.CreateRequest{Name: "x", ValidateOnly: true}
+		_, _, err := opened.CreateOAuth2Provider(t.Context(), request, settings)
 		return err
 	}
 	lost := func(run func(statements) error, what statements) error {

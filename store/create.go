@@ -7,7 +7,8 @@ import (
 )
 
 // CreateOAuth2Provider stores a provider and returns the record, which is then on disk. Where the key of the request
-// made a record before, it returns that one and tells so.
+// made a record before, it returns that one and tells so. A request that is only to be validated gets the same outcome,
+// but stores nothing: a record that would be made has no pk.
 //
 // It returns ErrClientIDTaken, ErrKeyReused, ErrOverloaded, ErrNoPKLeft, ErrDamaged for the record that the key made
 // before, or ErrUnavailable, in which cases nothing is stored, or ErrOutcomeUnknown.
@@ -15,36 +16,32 @@ func (s *Store) CreateOAuth2Provider(
 	ctx context.Context, request CreateRequest, settings OAuth2Settings,
 ) (record OAuth2Provider, replayed bool, err error) {
 	one := newCreate(request, &settings)
-	if err := s.batcher.submit(ctx, one); err != nil {
-		return OAuth2Provider{}, false, fmt.Errorf("create OAuth2 provider: %w", err)
+	if record, replayed, err = carryOut[OAuth2Provider](ctx, s, one); err != nil || replayed {
+		return record, replayed, err
 	}
-	if one.replays == 0 {
-		return OAuth2Provider{Provider: Provider{Creation: one.creation}, OAuth2Settings: settings}, false, nil
-	}
-	return replay[OAuth2Provider](ctx, s, one)
+	return OAuth2Provider{Provider: Provider{Creation: one.creation}, OAuth2Settings: settings}, false, nil
 }
 
-// CreateWorkspaceDirectoryProvider stores a provider and returns the record, which is then on disk. Where the key of
-// the request made a record before, it returns that one and tells so.
-//
-// It returns ErrKeyReused, ErrOverloaded, ErrNoPKLeft, ErrDamaged for the record that the key made before, or
-// ErrUnavailable, in which cases nothing is stored, or ErrOutcomeUnknown.
+// CreateWorkspaceDirectoryProvider is CreateOAuth2Provider for the other kind, which has no value that could be taken.
 func (s *Store) CreateWorkspaceDirectoryProvider(
 	ctx context.Context, request CreateRequest, settings WorkspaceDirectorySettings,
 ) (record WorkspaceDirectoryProvider, replayed bool, err error) {
 	one := newCreate(request, &settings)
-	if err := s.batcher.submit(ctx, one); err != nil {
-		return WorkspaceDirectoryProvider{}, false, fmt.Errorf("create workspace directory provider: %w", err)
+	if record, replayed, err = carryOut[WorkspaceDirectoryProvider](ctx, s, one); err != nil || replayed {
+		return record, replayed, err
 	}
-	if one.replays == 0 {
-		record := WorkspaceDirectoryProvider{Provider: Provider{Creation: one.creation}, WorkspaceDirectorySettings: settings}
-		return record, false, nil
-	}
-	return replay[WorkspaceDirectoryProvider](ctx, s, one)
+	record = WorkspaceDirectoryProvider{Provider: Provider{Creation: one.creation}, WorkspaceDirectorySettings: settings}
+	return record, false, nil
 }
 
-// replay reads the record that the key of a create made before.
-func replay[R Record](ctx context.Context, s *Store, one *create) (record R, replayed bool, err error) {
+// carryOut waits for the outcome of a create, and reads the record that its key made before.
+func carryOut[R Record](ctx context.Context, s *Store, one *create) (record R, replayed bool, err error) {
+	if err := s.batcher.submit(ctx, one); err != nil {
+		return record, false, fmt.Errorf("create %s provider: %w", one.creation.Kind, err)
+	}
+	if one.replays == 0 {
+		return record, false, nil
+	}
 	scope, _ := one.creation.idempotencyScope()
 	stored, err := s.recordOfKey(ctx, one.replays, scope)
 	if err != nil {
@@ -92,8 +89,9 @@ func newCreate(request CreateRequest, settings settings) *create {
 			RemoteAddress:  request.RemoteAddress,
 			IdempotencyKey: request.IdempotencyKey,
 		},
-		digest:   request.BodyDigest,
-		settings: settings,
-		timing:   request.Timing,
+		digest:       request.BodyDigest,
+		settings:     settings,
+		validateOnly: request.ValidateOnly,
+		timing:       request.Timing,
 	}
 }

@@ -29,6 +29,8 @@ type CreateRequest struct {
 	BodyDigest []byte
 	// RemoteAddress is the IP address that the request came from.
 	RemoteAddress string
+	// ValidateOnly lets a create go the way of all creates, as far as it is decided, and stores nothing, not even the key.
+	ValidateOnly bool
 	// Timing is filled in while the create is carried out, also where it is refused; nil where nobody asks for it.
 	Timing *Timing
 }

@@ -37,8 +37,10 @@ func TestReplayIsTheRecordOfItsKey(t *testing.T) {
 	if _, _, err := create(opened, "first"); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("another's record: error is %v, want ErrUnavailable", err)
 	}
-	request := store.CreateRequest{Name: "x", CreatedBy: "caller", IdempotencyKey: new("first"), BodyDigest: []byte("x")}
-	_, err = opened.ValidateOAuth2Provider(t.Context(), request, store.OAuth2Settings{ClientID: "first"})
+	request := store.CreateRequest{
+		Name: "x", CreatedBy: "caller", IdempotencyKey: new("first"), BodyDigest: []byte("x"), ValidateOnly: true,
+	}
+	_, _, err = opened.CreateOAuth2Provider(t.Context(), request, store.OAuth2Settings{ClientID: "first"})
 	reused, ok := errors.AsType[*store.KeyReusedError](err)
 	if !ok || reused.PK != first {
 		t.Fatalf("error is %v, want ErrKeyReused with provider %d", err, first)

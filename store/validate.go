@@ -1,48 +1,10 @@
 package store
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"slices"
 )
-
-// ValidateOAuth2Provider decides what CreateOAuth2Provider would do at the same moment, and stores nothing, not even
-// the key. It returns the pk of the record that the key made before; 0 where a record would be made.
-//
-// It returns ErrClientIDTaken, ErrKeyReused, ErrOverloaded, ErrNoPKLeft, ErrDamaged for the record that the key made
-// before, or ErrUnavailable.
-func (s *Store) ValidateOAuth2Provider(
-	ctx context.Context, request CreateRequest, settings OAuth2Settings,
-) (madeBefore int32, err error) {
-	return validate[OAuth2Provider](ctx, s, newCreate(request, &settings))
-}
-
-// ValidateWorkspaceDirectoryProvider decides what CreateWorkspaceDirectoryProvider would do at the same moment, and
-// stores nothing, not even the key. It returns the pk of the record that the key made before; 0 where a record would be
-// made.
-//
-// It returns ErrKeyReused, ErrOverloaded, ErrNoPKLeft, ErrDamaged for the record that the key made before, or
-// ErrUnavailable.
-func (s *Store) ValidateWorkspaceDirectoryProvider(
-	ctx context.Context, request CreateRequest, settings WorkspaceDirectorySettings,
-) (madeBefore int32, err error) {
-	return validate[WorkspaceDirectoryProvider](ctx, s, newCreate(request, &settings))
-}
-
-// validate lets a create go the way of all creates, as far as it is decided: so it waits as they do, and what it finds
-// stored is stored for good. A record that cannot be replayed refuses it, too.
-func validate[R Record](ctx context.Context, s *Store, one *create) (madeBefore int32, err error) {
-	one.validateOnly = true
-	err = s.batcher.submit(ctx, one)
-	if err == nil && one.replays != 0 {
-		_, _, err = replay[R](ctx, s, one)
-	}
-	if err != nil {
-		return 0, fmt.Errorf("validate %s provider: %w", one.creation.Kind, err)
-	}
-	return one.replays, nil
-}
 
 // withoutDecided leaves out the creates for which nothing is to be written: replays, and those that are only validated.
 func (i insertion) withoutDecided(creates batch) (batch, error) {

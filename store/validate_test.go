@@ -18,8 +18,8 @@ func TestValidationIsRefusedAsCreatesAre(t *testing.T) {
 	refusal := fmt.Errorf("%w: no room", store.ErrUnavailable)
 	faulty.count(func(f *faultyDatabase) { f.refusal = refusal })
 	validate := func(key string) error {
-		_, err := opened.ValidateOAuth2Provider(t.Context(), store.CreateRequest{
-			Name: key, CreatedBy: "caller", IdempotencyKey: &key, BodyDigest: []byte(key),
+		_, _, err := opened.CreateOAuth2Provider(t.Context(), store.CreateRequest{
+			Name: key, CreatedBy: "caller", IdempotencyKey: &key, BodyDigest: []byte(key), ValidateOnly: true,
 		}, store.OAuth2Settings{ClientID: key})
 		return err
 	}

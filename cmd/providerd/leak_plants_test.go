@@ -115,8 +115,7 @@ func plants() []plant {
 		},
 		{
 			"a secret in the talk of a validation", "server/oauth2.go",
-			"madeBefore, err := s.store.ValidateOAuth2Provider(ctx, asked, settings)",
-			"println(settings.ClientSecret.Reveal())\n\t\tmadeBefore, err := s.store.ValidateOAuth2Provider(ctx, asked, settings)",
+			"if asked.ValidateOnly {", "if asked.ValidateOnly {\n\t\tprintln(settings.ClientSecret.Reveal())",
 		},
 		{
 			"a backup that others can read", "store/durable/draft.go",

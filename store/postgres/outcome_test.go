@@ -48,8 +48,9 @@ func keyedCreate(ctx context.Context, opened *store.Store, key string) (replayed
 // keyedValidate is keyedCreate of what is only validated.
 func keyedValidate(ctx context.Context, opened *store.Store, key string) (isMade bool, err error) {
 	request, settings := keyedRequest(key)
-	madeBefore, err := opened.ValidateOAuth2Provider(ctx, request, settings)
-	return madeBefore != 0, err
+	request.ValidateOnly = true
+	_, isMade, err = opened.CreateOAuth2Provider(ctx, request, settings)
+	return isMade, err
 }
 
 func keyedRequest(key string) (store.CreateRequest, store.OAuth2Settings) {

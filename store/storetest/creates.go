@@ -61,7 +61,7 @@ func (c *createsCheck) draw(t *rapid.T) *try {
 		one.request.IdempotencyKey = &key
 		one.request.BodyDigest = []byte(rapid.SampledFrom([]string{"a", "a", "b"}).Draw(t, "body"))
 	}
-	one.validateOnly = rapid.IntRange(0, 3).Draw(t, "validate only") == 0
+	one.request.ValidateOnly = rapid.IntRange(0, 3).Draw(t, "validate only") == 0
 	if rapid.IntRange(0, 3).Draw(t, "kind") == 0 {
 		settings := fullWorkspaceDirectory()
 		one.directory = &settings
@@ -92,22 +92,17 @@ func (c *createsCheck) round(ctx context.Context, t *rapid.T) {
 		c.highest[at] = max(c.highest[at], pk)
 	}
 	for _, one := range c.model.settle(tries) {
-		t.Errorf("no order of creates explains replayed %v, error %v of %+v, key %+v; only validated %v, made before %d",
-			one.replayed, one.err, one.record, one.scope(), one.validateOnly, one.madeBefore)
+		t.Errorf("no order of creates explains replayed %v, error %v of %+v, key %+v; only validated %v",
+			one.replayed, one.err, one.record, one.scope(), one.request.ValidateOnly)
 	}
 }
 
 func (t *try) create(ctx context.Context, database *store.Store) {
-	switch isOAuth2 := t.oauth2 != nil; {
-	case isOAuth2 && t.validateOnly:
-		t.madeBefore, t.err = database.ValidateOAuth2Provider(ctx, t.request, *t.oauth2)
-	case isOAuth2:
+	if t.oauth2 != nil {
 		t.record, t.replayed, t.err = database.CreateOAuth2Provider(ctx, t.request, *t.oauth2)
-	case t.validateOnly:
-		t.madeBefore, t.err = database.ValidateWorkspaceDirectoryProvider(ctx, t.request, *t.directory)
-	default:
-		t.record, t.replayed, t.err = database.CreateWorkspaceDirectoryProvider(ctx, t.request, *t.directory)
+		return
 	}
+	t.record, t.replayed, t.err = database.CreateWorkspaceDirectoryProvider(ctx, t.request, *t.directory)
 }
 
 // stored compares what is stored with the model. The events tell of every common row, whatever else is missing.

@@ -13,13 +13,10 @@ type try struct {
 	request   store.CreateRequest
 	oauth2    *store.OAuth2Settings
 	directory *store.WorkspaceDirectorySettings
-	// validateOnly tells that the create is only validated, which tells what its key made before, or 0.
-	validateOnly bool
 
-	record     store.Record
-	replayed   bool
-	madeBefore int32
-	err        error
+	record   store.Record
+	replayed bool
+	err      error
 }
 
 // scope is what a try's key belongs to, with the key.
@@ -41,7 +38,7 @@ func (t *try) scope() scope {
 }
 
 // isStored tells whether the try says that it made a record.
-func (t *try) isStored() bool { return t.err == nil && !t.replayed && !t.validateOnly }
+func (t *try) isStored() bool { return t.err == nil && !t.replayed && !t.request.ValidateOnly }
 
 // isAsAsked tells whether the record has what the try asked for.
 func (t *try) isAsAsked() bool {
@@ -78,16 +75,13 @@ func (m *model) explains(one *try) bool {
 			reused, ok := errors.AsType[*store.KeyReusedError](one.err)
 			return ok && reused.PK == first.record.Common().PK
 		}
-		if one.validateOnly {
-			return one.err == nil && one.madeBefore == first.record.Common().PK
-		}
 		return one.err == nil && one.replayed && reflect.DeepEqual(one.record, first.record)
 	}
 	if one.oauth2 != nil && m.clientIDs[one.oauth2.ClientID] {
 		return errors.Is(one.err, store.ErrClientIDTaken)
 	}
-	if one.validateOnly {
-		return one.err == nil && one.madeBefore == 0
+	if one.request.ValidateOnly {
+		return one.err == nil && !one.replayed && one.record.Common().PK == 0
 	}
 	return one.isStored() && one.isAsAsked() && m.records[one.record.Common().PK] == nil
 }

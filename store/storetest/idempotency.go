@@ -34,6 +34,12 @@ func testKeyRefusesAnotherBody(t *testing.T, database *store.Store) {
 	}
 }
 
+// validation is a request of which nothing is stored.
+func validation(request store.CreateRequest) store.CreateRequest {
+	request.ValidateOnly = true
+	return request
+}
+
 // testValidation asks for what would be made before and after it is made. Asking stores nothing, and uses up no pk.
 func testValidation(t *testing.T, database *store.Store) {
 	request, settings := keyed("key", "body"), fullOAuth2("a")
@@ -41,16 +47,17 @@ func testValidation(t *testing.T, database *store.Store) {
 	expect := func(want, wantDirectory int32) {
 		t.Helper()
 		for range 2 {
-			if madeBefore, err := database.ValidateOAuth2Provider(t.Context(), creation("x"), fullOAuth2("free")); err != nil || madeBefore != 0 {
-				t.Errorf("made before is %d, want 0, %v", madeBefore, err)
+			record, _, err := database.CreateOAuth2Provider(t.Context(), validation(creation("x")), fullOAuth2("free"))
+			if err != nil || record.PK != 0 {
+				t.Errorf("made before is %d, want 0, %v", record.PK, err)
 			}
-			madeBefore, err := database.ValidateOAuth2Provider(t.Context(), request, settings)
-			if err != nil || madeBefore != want {
-				t.Errorf("made before is %d, want %d, %v", madeBefore, want, err)
+			record, replayed, err := database.CreateOAuth2Provider(t.Context(), validation(request), settings)
+			if err != nil || record.PK != want || replayed != (want != 0) {
+				t.Errorf("made before is %d, want %d, %v", record.PK, want, err)
 			}
-			madeBefore, err = database.ValidateWorkspaceDirectoryProvider(t.Context(), directory, fullWorkspaceDirectory())
-			if err != nil || madeBefore != wantDirectory {
-				t.Errorf("made before is %d, want %d, %v", madeBefore, wantDirectory, err)
+			other, replayed, err := database.CreateWorkspaceDirectoryProvider(t.Context(), validation(directory), fullWorkspaceDirectory())
+			if err != nil || other.PK != wantDirectory || replayed != (wantDirectory != 0) {
+				t.Errorf("made before is %d, want %d, %v", other.PK, wantDirectory, err)
 			}
 		}
 	}
@@ -78,7 +85,7 @@ func testValidation(t *testing.T, database *store.Store) {
 		{creation("x"), "a", store.ErrClientIDTaken},
 		{creation("x"), "A", nil},
 	} {
-		_, err := database.ValidateOAuth2Provider(t.Context(), test.request, fullOAuth2(test.clientID))
+		_, _, err := database.CreateOAuth2Provider(t.Context(), validation(test.request), fullOAuth2(test.clientID))
 		if !errors.Is(err, test.want) {
 			t.Errorf("error is %v, want %v", err, test.want)
 		}
