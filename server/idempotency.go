@@ -32,7 +32,7 @@ func checkIdempotencyKey(op operation) echo.MiddlewareFunc {
 func digest(body []byte) ([]byte, error) {
 	canonical := jsontext.Value(body).Clone()
 	if err := canonicalize(&canonical); err != nil {
-		return nil, fmt.Errorf("canonicalize body: %w", err)
+		return nil, err
 	}
 	sum := sha256.Sum256(canonical)
 	return sum[:], nil
@@ -40,7 +40,11 @@ func digest(body []byte) ([]byte, error) {
 
 // canonicalize brings JSON into its canonical form (RFC 8785), but for numbers, which keep their digits.
 func canonicalize(text *jsontext.Value) error {
-	return text.Canonicalize(jsontext.CanonicalizeRawInts(false), jsontext.CanonicalizeRawFloats(false))
+	err := text.Canonicalize(jsontext.CanonicalizeRawInts(false), jsontext.CanonicalizeRawFloats(false))
+	if err != nil {
+		return fmt.Errorf("canonicalize JSON: %w", err)
+	}
+	return nil
 }
 
 // createRequest says who asks for a provider.

@@ -69,14 +69,14 @@ type number interface {
 }
 
 func sendGauge[N number](out chan<- prometheus.Metric, name, help string, value N, pool ...string) {
-	out <- prometheus.MustNewConstMetric(describeFigure(name, help, pool), prometheus.GaugeValue, float64(value), pool...)
+	out <- prometheus.MustNewConstMetric(figureDesc(name, help, pool), prometheus.GaugeValue, float64(value), pool...)
 }
 
 func sendCounter[N number](out chan<- prometheus.Metric, name, help string, value N, pool ...string) {
-	out <- prometheus.MustNewConstMetric(describeFigure(name, help, pool), prometheus.CounterValue, float64(value), pool...)
+	out <- prometheus.MustNewConstMetric(figureDesc(name, help, pool), prometheus.CounterValue, float64(value), pool...)
 }
 
-// describeFigure gives a figure of a pool the label that names it.
-func describeFigure(name, help string, pool []string) *prometheus.Desc {
+// figureDesc gives a figure of a pool the label that names it.
+func figureDesc(name, help string, pool []string) *prometheus.Desc {
 	return prometheus.NewDesc("providerd_"+name, help, []string{"pool"}[:len(pool)], nil)
 }
