@@ -19,40 +19,13 @@ func (s *Store) IsShared() bool { return s.database.IsShared() }
 // It returns ErrNoKeyset, ErrKeysetUnusable, ErrUnavailable, ErrOutcomeUnknown or an error of the file system. Where it
 // is the commit of the event that failed, the key is in the keyset and seals all the same.
 func (s *Store) RotateKey(ctx context.Context) (id uint32, err error) {
-	err = s.keyring.Change(ctx, seal.Rotated, func(after *seal.Keys, write func() error) error {
-		if id, err = after.PrimaryID(); err != nil {
-			return err
-		}
-		return s.database.Change(ctx, func(tx *gorm.DB) error {
-			if err := addKeyEvent(tx, EventKeyRotated, id); err != nil {
-				return err
-			}
-			return write()
-		})
-	})
-	if err != nil {
-		return 0, fmt.Errorf("rotate key: %w", err)
-	}
-	return id, nil
+	return s.changeKeys(ctx, "rotate key", EventKeyRotated, seal.Rotated, nil)
 }
 
 // AddKey adds a key to the keyset file, which opens secrets and does not seal yet, and returns its id. It returns the
 // errors of RotateKey.
 func (s *Store) AddKey(ctx context.Context) (id uint32, err error) {
-	err = s.keyring.Change(ctx, seal.Added, func(after *seal.Keys, write func() error) error {
-		ids := after.IDs()
-		id = ids[len(ids)-1]
-		return s.database.Change(ctx, func(tx *gorm.DB) error {
-			if err := addKeyEvent(tx, EventKeyAdded, id); err != nil {
-				return err
-			}
-			return write()
-		})
-	})
-	if err != nil {
-		return 0, fmt.Errorf("add key: %w", err)
-	}
-	return id, nil
+	return s.changeKeys(ctx, "add key", EventKeyAdded, seal.Added, nil)
 }
 
 // PromoteKey lets the newest key of the keyset file seal, and returns its id. It takes up to 12 seconds to tell
@@ -60,41 +33,52 @@ func (s *Store) AddKey(ctx context.Context) (id uint32, err error) {
 //
 // It returns ErrReplicaLacksKey, ErrKeyPromoted, or the errors of RotateKey.
 func (s *Store) PromoteKey(ctx context.Context) (id uint32, err error) {
-	err = s.keyring.Change(ctx, seal.Promoted, func(after *seal.Keys, write func() error) error {
-		if id, err = after.PrimaryID(); err != nil {
-			return err
+	var dead map[string]int64
+	step := func(before *seal.Keys) (*seal.Keys, error) {
+		after, err := seal.Promoted(before)
+		if err == nil && s.IsShared() {
+			dead, err = awaitReplicas(ctx, s.database, after.NewestID())
 		}
-		var dead map[string]int64
+		return after, err
+	}
+	return s.changeKeys(ctx, "promote key", EventKeyPromoted, step, func(tx *gorm.DB, after *seal.Keys) error {
 		if s.IsShared() {
-			if dead, err = awaitReplicas(ctx, s.database, id); err != nil {
+			if err := removeDead(tx, after.NewestID(), dead); err != nil {
 				return err
 			}
 		}
+		return saveKeyset(tx, after)
+	})
+}
+
+// changeKeys takes a step of the keyset file together with its event and with more statements, if any. It returns the
+// id of the newest key, which every step is about.
+func (s *Store) changeKeys(
+	ctx context.Context, doing string, event EventKind, step seal.Step, more func(tx *gorm.DB, after *seal.Keys) error,
+) (id uint32, err error) {
+	err = s.keyring.Change(ctx, step, func(after *seal.Keys, write func() error) error {
+		id = after.NewestID()
 		return s.database.Change(ctx, func(tx *gorm.DB) error {
-			if err := s.removeDead(tx, id, dead); err != nil {
-				return err
+			if more != nil {
+				if err := more(tx, after); err != nil {
+					return err
+				}
 			}
-			if err := saveKeyset(tx, after); err != nil {
-				return err
-			}
-			if err := addKeyEvent(tx, EventKeyPromoted, id); err != nil {
+			if err := addKeyEvent(tx, event, id); err != nil {
 				return err
 			}
 			return write()
 		})
 	})
 	if err != nil {
-		return 0, fmt.Errorf("promote key: %w", err)
+		return 0, fmt.Errorf("%s: %w", doing, err)
 	}
 	return id, nil
 }
 
 // removeDead removes the replicas without the key that have given no sign of life. Where there are others, they have
 // come meanwhile.
-func (s *Store) removeDead(tx *gorm.DB, key uint32, dead map[string]int64) error {
-	if !s.IsShared() {
-		return nil
-	}
+func removeDead(tx *gorm.DB, key uint32, dead map[string]int64) error {
 	rows, err := replicasWithout(tx, key)
 	if err != nil {
 		return err

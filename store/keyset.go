@@ -95,11 +95,7 @@ func bindKeyset(tx *gorm.DB, keys *seal.Keys) error {
 	if inserted.Error != nil || inserted.RowsAffected == 0 {
 		return inserted.Error
 	}
-	id, err := keys.PrimaryID()
-	if err != nil {
-		return err
-	}
-	return addKeyEvent(tx, EventKeyCreated, id)
+	return addKeyEvent(tx, EventKeyCreated, keys.PrimaryID())
 }
 
 // saveKeyset makes the database demand keys that open what the primary one of these seals.

@@ -49,12 +49,8 @@ func (c sealedColumn) update(db *gorm.DB, pk int32, value []byte) error {
 }
 
 // outdated narrows a query to what other keys than the primary one have sealed.
-func (c sealedColumn) outdated(db *gorm.DB, keys *seal.Keys) (*gorm.DB, error) {
-	prefix, err := keys.PrimaryPrefix()
-	if err != nil {
-		return nil, fmt.Errorf("find the primary key: %w", err)
-	}
-	return db.Where("substr("+c.name+", 1, 5) <> ?", prefix), nil
+func (c sealedColumn) outdated(db *gorm.DB, keys *seal.Keys) *gorm.DB {
+	return db.Where("substr("+c.name+", 1, 5) <> ?", keys.PrimaryPrefix())
 }
 
 // Reseal seals with the primary key what older keys have sealed, in small transactions, so that a server may go on
@@ -94,11 +90,8 @@ type resealing struct {
 
 func (r *resealing) count(ctx context.Context) error {
 	for _, column := range sealedColumns() {
-		query, err := column.outdated(r.store.reader(ctx).Table(column.table), r.keys)
-		if err != nil {
-			return err
-		}
 		var count int64
+		query := column.outdated(r.store.reader(ctx).Table(column.table), r.keys)
 		if err := query.Count(&count).Error; err != nil {
 			return fmt.Errorf("count what is to be sealed: %w", err)
 		}
@@ -114,11 +107,8 @@ func (r *resealing) column(ctx context.Context, column sealedColumn) error {
 		var begun time.Time
 		err := r.store.database.Change(ctx, func(tx *gorm.DB) error {
 			begun = time.Now()
-			query, err := column.outdated(tx.Where("pk > ?", after), r.keys)
-			if err != nil {
-				return err
-			}
-			if values, err = column.values(query); err != nil {
+			var err error
+			if values, err = column.values(column.outdated(tx.Where("pk > ?", after), r.keys)); err != nil {
 				return err
 			}
 			damaged, err = r.batch(tx, column, values)
@@ -165,9 +155,5 @@ func (r *resealing) finish(tx *gorm.DB) error {
 	if err := saveKeyset(tx, r.keys); err != nil {
 		return err
 	}
-	id, err := r.keys.PrimaryID()
-	if err != nil {
-		return err
-	}
-	return addKeyEvent(tx, EventSecretsResealed, id)
+	return addKeyEvent(tx, EventSecretsResealed, r.keys.PrimaryID())
 }

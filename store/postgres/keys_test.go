@@ -53,11 +53,7 @@ func currentID(t *testing.T, keyset string) uint32 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	id, err := keys.PrimaryID()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return id
+	return keys.PrimaryID()
 }
 
 func replaysAll(t *testing.T, replicas []*store.Store, keys ...string) {

@@ -106,14 +106,8 @@ func (k *Keys) marshal() ([]byte, error) {
 	return append(content, '\n'), nil
 }
 
-// PrimaryID names the key that seals. It fails where the keyset has none, which no keyset of this package does.
-func (k *Keys) PrimaryID() (uint32, error) {
-	primary, err := k.sealing.Primary()
-	if err != nil {
-		return 0, fmt.Errorf("find the primary key: %w", err)
-	}
-	return primary.KeyID(), nil
-}
+// PrimaryID names the key that seals.
+func (k *Keys) PrimaryID() uint32 { return k.sealing.KeysetInfo().GetPrimaryKeyId() }
 
 // Seal encrypts a secret for one place, so that the ciphertext is of no use in any other.
 func (k *Keys) Seal(secret Secret, at Place) ([]byte, error) {
@@ -153,13 +147,9 @@ const (
 	prefixVersion = 1
 )
 
-// PrimaryPrefix is how the ciphertexts of the key begin that seals now. It fails as PrimaryID does.
-func (k *Keys) PrimaryPrefix() ([]byte, error) {
-	id, err := k.PrimaryID()
-	if err != nil {
-		return nil, err
-	}
-	return binary.BigEndian.AppendUint32([]byte{prefixVersion}, id), nil
+// PrimaryPrefix is how the ciphertexts of the key begin that seals now.
+func (k *Keys) PrimaryPrefix() []byte {
+	return binary.BigEndian.AppendUint32([]byte{prefixVersion}, k.PrimaryID())
 }
 
 // Place is where a sealed secret belongs: the column of a row.

@@ -23,15 +23,11 @@ type usage struct {
 }
 
 func (u *usage) seal(keys *seal.Keys, count int) error {
-	id, err := keys.PrimaryID()
-	if err != nil {
-		return err
-	}
 	sealed, err := keys.Seal(seal.NewSecret(canary), seal.Place{})
 	u.mutex.Lock()
 	defer u.mutex.Unlock()
-	u.noted[id] += count
-	u.sealed[id] = sealed
+	u.noted[keys.PrimaryID()] += count
+	u.sealed[keys.PrimaryID()] = sealed
 	return err
 }
 

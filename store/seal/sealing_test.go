@@ -34,11 +34,7 @@ func TestSealedSecretIsReadInItsPlace(t *testing.T) {
 	keys := newKeys(t, rotations)
 	prefixes := map[string]int{}
 	for i := range keys {
-		prefix, err := keys[i].PrimaryPrefix()
-		if err != nil {
-			t.Fatal(err)
-		}
-		prefixes[string(prefix)] = i
+		prefixes[string(keys[i].PrimaryPrefix())] = i
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		text, at := texts().Draw(t, "text"), places().Draw(t, "at")

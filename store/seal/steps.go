@@ -34,10 +34,9 @@ func Added(before *Keys) (*Keys, error) {
 
 // Promoted is the Step that lets the newest key seal. It returns ErrPromoted where it does so already.
 func Promoted(before *Keys) (*Keys, error) {
-	ids := before.IDs()
-	newest := ids[len(ids)-1]
-	if primary, err := before.PrimaryID(); err != nil || primary == newest {
-		return nil, errors.Join(err, fmt.Errorf("key %d: %w", newest, ErrPromoted))
+	newest := before.NewestID()
+	if newest == before.PrimaryID() {
+		return nil, fmt.Errorf("key %d: %w", newest, ErrPromoted)
 	}
 	return before.step(func(manager *keyset.Manager) error {
 		return manager.SetPrimary(newest)
@@ -63,4 +62,10 @@ func (k *Keys) IDs() []uint32 {
 		ids = append(ids, key.GetKeyId())
 	}
 	return ids
+}
+
+// NewestID names the key that was added last.
+func (k *Keys) NewestID() uint32 {
+	ids := k.IDs()
+	return ids[len(ids)-1]
 }
