@@ -20,15 +20,19 @@ func (s *Store) Events(ctx context.Context, filter Filter, after EventCursor) it
 			source.number = int64(i)
 			next, stop := iter.Pull2(s.eventsOf(ctx, source, filter, after))
 			defer stop()
-			heads = append(heads, &eventHead{next: next})
-		}
-		for {
-			oldest, err := takeOldest(heads)
-			if err != nil {
+			head := &eventHead{next: next}
+			if err := head.advance(); err != nil {
 				yield(Event{}, err)
 				return
 			}
-			if oldest == nil || !yield(*oldest, nil) {
+			heads = append(heads, head)
+		}
+		for oldest := oldestOf(heads); oldest != nil; oldest = oldestOf(heads) {
+			if !yield(oldest.event, nil) {
+				return
+			}
+			if err := oldest.advance(); err != nil {
+				yield(Event{}, err)
 				return
 			}
 		}
@@ -133,39 +137,23 @@ func (s eventSource) start(since time.Time, after EventCursor) (time.Time, int64
 // eventHead is a sequence of events with the one that comes next.
 type eventHead struct {
 	next  func() (Event, error, bool)
-	event *Event
+	event Event
 	ended bool
 }
 
-// peek returns the next event, or nil at the end.
-func (h *eventHead) peek() (*Event, error) {
-	if h.event != nil || h.ended {
-		return h.event, nil
-	}
+// advance reads the next event.
+func (h *eventHead) advance() error {
 	event, err, ok := h.next()
-	if h.ended = !ok; h.ended || err != nil {
-		return nil, err
-	}
-	h.event = &event
-	return h.event, nil
+	h.event, h.ended = event, !ok
+	return err
 }
 
-// takeOldest takes the oldest event off the sequences; nil when all have ended.
-func takeOldest(heads []*eventHead) (*Event, error) {
-	var from *eventHead
+// oldestOf returns the sequence with the oldest event; nil when all have ended.
+func oldestOf(heads []*eventHead) (oldest *eventHead) {
 	for _, head := range heads {
-		event, err := head.peek()
-		if err != nil {
-			return nil, err
-		}
-		if event != nil && (from == nil || event.At.Before(from.event.At)) {
-			from = head
+		if !head.ended && (oldest == nil || head.event.At.Before(oldest.event.At)) {
+			oldest = head
 		}
 	}
-	if from == nil {
-		return nil, nil //nolint:nilnil // The end of a sequence is no error.
-	}
-	oldest := from.event
-	from.event = nil
-	return oldest, nil
+	return oldest
 }
