@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 	"iter"
-
-	"gorm.io/gorm"
+	"maps"
+	"slices"
 )
 
 // Providers returns the providers behind a pk that the filter selects, in the order of their pk. ErrDamaged, which
@@ -68,59 +68,13 @@ func (s *Store) ProviderByClientID(ctx context.Context, clientID string) (Record
 
 // records joins the common rows to the rows of their kinds, and leaves out what was deleted meanwhile.
 func (s *Store) records(ctx context.Context, page []Provider) ([]readable[Record], error) {
-	pks := map[Kind][]int32{}
-	for _, provider := range page {
-		pks[provider.Kind] = append(pks[provider.Kind], provider.PK)
-	}
-	db := s.reader(ctx)
-	oauth2Rows, err := rowsOf[oauth2Row](db, pks[KindOAuth2])
-	if err != nil {
-		return nil, err
-	}
-	directoryRows, err := rowsOf[workspaceDirectoryRow](db, pks[KindWorkspaceDirectory])
-	if err != nil {
-		return nil, err
-	}
-	keys, err := s.keyring.Current()
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
-	}
-	providers := make(map[int32]Provider, len(page))
-	for _, provider := range page {
-		providers[provider.PK] = provider
-	}
 	read := make(map[int32]readable[Record], len(page))
-	for _, row := range oauth2Rows {
-		settings, err := row.value.unseal(keys)
-		pk := row.value.PK
-		read[pk] = readable[Record]{
-			OAuth2Provider{Provider: providers[pk], OAuth2Settings: settings}, damage(pk, row.damaged, err),
-		}
+	if err := readKind[oauth2Row](ctx, s, ofKind(page, KindOAuth2), read); err != nil {
+		return nil, err
 	}
-	for _, row := range directoryRows {
-		settings, err := row.value.unseal(keys)
-		pk := row.value.PK
-		read[pk] = readable[Record]{
-			WorkspaceDirectoryProvider{Provider: providers[pk], WorkspaceDirectorySettings: settings},
-			damage(pk, row.damaged, err),
-		}
+	if err := readKind[workspaceDirectoryRow](ctx, s, ofKind(page, KindWorkspaceDirectory), read); err != nil {
+		return nil, err
 	}
-	return s.inOrderOf(ctx, page, read)
-}
-
-// damage is what is wrong with a provider: with its row, or else with its secret.
-func damage(pk int32, ofRow, ofSecret error) error {
-	if ofRow != nil {
-		return fmt.Errorf("provider %d: %w", pk, ofRow)
-	}
-	return ofSecret
-}
-
-// inOrderOf returns the records of a page of providers. One without a row of its kind was deleted meanwhile, or is
-// damaged.
-func (s *Store) inOrderOf(
-	ctx context.Context, page []Provider, read map[int32]readable[Record],
-) ([]readable[Record], error) {
 	var records []readable[Record]
 	for _, provider := range page {
 		one, ok := read[provider.PK]
@@ -134,22 +88,48 @@ func (s *Store) inOrderOf(
 			}
 			one.damaged = fmt.Errorf("provider %d has no settings: %w", provider.PK, ErrDamaged)
 		}
-		if one.damaged != nil {
-			one.value = nil
-		}
 		records = append(records, one)
 	}
 	return records, nil
 }
 
-// rowsOf reads the rows of providers of one kind.
-func rowsOf[Row any](db *gorm.DB, pks []int32) ([]readable[Row], error) {
-	if len(pks) == 0 {
-		return nil, nil
+// ofKind returns the providers of one kind by their pk.
+func ofKind(page []Provider, kind Kind) map[int32]Provider {
+	providers := map[int32]Provider{}
+	for _, provider := range page {
+		if provider.Kind == kind {
+			providers[provider.PK] = provider
+		}
 	}
-	rows, err := readRows[Row](db.Where("pk IN ?", pks))
+	return providers
+}
+
+// readKind adds the records of providers of one kind, or what is wrong with them: with the row, or else with its secret.
+func readKind[Row kindRow](
+	ctx context.Context, s *Store, providers map[int32]Provider, read map[int32]readable[Record],
+) error {
+	if len(providers) == 0 {
+		return nil
+	}
+	rows, err := readRows[Row](s.reader(ctx).Where("pk IN ?", slices.Sorted(maps.Keys(providers))))
 	if err != nil {
-		return nil, fmt.Errorf("read rows of providers: %w", err)
+		return fmt.Errorf("read rows of providers: %w", err)
 	}
-	return rows, nil
+	// Read after the rows, the keyset has every key that they are sealed with.
+	keys, err := s.keyring.Current()
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	for _, row := range rows {
+		pk := row.value.pk()
+		record, err := row.value.record(providers[pk], keys)
+		if row.damaged != nil {
+			err = fmt.Errorf("provider %d: %w", pk, row.damaged)
+		}
+		if err != nil {
+			record = nil
+		}
+		read[pk] = readable[Record]{record, err}
+	}
+	return nil
 }

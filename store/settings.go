@@ -17,6 +17,13 @@ type settings interface {
 	addRow(rows *kindRows, keys *seal.Keys, pk int32) error
 }
 
+// kindRow is the row of a provider of one kind.
+type kindRow interface {
+	pk() int32
+	// record joins the row, its secret unsealed, to what providers of both kinds have. It returns ErrDamaged.
+	record(common Provider, keys *seal.Keys) (Record, error)
+}
+
 // OAuth2Settings are the fields of an OAuth2 provider (contract section 2.1), defaults already applied.
 type OAuth2Settings struct {
 	AuthenticationFlow     *uuid.UUID
@@ -112,11 +119,12 @@ func (s *OAuth2Settings) addRow(rows *kindRows, keys *seal.Keys, pk int32) error
 	return nil
 }
 
-// unseal returns the settings with their secret. It returns ErrDamaged.
-func (r oauth2Row) unseal(keys *seal.Keys) (OAuth2Settings, error) {
+func (r oauth2Row) pk() int32 { return r.PK }
+
+func (r oauth2Row) record(common Provider, keys *seal.Keys) (Record, error) {
 	var err error
 	r.ClientSecret, err = keys.Unseal(r.SealedClientSecret, clientSecretOf(r.PK))
-	return r.OAuth2Settings, err
+	return OAuth2Provider{Provider: common, OAuth2Settings: r.OAuth2Settings}, err
 }
 
 // workspaceDirectoryRow is the row of a workspace directory-sync provider, its secret sealed.
@@ -147,9 +155,10 @@ func (s *WorkspaceDirectorySettings) addRow(rows *kindRows, keys *seal.Keys, pk 
 	return nil
 }
 
-// unseal returns the settings with their secret. It returns ErrDamaged.
-func (r workspaceDirectoryRow) unseal(keys *seal.Keys) (WorkspaceDirectorySettings, error) {
+func (r workspaceDirectoryRow) pk() int32 { return r.PK }
+
+func (r workspaceDirectoryRow) record(common Provider, keys *seal.Keys) (Record, error) {
 	var err error
 	r.Credentials, err = keys.Unseal(r.SealedCredentials, credentialsOf(r.PK))
-	return r.WorkspaceDirectorySettings, err
+	return WorkspaceDirectoryProvider{Provider: common, WorkspaceDirectorySettings: r.WorkspaceDirectorySettings}, err
 }
