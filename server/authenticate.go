@@ -53,8 +53,8 @@ func (s *Server) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 		if state := token.State(time.Now()); state != store.TokenActive {
 			return s.invalidToken(c, fmt.Sprintf("The access token is %s.", state), nil, tokenRefusal(state))
 		}
-		transfers(c.Request().Context())
-		c.Response().Before(func() { transfers(c.Request().Context()) })
+		enterPhase(c.Request().Context(), transferring)
+		c.Response().Before(func() { enterPhase(c.Request().Context(), transferring) })
 		return next(c)
 	}
 }

@@ -1,24 +1,33 @@
 package server
 
 import (
-	"container/list"
 	"context"
 	"crypto/tls"
 	"net"
 	"time"
 )
 
+// phase is what a connection is at.
+type phase int
+
+const (
+	// idle connections have sent nothing since they were accepted or answered.
+	idle phase = iota
+	// unknown ones have sent something, but no valid token.
+	unknown
+	// transferring ones begin to take a body, or to send an answer, of a known caller.
+	transferring
+	// working ones have the whole request of a known caller: they keep their place until the answer.
+	working
+)
+
 // connection is one of connections.
 type connection struct {
 	net.Conn
 	owner *connections
-	// The mutex of the owner guards what follows. queue is one of the owner's, or nil while a request of a known caller is
-	// worked on; place is that in the queue, which it has since a time.
-	queue *list.List
-	place *list.Element
+	// The mutex of the owner guards what follows: the phase, and since when it lasts.
+	phase phase
 	since time.Time
-	// released tells that the connection was closed, by its caller, the HTTP server or for a newcomer.
-	released bool
 }
 
 type connectionKey struct{}
@@ -31,18 +40,10 @@ func connectionOf(served net.Conn) *connection {
 	return served.(*connection)
 }
 
-// transfers is called when a caller who is known begins to send a body, or to take an answer.
-func transfers(ctx context.Context) {
+// enterPhase notes what the connection of a request is at from now on.
+func enterPhase(ctx context.Context, next phase) {
 	if one, ok := ctx.Value(connectionKey{}).(*connection); ok {
-		one.enter(one.owner.transferring)
-	}
-}
-
-// keepPlace is called when the request of a caller who is known has arrived: its connection keeps its place until the
-// answer.
-func keepPlace(ctx context.Context) {
-	if one, ok := ctx.Value(connectionKey{}).(*connection); ok {
-		one.enter(nil)
+		one.enter(next)
 	}
 }
 
@@ -67,27 +68,14 @@ func (c *connection) Close() error {
 func (c *connection) hear() {
 	c.owner.mutex.Lock()
 	defer c.owner.mutex.Unlock()
-	if c.queue == c.owner.idle {
-		c.move(c.owner.unknown)
+	if c.phase == idle {
+		c.phase, c.since = unknown, time.Now()
 	}
 }
 
-// enter puts the connection at the end of a queue, or in none.
-func (c *connection) enter(queue *list.List) {
+// enter begins a phase, or the same one anew.
+func (c *connection) enter(next phase) {
 	c.owner.mutex.Lock()
 	defer c.owner.mutex.Unlock()
-	c.move(queue)
-}
-
-// move is enter for who holds the mutex. A connection that was released stays out.
-func (c *connection) move(queue *list.List) {
-	if c.released {
-		return
-	}
-	if c.queue != nil {
-		c.queue.Remove(c.place)
-	}
-	if c.queue = queue; queue != nil {
-		c.place, c.since = queue.PushBack(c), time.Now()
-	}
+	c.phase, c.since = next, time.Now()
 }

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"container/list"
 	"context"
 	"errors"
 	"net"
@@ -32,16 +31,13 @@ type connections struct {
 	mutex sync.Mutex
 	// ended tells that no newcomer is taken in any more.
 	ended bool
-	open  int
-	// idle connections have sent nothing since they were accepted or answered, unknown ones something, but no valid token,
-	// and transferring ones a valid token. The first of each has been there for longest.
-	idle, unknown, transferring *list.List
+	open  map[*connection]bool
 }
 
 func limitConnections(listener net.Listener, limits Limits) *connections {
 	return &connections{
 		Listener: listener, limit: limits.Connections, transferGrace: limits.TransferGrace,
-		freed: make(chan struct{}, 1), idle: list.New(), unknown: list.New(), transferring: list.New(),
+		freed: make(chan struct{}, 1), open: map[*connection]bool{},
 	}
 }
 
@@ -92,13 +88,13 @@ func (c *connections) admit(newcomer *connection) (wait time.Duration, err error
 	if c.ended {
 		return 0, net.ErrClosed
 	}
-	if c.open >= c.limit {
+	if len(c.open) >= c.limit {
 		wait = c.makeRoom()
 	}
 	c.waits.Store(wait > 0)
 	if wait == 0 {
-		c.open++
-		newcomer.move(c.idle)
+		newcomer.since = time.Now()
+		c.open[newcomer] = true
 	}
 	return wait, nil
 }
@@ -106,36 +102,35 @@ func (c *connections) admit(newcomer *connection) (wait time.Duration, err error
 // makeRoom closes the connection whose place a newcomer may have. It returns how long to wait where there is none yet.
 // The caller holds the mutex.
 func (c *connections) makeRoom() time.Duration {
+	var longest [working]*connection
+	for one := range c.open {
+		if one.phase < working && (longest[one.phase] == nil || one.since.Before(longest[one.phase].since)) {
+			longest[one.phase] = one
+		}
+	}
+	graces := [working]time.Duration{idle: grace, unknown: grace, transferring: c.transferGrace}
 	wait := grace
-	for _, one := range []struct {
-		queue *list.List
-		grace time.Duration
-	}{{c.idle, grace}, {c.unknown, grace}, {c.transferring, c.transferGrace}} {
-		first := one.queue.Front()
-		if first == nil {
+	for phase, victim := range longest {
+		if victim == nil {
 			continue
 		}
-		victim := first.Value.(*connection)
-		age := time.Since(victim.since)
-		if age >= one.grace {
+		left := graces[phase] - time.Since(victim.since)
+		if left <= 0 {
 			c.release(victim)
 			_ = victim.Conn.Close()
 			return 0
 		}
-		wait = min(wait, one.grace-age)
+		wait = min(wait, left)
 	}
 	return wait
 }
 
 // release gives the place of a connection back, once. The caller holds the mutex.
 func (c *connections) release(one *connection) {
-	if one.released {
-		return
+	if c.open[one] {
+		delete(c.open, one)
+		c.wake()
 	}
-	one.move(nil)
-	one.released = true
-	c.open--
-	c.wake()
 }
 
 // wake lets a newcomer that waits look again.
@@ -158,7 +153,7 @@ func (c *connections) note(served net.Conn, state http.ConnState) {
 		one.hear()
 	}
 	if state == http.StateIdle {
-		one.enter(c.idle)
+		one.enter(idle)
 	}
 }
 

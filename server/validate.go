@@ -30,7 +30,7 @@ func accept(c echo.Context, op operation, held *hold) error {
 	if err != nil {
 		return err
 	}
-	keepPlace(request.Context())
+	enterPhase(request.Context(), working)
 	defer exchangeOf(request.Context()).spans.validate()()
 	return held.parse(request.Context(), body, func() error {
 		sent, err := readObject(op, body)
