@@ -15,9 +15,9 @@ const (
 	idle phase = iota
 	// unknown ones have sent something, but no valid token.
 	unknown
-	// transferring ones begin to take a body, or to send an answer, of a known caller.
+	// transferring ones have a known caller, who sends a body or takes an answer.
 	transferring
-	// working ones have the whole request of a known caller: they keep their place until the answer.
+	// working ones have the whole request of a known caller, and keep their place until the answer.
 	working
 )
 
