@@ -31,8 +31,6 @@ type operation struct {
 	body *openapi3.Schema
 	// fields are those of the body, in the order of the contract.
 	fields []field
-	// parameters are those of the query, all of them boolean.
-	parameters []string
 }
 
 // field is one field of a body: a scalar, a list of scalars, or a free-form object.
@@ -45,7 +43,7 @@ type field struct {
 	freeForm bool
 }
 
-// ParseContract reads the text of openapi.yaml. It fails when that is not a valid OpenAPI document with one server.
+// ParseContract reads the text of openapi.yaml. It fails when that is not a valid OpenAPI document.
 func ParseContract(ctx context.Context, yaml []byte) (*Contract, error) {
 	loader := openapi3.NewLoader()
 	loader.Context = ctx
@@ -58,9 +56,6 @@ func ParseContract(ctx context.Context, yaml []byte) (*Contract, error) {
 	if err := document.Validate(ctx); err != nil {
 		return nil, fmt.Errorf("validate contract: %w", err)
 	}
-	if len(document.Servers) != 1 {
-		return nil, fmt.Errorf("contract has %d servers, not one", len(document.Servers))
-	}
 	text, err := json.Marshal(document)
 	if err != nil {
 		return nil, fmt.Errorf("render contract as JSON: %w", err)
@@ -68,13 +63,9 @@ func ParseContract(ctx context.Context, yaml []byte) (*Contract, error) {
 	result := &Contract{yaml: yaml, json: text, baseURL: document.Servers[0].URL, document: document}
 	for path, item := range document.Paths.Map() {
 		for method, op := range item.Operations() {
-			one, err := newOperation(routers.Route{
+			result.operations = append(result.operations, newOperation(routers.Route{
 				Spec: document, Path: path, PathItem: item, Method: method, Operation: op,
-			})
-			if err != nil {
-				return nil, err
-			}
-			result.operations = append(result.operations, one)
+			}))
 		}
 	}
 	slices.SortFunc(result.operations, func(a, b operation) int { return strings.Compare(a.id, b.id) })
@@ -112,37 +103,21 @@ func (c *Contract) operation(id string) (operation, bool) {
 	return c.operations[at], true
 }
 
-func newOperation(route routers.Route) (operation, error) {
-	id := route.Operation.OperationID
-	body := route.Operation.RequestBody
-	if body == nil || body.Value.Content[jsonMediaType] == nil {
-		return operation{}, fmt.Errorf("operation %s has no JSON body", id)
-	}
-	result := operation{id: id, route: &route, body: body.Value.Content[jsonMediaType].Schema.Value}
-	for _, parameter := range route.Operation.Parameters {
-		if one := parameter.Value; one.In == openapi3.ParameterInQuery {
-			if !one.Schema.Value.Type.Is(openapi3.TypeBoolean) {
-				return operation{}, fmt.Errorf("operation %s: query parameter %s is not a boolean", id, one.Name)
-			}
-			result.parameters = append(result.parameters, one.Name)
-		}
-	}
+func newOperation(route routers.Route) operation {
+	body := route.Operation.RequestBody.Value.Content[jsonMediaType].Schema.Value
+	result := operation{id: route.Operation.OperationID, route: &route, body: body}
 	line := map[string]int{}
-	for name, property := range result.body.Properties {
+	for name, property := range body.Properties {
 		// A contract in JSON, which may be one line, has no order that could be kept.
 		if property.Origin != nil {
 			line[name] = property.Origin.Key.Line
 		}
-		one, err := newField(name, result.body, property.Value)
-		if err != nil {
-			return operation{}, fmt.Errorf("operation %s: %w", id, err)
-		}
-		result.fields = append(result.fields, one)
+		result.fields = append(result.fields, newField(name, body, property.Value))
 	}
 	slices.SortFunc(result.fields, func(a, b field) int {
 		return cmp.Or(cmp.Compare(line[a.name], line[b.name]), cmp.Compare(a.name, b.name))
 	})
-	return result, nil
+	return result
 }
 
 // isClosed tells whether the body takes no fields but those of the contract.
@@ -151,33 +126,14 @@ func (o operation) isClosed() bool {
 	return takesMore != nil && !*takesMore
 }
 
-// newField refuses a schema that goes deeper than a body is read.
-func newField(name string, body, schema *openapi3.Schema) (field, error) {
-	result := field{name: name, required: slices.Contains(body.Required, name)}
+func newField(name string, body, schema *openapi3.Schema) field {
 	rules := *schema
-	result.rules = &rules
-	switch {
-	case schema.ReadOnly:
-		return field{}, fmt.Errorf("field %s of a request is read-only", name)
-	case isScalar(schema):
-		return result, nil
-	case schema.Type.Is(openapi3.TypeArray) && schema.Items != nil && isScalar(schema.Items.Value):
-		result.items, rules.Items = schema.Items.Value, nil
-		return result, nil
-	case schema.Type.Is(openapi3.TypeObject) && !hasMemberRules(schema):
-		result.freeForm = true
-		return result, nil
-	default:
-		return field{}, fmt.Errorf("field %s is neither a scalar, nor a list of scalars, nor a free-form object", name)
+	result := field{
+		name: name, required: slices.Contains(body.Required, name), rules: &rules,
+		freeForm: schema.Type.Is(openapi3.TypeObject),
 	}
-}
-
-func isScalar(schema *openapi3.Schema) bool {
-	return !schema.Type.Permits(openapi3.TypeObject) && !schema.Type.Permits(openapi3.TypeArray)
-}
-
-// hasMemberRules tells whether it matters to the schema of an object what its members are.
-func hasMemberRules(schema *openapi3.Schema) bool {
-	return len(schema.Properties) > 0 || len(schema.Required) > 0 || schema.MinProps > 0 || schema.MaxProps != nil ||
-		schema.AdditionalProperties.Schema != nil
+	if schema.Items != nil {
+		result.items, rules.Items = schema.Items.Value, nil
+	}
+	return result
 }

@@ -10,39 +10,38 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
+// validateOnlyParameter is the one parameter that the contract has for a query.
 const validateOnlyParameter = "validate_only"
 
 // checkParameters refuses a query that the contract does not allow, before anything of the body is read: what was meant
 // to be validated is never stored for a typing error.
-func checkParameters(op operation) echo.MiddlewareFunc {
-	return func(next echo.HandlerFunc) echo.HandlerFunc {
-		return func(c echo.Context) error {
-			query, err := url.ParseQuery(c.Request().URL.RawQuery)
-			if err != nil {
-				// The error repeats a piece of the query.
-				return &refusal{slug: invalidParameter}
-			}
-			for _, name := range slices.Sorted(maps.Keys(query)) {
-				if detail := op.wrongParameter(name, query[name]); detail != "" {
-					return &refusal{slug: invalidParameter, detail: detail}
-				}
-			}
-			exchangeOf(c.Request().Context()).validateOnly, _ = parseBool(query[validateOnlyParameter])
-			return next(c)
+func checkParameters(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		query, err := url.ParseQuery(c.Request().URL.RawQuery)
+		if err != nil {
+			// The error repeats a piece of the query.
+			return &refusal{slug: invalidParameter}
 		}
+		for _, name := range slices.Sorted(maps.Keys(query)) {
+			if detail := wrongParameter(name, query[name]); detail != "" {
+				return &refusal{slug: invalidParameter, detail: detail}
+			}
+		}
+		exchangeOf(c.Request().Context()).validateOnly, _ = parseBool(query[validateOnlyParameter])
+		return next(c)
 	}
 }
 
 // wrongParameter says what is wrong with a parameter of the query; "" where nothing is.
-func (o operation) wrongParameter(name string, values []string) string {
-	if slices.Contains(o.parameters, name) {
+func wrongParameter(name string, values []string) string {
+	if name == validateOnlyParameter {
 		if _, ok := parseBool(values); ok {
 			return ""
 		}
 		return fmt.Sprintf("The query parameter %s must be sent once at most, as %s=true or %s=false.", name, name, name)
 	}
 	unknown := fmt.Sprintf("%q is not a query parameter of this operation", cut(name, maxSuggestionLength))
-	if meant := mostSimilar(name, o.parameters); meant != "" {
+	if meant := mostSimilar(name, []string{validateOnlyParameter}); meant != "" {
 		return unknown + "; did you mean " + meant + "?"
 	}
 	return unknown + "; leave it out."

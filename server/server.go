@@ -93,7 +93,7 @@ func (s *Server) operationMiddlewares() map[string][]echo.MiddlewareFunc {
 		if s.traces != nil {
 			chain = append(chain, s.traces.begin(op, s.contract.baseURL))
 		}
-		chains[op.id] = append(chain, s.authenticate, s.limitRate, s.authorise(op), negotiate, checkParameters(op),
+		chains[op.id] = append(chain, s.authenticate, s.limitRate, s.authorise(op), negotiate, checkParameters,
 			checkIdempotencyKey(op), prefer, validate(op, s.bodies), limitStorage)
 	}
 	return chains

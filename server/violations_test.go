@@ -9,9 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"example.com/providerd/gen/api"
-	"example.com/providerd/server"
 )
 
 // maxList is the length of the longest list of violations, and maxAnswer that of the answer with it, in bytes.
@@ -188,22 +185,5 @@ func TestLargeListIsTaken(t *testing.T) {
 	problem := h.post(t, oauth2Path, last).problem(t, http.StatusBadRequest, "validation-failed")
 	if got := violations(problem); !slices.Equal(got, []string{"/property_mappings/20000 invalid_uuid"}) {
 		t.Errorf("entries are %q", got)
-	}
-}
-
-// A schema that goes deeper than a body is read is refused at the start, so that no rule of it goes unheeded.
-func TestContractWithDeeperBodyIsRefused(t *testing.T) {
-	t.Parallel()
-	for name, schema := range map[string]string{
-		"object with members":     `{type: object, properties: {a: {type: string}}}`,
-		"object of a size":        `{type: object, minProperties: 1}`,
-		"object of typed members": `{type: object, additionalProperties: {type: string}}`,
-		"list of objects":         `{type: array, items: {type: object}}`,
-		"list of lists":           `{type: array, items: {type: array, items: {type: string}}}`,
-	} {
-		text := strings.Replace(string(api.Contract()), "        client_type:\n", "        deep: "+schema+"\n        client_type:\n", 1)
-		if _, err := server.ParseContract(t.Context(), []byte(text)); err == nil || !strings.Contains(err.Error(), "field deep") {
-			t.Errorf("%s: error is %v", name, err)
-		}
 	}
 }
