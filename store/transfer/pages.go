@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"encoding/hex"
 	"fmt"
-	"iter"
 	"math"
 	"strings"
 
@@ -43,9 +42,11 @@ func (p *page) add(t table, rows *sql.Rows) error {
 		return fmt.Errorf("read %s: %w", t.name, err)
 	}
 	for i, column := range t.columns {
-		var err error
-		if values[i], err = column.canonical(values[i]); err != nil {
-			return fmt.Errorf("read the row %v of %s: %s: %w", values[0], t.name, column.name, err)
+		if values[i] != nil {
+			var err error
+			if values[i], err = column.canonical(values[i]); err != nil {
+				return fmt.Errorf("read the row %v of %s: %s: %w", values[0], t.name, column.name, err)
+			}
 		}
 		p.encoded = appendValue(p.encoded, values[i])
 	}
@@ -53,18 +54,8 @@ func (p *page) add(t table, rows *sql.Rows) error {
 	return nil
 }
 
-// pages reads the rows with keys from behind after up to last in one statement. An error ends the sequence.
-func (t table) pages(tx *gorm.DB, after, last int64) iter.Seq2[page, error] {
-	return func(yield func(page, error) bool) {
-		err := t.read(tx, after, last, func(next page) bool { return yield(next, nil) })
-		if err != nil {
-			yield(page{}, err)
-		}
-	}
-}
-
-// read hands over page after page until one is not taken.
-func (t table) read(tx *gorm.DB, after, last int64, take func(page) bool) error {
+// read reads the rows with keys from behind after up to last in one statement, and hands over page after page.
+func (t table) read(tx *gorm.DB, after, last int64, take func(page) error) error {
 	query := fmt.Sprintf("SELECT %s FROM %s WHERE %s > ? AND %[3]s <= ? ORDER BY %[3]s",
 		strings.Join(t.columnNames(), ", "), t.name, t.key())
 	rows, err := tx.Raw(query, after, last).Rows()
@@ -80,18 +71,18 @@ func (t table) read(tx *gorm.DB, after, last int64, take func(page) bool) error 
 		if !next.isFull() {
 			continue
 		}
-		if !take(next) {
-			return nil
+		if err := take(next); err != nil {
+			return err
 		}
 		next = page{rows: next.rows[:0], encoded: next.encoded[:0]}
 	}
 	if err := rows.Err(); err != nil {
 		return fmt.Errorf("read %s: %w", t.name, err)
 	}
-	if len(next.rows) > 0 {
-		take(next)
+	if len(next.rows) == 0 {
+		return nil
 	}
-	return nil
+	return take(next)
 }
 
 // Content is what a table has.
@@ -105,18 +96,16 @@ type Content struct {
 	Digest string
 }
 
-// content tells what a table has, and calls read after each page.
-func (t table) content(tx *gorm.DB, read func(p page) error) (Content, error) {
+// content tells what a table has, and calls take with each page.
+func (t table) content(tx *gorm.DB, take func(p page) error) (Content, error) {
 	content, digest := Content{Table: t.name}, sha256.New()
-	for p, err := range t.pages(tx, 0, lastOfAll) {
-		if err == nil {
-			err = read(p)
-		}
-		if err != nil {
-			return Content{}, err
-		}
+	err := t.read(tx, 0, lastOfAll, func(p page) error {
 		digest.Write(p.encoded)
 		content.Rows += int64(len(p.rows))
+		return take(p)
+	})
+	if err != nil {
+		return Content{}, err
 	}
 	content.Digest = hex.EncodeToString(digest.Sum(nil))
 	return content, nil

@@ -1,23 +1,11 @@
 package transfer
 
-// kind is what a column has, whatever a database makes of it.
-type kind int
-
-const (
-	integer kind = iota
-	boolean
-	text
-	blob
-	moment
-	uuid
-	// list is a list in JSON.
-	list
-)
-
 // column is a column of a table.
 type column struct {
 	name string
-	kind kind
+	// canonical turns what a database returned, unless it is NULL, into what every database takes. Equal values are then
+	// equal, whichever database they are from.
+	canonical func(value any) (any, error)
 }
 
 // table is a table whose rows are copied.

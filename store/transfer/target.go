@@ -129,17 +129,14 @@ func remove(tx *gorm.DB, table, key string, after, last int64) error {
 
 // has tells whether the rows with keys from behind after up to the last one of the page are those of the page.
 func (t target) has(ctx context.Context, table table, after int64, p page) (bool, error) {
-	rest := p.encoded
-	for found, err := range table.pages(t.Reader().WithContext(ctx), after, p.last) {
-		if err != nil {
-			return false, err
-		}
-		var isSame bool
-		if rest, isSame = bytes.CutPrefix(rest, found.encoded); !isSame {
-			return false, nil
-		}
-	}
-	return len(rest) == 0, nil
+	rest, isSame := p.encoded, true
+	err := table.read(t.Reader().WithContext(ctx), after, p.last, func(found page) error {
+		var ok bool
+		rest, ok = bytes.CutPrefix(rest, found.encoded)
+		isSame = isSame && ok
+		return nil
+	})
+	return isSame && len(rest) == 0, err
 }
 
 // finish makes the database one that can be used, and whose keyset table has what is wanted.

@@ -9,69 +9,53 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-var errUnexpected = errors.New("the database returns a value of another type")
-
-// canonical turns what a database returned for a column into what every database takes for it. Equal values are then
-// equal, whichever database they are from.
-func (c column) canonical(value any) (any, error) {
-	if value == nil {
-		return nil, nil //nolint:nilnil // NULL is a value.
+func as[T any](value any) (any, error) {
+	if _, ok := value.(T); !ok {
+		return nil, errors.New("the database returns a value of another type")
 	}
-	switch c.kind {
-	case integer:
-		return as[int64](value)
-	case boolean:
-		return as[bool](value)
-	case blob:
-		return as[[]byte](value)
-	case moment:
-		return canonicalTime(value)
-	case text:
-		return asText(value)
-	case uuid:
-		text, err := asText(value)
-		return strings.ToLower(text), err
-	case list:
-		return canonicalList(value)
-	default:
-		return nil, errUnexpected
-	}
+	return value, nil
 }
 
-func as[T any](value any) (T, error) {
-	typed, ok := value.(T)
-	if !ok {
-		return typed, errUnexpected
-	}
-	return typed, nil
-}
+func integer(value any) (any, error) { return as[int64](value) }
 
-// asText takes bytes, too, since that is how some drivers return JSON.
-func asText(value any) (string, error) {
+func boolean(value any) (any, error) { return as[bool](value) }
+
+func blob(value any) (any, error) { return as[[]byte](value) }
+
+// text takes bytes, too, since that is how some drivers return JSON.
+func text(value any) (any, error) {
 	if raw, ok := value.([]byte); ok {
 		return string(raw), nil
 	}
 	return as[string](value)
 }
 
-// canonicalTime refuses the zero time, by which SQLite's driver says that it cannot read one.
-func canonicalTime(value any) (time.Time, error) {
-	at, err := as[time.Time](value)
-	if err == nil && at.IsZero() {
-		err = errors.New("it has no time that can be read")
+// moment refuses the zero time, by which SQLite's driver says that it cannot read one.
+func moment(value any) (any, error) {
+	at, ok := value.(time.Time)
+	if !ok || at.IsZero() {
+		return nil, errors.New("it has no time that can be read")
 	}
-	return at.UTC().Truncate(time.Microsecond), err
+	return at.UTC().Truncate(time.Microsecond), nil
 }
 
-// canonicalList returns the canonical form of JSON (RFC 8785): PostgreSQL writes it with white space.
-func canonicalList(value any) (string, error) {
-	raw, err := asText(value)
-	if err != nil || raw == "[]" || raw == "" {
+func uuid(value any) (any, error) {
+	written, err := text(value)
+	if err != nil {
+		return nil, err
+	}
+	return strings.ToLower(written.(string)), nil
+}
+
+// list returns the canonical form of a list in JSON (RFC 8785): PostgreSQL writes it with white space.
+func list(value any) (any, error) {
+	written, err := text(value)
+	if err != nil || written == "[]" || written == "" {
 		return "[]", err
 	}
-	canonical := jsontext.Value(raw)
+	canonical := jsontext.Value(written.(string))
 	if canonical.Canonicalize() != nil {
-		return "", errors.New("it has no JSON")
+		return nil, errors.New("it has no JSON")
 	}
 	return string(canonical), nil
 }
