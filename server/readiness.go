@@ -11,12 +11,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// What /readyz says of a server whose database answers, and of one that is about to end.
-const (
-	statusReady    = "ready"
-	statusDraining = "draining"
-)
-
 // readinessTimeout is how long the database may take to show whether it is ready.
 const readinessTimeout = 5 * time.Second
 
@@ -24,29 +18,25 @@ const readinessTimeout = 5 * time.Second
 // server is to send them elsewhere.
 func (s *Server) BeginDrain() { s.isDraining.Store(true) }
 
-// readiness asks the database, because a server without it can do nothing.
-func (s *Server) readiness(ctx context.Context) (string, error) {
-	if s.isDraining.Load() {
-		return statusDraining, nil
-	}
+// checkReady asks the database, because a server without it can do nothing.
+func (s *Server) checkReady(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, readinessTimeout)
+	defer cancel()
 	if err := s.store.Ready(ctx); err != nil {
-		return "", fmt.Errorf("check readiness: %w", err)
+		return fmt.Errorf("check readiness: %w", err)
 	}
-	return statusReady, nil
+	return nil
 }
 
 // ready answers whether requests are to be sent to the server.
 func (s *Server) ready(c echo.Context) error {
-	ctx, cancel := context.WithTimeout(c.Request().Context(), readinessTimeout)
-	defer cancel()
-	status, err := s.readiness(ctx)
-	if err != nil {
+	if s.isDraining.Load() {
+		return answerHealth(c, http.StatusServiceUnavailable, "draining")
+	}
+	if err := s.checkReady(c.Request().Context()); err != nil {
 		return err
 	}
-	if status != statusReady {
-		return answerHealth(c, http.StatusServiceUnavailable, status)
-	}
-	return answerHealth(c, http.StatusOK, status)
+	return answerHealth(c, http.StatusOK, "ready")
 }
 
 // watchReadiness adds what /readyz says of a server to the metrics, unless they are nil.
@@ -57,9 +47,7 @@ func (m *Metrics) watchReadiness(server *Server) {
 	promauto.With(m.registry).NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "providerd_ready", Help: "1 where /readyz says that the server is ready, or else 0, also while it drains.",
 	}, func() float64 {
-		ctx, cancel := context.WithTimeout(context.Background(), readinessTimeout)
-		defer cancel()
-		if status, err := server.readiness(ctx); err != nil || status != statusReady {
+		if server.isDraining.Load() || server.checkReady(context.Background()) != nil {
 			return 0
 		}
 		return 1
