@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -41,10 +40,7 @@ func (i Inspection) Secrets(ctx context.Context, keys *seal.Keys) (SecretCount, 
 func (i Inspection) KeyMade(ctx context.Context, id uint32) (time.Time, error) {
 	var made keyEvent
 	added := []EventKind{EventKeyCreated, EventKeyRotated, EventKeyAdded}
-	err := i.reader(ctx).Where("key_id = ? AND event IN ?", id, added).Order("id").Take(&made).Error
-	if err = found(err); errors.Is(err, ErrNotFound) {
-		return time.Time{}, nil
-	}
+	err := i.reader(ctx).Where("key_id = ? AND event IN ?", id, added).Order("id").Limit(1).Find(&made).Error
 	if err != nil {
 		return time.Time{}, fmt.Errorf("read what was done with key %d: %w", id, err)
 	}
@@ -86,15 +82,7 @@ func (i Inspection) LargestPK(ctx context.Context) (int32, error) {
 
 // HasActiveTokens tells whether any token is accepted at a time. It returns ErrUnavailable.
 func (i Inspection) HasActiveTokens(ctx context.Context, at time.Time) (bool, error) {
-	var token Token
-	err := i.activeTokens(ctx, at).Select("id").Take(&token).Error
-	if err = found(err); errors.Is(err, ErrNotFound) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("look for tokens: %w", err)
-	}
-	return true, nil
+	return anyToken(i.activeTokens(ctx, at))
 }
 
 // Expiring names callers who have a token at a time, and none any more at a later one: in the order of their names, so

@@ -104,7 +104,7 @@ func ofKind(page []Provider, kind Kind) map[int32]Provider {
 	return providers
 }
 
-// readKind adds the records of providers of one kind, or what is wrong with them: with the row, or else with its secret.
+// readKind adds the records of providers of one kind, or what is wrong with them: the row, or else its secret.
 func readKind[Row kindRow](
 	ctx context.Context, s *Store, providers map[int32]Provider, read map[int32]readable[Record],
 ) error {

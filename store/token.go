@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"iter"
 	"sync"
@@ -201,15 +200,16 @@ func (s *Store) RevokeToken(ctx context.Context, id int32) error {
 
 // HasTokens tells whether any token was ever made. It returns ErrUnavailable.
 func (s *Store) HasTokens(ctx context.Context) (bool, error) {
-	var token Token
-	err := found(s.reader(ctx).Select("id").Take(&token).Error)
-	if errors.Is(err, ErrNotFound) {
-		return false, nil
-	}
-	if err != nil {
+	return anyToken(s.reader(ctx))
+}
+
+// anyToken tells whether a query finds any token.
+func anyToken(tokens *gorm.DB) (bool, error) {
+	var first []Token
+	if err := tokens.Select("id").Limit(1).Find(&first).Error; err != nil {
 		return false, fmt.Errorf("look for tokens: %w", err)
 	}
-	return true, nil
+	return len(first) > 0, nil
 }
 
 func digestToken(text string) []byte {
