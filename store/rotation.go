@@ -17,9 +17,7 @@ const resealBatch = 200
 // sealedColumn is a column of secrets.
 type sealedColumn struct{ table, name string }
 
-func sealedColumns() []sealedColumn {
-	return []sealedColumn{{oauth2Table, clientSecretColumn}, {directoryTable, credentialsColumn}}
-}
+func sealedColumns() []sealedColumn { return []sealedColumn{clientSecrets(), credentials()} }
 
 // sealedValue is what a column has in one row.
 type sealedValue struct {

@@ -78,13 +78,16 @@ type Secret = seal.Secret
 // NewSecret wraps a text. That of "" is the zero value.
 func NewSecret(text string) Secret { return seal.NewSecret(text) }
 
-// The tables and columns that hold sealed secrets.
+// The tables of the two kinds of provider.
 const (
-	oauth2Table        = "oauth2_providers"
-	clientSecretColumn = "client_secret"
-	directoryTable     = "workspace_directory_providers"
-	credentialsColumn  = "credentials"
+	oauth2Table    = "oauth2_providers"
+	directoryTable = "workspace_directory_providers"
 )
+
+// clientSecrets and credentials are the columns that hold sealed secrets.
+func clientSecrets() sealedColumn { return sealedColumn{oauth2Table, "client_secret"} }
+
+func credentials() sealedColumn { return sealedColumn{directoryTable, "credentials"} }
 
 // kindRows are the rows of a batch, apart by kind.
 type kindRows struct {
@@ -102,16 +105,12 @@ type oauth2Row struct {
 // TableName names the table for GORM.
 func (oauth2Row) TableName() string { return oauth2Table }
 
-func clientSecretOf(pk int32) seal.Place {
-	return seal.Place{Table: oauth2Table, Column: clientSecretColumn, PK: pk}
-}
-
 func (*OAuth2Settings) kind() Kind { return KindOAuth2 }
 
 func (s *OAuth2Settings) uniqueValue() string { return s.ClientID }
 
 func (s *OAuth2Settings) addRow(rows *kindRows, keys *seal.Keys, pk int32) error {
-	sealed, err := keys.Seal(s.ClientSecret, clientSecretOf(pk))
+	sealed, err := keys.Seal(s.ClientSecret, clientSecrets().place(pk))
 	if err != nil {
 		return fmt.Errorf("make row: %w", err)
 	}
@@ -123,7 +122,7 @@ func (r oauth2Row) pk() int32 { return r.PK }
 
 func (r oauth2Row) record(common Provider, keys *seal.Keys) (Record, error) {
 	var err error
-	r.ClientSecret, err = keys.Unseal(r.SealedClientSecret, clientSecretOf(r.PK))
+	r.ClientSecret, err = keys.Unseal(r.SealedClientSecret, clientSecrets().place(r.PK))
 	return OAuth2Provider{Provider: common, OAuth2Settings: r.OAuth2Settings}, err
 }
 
@@ -137,16 +136,12 @@ type workspaceDirectoryRow struct {
 // TableName names the table for GORM.
 func (workspaceDirectoryRow) TableName() string { return directoryTable }
 
-func credentialsOf(pk int32) seal.Place {
-	return seal.Place{Table: directoryTable, Column: credentialsColumn, PK: pk}
-}
-
 func (*WorkspaceDirectorySettings) kind() Kind { return KindWorkspaceDirectory }
 
 func (*WorkspaceDirectorySettings) uniqueValue() string { return "" }
 
 func (s *WorkspaceDirectorySettings) addRow(rows *kindRows, keys *seal.Keys, pk int32) error {
-	sealed, err := keys.Seal(s.Credentials, credentialsOf(pk))
+	sealed, err := keys.Seal(s.Credentials, credentials().place(pk))
 	if err != nil {
 		return fmt.Errorf("make row: %w", err)
 	}
@@ -159,6 +154,6 @@ func (r workspaceDirectoryRow) pk() int32 { return r.PK }
 
 func (r workspaceDirectoryRow) record(common Provider, keys *seal.Keys) (Record, error) {
 	var err error
-	r.Credentials, err = keys.Unseal(r.SealedCredentials, credentialsOf(r.PK))
+	r.Credentials, err = keys.Unseal(r.SealedCredentials, credentials().place(r.PK))
 	return WorkspaceDirectoryProvider{Provider: common, WorkspaceDirectorySettings: r.WorkspaceDirectorySettings}, err
 }

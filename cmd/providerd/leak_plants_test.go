@@ -20,8 +20,8 @@ func plants() []plant {
 		},
 		{
 			"a secret that can be printed", "store/settings.go",
-			"sealed, err := keys.Seal(s.ClientSecret, clientSecretOf(pk))",
-			"println(s.ClientSecret.Reveal())\n\tsealed, err := keys.Seal(s.ClientSecret, clientSecretOf(pk))",
+			"sealed, err := keys.Seal(s.ClientSecret, clientSecrets().place(pk))",
+			"println(s.ClientSecret.Reveal())\n\tsealed, err := keys.Seal(s.ClientSecret, clientSecrets().place(pk))",
 		},
 		{
 			"a column left unsealed", "store/settings.go",
