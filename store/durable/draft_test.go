@@ -5,13 +5,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
 	"example.com/providerd/store/durable"
+	"example.com/providerd/store/durable/durabletest"
 )
 
 func newDraft(t *testing.T, path string, content []byte) *durable.Draft {
@@ -125,7 +124,7 @@ func TestAbandonedDraftsAreRemoved(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	path := filepath.Join(folder, "file")
-	writer := start(t, "draft", path)
+	writer := durabletest.Start(t, "draft", path)
 	entries, err := os.ReadDir(folder)
 	if err != nil || len(entries) != 1 {
 		t.Fatal(entries, err)
@@ -141,63 +140,10 @@ func TestAbandonedDraftsAreRemoved(t *testing.T) {
 		t.Error(err)
 	}
 	expectNames(t, folder, slices.Sorted(slices.Values(append(others, abandoned)))...)
-	kill(t, writer)
+	writer.Kill(t)
 	if err := newDraft(t, path, version(1)).Close(); err != nil {
 		t.Error(err)
 	}
 	slices.Sort(others)
 	expectNames(t, folder, others...)
-}
-
-// In a folder that users share, what another one left holds nobody up: neither what only that user can read, nor what
-// only that user can remove.
-func TestDraftOfAnotherUserStays(t *testing.T) {
-	t.Parallel()
-	folder := t.TempDir()
-	const unreadable, unremovable = "file.1.unfinished", "file.2.unfinished"
-	names := []string{unreadable}
-	leave(t, folder, unreadable, 0)
-	if os.Geteuid() == 0 {
-		names = append(names, unremovable)
-		leave(t, folder, unremovable, 0o644)
-		if err := errors.Join(os.Chmod(folder, 0o777|fs.ModeSticky), os.Chmod(filepath.Dir(folder), 0o755)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	asNobody(t, func() {
-		if err := newDraft(t, filepath.Join(folder, "file"), version(1)).Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	expectNames(t, folder, names...)
-}
-
-func leave(t *testing.T, folder, name string, mode fs.FileMode) {
-	t.Helper()
-	path := filepath.Join(folder, name)
-	if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Chmod(path, mode)); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// asNobody works on files as a user who owns none, where root runs the test, whom no mode of a file stops.
-func asNobody(t *testing.T, work func()) {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		work()
-		return
-	}
-	// The user of the file system is that of a thread.
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	const nobody = 65534
-	if err := syscall.Setfsuid(nobody); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := syscall.Setfsuid(0); err != nil {
-			t.Fatal(err)
-		}
-	}()
-	work()
 }

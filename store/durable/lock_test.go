@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"example.com/providerd/store/durable"
+	"example.com/providerd/store/durable/durabletest"
 )
 
 // waitAwhile is as long as a test waits for a lock that it must not get.
@@ -74,10 +75,10 @@ func TestOneAtATimeHoldsTheLock(t *testing.T) {
 func TestLockEndsWithItsHolder(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	holder := start(t, "hold", folder)
+	holder := durabletest.Start(t, "hold", folder)
 	expectLock(t, folder, false)
 	expectLock(t, t.TempDir(), true)
-	kill(t, holder)
+	holder.Kill(t)
 	expectLock(t, folder, true)
 }
 

@@ -166,18 +166,23 @@ func TestRootWithoutTheRight(t *testing.T) {
 	durabletest.ExpectOwner(t, fresh, 0, 0)
 }
 
-// What root left, another user can neither open nor take for one of theirs, and goes on without.
+// In a folder that users share, what root left hinders nobody: neither what another user cannot read, nor what only root
+// can remove.
 func TestDraftsOfRootHinderNobody(t *testing.T) {
 	t.Parallel()
 	durabletest.DemandRoot(t)
-	folder := newFolder(t, 0o700, oneUser)
+	folder := newFolder(t, 0o777|os.ModeSticky, 0)
 	if err := os.Chmod(filepath.Dir(filepath.Dir(folder)), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	place(t, filepath.Join(folder, "file.17.unfinished"), 0)
-	path := filepath.Join(folder, "file")
-	if output, err := as(t, oneUser, "draft-once", path).CombinedOutput(); err != nil {
+	const unreadable, unremovable = "file.1.unfinished", "file.2.unfinished"
+	place(t, filepath.Join(folder, unreadable), 0)
+	place(t, filepath.Join(folder, unremovable), 0)
+	if err := os.Chmod(filepath.Join(folder, unremovable), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if output, err := as(t, oneUser, "draft-once", filepath.Join(folder, "file")).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, output)
 	}
-	expectNames(t, folder, "file", "file.17.unfinished")
+	expectNames(t, folder, "file", unreadable, unremovable)
 }

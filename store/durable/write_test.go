@@ -76,27 +76,6 @@ func TestReadersFindTheFileWholeAtAnyTime(t *testing.T) {
 	expectContent(t, path, version(3*versions-1))
 }
 
-// Killed in the middle of a write, a program leaves a whole file, and the next write is as any other.
-func TestFileIsWholeAfterAKill(t *testing.T) {
-	t.Parallel()
-	for range 8 {
-		path := filepath.Join(t.TempDir(), "file")
-		writer := start(t, "write", path)
-		for isWriting := false; !isWriting; {
-			_, err := os.Lstat(path + ".unfinished")
-			isWriting = err == nil
-		}
-		kill(t, writer)
-		if content, err := os.ReadFile(path); err != nil || !isWhole(content) {
-			t.Errorf("%d bytes are left, %v", len(content), err)
-		}
-		if err := durable.WriteFile(path, version(1), durable.Owner{}); err != nil {
-			t.Error(err)
-		}
-		expectContent(t, path, version(1))
-	}
-}
-
 // Whatever has the name of the unfinished file is removed, not written to.
 func TestWhatIsLeftIsReplaced(t *testing.T) {
 	t.Parallel()

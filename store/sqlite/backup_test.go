@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"example.com/providerd/store/database"
+	"example.com/providerd/store/durable/durabletest"
 	"example.com/providerd/store/sqlite"
 )
 
@@ -169,9 +170,9 @@ func TestDiskThatFailsInBackup(t *testing.T) {
 		t.Fatal(err)
 	}
 	folder := t.TempDir()
-	other := start(t, "back-up", r.path, filepath.Join(folder, "backup.db"))
-	other.proceed(t)
-	other.end(t)
+	other := durabletest.Start(t, "back-up", r.path, filepath.Join(folder, "backup.db"))
+	other.Proceed(t)
+	other.End(t)
 	expectNothing(t, folder)
 	r.close(t)
 }
@@ -213,16 +214,16 @@ func TestRestoreLooksAgainBeforeItReplaces(t *testing.T) {
 	}
 	r.close(t)
 	restoration := sqlite.Restoration{Backup: backup, Database: r.path, IsReplacing: true, Progress: noProgress}
-	var other *process
+	var other *durabletest.Process
 	restoration.Check = func(database.Readable) error {
-		other = start(t, "commit", r.path, "last", "1")
+		other = durabletest.Start(t, "commit", r.path, "last", "1")
 		return nil
 	}
 	if kept, err := restoration.Run(t.Context()); !errors.Is(err, database.ErrInUse) || kept != "" {
 		t.Errorf("error is %v, %q is kept", err, kept)
 	}
-	other.proceed(t)
-	other.end(t)
+	other.Proceed(t)
+	other.End(t)
 	made := filepath.Join(t.TempDir(), "made.db")
 	restoration.Database, restoration.IsReplacing = made, false
 	restoration.Check = func(database.Readable) error { return os.WriteFile(made, []byte("made"), 0o600) }

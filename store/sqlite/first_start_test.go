@@ -1,7 +1,6 @@
 package sqlite_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,8 +9,8 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
-	"time"
 
+	"example.com/providerd/store"
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/durable"
 	"example.com/providerd/store/sqlite"
@@ -91,6 +90,9 @@ func (w waiting) Done() <-chan struct{} {
 	return w.Context.Done()
 }
 
+// openFunc is a way to open a database.
+type openFunc func(ctx context.Context, path string, logger *slog.Logger) (*sqlite.Database, error)
+
 // Whatever the files look like while another program creates them, Create and Open decide once it has finished.
 func TestCreateWaitsForTheCreator(t *testing.T) {
 	t.Parallel()
@@ -98,7 +100,7 @@ func TestCreateWaitsForTheCreator(t *testing.T) {
 	if err := create(t, whole); err != nil {
 		t.Fatal(err)
 	}
-	for name, open := range map[string]func(context.Context, string, *slog.Logger) (*sqlite.Database, error){
+	for name, open := range map[string]openFunc{
 		"Create": sqlite.Create, "Open": sqlite.Open,
 	} {
 		folder, link := t.TempDir(), filepath.Join(t.TempDir(), "link.db")
@@ -132,44 +134,6 @@ func TestCreateWaitsForTheCreator(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-	}
-}
-
-// A database that is empty beside its WAL was lost. What the WAL has of it stays there.
-func TestNothingIsMadeOfALostDatabase(t *testing.T) {
-	t.Parallel()
-	for name, open := range map[string]func(context.Context, string, *slog.Logger) (*sqlite.Database, error){
-		"Create": sqlite.Create, "Open": sqlite.Open, "OpenForBackup": sqlite.OpenForBackup,
-	} {
-		r := newRig(t)
-		if err := r.commit(t.Context(), "a"); err != nil {
-			t.Fatal(err)
-		}
-		copied := filepath.Join(t.TempDir(), "copy.db")
-		wal, err := os.ReadFile(r.path + "-wal")
-		if err := errors.Join(err, os.WriteFile(copied+"-wal", wal, 0o600), os.WriteFile(copied, nil, 0o600)); err != nil {
-			t.Fatal(err)
-		}
-		r.close(t)
-		if _, err := open(t.Context(), copied, slog.New(slog.DiscardHandler)); !errors.Is(err, database.ErrUnavailable) {
-			t.Errorf("%s: error is %v, want ErrUnavailable", name, err)
-		}
-		if left, err := os.ReadFile(copied + "-wal"); err != nil || !bytes.Equal(left, wal) {
-			t.Errorf("%s: the WAL has %d bytes of %d, %v", name, len(left), len(wal), err)
-		}
-	}
-}
-
-func TestCreateInTwoProcesses(t *testing.T) {
-	t.Parallel()
-	for range 3 {
-		path := filepath.Join(t.TempDir(), "test.db")
-		one, two := start(t, "create", path), start(t, "create", path)
-		one.proceed(t)
-		two.proceed(t)
-		one.end(t)
-		two.end(t)
-		wantUsable(t, path)
 	}
 }
 
@@ -229,11 +193,10 @@ func TestFirstStartThatWasKilledBeforeTheKeyset(t *testing.T) {
 	if _, err := storetest.OpenSQLite(t.Context(), path, ""); !errors.Is(err, database.ErrOlder) {
 		t.Errorf("error is %v, want ErrOlder", err)
 	}
-	for _, open := range []func() (interface{ Close() error }, error){
-		func() (interface{ Close() error }, error) { return storetest.CreateSQLite(t.Context(), path, "") },
-		func() (interface{ Close() error }, error) { return storetest.OpenSQLite(t.Context(), path, "") },
+	for _, open := range []func(ctx context.Context, path, keyset string) (*store.Store, error){
+		storetest.CreateSQLite, storetest.OpenSQLite,
 	} {
-		opened, err := open()
+		opened, err := open(t.Context(), path, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -241,36 +204,4 @@ func TestFirstStartThatWasKilledBeforeTheKeyset(t *testing.T) {
 			t.Error(err)
 		}
 	}
-}
-
-// The same, with first starts that are killed for good.
-func TestKilledFirstStarts(t *testing.T) {
-	t.Parallel()
-	var whole int
-	for i := range 12 {
-		path := filepath.Join(t.TempDir(), "test.db")
-		first := start(t, "create", path)
-		killed := make(chan struct{})
-		first.proceed(t)
-		time.AfterFunc(time.Duration(i)*3*time.Millisecond, func() {
-			defer close(killed)
-			first.kill(t)
-		})
-		<-killed
-		opened, err := sqlite.Open(t.Context(), path, slog.New(slog.DiscardHandler))
-		switch {
-		case err == nil:
-			whole++
-			if err := opened.Close(); err != nil {
-				t.Error(err)
-			}
-		case !errors.Is(err, database.ErrNone) && !errors.Is(err, database.ErrOlder):
-			t.Errorf("killed after %d ms: %v", 3*i, err)
-		}
-		if err := create(t, path); err != nil {
-			t.Errorf("killed after %d ms: %v", 3*i, err)
-		}
-		wantUsable(t, path)
-	}
-	t.Logf("%d of 12 were whole", whole)
 }

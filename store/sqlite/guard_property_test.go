@@ -9,14 +9,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 
 	"gorm.io/gorm"
 	"pgregory.net/rapid"
-
-	"example.com/providerd/store/database"
 )
 
 // checkpoint returns how many frames the WAL has, and how many of them are copied.
@@ -141,6 +138,12 @@ func (h *household) lawful() map[string]func(t *rapid.T) {
 			_, err = h.conn.ExecContext(t.Context(), "INSERT INTO applications (slug, name) VALUES (?, '')", h.slug())
 			h.must(t, err)
 		},
+		"vacuum": func(t *rapid.T) {
+			if len(h.readers) == 0 {
+				_, err := h.conn.ExecContext(t.Context(), "VACUUM")
+				h.must(t, err)
+			}
+		},
 		"open": func(t *rapid.T) {
 			if len(h.rigs) < 3 {
 				h.open(t)
@@ -173,6 +176,13 @@ func (h *household) lawful() map[string]func(t *rapid.T) {
 	}
 }
 
+// read returns what one of the files has.
+func (h *household) read(t *rapid.T, suffix string) []byte {
+	content, err := os.ReadFile(h.path + suffix)
+	h.must(t, err)
+	return content
+}
+
 // live does up to so many lawful things.
 func (h *household) live(t *rapid.T, most int) {
 	actions := h.lawful()
@@ -202,76 +212,5 @@ func TestLawfulUseIsNoHarm(t *testing.T) {
 		h := newHousehold(rt)
 		h.live(rt, 12)
 		h.close(rt)
-	})
-}
-
-// harms are done to the files of a database whose WAL has a frame; wal is an older state of the WAL, of other salts.
-func harms(t *rapid.T, path string, wal []byte) map[string]func() error {
-	last := min(sizeOfFile(path+"-wal"), int64(len(wal)))
-	actions := map[string]func() error{
-		"database overwritten": func() error { return os.WriteFile(path, []byte(strings.Repeat("x", 10_000)), 0o600) },
-		"database cut off": func() error {
-			return os.Truncate(path, rapid.Int64Range(0, sizeOfFile(path)-1).Draw(t, "size"))
-		},
-		"WAL emptied": func() error { return os.Truncate(path+"-wal", 0) },
-		"WAL overwritten at its beginning": func() error {
-			file, err := os.OpenFile(path+"-wal", os.O_WRONLY, 0)
-			if err != nil {
-				return err
-			}
-			_, err = file.WriteAt(wal[:rapid.Int64Range(24, last).Draw(t, "overwritten bytes")], 0)
-			return errors.Join(err, file.Close())
-		},
-	}
-	for _, suffix := range []string{"", "-wal", "-shm"} {
-		actions["removed "+suffix] = func() error { return os.Remove(path + suffix) }
-		actions["replaced "+suffix] = func() error {
-			return errors.Join(copyFile(path+suffix), os.Rename(path+suffix+".older", path+suffix))
-		}
-	}
-	return actions
-}
-
-func sizeOfFile(path string) int64 {
-	info, err := os.Stat(path)
-	if err != nil {
-		return 0
-	}
-	return info.Size()
-}
-
-// After whatever lawful things one harm is done, every Database that has the file open tells of it, and commits no more.
-func TestHarmIsNoticedWhereverItComes(t *testing.T) {
-	t.Parallel()
-	newHousehold := newHouseholds(t)
-	rapid.Check(t, func(rt *rapid.T) {
-		h := newHousehold(rt)
-		h.commit(rt)
-		wal, err := os.ReadFile(h.path + "-wal")
-		h.must(rt, err)
-		h.live(rt, 4)
-		// The WAL is of another generation than the one that was read.
-		for _, reader := range h.readers {
-			h.must(rt, reader.Rollback())
-		}
-		h.readers = nil
-		checkpoint(rt, h.conn, "RESTART")
-		h.commit(rt)
-		h.check(rt)
-		all := harms(rt, h.path, wal)
-		harm := rapid.SampledFrom(slices.Sorted(maps.Keys(all))).Draw(rt, "harm")
-		h.must(rt, all[harm]())
-		for i, r := range h.rigs {
-			checked := r.Check(rt.Context())
-			for what, err := range map[string]error{"Check": checked, "Commit": r.insert("lost", 0), "Close": r.Close()} {
-				if !errors.Is(err, database.ErrUnavailable) || !strings.Contains(err.Error(), filepath.Base(h.path)) {
-					rt.Errorf("%s: %s of database %d says %v", harm, what, i, err)
-				}
-			}
-			h.must(rt, r.batches.Close())
-			r.Abandon()
-		}
-		_ = h.conn.Close()
-		_ = h.other.Close()
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"gorm.io/gorm"
 
 	"example.com/providerd/store/database"
+	"example.com/providerd/store/durable/durabletest"
 )
 
 // limitFiles lets no file of the process grow beyond so many bytes until it is called again.
@@ -43,7 +44,7 @@ func fillDisk(ctx context.Context, arguments []string) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(r.commit(ctx, "before"), awaitStart()); err != nil {
+	if err := errors.Join(r.commit(ctx, "before"), durabletest.AwaitStart()); err != nil {
 		return err
 	}
 	wal, err := os.Stat(r.path + "-wal")
@@ -83,7 +84,7 @@ func readOnFullDisk(ctx context.Context, arguments []string) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(limitFiles(0), awaitStart()); err != nil {
+	if err := errors.Join(limitFiles(0), durabletest.AwaitStart()); err != nil {
 		return err
 	}
 	if _, err := r.read(ctx); err != nil {
@@ -97,9 +98,9 @@ func TestBatchThatOnlyReadsNeedsNoRoom(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.close(t)
-	other := start(t, "read-on-full-disk", r.path)
-	other.proceed(t)
-	other.end(t)
+	other := durabletest.Start(t, "read-on-full-disk", r.path)
+	other.Proceed(t)
+	other.End(t)
 }
 
 // While the disk takes no more, nobody can tell what a COMMIT has stored. The next one can. Until then, what stores
@@ -108,9 +109,9 @@ func TestDiskThatFailsInCommit(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.close(t)
-	other := start(t, "fill-disk", r.path)
-	other.proceed(t)
-	other.end(t)
+	other := durabletest.Start(t, "fill-disk", r.path)
+	other.Proceed(t)
+	other.End(t)
 	again, err := openRig(t.Context(), r.path)
 	if err != nil {
 		t.Fatal(err)
@@ -141,7 +142,7 @@ func limitWAL(ctx context.Context, arguments []string) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(limitFiles(4<<20), awaitStart()); err != nil {
+	if err := errors.Join(limitFiles(4<<20), durabletest.AwaitStart()); err != nil {
 		return err
 	}
 	const commits, mostFailed = 2000, 20
@@ -169,9 +170,9 @@ func TestWALThatCannotGrow(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.close(t)
-	other := start(t, "limit-wal", r.path)
-	other.proceed(t)
-	other.end(t)
+	other := durabletest.Start(t, "limit-wal", r.path)
+	other.Proceed(t)
+	other.End(t)
 	wantUsable(t, r.path)
 }
 

@@ -132,14 +132,18 @@ func TestMissingDatabaseBesideItsWAL(t *testing.T) {
 		t.Fatal(err)
 	}
 	wal := sizeOf(t, crashed+"-wal")
-	for _, put := range []func() error{
-		func() error { return nil }, func() error { return os.WriteFile(crashed, nil, 0o600) },
-	} {
-		if err := put(); err != nil {
-			t.Fatal(err)
-		}
-		if err := create(t, crashed); !errors.Is(err, database.ErrUnavailable) || !strings.Contains(err.Error(), "put the database back") {
-			t.Errorf("error is %v, want ErrUnavailable", err)
+	_, missing := sqlite.Create(t.Context(), crashed, slog.New(slog.DiscardHandler))
+	errs := []error{missing}
+	if err := os.WriteFile(crashed, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, open := range []openFunc{sqlite.Create, sqlite.Open, sqlite.OpenForBackup} {
+		_, err := open(t.Context(), crashed, slog.New(slog.DiscardHandler))
+		errs = append(errs, err)
+	}
+	for i, err := range errs {
+		if !errors.Is(err, database.ErrUnavailable) || !strings.Contains(err.Error(), "put the database back") {
+			t.Errorf("%d: error is %v, want ErrUnavailable", i, err)
 		}
 	}
 	if size := sizeOf(t, crashed+"-wal"); size != wal {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"example.com/providerd/store/database"
+	"example.com/providerd/store/durable/durabletest"
 	"example.com/providerd/store/sqlite"
 )
 
@@ -20,8 +21,8 @@ func TestTwoProcessesCommitAtTheSameTime(t *testing.T) {
 	r := newRig(t)
 	// Enough for a checkpoint of each.
 	const count = 600
-	other := start(t, "commit", r.path, "other", fmt.Sprint(count))
-	other.proceed(t)
+	other := durabletest.Start(t, "commit", r.path, "other", fmt.Sprint(count))
+	other.Proceed(t)
 	want := map[string]bool{}
 	for i := range count {
 		if err := errors.Join(r.commit(t.Context(), fmt.Sprint("own", i)), r.Check(t.Context())); err != nil {
@@ -29,7 +30,7 @@ func TestTwoProcessesCommitAtTheSameTime(t *testing.T) {
 		}
 		want[fmt.Sprint("own", i)], want[fmt.Sprint("other", i)] = true, true
 	}
-	other.end(t)
+	other.End(t)
 	stored := r.slugs(t)
 	for _, slug := range stored {
 		delete(want, slug)
@@ -67,7 +68,7 @@ func TestFilesTakenFromAnotherProcess(t *testing.T) {
 			t.Parallel()
 			r := newRig(t)
 			r.close(t)
-			other := start(t, "commit", r.path, "x", "0")
+			other := durabletest.Start(t, "commit", r.path, "x", "0")
 			joined, err := openRig(t.Context(), r.path)
 			if err != nil {
 				t.Fatal(err)
@@ -79,7 +80,7 @@ func TestFilesTakenFromAnotherProcess(t *testing.T) {
 			if err := harm.how(r.path); err != nil {
 				t.Fatal(err)
 			}
-			for open, opened := range map[string]func(context.Context, string, *slog.Logger) (*sqlite.Database, error){
+			for open, opened := range map[string]openFunc{
 				"Open": sqlite.Open, "Create": sqlite.Create,
 			} {
 				begun := time.Now()
@@ -91,7 +92,7 @@ func TestFilesTakenFromAnotherProcess(t *testing.T) {
 					t.Errorf("%s took %s", open, took)
 				}
 			}
-			other.kill(t)
+			other.Kill(t)
 		})
 	}
 }
@@ -101,7 +102,7 @@ func TestOpenIsGivenUp(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.close(t)
-	other := start(t, "commit", r.path, "x", "0")
+	other := durabletest.Start(t, "commit", r.path, "x", "0")
 	if err := os.Remove(r.path + "-shm"); err != nil {
 		t.Fatal(err)
 	}
@@ -110,5 +111,5 @@ func TestOpenIsGivenUp(t *testing.T) {
 	if _, err := sqlite.Open(ctx, r.path, slog.New(slog.DiscardHandler)); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error is %v", err)
 	}
-	other.kill(t)
+	other.Kill(t)
 }

@@ -1,0 +1,84 @@
+package durabletest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"testing"
+)
+
+// Program makes a command of testscript.Main from work that gets the arguments of the command.
+func Program(work func(ctx context.Context, arguments []string) error) func() {
+	return func() {
+		if err := work(context.Background(), os.Args[1:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
+}
+
+// AwaitStart says that a program is ready, and returns once Proceed is called.
+func AwaitStart() error {
+	fmt.Println("ready")
+	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
+		return fmt.Errorf("read standard input: %w", err)
+	}
+	return nil
+}
+
+// Process is the test binary, started as another program, because locks keep apart processes.
+type Process struct {
+	command *exec.Cmd
+	stdin   io.Closer
+	stderr  bytes.Buffer
+}
+
+// Start starts one of the programs, which has the first argument as its name, and returns once it calls AwaitStart. It
+// ends with the test.
+func Start(t *testing.T, arguments ...string) *Process {
+	t.Helper()
+	p := &Process{command: exec.CommandContext(t.Context(), os.Args[0])}
+	p.command.Args = arguments
+	p.command.Stderr = &p.stderr
+	stdin, stdinErr := p.command.StdinPipe()
+	stdout, stdoutErr := p.command.StdoutPipe()
+	if err := errors.Join(stdinErr, stdoutErr, p.command.Start()); err != nil {
+		t.Fatal(err)
+	}
+	p.stdin = stdin
+	if _, err := io.ReadFull(stdout, make([]byte, len("ready\n"))); err != nil {
+		t.Fatalf("%v: %v, %v: %s", arguments, err, p.command.Wait(), &p.stderr)
+	}
+	return p
+}
+
+// Proceed lets the program do its work.
+func (p *Process) Proceed(t *testing.T) {
+	t.Helper()
+	if err := p.stdin.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// End waits until the program ends well.
+func (p *Process) End(t *testing.T) {
+	t.Helper()
+	if err := p.command.Wait(); err != nil {
+		t.Errorf("%v: %v: %s", p.command.Args, err, &p.stderr)
+	}
+}
+
+// Kill ends the program as a crash does.
+func (p *Process) Kill(t *testing.T) {
+	t.Helper()
+	if err := p.command.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.command.Wait(); p.command.ProcessState.Exited() {
+		t.Fatalf("%v ended by itself: %v", p.command.Args, err)
+	}
+}
