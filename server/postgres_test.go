@@ -13,7 +13,7 @@ const clusterVariable = "PROVIDERD_TEST_CLUSTER"
 
 // ofSQLite are the tests that reach into the database, which store/postgres tests in its own way, and this one.
 const ofSQLite = "^(TestOverPostgreSQL|TestStorageUnavailable|TestFaultOfTheServer|TestCreateBeyondTheLastPK|" +
-	"TestLastPKIsDamaged|TestRetryOfWhatIsDamaged|TestDamagedToken|TestMetricsOfTheStore|" +
+	"TestRetryOfWhatIsDamaged|TestDamagedToken|TestMetricsOfTheStore|" +
 	"TestStorageThatIsTooSlow)$"
 
 // TestOverPostgreSQL runs all other tests of this package over a PostgreSQL database.

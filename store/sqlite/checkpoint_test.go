@@ -2,7 +2,6 @@ package sqlite_test
 
 import (
 	"bytes"
-	"database/sql"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -53,17 +52,8 @@ func TestWALShrinksWhenItsReaderIsGone(t *testing.T) {
 	t.Parallel()
 	var log syncBuffer
 	r := newLoggedRig(t, slog.New(slog.NewTextHandler(&log, nil)))
-	reader, err := sql.Open("sqlite3", r.path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	old, err := reader.BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := old.ExecContext(t.Context(), "SELECT count(*) FROM applications"); err != nil {
-		t.Fatal(err)
-	}
+	reader := plain(t, r.path)
+	run(t, reader, "BEGIN; SELECT count(*) FROM applications")
 	// A checkpoint that waited for the reader would take as long as the busy timeout.
 	const longest = 5 * time.Second
 	for i := range 300 {
@@ -78,9 +68,7 @@ func TestWALShrinksWhenItsReaderIsGone(t *testing.T) {
 	if size := sizeOf(t, r.path+"-wal"); size < 300<<20 {
 		t.Errorf("the WAL has %d bytes, although it is read", size)
 	}
-	if err := errors.Join(old.Rollback(), reader.Close()); err != nil {
-		t.Fatal(err)
-	}
+	run(t, reader, "ROLLBACK")
 	r.fill(t, "a")
 	if size := sizeOf(t, r.path+"-wal"); size > 128<<20 {
 		t.Errorf("the WAL has %d bytes, although nobody reads it", size)

@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"example.com/providerd/store/database"
-	"example.com/providerd/store/sqlite"
 )
 
 // smallDisk mounts a file system of its own. It needs to be root.
@@ -75,12 +74,7 @@ func TestDiskFullOfBackupOrDatabase(t *testing.T) {
 				place = smallDisk(t)
 				leave(t, place, test.backup)
 			}
-			path := filepath.Join(folder, "test.db")
-			opened, err := sqlite.Create(t.Context(), path, slog.New(slog.DiscardHandler))
-			if err != nil {
-				t.Fatal(err)
-			}
-			r, err := connectRig(t.Context(), opened, path)
+			r, err := createRig(t.Context(), filepath.Join(folder, "test.db"), slog.New(slog.DiscardHandler))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,10 +1,8 @@
 package sqlite_test
 
 import (
-	"database/sql"
 	"errors"
 	"fmt"
-	"log/slog"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,21 +15,10 @@ import (
 func driftAfter(t *testing.T, statements string) []string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "test.db")
-	opened, err := sqlite.Create(t.Context(), path, slog.New(slog.DiscardHandler))
-	if err != nil {
+	if err := create(t, path); err != nil {
 		t.Fatal(err)
 	}
-	if err := opened.Close(); err != nil {
-		t.Fatal(err)
-	}
-	other, err := sql.Open("sqlite3", path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = other.ExecContext(t.Context(), statements)
-	if err := errors.Join(err, other.Close()); err != nil {
-		t.Fatal(err)
-	}
+	execute(t, path, statements)
 	view, err := sqlite.Look(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)

@@ -51,14 +51,11 @@ func TestCreateAtTheSameTime(t *testing.T) {
 	var group sync.WaitGroup
 	for i := range rigs {
 		group.Go(func() {
-			opened, err := sqlite.Create(t.Context(), path, slog.New(slog.DiscardHandler))
+			r, err := createRig(t.Context(), path, slog.New(slog.DiscardHandler))
 			if err == nil {
-				rigs[i], err = connectRig(t.Context(), opened, path)
+				err = r.commit(t.Context(), fmt.Sprint(i))
 			}
-			if err == nil {
-				err = rigs[i].commit(t.Context(), fmt.Sprint(i))
-			}
-			if err != nil {
+			if rigs[i] = r; err != nil {
 				t.Error(err)
 			}
 		})

@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"gorm.io/gorm"
-
-	"example.com/providerd/store/database"
 )
 
 // inserted is a row of which SQLite gives the id.
@@ -57,25 +55,6 @@ func TestInsertLeavesOutWhatIsTaken(t *testing.T) {
 				t.Errorf("%s: %v", what, err)
 			}
 		}
-	}
-	r.close(t)
-}
-
-// The errors of a statement that is not GORM's are those of the seam, too.
-func TestErrorsOfInsert(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	err := r.batches.Commit(t.Context(), 0, func(tx *gorm.DB) error {
-		if err := damage(tx); err != nil {
-			return err
-		}
-		if _, err := r.batches.Insert(tx, []*inserted{{Slug: "a"}}); !errors.Is(err, database.ErrUnavailable) {
-			t.Errorf("error is %v, want ErrUnavailable", err)
-		}
-		return errOwn
-	})
-	if !errors.Is(err, errOwn) {
-		t.Error(err)
 	}
 	r.close(t)
 }

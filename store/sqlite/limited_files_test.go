@@ -124,10 +124,7 @@ func TestDiskThatFailsInCommit(t *testing.T) {
 
 // commitAndSettle is commit that looks up the outcome where that is unknown, as the store does.
 func (r *rig) commitAndSettle(ctx context.Context, name string) error {
-	err := r.batches.Commit(ctx, 0, func(tx *gorm.DB) error {
-		_, err := r.batches.Insert(tx, []*inserted{{Slug: name}})
-		return err
-	})
+	err := r.commitRow(ctx, &inserted{Slug: name})
 	if errors.Is(err, database.ErrOutcomeUnknown) {
 		_, lookUpErr := r.read(ctx)
 		err = errors.Join(err, lookUpErr)

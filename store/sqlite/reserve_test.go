@@ -114,23 +114,23 @@ func TestDamagedPKsAreNoticedByCheck(t *testing.T) {
 	if _, err := r.reserve(t, 3); err != nil {
 		t.Fatal(err)
 	}
-	const set = "UPDATE sqlite_sequence SET seq = %d WHERE name = 'providers'"
-	if err := r.Change(t.Context(), executing(fmt.Sprintf(set, 2))); err != nil {
-		t.Fatal(err)
-	}
-	for range 2 {
+	const set = "UPDATE sqlite_sequence SET seq = %s WHERE name = 'providers'"
+	for _, seq := range []string{"2", "-3000000000", "-1", "0", "'text'", "'2'||''", "1.5", "1e300", "x'01'", "NULL"} {
+		if err := r.Change(t.Context(), executing(fmt.Sprintf(set, seq))); err != nil {
+			t.Fatal(err)
+		}
 		_, err := r.reserve(t, 1)
 		refusal, readErr := r.read(t.Context())
 		for _, err := range []error{err, refusal, r.Check(t.Context())} {
 			if !errors.Is(err, database.ErrUnavailable) || !strings.Contains(err.Error(), "go back to a backup") {
-				t.Errorf("error is %v", err)
+				t.Errorf("%s: error is %v", seq, err)
 			}
 		}
 		if readErr != nil {
-			t.Error(readErr)
+			t.Errorf("%s: %v", seq, readErr)
 		}
 	}
-	if err := r.Change(t.Context(), executing(fmt.Sprintf(set, 3))); err != nil {
+	if err := r.Change(t.Context(), executing(fmt.Sprintf(set, "3"))); err != nil {
 		t.Fatal(err)
 	}
 	pks, err := r.reserve(t, 1)

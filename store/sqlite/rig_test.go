@@ -33,16 +33,19 @@ func newRig(t *testing.T) *rig {
 
 func newLoggedRig(t *testing.T, logger *slog.Logger) *rig {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "test.db")
-	opened, err := sqlite.Create(t.Context(), path, logger)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := connectRig(t.Context(), opened, path)
+	r, err := createRig(t.Context(), filepath.Join(t.TempDir(), "test.db"), logger)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r
+}
+
+func createRig(ctx context.Context, path string, logger *slog.Logger) (*rig, error) {
+	opened, err := sqlite.Create(ctx, path, logger)
+	if err != nil {
+		return nil, err
+	}
+	return connectRig(ctx, opened, path)
 }
 
 // openRig opens a database that is there.
@@ -64,22 +67,23 @@ func connectRig(ctx context.Context, opened *sqlite.Database, path string) (*rig
 
 // commit stores an application as a batch does its creates.
 func (r *rig) commit(ctx context.Context, name string) error {
-	err := r.batches.Commit(ctx, 0, func(tx *gorm.DB) error {
-		_, err := r.batches.Insert(tx, []*inserted{{Slug: name}})
-		return err
-	})
+	err := r.commitRow(ctx, &inserted{Slug: name})
 	r.batches.Maintain(ctx)
 	return err
 }
 
 // insert stores an application with a name of so many bytes.
 func (r *rig) insert(slug any, size int) error {
-	err := r.batches.Commit(context.Background(), 0, func(tx *gorm.DB) error {
-		_, err := r.batches.Insert(tx, []*inserted{{Slug: fmt.Sprint(slug), Name: strings.Repeat("0", size)}})
-		return err
-	})
+	err := r.commitRow(context.Background(), &inserted{Slug: fmt.Sprint(slug), Name: strings.Repeat("0", size)})
 	r.batches.Maintain(context.Background())
 	return err
+}
+
+func (r *rig) commitRow(ctx context.Context, row *inserted) error {
+	return r.batches.Commit(ctx, 0, func(tx *gorm.DB) error {
+		_, err := r.batches.Insert(tx, []*inserted{row})
+		return err
+	})
 }
 
 func insertApplication(tx *gorm.DB, name string) error {
