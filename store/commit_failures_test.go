@@ -3,8 +3,6 @@ package store_test
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -115,67 +113,41 @@ func expectMaintained(t *testing.T, opened *store.Store, faulty *faultyDatabase)
 	}
 }
 
-// What one create of a batch was refused for is not told where the outcome of the batch is unknown: what it was read
-// from may be lost. The others are looked up.
-func TestRefusedCreateOfAFailedBatch(t *testing.T) {
+// What one create of a batch was refused for, or would become, is not told where the outcome of the batch is unknown:
+// what it was read from may be lost. The others are looked up.
+func TestUndecidedCreatesOfAFailedBatch(t *testing.T) {
 	t.Parallel()
 	opened, faulty := newFaulty(t)
 	if _, _, err := keyedCreate(t, opened, "taken"); err != nil {
 		t.Fatal(err)
 	}
-	lost := func(run func(statements) error, what statements) error {
-		return errors.Join(run(what), store.ErrOutcomeUnknown)
-	}
-	errs := faulty.inOneQueue(t, opened, 2, func(i int) error {
-		if i == 0 {
-			return opened.Submit(t.Context(), "taken").Wait()
-		}
-		return opened.Submit(t.Context(), "free").Wait()
-	}, lost)
-	if !errors.Is(errs[0], store.ErrUnavailable) || errors.Is(errs[0], store.ErrClientIDTaken) ||
-		errors.Is(errs[0], store.ErrOutcomeUnknown) {
-		t.Errorf("what is taken: error is %v, want ErrUnavailable", errs[0])
-	}
-	if errs[1] != nil {
-		t.Errorf("what is free, and found stored: error is %v", errs[1])
-	}
-	for _, name := range []string{"taken", "free"} {
-		if err := opened.Submit(t.Context(), name).Wait(); !errors.Is(err, store.ErrClientIDTaken) {
-			t.Errorf("%s: error is %v, want ErrClientIDTaken", name, err)
-		}
-	}
-}
-
-// What would become of a create is not told either where the outcome of its batch is unknown, and nothing was stored.
-func TestValidationInAFailedBatch(t *testing.T) {
-	t.Parallel()
-	opened, faulty := newFaulty(t)
-	settings := store.OAuth2Settings{ClientID: "free", PropertyMappings: []uuid.UUID{}, JWKSSources: []uuid.UUID{}}
 	validate := func() error {
+		settings := store.OAuth2Settings{ClientID: "free", PropertyMappings: []uuid.UUID{}, JWKSSources: []uuid.UUID{}}
 		request := store.CreateRequest{Name: "x", ValidateOnly: true}
 		_, _, err := opened.CreateOAuth2Provider(t.Context(), request, settings)
 		return err
 	}
+	create := func(name string) error { return opened.Submit(t.Context(), name).Wait() }
 	lost := func(run func(statements) error, what statements) error {
 		return errors.Join(run(what), store.ErrOutcomeUnknown)
 	}
-	errs := faulty.inOneQueue(t, opened, 2, func(i int) error {
-		if i == 0 {
-			return validate()
+	tries := []func() error{func() error { return create("taken") }, validate, func() error { return create("free") }}
+	errs := faulty.inOneQueue(t, opened, len(tries), func(i int) error { return tries[i]() }, lost)
+	for i, err := range errs[:2] {
+		if !errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrClientIDTaken) || errors.Is(err, store.ErrOutcomeUnknown) {
+			t.Errorf("what is taken, or validated: error %d is %v, want ErrUnavailable", i, err)
 		}
-		return opened.Submit(t.Context(), "free").Wait()
-	}, lost)
-	if !errors.Is(errs[0], store.ErrUnavailable) || errors.Is(errs[0], store.ErrOutcomeUnknown) {
-		t.Errorf("error is %v, want ErrUnavailable", errs[0])
 	}
-	if errs[1] != nil {
-		t.Errorf("the create beside it: %v", errs[1])
+	if errs[2] != nil {
+		t.Errorf("what is free, and found stored: error is %v", errs[2])
 	}
-	if err := validate(); !errors.Is(err, store.ErrClientIDTaken) {
-		t.Errorf("error is %v, want ErrClientIDTaken", err)
+	if sizes, _ := faulty.sizes(); sizes[2] != 2 {
+		t.Errorf("pks asked for are %v, want 2 in the batch of all", sizes)
 	}
-	if sizes, _ := faulty.sizes(); sizes[1] != 1 {
-		t.Errorf("pks asked for are %v, want 1 in the batch of both", sizes)
+	for i, try := range tries {
+		if err := try(); !errors.Is(err, store.ErrClientIDTaken) {
+			t.Errorf("again: error %d is %v, want ErrClientIDTaken", i, err)
+		}
 	}
 }
 
@@ -216,60 +188,4 @@ func TestFewerPKsThanCreates(t *testing.T) {
 			t.Errorf("%d retries are replays, want %d", replays, wantStored)
 		}
 	}
-}
-
-// A batch that gets no pks at all fails as a whole, and the next gets some.
-func TestBatchWithoutPKs(t *testing.T) {
-	t.Parallel()
-	opened, faulty := newFaulty(t)
-	create := func(i int) error { return opened.Submit(t.Context(), fmt.Sprint(i)).Wait() }
-	gone := errors.New("the sequence is gone")
-	withoutPKs := func(run func(statements) error, what statements) error {
-		faulty.count(func(f *faultyDatabase) { f.pksError = gone })
-		defer faulty.count(func(f *faultyDatabase) { f.pksError = nil })
-		return run(what)
-	}
-	for i, err := range faulty.inOneQueue(t, opened, 3, create, withoutPKs) {
-		if !errors.Is(err, gone) {
-			t.Errorf("create %d: error is %v, want that of the pks", i, err)
-		}
-	}
-	for i := range 3 {
-		if err := create(i); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
-// While the keyset is away nothing is sealed, and so nothing stored; a batch that has begun is stored.
-func TestBatchWhoseKeysetIsAway(t *testing.T) {
-	t.Parallel()
-	opened, faulty := newFaulty(t)
-	keyset := filepath.Join(filepath.Dir(faulty.path), "keyset.json")
-	create := func(i int) error {
-		if i == 0 {
-			if err := os.Rename(keyset, keyset+".away"); err != nil {
-				t.Error(err)
-			}
-		}
-		_, _, err := keyedCreate(t, opened, fmt.Sprint(i))
-		return err
-	}
-	for i, err := range faulty.inOneQueue(t, opened, 20, create) {
-		if !errors.Is(err, store.ErrUnavailable) || !errors.Is(err, store.ErrNoKeyset) {
-			t.Errorf("create %d: error is %v, want ErrUnavailable for want of a keyset", i, err)
-		}
-	}
-	if sizes, maintained := faulty.sizes(); len(sizes) != 1 || maintained < 1 {
-		t.Errorf("batches are %v", sizes)
-	}
-	if err := os.Rename(keyset+".away", keyset); err != nil {
-		t.Fatal(err)
-	}
-	for i := range 20 {
-		if _, replayed, err := keyedCreate(t, opened, fmt.Sprint(i)); err != nil || replayed {
-			t.Errorf("retry %d: replayed is %v, %v", i, replayed, err)
-		}
-	}
-	expectMaintained(t, opened, faulty)
 }

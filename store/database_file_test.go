@@ -5,11 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"reflect"
-	"sync"
 	"testing"
-
-	"gorm.io/gorm/schema"
 
 	"example.com/providerd/store"
 	"example.com/providerd/store/storetest"
@@ -77,39 +73,6 @@ func TestOnlyTheOwnerCanRead(t *testing.T) {
 	}
 }
 
-func TestEveryColumnOfEveryModelExists(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "test.db")
-	create(t, path)
-	for _, model := range []struct {
-		table string
-		of    []any
-	}{
-		{"providers", []any{store.Provider{}}},
-		{"oauth2_providers", []any{store.OAuth2Settings{}}},
-		{"workspace_directory_providers", []any{store.WorkspaceDirectorySettings{}}},
-		{"applications", []any{store.Application{}}},
-		{"backchannels", []any{store.Backchannel{}}},
-		{"tokens", []any{store.Token{}}},
-	} {
-		columns := map[string]bool{}
-		for _, name := range queryStrings(t, path, "SELECT name FROM pragma_table_info('"+model.table+"')") {
-			columns[name] = true
-		}
-		for _, value := range model.of {
-			parsed, err := schema.Parse(value, &sync.Map{}, schema.NamingStrategy{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, field := range parsed.Fields {
-				if field.DBName != "" && !columns[field.DBName] {
-					t.Errorf("%s.%s has no column %q", reflect.TypeOf(value).Name(), field.Name, field.DBName)
-				}
-			}
-		}
-	}
-}
-
 func execute(t *testing.T, path, statement string) {
 	t.Helper()
 	db, err := sql.Open("sqlite3", path)
@@ -122,28 +85,4 @@ func execute(t *testing.T, path, statement string) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-}
-
-func queryStrings(t *testing.T, path, query string) []string {
-	t.Helper()
-	db, err := sql.Open("sqlite3", path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows, err := db.QueryContext(t.Context(), query)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var values []string
-	for rows.Next() {
-		var value string
-		if err := rows.Scan(&value); err != nil {
-			t.Fatal(err)
-		}
-		values = append(values, value)
-	}
-	if err := errors.Join(rows.Err(), rows.Close(), db.Close()); err != nil {
-		t.Fatal(err)
-	}
-	return values
 }

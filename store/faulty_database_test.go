@@ -29,9 +29,8 @@ type faultyDatabase struct {
 	mutex sync.Mutex
 	// commits and changes are the faults of the transactions to come, of batches and others; those behind them have none.
 	commits, changes []fault
-	// mostPKs is how many pks a batch gets; 0 for as many as it asks for. pksError is why it gets none.
-	mostPKs  int
-	pksError error
+	// mostPKs is how many pks a batch gets; 0 for as many as it asks for.
+	mostPKs int
 	// refusal is what CanStore returns.
 	refusal error
 	// committed has how many pks each batch asked for.
@@ -110,14 +109,10 @@ func (b *faultyBatches) Commit(ctx context.Context, pks int, what func(tx *gorm.
 
 func (b *faultyBatches) ReservePKs(tx *gorm.DB, count int) ([]int32, error) {
 	var most int
-	var err error
 	b.database.count(func(f *faultyDatabase) {
 		f.committed[len(f.committed)-1] = count
-		most, err = f.mostPKs, f.pksError
+		most = f.mostPKs
 	})
-	if err != nil {
-		return nil, err
-	}
 	if most > 0 {
 		count = min(count, most)
 	}

@@ -3,6 +3,7 @@ package store_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -101,8 +102,9 @@ func TestConflictIsSeenWhenStatementsAreRunAgain(t *testing.T) {
 	}
 }
 
-// A secret that cannot be unsealed is told of once, however often the statements are run.
-func TestResealTellsOnceOfDamage(t *testing.T) {
+// A secret that cannot be unsealed is left as it is, and told of once, however often the statements are run. The others
+// are sealed with the new key.
+func TestResealPassesOverDamage(t *testing.T) {
 	t.Parallel()
 	opened, faulty := newFaulty(t)
 	for i := range 3 {
@@ -114,11 +116,15 @@ func TestResealTellsOnceOfDamage(t *testing.T) {
 		t.Fatal(err)
 	}
 	execute(t, faulty.path, "UPDATE oauth2_providers SET client_secret = x'00' WHERE pk = 2")
-	faulty.failNextChange(conflicting(t, func() error { return nil }))
-	err := opened.Reseal(t.Context(), func(int64, int64) {})
-	joined, ok := err.(interface{ Unwrap() []error })
-	if !ok || len(joined.Unwrap()) != 1 || !errors.Is(err, store.ErrDamaged) {
-		t.Errorf("error is %v, want one ErrDamaged", err)
+	for _, want := range []int64{3, 1} {
+		faulty.failNextChange(conflicting(t, func() error { return nil }))
+		var outdated int64
+		err := opened.Reseal(t.Context(), func(_, total int64) { outdated = total })
+		joined, ok := err.(interface{ Unwrap() []error })
+		if !ok || len(joined.Unwrap()) != 1 || !errors.Is(err, store.ErrDamaged) ||
+			!strings.Contains(err.Error(), "provider 2: client_secret") || outdated != want {
+			t.Errorf("of %d secrets, want %d, error is %v, want one ErrDamaged", outdated, want, err)
+		}
 	}
 }
 
