@@ -1,14 +1,12 @@
 package server_test
 
 import (
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
 	"strings"
 	"testing"
 
-	"example.com/providerd/gen/api"
 	"example.com/providerd/server"
 )
 
@@ -19,20 +17,8 @@ const wrongToken = "Bearer pvd_0000000000000000000000000000000000000000"
 func TestWrongTokensAreLimitedByAddress(t *testing.T) {
 	t.Parallel()
 	h := start(t)
-	contract, err := server.ParseContract(t.Context(), api.Contract())
-	if err != nil {
-		t.Fatal(err)
-	}
 	const limit = 20
-	handler, err := server.New(server.Config{
-		Contract: contract, Store: h.database, Logger: slog.New(slog.DiscardHandler), FailedAttempts: limit,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener := httptest.NewServer(handler)
-	t.Cleanup(listener.Close)
-	h.url = listener.URL
+	handler := h.serve(t, func(config *server.Config) { config.FailedAttempts = limit })
 	body := encode(t, minimal(oauth2Path))
 	for range limit {
 		h.post(t, oauth2Path, body, set("Authorization", wrongToken)).problem(t, http.StatusUnauthorized, "unauthorized")
@@ -79,8 +65,7 @@ func TestMistypedTokenIsToldApartInTheLog(t *testing.T) {
 	t.Parallel()
 	h := start(t)
 	body := encode(t, minimal(oauth2Path))
-	unknown := h.newTokenOfAnotherDatabase(t)
-	first := h.post(t, oauth2Path, body, set("Authorization", "Bearer "+unknown), set("X-Request-Id", "same"))
+	first := h.post(t, oauth2Path, body, set("Authorization", "Bearer "+start(t).token), set("X-Request-Id", "same"))
 	second := h.post(t, oauth2Path, body, set("Authorization", wrongToken), set("X-Request-Id", "same"))
 	if string(first.body) != string(second.body) ||
 		first.header.Get("WWW-Authenticate") != second.header.Get("WWW-Authenticate") {

@@ -3,10 +3,8 @@ package server_test
 import (
 	"context"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -16,10 +14,7 @@ import (
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
-	"example.com/providerd/gen/api"
 	"example.com/providerd/server"
-	"example.com/providerd/store"
-	"example.com/providerd/store/storetest"
 )
 
 // BenchmarkCreate is one create after the other, from the request to the disk.
@@ -98,31 +93,8 @@ func processorTime(b *testing.B) time.Duration {
 // bareServer is a server without a listener, and a token for it. Each change is made to its configuration.
 func bareServer(b testing.TB, changes ...func(*server.Config)) (http.Handler, string) {
 	b.Helper()
-	database, err := storetest.CreateSQLite(b.Context(), filepath.Join(b.TempDir(), "test.db"), "")
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { _ = database.Close() })
-	contract, err := server.ParseContract(b.Context(), api.Contract())
-	if err != nil {
-		b.Fatal(err)
-	}
-	logger := slog.New(slog.NewTextHandler(io.Discard, nil)) //nolint:sloglint // What a line costs is measured too.
-	config := server.Config{Contract: contract, Store: database, Logger: logger, FailedAttempts: 1_000_000}
-	for _, change := range changes {
-		change(&config)
-	}
-	handler, err := server.New(config)
-	if err != nil {
-		b.Fatal(err)
-	}
-	token, _, err := database.CreateToken(b.Context(), store.TokenGrant{
-		Name: "bench", Operations: contract.Operations(), ExpiresIn: time.Hour,
-	})
-	if err != nil {
-		b.Fatal(err)
-	}
-	return handler, token
+	h := start(b)
+	return h.newServer(b, changes...), h.token
 }
 
 func benchmarkPost(handler http.Handler, path, token, body string) int {

@@ -1,36 +1,16 @@
 package server_test
 
 import (
-	"bufio"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
-
-	"example.com/providerd/store"
 )
 
 // largestBody is a valid body of 1 MiB of a workspace directory-sync provider, full of a character.
 func largestBody(character string) string {
 	return directoryWith(`{"a":"` + strings.Repeat(character, 1<<20-len(directoryWith(`{"a":""}`))) + `"}`)
-}
-
-// dial opens a connection of its own to the server. What is sent over it need not be whole, nor answers be read.
-func (h *harness) dial(t *testing.T) *net.TCPConn {
-	t.Helper()
-	address, err := net.ResolveTCPAddr("tcp", strings.TrimPrefix(h.url, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	connection, err := net.DialTCP("tcp", nil, address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = connection.Close() })
-	return connection
 }
 
 // directoryHead is head for a workspace directory-sync provider.
@@ -66,22 +46,16 @@ func TestSlowSendersHoldWhatHasArrived(t *testing.T) {
 	h := start(t)
 	body := largestBody("x")
 	head := h.directoryHead() + fmt.Sprintf("Connection: close\r\nContent-Length: %d\r\n\r\n", len(body))
-	send := func(text string) *net.TCPConn {
-		sender := h.dial(t)
-		if _, err := io.WriteString(sender, text); err != nil {
-			t.Fatal(err)
-		}
-		return sender
-	}
+	address := strings.TrimPrefix(h.url, "http://")
 	for range 60 {
-		send(head + body[:1])
+		connect(t, address).send(t, head+body[:1])
 	}
 	h.post(t, workspaceDirectoryPath, body).record(t)
 
-	var senders []*net.TCPConn
+	var senders []*peer
 	got := h.awaitStatus(t, body, http.StatusServiceUnavailable, func() {
 		for range 10 {
-			senders = append(senders, send(head+body[:len(body)-1]))
+			senders = append(senders, connect(t, address).send(t, head+body[:len(body)-1]))
 		}
 	})
 	got.problem(t, http.StatusServiceUnavailable, "overloaded")
@@ -90,29 +64,13 @@ func TestSlowSendersHoldWhatHasArrived(t *testing.T) {
 	}
 	h.demandSmallCreates(t)
 	for _, sender := range senders {
-		if _, err := io.WriteString(sender, body[len(body)-1:]); err != nil {
-			t.Fatal(err)
-		}
-		if status := readStatus(t, sender); status != http.StatusCreated && status != http.StatusServiceUnavailable {
+		status := sender.send(t, body[len(body)-1:]).answer(t).StatusCode
+		if status != http.StatusCreated && status != http.StatusServiceUnavailable {
 			t.Errorf("a sender who was slow is answered %d", status)
 		}
 	}
 	// The answer to this takes nearly all that large bodies may, so that it shows what was not given back.
 	h.awaitStatus(t, largestBody("<"), http.StatusCreated, func() {})
-}
-
-func readStatus(t *testing.T, connection net.Conn) int {
-	t.Helper()
-	response, err := http.ReadResponse(bufio.NewReader(connection), nil)
-	if err != nil {
-		t.Error(err)
-		return 0
-	}
-	if _, err := io.Copy(io.Discard, response.Body); err != nil {
-		t.Error(err)
-	}
-	_ = response.Body.Close()
-	return response.StatusCode
 }
 
 func TestAnswersThatNobodyReadsHoldWhatTheyTake(t *testing.T) {
@@ -122,18 +80,16 @@ func TestAnswersThatNobodyReadsHoldWhatTheyTake(t *testing.T) {
 	body := directoryWith(`{"` + strings.Repeat("<", 900) + `":[` + strings.Repeat(`"\u0000",`, 200) + "0]}")
 	request := h.directoryHead() + fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body)
 	large := largestBody("x")
-	var idle []*net.TCPConn
+	var idle []*peer
 	got := h.awaitStatus(t, large, http.StatusServiceUnavailable, func() {
 		for range 10 {
-			reader := h.dial(t)
+			reader := connect(t, strings.TrimPrefix(h.url, "http://"))
 			idle = append(idle, reader)
 			if err := reader.SetReadBuffer(1 << 10); err != nil {
 				t.Fatal(err)
 			}
 			// What the kernel does not take for either side stays in the server.
-			if _, err := io.WriteString(reader, strings.Repeat(request, 20)); err != nil {
-				t.Fatal(err)
-			}
+			reader.send(t, strings.Repeat(request, 20))
 		}
 	})
 	got.problem(t, http.StatusServiceUnavailable, "overloaded")
@@ -144,19 +100,4 @@ func TestAnswersThatNobodyReadsHoldWhatTheyTake(t *testing.T) {
 		}
 	}
 	h.awaitStatus(t, large, http.StatusCreated, func() {})
-}
-
-// A replay may come with a body as short as what is stored, and is not to be answered with much more.
-func TestCredentialsAreStoredInTheShortestForm(t *testing.T) {
-	t.Parallel()
-	h := start(t)
-	h.post(t, workspaceDirectoryPath, directoryWith("{ \"\\u0061\" : \"\\u003c\\/\\u00e9\\ud83d\\ude00\", \"b\":\n[1.10] }")).record(t)
-	record, err := h.database.Provider(t.Context(), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const want = `{"a":"</é😀","b":[1.10]}`
-	if provider, ok := record.(store.WorkspaceDirectoryProvider); !ok || provider.Credentials.Reveal() != want {
-		t.Errorf("stored are %s, want %s", provider.Credentials.Reveal(), want)
-	}
 }

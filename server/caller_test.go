@@ -98,19 +98,27 @@ func (r unread) Read([]byte) (int, error) {
 	return 0, http.ErrBodyReadAfterClose
 }
 
+// sendUnread sends the head of a create, whose body must not be asked for.
+func (h *harness) sendUnread(t *testing.T, changes ...func(*http.Request)) answer {
+	t.Helper()
+	waiting := *h
+	// The checking transport waits for the server's word before it sends the body, as Expect asks.
+	waiting.client = contracttest.ClientOver(t, &http.Transport{ExpectContinueTimeout: time.Minute})
+	return waiting.send(t, http.MethodPost, oauth2Path, unread{t}, append([]func(*http.Request){
+		func(request *http.Request) { request.ContentLength = 10 },
+		set("Expect", "100-continue"), set("Content-Type", "application/json"), set("Authorization", "Bearer "+h.token),
+	}, changes...)...)
+}
+
 func TestBodyIsNotReadBeforeTheCallerIsKnown(t *testing.T) {
 	t.Parallel()
 	h := start(t)
-	expect := func(request *http.Request) {
-		request.ContentLength = 10
-		request.Header.Set("Expect", "100-continue")
-		request.Header.Set("Content-Type", "application/json")
-	}
-	// The checking transport waits for the server's word before it sends the body, as Expect asks.
-	h.client = contracttest.ClientOver(t, &http.Transport{ExpectContinueTimeout: time.Minute})
-	h.send(t, http.MethodPost, oauth2Path, unread{t}, expect).problem(t, http.StatusUnauthorized, "unauthorized")
-	h.send(t, http.MethodPost, oauth2Path, unread{t}, expect, set("Authorization", "Bearer "+h.token),
-		set("Accept", "text/html")).problem(t, http.StatusNotAcceptable, "not-acceptable")
-	h.send(t, http.MethodPost, oauth2Path, unread{t}, expect, set("Authorization", "Bearer "+h.token),
-		set("Content-Type", "text/plain")).problem(t, http.StatusUnsupportedMediaType, "unsupported-media-type")
+	h.sendUnread(t, set("Authorization")).problem(t, http.StatusUnauthorized, "unauthorized")
+	h.sendUnread(t, set("Accept", "text/html")).problem(t, http.StatusNotAcceptable, "not-acceptable")
+	h.sendUnread(t, set("Content-Type", "text/plain")).
+		problem(t, http.StatusUnsupportedMediaType, "unsupported-media-type")
+	// Who is told to wait is not read from either.
+	h.limitRate(t, 1)
+	h.post(t, oauth2Path, encode(t, minimal(oauth2Path))).record(t)
+	h.sendUnread(t).problem(t, http.StatusTooManyRequests, "too-many-requests")
 }

@@ -7,17 +7,13 @@ import (
 	"testing"
 
 	"example.com/providerd/gen/api"
-	"example.com/providerd/server"
 )
 
 // What Check says before a body is sent is what the answer to it would say.
 func TestCheckSaysWhatTheAnswerSays(t *testing.T) {
 	t.Parallel()
 	h := start(t)
-	contract, err := server.ParseContract(t.Context(), api.Contract())
-	if err != nil {
-		t.Fatal(err)
-	}
+	contract := parse(t, api.Contract())
 	operations := map[string]string{
 		oauth2Path: "providers_oauth2_create", workspaceDirectoryPath: "providers_workspace_directory_create",
 	}

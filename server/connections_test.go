@@ -18,13 +18,13 @@ import (
 
 // peer is a caller with one connection of its own.
 type peer struct {
-	net.Conn
+	*net.TCPConn
 	answers *bufio.Reader
 }
 
 const (
 	healthRequest = "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
-	peerTimeout   = 20 * time.Second
+	peerTimeout   = 3 * time.Minute
 )
 
 func connect(t *testing.T, address string) *peer {
@@ -37,7 +37,7 @@ func connect(t *testing.T, address string) *peer {
 	if err := connection.SetDeadline(time.Now().Add(peerTimeout)); err != nil {
 		t.Fatal(err)
 	}
-	return &peer{Conn: connection, answers: bufio.NewReader(connection)}
+	return &peer{TCPConn: connection.(*net.TCPConn), answers: bufio.NewReader(connection)}
 }
 
 func (p *peer) send(t *testing.T, text string) *peer {
@@ -51,6 +51,16 @@ func (p *peer) send(t *testing.T, text string) *peer {
 // want reads the next answer, which must have the status.
 func (p *peer) want(t *testing.T, status int) *http.Response {
 	t.Helper()
+	response := p.answer(t)
+	if response.StatusCode != status {
+		t.Fatalf("status is %d, want %d", response.StatusCode, status)
+	}
+	return response
+}
+
+// answer reads the next answer to its end.
+func (p *peer) answer(t *testing.T) *http.Response {
+	t.Helper()
 	response, err := http.ReadResponse(p.answers, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -59,9 +69,6 @@ func (p *peer) want(t *testing.T, status int) *http.Response {
 		t.Fatal(err)
 	}
 	_ = response.Body.Close()
-	if response.StatusCode != status {
-		t.Fatalf("status is %d, want %d", response.StatusCode, status)
-	}
 	return response
 }
 
@@ -172,7 +179,7 @@ func TestNobodyWithATokenKeepsNewcomersOut(t *testing.T) {
 		var group sync.WaitGroup
 		for range limits.Connections {
 			caller := connect(t, address)
-			if err := errors.Join(caller.Conn.(*net.TCPConn).SetReadBuffer(smallest),
+			if err := errors.Join(caller.SetReadBuffer(smallest),
 				caller.SetWriteDeadline(time.Now().Add(untilStuck))); err != nil {
 				t.Fatal(err)
 			}

@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"example.com/providerd/gen/api"
+	"example.com/providerd/server"
 )
 
 // plansForAFault is how many generated requests a fault may survive.
@@ -57,13 +58,11 @@ func TestContractTestsFindFaults(t *testing.T) {
 func seek(t *testing.T, one fault) error {
 	t.Helper()
 	h := start(t)
-	contract := api.Contract()
-	if one.contract != nil {
-		contract = changed(t, one.contract)
-	}
-	faulty := httptest.NewServer(one.around(newServer(t, contract, h.database, h.log)))
-	t.Cleanup(faulty.Close)
-	h.url = faulty.URL
+	h.url = urlOf(t, one.around(h.newServer(t, func(config *server.Config) {
+		if one.contract != nil {
+			config.Contract = parse(t, changed(t, one.contract))
+		}
+	})))
 	inspect := newInspector(t, h)
 	var plans []*rapid.Generator[plan]
 	for _, of := range subjects(t) {
@@ -108,7 +107,7 @@ func (f fault) around(next http.Handler) http.Handler {
 		next.ServeHTTP(recorder, r)
 		answer := &recorded{status: recorder.Code, header: recorder.Header(), body: map[string]any{}}
 		text := recorder.Body.Bytes()
-		if f.answer != nil && decodeInto(text, &answer.body) == nil {
+		if f.answer != nil && decodeNumbers(text, &answer.body) == nil {
 			f.answer(answer)
 			text, _ = json.Marshal(answer.body)
 		}
@@ -121,15 +120,9 @@ func (f fault) around(next http.Handler) http.Handler {
 func changeRequest(r *http.Request, change func(body map[string]any)) {
 	text, err := io.ReadAll(r.Body)
 	var body map[string]any
-	if errors.Join(err, decodeInto(text, &body)) == nil {
+	if errors.Join(err, decodeNumbers(text, &body)) == nil {
 		change(body)
 		text, _ = json.Marshal(body)
 	}
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
-}
-
-func decodeInto(text []byte, value any) error {
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.UseNumber()
-	return decoder.Decode(value)
 }

@@ -4,11 +4,10 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
-	"example.com/providerd/gen/api"
+	"example.com/providerd/server"
 	"example.com/providerd/store"
 )
 
@@ -71,9 +70,7 @@ func TestLogOfErrors(t *testing.T) {
 	h := start(t)
 	logger := slog.New(slog.NewJSONHandler(h.log, &slog.HandlerOptions{Level: slog.LevelError}))
 	for database, want := range map[*store.Store]int{h.database: 0, nil: 1} {
-		listener := httptest.NewServer(newServerWithLogger(t, api.Contract(), database, logger))
-		t.Cleanup(listener.Close)
-		h.url = listener.URL
+		h.serve(t, func(config *server.Config) { config.Store, config.Logger = database, logger })
 		before := strings.Count(h.log.String(), "\n")
 		h.post(t, oauth2Path, encode(t, minimal(oauth2Path)))
 		if lines := strings.Count(h.log.String(), "\n") - before; lines != want {
@@ -100,7 +97,7 @@ func TestLogLineIsBounded(t *testing.T) {
 func TestPanicIsAnsweredAndLogged(t *testing.T) {
 	t.Parallel()
 	h := start(t)
-	h.url = serve(t, api.Contract(), nil, h.log)
+	h.serve(t, func(config *server.Config) { config.Store = nil })
 	got := h.post(t, oauth2Path, encode(t, minimal(oauth2Path)))
 	problem := got.problem(t, http.StatusInternalServerError, "internal")
 	if !strings.Contains(h.log.String(), problem.RequestID) || !strings.Contains(h.log.String(), "panic: ") {

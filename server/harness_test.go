@@ -49,12 +49,6 @@ type harness struct {
 
 func start(t testing.TB) *harness {
 	t.Helper()
-	return startWith(t, api.Contract())
-}
-
-// startWith starts a server of another contract. Answers are checked against the true one all the same.
-func startWith(t testing.TB, contractText []byte) *harness {
-	t.Helper()
 	h := &harness{client: contracttest.Client(t), log: &logBuffer{}}
 	if cluster := os.Getenv(clusterVariable); cluster != "" {
 		url, keyset := postgrestest.CreateDatabase(t, cluster), filepath.Join(t.TempDir(), "keyset.json")
@@ -64,7 +58,7 @@ func startWith(t testing.TB, contractText []byte) *harness {
 		h.open = func() (*store.Store, error) { return storetest.CreateSQLite(t.Context(), h.path, "") }
 	}
 	h.database = h.openAgain(t)
-	h.url = serve(t, contractText, h.database, h.log)
+	h.serve(t)
 	h.token = h.newToken(t, store.TokenGrant{
 		Name: "test", Operations: []string{oauth2Operation, workspaceDirectoryOperation}, ExpiresIn: time.Hour,
 	})
@@ -82,33 +76,46 @@ func (h *harness) openAgain(t testing.TB) *store.Store {
 	return opened
 }
 
-func serve(t testing.TB, contractText []byte, database *store.Store, log io.Writer) string {
+// serve lets a new server answer from now on. Each change is made to its configuration.
+func (h *harness) serve(t testing.TB, changes ...func(*server.Config)) *server.Server {
 	t.Helper()
-	listener := httptest.NewServer(newServer(t, contractText, database, log))
+	handler := h.newServer(t, changes...)
+	h.url = urlOf(t, handler)
+	return handler
+}
+
+// urlOf returns the URL at which a handler answers until the test ends.
+func urlOf(t testing.TB, handler http.Handler) string {
+	t.Helper()
+	listener := httptest.NewServer(handler)
 	t.Cleanup(listener.Close)
 	return listener.URL
 }
 
-func newServer(t testing.TB, contractText []byte, database *store.Store, log io.Writer) *server.Server {
+// newServer makes a server without a listener over the harness's store.
+func (h *harness) newServer(t testing.TB, changes ...func(*server.Config)) *server.Server {
 	t.Helper()
-	return newServerWithLogger(t, contractText, database, slog.New(slog.NewJSONHandler(log, nil)))
+	config := server.Config{
+		Contract: parse(t, api.Contract()), Store: h.database, Logger: slog.New(slog.NewJSONHandler(h.log, nil)),
+		FailedAttempts: 1_000_000,
+	}
+	for _, change := range changes {
+		change(&config)
+	}
+	handler, err := server.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return handler
 }
 
-func newServerWithLogger(
-	t testing.TB, contractText []byte, database *store.Store, logger *slog.Logger,
-) *server.Server {
+func parse(t testing.TB, contractText []byte) *server.Contract {
 	t.Helper()
 	contract, err := server.ParseContract(t.Context(), contractText)
 	if err != nil {
 		t.Fatal(err)
 	}
-	handler, err := server.New(server.Config{
-		Contract: contract, Store: database, Logger: logger, FailedAttempts: 1_000_000,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return handler
+	return contract
 }
 
 func (h *harness) newToken(t testing.TB, grant store.TokenGrant) string {
@@ -206,9 +213,7 @@ func (a answer) problem(t testing.TB, status int, slug string) api.Problem {
 
 func (a answer) decode(t testing.TB, value any) {
 	t.Helper()
-	decoder := json.NewDecoder(bytes.NewReader(a.body))
-	decoder.UseNumber()
-	if err := decoder.Decode(value); err != nil {
+	if err := decodeNumbers(a.body, value); err != nil {
 		t.Fatalf("status %d: %v: %s", a.status, err, a.body)
 	}
 }
@@ -244,6 +249,22 @@ func encode(t testing.TB, value any) string {
 	return string(text)
 }
 
+// decodeNumbers decodes JSON, whose numbers keep their digits.
+func decodeNumbers(text []byte, value any) error {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	return decoder.Decode(value)
+}
+
+// roundTrip is what is decoded of a value.
+func roundTrip(t testing.TB, value any) (decoded any) {
+	t.Helper()
+	if err := decodeNumbers([]byte(encode(t, value)), &decoded); err != nil {
+		t.Fatal(err)
+	}
+	return decoded
+}
+
 // logBuffer keeps what the server logs.
 type logBuffer struct {
 	mutex sync.Mutex
@@ -260,10 +281,4 @@ func (b *logBuffer) String() string {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	return b.text.String()
-}
-
-// newTokenOfAnotherDatabase returns a token that is well-formed and unknown to the harness's server.
-func (*harness) newTokenOfAnotherDatabase(t testing.TB) string {
-	t.Helper()
-	return start(t).token
 }

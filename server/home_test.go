@@ -84,21 +84,6 @@ func TestPagesLoadTheirStyleSheetAlone(t *testing.T) {
 	}
 }
 
-func TestProblemsAreListed(t *testing.T) {
-	t.Parallel()
-	h := start(t)
-	list := h.send(t, http.MethodGet, "/problems/", nil, set("Authorization"))
-	links := regexp.MustCompile(`href="(/problems/[a-z-]+)"`).FindAllSubmatch(list.body, -1)
-	if list.status != http.StatusOK || len(links) < 17 {
-		t.Errorf("%d: %d problems", list.status, len(links))
-	}
-	for _, link := range links {
-		if got := h.send(t, http.MethodGet, string(link[1]), nil); got.status != http.StatusOK {
-			t.Errorf("%s leads to %d", link[1], got.status)
-		}
-	}
-}
-
 func TestRulesOfAdviceAreListed(t *testing.T) {
 	t.Parallel()
 	page := html.UnescapeString(string(start(t).send(t, http.MethodGet, "/advice/", nil, set("Authorization")).body))

@@ -114,22 +114,10 @@ func TestBodiesAreComparedAsJSON(t *testing.T) {
 			t.Errorf("%s is another body: %s", same, got.body)
 		}
 	}
-	for _, change := range [][2]string{
-		{"1.10", "1.1"},
-		{"1.10", "11e-1"},
-		{`"n"`, `"N"`},
-		{`"é/"`, `"e\u0301/"`},
-		{`"name"`, `"scopes":"x","name"`},
-		{`"b":"é/"`, `"b":null`},
-	} {
-		other := strings.Replace(body, change[0], change[1], 1)
-		got := h.post(t, workspaceDirectoryPath, other, key)
-		got.problem(t, http.StatusUnprocessableEntity, "idempotency-key-reused")
+	for _, other := range []string{"11e-1", "1.1"} {
+		h.post(t, workspaceDirectoryPath, strings.Replace(body, "1.10", other, 1), key).
+			problem(t, http.StatusUnprocessableEntity, "idempotency-key-reused")
 	}
-	// What is ignored is part of the body all the same.
-	unknown := strings.Replace(body, "{", `{"x":1,`, 1)
-	h.post(t, workspaceDirectoryPath, unknown, key, set("Prefer", "handling=lenient")).
-		problem(t, http.StatusUnprocessableEntity, "idempotency-key-reused")
 }
 
 // TestReplayIsRenderedFromTheRecord links the record to an application between the tries.

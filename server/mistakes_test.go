@@ -69,6 +69,7 @@ func mistakes() []mistake {
 		withHeader("Content-Type", "application/x-www-form-urlencoded", oauth2("a form", "name=Shop")),
 		withHeader("Authorization", "Basic c2hvcDpzZWNyZXQ=", oauth2("a password", valid)),
 		on(http.MethodPost, strings.TrimSuffix(oauth2Path, "/"), oauth2("no final slash", valid)),
+		on(http.MethodPost, "/api/v3/providers/", oauth2("no kind", valid)),
 		on(http.MethodPut, oauth2Path, oauth2("PUT", valid)),
 		on(http.MethodGet, oauth2Path+"17/", oauth2("GET of a record", "")),
 		on(http.MethodDelete, oauth2Path+"17/", oauth2("DELETE of a record", "")),

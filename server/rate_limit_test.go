@@ -1,37 +1,22 @@
 package server_test
 
 import (
-	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"example.com/providerd/gen/api"
 	"example.com/providerd/server"
-	"example.com/providerd/server/contracttest"
 	"example.com/providerd/store"
 )
 
-// limitRate lets the server of a harness take so many requests an hour of each name of a token.
+// limitRate lets a server answer that takes so many requests an hour of each name of a token.
 func (h *harness) limitRate(t *testing.T, requests int) {
 	t.Helper()
-	contract, err := server.ParseContract(t.Context(), api.Contract())
-	if err != nil {
-		t.Fatal(err)
-	}
-	handler, err := server.New(server.Config{
-		Contract: contract, Store: h.database, Logger: slog.New(slog.DiscardHandler), FailedAttempts: 1_000_000,
-		RateLimit: server.RateLimit{Requests: requests, Window: time.Hour},
+	h.serve(t, func(config *server.Config) {
+		config.RateLimit = server.RateLimit{Requests: requests, Window: time.Hour}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener := httptest.NewServer(handler)
-	t.Cleanup(listener.Close)
-	h.url = listener.URL
 }
 
 // What the tokens of one name send counts together, whatever becomes of it. Others are not touched.
@@ -71,19 +56,4 @@ func TestRateLimitIsForTheNameOfTheToken(t *testing.T) {
 	if h.send(t, http.MethodGet, "/healthz", nil).status != http.StatusOK {
 		t.Error("what needs no token is limited")
 	}
-}
-
-// Who is told to wait is not read from.
-func TestRateLimitComesBeforeTheBody(t *testing.T) {
-	t.Parallel()
-	h := start(t)
-	h.limitRate(t, 1)
-	h.post(t, oauth2Path, encode(t, minimal(oauth2Path))).record(t)
-	expect := func(request *http.Request) {
-		request.ContentLength = 10
-		request.Header.Set("Expect", "100-continue")
-	}
-	h.client = contracttest.ClientOver(t, &http.Transport{ExpectContinueTimeout: time.Minute})
-	h.send(t, http.MethodPost, oauth2Path, unread{t}, expect, set("Authorization", "Bearer "+h.token)).
-		problem(t, http.StatusTooManyRequests, "too-many-requests")
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"example.com/providerd/gen/api"
+	"example.com/providerd/server"
 )
 
 // mutant is the contract without one rule of a request.
@@ -39,7 +40,7 @@ func TestEveryRuleOfTheContractIsTested(t *testing.T) {
 				lenient := *h
 				// Answers of a wrong contract are wrong, and that is for the cases to notice.
 				lenient.client = &http.Client{}
-				lenient.url = serve(t, mutated.contract, h.database, h.log)
+				lenient.serve(t, func(config *server.Config) { config.Contract = parse(t, mutated.contract) })
 				notices := notice(t, &lenient, mutated, cases)
 				if !notices {
 					t.Errorf("no test notices")

@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"example.com/providerd/gen/api"
 	"example.com/providerd/server"
 )
 
@@ -25,7 +24,7 @@ func (h *harness) listen(t *testing.T, limits server.Limits) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	handler := newServer(t, api.Contract(), h.database, h.log)
+	handler := h.newServer(t)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
 	go func() { done <- handler.Serve(ctx, listener, limits, nil) }()

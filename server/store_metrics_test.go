@@ -96,12 +96,8 @@ func TestMetricsOfTheStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	contract, err := server.ParseContract(t.Context(), api.Contract())
-	if err != nil {
-		t.Fatal(err)
-	}
 	registry := prometheus.NewRegistry()
-	server.NewMetrics(registry, contract, opened)
+	server.NewMetrics(registry, parse(t, api.Contract()), opened)
 	const waiting = 7
 	release := holdUp(t, opened, waiting)
 	series := seriesOf(t, registry)
