@@ -1,6 +1,7 @@
 package seal_test
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -13,33 +14,39 @@ import (
 // someUser is one that no account needs to be of, and someGroup a group.
 const someUser, someGroup = 1234, 2234
 
-// A keyset that root makes belongs to the owner of its folder.
-func TestNewKeysetOfRoot(t *testing.T) {
+// A keyset that root makes belongs to the owner of its folder. One that root changes stays with its owner, be that in the
+// folder of another user, but is not given to who got it since it was read: a file that gets the number of one that was
+// removed, its size and its time, looks the same, but for its owner.
+func TestKeysetsOfRootBelongToTheirOwners(t *testing.T) {
 	t.Parallel()
 	durabletest.DemandRoot(t)
-	for name, provide := range map[string]func(path string) error{
-		"provided": func(path string) error { _, err := seal.ProvideKeyring(t.Context(), path); return err },
-		"created":  func(path string) error { _, err := seal.CreateKeyring(t.Context(), path); return err },
+	for _, provide := range []func(ctx context.Context, path string) (*seal.Keyring, error){
+		seal.ProvideKeyring, seal.CreateKeyring,
 	} {
-		folder := t.TempDir()
-		path := filepath.Join(folder, name)
-		if err := errors.Join(os.Chown(folder, someUser, someGroup), provide(path)); err != nil {
+		path := filepath.Join(t.TempDir(), "keyset.json")
+		if err := os.Chown(filepath.Dir(path), someUser, someGroup); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := provide(t.Context(), path); err != nil {
 			t.Fatal(err)
 		}
 		durabletest.ExpectOwner(t, path, someUser, someGroup)
+		ring := open(t, path)
+		if err := os.Chown(path, someUser+1, someGroup+1); err != nil {
+			t.Fatal(err)
+		}
+		rotate(t, path)
+		durabletest.ExpectOwner(t, path, someUser+1, someGroup+1)
+		current(t, ring)
+		if err := os.Chown(path, someUser, someGroup); err != nil {
+			t.Fatal(err)
+		}
+		err := ring.Change(t.Context(), seal.Rotated, func(_ *seal.Keys, write func() error) error { return write() })
+		if err != nil {
+			t.Fatal(err)
+		}
+		durabletest.ExpectOwner(t, path, someUser+1, someGroup+1)
 	}
-}
-
-// A keyset that root changes stays with its owner, be that in the folder of another user.
-func TestChangedKeysetStaysWithItsOwner(t *testing.T) {
-	t.Parallel()
-	durabletest.DemandRoot(t)
-	_, path := newRing(t)
-	if err := os.Chown(path, someUser, someGroup); err != nil {
-		t.Fatal(err)
-	}
-	rotate(t, path)
-	durabletest.ExpectOwner(t, path, someUser, someGroup)
 }
 
 // Whoever puts a file of theirs in the place of a keyset while that is changed does not get its keys.
@@ -56,23 +63,6 @@ func TestChangedKeysetIsGivenToNobodyElse(t *testing.T) {
 		return errors.Join(os.WriteFile(planted, make([]byte, info.Size()), 0o600), os.Chown(planted, someUser, someGroup),
 			os.Chtimes(planted, info.ModTime(), info.ModTime()), os.Rename(planted, path), write())
 	}); err != nil {
-		t.Fatal(err)
-	}
-	durabletest.ExpectOwner(t, path, 0, 0)
-}
-
-// A file that gets the number of one that was removed, its size and its time, looks like the one that was read, but for
-// its owner.
-func TestChangedKeysetIsOfTheOwnerOfWhatWasRead(t *testing.T) {
-	t.Parallel()
-	durabletest.DemandRoot(t)
-	_, path := newRing(t)
-	ring := open(t, path)
-	if err := os.Chown(path, someUser, someGroup); err != nil {
-		t.Fatal(err)
-	}
-	err := ring.Change(t.Context(), seal.Rotated, func(_ *seal.Keys, write func() error) error { return write() })
-	if err != nil {
 		t.Fatal(err)
 	}
 	durabletest.ExpectOwner(t, path, 0, 0)
