@@ -113,11 +113,7 @@ func TestKeyIsPromotedOnceEachReplicaHasIt(t *testing.T) {
 	replaysAll(t, replicas, "before", "brought", "after")
 
 	// One that lacks the key does not start, and one that is given the old file goes on with nothing.
-	database, err := postgres.Create(t.Context(), parse(t, url), slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := store.Create(t.Context(), database, old); !errors.Is(err, store.ErrKeysetUnusable) ||
+	if _, err := store.Create(t.Context(), create(t, url), old); !errors.Is(err, store.ErrKeysetUnusable) ||
 		!strings.Contains(err.Error(), "bring the newest keyset") {
 		t.Errorf("start without the key: error is %v, want ErrKeysetUnusable", err)
 	}
@@ -155,26 +151,11 @@ func TestKeysetOfReplicasMustBeThere(t *testing.T) {
 	t.Parallel()
 	url := postgrestest.NewCluster(t).CreateDatabase(t)
 	missing := filepath.Join(t.TempDir(), "keyset.json")
-	for _, keyset := range []string{missing, newKeyset(t)} {
-		database, err := postgres.Create(t.Context(), parse(t, url), slog.New(slog.DiscardHandler))
-		if err != nil {
-			t.Fatal(err)
-		}
-		opened, err := store.Create(t.Context(), database, keyset)
-		if keyset == missing {
-			if !errors.Is(err, store.ErrNoKeyset) {
-				t.Errorf("error is %v, want ErrNoKeyset", err)
-			}
-			continue
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := opened.Close(); err != nil {
-			t.Error(err)
-		}
+	if _, err := store.Create(t.Context(), create(t, url), missing); !errors.Is(err, store.ErrNoKeyset) {
+		t.Errorf("error is %v, want ErrNoKeyset", err)
 	}
 	if _, err := os.Stat(missing); err == nil {
 		t.Error("a keyset was made")
 	}
+	openStore(t, url, newKeyset(t))
 }

@@ -4,12 +4,10 @@ package postgres_test
 
 import (
 	"errors"
-	"path/filepath"
 	"testing"
 
 	"example.com/providerd/store"
 	"example.com/providerd/store/postgres/postgrestest"
-	"example.com/providerd/store/storetest"
 )
 
 // TestLastPK lets one pk be left. Once it is given, a create is refused, and one that is only validated likewise.
@@ -17,11 +15,7 @@ func TestLastPK(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.NewCluster(t)
 	url := cluster.CreateDatabase(t)
-	opened, err := storetest.CreatePostgres(t.Context(), url, filepath.Join(t.TempDir(), "keyset.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = opened.Close() })
+	opened := openStore(t, url, newKeyset(t))
 	cluster.Exec(t, databaseOf(t, url), "SELECT setval('providers_pk_seq', 2147483646)")
 	for _, test := range []struct {
 		key  string

@@ -57,7 +57,7 @@ func TestMigrationsTakeTurns(t *testing.T) {
 	cluster.Exec(t, databaseOf(t, url),
 		`CREATE TABLE goose_lock (lock_id bigint PRIMARY KEY, locked boolean NOT NULL, locked_at timestamptz,
 			locked_by text, lease_expires_at timestamptz, updated_at timestamptz)`,
-		fmt.Sprintf("INSERT INTO goose_lock VALUES (%d, true, now(), 'killed', now() + interval '10 seconds', now())",
+		fmt.Sprintf("INSERT INTO goose_lock VALUES (%d, true, now(), 'killed', now() + interval '3 seconds', now())",
 			lock.DefaultLockID))
 	log := &logText{}
 	const programs = 3

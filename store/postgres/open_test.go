@@ -55,46 +55,38 @@ func TestServersThatCannotBeUsed(t *testing.T) {
 	}
 }
 
-// What would let an acknowledged create be lost is refused, with the name of the setting.
+// What would let an acknowledged create be lost is refused, with the name of the setting, be it one of the server, of a
+// database or of a connection.
 func TestUnsafeServersAreRefused(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct {
+	cluster := postgrestest.NewCluster(t)
+	expect := func(url, says string, want error) {
+		t.Helper()
+		err := openError(t.Context(), t, url)
+		if !errors.Is(err, want) || !regexp.MustCompile(says).MatchString(fmt.Sprint(err)) {
+			t.Errorf("error is %v, want %v with %q", err, want, says)
+		}
+	}
+	for _, test := range []struct {
 		setting, value string
 		is             error
 		says           string
 	}{
-		"fsync":                    {"fsync", "off", database.ErrUnsafe, `fsync is "off"`},
-		"full pages":               {"full_page_writes", "off", database.ErrUnsafe, `full_page_writes is "off"`},
-		"asynchronous":             {"synchronous_commit", "off", database.ErrUnsafe, `synchronous_commit is "off"`},
-		"without the standbys":     {"synchronous_commit", "local", database.ErrUnsafe, `synchronous_commit is "local"`},
-		"read-only":                {"default_transaction_read_only", "on", database.ErrUnavailable, "read.only"},
-		"with the standbys' disks": {"synchronous_commit", "remote_apply", nil, ""},
+		{"synchronous_commit", "off", database.ErrUnsafe, `synchronous_commit is "off"`},
+		{"synchronous_commit", "local", database.ErrUnsafe, `synchronous_commit is "local"`},
+		{"synchronous_commit", "remote_apply", nil, ""},
+		{"default_transaction_read_only", "on", database.ErrUnavailable, "read.only"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			cluster := postgrestest.NewCluster(t)
-			url := cluster.CreateDatabase(t)
-			cluster.Set(t, test.setting, test.value)
-			err := openError(t.Context(), t, url)
-			if !errors.Is(err, test.is) || !regexp.MustCompile(test.says).MatchString(fmt.Sprint(err)) {
-				t.Errorf("error is %v, want %v with %q", err, test.is, test.says)
-			}
-		})
+		url := cluster.CreateDatabase(t)
+		cluster.Exec(t, "postgres", fmt.Sprintf("ALTER DATABASE %s SET %s = %s", databaseOf(t, url), test.setting, test.value))
+		expect(url, test.says, test.is)
 	}
-}
-
-// A role or a database may have settings of its own, and a connection as well.
-func TestUnsafeRolesAreRefused(t *testing.T) {
-	t.Parallel()
-	cluster := postgrestest.NewCluster(t)
 	url := cluster.CreateDatabase(t)
-	name := databaseOf(t, url)
-	if err := openError(t.Context(), t, with(url, "synchronous_commit=off")); !errors.Is(err, database.ErrUnsafe) {
-		t.Errorf("parameter of the URL: error is %v, want ErrUnsafe", err)
-	}
-	cluster.Exec(t, "postgres", "ALTER DATABASE "+name+" SET synchronous_commit = off")
-	if err := openError(t.Context(), t, url); !errors.Is(err, database.ErrUnsafe) {
-		t.Errorf("setting of the database: error is %v, want ErrUnsafe", err)
+	expect(with(url, "synchronous_commit=off"), `synchronous_commit is "off"`, database.ErrUnsafe)
+	for _, setting := range []string{"fsync", "full_page_writes"} {
+		cluster.Set(t, setting, "off")
+		expect(url, setting+` is "off"`, database.ErrUnsafe)
+		cluster.Set(t, setting, "on")
 	}
 }
 
@@ -116,15 +108,9 @@ func TestSchemasOfOthersAreRefused(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.NewCluster(t)
 	logger := slog.New(slog.DiscardHandler)
-
 	empty := cluster.CreateDatabase(t)
 	if _, err := postgres.Open(t.Context(), parse(t, empty), logger); !errors.Is(err, database.ErrNone) {
 		t.Errorf("empty: error is %v, want ErrNone", err)
-	}
-	foreign := cluster.CreateDatabase(t)
-	cluster.Exec(t, databaseOf(t, foreign), "CREATE TABLE providers (id integer)")
-	if err := openError(t.Context(), t, foreign); !errors.Is(err, database.ErrForeign) {
-		t.Errorf("foreign: error is %v, want ErrForeign", err)
 	}
 	older := cluster.CreateDatabase(t)
 	create(t, older)
