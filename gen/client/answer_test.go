@@ -64,12 +64,8 @@ func TestAnswersOfOtherServersAreErrors(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%d %s %.30s", c.status, c.contentType, c.body), func(t *testing.T) {
 			t.Parallel()
-			other := newStranger(t, (*httptest.Server).Start, func(w http.ResponseWriter, _ *http.Request) {
-				w.Header().Set("Content-Type", c.contentType)
-				w.WriteHeader(c.status)
-				_, _ = io.WriteString(w, c.body)
-			})
-			other.refusesAlways(t, c.says)
+			handler := answering(c.status, c.contentType, c.body)
+			newStranger(t, (*httptest.Server).Start, handler).refusesAlways(t, c.says)
 		})
 	}
 }
@@ -77,13 +73,9 @@ func TestAnswersOfOtherServersAreErrors(t *testing.T) {
 func TestRecordIsTakenWhoeverSendsIt(t *testing.T) {
 	t.Parallel()
 	for _, contentType := range []string{"application/json", "Application/JSON; charset=utf-8"} {
-		other := newStranger(t, (*httptest.Server).Start, func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", contentType)
-			w.WriteHeader(http.StatusCreated)
-			_, _ = fmt.Fprintf(w, recordText, "2147483647")
-			// An answer with more than is read side by side with others.
-			_, _ = io.WriteString(w, strings.Repeat(" ", 1<<20))
-		})
+		// An answer with more than is read side by side with others.
+		body := fmt.Sprintf(recordText, "2147483647") + strings.Repeat(" ", 1<<20)
+		other := newStranger(t, (*httptest.Server).Start, answering(http.StatusCreated, contentType, body))
 		if record, err := other.create(t); err != nil || record.PK != 2147483647 {
 			t.Errorf("%s: record is %v, %v", contentType, record, err)
 		}

@@ -2,7 +2,6 @@ package client_test
 
 import (
 	"errors"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -17,11 +16,7 @@ import (
 // newNewerServer starts a server of a later version, which answers what this package does not know.
 func newNewerServer(t *testing.T, status int, mediaType, answer string) *client.Providers {
 	t.Helper()
-	s := newStranger(t, (*httptest.Server).Start, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", mediaType)
-		w.WriteHeader(status)
-		_, _ = io.WriteString(w, answer)
-	})
+	s := newStranger(t, (*httptest.Server).Start, answering(status, mediaType, answer))
 	providers, err := client.New(s.URL, secretToken)
 	if err != nil {
 		t.Fatal(err)

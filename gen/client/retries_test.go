@@ -36,24 +36,6 @@ func TestLostAnswersAndRefusalsForNowAreRetriedWithOneKey(t *testing.T) {
 	}
 }
 
-func TestRetriesEnd(t *testing.T) {
-	t.Parallel()
-	for retries, wanted := range map[int]int{0: 1, 1: 2} {
-		r := newRig(t, client.WithRetries(retries))
-		r.wire.instead = slices.Repeat([]func(*http.Request, *http.Response) (*http.Response, error){
-			unavailable(http.StatusServiceUnavailable, "1"),
-		}, 5)
-		_, err := r.providers.CreateOAuth2(t.Context(), oauth2Request())
-		var refused *client.Error
-		if !errors.As(err, &refused) || refused.Status != 503 || refused.RetryAfter != time.Second {
-			t.Errorf("error is %v", err)
-		}
-		if len(r.wire.keys) != wanted {
-			t.Errorf("%d tries with %d retries", len(r.wire.keys), retries)
-		}
-	}
-}
-
 func TestWaitingEndsWithTheContext(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -44,6 +44,15 @@ func newStranger(t *testing.T, start func(*httptest.Server), handler http.Handle
 	return s
 }
 
+// answering answers every request in the same way.
+func answering(status int, contentType, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", contentType)
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+	}
+}
+
 // create sends a create, and returns its error, which must have neither the token nor anything of the answer.
 func (s *stranger) create(t *testing.T, options ...client.Option) (*client.OAuth2Provider, error) {
 	t.Helper()

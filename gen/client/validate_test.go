@@ -126,11 +126,7 @@ func TestAnswersThatAreNoVerdictAreErrors(t *testing.T) {
 		{200, json, `{"outcome":"already_created","pk":"1","advice":[]}`, noVerdict},
 		{202, json, `{"outcome":"would_create","pk":null,"advice":[]}`, "202"},
 	} {
-		s := newStranger(t, func(s *httptest.Server) { s.Start() }, func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", test.mediaType)
-			w.WriteHeader(test.status)
-			_, _ = w.Write([]byte(test.answer))
-		})
+		s := newStranger(t, (*httptest.Server).Start, answering(test.status, test.mediaType, test.answer))
 		providers, err := client.New(s.URL, secretToken)
 		if err != nil {
 			t.Fatal(err)
