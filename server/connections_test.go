@@ -117,24 +117,6 @@ func TestNewcomerGetsThePlaceOfTheIdle(t *testing.T) {
 	}
 }
 
-// TestNewcomerGetsThePlaceOfTheUnknown has no idle connection to close.
-func TestNewcomerGetsThePlaceOfTheUnknown(t *testing.T) {
-	t.Parallel()
-	h := start(t)
-	limits := server.DefaultLimits()
-	limits.Connections = 2
-	address := h.listen(t, limits)
-	body := encode(t, minimal(oauth2Path))
-
-	arriving := connect(t, address).send(t, "GET /healthz HTTP/1.1\r\n")
-	first := h.begin(t, address, body)
-	second := h.begin(t, address, body)
-	arriving.wantClosed(t, "a connection whose request arrives")
-	for _, begun := range []*peer{first, second} {
-		begun.send(t, body).want(t, http.StatusCreated)
-	}
-}
-
 // TestNobodyWithoutATokenKeepsNewcomersOut takes all places with requests of unknown callers that the server cannot get
 // done with.
 func TestNobodyWithoutATokenKeepsNewcomersOut(t *testing.T) {

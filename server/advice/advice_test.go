@@ -11,6 +11,7 @@ import (
 	"example.com/providerd/gen/api"
 	"example.com/providerd/server"
 	"example.com/providerd/server/advice"
+	"example.com/providerd/store"
 )
 
 // Whoever leaves everything out has nothing to be told.
@@ -30,27 +31,21 @@ func TestDefaultsBringNoAdvice(t *testing.T) {
 	}
 }
 
-// What a public client leaves out, it has to be told.
-func TestPublicClientIsToldWhatItNeeds(t *testing.T) {
+// What a public client leaves out, it has to be told. Tokens cannot be signed with a secret that is empty.
+func TestWhatIsLeftOutIsTold(t *testing.T) {
 	t.Parallel()
 	clientType := api.ClientTypeEnumPublic
-	client := server.FromAPIOAuth2(api.OAuth2ProviderRequest{
+	public := server.FromAPIOAuth2(api.OAuth2ProviderRequest{
 		Name: "x", AuthorizationFlow: uuid.MustParse(anyUUID), ClientType: &clientType,
 	})
-	want := []string{"signing_key_missing", "redirect_uris_missing"}
-	if got := codes(advice.OAuth2(client)); !slices.Equal(got, want) {
-		t.Errorf("%v, want %v", got, want)
-	}
-}
-
-// Tokens cannot be signed with a secret that is empty.
-func TestClientWithoutSecretNeedsAKey(t *testing.T) {
-	t.Parallel()
-	client := goodClient()
-	and(withoutKey, secret(""))(&client)
-	want := []string{"client_secret_empty", "signing_key_missing"}
-	if got := codes(advice.OAuth2(client)); !slices.Equal(got, want) {
-		t.Errorf("%v, want %v", got, want)
+	unsigned := goodClient()
+	and(withoutKey, secret(""))(&unsigned)
+	for want, client := range map[string]store.OAuth2Settings{
+		"signing_key_missing redirect_uris_missing": public, "client_secret_empty signing_key_missing": unsigned,
+	} {
+		if got := strings.Join(codes(advice.OAuth2(client)), " "); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
 	}
 }
 

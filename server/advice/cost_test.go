@@ -65,22 +65,3 @@ func TestMostExpensiveMegabyte(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkMostExpensiveMegabyte(b *testing.B) {
-	for name, settings := range costly() {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				advice.OAuth2(settings)
-			}
-		})
-	}
-}
-
-func BenchmarkUsualClient(b *testing.B) {
-	settings := goodClient()
-	b.ReportAllocs()
-	for b.Loop() {
-		advice.OAuth2(settings)
-	}
-}
