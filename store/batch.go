@@ -11,8 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"gorm.io/gorm"
-
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/seal"
 )
@@ -48,11 +46,11 @@ func (b batch) commit(ctx context.Context, db database.Batches, current keySourc
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	err = db.Commit(ctx, b.withoutKeys(), func(tx *gorm.DB) error {
+	err = db.Commit(ctx, b.withoutKeys(), func(tx database.Batch) error {
 		for _, one := range b {
 			one.replays, one.err = 0, nil
 		}
-		return insertion{tx: tx, database: db, keys: keys}.insert(b)
+		return insertion{Batch: tx, keys: keys}.insert(b)
 	})
 	if errors.Is(err, ErrOutcomeUnknown) {
 		return b.settle(ctx, db, err)
@@ -83,9 +81,8 @@ func (b batch) finish(err error) {
 // insertion writes the rows of a batch in a transaction that has begun. Rows of which a unique value is taken are left
 // out, and their creates refused; nothing else that is sent makes a statement fail, so that every database can go on.
 type insertion struct {
-	tx       *gorm.DB
-	database database.Batches
-	keys     *seal.Keys
+	database.Batch
+	keys *seal.Keys
 }
 
 // insert writes the common rows first, because those of the kinds refer to them. Each table is written in the order
@@ -114,14 +111,14 @@ func (i insertion) takeBack(creates batch) error {
 		one.err = ErrClientIDTaken
 	}
 	var count int64
-	err := i.tx.Model(&oauth2Row{}).Where("client_id IN ?", padded(slices.Sorted(maps.Keys(taken)))).Count(&count).Error
+	err := i.DB().Model(&oauth2Row{}).Where("client_id IN ?", padded(slices.Sorted(maps.Keys(taken)))).Count(&count).Error
 	if err != nil {
 		return fmt.Errorf("look up taken values: %w", err)
 	}
 	if count != int64(len(taken)) {
 		return fmt.Errorf("%w: it deleted what had a client_id", database.ErrOvertaken)
 	}
-	if err := i.tx.Delete(&Creation{}, "pk IN ?", padded(pksOf(creates))).Error; err != nil {
+	if err := i.DB().Delete(&Creation{}, "pk IN ?", padded(pksOf(creates))).Error; err != nil {
 		return fmt.Errorf("take rows back: %w", err)
 	}
 	return nil
@@ -133,7 +130,7 @@ func (i insertion) withPKs(creates batch) (batch, error) {
 	if len(creates) == 0 {
 		return nil, nil
 	}
-	pks, err := i.database.ReservePKs(i.tx, len(creates))
+	pks, err := i.ReservePKs(len(creates))
 	if err != nil {
 		return nil, fmt.Errorf("reserve pks: %w", err)
 	}
@@ -161,7 +158,7 @@ func (i insertion) write(creates batch) (refused batch, err error) {
 		}
 	}
 	slices.SortFunc(kinds.oauth2, func(a, b *oauth2Row) int { return cmp.Compare(a.ClientID, b.ClientID) })
-	left, err := i.database.Insert(i.tx, common, kinds.oauth2, kinds.directories)
+	left, err := i.Insert(common, kinds.oauth2, kinds.directories)
 	if err != nil {
 		return nil, fmt.Errorf("insert rows: %w", err)
 	}
@@ -238,7 +235,7 @@ func (i insertion) madeBefore(creates batch) ([]Creation, error) {
 		"AND idempotency_key = column3), 0)"
 	var pks []int32
 	list := "(VALUES " + strings.Repeat("(?,?,?),", len(scopes)-1) + "(?,?,?)) AS scopes"
-	if err := i.tx.Table(list, slices.Concat(scopes...)...).Pluck(search, &pks).Error; err != nil {
+	if err := i.DB().Table(list, slices.Concat(scopes...)...).Pluck(search, &pks).Error; err != nil {
 		return nil, fmt.Errorf("look up idempotency keys: %w", err)
 	}
 	pks = slices.DeleteFunc(pks, func(pk int32) bool { return pk == 0 })
@@ -246,7 +243,7 @@ func (i insertion) madeBefore(creates batch) ([]Creation, error) {
 		return nil, nil
 	}
 	var made []Creation
-	err := i.tx.Select("pk", "created_by", "kind", "idempotency_key", "fingerprint").
+	err := i.DB().Select("pk", "created_by", "kind", "idempotency_key", "fingerprint").
 		Where("pk IN ?", padded(pks)).Find(&made).Error
 	if err != nil {
 		return nil, fmt.Errorf("read the records of idempotency keys: %w", err)
@@ -279,7 +276,7 @@ func (i insertion) findMissing(rows []*oauth2Row) ([]int32, error) {
 		pks[n] = row.PK
 	}
 	var stored []int32
-	if err := i.tx.Model(&oauth2Row{}).Where("pk IN ?", padded(pks)).Pluck("pk", &stored).Error; err != nil {
+	if err := i.DB().Model(&oauth2Row{}).Where("pk IN ?", padded(pks)).Pluck("pk", &stored).Error; err != nil {
 		return nil, fmt.Errorf("look which rows are left out: %w", err)
 	}
 	return slices.DeleteFunc(pks, func(pk int32) bool { return slices.Contains(stored, pk) }), nil

@@ -101,13 +101,24 @@ type faultyBatches struct {
 	database *faultyDatabase
 }
 
-func (b *faultyBatches) Commit(ctx context.Context, pks int, what func(tx *gorm.DB) error) error {
+func (b *faultyBatches) Commit(ctx context.Context, pks int, what func(database.Batch) error) error {
 	b.database.count(func(f *faultyDatabase) { f.committed = append(f.committed, 0) })
-	return b.database.next(&b.database.commits)(
-		func(what statements) error { return b.Batches.Commit(ctx, pks, what) }, what)
+	batch := faultyBatch{database: b.database}
+	run := func(what statements) error {
+		return b.Batches.Commit(ctx, pks, func(begun database.Batch) error {
+			batch.Batch = begun
+			return what(begun.DB())
+		})
+	}
+	return b.database.next(&b.database.commits)(run, func(*gorm.DB) error { return what(batch) })
 }
 
-func (b *faultyBatches) ReservePKs(tx *gorm.DB, count int) ([]int32, error) {
+type faultyBatch struct {
+	database.Batch
+	database *faultyDatabase
+}
+
+func (b faultyBatch) ReservePKs(count int) ([]int32, error) {
 	var most int
 	b.database.count(func(f *faultyDatabase) {
 		f.committed[len(f.committed)-1] = count
@@ -116,10 +127,10 @@ func (b *faultyBatches) ReservePKs(tx *gorm.DB, count int) ([]int32, error) {
 	if most > 0 {
 		count = min(count, most)
 	}
-	return b.Batches.ReservePKs(tx, count)
+	return b.Batch.ReservePKs(count)
 }
 
-func (b *faultyBatches) CanStore(*gorm.DB) (err error) {
+func (b faultyBatch) CanStore() (err error) {
 	b.database.count(func(f *faultyDatabase) { err = f.refusal })
 	return err
 }

@@ -11,8 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"gorm.io/gorm"
-
 	"example.com/providerd/store"
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/seal"
@@ -46,19 +44,11 @@ func (d *slowDatabase) Close() error {
 
 type slowBatches struct{ database *slowDatabase }
 
-func (b slowBatches) Commit(context.Context, int, func(tx *gorm.DB) error) error {
+func (b slowBatches) Commit(context.Context, int, func(database.Batch) error) error {
 	<-time.After(b.database.commit)
 	b.database.note("commit")
 	return nil
 }
-
-func (b slowBatches) ReservePKs(*gorm.DB, int) ([]int32, error) { return nil, nil }
-
-func (b slowBatches) LastPK(*gorm.DB) (int64, error) { return 0, nil }
-
-func (b slowBatches) CanStore(*gorm.DB) error { return nil }
-
-func (b slowBatches) Insert(*gorm.DB, ...any) ([]int, error) { return nil, nil }
 
 func (b slowBatches) Maintain(context.Context) { b.database.note("maintain") }
 

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"gorm.io/gorm"
-
 	"example.com/providerd/store/database"
 )
 
@@ -24,9 +22,9 @@ func (b batch) settle(ctx context.Context, db database.Batches, unknown error) e
 	}
 	stored := map[int32]string{}
 	if len(inserted) > 0 {
-		err := db.Commit(ctx, 0, func(tx *gorm.DB) error {
+		err := db.Commit(ctx, 0, func(tx database.Batch) error {
 			var rows []Creation
-			err := tx.Select("pk", "request_id").Where("pk IN ?", padded(pksOf(inserted))).Find(&rows).Error
+			err := tx.DB().Select("pk", "request_id").Where("pk IN ?", padded(pksOf(inserted))).Find(&rows).Error
 			if err != nil {
 				return fmt.Errorf("look up the outcome: %w", err)
 			}

@@ -19,8 +19,8 @@ func (i insertion) withoutDecided(creates batch) (batch, error) {
 		return rest, err
 	}
 	// While creates are refused, a validation must not promise that one is stored.
-	refusal := i.database.CanStore(i.tx)
-	last, err := i.database.LastPK(i.tx)
+	refusal := i.CanStore()
+	last, err := i.LastPK()
 	if err != nil {
 		return nil, fmt.Errorf("look whether a pk is left: %w", err)
 	}
@@ -52,7 +52,7 @@ func (i insertion) takenValues(creates batch) (taken []string, err error) {
 	if len(wanted) == 0 {
 		return nil, nil
 	}
-	err = i.tx.Model(&oauth2Row{}).Where("client_id IN ?", padded(wanted)).Pluck("client_id", &taken).Error
+	err = i.DB().Model(&oauth2Row{}).Where("client_id IN ?", padded(wanted)).Pluck("client_id", &taken).Error
 	if err != nil {
 		return nil, fmt.Errorf("look up client_ids: %w", err)
 	}

@@ -77,26 +77,32 @@ type Database interface {
 
 // Batches commits batches of creates over a connection of its own. It is for one goroutine at a time.
 type Batches interface {
-	// Commit is Change for the statements of a batch, which are going to reserve so many pks, or some more, and write
-	// nothing before they call Insert. A panic in the statements is such an error, because the callers of a batch are not
-	// to fall with each other.
-	Commit(ctx context.Context, pks int, statements func(tx *gorm.DB) error) error
-	// ReservePKs returns pks of providers, ascending, that nobody else gets, in a transaction of Commit: as many as asked
-	// for, or those that are left up to the largest int32.
-	ReservePKs(tx *gorm.DB, count int) ([]int32, error)
-	// LastPK returns the pk that was given last, in a transaction of Commit. From the largest int32 on, none is left. It
-	// is at most 1 where none was given.
-	LastPK(tx *gorm.DB) (int64, error)
-	// CanStore returns ErrUnavailable, in a transaction of Commit, if the last batch that wrote rows failed and rows still
-	// cannot be stored. The transaction can continue: whatever only reads is not affected.
-	CanStore(tx *gorm.DB) error
-	// Insert writes lists of rows, each a []*Row of a GORM model, one after the other, but for rows of which a unique
-	// value is taken. It returns how many of each list are left out, or ErrOvertaken where a row that is not refers to
-	// one that is.
-	Insert(tx *gorm.DB, lists ...any) (left []int, err error)
+	// Commit is Change for the statements of a batch, which are going to reserve so many pks, or some more. A panic in the
+	// statements is such an error, because the callers of a batch are not to fall with each other.
+	Commit(ctx context.Context, pks int, statements func(Batch) error) error
 	// Maintain does what the database needs between batches. It is called after each and every few seconds while none
 	// comes.
 	Maintain(ctx context.Context)
 	// Close waits for what Maintain has begun, and gives the connection back.
 	Close() error
+}
+
+// Batch is the transaction of a batch, which writes nothing before it calls Insert. It is of no use after the
+// transaction.
+type Batch interface {
+	// DB returns a handle for statements in the transaction.
+	DB() *gorm.DB
+	// ReservePKs returns pks of providers, ascending, that nobody else gets: as many as asked for, or those that are left
+	// up to the largest int32.
+	ReservePKs(count int) ([]int32, error)
+	// LastPK returns the pk that was given last. From the largest int32 on, none is left. It is at most 1 where none was
+	// given.
+	LastPK() (int64, error)
+	// CanStore returns ErrUnavailable if the last batch that wrote rows failed and rows still cannot be stored. The
+	// transaction can continue: whatever only reads is not affected.
+	CanStore() error
+	// Insert writes lists of rows, each a []*Row of a GORM model, one after the other, but for rows of which a unique
+	// value is taken. It returns how many of each list are left out, or ErrOvertaken where a row that is not refers to
+	// one that is.
+	Insert(lists ...any) (left []int, err error)
 }

@@ -15,9 +15,8 @@ type Movable interface {
 	// Insert adds rows to a table, in a transaction of Change. The values are in the order of the columns: int64, bool,
 	// string, []byte, time.Time in UTC, or nil. UUIDs and JSON are strings.
 	Insert(tx *gorm.DB, table string, columns []string, rows [][]any) error
-	// LastKey returns the highest key that a table ever gave to a row, or 0, in a transaction of Snapshot. The column is
-	// that of the keys.
-	LastKey(tx *gorm.DB, table, column string) (int64, error)
+	// LastKey returns the highest key that a table ever gave to a row, or 0, in a transaction of Snapshot.
+	LastKey(tx *gorm.DB, table string) (int64, error)
 	// SetLastKey makes a table give only keys behind this one, which is at least 1, in a transaction of Change.
-	SetLastKey(tx *gorm.DB, table, column string, last int64) error
+	SetLastKey(tx *gorm.DB, table string, last int64) error
 }

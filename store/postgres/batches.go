@@ -25,32 +25,41 @@ type batches struct {
 var _ database.Batches = batches{}
 
 // Commit runs the statements of a batch in one transaction. The message that begins it reserves the pks, too.
-func (b batches) Commit(ctx context.Context, pks int, statements func(tx *gorm.DB) error) error {
-	var hasInserted bool
-	err := b.database.transact(ctx, batchTimeout, pks, func(tx *gorm.DB) error {
-		err := statements(tx)
-		hasInserted = transactionOf(tx).hasInserted
-		return err
+func (b batches) Commit(ctx context.Context, pks int, statements func(database.Batch) error) error {
+	var last *batch
+	err := b.database.transact(ctx, batchTimeout, pks, func(t *transaction) error {
+		last = &batch{transaction: t, batches: b}
+		return statements(last)
 	})
-	if hasInserted {
+	if last != nil && last.hasInserted {
 		b.database.noteCreates(err)
 	}
 	return err
 }
 
+// batch is the transaction of a batch.
+type batch struct {
+	*transaction
+	batches batches
+	// hasInserted is set once rows of creates were sent.
+	hasInserted bool
+}
+
+// DB returns a handle on the transaction.
+func (b *batch) DB() *gorm.DB { return b.tx }
+
 // ReservePKs returns the pks that were reserved when the transaction began, and reserves what lacks. They stay taken
 // where the transaction is rolled back.
-func (b batches) ReservePKs(tx *gorm.DB, count int) ([]int32, error) {
-	t := transactionOf(tx)
-	if lacking := count - len(t.reserved); lacking > 0 {
+func (b *batch) ReservePKs(count int) ([]int32, error) {
+	if lacking := count - len(b.reserved); lacking > 0 {
 		var pipeline pgx.Batch
-		t.queueReserve(&pipeline, lacking)
-		if err := t.send(tx.Statement.Context, &pipeline); err != nil {
+		b.queueReserve(&pipeline, lacking)
+		if err := b.send(b.tx.Statement.Context, &pipeline); err != nil {
 			return nil, fmt.Errorf("take pks off the sequence: %w", err)
 		}
 	}
-	values := t.reserved[:count]
-	t.reserved = t.reserved[count:]
+	values := b.reserved[:count]
+	b.reserved = b.reserved[count:]
 	slices.Sort(values)
 	pks := make([]int32, 0, count)
 	for _, value := range values {
@@ -62,25 +71,25 @@ func (b batches) ReservePKs(tx *gorm.DB, count int) ([]int32, error) {
 }
 
 // LastPK reads the sequence.
-func (b batches) LastPK(tx *gorm.DB) (last int64, err error) {
-	if err := tx.Raw("SELECT last_value FROM providers_pk_seq").Scan(&last).Error; err != nil {
+func (b *batch) LastPK() (last int64, err error) {
+	if err := b.tx.Raw("SELECT last_value FROM providers_pk_seq").Scan(&last).Error; err != nil {
 		return 0, fmt.Errorf("read the last pk: %w", err)
 	}
 	return last, nil
 }
 
 // CanStore tries to insert rows where the last batch with rows failed.
-func (b batches) CanStore(tx *gorm.DB) error {
-	if !b.database.isRefusing.Load() {
+func (b *batch) CanStore() error {
+	if !b.batches.database.isRefusing.Load() {
 		return nil
 	}
-	return transactionOf(tx).tryToInsert(tx.Statement.Context, true)
+	return b.tryToInsert(b.tx.Statement.Context, true)
 }
 
 // Insert sends all rows in one message, each list as one statement. A row breaks a foreign key where the one that it
 // refers to is left out.
-func (b batches) Insert(tx *gorm.DB, lists ...any) (left []int, err error) {
-	ctx := tx.Statement.Context
+func (b *batch) Insert(lists ...any) (left []int, err error) {
+	ctx := b.tx.Statement.Context
 	left = make([]int, len(lists))
 	var pipeline pgx.Batch
 	for n, list := range lists {
@@ -89,7 +98,7 @@ func (b batches) Insert(tx *gorm.DB, lists ...any) (left []int, err error) {
 		if left[n] == 0 {
 			continue
 		}
-		table, err := b.table(tx, rows)
+		table, err := b.batches.table(b.tx, rows)
 		if err != nil {
 			return nil, err
 		}
@@ -101,9 +110,8 @@ func (b batches) Insert(tx *gorm.DB, lists ...any) (left []int, err error) {
 			return nil, err
 		}
 	}
-	transaction := transactionOf(tx)
-	transaction.hasInserted = transaction.hasInserted || pipeline.Len() > 0
-	err = transaction.send(ctx, &pipeline)
+	b.hasInserted = b.hasInserted || pipeline.Len() > 0
+	err = b.send(ctx, &pipeline)
 	if native, ok := errors.AsType[*pgconn.PgError](err); ok && native.Code == foreignKeyViolation {
 		return nil, fmt.Errorf("%w: %w", database.ErrOvertaken, err)
 	}

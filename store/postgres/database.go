@@ -52,11 +52,11 @@ func (d *Database) Reader() *gorm.DB { return d.readers }
 
 // Change runs statements in one transaction, which waits for its turn.
 func (d *Database) Change(ctx context.Context, statements func(tx *gorm.DB) error) error {
-	return d.transact(ctx, patience, 0, func(tx *gorm.DB) error {
-		if err := tx.Exec(takeTurn).Error; err != nil {
+	return d.transact(ctx, patience, 0, func(t *transaction) error {
+		if err := t.tx.Exec(takeTurn).Error; err != nil {
 			return fmt.Errorf("wait for a turn: %w", err)
 		}
-		return statements(tx)
+		return statements(t.tx)
 	})
 }
 
@@ -64,7 +64,7 @@ func (d *Database) Change(ctx context.Context, statements func(tx *gorm.DB) erro
 // the context has come. A server that takes longer for the statements than the limit is left for another one. The
 // transaction begins with so many reserved pks.
 func (d *Database) transact(
-	ctx context.Context, limit time.Duration, pks int, statements func(tx *gorm.DB) error,
+	ctx context.Context, limit time.Duration, pks int, statements func(*transaction) error,
 ) error {
 	deadline := time.Now().Add(patience)
 	if earlier, ok := ctx.Deadline(); ok && earlier.Before(deadline) {
@@ -96,7 +96,7 @@ func retry(ctx context.Context, try func() (again bool, err error)) error {
 
 // try is transact once. It tells whether another try may succeed, of which none is made after COMMIT was sent.
 func (d *Database) try(
-	ctx context.Context, limit time.Duration, pks int, statements func(tx *gorm.DB) error,
+	ctx context.Context, limit time.Duration, pks int, statements func(*transaction) error,
 ) (again bool, err error) {
 	tx, err := d.begin(ctx, pks)
 	if err != nil {
@@ -122,10 +122,10 @@ func (d *Database) try(
 
 // begin begins a transaction. Where the outcome of a commit is unknown, the server must first show that it commits:
 // each commit that hangs leaves a connection behind, which waits on the server.
-func (d *Database) begin(ctx context.Context, pks int) (transaction, error) {
+func (d *Database) begin(ctx context.Context, pks int) (*transaction, error) {
 	tx, err := d.connection(ctx)
 	if err != nil {
-		return transaction{}, err
+		return nil, err
 	}
 	if d.isDoubtful.Load() {
 		if err := tx.probe(ctx); err != nil {
@@ -133,44 +133,44 @@ func (d *Database) begin(ctx context.Context, pks int) (transaction, error) {
 				d.servers.avoid(tx.server)
 			}
 			tx.discard()
-			return transaction{}, err
+			return nil, err
 		}
 		d.isDoubtful.Store(false)
 	}
 	if err := tx.begin(ctx, pks); err != nil {
 		d.avoidSilent(ctx, tx, err)
 		tx.discard()
-		return transaction{}, err
+		return nil, err
 	}
 	return tx, nil
 }
 
-func (d *Database) connection(ctx context.Context) (transaction, error) {
+func (d *Database) connection(ctx context.Context) (*transaction, error) {
 	pool, err := d.writers.DB()
 	if err != nil {
-		return transaction{}, fmt.Errorf("connect: %w", err)
+		return nil, fmt.Errorf("connect: %w", err)
 	}
 	conn, err := pool.Conn(ctx)
 	if err != nil {
-		return transaction{}, fmt.Errorf("connect: %w", unavailable(err))
+		return nil, fmt.Errorf("connect: %w", unavailable(err))
 	}
 	tx, err := newTransaction(conn)
 	if err != nil {
 		tx.discard()
-		return transaction{}, fmt.Errorf("connect: %w", unavailable(err))
+		return nil, fmt.Errorf("connect: %w", unavailable(err))
 	}
 	return tx, nil
 }
 
 // doubt passes over a server that did not answer a COMMIT, or died of it.
-func (d *Database) doubt(tx transaction) {
+func (d *Database) doubt(tx *transaction) {
 	d.isDoubtful.Store(true)
 	d.servers.avoid(tx.server)
 	d.reset()
 }
 
 // avoidSilent passes over a server that did not answer in time, unless it was the time of the caller that ran out.
-func (d *Database) avoidSilent(ctx context.Context, tx transaction, err error) {
+func (d *Database) avoidSilent(ctx context.Context, tx *transaction, err error) {
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		d.servers.avoid(tx.server)
 	}

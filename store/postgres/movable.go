@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
@@ -33,11 +32,7 @@ func (d *Database) Snapshot(ctx context.Context, statements func(tx *gorm.DB) er
 
 // Insert sends the rows by COPY (PostgreSQL documentation, section 14.4.2).
 func (d *Database) Insert(tx *gorm.DB, table string, columns []string, rows [][]any) error {
-	t, ok := tx.Statement.ConnPool.(handle)
-	if !ok {
-		return errors.New("insert outside of a transaction of Change")
-	}
-	err := t.transaction.raw(func(conn *pgx.Conn) error {
+	err := raw(tx.Statement.ConnPool.(*sql.Conn), func(conn *pgx.Conn) error {
 		_, err := conn.CopyFrom(tx.Statement.Context, pgx.Identifier{table}, columns, pgx.CopyFromRows(rows))
 		return err //nolint:wrapcheck // It is wrapped below.
 	})
@@ -47,19 +42,23 @@ func (d *Database) Insert(tx *gorm.DB, table string, columns []string, rows [][]
 	return nil
 }
 
-// LastKey reads the sequence of a column. It may tell of a key that was given after the snapshot.
-func (d *Database) LastKey(tx *gorm.DB, table, column string) (last int64, err error) {
+// sequenceOfKey selects the sequence that gives the keys of a table, which are in its first column.
+const sequenceOfKey = `(SELECT pg_get_serial_sequence(@table, attname) FROM pg_attribute
+	WHERE attrelid = to_regclass(@table) AND attnum = 1)`
+
+// LastKey reads the sequence of the keys. It may tell of a key that was given after the snapshot.
+func (d *Database) LastKey(tx *gorm.DB, table string) (last int64, err error) {
 	err = tx.Raw(`SELECT coalesce(max(last_value), 0) FROM pg_sequences
-		WHERE format('%I.%I', schemaname, sequencename) = pg_get_serial_sequence(?, ?)`, table, column).Scan(&last).Error
+		WHERE format('%I.%I', schemaname, sequencename) = `+sequenceOfKey, sql.Named("table", table)).Scan(&last).Error
 	if err != nil {
 		return 0, fmt.Errorf("read the last key of %s: %w", table, err)
 	}
 	return last, nil
 }
 
-// SetLastKey sets the sequence of a column, also where the transaction is rolled back.
-func (d *Database) SetLastKey(tx *gorm.DB, table, column string, last int64) error {
-	err := tx.Exec("SELECT setval(pg_get_serial_sequence(?, ?), ?)", table, column, last).Error
+// SetLastKey sets the sequence of the keys, also where the transaction is rolled back.
+func (d *Database) SetLastKey(tx *gorm.DB, table string, last int64) error {
+	err := tx.Exec("SELECT setval("+sequenceOfKey+", @last)", sql.Named("table", table), sql.Named("last", last)).Error
 	if err != nil {
 		return fmt.Errorf("set the last key of %s: %w", table, err)
 	}

@@ -75,7 +75,7 @@ func (d *Database) probe(ctx context.Context) error {
 }
 
 // awaitConnection waits up to probeTimeout for a connection of a server that has none to spare.
-func (d *Database) awaitConnection(ctx context.Context) (tx transaction, err error) {
+func (d *Database) awaitConnection(ctx context.Context) (tx *transaction, err error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	err = retry(ctx, func() (again bool, err error) {
@@ -86,7 +86,7 @@ func (d *Database) awaitConnection(ctx context.Context) (tx transaction, err err
 }
 
 // probeInserts makes sure that rows of creates can be inserted, and releases the connection.
-func (d *Database) probeInserts(ctx context.Context, tx transaction) error {
+func (d *Database) probeInserts(ctx context.Context, tx *transaction) error {
 	var begin pgx.Batch
 	begin.Queue("BEGIN")
 	err := tx.send(ctx, &begin)
@@ -139,7 +139,7 @@ func (t *transaction) tryToInsert(ctx context.Context, withRows bool) error {
 }
 
 // probe commits a transaction without rows, and gives it up after probeTimeout. It returns database.ErrUnavailable.
-func (t transaction) probe(ctx context.Context) error {
+func (t *transaction) probe(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	var pipeline pgx.Batch

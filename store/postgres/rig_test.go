@@ -3,7 +3,6 @@ package postgres_test
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"log/slog"
 	"net/url"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 	"gorm.io/gorm"
 
 	"example.com/providerd/store"
+	"example.com/providerd/store/database"
 	"example.com/providerd/store/postgres"
 	"example.com/providerd/store/seal"
 )
@@ -89,12 +89,12 @@ func insertNamed(ctx context.Context, database *postgres.Database, name string) 
 }
 
 // commit commits statements in a batch.
-func commit(ctx context.Context, database *postgres.Database, statements func(tx *gorm.DB) error) error {
-	batches, err := database.Batches(ctx)
+func commit(ctx context.Context, opened *postgres.Database, statements func(tx *gorm.DB) error) error {
+	batches, err := opened.Batches(ctx)
 	if err != nil {
 		return err
 	}
-	return errors.Join(batches.Commit(ctx, 0, statements), batches.Close())
+	return batches.Commit(ctx, 0, func(tx database.Batch) error { return statements(tx.DB()) })
 }
 
 func insertApplication(tx *gorm.DB, slug string) error {

@@ -43,12 +43,12 @@ type transaction struct {
 	server net.Addr
 	// reserved are pks that nobody else gets, and that are not yet given away.
 	reserved []int64
-	// hasInserted is set once rows of creates were sent.
-	hasInserted bool
+	// tx is what GORM runs statements with.
+	tx *gorm.DB
 }
 
-func newTransaction(conn *sql.Conn) (transaction, error) {
-	t := transaction{conn: conn}
+func newTransaction(conn *sql.Conn) (*transaction, error) {
+	t := &transaction{conn: conn}
 	err := t.raw(func(conn *pgx.Conn) error {
 		t.link, t.server = linkOf(conn.PgConn()), conn.PgConn().Conn().RemoteAddr()
 		return nil
@@ -57,8 +57,8 @@ func newTransaction(conn *sql.Conn) (transaction, error) {
 }
 
 // run runs the statements. A panic in them is an error, because the callers of a batch are not to fall with each other.
-func (t transaction) run(
-	ctx context.Context, db *gorm.DB, limit time.Duration, statements func(tx *gorm.DB) error,
+func (t *transaction) run(
+	ctx context.Context, db *gorm.DB, limit time.Duration, statements func(*transaction) error,
 ) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -67,25 +67,17 @@ func (t transaction) run(
 			err = fmt.Errorf("panic in a transaction: %v\n%s", value, debug.Stack())
 		}
 	}()
-	tx := db.Session(&gorm.Session{NewDB: true, Context: ctx})
-	tx.Statement.ConnPool = handle{Conn: t.conn, transaction: &t}
-	return statements(tx)
+	t.tx = db.Session(&gorm.Session{NewDB: true, Context: ctx})
+	t.tx.Statement.ConnPool = t.conn
+	return statements(t)
 }
-
-// handle is what GORM runs the statements of a transaction on.
-type handle struct {
-	*sql.Conn
-	transaction *transaction
-}
-
-func transactionOf(tx *gorm.DB) *transaction { return tx.Statement.ConnPool.(handle).transaction }
 
 // commit returns nil where the transaction is stored, and where it is not the error of the server. Where that is not
 // known, it returns database.ErrOutcomeUnknown, and the connection is used up.
 //
 // The commit is not cancelled with any context: a server that waits for its standbys would then keep the transaction
 // without them. If it takes too long, the connection is left to it, and closed if the server still does not answer.
-func (t transaction) commit(abandonTimeout time.Duration) error {
+func (t *transaction) commit(abandonTimeout time.Duration) error {
 	committed, gaveUp := make(chan error), make(chan struct{})
 	abandonment := time.AfterFunc(commitTimeout+abandonTimeout, t.link.abandon)
 	go func() {
@@ -133,7 +125,7 @@ func sendCommit(conn *pgx.Conn) error {
 }
 
 // rollBack ends a transaction that failed.
-func (t transaction) rollBack(ctx context.Context) {
+func (t *transaction) rollBack(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeTimeout)
 	defer cancel()
 	err := t.raw(func(conn *pgx.Conn) error {
@@ -148,19 +140,21 @@ func (t transaction) rollBack(ctx context.Context) {
 }
 
 // send sends statements in one message, and handles their results.
-func (t transaction) send(ctx context.Context, pipeline *pgx.Batch) error {
+func (t *transaction) send(ctx context.Context, pipeline *pgx.Batch) error {
 	return t.raw(func(conn *pgx.Conn) error { return classify(conn.SendBatch(ctx, pipeline).Close()) })
 }
 
+func (t *transaction) raw(do func(conn *pgx.Conn) error) error { return raw(t.conn, do) }
+
 // raw gives access to the driver's own connection.
-func (t transaction) raw(do func(conn *pgx.Conn) error) error {
-	return t.conn.Raw(func(native any) error { //nolint:wrapcheck // It is the error of do.
+func raw(conn *sql.Conn, do func(conn *pgx.Conn) error) error {
+	return conn.Raw(func(native any) error { //nolint:wrapcheck // It is the error of do.
 		return do(native.(*stdlib.Conn).Conn())
 	})
 }
 
 // discard closes the connection, instead of giving it back.
-func (t transaction) discard() {
+func (t *transaction) discard() {
 	_ = t.conn.Raw(func(any) error { return driver.ErrBadConn })
 	_ = t.conn.Close()
 }

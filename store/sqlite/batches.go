@@ -14,7 +14,8 @@ import (
 	"example.com/providerd/store/database"
 )
 
-// batches commits over a connection of its own, and keeps the WAL short.
+// batches commits over a connection of its own, and keeps the WAL short. It is also the transaction of the batch that is
+// being committed.
 type batches struct {
 	database    *Database
 	db          *gorm.DB
@@ -24,12 +25,18 @@ type batches struct {
 	inserts map[reflect.Type]inserts
 	// index is the WAL after the last commit; nil once Maintain has seen it.
 	index *walIndex
-	// pks are those when the transaction began, or with those reserved since.
+	// tx is a handle on the transaction, and pks are those when it began, or with those reserved since.
+	tx  *gorm.DB
 	pks givenPKs
 	// hasRows is set once the transaction writes rows, and refusal is why none could be stored before it began.
 	hasRows bool
 	refusal error
 }
+
+var (
+	_ database.Batches = (*batches)(nil)
+	_ database.Batch   = (*batches)(nil)
+)
 
 // Batches connects the one who commits batches.
 func (d *Database) Batches(ctx context.Context) (database.Batches, error) {
@@ -60,7 +67,7 @@ func (d *Database) Batches(ctx context.Context) (database.Batches, error) {
 
 // Commit runs the statements of a batch between two looks at the files. After a failure, only rows that are stored or a
 // probe prove that creates succeed again: a transaction without rows commits on a full disk, too.
-func (b *batches) Commit(ctx context.Context, _ int, statements func(tx *gorm.DB) error) error {
+func (b *batches) Commit(ctx context.Context, _ int, statements func(database.Batch) error) error {
 	b.hasRows, b.refusal = false, nil
 	if b.database.failed.Load() {
 		b.refusal = b.database.tryToWrite(ctx)
@@ -79,7 +86,7 @@ func (b *batches) Commit(ctx context.Context, _ int, statements func(tx *gorm.DB
 	return err
 }
 
-func (b *batches) commit(ctx context.Context, statements func(tx *gorm.DB) error) error {
+func (b *batches) commit(ctx context.Context, statements func(database.Batch) error) error {
 	if err := b.database.files.checkBefore(); err != nil {
 		return err
 	}
@@ -87,7 +94,8 @@ func (b *batches) commit(ctx context.Context, statements func(tx *gorm.DB) error
 		if err := b.begin(ctx); err != nil {
 			return err
 		}
-		return statements(b.db.WithContext(ctx))
+		b.tx = b.db.WithContext(ctx)
+		return statements(b)
 	})
 	if err != nil {
 		return err
@@ -110,10 +118,13 @@ func (b *batches) begin(ctx context.Context) error {
 	return b.database.checkLevel(ctx, level, err)
 }
 
+// DB returns a handle on the transaction.
+func (b *batches) DB() *gorm.DB { return b.tx }
+
 // ReservePKs returns the pks behind the one that was given last. Nobody else gives any while the transaction lasts, and
 // SQLite notes the last one when it is inserted.
-func (b *batches) ReservePKs(tx *gorm.DB, count int) ([]int32, error) {
-	last, err := b.LastPK(tx)
+func (b *batches) ReservePKs(count int) ([]int32, error) {
+	last, err := b.LastPK()
 	if err != nil {
 		return nil, err
 	}
@@ -127,10 +138,10 @@ func (b *batches) ReservePKs(tx *gorm.DB, count int) ([]int32, error) {
 }
 
 // LastPK returns what SQLite has noted, 0 before the first one.
-func (b *batches) LastPK(*gorm.DB) (int64, error) { return b.pks.last() }
+func (b *batches) LastPK() (int64, error) { return b.pks.last() }
 
 // CanStore returns what was found before the transaction began.
-func (b *batches) CanStore(*gorm.DB) error { return b.refusal }
+func (b *batches) CanStore() error { return b.refusal }
 
 // Maintain makes the checkpoint that is due.
 func (b *batches) Maintain(ctx context.Context) {

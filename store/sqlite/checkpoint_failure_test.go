@@ -13,7 +13,7 @@ import (
 // largeCommit makes a checkpoint due at once.
 func (r *rig) largeCommit(t *testing.T) {
 	t.Helper()
-	err := r.batches.Commit(t.Context(), 0, func(tx *gorm.DB) error {
+	err := r.inBatch(t.Context(), func(tx *gorm.DB) error {
 		return tx.Exec("INSERT INTO applications (slug, name) VALUES (hex(randomblob(16)), zeroblob(70000000))").Error
 	})
 	if err != nil {

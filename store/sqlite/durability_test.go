@@ -24,7 +24,7 @@ func TestSettingsOfEveryConnection(t *testing.T) {
 			return func(tx *gorm.DB) error { return tx.Raw("PRAGMA " + name).Scan(into).Error }
 		}
 		for _, err := range []error{
-			r.batches.Commit(t.Context(), 0, read(&got.batches)),
+			r.inBatch(t.Context(), read(&got.batches)),
 			r.Change(t.Context(), read(&got.changes)),
 			read(&got.reads)(r.Reader().WithContext(t.Context())),
 		} {

@@ -118,7 +118,7 @@ func (h *household) lawful() map[string]func(t *rapid.T) {
 			h.must(t, h.any(t).Change(t.Context(), func(tx *gorm.DB) error { return insertApplication(tx, slug) }))
 		},
 		"batch that fails": func(t *rapid.T) {
-			err := h.any(t).batches.Commit(t.Context(), 0, func(tx *gorm.DB) error {
+			err := h.any(t).inBatch(t.Context(), func(tx *gorm.DB) error {
 				return errors.Join(executing("UPDATE applications SET name = hex(zeroblob(3000))")(tx), errOwn)
 			})
 			if !errors.Is(err, errOwn) {

@@ -7,8 +7,6 @@ import (
 	"reflect"
 	"strings"
 
-	"gorm.io/gorm"
-
 	"example.com/providerd/store/database"
 )
 
@@ -36,17 +34,17 @@ func (i inserts) text(rows int) string {
 	return text
 }
 
-// Insert writes each list in the transaction of Commit, which writes nothing before.
-func (b *batches) Insert(tx *gorm.DB, lists ...any) (left []int, err error) {
+// Insert writes each list.
+func (b *batches) Insert(lists ...any) (left []int, err error) {
 	if !b.hasRows {
-		if err := b.database.files.raiseGeneration(tx.Statement.Context, b.connection.conn); err != nil {
+		if err := b.database.files.raiseGeneration(b.tx.Statement.Context, b.connection.conn); err != nil {
 			return nil, err
 		}
 		b.hasRows = true
 	}
 	for _, list := range lists {
 		rows := reflect.ValueOf(list)
-		inserted, err := b.insert(tx, rows)
+		inserted, err := b.insert(rows)
 		if err != nil {
 			return nil, err
 		}
@@ -56,13 +54,13 @@ func (b *batches) Insert(tx *gorm.DB, lists ...any) (left []int, err error) {
 }
 
 // insert writes the rows of one list, and returns how many are in.
-func (b *batches) insert(tx *gorm.DB, rows reflect.Value) (inserted int, err error) {
+func (b *batches) insert(rows reflect.Value) (inserted int, err error) {
 	if rows.Len() == 0 {
 		return 0, nil
 	}
 	statements, ok := b.inserts[rows.Type()]
 	if !ok {
-		table, err := database.TableOf(tx, rows.Interface())
+		table, err := database.TableOf(b.tx, rows.Interface())
 		if err != nil {
 			return 0, err
 		}
@@ -71,7 +69,7 @@ func (b *batches) insert(tx *gorm.DB, rows reflect.Value) (inserted int, err err
 	}
 	for written := 0; written < rows.Len(); {
 		size := 1 << (bits.Len(uint(min(rows.Len()-written, maxChunk))) - 1)
-		count, err := b.insertChunk(tx.Statement.Context, statements, rows.Slice(written, written+size))
+		count, err := b.insertChunk(b.tx.Statement.Context, statements, rows.Slice(written, written+size))
 		if err != nil {
 			return 0, fmt.Errorf("insert into %s: %w", statements.table.Name, classify(err))
 		}

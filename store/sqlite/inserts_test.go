@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"testing"
 
-	"gorm.io/gorm"
+	"example.com/providerd/store/database"
 )
 
 // inserted is a row of which SQLite gives the id.
@@ -24,8 +24,8 @@ func TestInsertLeavesOutWhatIsTaken(t *testing.T) {
 			"odd": func(i int) bool { return i%2 == 1 },
 		} {
 			what := fmt.Sprint(name, " of ", count, " taken ")
-			err := r.batches.Commit(t.Context(), 0, func(tx *gorm.DB) error {
-				rows := make([]*inserted, count)
+			err := r.batches.Commit(t.Context(), 0, func(batch database.Batch) error {
+				tx, rows := batch.DB(), make([]*inserted, count)
 				for i := range rows {
 					rows[i] = &inserted{Slug: fmt.Sprint(what, i), Name: "new"}
 					if !taken(i) {
@@ -35,7 +35,7 @@ func TestInsertLeavesOutWhatIsTaken(t *testing.T) {
 						return err
 					}
 				}
-				left, err := r.batches.Insert(tx, rows)
+				left, err := batch.Insert(rows)
 				var old, stored int64
 				err = errors.Join(err,
 					tx.Model(&application{}).Where("slug LIKE ? AND name = 'old'", what+"%").Count(&old).Error,
@@ -55,6 +55,25 @@ func TestInsertLeavesOutWhatIsTaken(t *testing.T) {
 				t.Errorf("%s: %v", what, err)
 			}
 		}
+	}
+	r.close(t)
+}
+
+// The errors of a statement that is not GORM's are those of the seam, too.
+func TestErrorsOfInsert(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	err := r.batches.Commit(t.Context(), 0, func(tx database.Batch) error {
+		if err := damage(tx.DB()); err != nil {
+			return err
+		}
+		if _, err := tx.Insert([]*inserted{{Slug: "a"}}); !errors.Is(err, database.ErrUnavailable) {
+			t.Errorf("error is %v, want ErrUnavailable", err)
+		}
+		return errOwn
+	})
+	if !errors.Is(err, errOwn) {
+		t.Error(err)
 	}
 	r.close(t)
 }

@@ -31,9 +31,9 @@ const unlimited = ^uint64(0)
 
 // read commits a batch that has nothing to store, such as a replay. It returns what the batch is told of creates.
 func (r *rig) read(ctx context.Context) (refusal, err error) {
-	err = r.batches.Commit(ctx, 0, func(tx *gorm.DB) error {
-		refusal = r.batches.CanStore(tx)
-		return tx.Raw("SELECT slug FROM applications").Scan(new([]string)).Error
+	err = r.batches.Commit(ctx, 0, func(tx database.Batch) error {
+		refusal = tx.CanStore()
+		return tx.DB().Raw("SELECT slug FROM applications").Scan(new([]string)).Error
 	})
 	return refusal, err
 }
@@ -178,7 +178,7 @@ func TestCheckMakesRoomForTheLargestCreate(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	const largest = 1 << 20
-	if err := r.batches.Commit(t.Context(), 0, func(*gorm.DB) error { return database.ErrFull }); err == nil {
+	if err := r.batches.Commit(t.Context(), 0, func(database.Batch) error { return database.ErrFull }); err == nil {
 		t.Fatal("it did not fail")
 	}
 	if err := r.Check(t.Context()); err != nil {

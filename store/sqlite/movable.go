@@ -54,7 +54,7 @@ func (d *Database) Insert(tx *gorm.DB, table string, columns []string, rows [][]
 }
 
 // LastKey reads what SQLite notes of tables with AUTOINCREMENT.
-func (d *Database) LastKey(tx *gorm.DB, table, _ string) (last int64, err error) {
+func (d *Database) LastKey(tx *gorm.DB, table string) (last int64, err error) {
 	err = tx.Raw("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = ?", table).Scan(&last).Error
 	if err != nil {
 		return 0, fmt.Errorf("read the last key of %s: %w", table, err)
@@ -63,7 +63,7 @@ func (d *Database) LastKey(tx *gorm.DB, table, _ string) (last int64, err error)
 }
 
 // SetLastKey writes what LastKey reads. SQLite has no UNIQUE constraint there.
-func (d *Database) SetLastKey(tx *gorm.DB, table, _ string, last int64) error {
+func (d *Database) SetLastKey(tx *gorm.DB, table string, last int64) error {
 	err := tx.Exec("DELETE FROM sqlite_sequence WHERE name = ?", table).Error
 	if err == nil {
 		err = tx.Exec("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", table, last).Error

@@ -9,8 +9,6 @@ import (
 	"sync"
 	"testing"
 
-	"gorm.io/gorm"
-
 	"example.com/providerd/store/database"
 )
 
@@ -18,12 +16,12 @@ import (
 func (r *rig) reserve(t *testing.T, count int) ([]int32, error) {
 	t.Helper()
 	var pks []int32
-	err := r.batches.Commit(t.Context(), 0, func(tx *gorm.DB) (err error) {
-		if pks, err = r.batches.ReservePKs(tx, count); err != nil {
+	err := r.batches.Commit(t.Context(), 0, func(tx database.Batch) (err error) {
+		if pks, err = tx.ReservePKs(count); err != nil {
 			return err
 		}
 		for _, pk := range pks {
-			err := tx.Exec(`INSERT INTO providers (pk, kind, name, created_at, created_by, request_id, remote_address)
+			err := tx.DB().Exec(`INSERT INTO providers (pk, kind, name, created_at, created_by, request_id, remote_address)
 				VALUES (?, 'oauth2', '', '', '', '', '')`, pk).Error
 			if err != nil {
 				return err
@@ -57,8 +55,8 @@ func TestReservedPKsAscend(t *testing.T) {
 			}
 		}
 		var lost []int32
-		if err := r.batches.Commit(t.Context(), 0, func(tx *gorm.DB) (err error) {
-			lost, err = r.batches.ReservePKs(tx, one.count)
+		if err := r.batches.Commit(t.Context(), 0, func(tx database.Batch) (err error) {
+			lost, err = tx.ReservePKs(one.count)
 			return errors.Join(err, errOwn)
 		}); !errors.Is(err, errOwn) {
 			t.Error(err)

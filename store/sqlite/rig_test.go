@@ -65,6 +65,11 @@ func connectRig(ctx context.Context, opened *sqlite.Database, path string) (*rig
 	return &rig{Database: opened, batches: batches, path: path}, nil
 }
 
+// inBatch commits statements in a batch.
+func (r *rig) inBatch(ctx context.Context, statements func(tx *gorm.DB) error) error {
+	return r.batches.Commit(ctx, 0, func(tx database.Batch) error { return statements(tx.DB()) })
+}
+
 // commit stores an application as a batch does its creates.
 func (r *rig) commit(ctx context.Context, name string) error {
 	err := r.commitRow(ctx, &inserted{Slug: name})
@@ -80,8 +85,8 @@ func (r *rig) insert(slug any, size int) error {
 }
 
 func (r *rig) commitRow(ctx context.Context, row *inserted) error {
-	return r.batches.Commit(ctx, 0, func(tx *gorm.DB) error {
-		_, err := r.batches.Insert(tx, []*inserted{row})
+	return r.batches.Commit(ctx, 0, func(tx database.Batch) error {
+		_, err := tx.Insert([]*inserted{row})
 		return err
 	})
 }
@@ -168,10 +173,7 @@ type commitFunc func(ctx context.Context, statements func(tx *gorm.DB) error) er
 
 // ways are those to commit, of which the seam says the same.
 func (r *rig) ways() map[string]commitFunc {
-	commit := func(ctx context.Context, statements func(tx *gorm.DB) error) error {
-		return r.batches.Commit(ctx, 0, statements)
-	}
-	return map[string]commitFunc{"Commit": commit, "Change": r.Change}
+	return map[string]commitFunc{"Commit": r.inBatch, "Change": r.Change}
 }
 
 // executing returns statements that are run one after the other.

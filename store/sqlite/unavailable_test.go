@@ -159,7 +159,7 @@ func TestCheckWritesOnlyAfterAFailedBatch(t *testing.T) {
 		if checkWrites() {
 			t.Errorf("Check writes before %s", name)
 		}
-		_ = r.batches.Commit(t.Context(), 0, fault.run)
+		_ = r.inBatch(t.Context(), fault.run)
 		if wrote, want := checkWrites(), errors.Is(fault.want, database.ErrUnavailable); wrote != want {
 			t.Errorf("Check after %s: it writes: %t", name, wrote)
 		}

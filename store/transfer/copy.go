@@ -193,7 +193,7 @@ func (c *copying) lastKeys() (map[string]int64, error) {
 		if !table.givesKeys {
 			continue
 		}
-		last, err := c.from.LastKey(c.source, table.name, table.key())
+		last, err := c.from.LastKey(c.source, table.name)
 		if err != nil {
 			return nil, err
 		}

@@ -144,7 +144,7 @@ func (t target) finish(ctx context.Context, source proof, wanted Content, lastKe
 	return t.change(ctx, func(tx *gorm.DB) error {
 		for _, table := range tables() {
 			if last := lastKeys[table.name]; last > 0 {
-				if err := t.SetLastKey(tx, table.name, table.key(), last); err != nil {
+				if err := t.SetLastKey(tx, table.name, last); err != nil {
 					return err
 				}
 			}
