@@ -28,8 +28,8 @@ const (
 type Database struct {
 	logger  *slog.Logger
 	servers *servers
-	writers *gorm.DB
-	readers *gorm.DB
+	writers database.Pool
+	readers database.Pool
 	// isDoubtful is set while a commit has hung, and none has succeeded since.
 	isDoubtful atomic.Bool
 	// isRefusing is set while the last batch with rows has failed, and nothing has shown since that rows can be stored.
@@ -48,7 +48,12 @@ var _ database.Database = (*Database)(nil)
 func (d *Database) IsShared() bool { return true }
 
 // Reader returns a handle over a pool of its own.
-func (d *Database) Reader() *gorm.DB { return d.readers }
+func (d *Database) Reader() *gorm.DB { return d.readers.GORM }
+
+// Stats returns figures of the connections.
+func (d *Database) Stats() database.Stats {
+	return database.Stats{Readers: d.readers.Stats(), Writers: d.writers.Stats()}
+}
 
 // Change runs statements in one transaction, which waits for its turn.
 func (d *Database) Change(ctx context.Context, statements func(tx *gorm.DB) error) error {
@@ -103,7 +108,7 @@ func (d *Database) try(
 		d.lookElsewhere(ctx, err)
 		return !errors.Is(err, database.ErrNewer), err
 	}
-	if err := tx.run(ctx, d.writers, limit, statements); err != nil {
+	if err := tx.run(ctx, d.writers.GORM, limit, statements); err != nil {
 		d.avoidSilent(ctx, tx, err)
 		tx.rollBack(ctx)
 		return isPassing(err), classify(err)
@@ -146,11 +151,7 @@ func (d *Database) begin(ctx context.Context, pks int) (*transaction, error) {
 }
 
 func (d *Database) connection(ctx context.Context) (*transaction, error) {
-	pool, err := d.writers.DB()
-	if err != nil {
-		return nil, fmt.Errorf("connect: %w", err)
-	}
-	conn, err := pool.Conn(ctx)
+	conn, err := d.writers.Conn(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", unavailable(err))
 	}
@@ -202,11 +203,9 @@ func (d *Database) noteCreates(err error) {
 // reset closes the connections that are not in use. A pool would otherwise go on with those to a server that has become
 // a standby.
 func (d *Database) reset() {
-	for _, db := range []*gorm.DB{d.writers, d.readers} {
-		if pool, err := db.DB(); err == nil {
-			pool.SetMaxIdleConns(0)
-			pool.SetMaxIdleConns(maxReaders)
-		}
+	for _, pool := range []database.Pool{d.writers, d.readers} {
+		pool.SetMaxIdleConns(0)
+		pool.SetMaxIdleConns(maxReaders)
 	}
 }
 
@@ -218,23 +217,9 @@ func (d *Database) Batches(context.Context) (database.Batches, error) {
 // Close waits for running statements and closes the connections.
 func (d *Database) Close() error {
 	d.closing.Do(func() {
-		if err := errors.Join(closePool(d.readers), closePool(d.writers)); err != nil {
+		if err := database.ClosePools(d.readers, d.writers); err != nil {
 			d.closeError = fmt.Errorf("close database: %w", err)
 		}
 	})
 	return d.closeError
-}
-
-func closePool(db *gorm.DB) error {
-	if db == nil {
-		return nil
-	}
-	pool, err := db.DB()
-	if err != nil {
-		return fmt.Errorf("find connections: %w", err)
-	}
-	if err := pool.Close(); err != nil {
-		return fmt.Errorf("close connections: %w", err)
-	}
-	return nil
 }

@@ -103,7 +103,7 @@ func (v *View) objects(ctx context.Context, names []string) (found database.Obje
 	if err != nil {
 		return nil, err
 	}
-	rows, err := v.connections.QueryContext(ctx, selectObjects, tables, names)
+	rows, err := v.pool.QueryContext(ctx, selectObjects, tables, names)
 	if err != nil {
 		return nil, fmt.Errorf("read the schema: %w", unavailable(err))
 	}

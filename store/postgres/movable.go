@@ -19,7 +19,7 @@ const snapshotStatement = `SET LOCAL statement_timeout = 0; SET LOCAL idle_in_tr
 // Snapshot runs statements in a transaction that can only read. While they run, the server cannot vacuum what they may
 // still see.
 func (d *Database) Snapshot(ctx context.Context, statements func(tx *gorm.DB) error) error {
-	tx := d.readers.WithContext(ctx).Begin(&sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
+	tx := d.readers.GORM.WithContext(ctx).Begin(&sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
 	if tx.Error != nil {
 		return fmt.Errorf("begin: %w", unavailable(tx.Error))
 	}

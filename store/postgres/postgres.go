@@ -13,7 +13,8 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 	gormpostgres "gorm.io/driver/postgres"
 	"gorm.io/gorm"
-	"gorm.io/gorm/logger"
+
+	"example.com/providerd/store/database"
 )
 
 const (
@@ -43,7 +44,7 @@ func Create(ctx context.Context, url URL, logger *slog.Logger) (*Database, error
 // warnWithoutStandby says so if a failover would lose what was acknowledged.
 func (d *Database) warnWithoutStandby(ctx context.Context) {
 	var standbys string
-	err := d.readers.WithContext(ctx).Raw("SELECT current_setting('synchronous_standby_names')").Scan(&standbys).Error
+	err := d.readers.GORM.WithContext(ctx).Raw("SELECT current_setting('synchronous_standby_names')").Scan(&standbys).Error
 	if err == nil && standbys == "" {
 		d.logger.Warn("there is no synchronous standby: a failover loses what no standby has received; name one in " +
 			"synchronous_standby_names")
@@ -70,21 +71,19 @@ func open(ctx context.Context, url URL, logger *slog.Logger, prepare preparation
 }
 
 func (d *Database) open(ctx context.Context, config *pgx.ConnConfig, prepare preparation) (err error) {
-	pool := d.connect(config, maxWriters, false)
-	if d.writers, err = overPool(pool); err != nil {
-		return errors.Join(err, pool.Close())
-	}
-	if err := d.ping(ctx, pool); err != nil {
-		return fmt.Errorf("connect to the database: %w", unavailable(err))
-	}
-	if err := prepare(ctx, pool); err != nil {
+	d.writers.DB = d.connect(config, maxWriters, false)
+	if d.writers.GORM, err = openGORM(d.writers.DB); err != nil {
 		return err
 	}
-	reading := d.connect(config, maxReaders, true)
-	if d.readers, err = overPool(readPool{DB: reading, database: d}); err != nil {
-		return errors.Join(err, reading.Close())
+	if err := d.ping(ctx, d.writers.DB); err != nil {
+		return fmt.Errorf("connect to the database: %w", unavailable(err))
 	}
-	return nil
+	if err := prepare(ctx, d.writers.DB); err != nil {
+		return err
+	}
+	d.readers.DB = d.connect(config, maxReaders, true)
+	d.readers.GORM, err = openGORM(readPool{DB: d.readers.DB, database: d})
+	return err
 }
 
 // ping connects, and tries again if a server is only busy. What a server refuses for good is returned at once; one that
@@ -120,14 +119,7 @@ func (d *Database) connect(config *pgx.ConnConfig, connections int, onlyRead boo
 	return pool
 }
 
-// overPool lets GORM use a pool.
-func overPool(pool gorm.ConnPool) (*gorm.DB, error) {
-	db, err := gorm.Open(dialector{gormpostgres.Dialector{Config: &gormpostgres.Config{Conn: pool}}}, &gorm.Config{
-		// A log of statements would have their values.
-		Logger: logger.Discard, SkipDefaultTransaction: true, TranslateError: true, DisableAutomaticPing: true,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("open database: %w", err)
-	}
-	return db, nil
+// openGORM lets GORM use a pool.
+func openGORM(pool gorm.ConnPool) (*gorm.DB, error) {
+	return database.OpenGORM(gormpostgres.Dialector{Config: &gormpostgres.Config{Conn: pool}}, classify, false)
 }

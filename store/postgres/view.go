@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"time"
@@ -16,8 +15,7 @@ import (
 
 // View is a PostgreSQL database that is only looked at.
 type View struct {
-	connections *sql.DB
-	reader      *gorm.DB
+	pool database.Pool
 }
 
 var _ database.View = (*View)(nil)
@@ -30,48 +28,42 @@ func Look(ctx context.Context, url URL) (*View, error) {
 		return nil
 	}))
 	connections.SetMaxOpenConns(1)
-	view := &View{connections: connections}
+	view := &View{pool: database.Pool{DB: connections}}
 	if err := connections.PingContext(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("connect to the database: %w", unavailable(err)), view.Close())
 	}
 	var err error
-	if view.reader, err = overPool(connections); err != nil {
+	if view.pool.GORM, err = openGORM(connections); err != nil {
 		return nil, errors.Join(err, view.Close())
 	}
 	return view, nil
 }
 
 // Reader returns a handle over one connection.
-func (v *View) Reader() *gorm.DB { return v.reader }
+func (v *View) Reader() *gorm.DB { return v.pool.GORM }
 
 // Schema tells how far the database was migrated.
 func (v *View) Schema(ctx context.Context) (database.Schema, error) {
-	return readSchema(ctx, v.connections)
+	return readSchema(ctx, v.pool.DB)
 }
 
 // Faults are why Create and Open refuse the server: none, or each a database.ErrUnsafe or ErrUnavailable that says what
 // to do. It fails with database.ErrUnavailable.
 func (v *View) Faults(ctx context.Context) (faults []error, err error) {
-	conn, err := v.connections.Conn(ctx)
+	conn, err := v.pool.Conn(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the database: %w", unavailable(err))
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
-	err = conn.Raw(func(driver any) error {
-		native, ok := driver.(*stdlib.Conn)
-		if !ok {
-			return errors.New("the connection is not one of pgx")
-		}
-		read, err := readSettings(ctx, native.Conn().PgConn())
-		if err == nil {
-			faults = read.faults()
-		}
+	var read settings
+	err = raw(conn, func(conn *pgx.Conn) error {
+		read, err = readSettings(ctx, conn.PgConn())
 		return err
 	})
 	if err != nil {
-		return nil, err //nolint:wrapcheck // It is that of readSettings.
+		return nil, err
 	}
-	return faults, nil
+	return read.faults(), nil
 }
 
 // Care is what is done so that the database outlives its server.
@@ -106,7 +98,7 @@ const selectCare = `SELECT current_setting('synchronous_standby_names'), current
 
 // Care returns database.ErrUnavailable.
 func (v *View) Care(ctx context.Context) (care Care, err error) {
-	err = v.connections.QueryRowContext(ctx, selectCare).
+	err = v.pool.QueryRowContext(ctx, selectCare).
 		Scan(&care.Standbys, &care.Archiving, &care.HasArchive, &care.IsArchiveFailing, &care.Time,
 			&care.Language, &care.MinMessages, &care.MaxConnections)
 	if err != nil {
@@ -116,9 +108,4 @@ func (v *View) Care(ctx context.Context) (care Care, err error) {
 }
 
 // Close releases the database.
-func (v *View) Close() error {
-	if err := v.connections.Close(); err != nil {
-		return fmt.Errorf("close connections: %w", err)
-	}
-	return nil
-}
+func (v *View) Close() error { return database.ClosePools(v.pool) }

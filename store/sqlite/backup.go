@@ -66,30 +66,27 @@ func (d *Database) Backup(ctx context.Context, path string, progress Progress, c
 }
 
 // copyTo copies all pages in one transaction, and returns what it sees in the tables.
-func (d *Database) copyTo(ctx context.Context, draft *durable.Draft, progress Progress) (rows []tableRows, err error) {
+func (d *Database) copyTo(ctx context.Context, draft *durable.Draft, progress Progress) (rows map[string]int64, err error) {
 	if err := d.files.check(); err != nil {
 		return nil, err
 	}
-	readers, err := d.readers.DB()
-	if err != nil {
+	pages := paging{draft: draft, progress: progress}
+	if pages.room, err = newRoom(filepath.Dir(draft.Name()), d.folder); err != nil {
 		return nil, err
 	}
-	from, err := readers.Conn(ctx)
-	if err != nil {
+	if pages.from, err = d.readers.Conn(ctx); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, from.Close()) }()
+	defer func() { err = errors.Join(err, pages.from.Close()) }()
 	// It goes back to the pool without a transaction.
-	defer func() { _, _ = from.ExecContext(context.WithoutCancel(ctx), "ROLLBACK") }()
-	if _, err := from.ExecContext(ctx, "BEGIN"); err != nil {
+	defer func() { _, _ = pages.from.ExecContext(context.WithoutCancel(ctx), "ROLLBACK") }()
+	if _, err := pages.from.ExecContext(ctx, "BEGIN"); err != nil {
 		return nil, err
 	}
 	// What is read first decides which state the transaction sees.
-	if rows, err = countRows(ctx, from); err != nil {
-		return nil, err
-	}
-	pages := paging{from: from, draft: draft, progress: progress}
-	if pages.room, err = newRoom(filepath.Dir(draft.Name()), d.folder); err != nil {
+	over := d.readers.GORM.WithContext(ctx)
+	over.Statement.ConnPool = pages.from
+	if rows, err = countRows(over); err != nil {
 		return nil, err
 	}
 	if err := pages.copy(ctx); err != nil {

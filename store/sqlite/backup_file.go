@@ -6,7 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"slices"
+	"maps"
 
 	"gorm.io/gorm"
 
@@ -14,44 +14,35 @@ import (
 )
 
 // backupFile is a file with a whole database, which nobody changes.
-type backupFile struct {
-	db *gorm.DB
-}
-
-var _ database.Readable = (*backupFile)(nil)
+type backupFile struct{ pool database.Pool }
 
 // Reader returns a handle whose connections cannot write.
-func (f *backupFile) Reader() *gorm.DB { return f.db }
+func (f backupFile) Reader() *gorm.DB { return f.pool.GORM }
 
 // verify makes sure that the file at path has a whole database that this program knows, and passes check. It must have
 // so many rows in each table, unless rows is nil. Errors call it by its name.
-func verify(ctx context.Context, path, name string, rows []tableRows, check Check) (err error) {
-	db, err := connectUnchanged(path)
-	if err != nil {
-		// What GORM was asked to open has a name that nobody knows.
-		return fmt.Errorf("read %s: %w", name, errors.Unwrap(err))
-	}
-	defer func() { err = errors.Join(err, closePool(db)) }()
-	pool, err := db.DB()
+func verify(ctx context.Context, path, name string, rows map[string]int64, check Check) (err error) {
+	pool, err := connectUnchanged(path)
 	if err != nil {
 		return fmt.Errorf("read %s: %w", name, err)
 	}
-	if err := checkKnown(ctx, pool, name); err != nil {
+	defer func() { err = errors.Join(err, database.ClosePools(pool)) }()
+	if err := checkKnown(ctx, pool.DB, name); err != nil {
 		return err
 	}
-	if err := checkIntegrity(ctx, pool); err != nil {
+	if err := checkIntegrity(ctx, pool.DB); err != nil {
 		return fmt.Errorf("check %s: %w", name, err)
 	}
 	if rows != nil {
-		found, err := countRows(ctx, pool)
+		found, err := countRows(pool.GORM.WithContext(ctx))
 		if err != nil {
 			return fmt.Errorf("check %s: %w", name, err)
 		}
-		if !slices.Equal(found, rows) {
+		if !maps.Equal(found, rows) {
 			return fmt.Errorf("%w: %s has the rows %v, the database %v", database.ErrUnavailable, name, found, rows)
 		}
 	}
-	return check(&backupFile{db})
+	return check(backupFile{pool})
 }
 
 // checkIntegrity lets SQLite look at each page, each row and each index.
@@ -66,48 +57,19 @@ func checkIntegrity(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
-// tableRows is how many rows a table has.
-type tableRows struct {
-	table string
-	rows  int64
-}
-
-// queries are what a database and one connection to it can run.
-type queries interface {
-	QueryContext(ctx context.Context, query string, arguments ...any) (*sql.Rows, error)
-	QueryRowContext(ctx context.Context, query string, arguments ...any) *sql.Row
-}
-
 // countRows counts those of each table.
-func countRows(ctx context.Context, db queries) ([]tableRows, error) {
-	tables, err := tableNames(ctx, db)
-	if err != nil {
-		return nil, fmt.Errorf("list the tables: %w", classify(err))
+func countRows(db *gorm.DB) (map[string]int64, error) {
+	var tables []string
+	if err := db.Raw("SELECT name FROM sqlite_master WHERE type = 'table'").Scan(&tables).Error; err != nil {
+		return nil, fmt.Errorf("list the tables: %w", err)
 	}
-	counts := make([]tableRows, 0, len(tables))
+	counts := make(map[string]int64, len(tables))
 	for _, table := range tables {
-		count := tableRows{table: table}
-		err := db.QueryRowContext(ctx, fmt.Sprintf("SELECT count(*) FROM %q", table)).Scan(&count.rows)
-		if err != nil {
-			return nil, fmt.Errorf("count the rows of %s: %w", table, classify(err))
+		var count int64
+		if err := db.Table(table).Count(&count).Error; err != nil {
+			return nil, fmt.Errorf("count the rows of %s: %w", table, err)
 		}
-		counts = append(counts, count)
+		counts[table] = count
 	}
 	return counts, nil
-}
-
-func tableNames(ctx context.Context, db queries) (names []string, err error) {
-	rows, err := db.QueryContext(ctx, "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var name string
-		if err := rows.Scan(&name); err != nil {
-			return nil, err
-		}
-		names = append(names, name)
-	}
-	return names, rows.Err()
 }

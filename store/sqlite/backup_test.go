@@ -133,7 +133,7 @@ func TestBackupWithoutARowIsRefused(t *testing.T) {
 		}
 		execute(t, drafts[0], "DELETE FROM applications WHERE slug = 'first'")
 	}, noCheck)
-	if !errors.Is(err, database.ErrUnavailable) || !strings.Contains(err.Error(), "{applications 1}") {
+	if !errors.Is(err, database.ErrUnavailable) || !strings.Contains(err.Error(), "applications:1 ") {
 		t.Errorf("error is %v", err)
 	}
 	expectNothing(t, folder)

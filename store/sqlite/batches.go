@@ -14,8 +14,8 @@ import (
 	"example.com/providerd/store/database"
 )
 
-// batches commits over a connection of its own, and keeps the WAL short. It is also the transaction of the batch that is
-// being committed.
+// batches commits over a connection of its own, and keeps the WAL short. It is also the transaction of the batch that
+// is being committed.
 type batches struct {
 	database    *Database
 	db          *gorm.DB
@@ -40,11 +40,7 @@ var (
 
 // Batches connects the one who commits batches.
 func (d *Database) Batches(ctx context.Context) (database.Batches, error) {
-	pool, err := d.writers.DB()
-	if err != nil {
-		return nil, fmt.Errorf("connect: %w", err)
-	}
-	conn, err := pool.Conn(ctx)
+	conn, err := d.writers.Conn(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", classify(err))
 	}
@@ -52,12 +48,12 @@ func (d *Database) Batches(ctx context.Context) (database.Batches, error) {
 		database: d, connection: &connection{conn: conn, statements: map[string]*sql.Stmt{}},
 		inserts: map[reflect.Type]inserts{},
 	}
-	b.db, err = gorm.Open(dialector{gormsqlite.Dialector{Conn: b.connection}}, gormConfig())
+	b.db, err = database.OpenGORM(gormsqlite.Dialector{Conn: b.connection}, classify, false)
 	if err == nil {
 		err = b.connection.configure(ctx)
 	}
 	if err == nil {
-		b.checkpoints, err = newCheckpointer(ctx, pool, b.connection, d)
+		b.checkpoints, err = newCheckpointer(ctx, b.connection, d)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("connect: %w", classify(err)), b.connection.close())

@@ -49,10 +49,8 @@ type checkpointer struct {
 	failed time.Time
 }
 
-func newCheckpointer(
-	ctx context.Context, pool *sql.DB, batches *connection, database *Database,
-) (*checkpointer, error) {
-	conn, err := pool.Conn(ctx)
+func newCheckpointer(ctx context.Context, batches *connection, database *Database) (*checkpointer, error) {
+	conn, err := database.writers.Conn(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("connect the checkpointer: %w", classify(err))
 	}

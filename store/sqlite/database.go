@@ -24,8 +24,8 @@ type Database struct {
 	// file is that of the database, and files are it and SQLite's own beside it.
 	file    *guardedFile
 	files   *guard
-	writers *gorm.DB
-	readers *gorm.DB
+	writers database.Pool
+	readers database.Pool
 	// failed is set when a batch could not use the database, until rows are stored again or a probe shows that they can.
 	failed atomic.Bool
 	// probing has a value while somebody probes whether creates can be stored.
@@ -48,14 +48,14 @@ func (d *Database) IsNew() bool { return d.isNew }
 func (d *Database) IsShared() bool { return false }
 
 // Reader returns a handle whose connections cannot write.
-func (d *Database) Reader() *gorm.DB { return d.readers }
+func (d *Database) Reader() *gorm.DB { return d.readers.GORM }
 
 // Change runs statements in one durable transaction between two looks at the files. SQLite runs them once.
 func (d *Database) Change(ctx context.Context, statements func(tx *gorm.DB) error) error {
 	if err := d.files.check(); err != nil {
 		return err
 	}
-	tx := d.writers.WithContext(ctx).Begin()
+	tx := d.writers.GORM.WithContext(ctx).Begin()
 	if tx.Error != nil {
 		return fmt.Errorf("begin: %w", tx.Error)
 	}
@@ -92,15 +92,11 @@ func (d *Database) Check(ctx context.Context) error {
 	if d.failed.Load() {
 		return d.tryToWrite(ctx)
 	}
-	readers, err := d.readers.DB()
-	if err != nil {
-		return fmt.Errorf("read: %w", err)
-	}
-	if err := d.checkSupport(ctx, readers); err != nil {
+	if err := d.checkSupport(ctx, d.readers); err != nil {
 		return err
 	}
 	var pks []int32
-	if err := d.readers.WithContext(ctx).Raw("SELECT pk FROM providers LIMIT 1").Scan(&pks).Error; err != nil {
+	if err := d.readers.GORM.WithContext(ctx).Raw("SELECT pk FROM providers LIMIT 1").Scan(&pks).Error; err != nil {
 		return fmt.Errorf("read: %w", err)
 	}
 	return nil
@@ -126,7 +122,7 @@ func (d *Database) close() error {
 			return err
 		}
 	}
-	errs := []error{closePool(d.readers), closePool(d.writers)}
+	errs := []error{database.ClosePools(d.readers, d.writers)}
 	// The files go last: closed earlier, they would take the locks of SQLite with them.
 	if d.files != nil {
 		errs = append(errs, d.files.close())

@@ -27,11 +27,7 @@ func (v *View) Drift(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	pool, err := v.pool()
-	if err != nil {
-		return nil, err
-	}
-	found, err := readObjects(ctx, pool, expected)
+	found, err := readObjects(ctx, v.reader.DB, expected)
 	if err != nil {
 		return nil, err
 	}

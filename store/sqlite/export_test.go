@@ -1,6 +1,10 @@
 package sqlite
 
-import "os"
+import (
+	"os"
+
+	"example.com/providerd/store/database"
+)
 
 // Classify is what the errors of statements go through.
 func Classify(err error) error { return classify(err) }
@@ -39,5 +43,5 @@ func (i WALIndex) IsWALOf(wal *os.File) (bool, error) {
 
 // Abandon releases a database whose files were harmed, as the end of its process does.
 func (d *Database) Abandon() {
-	_, _, _, _ = closePool(d.readers), closePool(d.writers), d.files.close(), d.file.Close()
+	_, _, _ = database.ClosePools(d.readers, d.writers), d.files.close(), d.file.Close()
 }

@@ -1,13 +1,15 @@
 package sqlite
 
 import (
+	"database/sql"
+	"errors"
 	"fmt"
 	"net/url"
 	"time"
 
 	gormsqlite "gorm.io/driver/sqlite"
-	"gorm.io/gorm"
-	"gorm.io/gorm/logger"
+
+	"example.com/providerd/store/database"
 )
 
 const (
@@ -22,57 +24,33 @@ const (
 // connect opens a pool. The settings stand in the DSN, so that every connection of the pool has them: a PRAGMA by Exec
 // would reach one. synchronous=FULL is said because the driver is compiled to NORMAL in WAL, which may lose a commit.
 // SQLite needs no mutexes of its own, because database/sql gives a connection to one goroutine at a time.
-func connect(path, setting string, connections int) (*gorm.DB, error) {
+func connect(path, setting string, connections int) (database.Pool, error) {
 	return connectWith(path, fmt.Sprintf(
 		"_journal_mode=WAL&_synchronous=FULL&_busy_timeout=%d&_foreign_keys=on&_mutex=no&%s",
 		busyTimeout.Milliseconds(), setting), connections)
 }
 
 // connectUnchanged opens a file that nobody changes: it is not locked, and SQLite puts no other file beside it.
-func connectUnchanged(path string) (*gorm.DB, error) {
+func connectUnchanged(path string) (database.Pool, error) {
 	return connectWith(path, "mode=ro&immutable=1&_mutex=no", 1)
 }
 
 // connectBeside opens a file to be read alone, with the WAL that other programs write to. It makes no wal-index.
-func connectBeside(path string) (*gorm.DB, error) {
+func connectBeside(path string) (database.Pool, error) {
 	return connectWith(path, fmt.Sprintf("mode=ro&_query_only=on&readonly_shm=1&_busy_timeout=%d&_mutex=no",
 		busyTimeout.Milliseconds()), 1)
 }
 
-func connectWith(path, settings string, connections int) (*gorm.DB, error) {
-	dsn := fmt.Sprintf("file:%s?%s", (&url.URL{Path: path}).EscapedPath(), settings)
-	config := gormConfig()
-	config.PrepareStmt = true
-	db, err := gorm.Open(dialector{gormsqlite.Dialector{DSN: dsn}}, config)
+func connectWith(path, settings string, connections int) (pool database.Pool, err error) {
+	pool.DB, err = sql.Open("sqlite3", fmt.Sprintf("file:%s?%s", (&url.URL{Path: path}).EscapedPath(), settings))
 	if err != nil {
-		return nil, fmt.Errorf("open database %s: %w", path, classify(err))
-	}
-	pool, err := db.DB()
-	if err != nil {
-		return nil, fmt.Errorf("open database %s: %w", path, err)
+		return pool, fmt.Errorf("open database: %w", err)
 	}
 	pool.SetMaxOpenConns(connections)
 	pool.SetMaxIdleConns(connections)
-	return db, nil
-}
-
-// gormConfig leaves out what providerd does not need, and above all a log of statements with their values.
-func gormConfig() *gorm.Config {
-	return &gorm.Config{
-		Logger: logger.Discard, SkipDefaultTransaction: true, TranslateError: true,
-	}
-}
-
-func closePool(db *gorm.DB) error {
-	if db == nil {
-		return nil
-	}
-	pool, err := db.DB()
+	pool.GORM, err = database.OpenGORM(gormsqlite.Dialector{Conn: pool.DB}, classify, true)
 	if err != nil {
-		return fmt.Errorf("find connections: %w", err)
+		return pool, errors.Join(err, pool.Close())
 	}
-	if err := pool.Close(); err != nil {
-		return fmt.Errorf("close connections: %w", err)
-	}
-	return nil
+	return pool, nil
 }

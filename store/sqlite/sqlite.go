@@ -138,24 +138,20 @@ func (d *Database) open(ctx context.Context, path string, prepare preparation) (
 		return err
 	}
 	if d.writers, err = connect(path, "_txlock=immediate", maxWriters); err != nil {
-		return err
-	}
-	db, err := d.writers.DB()
-	if err != nil {
-		return fmt.Errorf("open database %s: %w", path, err)
+		return inDatabase(path, err)
 	}
 	// SQLite makes its other files when the database is read.
-	if _, err := db.ExecContext(ctx, selectGeneration); err != nil {
+	if _, err := d.writers.ExecContext(ctx, selectGeneration); err != nil {
 		return fmt.Errorf("open database %s: %w", path, classify(err))
 	}
 	if err := errors.Join(d.watch(), probe.Close()); err != nil {
 		return err
 	}
-	if err := prepare(ctx, db, path); err != nil {
+	if err := prepare(ctx, d.writers.DB, path); err != nil {
 		return err
 	}
 	d.readers, err = connect(path, "_query_only=on", maxReaders)
-	return err
+	return inDatabase(path, err)
 }
 
 // watch begins to guard the files of the database, which stay once SQLite has it open.

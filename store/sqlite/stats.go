@@ -1,10 +1,7 @@
 package sqlite
 
 import (
-	"database/sql"
 	"sync/atomic"
-
-	"gorm.io/gorm"
 
 	"example.com/providerd/store/database"
 )
@@ -14,7 +11,7 @@ type checkpointCounts struct{ done, failed atomic.Uint64 }
 
 // Stats returns figures of the connections, and of the WAL as it stands in the wal-index.
 func (d *Database) Stats() database.Stats {
-	stats := database.Stats{Readers: poolStats(d.readers), Writers: poolStats(d.writers)}
+	stats := database.Stats{Readers: d.readers.Stats(), Writers: d.writers.Stats()}
 	if index, err := d.files.look(); err == nil {
 		stats.WAL = &database.WALStats{
 			Pages: index.frames, CopiedPages: index.backfilled,
@@ -22,12 +19,4 @@ func (d *Database) Stats() database.Stats {
 		}
 	}
 	return stats
-}
-
-func poolStats(db *gorm.DB) sql.DBStats {
-	pool, err := db.DB()
-	if err != nil {
-		return sql.DBStats{}
-	}
-	return pool.Stats()
 }

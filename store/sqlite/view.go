@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -18,7 +17,7 @@ import (
 type View struct {
 	// file is kept open as long as SQLite has it: to close it would release the locks that SQLite holds.
 	file   *guardedFile
-	reader *gorm.DB
+	reader database.Pool
 	// isInUse tells that another program had the database open.
 	isInUse bool
 }
@@ -69,20 +68,16 @@ func (v *View) open(ctx context.Context) (err error) {
 		v.reader, err = connectUnchanged(v.file.Name())
 	}
 	if err != nil {
-		return err
-	}
-	pool, err := v.pool()
-	if err != nil {
-		return err
+		return inDatabase(v.file.Name(), err)
 	}
 	var id int
-	if err := pool.QueryRowContext(ctx, "PRAGMA application_id").Scan(&id); err != nil {
+	if err := v.reader.QueryRowContext(ctx, "PRAGMA application_id").Scan(&id); err != nil {
 		return fmt.Errorf("read database %s: %w", v.file.Name(), classify(err))
 	}
 	if !hasWAL || id != applicationID {
 		return nil
 	}
-	return (&guard{database: v.file}).checkGeneration(ctx, pool)
+	return (&guard{database: v.file}).checkGeneration(ctx, v.reader.DB)
 }
 
 // checkUse finds out whether other programs have the database open. It returns ErrUnavailable where they have another
@@ -138,30 +133,18 @@ func sizeOf(path string) (int64, error) {
 	return info.Size(), nil
 }
 
-func (v *View) pool() (*sql.DB, error) {
-	pool, err := v.reader.DB()
-	if err != nil {
-		return nil, fmt.Errorf("find connections: %w", err)
-	}
-	return pool, nil
-}
-
 // IsInUse tells whether another program had the database open.
 func (v *View) IsInUse() bool { return v.isInUse }
 
 // Reader returns a handle over one connection.
-func (v *View) Reader() *gorm.DB { return v.reader }
+func (v *View) Reader() *gorm.DB { return v.reader.GORM }
 
 // Schema tells how far the database was migrated. A program cannot use one of a later level.
 func (v *View) Schema(ctx context.Context) (database.Schema, error) {
-	pool, err := v.pool()
-	if err != nil {
-		return database.Schema{}, err
-	}
-	return readSchema(ctx, pool, v.file.Name())
+	return readSchema(ctx, v.reader.DB, v.file.Name())
 }
 
 // Close releases the database, and leaves its files as they are.
 func (v *View) Close() error {
-	return errors.Join(closePool(v.reader), v.file.Close())
+	return errors.Join(database.ClosePools(v.reader), v.file.Close())
 }
