@@ -1,6 +1,8 @@
 package database
 
 import (
+	"context"
+	"database/sql"
 	"fmt"
 	"io/fs"
 	"strings"
@@ -16,23 +18,38 @@ type Migration struct {
 	Name string
 }
 
-// Migrations reads the names of embedded migrations, such as 00001_schema.sql, the first level first. It fails for
-// names of another form.
-func Migrations(files fs.FS) ([]Migration, error) {
-	names, err := fs.Glob(files, "*.sql")
+// KnownSchema is what a program knows of a schema from the names of its embedded migrations, such as
+// migrations/00001_schema.sql. It fails for names of another form.
+func KnownSchema(embedded fs.FS) (schema Schema, err error) {
+	names, err := fs.Glob(embedded, "migrations/*.sql")
 	if err != nil {
-		return nil, fmt.Errorf("read migrations: %w", err)
+		return schema, fmt.Errorf("read migrations: %w", err)
 	}
-	var migrations []Migration
 	for _, name := range names {
 		level, err := goose.NumericComponent(name)
 		if err != nil {
-			return nil, fmt.Errorf("read migration %s: %w", name, err)
+			return schema, fmt.Errorf("read migration %s: %w", name, err)
 		}
 		_, title, _ := strings.Cut(strings.TrimSuffix(name, ".sql"), "_")
-		migrations = append(migrations, Migration{Level: level, Name: strings.ReplaceAll(title, "_", " ")})
+		schema.Known = append(schema.Known, Migration{Level: level, Name: strings.ReplaceAll(title, "_", " ")})
 	}
-	return migrations, nil
+	return schema, nil
+}
+
+// MigrateUp takes the steps up to a level, and reports whether there were any.
+func MigrateUp(
+	ctx context.Context, dialect goose.Dialect, db *sql.DB, embedded fs.FS, level int64, options ...goose.ProviderOption,
+) (isDone bool, err error) {
+	files, err := fs.Sub(embedded, "migrations")
+	if err != nil {
+		return false, fmt.Errorf("read migrations: %w", err)
+	}
+	provider, err := goose.NewProvider(dialect, db, files, append(options, goose.WithDisableGlobalRegistry(true))...)
+	if err != nil {
+		return false, fmt.Errorf("read migrations: %w", err)
+	}
+	steps, err := provider.UpTo(ctx, level)
+	return len(steps) > 0, err //nolint:wrapcheck // The caller names the database.
 }
 
 // Schema is how far a database was migrated, beside what this program knows.

@@ -6,7 +6,6 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"time"
 
@@ -89,25 +88,17 @@ func migrator(logger *slog.Logger) preparation {
 // migrateUp takes the steps up to a level, and reports whether there were any. Programs that do so at a time take turns
 // by a row in a table: locks of sessions are lost behind a pooler.
 func migrateUp(ctx context.Context, db *sql.DB, logger *slog.Logger, level int64) (isDone bool, err error) {
-	files, err := migrationFiles()
-	if err != nil {
-		return false, err
-	}
 	locker, err := lock.NewPostgresTableLocker(lock.WithTableLockTimeout(lockInterval, lockTries),
 		lock.WithTableLeaseDuration(lockTime), lock.WithTableHeartbeatInterval(beatTime))
 	if err != nil {
 		return false, fmt.Errorf("lock the schema: %w", err)
 	}
-	provider, err := goose.NewProvider(goose.DialectPostgres, db, files,
-		goose.WithDisableGlobalRegistry(true), goose.WithLocker(announcingLocker{locker, logger}))
-	if err != nil {
-		return false, fmt.Errorf("read migrations: %w", err)
-	}
-	steps, err := provider.UpTo(ctx, level)
+	isDone, err = database.MigrateUp(ctx, goose.DialectPostgres, db, migrations, level,
+		goose.WithLocker(announcingLocker{locker, logger}))
 	if err != nil {
 		return false, fmt.Errorf("migrate database: %w", unavailable(err))
 	}
-	return len(steps) > 0, nil
+	return isDone, nil
 }
 
 // announcingLocker says what it waits for.
@@ -137,14 +128,6 @@ func (l announcingLocker) announce(ctx context.Context, db *sql.DB) {
 		slog.String("program", program), slog.Time("until", until))
 }
 
-func migrationFiles() (fs.FS, error) {
-	files, err := fs.Sub(migrations, "migrations")
-	if err != nil {
-		return nil, fmt.Errorf("read migrations: %w", err)
-	}
-	return files, nil
-}
-
 // checkLevel compares the schema with the one that this program knows. It returns ErrNone for a database without
 // tables, ErrForeign, ErrOlder, ErrNewer or ErrUnavailable.
 func checkLevel(ctx context.Context, db *sql.DB) error {
@@ -158,15 +141,10 @@ func checkLevel(ctx context.Context, db *sql.DB) error {
 // readSchema reads how far the database was migrated. It returns ErrNone, with what this program knows, for one without
 // providerd's tables, ErrForeign where others have their names, or ErrUnavailable.
 func readSchema(ctx context.Context, db *sql.DB) (database.Schema, error) {
-	files, err := migrationFiles()
+	schema, err := database.KnownSchema(migrations)
 	if err != nil {
-		return database.Schema{}, err
+		return schema, err
 	}
-	known, err := database.Migrations(files)
-	if err != nil {
-		return database.Schema{}, err
-	}
-	schema := database.Schema{Known: known}
 	const look = "SELECT to_regclass($1) IS NOT NULL, to_regclass($2) IS NOT NULL"
 	var hasSupport, hasVersion bool
 	err = db.QueryRowContext(ctx, look, supportTable, goose.DefaultTablename).Scan(&hasSupport, &hasVersion)

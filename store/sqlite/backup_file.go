@@ -27,7 +27,7 @@ func verify(ctx context.Context, path, name string, rows map[string]int64, check
 		return fmt.Errorf("read %s: %w", name, err)
 	}
 	defer func() { err = errors.Join(err, database.ClosePools(pool)) }()
-	if err := checkKnown(ctx, pool.DB, name); err != nil {
+	if err := checkSchema(ctx, pool.DB, name, database.Schema.CheckKnown); err != nil {
 		return err
 	}
 	if err := checkIntegrity(ctx, pool.DB); err != nil {

@@ -2,22 +2,26 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 
 	"github.com/pressly/goose/v3"
+	"gorm.io/gorm"
 
 	"example.com/providerd/store/database"
 )
 
-// selectObjects reads what may decide over rows: no view, and no index that SQLite makes itself for a constraint. A
-// trigger has the name of its table as it was spelt.
-const selectObjects = `SELECT type, name, lower(tbl_name), coalesce(sql, ''), sql LIKE 'CREATE UNIQUE %'
-	FROM sqlite_master WHERE type IN ('table', 'trigger') OR type = 'index' AND sql IS NOT NULL`
-
-// mostAdded bounds what is read of a database that has no end of objects.
-const mostAdded = 1000
+// What may decide over rows: no view, and no index that SQLite makes itself for a constraint. A trigger has the name of
+// its table as it was spelt.
+const (
+	objectName    = `type || ' "' || name || '"'`
+	selectObjects = "SELECT " + objectName + ` AS name, sql AS definition FROM sqlite_master
+		WHERE type <> 'view' AND sql IS NOT NULL`
+	// Of what others have added, whatever decides over rows of providerd's. A database may have no end of it.
+	selectDeciding = selectObjects + " AND (" + objectName + ` IN @expected OR
+			'table "' || lower(tbl_name) || '"' IN @expected AND (type = 'trigger' OR sql LIKE 'CREATE UNIQUE %'))
+		ORDER BY ` + objectName + " IN @expected DESC LIMIT 1000"
+)
 
 // Drift describes how the tables, indexes and triggers differ from those that the migrations of this program make: the
 // first few differences, none where there is none. What others have added is one only where it decides over rows of
@@ -27,7 +31,8 @@ func (v *View) Drift(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := readObjects(ctx, v.reader.DB, expected)
+	found, err := readObjects(v.Reader().WithContext(ctx).
+		Raw(selectDeciding, map[string]any{"expected": expected.Names()}))
 	if err != nil {
 		return nil, err
 	}
@@ -36,54 +41,32 @@ func (v *View) Drift(ctx context.Context) ([]string, error) {
 
 // migratedObjects are those of a new database.
 func migratedObjects(ctx context.Context) (objects database.Objects, err error) {
-	db, err := sql.Open("sqlite3", ":memory:")
+	const path = ":memory:"
+	pool, err := connectWith(path, "", 1)
 	if err != nil {
-		return nil, fmt.Errorf("open a database in memory: %w", err)
+		return nil, inDatabase(path, err)
 	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	db.SetMaxOpenConns(1)
+	defer func() { err = errors.Join(err, pool.Close()) }()
 	level, err := Level()
 	if err != nil {
 		return nil, err
 	}
-	if err := migrateUp(ctx, db, ":memory:", level); err != nil {
+	if err := migrateUp(ctx, pool.DB, path, level); err != nil {
 		return nil, err
 	}
-	objects, err = readObjects(ctx, db, nil)
-	delete(objects, objectName("table", goose.DefaultTablename))
+	objects, err = readObjects(pool.GORM.WithContext(ctx).Raw(selectObjects))
+	delete(objects, fmt.Sprintf("table %q", goose.DefaultTablename))
 	return objects, err
 }
 
-// readObjects returns the objects that are expected, and what else decides over rows of the tables that are. It returns
-// all where expected is nil.
-func readObjects(ctx context.Context, db *sql.DB, expected database.Objects) (found database.Objects, err error) {
-	rows, err := db.QueryContext(ctx, selectObjects)
-	if err != nil {
-		return nil, fmt.Errorf("read the schema: %w", classify(err))
+func readObjects(query *gorm.DB) (database.Objects, error) {
+	var rows []struct{ Name, Definition string }
+	if err := query.Scan(&rows).Error; err != nil {
+		return nil, fmt.Errorf("read the schema: %w", err)
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	found = database.Objects{}
-	for added := 0; rows.Next(); {
-		var kind, name, table, definition string
-		var isUnique bool
-		if err := rows.Scan(&kind, &name, &table, &definition, &isUnique); err != nil {
-			return nil, fmt.Errorf("read the schema: %w", classify(err))
-		}
-		object := objectName(kind, name)
-		_, isExpected := expected[object]
-		_, isOfTable := expected[objectName("table", table)]
-		if isAdded := isOfTable && !isExpected && (kind == "trigger" || isUnique); isAdded && added < mostAdded {
-			added++
-			found[object] = definition
-		}
-		if expected == nil || isExpected {
-			found[object] = definition
-		}
+	objects := database.Objects{}
+	for _, row := range rows {
+		objects[row.Name] = row.Definition
 	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("read the schema: %w", classify(err))
-	}
-	return found, nil
+	return objects, nil
 }
-
-func objectName(kind, name string) string { return fmt.Sprintf(`%s "%s"`, kind, name) }

@@ -6,7 +6,6 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 
 	"github.com/pressly/goose/v3"
@@ -64,33 +63,19 @@ func migrate(ctx context.Context, db *sql.DB, path string) error {
 
 // migrateUp takes the steps up to a level.
 func migrateUp(ctx context.Context, db *sql.DB, path string, level int64) error {
-	provider, err := migrations(db)
-	if err != nil {
-		return err
-	}
-	if _, err := provider.UpTo(ctx, level); err != nil {
+	if _, err := database.MigrateUp(ctx, goose.DialectSQLite3, db, embedded, level); err != nil {
 		return fmt.Errorf("migrate database %s: %w", path, classify(err))
 	}
 	return nil
 }
 
-// checkVersion compares the database with what this program makes. It returns ErrNone for one without anything in
-// it, ErrForeign, ErrOlder, ErrNewer or ErrUnavailable.
-func checkVersion(ctx context.Context, db *sql.DB, path string) error {
+// checkSchema reads how far the database was migrated, and checks it. It returns the errors of readSchema and check.
+func checkSchema(ctx context.Context, db *sql.DB, path string, check func(database.Schema) error) error {
 	schema, err := readSchema(ctx, db, path)
 	if err != nil {
 		return err
 	}
-	return inDatabase(path, schema.Check())
-}
-
-// checkKnown is checkVersion that lets older versions pass, as far as they were made to their end.
-func checkKnown(ctx context.Context, db *sql.DB, path string) error {
-	schema, err := readSchema(ctx, db, path)
-	if err != nil {
-		return err
-	}
-	return inDatabase(path, schema.CheckKnown())
+	return inDatabase(path, check(schema))
 }
 
 func inDatabase(path string, err error) error {
@@ -103,7 +88,7 @@ func inDatabase(path string, err error) error {
 // readSchema reads how far the database was migrated. It returns ErrNone, with what this program knows, for one without
 // anything in it, ErrForeign or ErrUnavailable.
 func readSchema(ctx context.Context, db *sql.DB, path string) (database.Schema, error) {
-	schema, err := knownSchema()
+	schema, err := database.KnownSchema(embedded)
 	if err != nil {
 		return database.Schema{}, err
 	}
@@ -130,40 +115,9 @@ func readSchema(ctx context.Context, db *sql.DB, path string) (database.Schema, 
 
 // Level is that of the schema which this program makes.
 func Level() (int64, error) {
-	schema, err := knownSchema()
+	schema, err := database.KnownSchema(embedded)
 	if err != nil {
 		return 0, err
 	}
 	return schema.Program(), nil
-}
-
-// knownSchema is what this program knows of a schema.
-func knownSchema() (database.Schema, error) {
-	files, err := migrationFiles()
-	if err != nil {
-		return database.Schema{}, err
-	}
-	known, err := database.Migrations(files)
-	return database.Schema{Known: known}, err
-}
-
-func migrationFiles() (fs.FS, error) {
-	files, err := fs.Sub(embedded, "migrations")
-	if err != nil {
-		return nil, fmt.Errorf("read migrations: %w", err)
-	}
-	return files, nil
-}
-
-// migrations are the steps from one version to the next.
-func migrations(db *sql.DB) (*goose.Provider, error) {
-	files, err := migrationFiles()
-	if err != nil {
-		return nil, err
-	}
-	provider, err := goose.NewProvider(goose.DialectSQLite3, db, files, goose.WithDisableGlobalRegistry(true))
-	if err != nil {
-		return nil, fmt.Errorf("read migrations: %w", err)
-	}
-	return provider, nil
 }
