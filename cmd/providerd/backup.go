@@ -36,7 +36,7 @@ func (backupCommand) Help() string {
 
 // AfterApply refuses what is not backed up by this program, a schedule that keeps nothing, and a file of the database.
 func (c *backupCommand) AfterApply(*kong.Context) error {
-	if c.Database.isPostgres {
+	if c.Database.path() == "" {
 		return errors.New("a PostgreSQL database is backed up by PostgreSQL's own tools: pg_basebackup with WAL archiving, " +
 			"which can go back to any moment, or pg_dump for one dump; keep a copy of the keyset file apart from them, since " +
 			"neither has it")
@@ -55,7 +55,7 @@ func (c *backupCommand) Run(ctx context.Context, out *output, say *messages) err
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if c.Every > 0 {
-		plan, err := newBackupSchedule(string(c.File), c.Database.path, c.Every, c.Keep, say)
+		plan, err := newBackupSchedule(string(c.File), c.Database.path(), c.Every, c.Keep, say)
 		if err != nil {
 			return err
 		}
@@ -70,12 +70,12 @@ func (c *backupCommand) Run(ctx context.Context, out *output, say *messages) err
 
 // write makes a backup. It returns store.ErrDamaged for one that is there, but has secrets that do not open.
 func (c *backupCommand) write(ctx context.Context, out *output, say *messages, path string) (err error) {
-	db, err := sqlite.OpenForBackup(ctx, c.Database.path, slog.New(slog.DiscardHandler))
+	db, err := sqlite.OpenForBackup(ctx, c.Database.path(), slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	keyset := keysetPath(c.Keyset, db.Folder())
+	keyset := c.keysetPath()
 	// Without its keyset, a database is not copied for nothing.
 	if err := store.CheckKeyset(ctx, db, keyset); err != nil {
 		return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,14 +9,12 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strconv"
 	"syscall"
 
 	"github.com/alecthomas/kong"
 
 	"example.com/providerd/store"
-	"example.com/providerd/store/durable"
 	"example.com/providerd/store/transfer"
 )
 
@@ -36,41 +35,41 @@ func (copyCommand) Help() string {
 
 // AfterApply refuses what databaseFlag does, for either database.
 func (c *copyCommand) AfterApply(command *kong.Context) error {
-	if c.Keyset == "" && (c.From.isPostgres || c.To.isPostgres) {
+	if c.Keyset == "" && (c.From.defaultKeyset() == "" || c.To.defaultKeyset() == "") {
 		return errors.New("--keyset: with a PostgreSQL database, the keyset file must be named; it is that of the database " +
 			"to copy")
 	}
 	if err := errors.Join(c.From.checkHidden("from", command.Args), c.To.checkHidden("to", command.Args)); err != nil {
 		return err
 	}
-	keyset := c.Keyset
-	if !c.From.isPostgres {
-		keyset = keysetPath(keyset, filepath.Dir(durable.Resolve(c.From.path)))
-	}
-	if err := checkPlaces(c.From, keyset, ""); err != nil {
+	if err := checkPlaces(c.From, c.Keyset, ""); err != nil {
 		return err
 	}
-	return checkPlaces(c.To, keyset, "")
+	return checkPlaces(c.To, c.keysetPath(), "")
 }
+
+// keysetPath is where the keyset of both databases is.
+func (c *copyCommand) keysetPath() string { return cmp.Or(c.Keyset, c.From.defaultKeyset()) }
 
 // Run copies until all is done or it is interrupted.
 func (c *copyCommand) Run(ctx context.Context, out *output, say *messages) (err error) {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if c.isOneFile() {
+	// A process that opens one SQLite database twice loses its locks.
+	if isSamePath(c.From.path(), c.To.path()) {
 		return errors.New("--from and --to name the same file")
 	}
-	from, fromFolder, err := c.From.open(ctx)
+	from, err := c.From.open(ctx, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return fmt.Errorf("--from: %w", err)
 	}
 	defer func() { err = errors.Join(err, from.Close()) }()
-	to, toFolder, err := c.To.createAlone(ctx, slog.New(slog.DiscardHandler))
+	to, err := c.To.createAlone(ctx, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return fmt.Errorf("--to: %w", err)
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
-	keyset, report := keysetPath(c.Keyset, fromFolder), &copyProgress{say: say}
+	keyset, report := c.keysetPath(), &copyProgress{say: say}
 	contents, err := store.Copy(ctx, from, to, keyset, report.update)
 	if err != nil {
 		return report.failure(ctx, err)
@@ -79,16 +78,10 @@ func (c *copyCommand) Run(ctx context.Context, out *output, say *messages) (err 
 	if err := printContents(out, contents); err != nil {
 		return err
 	}
-	if place := filepath.Join(toFolder, "keyset.json"); !c.To.isPostgres && !isSamePath(keyset, place) {
+	if place := c.To.defaultKeyset(); place != "" && !isSamePath(keyset, place) {
 		say.note("the keyset of the copy is %s; copy it to %s, or name it with --keyset", keyset, place)
 	}
 	return nil
-}
-
-// isOneFile tells whether both databases are one SQLite database. It is found out before they are opened: a process
-// that opens one twice loses its locks.
-func (c *copyCommand) isOneFile() bool {
-	return !c.From.isPostgres && !c.To.isPostgres && isSamePath(c.From.path, c.To.path)
 }
 
 func isSamePath(a, b string) bool {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -29,7 +28,7 @@ type databaseFlag struct {
 // AfterApply refuses a SQLite database in the place of another file, a PostgreSQL database without a keyset, and a
 // password that every user of the machine could read.
 func (f databaseFlag) AfterApply(command *kong.Context) error {
-	if f.Database.isPostgres && f.Keyset == "" {
+	if f.keysetPath() == "" {
 		return errors.New("--keyset: a PostgreSQL database needs a keyset file, the same on each replica; " +
 			"\"providerd key create --keyset PATH\" makes one")
 	}
@@ -39,90 +38,64 @@ func (f databaseFlag) AfterApply(command *kong.Context) error {
 	return checkPlaces(f.Database, f.Keyset, "")
 }
 
-// databaseURL is the place of the database.
+// keysetPath is where the keyset of the database is.
+func (f databaseFlag) keysetPath() string { return cmp.Or(f.Keyset, f.Database.defaultKeyset()) }
+
+// location is the place of a database: a file of SQLite, or a database on a server of PostgreSQL.
+type location interface {
+	// create opens the database, or makes it, and brings it to the version of this program.
+	create(ctx context.Context, logger *slog.Logger) (database.Movable, error)
+	// createAlone is create that refuses any database with tables of other programs.
+	createAlone(ctx context.Context, logger *slog.Logger) (database.Movable, error)
+	// open opens the database as it is.
+	open(ctx context.Context, logger *slog.Logger) (database.Movable, error)
+	// look opens the database to be read alone, whatever is wrong with it.
+	look(ctx context.Context) (database.View, error)
+	// migrate brings the database to a level of the schema, and returns the level that it had.
+	migrate(ctx context.Context, logger *slog.Logger, level int64) (before int64, err error)
+	// examine makes the checks of the doctor.
+	examine(ctx context.Context, keyset string) []finding
+	// path is that of the database's file, and folder the one that it is in; "" for a database on a server.
+	path() string
+	folder() string
+	// defaultKeyset is where the keyset is that no flag names; "" where a flag must name it.
+	defaultKeyset() string
+	// files are those that nothing else may be written to.
+	files() []place
+	// hasPassword reports whether a password is in the URL.
+	hasPassword() bool
+}
+
+// databaseURL is a location as a flag names it.
 type databaseURL struct {
-	text       string
-	isPostgres bool
-	postgres   postgres.URL
-	// path is that of a SQLite database's file.
-	path string
+	text string
+	location
 }
 
 // UnmarshalText checks the form of the URL.
-func (u *databaseURL) UnmarshalText(text []byte) (err error) {
-	u.text, u.isPostgres = string(text), postgres.IsURL(string(text))
-	if u.isPostgres {
-		u.postgres, err = postgres.ParseURL(u.text)
+func (u *databaseURL) UnmarshalText(text []byte) error {
+	u.text = string(text)
+	if postgres.IsURL(u.text) {
+		url, err := postgres.ParseURL(u.text)
+		u.location = postgresURL{url}
 		return err
 	}
-	if u.path, err = sqlite.Path(u.text); err != nil {
+	path, err := sqlite.Path(u.text)
+	u.location = sqliteFile(path)
+	if err != nil {
 		return fmt.Errorf("%w, such as sqlite:data/providerd.db, nor does it begin with postgres://", err)
 	}
-	return sqlite.CheckName(u.path)
+	return sqlite.CheckName(path)
 }
 
 // checkHidden refuses a password that is in an argument, the value of a flag.
 func (u databaseURL) checkHidden(flag string, arguments []string) error {
 	isArgument := func(argument string) bool { return strings.Contains(argument, u.text) }
-	if !u.isPostgres || !u.postgres.HasPassword() || !slices.ContainsFunc(arguments, isArgument) {
+	if !u.hasPassword() || !slices.ContainsFunc(arguments, isArgument) {
 		return nil
 	}
 	return fmt.Errorf("--%s: a password in an argument is in the list of processes; put the URL into PROVIDERD_%s, "+
 		"or the password into a file that PGPASSFILE names", flag, strings.ToUpper(flag))
-}
-
-// create opens the database, or makes it, and brings it to the version of this program. The folder is that of a SQLite
-// database.
-func (u databaseURL) create(
-	ctx context.Context, logger *slog.Logger,
-) (db database.Movable, folder string, err error) {
-	if u.isPostgres {
-		db, err = postgres.Create(ctx, u.postgres, logger)
-		return db, "", err
-	}
-	kept, err := sqlite.Create(ctx, u.path, logger)
-	if err != nil {
-		return nil, "", err
-	}
-	return kept, kept.Folder(), nil
-}
-
-// createAlone is create that refuses any database with tables of other programs, as SQLite always does.
-func (u databaseURL) createAlone(
-	ctx context.Context, logger *slog.Logger,
-) (db database.Movable, folder string, err error) {
-	if !u.isPostgres {
-		return u.create(ctx, logger)
-	}
-	db, err = postgres.CreateAlone(ctx, u.postgres, logger)
-	return db, "", err
-}
-
-// open opens the database as it is. The folder is that of a SQLite database.
-func (u databaseURL) open(ctx context.Context) (db database.Movable, folder string, err error) {
-	logger := slog.New(slog.DiscardHandler)
-	if u.isPostgres {
-		db, err = postgres.Open(ctx, u.postgres, logger)
-		return db, "", err
-	}
-	kept, err := sqlite.Open(ctx, u.path, logger)
-	if err != nil {
-		return nil, "", err
-	}
-	return kept, kept.Folder(), nil
-}
-
-// look opens the database to be read alone, whatever is wrong with it.
-func (u databaseURL) look(ctx context.Context) (database.View, error) {
-	if u.isPostgres {
-		return postgres.Look(ctx, u.postgres)
-	}
-	return sqlite.Look(ctx, u.path)
-}
-
-// keysetPath is where the keyset is that a flag names, or else that of a SQLite database in a folder.
-func keysetPath(flag, folder string) string {
-	return cmp.Or(flag, filepath.Join(folder, "keyset.json"))
 }
 
 // commandGCPercent keeps the heap of a command small, which reads and prints what it never needs again.
@@ -133,11 +106,11 @@ func (f databaseFlag) withStore(ctx context.Context, work func(database *store.S
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(commandGCPercent)
 	}
-	db, folder, err := f.Database.open(ctx)
+	db, err := f.Database.open(ctx, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}
-	opened, err := store.Open(ctx, db, keysetPath(f.Keyset, folder))
+	opened, err := store.Open(ctx, db, f.keysetPath())
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -125,9 +126,7 @@ func (c *doctorCommand) checkDatabase(ctx context.Context) []finding {
 		return append(checkKeysetFile(keyset, userOf(keyset)), checkKeysetAlone(keyset)...)
 	case checkPlaces(c.Database.databaseURL, keyset, "") != nil:
 		return nil
-	case c.Database.isPostgres:
-		return checkPostgres(ctx, c.Database.postgres, keyset)
 	default:
-		return checkSQLite(ctx, c.Database.path, keyset)
+		return c.Database.examine(ctx, cmp.Or(keyset, c.Database.defaultKeyset()))
 	}
 }

@@ -13,13 +13,12 @@ import (
 
 const checkOfDatabase = "database"
 
-// checkSQLite looks at a SQLite database, and at the folder that it is in.
-func checkSQLite(ctx context.Context, path, keysetFlag string) (found []finding) {
+// examine looks at a SQLite database, and at the folder that it is in.
+func (f sqliteFile) examine(ctx context.Context, keyset string) (found []finding) {
+	path, folder := f.path(), f.folder()
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
 	}
-	folder := filepath.Dir(path)
-	keyset := keysetPath(keysetFlag, folder)
 	if _, err := os.Stat(folder); err == nil {
 		found = checkPlace(path, folder, keyset)
 	}

@@ -8,8 +8,6 @@ import (
 	"strconv"
 
 	"example.com/providerd/store/database"
-	"example.com/providerd/store/postgres"
-	"example.com/providerd/store/sqlite"
 )
 
 type migrateCommand struct {
@@ -44,14 +42,8 @@ func (c *migrateCommand) Run(ctx context.Context, out *output, say *messages) er
 	if c.Status {
 		return c.show(ctx, out, say)
 	}
-	var before int64
-	var err error
 	logger := slog.New(slog.NewTextHandler(say.file, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	if c.Database.isPostgres {
-		before, err = postgres.Migrate(ctx, c.Database.postgres, logger, int64(c.To))
-	} else {
-		before, err = sqlite.Migrate(ctx, c.Database.path, logger, int64(c.To))
-	}
+	before, err := c.Database.migrate(ctx, logger, int64(c.To))
 	if err != nil {
 		return err
 	}
@@ -105,7 +97,7 @@ func (c *migrateCommand) schema(ctx context.Context) (database.Schema, error) {
 		return database.Schema{}, err
 	}
 	schema, err := view.Schema(ctx)
-	if c.Database.isPostgres && errors.Is(err, database.ErrNone) {
+	if errors.Is(err, database.ErrNone) {
 		err = nil
 	}
 	return schema, errors.Join(err, view.Close())

@@ -1,9 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"path/filepath"
 
 	"example.com/providerd/store/durable"
 	"example.com/providerd/store/sqlite"
@@ -15,15 +15,8 @@ type place struct{ what, path string }
 // checkPlaces refuses one file for two things, one of which would destroy the other: a database, its keyset, which a
 // flag may name, the token of its first start, and what a command is to write, unless that is "".
 func checkPlaces(database databaseURL, keyset string, output filePath) error {
-	var places []place
-	if !database.isPostgres {
-		path := durable.Resolve(database.path)
-		folder := filepath.Dir(path)
-		keyset = keysetPath(keyset, folder)
-		token := filepath.Join(folder, initialTokenFile)
-		places = append(places, place{"the database", path}, place{"the initial token", token})
-	}
-	if keyset != "" {
+	places := database.files()
+	if keyset = cmp.Or(keyset, database.defaultKeyset()); keyset != "" {
 		if err := checkFileName(keyset); err != nil {
 			return fmt.Errorf("--keyset: %w", err)
 		}

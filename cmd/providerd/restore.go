@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -35,7 +34,7 @@ func (restoreCommand) Help() string {
 
 // AfterApply refuses what only a SQLite database is restored by.
 func (c *restoreCommand) AfterApply(*kong.Context) error {
-	if c.Database.isPostgres {
+	if c.Database.path() == "" {
 		return errors.New("a PostgreSQL database is restored by PostgreSQL's own tools: what pg_basebackup wrote by a " +
 			"start over it, with the archived WAL, and what pg_dump wrote by pg_restore; the keyset file comes from a copy of " +
 			"its own")
@@ -47,9 +46,9 @@ func (c *restoreCommand) AfterApply(*kong.Context) error {
 func (c *restoreCommand) Run(ctx context.Context, say *messages) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	proof := newBackupProof(keysetPath(c.Keyset, c.folder()), say)
+	proof := newBackupProof(c.keysetPath(), say)
 	kept, err := sqlite.Restoration{
-		Backup: string(c.File), Database: c.Database.path, IsReplacing: c.Replace, Progress: proof.copied.update,
+		Backup: string(c.File), Database: c.Database.path(), IsReplacing: c.Replace, Progress: proof.copied.update,
 		Check: func(copied database.Readable) error {
 			err := proof.check(ctx, copied)
 			if damaged, ok := errors.AsType[*store.DamagedSecretsError](err); ok {
@@ -68,7 +67,7 @@ func (c *restoreCommand) Run(ctx context.Context, say *messages) error {
 	if kept != "" {
 		say.note("the database that was there is kept as %s", kept)
 	}
-	say.note("restored %s as %s", c.File, c.Database.path)
+	say.note("restored %s as %s", c.File, c.Database.path())
 	return nil
 }
 
@@ -80,14 +79,6 @@ func (c *restoreCommand) explain(err error) error {
 	}
 	return fmt.Errorf("%s is no backup, or a damaged one; name a file that \"providerd backup\" made: %s", c.File,
 		err.Error())
-}
-
-// folder is that of the database, which may be a symbolic link.
-func (c *restoreCommand) folder() string {
-	if path, err := filepath.EvalSymlinks(c.Database.path); err == nil {
-		return filepath.Dir(path)
-	}
-	return filepath.Dir(c.Database.path)
 }
 
 func (c *restoreCommand) judge(damaged *store.DamagedSecretsError, say *messages) error {

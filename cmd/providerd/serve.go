@@ -137,11 +137,11 @@ func (c *serveCommand) open(ctx context.Context, contract *server.Contract, log 
 	if at.security, err = newTLSConfig(c.TLSCert, c.TLSKey, log.Logger); err != nil {
 		return err
 	}
-	database, folder, err := c.createStore(ctx, log)
+	database, err := c.createStore(ctx, log)
 	if err != nil {
 		return err
 	}
-	err = letIn(ctx, database, contract.Operations(), folder, at.url(), log)
+	err = letIn(ctx, database, contract.Operations(), c.Database.folder(), at.url(), log)
 	if err == nil {
 		err = c.serve(ctx, server.Config{
 			Contract: contract, Store: database, Logger: log.Logger, FailedAttempts: c.FailedAttempts,
