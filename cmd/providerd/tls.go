@@ -1,31 +1,30 @@
 package main
 
 import (
+	"bytes"
 	"crypto/tls"
 	"encoding/pem"
 	"fmt"
 	"log/slog"
 	"net"
-	"os"
+	"slices"
 	"sync"
 	"time"
 )
 
-// retryPause is how long unusable files that do not change are left alone, so that no flood of handshakes reads them.
-const retryPause = time.Second
+// reloadInterval is how long a certificate is used before its files are read again, so that no flood of handshakes reads
+// them.
+const reloadInterval = time.Second
 
-// certificateFiles is a certificate that is read again when its files change.
+// certificateFiles is a certificate that is read again as long as it is used.
 type certificateFiles struct {
 	certPath, keyPath string
 	logger            *slog.Logger
 	mutex             sync.Mutex
 	certificate       *tls.Certificate
-	// seen is what the files were that were read last, whether they could be used or not.
-	seen [2]os.FileInfo
-	// problem is why they could not be used, and retryAt when they are read again even if they look the same: a new owner,
-	// or a process with fewer open files, may be all that they need.
+	// problem is why the files could not be used when they were read last, at readAt.
 	problem string
-	retryAt time.Time
+	readAt  time.Time
 }
 
 // newTLSConfig reads the certificate. It returns nil, for plain HTTP, where no paths are given.
@@ -33,13 +32,13 @@ func newTLSConfig(certPath, keyPath string, logger *slog.Logger) (*tls.Config, e
 	if certPath == "" {
 		return nil, nil //nolint:nilnil // It is net/http's own sign for plain HTTP.
 	}
-	files := &certificateFiles{certPath: certPath, keyPath: keyPath, logger: logger}
-	files.seen = files.look()
 	certificate, err := loadCertificate(certPath, keyPath)
 	if err != nil {
 		return nil, fmt.Errorf("%w: read the chain in %s and its key in %s: %w", errCertificate, certPath, keyPath, err)
 	}
-	files.certificate = &certificate
+	files := &certificateFiles{
+		certPath: certPath, keyPath: keyPath, logger: logger, certificate: &certificate, readAt: time.Now(),
+	}
 	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: files.current}, nil
 }
 
@@ -48,46 +47,27 @@ func newTLSConfig(certPath, keyPath string, logger *slog.Logger) (*tls.Config, e
 func (f *certificateFiles) current(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
-	found := f.look()
-	isRetry := f.problem != "" && !time.Now().Before(f.retryAt)
-	if !isRetry && isUnchanged(found[0], f.seen[0]) && isUnchanged(found[1], f.seen[1]) {
-		return f.certificate, nil
+	if time.Since(f.readAt) >= reloadInterval {
+		f.reload()
+		f.readAt = time.Now()
 	}
-	f.seen = found
-	certificate, err := loadCertificate(f.certPath, f.keyPath)
-	if err != nil {
-		f.refuse(err.Error())
-		return f.certificate, nil
-	}
-	f.logger.Info("certificate was read again", slog.String("path", f.certPath))
-	f.certificate, f.problem = &certificate, ""
 	return f.certificate, nil
 }
 
-// refuse notes why the files cannot be used, and says so unless it is what was said before.
-func (f *certificateFiles) refuse(problem string) {
-	if problem != f.problem {
-		f.logger.Error("certificate cannot be used; the one of before stays", slog.String("error", problem))
-	}
-	f.problem, f.retryAt = problem, time.Now().Add(retryPause)
-}
-
-// look returns what the files are now; nil for one that is away.
-func (f *certificateFiles) look() (found [2]os.FileInfo) {
-	for i, path := range []string{f.certPath, f.keyPath} {
-		if info, err := os.Stat(path); err == nil {
-			found[i] = info
+// reload reads the files, and says what has changed since they were read last.
+func (f *certificateFiles) reload() {
+	certificate, err := loadCertificate(f.certPath, f.keyPath)
+	if err != nil {
+		if problem := err.Error(); problem != f.problem {
+			f.logger.Error("certificate cannot be used; the one of before stays", slog.String("error", problem))
+			f.problem = problem
 		}
+		return
 	}
-	return found
-}
-
-// isUnchanged tells whether a file looks as it did before. The time alone may be the same for all files of an archive.
-func isUnchanged(file, before os.FileInfo) bool {
-	if file == nil || before == nil {
-		return file == before
+	if f.problem != "" || !slices.EqualFunc(certificate.Certificate, f.certificate.Certificate, bytes.Equal) {
+		f.logger.Info("certificate was read again", slog.String("path", f.certPath))
 	}
-	return os.SameFile(file, before) && file.Size() == before.Size() && file.ModTime().Equal(before.ModTime())
+	f.certificate, f.problem = &certificate, ""
 }
 
 // warnOfPlainHTTP says what to do where plain HTTP leaves this machine.

@@ -2,8 +2,6 @@ package main
 
 import (
 	"bytes"
-	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -36,11 +34,7 @@ func TestCertificateThatRootGivesToAnotherUser(t *testing.T) {
 
 	writeCertificate(t, next, 2)
 	shell(t, "install", "--mode=600", filepath.Join(next, "cert.pem"), filepath.Join(next, "key.pem"), folder)
-	for minutes := range 5 {
-		written := time.Now().Add(time.Duration(minutes) * time.Minute)
-		if err := errors.Join(os.Chtimes(cert, written, written), os.Chtimes(key, written, written)); err != nil {
-			t.Fatal(err)
-		}
+	for range 2 {
 		if serial := served(t, address); serial != 1 {
 			t.Errorf("certificate %d is served while the files are root's, not 1", serial)
 		}
@@ -88,69 +82,45 @@ func (h *handshakes) expect(t *testing.T, when string, want int64) {
 	}
 }
 
-// replace puts another certificate, or its key, into the place of the old one, with the time of that.
-func (h *handshakes) replace(t *testing.T, next, name string) {
-	t.Helper()
-	before, err := os.Stat(h.path(name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	source := filepath.Join(next, name)
-	err = errors.Join(os.Chtimes(source, before.ModTime(), before.ModTime()), os.Rename(source, h.path(name)))
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// TestCertificateOfTheSameTime replaces a certificate and then its key by files with the times of the old ones.
-func TestCertificateOfTheSameTime(t *testing.T) {
-	t.Parallel()
-	h, next := newHandshakes(t), t.TempDir()
-	writeCertificate(t, next, 2)
-	h.replace(t, next, "cert.pem")
-	for range 3 {
-		h.expect(t, "with a new chain and the old key", 1)
-	}
-	h.replace(t, next, "key.pem")
-	h.expect(t, "with both", 2)
-	expectProblem(t, h.log.String(), "private key does not match public key", 1)
-}
-
-// TestUnusableCertificateIsTriedAgain has a key repaired without a trace in its file. It is read again after a while,
-// and not for each handshake until then. What is wrong is said once, and again after it was right.
-func TestUnusableCertificateIsTriedAgain(t *testing.T) {
+// TestCertificateIsReloaded replaces a certificate, then its key, breaks the key and repairs it. The files are read once
+// in a second, whatever they look like. What is wrong is said once, and again after it was right.
+func TestCertificateIsReloaded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := newHandshakes(t)
-		writeCertificate(t, h.folder, 2)
+		h, next := newHandshakes(t), t.TempDir()
+		writeCertificate(t, next, 2)
+		replace := func(name string) {
+			if err := os.Rename(filepath.Join(next, name), h.path(name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		replace("cert.pem")
+		for range 3 {
+			<-time.After(reloadInterval)
+			h.expect(t, "with a new chain and the old key", 1)
+		}
+		expectProblem(t, h.log.String(), "private key does not match public key", 1)
+		replace("key.pem")
+		<-time.After(reloadInterval - 1)
+		h.expect(t, "before the files are read again", 1)
+		<-time.After(1)
+		h.expect(t, "with both", 2)
+
 		key, err := os.ReadFile(h.path("key.pem"))
 		if err != nil {
 			t.Fatal(err)
 		}
+		h.log.Reset()
 		const noKey = "failed to find any PEM data in key input"
-		stamp := time.Now()
-		write := func(text []byte) {
-			if err := errors.Join(os.WriteFile(h.path("key.pem"), text, 0o600), os.Chtimes(h.path("key.pem"), stamp, stamp)); err != nil {
-				t.Fatal(err)
+		for broken := range 2 {
+			for _, text := range [][]byte{[]byte("rubbish"), key} {
+				if err := os.WriteFile(h.path("key.pem"), text, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				<-time.After(reloadInterval)
+				h.expect(t, "with the key broken or repaired", 2)
 			}
+			expectProblem(t, h.log.String(), noKey, broken+1)
 		}
-		rubbish := bytes.Repeat([]byte("x"), len(key))
-		write(rubbish)
-		for second := range 10 {
-			h.expect(t, fmt.Sprintf("%d s after the key was broken", second), 1)
-			<-time.After(retryPause)
-		}
-		h.expect(t, "before the repair", 1)
-		write(key)
-		<-time.After(retryPause - 1)
-		h.expect(t, "within the pause", 1)
-		<-time.After(1)
-		h.expect(t, "after the pause", 2)
-		expectProblem(t, h.log.String(), noKey, 1)
-
-		stamp = stamp.Add(time.Second)
-		write(rubbish)
-		h.expect(t, "once it is broken again", 2)
-		expectProblem(t, h.log.String(), noKey, 2)
 	})
 }

@@ -54,9 +54,10 @@ func writeCertificateOf(t *testing.T, folder string, serial int64, from, to time
 	}
 }
 
-// served returns the serial number of the certificate that the server shows to a client that trusts it alone.
+// served returns the serial number of the certificate that the server shows once it has read the files again.
 func served(t *testing.T, address string) int64 {
 	t.Helper()
+	<-time.After(reloadInterval)
 	connection, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true})
 	if err != nil {
 		t.Fatal(err)
