@@ -22,22 +22,21 @@ const (
 type logWriter struct {
 	output io.Writer
 	// note renders the line that says how many are missing before it.
-	note  func(dropped int) []byte
-	mutex sync.Mutex
-	// changed is signalled when pending grows, and when closed is set.
-	changed *sync.Cond
+	note    func(dropped int) []byte
+	mutex   sync.Mutex
 	pending []byte
 	// dropped counts the lines that are missing since the last note, and total all that ever were.
 	dropped, total int
-	closed         bool
-	// hurry gets a value where the next write must not wait: pending is long, or closed is set.
-	hurry chan struct{}
-	ended chan struct{}
+	// changed has a value when pending has grown.
+	changed        chan struct{}
+	closing, ended chan struct{}
 }
 
 func newLogWriter(output io.Writer, note func(dropped int) []byte) *logWriter {
-	writer := &logWriter{output: output, note: note, hurry: make(chan struct{}, 1), ended: make(chan struct{})}
-	writer.changed = sync.NewCond(&writer.mutex)
+	writer := &logWriter{
+		output: output, note: note,
+		changed: make(chan struct{}, 1), closing: make(chan struct{}), ended: make(chan struct{}),
+	}
 	go writer.run()
 	return writer
 }
@@ -52,57 +51,48 @@ func (w *logWriter) Write(lines []byte) (int, error) {
 		return len(lines), nil
 	}
 	w.pending = append(w.pending, lines...)
-	w.changed.Signal()
-	if len(w.pending) > maxPendingLog/4 {
-		w.endPause()
+	select {
+	case w.changed <- struct{}{}:
+	default:
 	}
 	return len(lines), nil
 }
 
-func (w *logWriter) endPause() {
-	select {
-	case w.hurry <- struct{}{}:
-	default:
-	}
-}
-
 func (w *logWriter) run() {
 	defer close(w.ended)
-	pause := time.NewTimer(logInterval)
-	defer pause.Stop()
-	var lines []byte
+	var buffer []byte
 	for {
-		var dropped int
-		lines, dropped = w.take(lines[:0])
-		if len(lines) == 0 {
+		select {
+		case <-w.changed:
+			buffer = w.writePending(buffer[:0])
+		case <-w.closing:
+			w.writePending(buffer[:0])
 			return
 		}
-		text := lines
-		if dropped > 0 {
-			text = append(text, w.note(dropped)...)
-		}
-		if written, err := w.output.Write(text); err != nil {
-			w.drop(countLines(lines[min(written, len(lines)):]), dropped)
-		}
-		pause.Reset(logInterval)
 		select {
-		case <-pause.C:
-		case <-w.hurry:
+		case <-time.After(logInterval):
+		case <-w.closing:
 		}
 	}
 }
 
-// take waits for lines and exchanges all that are pending for an empty buffer. It returns none when the writer is
-// closed.
-func (w *logWriter) take(empty []byte) (lines []byte, dropped int) {
+// writePending exchanges the lines that are pending for an empty buffer, writes them and returns theirs.
+func (w *logWriter) writePending(empty []byte) []byte {
 	w.mutex.Lock()
-	defer w.mutex.Unlock()
-	for len(w.pending) == 0 && !w.closed {
-		w.changed.Wait()
-	}
-	lines, dropped = w.pending, w.dropped
+	lines, dropped := w.pending, w.dropped
 	w.pending, w.dropped = empty, 0
-	return lines, dropped
+	w.mutex.Unlock()
+	text := lines
+	if dropped > 0 {
+		text = append(text, w.note(dropped)...)
+	}
+	if len(text) == 0 {
+		return lines
+	}
+	if written, err := w.output.Write(text); err != nil {
+		w.drop(countLines(lines[min(written, len(lines)):]), dropped)
+	}
+	return lines
 }
 
 // drop counts lines that the output refused, and those before them of which it refused the note.
@@ -122,11 +112,7 @@ func (w *logWriter) allDropped() int {
 
 // close writes what is pending, as far as the output takes it in time. An output that is stuck keeps its goroutine.
 func (w *logWriter) close() {
-	w.mutex.Lock()
-	w.closed = true
-	w.changed.Signal()
-	w.endPause()
-	w.mutex.Unlock()
+	close(w.closing)
 	select {
 	case <-w.ended:
 	case <-time.After(closeLogTimeout):
