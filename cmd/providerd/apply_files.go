@@ -18,23 +18,21 @@ const (
 	maxFiles = 10_000
 )
 
-// source is a file to read, or standard input, which has no path.
-type source struct {
-	path string
-}
+// source is the path of a file to read, or "-" for standard input.
+type source string
 
 func (s source) String() string {
-	if s.path == "" {
+	if s == "-" {
 		return "standard input"
 	}
-	return s.path
+	return string(s)
 }
 
 func (s source) open() (io.ReadCloser, error) {
-	if s.path == "" {
+	if s == "-" {
 		return io.NopCloser(os.Stdin), nil
 	}
-	return os.Open(s.path) //nolint:wrapcheck // It names the file.
+	return os.Open(string(s)) //nolint:wrapcheck // It names the file.
 }
 
 // readFiles reads what the flags name: files, standard input, and folders, of these those that end in .yaml or .yml.
@@ -67,14 +65,11 @@ func readFiles(names []string) ([]manifest.File, error) {
 }
 
 func sourcesOf(name string) ([]source, error) {
-	if name == "-" {
-		return []source{{}}, nil
-	}
 	path := filepath.Clean(name)
 	// Only a folder is opened here: a pipe that is opened twice loses what was written into it.
 	info, err := os.Stat(path)
-	if err != nil || !info.IsDir() {
-		return []source{{path}}, nil //nolint:nilerr // The error of reading it says more.
+	if name == "-" || err != nil || !info.IsDir() {
+		return []source{source(path)}, nil //nolint:nilerr // The error of reading it says more.
 	}
 	entries, err := os.ReadDir(path)
 	if err != nil {
@@ -83,7 +78,7 @@ func sourcesOf(name string) ([]source, error) {
 	var sources []source
 	for _, entry := range entries {
 		if extension := filepath.Ext(entry.Name()); !entry.IsDir() && (extension == ".yaml" || extension == ".yml") {
-			sources = append(sources, source{filepath.Join(path, entry.Name())})
+			sources = append(sources, source(filepath.Join(path, entry.Name())))
 		}
 	}
 	if len(sources) == 0 {
@@ -98,15 +93,12 @@ func readFile(source source, most int64) (text []byte, err error) {
 		return nil, fmt.Errorf("read providers: %w", err)
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	text, err = io.ReadAll(io.LimitReader(file, maxFileBytes+1))
+	text, err = io.ReadAll(io.LimitReader(file, most+1))
 	if err != nil {
 		return nil, fmt.Errorf("read providers from %s: %w", source, err)
 	}
-	switch {
-	case len(text) > maxFileBytes:
-		return nil, fmt.Errorf("%s has more than %d MiB; split it into several files", source, maxFileBytes>>20)
-	case int64(len(text)) > most:
-		return nil, fmt.Errorf("with %s, the files have more than %d MiB together; apply fewer at a time",
+	if int64(len(text)) > most {
+		return nil, fmt.Errorf("with %s, the files have more than %d MiB together; apply less at a time",
 			source, maxFileBytes>>20)
 	}
 	return text, nil

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"example.com/providerd/cmd/providerd/manifest"
@@ -25,34 +24,20 @@ const (
 	outcomeRefused outcome = "refused"
 )
 
-// symbol is how the outcome begins its line, as users of plans and diffs know it.
-func (o outcome) symbol() string {
+// mark is how the outcome begins its line, and the color of that, as users of plans and diffs know them.
+func (o outcome) mark() (symbol string, color color) {
 	switch o {
 	case outcomeCreate, outcomeCreated:
-		return "+"
+		return "+", green
 	case outcomeUnchanged:
-		return "="
+		return "=", noColor
 	case outcomeDrifted:
-		return "~"
+		return "~", yellow
 	case outcomeRefused, outcomeFaulty:
-		return "!"
+		return "!", red
 	case outcomePending:
 	}
-	return "?"
-}
-
-// color is that of plans and diffs, too.
-func (o outcome) color() color {
-	switch o {
-	case outcomeCreate, outcomeCreated:
-		return green
-	case outcomeDrifted:
-		return yellow
-	case outcomeRefused, outcomeFaulty:
-		return red
-	case outcomeUnchanged, outcomePending:
-	}
-	return noColor
+	return "?", noColor
 }
 
 // Bounds of what is told of the answer of a server that may not be ours.
@@ -63,47 +48,30 @@ const (
 
 // applied is an entry with what became of it.
 type applied struct {
-	entry   manifest.Entry
-	advice  []advice.Advice
-	outcome outcome
-	stored  stored
-	// detail says why an entry is not stored as the file has it, and at which value; reason says it in a few words.
-	detail, reason string
-	pointer        string
-	// differs has the pointers of the fields in which a drifted entry differs from the record.
-	differs         []string
+	entry manifest.Entry
+	kind  applyKind
+	appliedJSON
+	// reason says in a few words why an entry is not stored as the file has it, and pointer at which value.
+	reason, pointer string
 	isClientIDTaken bool
 }
 
 // place is the line of the entry.
-func (a applied) place() string {
-	at := a.entry.At("")
-	return fmt.Sprintf("%s:%d", at.File, at.Line)
-}
+func (a applied) place() string { return fmt.Sprintf("%s:%d", a.File, a.Line) }
 
-// appliedJSON is what programs are told of an entry. Column is that of a fault.
+// appliedJSON is what programs are told of an entry.
 type appliedJSON struct {
-	Kind    string  `json:"kind"`
-	ID      string  `json:"id"`
-	File    string  `json:"file"`
-	Line    int     `json:"line"`
+	Kind string `json:"kind"`
+	ID   string `json:"id"`
+	File string `json:"file"`
+	Line int    `json:"line"`
+	// Column is that of a fault.
 	Column  int     `json:"column,omitempty"`
 	Outcome outcome `json:"outcome"`
 	stored
-	Differs []string        `json:"differs,omitempty"`
-	Detail  string          `json:"detail,omitempty"`
-	Advice  []advice.Advice `json:"advice,omitempty"`
-}
-
-// MarshalJSON renders what became of the entry.
-func (a applied) MarshalJSON() ([]byte, error) {
-	at := a.entry.At("")
-	text, err := json.Marshal(appliedJSON{
-		Kind: a.entry.Kind, ID: a.entry.ID, File: at.File, Line: at.Line,
-		Outcome: a.outcome, stored: a.stored, Differs: a.differs, Detail: a.detail, Advice: a.advice,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("render %s: %w", a.entry.ID, err)
-	}
-	return text, nil
+	// Differs has the pointers of the fields in which a drifted entry differs from the record.
+	Differs []string `json:"differs,omitempty"`
+	// Detail says why an entry is not stored as the file has it.
+	Detail string          `json:"detail,omitempty"`
+	Advice []advice.Advice `json:"advice,omitempty"`
 }

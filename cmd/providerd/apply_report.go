@@ -31,7 +31,10 @@ func newApplyReport(output string, isPlan bool, say *messages, entries []manifes
 		if err != nil {
 			return nil, err
 		}
-		report.applied[i] = applied{entry: entry, outcome: outcomePending, advice: advice}
+		at := entry.At("")
+		report.applied[i] = applied{entry: entry, kind: kind, appliedJSON: appliedJSON{
+			Kind: entry.Kind, ID: entry.ID, File: at.File, Line: at.Line, Outcome: outcomePending, Advice: advice,
+		}}
 	}
 	return report, nil
 }
@@ -39,11 +42,11 @@ func newApplyReport(output string, isPlan bool, say *messages, entries []manifes
 // tellAdvice tells what could be better about the entries, and for how many there is something.
 func (r *applyReport) tellAdvice() (advised int) {
 	for _, one := range r.applied {
-		for _, advice := range one.advice {
-			r.say.at(one.entry.At(advice.Pointer), one.entry.Kind, one.entry.ID,
+		for _, advice := range one.Advice {
+			r.say.at(one.entry.At(advice.Pointer), one.Kind, one.ID,
 				fmt.Sprintf("advice: %s %s (%s)", advice.Pointer, advice.Detail, advice.Section))
 		}
-		if len(one.advice) > 0 {
+		if len(one.Advice) > 0 {
 			advised++
 		}
 	}
@@ -69,7 +72,7 @@ func (r *applyReport) printEntries(out *output) error {
 	} else {
 		list := newTable(out, "KIND", "ID", "PLACE")
 		for _, one := range r.applied {
-			list.row(one.entry.Kind, one.entry.ID, one.place())
+			list.row(one.Kind, one.ID, one.place())
 		}
 		if err := list.flush(); err != nil {
 			return err
@@ -84,9 +87,9 @@ func (r *applyReport) printEntries(out *output) error {
 func (r *applyReport) print(out *output) error {
 	counts := map[outcome]int{}
 	for _, one := range r.applied {
-		counts[one.outcome]++
-		if one.detail != "" {
-			r.say.at(one.entry.At(one.pointer), one.entry.Kind, one.entry.ID, one.detail)
+		counts[one.Outcome]++
+		if one.Detail != "" {
+			r.say.at(one.entry.At(one.pointer), one.Kind, one.ID, one.Detail)
 		}
 	}
 	if r.isOfAnotherToken(counts) {
@@ -108,19 +111,11 @@ func (r *applyReport) print(out *output) error {
 	}
 }
 
-// isOfAnotherToken tells whether each client_id of the files is taken, and nothing of them is known to be stored.
+// isOfAnotherToken reports whether each client_id of the files is taken, and nothing of them is known to be stored.
 func (r *applyReport) isOfAnotherToken(counts map[outcome]int) bool {
-	if counts[outcomeUnchanged]+counts[outcomeDrifted] > 0 {
-		return false
-	}
-	isAnyTaken := false
-	for _, one := range r.applied {
-		if !one.isClientIDTaken && clientIDOf(one.entry) != "" {
-			return false
-		}
-		isAnyTaken = isAnyTaken || one.isClientIDTaken
-	}
-	return isAnyTaken
+	isTaken := func(one applied) bool { return one.isClientIDTaken }
+	return counts[outcomeUnchanged]+counts[outcomeDrifted] == 0 && slices.ContainsFunc(r.applied, isTaken) &&
+		!slices.ContainsFunc(r.applied, func(one applied) bool { return !isTaken(one) && clientIDOf(one.entry) != "" })
 }
 
 func (r *applyReport) printSummary(counts map[outcome]int) {
@@ -143,16 +138,16 @@ func (r *applyReport) printOutcomes(out *output) error {
 		return printJSON(out, r.applied)
 	}
 	shown := slices.DeleteFunc(slices.Clone(r.applied), func(one applied) bool {
-		return one.outcome == outcomePending || one.outcome == outcomeUnchanged && !r.isPlan
+		return one.Outcome == outcomePending || one.Outcome == outcomeUnchanged && !r.isPlan
 	})
 	if len(shown) == 0 {
 		return nil
 	}
 	list := newTable(out, "OUTCOME", "KIND", "ID", "PLACE", "PK", "CLIENT ID", "REASON")
 	for _, one := range shown {
-		list.colored(one.outcome.color(),
-			one.outcome.symbol()+" "+string(one.outcome), one.entry.Kind, one.entry.ID, one.place(),
-			strings.TrimPrefix(fmt.Sprint(one.stored.PK), "0"), one.stored.ClientID, one.reason)
+		symbol, color := one.Outcome.mark()
+		list.colored(color, symbol+" "+string(one.Outcome), one.Kind, one.ID, one.place(),
+			strings.TrimPrefix(fmt.Sprint(one.PK), "0"), one.ClientID, one.reason)
 	}
 	return list.flush()
 }

@@ -58,35 +58,27 @@ func (r *applyReport) send(ctx context.Context, to *client.Providers, parallel i
 
 // create creates the provider of an entry.
 func (a *applied) create(ctx context.Context, to *client.Providers) error {
-	kind, err := kindOf(a.entry)
-	if err != nil {
-		return err
-	}
 	var replayed bool
-	record, err := kind.create(ctx, to, a.entry.Body, append(a.options(), client.WithReplayed(&replayed))...)
+	record, err := a.kind.create(ctx, to, a.entry.Body, append(a.options(), client.WithReplayed(&replayed))...)
 	if err != nil {
 		return a.refuse(err)
 	}
-	a.outcome, a.stored = outcomeCreated, *record
+	a.Outcome, a.stored = outcomeCreated, *record
 	if replayed {
-		a.outcome = outcomeUnchanged
+		a.Outcome = outcomeUnchanged
 	}
 	return nil
 }
 
 // validate asks what create would do.
 func (a *applied) validate(ctx context.Context, to *client.Providers) error {
-	kind, err := kindOf(a.entry)
-	if err != nil {
-		return err
-	}
-	verdict, err := kind.validate(ctx, to, a.entry.Body, a.options()...)
+	verdict, err := a.kind.validate(ctx, to, a.entry.Body, a.options()...)
 	if err != nil {
 		return a.refuse(err)
 	}
-	a.outcome = outcomeCreate
+	a.Outcome = outcomeCreate
 	if verdict.Outcome == client.VerdictOutcomeAlreadyCreated {
-		a.outcome, a.stored.PK = outcomeUnchanged, *verdict.PK
+		a.Outcome, a.PK = outcomeUnchanged, *verdict.PK
 	}
 	return nil
 }
@@ -107,8 +99,8 @@ func (a *applied) refuse(err error) error {
 		a.drift(refused)
 		return nil
 	}
-	a.outcome, a.detail, a.reason = outcomeRefused, refused.Error(), shortened(refused.Title, maxReasonBytes)
 	a.isClientIDTaken = refused.Type == client.TypeClientIDTaken
+	a.Outcome, a.Detail, a.reason = outcomeRefused, refused.Error(), shortened(refused.Title, maxReasonBytes)
 	if violations := refused.Violations(); len(violations) > 0 {
 		a.pointer = violations[0].Pointer
 	}
@@ -118,21 +110,21 @@ func (a *applied) refuse(err error) error {
 // drift notes how an entry differs from the record that its id made. One that means the same, with a default written
 // out or a value written in another way, is as good as unchanged.
 func (a *applied) drift(refused *client.Error) {
-	a.outcome, a.stored.PK = outcomeUnchanged, *refused.PK
+	a.Outcome, a.PK = outcomeUnchanged, *refused.PK
 	for _, violation := range refused.Violations() {
-		if violation.Code == client.ViolationCodeDiffers && len(a.differs) < maxDiffers {
-			a.differs = append(a.differs, shortened(violation.Pointer, maxReasonBytes))
+		if violation.Code == client.ViolationCodeDiffers && len(a.Differs) < maxDiffers {
+			a.Differs = append(a.Differs, shortened(violation.Pointer, maxReasonBytes))
 		}
 	}
-	if len(a.differs) == 0 {
+	if len(a.Differs) == 0 {
 		return
 	}
-	a.outcome, a.pointer = outcomeDrifted, a.differs[0]
-	fields := strings.ReplaceAll(strings.Join(a.differs, ", "), "/", "")
-	a.reason = fmt.Sprintf("%s; stored as %d", fields, a.stored.PK)
-	a.detail = fmt.Sprintf("drifted: %s of provider %d has other values; set them back, or give the entry another id "+
+	a.Outcome, a.pointer = outcomeDrifted, a.Differs[0]
+	fields := strings.ReplaceAll(strings.Join(a.Differs, ", "), "/", "")
+	a.reason = fmt.Sprintf("%s; stored as %d", fields, a.PK)
+	a.Detail = fmt.Sprintf("drifted: %s of provider %d has other values; set them back, or give the entry another id "+
 		"for a second provider, or have an operator run \"providerd provider delete %[2]d\" and apply again",
-		fields, a.stored.PK)
+		fields, a.PK)
 }
 
 // concernsEntry tells whether a refusal is about one body, or about the operation that it is sent to. Of those that no

@@ -205,7 +205,7 @@ func TestHostileFile(t *testing.T) {
 		command := newCommand(t.Context(), folder, "apply", "-f", file, "--dry-run")
 		command.Stdin = strings.NewReader(text)
 		output, err := command.CombinedOutput()
-		if err == nil || !strings.Contains(string(output), "has more than 64 MiB; split it into several files") {
+		if err == nil || !strings.Contains(string(output), "the files have more than 64 MiB together; apply less at a time") {
 			t.Errorf("%s: %v: %.1000s", file, err, output)
 		}
 	}

@@ -61,8 +61,8 @@ func plants() []plant {
 		},
 		{
 			"an entry of a file in the talk of apply", "cmd/providerd/apply_send.go",
-			"a.outcome, a.detail, a.reason = outcomeRefused, refused.Error(), shortened(refused.Title, maxReasonBytes)",
-			"a.outcome, a.detail, a.reason = outcomeRefused, string(a.entry.Body), shortened(refused.Title, maxReasonBytes)",
+			"a.Outcome, a.Detail, a.reason = outcomeRefused, refused.Error(), shortened(refused.Title, maxReasonBytes)",
+			"a.Outcome, a.Detail, a.reason = outcomeRefused, string(a.entry.Body), shortened(refused.Title, maxReasonBytes)",
 		},
 		{
 			"a value in a fault of a file", "cmd/providerd/manifest/manifest.go",
