@@ -168,6 +168,5 @@ func printApplication(out *output, say *messages, application store.Application,
 	if err != nil {
 		return listed(err, listOfApplications+" or "+listOfProviders)
 	}
-	one := func(yield func(store.Application, error) bool) { yield(application, nil) }
-	return applications().print(out, say, "", one)
+	return applications().print(out, say, "", each(application))
 }

@@ -17,7 +17,7 @@ type filterFlags struct {
 	Name      filterText   `placeholder:"NAME" help:"Only what has exactly this name."`
 	ClientID  filterText   `placeholder:"ID" help:"Only the OAuth2 provider with exactly this client_id."`
 	CreatedBy filterText   `placeholder:"NAME" help:"Only providers that were created with a token of this name."`
-	Limit     rowLimit     `placeholder:"N" help:"At most so many. Where there are more, the next --after is told on standard error."`
+	Limit     positive     `placeholder:"N" help:"At most so many. Where there are more, the next --after is told on standard error."`
 }
 
 func (f filterFlags) filter(since moment) store.Filter {
@@ -30,8 +30,8 @@ func (f filterFlags) filter(since moment) store.Filter {
 // providerFlags select providers.
 type providerFlags struct {
 	filterFlags
-	Since moment     `placeholder:"TIME" help:"Only what was created since: how long ago, such as 12h or 30d, or a time such as 2026-01-31T08:00:00Z."`
-	After providerPK `placeholder:"PK" help:"Only what has a higher pk."`
+	Since moment   `placeholder:"TIME" help:"Only what was created since: how long ago, such as 12h or 30d, or a time such as 2026-01-31T08:00:00Z."`
+	After positive `placeholder:"PK" help:"Only what has a higher pk."`
 }
 
 // providerKind is a kind of provider.
@@ -63,28 +63,15 @@ func (f *filterText) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// rowLimit is how many rows are wanted; 0 for all.
-type rowLimit uint64
+// positive is a whole number of at least 1, such as a pk; 0 where none is given.
+type positive int32
 
 // UnmarshalText reads a positive number.
-func (l *rowLimit) UnmarshalText(text []byte) error {
-	number, err := strconv.ParseUint(string(text), 10, 63)
-	if err != nil || number == 0 {
-		return fmt.Errorf("%q is not a whole number of at least 1", text)
-	}
-	*l = rowLimit(number)
-	return nil
-}
-
-// providerPK is the pk of a provider.
-type providerPK int32
-
-// UnmarshalText reads a pk that a provider can have.
-func (p *providerPK) UnmarshalText(text []byte) error {
+func (p *positive) UnmarshalText(text []byte) error {
 	number, err := strconv.ParseUint(string(text), 10, 31)
 	if err != nil || number == 0 {
-		return fmt.Errorf("%q is not a pk: a number from 1 to %d", text, math.MaxInt32)
+		return fmt.Errorf("%q is not a whole number from 1 to %d", text, math.MaxInt32)
 	}
-	*p = providerPK(number)
+	*p = positive(number)
 	return nil
 }

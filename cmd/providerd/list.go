@@ -147,9 +147,9 @@ func printYAML(out *output, text []byte, form func([]byte, yamltext.Change) ([]b
 }
 
 // limited hands on at most so many elements, 0 for all, and tells of the last one where there are more.
-func limited[T any](elements iter.Seq2[T, error], limit rowLimit, more func(last T)) iter.Seq2[T, error] {
+func limited[T any](elements iter.Seq2[T, error], limit positive, more func(last T)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		given := rowLimit(0)
+		given := positive(0)
 		var last T
 		for element, err := range elements {
 			if limit > 0 && given == limit {
@@ -161,6 +161,17 @@ func limited[T any](elements iter.Seq2[T, error], limit rowLimit, more func(last
 			}
 			given++
 			last = element
+		}
+	}
+}
+
+// each hands on elements that are there already.
+func each[T any](elements ...T) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for _, element := range elements {
+			if !yield(element, nil) {
+				return
+			}
 		}
 	}
 }

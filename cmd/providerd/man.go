@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -115,12 +116,7 @@ func (p *manPage) environment(commands []*kong.Node) {
 			}
 		}
 	}
-	names := make([]string, 0, len(flags)+1)
-	for name := range flags {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(flags)) {
 		p.tagged(name, "Stands for "+flags[name]+".")
 	}
 	p.tagged(tokenVariable, fmt.Sprintf("The token of %q.", "providerd apply"))

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"strconv"
 
@@ -12,8 +11,8 @@ import (
 
 type migrateCommand struct {
 	databaseFlag
-	Status bool        `required:"" xor:"what" help:"Show the migrations, and which of them the database has."`
-	To     schemaLevel `required:"" xor:"what" placeholder:"LEVEL" help:"Migrate to this level. Those that the database has are passed over; none is taken back."`
+	Status bool     `required:"" xor:"what" help:"Show the migrations, and which of them the database has."`
+	To     positive `required:"" xor:"what" placeholder:"LEVEL" help:"Migrate to this level. Those that the database has are passed over; none is taken back."`
 	listFlag
 }
 
@@ -22,19 +21,6 @@ func (migrateCommand) Help() string {
 	return "\"providerd serve\" migrates to the level of its program whenever it starts. This does so before, for those " +
 		"who let no server change tables, and takes the same turns. A PostgreSQL database may be empty; a SQLite database " +
 		"is made by \"providerd serve\" alone."
-}
-
-// schemaLevel is a level of the schema.
-type schemaLevel int64
-
-// UnmarshalText reads a positive number.
-func (l *schemaLevel) UnmarshalText(text []byte) error {
-	number, err := strconv.ParseUint(string(text), 10, 31)
-	if err != nil || number == 0 {
-		return fmt.Errorf("%q is not a level: a whole number of at least 1", text)
-	}
-	*l = schemaLevel(number)
-	return nil
 }
 
 // Run shows the migrations, or makes them.
@@ -75,15 +61,7 @@ func (c *migrateCommand) show(ctx context.Context, out *output, say *messages) e
 		},
 		value: func(one shownMigration) any { return one },
 	}
-	shown := shownMigrations(schema)
-	err = migrations.print(out, say, c.Output, func(yield func(shownMigration, error) bool) {
-		for _, one := range shown {
-			if !yield(one, nil) {
-				return
-			}
-		}
-	})
-	if err != nil {
+	if err := migrations.print(out, say, c.Output, each(shownMigrations(schema)...)); err != nil {
 		return err
 	}
 	say.note("the database has level %d, this program level %d", schema.Level, schema.Program())
@@ -105,12 +83,12 @@ func (c *migrateCommand) schema(ctx context.Context) (database.Schema, error) {
 
 func shownMigrations(schema database.Schema) []shownMigration {
 	var shown []shownMigration
-	for _, one := range schema.Known {
+	for _, known := range schema.Known {
 		state := "applied"
-		if one.Level > schema.Level {
+		if known.Level > schema.Level {
 			state = "pending"
 		}
-		shown = append(shown, shownMigration{Level: one.Level, Name: one.Name, State: state})
+		shown = append(shown, shownMigration{Level: known.Level, Name: known.Name, State: state})
 	}
 	if schema.Level > schema.Program() {
 		shown = append(shown, shownMigration{Level: schema.Level, State: "applied by a newer program"})

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"regexp"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -65,24 +63,9 @@ func describeMisuse(err error) string {
 		text = regexp.MustCompile(pattern).ReplaceAllString(text, plain)
 	}
 	if flag, _, isMissing := strings.Cut(text, `: expected `); isMissing && strings.HasSuffix(text, `"EOL" (<EOL>)`) {
-		return flag + " needs " + placeholderOf(err, flag)
+		return flag + " needs a value"
 	}
 	return text
-}
-
-// placeholderOf is what stands for the value of a flag in its help.
-func placeholderOf(err error, name string) string {
-	const unnamed = "a value"
-	misuse, ok := errors.AsType[*kong.ParseError](err)
-	if !ok || misuse.Context == nil {
-		return unnamed
-	}
-	flags := misuse.Context.Flags()
-	at := slices.IndexFunc(flags, func(flag *kong.Flag) bool { return "--"+flag.Name == name })
-	if at < 0 {
-		return unnamed
-	}
-	return cmp.Or(flags[at].PlaceHolder, unnamed)
 }
 
 // helpHint names the help page of the command that was misused.

@@ -25,11 +25,26 @@ type advised struct {
 // Run prints the advice for the providers that there is any for.
 func (c *providerAdviseCommand) Run(ctx context.Context, out *output, say *messages) error {
 	return c.withStore(ctx, func(database *store.Store) error {
-		var counted adviceCount
-		if err := advisedProviders().print(out, say, c.Output, counted.advise(c.records(ctx, database))); err != nil {
+		read, found := 0, 0
+		providers := func(yield func(advised, error) bool) {
+			for record, err := range c.records(ctx, database) {
+				var provider advised
+				if err == nil {
+					read++
+					if provider = advise(record); len(provider.Advice) == 0 {
+						continue
+					}
+					found++
+				}
+				if !yield(provider, err) {
+					return
+				}
+			}
+		}
+		if err := advisedProviders().print(out, say, c.Output, providers); err != nil {
 			return err
 		}
-		say.note("advice for %d of %s", counted.found, count(counted.read, "provider", "providers"))
+		say.note("advice for %d of %s", found, count(read, "provider", "providers"))
 		return nil
 	})
 }
@@ -42,30 +57,6 @@ func (c *providerAdviseCommand) records(ctx context.Context, database *store.Sto
 	return func(yield func(store.Record, error) bool) {
 		record, err := database.Provider(ctx, *c.PK)
 		yield(record, listed(err, listOfProviders))
-	}
-}
-
-// adviceCount is how many providers were read, and for how many advice was found.
-type adviceCount struct {
-	read, found int
-}
-
-// advise makes of records those that there is advice for.
-func (n *adviceCount) advise(records iter.Seq2[store.Record, error]) iter.Seq2[advised, error] {
-	return func(yield func(advised, error) bool) {
-		for record, err := range records {
-			var provider advised
-			if err == nil {
-				n.read++
-				if provider = advise(record); len(provider.Advice) == 0 {
-					continue
-				}
-				n.found++
-			}
-			if !yield(provider, err) {
-				return
-			}
-		}
 	}
 }
 

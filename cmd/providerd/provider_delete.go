@@ -14,7 +14,7 @@ const maxDeleted = 1000
 type providerDeleteCommand struct {
 	databaseFlag
 	consentFlag
-	PKs []providerPK `arg:"" name:"pk" help:"pks of the providers, up to 1000. All of them are deleted, or, where one does not exist or is linked to an application, none."`
+	PKs []positive `arg:"" name:"pk" help:"pks of the providers, up to 1000. All of them are deleted, or, where one does not exist or is linked to an application, none."`
 }
 
 // Help is the long help text.
