@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
+	"slices"
 
 	"example.com/providerd/server"
 )
@@ -74,47 +74,26 @@ func (f finding) cells() [][]string {
 	return [][]string{{string(f.Status), f.Check, text}}
 }
 
-// Run looks at all there is.
+// Run looks at all there is. What fails keeps no checks from being made but those that need it.
 func (c *doctorCommand) Run(ctx context.Context, contract *server.Contract, out *output, say *messages) error {
-	failures := 0
-	findings := func(yield func(finding, error) bool) {
-		for found := range c.findings(ctx, contract.Operations()) {
-			if found.Status == healthFail {
-				failures++
-			}
-			if !yield(found, nil) {
-				return
-			}
-		}
-	}
+	findings := slices.Concat(
+		c.checkConfiguration(contract.Operations()), checkCertificate(c.TLSCert.path, c.TLSKey.path), c.checkDatabase(ctx))
 	table := list[finding]{
 		headings: "STATUS,CHECK,FINDING", rows: finding.cells, value: func(found finding) any { return found },
 	}
-	if err := table.print(out, say, c.Output, findings); err != nil {
+	if err := table.print(out, say, c.Output, each(findings...)); err != nil {
 		return err
+	}
+	failures := 0
+	for _, found := range findings {
+		if found.Status == healthFail {
+			failures++
+		}
 	}
 	if failures > 0 {
 		return errors.New(count(failures, "check has", "checks have") + " failed")
 	}
 	return nil
-}
-
-// findings makes the checks one after the other. What fails keeps none from being made but those that need it.
-func (c *doctorCommand) findings(ctx context.Context, operations []string) iter.Seq[finding] {
-	return func(yield func(finding) bool) {
-		checks := []func() []finding{
-			func() []finding { return c.checkConfiguration(operations) },
-			func() []finding { return checkCertificate(c.TLSCert.path, c.TLSKey.path) },
-			func() []finding { return c.checkDatabase(ctx) },
-		}
-		for _, check := range checks {
-			for _, found := range check() {
-				if !yield(found) {
-					return
-				}
-			}
-		}
-	}
 }
 
 // checkDatabase looks at the database, and at what is in it, where its place is told as it should be. Otherwise

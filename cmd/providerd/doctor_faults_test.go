@@ -196,7 +196,7 @@ func spoiltSetUps() map[string]spoilt {
 			{"folder", healthFail, "user 1, whom it belongs to, cannot make files in data; run chmod u.rwx on it"},
 		}}
 		setUps["database that cannot be changed"] = spoilt{ofUserWith("400", "data/providerd.db"), []fault{
-			{"database file", healthFail, "user 1, whom it belongs to, cannot change data/providerd.db; run chmod 600 on it"},
+			{"database file", healthFail, "its owner cannot change data/providerd.db; run chmod 600 on it"},
 		}}
 	}
 	return setUps

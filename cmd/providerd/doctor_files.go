@@ -43,88 +43,84 @@ func checkFolder(path string) (found finding, owner uint32) {
 	}
 }
 
-// checkDatabaseFiles looks who can use the files of a SQLite database.
-func checkDatabaseFiles(path string, owner uint32) []finding {
-	const check, toChange = "database file", 0o600
-	for _, file := range []string{path, path + "-wal", path + "-shm"} {
-		info, of, err := lookAt(file)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			continue
-		case err != nil:
-			return []finding{failedBy(check, err)}
-		case !info.Mode().IsRegular():
-			return []finding{isNoFile(check, file, "put the right file in its place, or name another database")}
-		case info.Mode().Perm()&othersMayWrite != 0:
-			return []finding{failed(check, "run chmod 600 on it", "others can write to %s", file)}
-		case of != owner:
-			return []finding{isForeign(check, file, of, owner)}
-		case owner != 0 && info.Mode().Perm()&toChange != toChange:
-			return []finding{failed(check, "run chmod 600 on it", "user %d, whom it belongs to, cannot change %s", owner, file)}
-		case info.Mode().Perm()&othersMayRead != 0:
-			return []finding{warned(check, "run chmod 600 on it",
-				"others can read %s, and in it names, settings and the digests of tokens", file)}
+// ownFile is a file that only the server's user may change.
+type ownFile struct {
+	check, path string
+	// owner is whom the server runs as, to judge by the folder of its database.
+	owner uint32
+	// misplaced says what to do about anything else in its place.
+	misplaced string
+}
+
+// examine looks what the file is, and whose. Of its mode, judge says what is wrong. A file that is missing is for
+// others to see.
+func (f ownFile) examine(judge func(mode fs.FileMode) finding) []finding {
+	info, user, err := lookAt(f.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return []finding{failedBy(f.check, err)}
+	case !info.Mode().IsRegular():
+		return []finding{failed(f.check, f.misplaced, "%s is not a regular file", f.path)}
+	}
+	if found := judge(info.Mode().Perm()); found.Status != healthOK {
+		return []finding{found}
+	}
+	if user != f.owner {
+		return []finding{failed(f.check, fmt.Sprintf("run chown %d on it", f.owner),
+			"%s belongs to user %d, and the server, by its folder, to user %d", f.path, user, f.owner)}
+	}
+	return []finding{f.passed()}
+}
+
+func (f ownFile) passed() finding {
+	return passed(f.check, "%s belongs to user %d, and nobody else can use it", f.path, f.owner)
+}
+
+// examineSecret is examine for a file that nobody else may even read.
+func (f ownFile) examineSecret(secret, remedy string) []finding {
+	return f.examine(func(mode fs.FileMode) finding {
+		if mode&othersMayUse != 0 {
+			return failed(f.check, remedy, "others can use the %s in %s", secret, f.path)
 		}
-	}
-	if _, err := os.Stat(path); err != nil {
-		return nil
-	}
-	return []finding{passed(check, "%s belongs to user %d, and nobody else can use it", path, owner)}
+		return f.passed()
+	})
 }
 
-// checkKeysetFile looks who can use a keyset file. That it is there is for checkKeyset to see.
+// checkDatabaseFiles looks who can use the files of a SQLite database.
+func checkDatabaseFiles(path string, owner uint32) (found []finding) {
+	const remedy, toChange = "run chmod 600 on it", 0o600
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		file := ownFile{"database file", path + suffix, owner, "put the right file in its place, or name another database"}
+		found = append(found, file.examine(func(mode fs.FileMode) finding {
+			switch {
+			case mode&othersMayWrite != 0:
+				return failed(file.check, remedy, "others can write to %s", file.path)
+			case owner != 0 && mode&toChange != toChange:
+				return failed(file.check, remedy, "its owner cannot change %s", file.path)
+			case mode&othersMayRead != 0:
+				return warned(file.check, remedy,
+					"others can read %s, and in it names, settings and the digests of tokens", file.path)
+			default:
+				return file.passed()
+			}
+		})...)
+	}
+	return found
+}
+
 func checkKeysetFile(path string, owner uint32) []finding {
-	const check = "keyset file"
-	info, of, err := lookAt(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
-		return []finding{failedBy(check, err)}
-	case !info.Mode().IsRegular():
-		return []finding{isNoFile(check, path, "put the keyset in its place, or name its file")}
-	case info.Mode().Perm()&othersMayUse != 0:
-		return []finding{failed(check, `run chmod 600 on it, then "providerd key rotate" and "providerd key reseal"`,
-			"others can use the keys in %s", path)}
-	case of != owner:
-		return []finding{isForeign(check, path, of, owner)}
-	default:
-		return []finding{passed(check, "%s belongs to user %d, and nobody else can use it", path, owner)}
-	}
+	file := ownFile{"keyset file", path, owner, "put the keyset in its place, or name its file"}
+	return file.examineSecret("keys", `run chmod 600 on it, then "providerd key rotate" and "providerd key reseal"`)
 }
 
-// checkInitialToken looks who can use the token of the first start, where its file is still there.
+// checkInitialToken looks at the token of the first start, where its file is still there.
 func checkInitialToken(folder string, owner uint32) []finding {
-	const check = "initial token"
 	path := filepath.Join(folder, initialTokenFile)
-	info, of, err := lookAt(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
-		return []finding{failedBy(check, err)}
-	case !info.Mode().IsRegular():
-		return []finding{isNoFile(check, path, "remove it: the token of a first start belongs there")}
-	case info.Mode().Perm()&othersMayUse != 0:
-		return []finding{failed(check,
-			`run chmod 600 on it, then make another token by "providerd token create" and revoke that one`,
-			"others can use the access token in %s", path)}
-	case of != owner:
-		return []finding{isForeign(check, path, of, owner)}
-	default:
-		return []finding{passed(check, "nobody but user %d can use %s", owner, path)}
-	}
-}
-
-// isNoFile is what is found of a folder, a FIFO or the like in the place of a file.
-func isNoFile(check, path, remedy string) finding {
-	return failed(check, remedy, "%s is not a regular file", path)
-}
-
-// isForeign is what is found of a file of another user than the one whose folder the database is in.
-func isForeign(check, path string, of, owner uint32) finding {
-	return failed(check, fmt.Sprintf("run chown %d on it", owner),
-		"%s belongs to user %d, and the server, by its folder, to user %d", path, of, owner)
+	file := ownFile{"initial token", path, owner, "remove it: the token of a first start belongs there"}
+	return file.examineSecret("access token",
+		`run chmod 600 on it, then make another token by "providerd token create" and revoke that one`)
 }
 
 // lookAt returns what a file is, and the number of the user that it belongs to.
