@@ -6,76 +6,52 @@ import (
 	"strings"
 
 	"github.com/getkin/kin-openapi/openapi3"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"example.com/providerd/gen/api"
 )
 
-// rule orders the rules that a value can break; of several, the first is reported.
-type rule int
-
-const (
-	rulePresence rule = iota
-	ruleType
-	ruleEmpty
-	ruleLength
-	ruleEnum
-	rulePattern
-	ruleOther
-)
-
-// violation is a broken rule in the words of the answer. It holds nothing of the value.
-type violation struct {
-	rule   rule
-	code   api.ViolationCode
-	detail string
-}
-
-// at is the violation as it is answered, at a place of the body.
-func (v violation) at(place jsontext.Pointer) api.Violation {
-	return api.Violation{Pointer: string(place), Code: v.code, Detail: v.detail}
-}
-
-// describe finds the words for a rule of the contract that a value breaks.
-func describe(broken *openapi3.SchemaError) violation {
+// describe finds the words for a rule of the contract that a value breaks. They hold nothing of the value.
+func describe(broken *openapi3.SchemaError) api.Violation {
 	schema := broken.Schema
 	switch {
 	case broken.Value == nil:
-		return violation{rulePresence, api.ViolationCodeNull, "must not be null"}
+		return api.Violation{Code: api.ViolationCodeNull, Detail: "must not be null"}
 	case !hasType(schema, broken.Value):
-		return violation{ruleType, api.ViolationCodeType, describeType(broken)}
+		return api.Violation{Code: api.ViolationCodeType, Detail: describeType(broken)}
 	}
 	switch broken.SchemaField {
 	case "minLength":
-		return violation{ruleEmpty, api.ViolationCodeEmpty, "must not be empty"}
+		return api.Violation{Code: api.ViolationCodeEmpty, Detail: "must not be empty"}
 	case "maxLength":
-		return violation{
-			ruleLength, api.ViolationCodeTooLong, fmt.Sprintf("must be at most %d characters", *schema.MaxLength),
+		return api.Violation{
+			Code: api.ViolationCodeTooLong, Detail: fmt.Sprintf("must be at most %d characters", *schema.MaxLength),
 		}
 	case "enum":
-		return violation{ruleEnum, api.ViolationCodeEnum, "must be one of: " + allowedValues(schema)}
+		return api.Violation{Code: api.ViolationCodeEnum, Detail: "must be one of: " + allowedValues(schema)}
 	case "pattern", "not":
 		return describePattern(broken)
 	default:
-		return violation{ruleOther, api.ViolationCodeType, "breaks the rule " + broken.SchemaField + " of the contract"}
+		return api.Violation{
+			Code: api.ViolationCodeType, Detail: "breaks the rule " + broken.SchemaField + " of the contract",
+		}
 	}
 }
 
-func missing() violation {
-	return violation{rulePresence, api.ViolationCodeRequired, "is required"}
+func missing() api.Violation {
+	return api.Violation{Code: api.ViolationCodeRequired, Detail: "is required"}
 }
 
-func nulCharacter() violation {
-	return violation{rulePattern, api.ViolationCodeNul, "must not contain the character U+0000"}
+func nulCharacter() api.Violation {
+	return api.Violation{Code: api.ViolationCodeNul, Detail: "must not contain the character U+0000"}
 }
 
 // unknownField names the field that was meant, unless that is "".
-func unknownField(meant string) violation {
+func unknownField(meant string) api.Violation {
 	detail := "is not a field of this request; leave it out"
 	if meant != "" {
 		detail = fmt.Sprintf("is not a field of this request; did you mean %s?", meant)
 	}
-	return violation{ruleOther, api.ViolationCodeUnknownField, detail}
+	return api.Violation{Code: api.ViolationCodeUnknownField, Detail: detail}
 }
 
 // patternRule is the extension x-violation of the contract: what a value that does not match the pattern is told.
@@ -89,18 +65,19 @@ type patternRule struct {
 
 // describePattern names a broken pattern by the format of the value, by x-violation, or else by U+0000, which is what
 // every other pattern of the contract refuses.
-func describePattern(broken *openapi3.SchemaError) violation {
+func describePattern(broken *openapi3.SchemaError) api.Violation {
 	value, _ := broken.Value.(string)
 	switch broken.Schema.Format {
 	case "uuid":
-		return violation{
-			rulePattern, api.ViolationCodeInvalidUUID,
-			"must be a UUID: 8-4-4-4-12 hexadecimal digits, such as 3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01",
+		return api.Violation{
+			Code:   api.ViolationCodeInvalidUUID,
+			Detail: "must be a UUID: 8-4-4-4-12 hexadecimal digits, such as 3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01",
 		}
 	case "email":
-		return violation{
-			rulePattern, api.ViolationCodeInvalidEmail,
-			"must be an e-mail address in ASCII, such as admin@example.com, without quotes, comments or an address literal",
+		return api.Violation{
+			Code: api.ViolationCodeInvalidEmail,
+			Detail: "must be an e-mail address in ASCII, such as admin@example.com, without quotes, comments or an address " +
+				"literal",
 		}
 	}
 	known, ok := patternRuleOf(broken.Schema)
@@ -110,7 +87,7 @@ func describePattern(broken *openapi3.SchemaError) violation {
 	case known.EachLine:
 		known.Detail = fmt.Sprintf("line %d: %s", firstBadLine(broken.Schema, value), known.Detail)
 	}
-	return violation{rulePattern, known.Code, known.Detail}
+	return api.Violation{Code: known.Code, Detail: known.Detail}
 }
 
 func patternRuleOf(schema *openapi3.Schema) (patternRule, bool) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -39,7 +40,7 @@ func (o operation) violations(sent object, lenient bool) iter.Seq[api.Violation]
 			if i < maxSuggestions {
 				meant = o.similarField(name)
 			}
-			if !yield(unknownField(meant).at(jsontext.Pointer("").AppendToken(name))) {
+			if !yield(at(jsontext.Pointer("").AppendToken(name), unknownField(meant))) {
 				return
 			}
 		}
@@ -48,19 +49,19 @@ func (o operation) violations(sent object, lenient bool) iter.Seq[api.Violation]
 
 // ofValue yields what is wrong with a field as a whole. Like what follows, it tells whether to go on.
 func (f field) ofValue(sent object, yield func(api.Violation) bool) bool {
-	broken, isBroken := missing(), f.required
 	if value, ok := sent.members[f.name]; ok {
-		broken, isBroken = firstBroken(f.rules, value)
+		broken := firstBroken(f.rules, value)
+		return broken == nil || yield(at(f.pointer(), describe(broken)))
 	}
-	return !isBroken || yield(broken.at(f.pointer()))
+	return !f.required || yield(at(f.pointer(), missing()))
 }
 
 // ofElements yields what is wrong with the elements of a list.
 func (f field) ofElements(sent object, yield func(api.Violation) bool) bool {
 	list, _ := sent.members[f.name].([]any)
 	for i, element := range list {
-		broken, isBroken := firstBroken(f.items, element)
-		if isBroken && !yield(broken.at(f.pointer().AppendToken(strconv.Itoa(i)))) {
+		broken := firstBroken(f.items, element)
+		if broken != nil && !yield(at(f.pointer().AppendToken(strconv.Itoa(i)), describe(broken))) {
 			return false
 		}
 	}
@@ -85,11 +86,17 @@ func (f field) ofText(sent object, yield func(api.Violation) bool) bool {
 		}
 		// A member's name and its value have the same pointer.
 		place := decoder.StackPointer()
-		if place != last && !yield(nulCharacter().at(f.pointer()+place)) {
+		if place != last && !yield(at(f.pointer()+place, nulCharacter())) {
 			return false
 		}
 		last = place
 	}
+}
+
+// at is a violation at a place of the body.
+func at(place jsontext.Pointer, found api.Violation) api.Violation {
+	found.Pointer = string(place)
+	return found
 }
 
 func (f field) pointer() jsontext.Pointer { return jsontext.Pointer("").AppendToken(f.name) }
@@ -149,23 +156,29 @@ func lengthOf(one api.Violation) int {
 	return len(text)
 }
 
-// firstBroken finds the rule of a schema that a value breaks, the first in their order.
-func firstBroken(schema *openapi3.Schema, value any) (first violation, found bool) {
+// firstBroken finds the rule of a schema that a value breaks, the first of several; nil where it breaks none.
+func firstBroken(schema *openapi3.Schema, value any) (first *openapi3.SchemaError) {
 	err := visit(schema, value, openapi3.MultiErrors())
 	several, ok := errors.AsType[openapi3.MultiError](err)
 	if !ok {
 		several = openapi3.MultiError{err}
 	}
+	rules := []string{"minLength", "maxLength", "enum", "pattern", "not"}
+	lowest := 0
 	for _, one := range several {
 		broken, ok := errors.AsType[*openapi3.SchemaError](one)
 		if !ok {
 			continue
 		}
-		if described := describe(broken); !found || described.rule < first.rule {
-			first, found = described, true
+		rank := slices.Index(rules, broken.SchemaField)
+		if rank < 0 {
+			rank = len(rules)
+		}
+		if first == nil || rank < lowest {
+			first, lowest = broken, rank
 		}
 	}
-	return first, found
+	return first
 }
 
 // visit checks a value against a schema of a request. Formats need no validator: the contract states the rule of each
