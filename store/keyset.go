@@ -43,7 +43,14 @@ func openKeyring(ctx context.Context, db database.Readable, path string) (*seal.
 	if err != nil {
 		return nil, err
 	}
-	return ring, verifyKeyset(ring, row, path)
+	keys, err := ring.Current()
+	if err != nil {
+		return nil, err
+	}
+	if err := row.verify(keys); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return ring, nil
 }
 
 // openKeys returns the keys of a database that has a keyset.
@@ -78,11 +85,7 @@ func provideKeyring(ctx context.Context, db database.Database, path string) (*se
 	if err := db.Change(ctx, func(tx *gorm.DB) error { return bindKeyset(tx, keys) }); err != nil {
 		return nil, fmt.Errorf("bind keyset: %w", err)
 	}
-	row, err := findKeyset(ctx, db)
-	if err != nil {
-		return nil, err
-	}
-	return ring, verifyKeyset(ring, row, path)
+	return openKeyring(ctx, db, path)
 }
 
 // bindKeyset makes the keys those of a database that has none.
@@ -119,17 +122,6 @@ func findKeyset(ctx context.Context, db database.Readable) (keysetRow, error) {
 		return keysetRow{}, database.ErrHalfCopied
 	}
 	return row, nil
-}
-
-func verifyKeyset(ring *seal.Keyring, row keysetRow, path string) error {
-	keys, err := ring.Current()
-	if err != nil {
-		return err
-	}
-	if err := row.verify(keys); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return nil
 }
 
 // verify returns ErrKeysetUnusable for keys that cannot open what others seal for the database.
