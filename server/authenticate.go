@@ -41,7 +41,11 @@ func (s *Server) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 		token, err := s.store.FindToken(c.Request().Context(), text)
 		exchangeOf(c.Request().Context()).waited = time.Since(begun)
 		if errors.Is(err, store.ErrNotFound) {
-			return s.invalidToken(c, "The access token is unknown.", err, reasonOf(err))
+			reason := tokenUnknown
+			if errors.Is(err, store.ErrTokenMistyped) {
+				reason = tokenMistyped
+			}
+			return s.invalidToken(c, "The access token is unknown.", err, reason)
 		}
 		if errors.Is(err, store.ErrDamaged) {
 			return untilRepaired(damagedTokenDetail, err)
@@ -57,14 +61,6 @@ func (s *Server) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 		c.Response().Before(func() { enterPhase(c.Request().Context(), transferring) })
 		return next(c)
 	}
-}
-
-// reasonOf is that of a token that was not found.
-func reasonOf(err error) tokenRefusal {
-	if errors.Is(err, store.ErrTokenMistyped) {
-		return tokenMistyped
-	}
-	return tokenUnknown
 }
 
 // bearerToken returns the token of the one header Authorization.
