@@ -61,7 +61,7 @@ func acceptsJSON(fields []string) bool {
 	ranges := 0
 	for element := range strings.SplitSeq(strings.Join(fields, ","), ",") {
 		mediaRange, parameters, err := mime.ParseMediaType(element)
-		if err != nil || !strings.Contains(mediaRange, "/") {
+		if err != nil || !isMediaRange(mediaRange) {
 			continue
 		}
 		elementWeight, ok := parseWeight(parameters)
@@ -75,6 +75,13 @@ func acceptsJSON(fields []string) bool {
 		}
 	}
 	return ranges == 0 || exactness > 0 && weight > 0
+}
+
+// isMediaRange tells whether a text is a media range. mime.ParseMediaType also takes a type without a subtype, and a
+// subtype of all types.
+func isMediaRange(text string) bool {
+	mainType, subtype, ok := strings.Cut(text, "/")
+	return ok && (mainType != "*" || subtype == "*")
 }
 
 // jsonExactness is how exactly a media range names application/json; 0 where it does not match.

@@ -31,6 +31,7 @@ func TestAccept(t *testing.T) {
 		{[]string{";;;"}, true},
 		{[]string{"*"}, true},
 		{[]string{"json"}, true},
+		{[]string{"*/json"}, true},
 		{[]string{"*;q=0, json;q=0"}, true},
 		{[]string{"application/"}, true},
 		{[]string{"text/html, *"}, false},
