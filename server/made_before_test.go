@@ -113,11 +113,11 @@ func TestReusedKeyComparesWhatIsMeant(t *testing.T) {
 		"public after a secret":  {oauth2Path, oauth2, public, []string{"/client_type", "/client_secret"}},
 		"a secret of a public":   {oauth2Path, public, with(public, "client_secret", "s"), []string{"/client_secret"}},
 		"many fields": {
-			oauth2Path, oauth2, map[string]any{
+			path: oauth2Path, first: oauth2, second: map[string]any{
 				"redirect_uris": "https://app.example.com/", "client_secret": "s", "client_id": "c", "name": "m",
 				"authorization_flow": flow, "property_mappings": []string{flow},
 			},
-			[]string{"/name", "/property_mappings", "/client_id", "/client_secret", "/redirect_uris"},
+			want: []string{"/name", "/property_mappings", "/client_id", "/client_secret", "/redirect_uris"},
 		},
 		"a default action": {
 			workspaceDirectoryPath, with(directory, "user_delete_action", "do_nothing"), directory, nil,

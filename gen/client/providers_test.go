@@ -110,14 +110,13 @@ type rig struct {
 	baseURL   string
 }
 
-func newRig(t *testing.T, options ...client.Option) *rig {
+func newRig(t *testing.T) *rig {
 	t.Helper()
 	baseURL, token, stop := startServer()
 	t.Cleanup(stop)
 	r := &rig{wire: &wire{RoundTripper: contracttest.Client(t).Transport}, baseURL: baseURL}
-	options = append([]client.Option{client.WithDoer(&http.Client{Transport: r.wire})}, options...)
 	var err error
-	if r.providers, err = client.New(baseURL, token, options...); err != nil {
+	if r.providers, err = client.New(baseURL, token, client.WithDoer(&http.Client{Transport: r.wire})); err != nil {
 		t.Fatal(err)
 	}
 	return r

@@ -36,12 +36,9 @@ func TestProvidingManyTimesAtATimeGivesOneKeyset(t *testing.T) {
 		})
 	}
 	group.Wait()
-	ring, err := seal.OpenKeyring(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	keys := current(t, open(t, path))
 	for i, proof := range proofs {
-		if !current(t, ring).Satisfy(proof) {
+		if !keys.Satisfy(proof) {
 			t.Errorf("program %d has other keys than the file", i)
 		}
 	}

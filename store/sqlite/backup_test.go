@@ -171,7 +171,6 @@ func TestDiskThatFailsInBackup(t *testing.T) {
 	}
 	folder := t.TempDir()
 	other := durabletest.Start(t, "back-up", r.path, filepath.Join(folder, "backup.db"))
-	other.Proceed(t)
 	other.End(t)
 	expectNothing(t, folder)
 	r.close(t)
@@ -222,7 +221,6 @@ func TestRestoreLooksAgainBeforeItReplaces(t *testing.T) {
 	if kept, err := restoration.Run(t.Context()); !errors.Is(err, database.ErrInUse) || kept != "" {
 		t.Errorf("error is %v, %q is kept", err, kept)
 	}
-	other.Proceed(t)
 	other.End(t)
 	made := filepath.Join(t.TempDir(), "made.db")
 	restoration.Database, restoration.IsReplacing = made, false

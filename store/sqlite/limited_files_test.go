@@ -99,7 +99,6 @@ func TestBatchThatOnlyReadsNeedsNoRoom(t *testing.T) {
 	r := newRig(t)
 	r.close(t)
 	other := durabletest.Start(t, "read-on-full-disk", r.path)
-	other.Proceed(t)
 	other.End(t)
 }
 
@@ -110,7 +109,6 @@ func TestDiskThatFailsInCommit(t *testing.T) {
 	r := newRig(t)
 	r.close(t)
 	other := durabletest.Start(t, "fill-disk", r.path)
-	other.Proceed(t)
 	other.End(t)
 	again, err := openRig(t.Context(), r.path)
 	if err != nil {
@@ -168,7 +166,6 @@ func TestWALThatCannotGrow(t *testing.T) {
 	r := newRig(t)
 	r.close(t)
 	other := durabletest.Start(t, "limit-wal", r.path)
-	other.Proceed(t)
 	other.End(t)
 	wantUsable(t, r.path)
 }

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os/signal"
 	"strconv"
-	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -56,11 +54,10 @@ func backUp(ctx context.Context, arguments []string) error {
 	if err := durabletest.AwaitStart(); err != nil {
 		return err
 	}
-	signal.Ignore(syscall.SIGXFSZ)
 	steps := 0
 	err = db.Backup(ctx, arguments[1], func(done, _ int64) {
 		if steps++; steps == 1 {
-			err = syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: uint64(done), Max: uint64(done)})
+			err = limitFiles(uint64(done))
 		}
 	}, func(database.Readable) error { return errors.New("what is not whole is checked") })
 	if steps == 0 || !errors.Is(err, database.ErrUnavailable) {

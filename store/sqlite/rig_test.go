@@ -139,34 +139,28 @@ func (r *rig) fill(t *testing.T, name string) {
 // generation is the one in the file of the database.
 func (r *rig) generation(t *testing.T) [4]byte {
 	t.Helper()
-	file, err := os.Open(r.path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	header := make([]byte, 64)
-	_, err = file.ReadAt(header, 0)
-	if err := errors.Join(err, file.Close()); err != nil {
-		t.Fatal(err)
-	}
-	return [4]byte(header[60:])
+	return [4]byte(header(t, r.path)[60:])
 }
 
-// salts are those in the header of the WAL, which tell its generations apart.
+// salts are those in the header of the WAL, which tell its generations apart. A WAL that was cut off has none.
 func (r *rig) salts(t *testing.T) [8]byte {
 	t.Helper()
-	wal, err := os.Open(r.path + "-wal")
+	return [8]byte(header(t, r.path+"-wal")[16:24])
+}
+
+// header is how a file begins, with zeros for what it does not have.
+func header(t *testing.T, path string) []byte {
+	t.Helper()
+	file, err := os.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	header := make([]byte, 32)
-	// A WAL that was cut off has none.
-	if _, err = wal.ReadAt(header, 0); errors.Is(err, io.EOF) {
-		err = nil
+	defer func() { _ = file.Close() }()
+	content := make([]byte, 64)
+	if _, err := file.ReadAt(content, 0); err != nil && !errors.Is(err, io.EOF) {
+		t.Fatal(err)
 	}
-	if closeErr := wal.Close(); err != nil || closeErr != nil {
-		t.Fatal(err, closeErr)
-	}
-	return [8]byte(header[16:24])
+	return content
 }
 
 type commitFunc func(ctx context.Context, statements func(tx *gorm.DB) error) error

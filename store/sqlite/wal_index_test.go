@@ -50,7 +50,11 @@ func TestWALIndexIsRead(t *testing.T) {
 		"cut off":            {good[:135], 0, io.EOF},
 		"empty":              {nil, 0, io.EOF},
 	} {
-		index, err := readWALIndex(t, folder, one.content)
+		path := filepath.Join(folder, "test.db-shm")
+		if err := os.WriteFile(path, one.content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		index, err := sqlite.ReadWALIndex(openFile(t, path))
 		if !errors.Is(err, one.want) || index.PageSize() != one.pageSize {
 			t.Errorf("%s: page size is %d, want %d; error is %v, want %v", name, index.PageSize(), one.pageSize, err, one.want)
 		}
@@ -58,20 +62,6 @@ func TestWALIndexIsRead(t *testing.T) {
 			t.Errorf("%s: read %+v", name, index)
 		}
 	}
-}
-
-func readWALIndex(t *testing.T, folder string, content []byte) (sqlite.WALIndex, error) {
-	t.Helper()
-	return sqlite.ReadWALIndex(openBytes(t, filepath.Join(folder, "test.db-shm"), content))
-}
-
-// openBytes opens a file with this content until the test ends.
-func openBytes(t *testing.T, path string, content []byte) *os.File {
-	t.Helper()
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return openFile(t, path)
 }
 
 func openFile(t *testing.T, path string) *os.File {
@@ -86,35 +76,6 @@ func openFile(t *testing.T, path string) *os.File {
 		}
 	})
 	return file
-}
-
-// No bytes make the parser panic, and what it takes for a WAL has room for the frames that the wal-index counts.
-func FuzzWALIndex(f *testing.F) {
-	good := walIndexBytes(1, 512, 1, 0)
-	wal := make([]byte, 32+24+512)
-	copy(wal[16:], "saltsalt")
-	copy(wal[32+8:], "saltsalt")
-	f.Add(good, wal)
-	f.Add(changed(good, 40), wal)
-	f.Add(walIndexBytes(1, 1, 1<<31, 1<<31), wal[:40])
-	f.Add(walIndexBytes(1, 0, 1<<32-1, 0), []byte{})
-	f.Fuzz(func(t *testing.T, shm, wal []byte) {
-		folder := t.TempDir()
-		index, err := readWALIndex(t, folder, shm)
-		if err != nil {
-			return
-		}
-		if len(shm) < 136 || !bytes.Equal(shm[:48], shm[48:96]) {
-			t.Errorf("read %+v of %x", index, shm)
-		}
-		isWAL, err := index.IsWALOf(openBytes(t, filepath.Join(folder, "test.db-wal"), wal))
-		if err != nil {
-			t.Error(err)
-		}
-		if isWAL && index.Frames() > 0 && int64(len(wal)) < 32+24+int64(index.Frames()-1)*(24+index.PageSize()) {
-			t.Errorf("%d bytes are a WAL of %d frames", len(wal), index.Frames())
-		}
-	})
 }
 
 // What is read of the wal-index is what SQLite says of its WAL, and what stands in the WAL.

@@ -34,10 +34,10 @@ func TestInterrupted(t *testing.T) {
 			"UPDATE tokens SET revoked_at = '2026-02-01 00:00:00+00:00'", "INSERT INTO applications (slug, name) VALUES ('d', 'D')",
 		},
 	}
-	wholeChanges := 0
+	wholeChanges, origin := 0, filledPlace(t, providers)
 	for kind, newTarget := range kinds(t) {
 		whole := &tracked{Movable: newTarget(t).use(t)}
-		if _, err := transfer.Copy(t.Context(), filled(t, providers), whole, noProgress); err != nil {
+		if _, err := transfer.Copy(t.Context(), origin.copied(t).use(t), whole, noProgress); err != nil {
 			t.Fatal(err)
 		}
 		if wholeChanges = whole.changes; wholeChanges < 8 {
@@ -47,7 +47,7 @@ func TestInterrupted(t *testing.T) {
 			changes := meanwhile[point%len(meanwhile)]
 			t.Run(fmt.Sprintf("%s/change %d/%d", kind, point/2+1, point%2), func(t *testing.T) {
 				t.Parallel()
-				source := filled(t, providers)
+				source := origin.copied(t).use(t)
 				target := &tracked{Movable: newTarget(t).use(t), at: point/2 + 1}
 				target.instead = func(run func() error) error {
 					if point%2 == 0 {

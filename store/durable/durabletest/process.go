@@ -41,7 +41,11 @@ type Process struct {
 // ends with the test.
 func Start(t *testing.T, arguments ...string) *Process {
 	t.Helper()
-	p := &Process{command: exec.CommandContext(t.Context(), os.Args[0])}
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Process{command: exec.CommandContext(t.Context(), program)}
 	p.command.Args = arguments
 	p.command.Stderr = &p.stderr
 	stdin, stdinErr := p.command.StdinPipe()
@@ -64,9 +68,10 @@ func (p *Process) Proceed(t *testing.T) {
 	}
 }
 
-// End waits until the program ends well.
+// End lets the program do its work, unless it does so already, and waits until it ends well.
 func (p *Process) End(t *testing.T) {
 	t.Helper()
+	_ = p.stdin.Close()
 	if err := p.command.Wait(); err != nil {
 		t.Errorf("%v: %v: %s", p.command.Args, err, &p.stderr)
 	}
