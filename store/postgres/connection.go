@@ -15,7 +15,7 @@ import (
 // It returns database.ErrUnsafe or ErrUnavailable.
 func prepareConnection(ctx context.Context, conn *pgx.Conn) error {
 	readTimesInUTC(conn)
-	read, err := readSettings(ctx, conn.PgConn())
+	read, err := readSettings(ctx, conn)
 	if faults := read.faults(); err == nil && len(faults) > 0 {
 		err = faults[0]
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5"
 
 	"example.com/providerd/store/database"
 )
@@ -23,19 +23,13 @@ type settings struct {
 }
 
 // readSettings returns database.ErrUnavailable.
-func readSettings(ctx context.Context, conn *pgconn.PgConn) (settings, error) {
-	results, err := conn.Exec(ctx, selectSettings).ReadAll()
+func readSettings(ctx context.Context, conn *pgx.Conn) (s settings, err error) {
+	err = conn.QueryRow(ctx, selectSettings, pgx.QueryExecModeSimpleProtocol).
+		Scan(&s.version, &s.fsync, &s.fullPageWrites, &s.synchronousCommit, &s.readOnly)
 	if err != nil {
 		return settings{}, fmt.Errorf("read the settings of the database: %w", unavailable(err))
 	}
-	if len(results) != 1 || len(results[0].Rows) != 1 || len(results[0].Rows[0]) != 5 {
-		return settings{}, fmt.Errorf("%w: the server does not tell its settings", database.ErrUnavailable)
-	}
-	row := results[0].Rows[0]
-	return settings{
-		version: string(row[0]), fsync: string(row[1]), fullPageWrites: string(row[2]), synchronousCommit: string(row[3]),
-		readOnly: string(row[4]),
-	}, nil
+	return s, nil
 }
 
 // faults are why the server is refused, each a database.ErrUnsafe or ErrUnavailable.

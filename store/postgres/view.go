@@ -57,7 +57,7 @@ func (v *View) Faults(ctx context.Context) (faults []error, err error) {
 	defer func() { err = errors.Join(err, conn.Close()) }()
 	var read settings
 	err = raw(conn, func(conn *pgx.Conn) error {
-		read, err = readSettings(ctx, conn.PgConn())
+		read, err = readSettings(ctx, conn)
 		return err
 	})
 	if err != nil {

@@ -70,10 +70,7 @@ func (d *Database) copyTo(ctx context.Context, draft *durable.Draft, progress Pr
 	if err := d.files.check(); err != nil {
 		return nil, err
 	}
-	pages := paging{draft: draft, progress: progress}
-	if pages.room, err = newRoom(filepath.Dir(draft.Name()), d.folder); err != nil {
-		return nil, err
-	}
+	pages := paging{draft: draft, databaseFolder: d.folder, progress: progress}
 	if pages.from, err = d.readers.Conn(ctx); err != nil {
 		return nil, err
 	}
@@ -97,11 +94,11 @@ func (d *Database) copyTo(ctx context.Context, draft *durable.Draft, progress Pr
 
 // paging copies the pages that a transaction sees.
 type paging struct {
-	from     *sql.Conn
-	draft    *durable.Draft
-	room     room
-	progress Progress
-	pageSize int64
+	from           *sql.Conn
+	draft          *durable.Draft
+	databaseFolder string
+	progress       Progress
+	pageSize       int64
 }
 
 // copy writes the pages over a connection that has neither a journal nor a lock: nobody else knows the file, and where
@@ -112,7 +109,7 @@ func (p *paging) copy(ctx context.Context) (err error) {
 	if err := p.from.QueryRowContext(ctx, size).Scan(&pages, &p.pageSize); err != nil {
 		return err
 	}
-	if err := p.room.check(pages * p.pageSize); err != nil {
+	if err := p.checkRoom(pages * p.pageSize); err != nil {
 		return err
 	}
 	pool, err := sql.Open("sqlite3", fmt.Sprintf("file:%s?mode=rw&nolock=1&_journal_mode=OFF&_synchronous=OFF&_mutex=no",
@@ -129,6 +126,10 @@ func (p *paging) copy(ctx context.Context) (err error) {
 	return to.Raw(func(to any) error {
 		return p.from.Raw(func(from any) error { return p.steps(ctx, to, from) })
 	})
+}
+
+func (p *paging) checkRoom(rest int64) error {
+	return checkRoom(filepath.Dir(p.draft.Name()), p.databaseFolder, rest)
 }
 
 // steps copies a few pages at a time, between the driver's own connections.
@@ -153,7 +154,7 @@ func (p *paging) steps(ctx context.Context, to, from any) (err error) {
 		if isDone {
 			return nil
 		}
-		if err := errors.Join(ctx.Err(), p.room.check(rest)); err != nil {
+		if err := errors.Join(ctx.Err(), p.checkRoom(rest)); err != nil {
 			return err
 		}
 		if number%stepsASync == 0 {

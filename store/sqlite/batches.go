@@ -110,7 +110,7 @@ const selectBegin = `SELECT (` + selectLevel + `), ` + pkColumns
 // begin looks whether this program may still write to the database, and which pks are taken.
 func (b *batches) begin(ctx context.Context) error {
 	var level int64
-	err := b.connection.QueryRowContext(ctx, selectBegin).Scan(&level, &b.pks.noted, &b.pks.largest)
+	err := b.connection.QueryRowContext(ctx, selectBegin).Scan(&level, &b.pks.Noted, &b.pks.Largest)
 	return b.database.checkLevel(ctx, level, err)
 }
 
@@ -129,7 +129,7 @@ func (b *batches) ReservePKs(count int) ([]int32, error) {
 	for i := range pks {
 		pks[i] = int32(last) + int32(i) + 1 //nolint:gosec // It fits.
 	}
-	b.pks.noted = last + int64(len(pks))
+	b.pks.Noted = last + int64(len(pks))
 	return pks, nil
 }
 

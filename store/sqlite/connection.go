@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
 
 	"gorm.io/gorm"
 )
@@ -25,8 +26,12 @@ func (c *connection) PrepareContext(ctx context.Context, query string) (*sql.Stm
 	return c.conn.PrepareContext(ctx, query)
 }
 
-// ExecContext carries out a statement, which it prepares the first time.
+// ExecContext carries out a statement, which it prepares the first time, except for a PRAGMA: it has its value in its
+// text, so that each would be kept.
 func (c *connection) ExecContext(ctx context.Context, query string, arguments ...any) (sql.Result, error) {
+	if strings.HasPrefix(query, "PRAGMA ") {
+		return c.conn.ExecContext(ctx, query, arguments...)
+	}
 	statement, err := c.prepared(ctx, query)
 	if err != nil {
 		return nil, err

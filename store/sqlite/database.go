@@ -61,10 +61,10 @@ func (d *Database) Change(ctx context.Context, statements func(tx *gorm.DB) erro
 	}
 	// Without a commit, because of an error or a panic, the transaction would stay open and keep out all others.
 	defer func() { _ = tx.Rollback() }()
-	if err := d.checkSupport(ctx, tx.Statement.ConnPool); err != nil {
+	if err := d.checkSupport(tx); err != nil {
 		return err
 	}
-	if err := d.files.raiseGeneration(ctx, tx.Statement.ConnPool); err != nil {
+	if err := d.files.raiseGeneration(tx); err != nil {
 		return err
 	}
 	if err := statements(tx); err != nil {
@@ -92,11 +92,12 @@ func (d *Database) Check(ctx context.Context) error {
 	if d.failed.Load() {
 		return d.tryToWrite(ctx)
 	}
-	if err := d.checkSupport(ctx, d.readers); err != nil {
+	reader := d.Reader().WithContext(ctx)
+	if err := d.checkSupport(reader); err != nil {
 		return err
 	}
 	var pks []int32
-	if err := d.readers.GORM.WithContext(ctx).Raw("SELECT pk FROM providers LIMIT 1").Scan(&pks).Error; err != nil {
+	if err := reader.Raw("SELECT pk FROM providers LIMIT 1").Scan(&pks).Error; err != nil {
 		return fmt.Errorf("read: %w", err)
 	}
 	return nil

@@ -37,7 +37,7 @@ func (i inserts) text(rows int) string {
 // Insert writes each list.
 func (b *batches) Insert(lists ...any) (left []int, err error) {
 	if !b.hasRows {
-		if err := b.database.files.raiseGeneration(b.tx.Statement.Context, b.connection.conn); err != nil {
+		if err := b.database.files.raiseGeneration(b.tx); err != nil {
 			return nil, err
 		}
 		b.hasRows = true

@@ -8,24 +8,20 @@ import (
 
 // givenPKs are the pks of providers that were given.
 type givenPKs struct {
-	// noted is the last one as SQLite has noted it, in a table without types that any program may write.
-	noted   any
-	largest int64
+	// Noted is the last one as SQLite has noted it, 0 before the first, in a table that any program may write.
+	Noted   int64
+	Largest int64
 }
 
-// pkColumns selects the fields of givenPKs.
-const pkColumns = `(SELECT seq FROM sqlite_sequence WHERE name = 'providers'),
-	(SELECT coalesce(max(pk), 0) FROM providers)`
+// pkColumns selects the fields of givenPKs. The column seq has no type: what is not an integer is less than any pk.
+const pkColumns = `coalesce((SELECT iif(typeof(seq) = 'integer', seq, -1) FROM sqlite_sequence WHERE name = 'providers'), 0)
+	AS noted, (SELECT coalesce(max(pk), 0) FROM providers) AS largest`
 
 // last returns 0 before the first pk. It returns ErrUnavailable for what cannot be the last one.
 func (g givenPKs) last() (int64, error) {
-	if g.noted == nil && g.largest == 0 {
-		return 0, nil
-	}
-	last, isInteger := g.noted.(int64)
-	if !isInteger || last < g.largest {
+	if g.Noted < g.Largest {
 		return 0, fmt.Errorf("%w: it is damaged: sqlite_sequence does not have the pk of the last provider; "+
 			"go back to a backup", database.ErrUnavailable)
 	}
-	return last, nil
+	return g.Noted, nil
 }

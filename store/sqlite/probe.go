@@ -44,9 +44,8 @@ func (d *Database) tryToWrite(ctx context.Context) error {
 // probe does what a create does, and rolls the rows back. It commits a page that stays as it is.
 func probe(tx *gorm.DB) error {
 	var given givenPKs
-	err := queryRow(tx.Statement.Context, tx.Statement.ConnPool, "SELECT "+pkColumns, &given.noted, &given.largest)
-	if err != nil {
-		return fmt.Errorf("read the last pk: %w", classify(err))
+	if err := tx.Raw("SELECT " + pkColumns).Scan(&given).Error; err != nil {
+		return fmt.Errorf("read the last pk: %w", err)
 	}
 	if _, err := given.last(); err != nil {
 		return err

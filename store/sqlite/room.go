@@ -3,7 +3,6 @@ package sqlite
 import (
 	"errors"
 	"fmt"
-	"os"
 	"syscall"
 
 	"example.com/providerd/store/database"
@@ -31,45 +30,31 @@ func demandFree(folder string, want int64) error {
 	return err
 }
 
-// room is where a backup and the WAL of its database grow.
-type room struct {
-	backup, database string
-	isOneDisk        bool
-}
-
-func newRoom(backup, databaseFolder string) (room, error) {
-	first, firstErr := os.Stat(backup)
-	second, secondErr := os.Stat(databaseFolder)
-	if err := errors.Join(firstErr, secondErr); err != nil {
-		return room{}, fmt.Errorf("look at the disk: %w", err)
-	}
-	return room{
-		backup: backup, database: databaseFolder, isOneDisk: deviceOf(first) == deviceOf(second),
-	}, nil
-}
-
-func deviceOf(info os.FileInfo) any {
-	if status, ok := info.Sys().(*syscall.Stat_t); ok {
-		return status.Dev
-	}
-	return nil
-}
-
 // walShare is how much slower the WAL grows, at the most creates that were measured, than a backup is written.
 const walShare = 4
 
-// check returns ErrUnavailable where a backup that so many bytes are still to come to would take what the server needs.
-func (r room) check(rest int64) error {
+// checkRoom returns ErrUnavailable where a backup that so many bytes are still to come to would take what the server
+// needs. Each folder is where the backup, or the WAL of its database, grows.
+func checkRoom(backupFolder, databaseFolder string, rest int64) error {
 	reserve := minFreeBytes + rest/walShare
-	var err error
-	if r.isOneDisk {
-		err = demandFree(r.backup, rest+reserve)
-	} else {
-		err = errors.Join(demandFree(r.backup, rest), demandFree(r.database, reserve))
+	isOneDisk, err := areOnOneDisk(backupFolder, databaseFolder)
+	switch {
+	case err != nil:
+		return fmt.Errorf("look at the disk: %w", err)
+	case isOneDisk:
+		err = demandFree(backupFolder, rest+reserve)
+	default:
+		err = errors.Join(demandFree(backupFolder, rest), demandFree(databaseFolder, reserve))
 	}
 	if err != nil {
 		return fmt.Errorf(
 			"%w, for the backup and what comes to the WAL meanwhile; make room, or name a folder on another disk", err)
 	}
 	return nil
+}
+
+func areOnOneDisk(folder, other string) (bool, error) {
+	var first, second syscall.Stat_t
+	err := errors.Join(syscall.Stat(folder, &first), syscall.Stat(other, &second))
+	return first.Dev == second.Dev, err
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"gorm.io/gorm"
+
 	"example.com/providerd/store/database"
 )
 
@@ -11,10 +13,10 @@ const selectLevel = "SELECT coalesce(max(version_id), 0) FROM goose_db_version W
 
 // checkSupport is part of each transaction: a later version of this program may have migrated the database since this
 // one opened it. What it stores beside such a schema may be what nobody can read.
-func (d *Database) checkSupport(ctx context.Context, tx statements) error {
+func (d *Database) checkSupport(tx *gorm.DB) error {
 	var level int64
-	err := queryRow(ctx, tx, selectLevel, &level)
-	return d.checkLevel(ctx, level, err)
+	err := tx.Raw(selectLevel).Scan(&level).Error
+	return d.checkLevel(tx.Statement.Context, level, err)
 }
 
 // checkLevel judges a level that was read, perhaps with an error.
