@@ -139,10 +139,16 @@ func (h *household) lawful() map[string]func(t *rapid.T) {
 			h.must(t, err)
 		},
 		"vacuum": func(t *rapid.T) {
-			if len(h.readers) == 0 {
-				_, err := h.conn.ExecContext(t.Context(), "VACUUM")
+			if len(h.readers) > 0 {
+				return
+			}
+			for _, statement := range []string{"UPDATE applications SET name = ''", "VACUUM"} {
+				checkpoint(t, h.conn, "TRUNCATE")
+				h.check(t)
+				_, err := h.conn.ExecContext(t.Context(), statement)
 				h.must(t, err)
 			}
+			checkpoint(t, h.conn, "TRUNCATE")
 		},
 		"open": func(t *rapid.T) {
 			if len(h.rigs) < 3 {

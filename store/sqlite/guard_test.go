@@ -137,6 +137,12 @@ func TestHarmIsNoticedWhereverItComes(t *testing.T) {
 		h.must(rt, all[name].do())
 		want := filepath.Base(h.path) + all[name].says
 		for i, r := range h.rigs {
+			// Right after a check, the one before a commit is spared: SQLite is the first to meet the harm. What it writes
+			// then makes an older wal-index look like the newest.
+			isFirst := name != "older wal-index" && rapid.Bool().Draw(rt, "commit first")
+			if isFirst && r.insert("lost", 0) == nil {
+				rt.Errorf("%s: database %d commits", name, i)
+			}
 			for act, err := range map[string]error{
 				"Check": r.Check(rt.Context()), "Commit": r.insert("lost", 0),
 				"Change": r.Change(rt.Context(), executing()), "Close": r.Close(),
