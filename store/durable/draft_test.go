@@ -55,15 +55,6 @@ func TestDraftGetsItsNameOnceItIsWhole(t *testing.T) {
 	expectNames(t, folder, "file")
 }
 
-func TestDraftThatIsClosedIsGone(t *testing.T) {
-	t.Parallel()
-	folder := t.TempDir()
-	if err := newDraft(t, filepath.Join(folder, "file"), version(1)).Close(); err != nil {
-		t.Error(err)
-	}
-	expectNames(t, folder)
-}
-
 // Whatever has the name keeps it, also where it got it while the draft was written.
 func TestDraftTakesNoName(t *testing.T) {
 	t.Parallel()

@@ -19,29 +19,21 @@ func TestOpenRefusesWhatItCannotUse(t *testing.T) {
 	t.Parallel()
 	discard := slog.New(slog.DiscardHandler)
 	folder := t.TempDir()
-	newer := filepath.Join(folder, "newer.db")
-	if err := create(t, newer); err != nil {
+	newer, older := filepath.Join(folder, "newer.db"), filepath.Join(folder, "older.db")
+	exposed := filepath.Join(folder, "exposed.db")
+	if err := errors.Join(create(t, newer), create(t, older), create(t, exposed), os.Chmod(exposed, 0o620)); err != nil {
 		t.Fatal(err)
 	}
 	execute(t, newer, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (999, TRUE)")
-	older := filepath.Join(folder, "older.db")
-	if err := create(t, older); err != nil {
-		t.Fatal(err)
-	}
 	execute(t, older, "DELETE FROM goose_db_version WHERE version_id > 0")
 	foreign := filepath.Join(folder, "foreign.db")
 	execute(t, foreign, "CREATE TABLE t (a)")
 	marked := filepath.Join(folder, "marked.db")
 	execute(t, marked, "PRAGMA application_id = 7; CREATE TABLE t (a)")
 	empty := filepath.Join(folder, "empty.db")
-	exposed := filepath.Join(folder, "exposed.db")
-	fifo := filepath.Join(folder, "fifo.db")
-	if err := errors.Join(create(t, exposed), os.Chmod(exposed, 0o620), os.WriteFile(empty, nil, 0o600),
-		syscall.Mkfifo(fifo, 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	rubbish := filepath.Join(folder, "rubbish.db")
-	if err := os.WriteFile(rubbish, []byte(strings.Repeat("rubbish ", 1000)), 0o600); err != nil {
+	fifo, rubbish := filepath.Join(folder, "fifo.db"), filepath.Join(folder, "rubbish.db")
+	if err := errors.Join(os.WriteFile(empty, nil, 0o600), syscall.Mkfifo(fifo, 0o600),
+		os.WriteFile(rubbish, []byte(strings.Repeat("rubbish ", 1000)), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]error{
