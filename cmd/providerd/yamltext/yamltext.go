@@ -4,7 +4,6 @@ package yamltext
 import (
 	"bytes"
 	"fmt"
-	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"go.yaml.in/yaml/v4"
@@ -89,33 +88,6 @@ func (r reader) readAll(kind yaml.Kind) (*yaml.Node, error) {
 	return node, err //nolint:wrapcheck // It is wrapped above.
 }
 
-// scalar is a string: lines as they stand, plain words where YAML does not take them for something else, and quotes
-// around what has any other character.
 func scalar(text string) *yaml.Node {
-	node := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text}
-	switch {
-	case isLines(text):
-		node.Style = yaml.LiteralStyle
-	case !isPlain(text) || text == "<<":
-		node.Style = yaml.DoubleQuotedStyle
-	}
-	return node
-}
-
-// isLines tells whether a text reads best as several lines, such as redirect URIs.
-func isLines(text string) bool {
-	if !strings.Contains(text, "\n") {
-		return false
-	}
-	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
-		if line == "" || strings.TrimSpace(line) != line || !isPlain(line) {
-			return false
-		}
-	}
-	return true
-}
-
-// isPlain tells whether a text has nothing but the printable characters of ASCII.
-func isPlain(text string) bool {
-	return !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' })
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text}
 }

@@ -28,7 +28,7 @@ func TestElement(t *testing.T) {
     b: null
     a:
     - true
-    - "é"
+    - é
   empty: {}
 `
 	got, err := yamltext.Element([]byte(value), yamltext.Same)
