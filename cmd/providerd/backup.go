@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -19,7 +20,7 @@ import (
 type backupCommand struct {
 	databaseFlag
 	File  filePath `arg:"" help:"The file to write, which must not be there yet; with --every, the folder to write files into."`
-	Every interval `and:"schedule" placeholder:"TIME" help:"Go on, and make a backup each time that so long has gone by, such as 6h, in a folder."`
+	Every timeSpan `and:"schedule" placeholder:"TIME" help:"Go on, and make a backup each time that so long has gone by, such as 6h, in a folder."`
 	Keep  int      `and:"schedule" placeholder:"N" help:"With --every, the backups to keep: once a new one is verified, the oldest beyond them are removed."`
 }
 
@@ -41,13 +42,17 @@ func (c *backupCommand) AfterApply(*kong.Context) error {
 			"which can go back to any moment, or pg_dump for one dump; keep a copy of the keyset file apart from them, since " +
 			"neither has it")
 	}
-	if c.Every > 0 && c.Keep < 1 {
+	switch {
+	case c.Every == 0:
+		return checkPlaces(c.Database, c.Keyset, c.File)
+	case time.Duration(c.Every) < time.Second:
+		// The names of backups tell seconds apart.
+		return errors.New("--every must be at least 1s")
+	case c.Keep < 1:
 		return errors.New("--keep must be at least 1")
-	}
-	if c.Every > 0 {
+	default:
 		return nil
 	}
-	return checkPlaces(c.Database, c.Keyset, c.File)
 }
 
 // Run makes one backup, or one after the other until it is told to stop.

@@ -14,22 +14,6 @@ import (
 	"example.com/providerd/store/durable"
 )
 
-// interval is the time between backups.
-type interval time.Duration
-
-// UnmarshalText reads a length of time of at least a second, which the names of backups tell apart.
-func (i *interval) UnmarshalText(text []byte) error {
-	duration, err := parseDuration(string(text))
-	if err != nil {
-		return err
-	}
-	if duration < time.Second {
-		return fmt.Errorf("%q is shorter than one second", text)
-	}
-	*i = interval(duration)
-	return nil
-}
-
 // timeInName is the time of a backup in its name.
 const timeInName = "20060102T150405Z"
 
@@ -44,7 +28,7 @@ type backupSchedule struct {
 }
 
 // newBackupSchedule expects the folder to be there: a disk that is not mounted is not written past.
-func newBackupSchedule(folder, database string, every interval, keep int, say *messages) (*backupSchedule, error) {
+func newBackupSchedule(folder, database string, every timeSpan, keep int, say *messages) (*backupSchedule, error) {
 	info, err := os.Stat(folder)
 	if err == nil && !info.IsDir() {
 		err = fmt.Errorf("%s is not a folder", folder)

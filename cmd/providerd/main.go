@@ -48,7 +48,7 @@ func run(ctx context.Context, arguments []string) int {
 	if err := checkUTF8(arguments); err != nil {
 		return complainOfMisuse(err)
 	}
-	command, err := parser.Parse(withNegatives(withHelpFlag(arguments)))
+	command, err := parser.Parse(withHelpFlag(arguments))
 	if errors.Is(err, errPrint) {
 		return complain(err, exitFailed)
 	}

@@ -11,25 +11,6 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// withNegatives joins a flag and a negative number after it, which would be taken for a flag of its own otherwise.
-func withNegatives(arguments []string) []string {
-	isNegative := regexp.MustCompile(`^-[0-9]`)
-	var joined []string
-	for i, argument := range arguments {
-		if argument == "--" {
-			return append(joined, arguments[i:]...)
-		}
-		last := len(joined) - 1
-		if isNegative.MatchString(argument) && last >= 0 && strings.HasPrefix(joined[last], "--") &&
-			!strings.Contains(joined[last], "=") {
-			joined[last] += "=" + argument
-			continue
-		}
-		joined = append(joined, argument)
-	}
-	return joined
-}
-
 // checkUTF8 refuses arguments that the parser would change: it puts U+FFFD in the place of what is no character, so
 // that two names, or two paths, become one.
 func checkUTF8(arguments []string) error {

@@ -23,7 +23,15 @@ type tokenCreateCommand struct {
 	databaseFlag
 	Name      label    `required:"" placeholder:"NAME" help:"Name of the caller. A renewed token of the same name is the same caller."`
 	Allow     []string `required:"" sep:"none" enum:"${operations},all" placeholder:"OPERATION" help:"Operation that the token allows: ${enum}. May be repeated."`
-	ExpiresIn lifetime `default:"90d" placeholder:"TIME" help:"How long the token is accepted, such as 90d or 12h (default ${default})."`
+	ExpiresIn timeSpan `default:"90d" placeholder:"TIME" help:"How long the token is accepted, such as 90d or 12h (default ${default})."`
+}
+
+// Validate refuses a token that would end before it is where it is used.
+func (c *tokenCreateCommand) Validate() error {
+	if time.Duration(c.ExpiresIn) < time.Minute {
+		return errors.New("--expires-in must be at least 1m")
+	}
+	return nil
 }
 
 // operations are those that the token allows.

@@ -66,26 +66,16 @@ func (l *logLevel) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// lifetime is how long a token is accepted.
-type lifetime time.Duration
+const day = 24 * time.Hour
 
-const (
-	day = 24 * time.Hour
-	// minLifetime is that of a token that can still be brought to where it is used.
-	minLifetime = time.Minute
-)
+// timeSpan is a length of time.
+type timeSpan time.Duration
 
-// UnmarshalText reads a length of time of at least a minute.
-func (l *lifetime) UnmarshalText(text []byte) error {
+// UnmarshalText reads a length of time.
+func (s *timeSpan) UnmarshalText(text []byte) error {
 	duration, err := parseDuration(string(text))
-	if err != nil {
-		return err
-	}
-	if duration < minLifetime {
-		return fmt.Errorf("%q is shorter than one minute", text)
-	}
-	*l = lifetime(duration)
-	return nil
+	*s = timeSpan(duration)
+	return err
 }
 
 // parseDuration reads whole days (90d), or hours, minutes and seconds as time.ParseDuration does (12h30m).
