@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// reloadInterval is how long a certificate is used before its files are read again, so that no flood of handshakes reads
-// them.
+// reloadInterval is how long a certificate is used before its files are read again, so that no flood of handshakes
+// reads them.
 const reloadInterval = time.Second
 
 // certificateFiles is a certificate that is read again as long as it is used.
