@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	"example.com/providerd/store"
 )
@@ -36,7 +35,7 @@ func testEventsInOrder(t *testing.T, database *store.Store) {
 			t.Fatal(err)
 		}
 	}
-	events := eventsSince(t.Context(), t, database, time.Time{})
+	events := readEvents(t, database)
 	counts := map[store.EventKind]int{}
 	var revoked []int64
 	for _, event := range events {
@@ -58,23 +57,6 @@ func testEventsInOrder(t *testing.T, database *store.Store) {
 			t.Fatalf("revocation %d is that of %d, want %d", i, id, want)
 		}
 	}
-	checkSince(t, database, events)
-}
-
-// checkSince reads the events since the time of some of them, which are those from the first of that time on.
-func checkSince(t *testing.T, database *store.Store, events []store.Event) {
-	t.Helper()
-	for at := 0; at < len(events); at += len(events) / 7 {
-		since := events[at].At
-		first, _ := slices.BinarySearchFunc(events, since, func(event store.Event, at time.Time) int { return event.At.Compare(at) })
-		elsewhere := since.In(time.FixedZone("elsewhere", 5*60*60))
-		if got := eventsSince(t.Context(), t, database, elsewhere); !slices.Equal(got, events[first:]) {
-			t.Errorf("%d events since that of number %d, want %d", len(got), at, len(events)-first)
-		}
-	}
-	if late := eventsSince(t.Context(), t, database, events[len(events)-1].At.Add(time.Microsecond)); len(late) != 0 {
-		t.Errorf("after the last event there are %+v", late)
-	}
 }
 
 // testEventsWhileCreatesGoOn reads the events again and again. Those of before are all there, in the same order.
@@ -92,7 +74,7 @@ func testEventsWhileCreatesGoOn(t *testing.T, database *store.Store) {
 	}()
 	var before []store.Event
 	for ctx.Err() == nil {
-		events := eventsSince(t.Context(), t, database, time.Time{})
+		events := readEvents(t, database)
 		// What other replicas commit meanwhile may lie between.
 		rest := before
 		for _, event := range events {
@@ -105,32 +87,25 @@ func testEventsWhileCreatesGoOn(t *testing.T, database *store.Store) {
 		}
 		before = events
 	}
-	if events := eventsSince(t.Context(), t, database, time.Time{}); len(events) != count+1 {
+	if events := readEvents(t, database); len(events) != count+1 {
 		t.Errorf("%d events, want those of %d creates and a key", len(events), count)
 	}
 }
 
-// eventsSince reads events, of which none may be there twice, too early or out of order.
-func eventsSince(ctx context.Context, t *testing.T, database *store.Store, since time.Time) []store.Event {
+// readEvents reads all events, of which none may be there twice or out of order.
+func readEvents(t *testing.T, database *store.Store) []store.Event {
 	t.Helper()
-	var events []store.Event
 	type name struct {
 		event store.EventKind
 		id    int64
 	}
 	seen := map[name]bool{}
-	for event, err := range database.Events(ctx, store.Filter{Since: since}, store.EventCursor{}) {
-		if err != nil {
-			t.Fatal(err)
-		}
+	events := Collect(t, database.Events(t.Context(), store.Filter{}, store.EventCursor{}))
+	for _, event := range events {
 		if seen[name{event.Event, event.ID}] {
 			t.Fatalf("%+v is there twice", event)
 		}
 		seen[name{event.Event, event.ID}] = true
-		events = append(events, event)
-	}
-	if len(events) > 0 && events[0].At.Before(since) {
-		t.Errorf("%+v is from before %s", events[0], since)
 	}
 	if !slices.IsSortedFunc(events, func(a, b store.Event) int { return a.At.Compare(b.At) }) {
 		t.Error("the events are not in the order of their time")

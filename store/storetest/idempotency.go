@@ -34,64 +34,23 @@ func testKeyRefusesAnotherBody(t *testing.T, database *store.Store) {
 	}
 }
 
-// validation is a request of which nothing is stored.
-func validation(request store.CreateRequest) store.CreateRequest {
-	request.ValidateOnly = true
-	return request
-}
-
-// testValidation asks for what would be made before and after it is made. Asking stores nothing, and uses up no pk.
+// testValidation asks twice for what would be made. It stores nothing, and uses up no pk. What it tells is in the model of
+// creates.
 func testValidation(t *testing.T, database *store.Store) {
-	request, settings := keyed("key", "body"), fullOAuth2("a")
-	directory := keyed("directory", "body")
-	expect := func(want, wantDirectory int32) {
-		t.Helper()
-		for range 2 {
-			record, _, err := database.CreateOAuth2Provider(t.Context(), validation(creation("x")), fullOAuth2("free"))
-			if err != nil || record.PK != 0 {
-				t.Errorf("made before is %d, want 0, %v", record.PK, err)
-			}
-			record, replayed, err := database.CreateOAuth2Provider(t.Context(), validation(request), settings)
-			if err != nil || record.PK != want || replayed != (want != 0) {
-				t.Errorf("made before is %d, want %d, %v", record.PK, want, err)
-			}
-			other, replayed, err := database.CreateWorkspaceDirectoryProvider(t.Context(), validation(directory), fullWorkspaceDirectory())
-			if err != nil || other.PK != wantDirectory || replayed != (wantDirectory != 0) {
-				t.Errorf("made before is %d, want %d, %v", other.PK, wantDirectory, err)
-			}
+	request := keyed("key", "body")
+	request.ValidateOnly = true
+	for range 2 {
+		_, _, err := database.CreateOAuth2Provider(t.Context(), request, fullOAuth2("a"))
+		_, _, directoryErr := database.CreateWorkspaceDirectoryProvider(t.Context(), request, fullWorkspaceDirectory())
+		if err := errors.Join(err, directoryErr); err != nil {
+			t.Error(err)
 		}
 	}
-	expect(0, 0)
-	first, _, err := database.CreateOAuth2Provider(t.Context(), request, settings)
-	if err != nil {
-		t.Fatal(err)
+	if records := stored(t, database); len(records) != 0 {
+		t.Errorf("%d records are stored, want none", len(records))
 	}
-	expect(first.PK, 0)
-	second, replayed, err := database.CreateWorkspaceDirectoryProvider(t.Context(), directory, fullWorkspaceDirectory())
-	if err != nil || replayed {
-		t.Fatalf("replayed is %v, %v", replayed, err)
-	}
-	expect(first.PK, second.PK)
-	if first.PK != 1 || second.PK != 2 {
-		t.Errorf("the pks are %d and %d, want 1 and 2", first.PK, second.PK)
-	}
-	for _, test := range []struct {
-		request  store.CreateRequest
-		clientID string
-		want     error
-	}{
-		{keyed("key", "other"), "a", store.ErrKeyReused},
-		{keyed("other", "body"), "a", store.ErrClientIDTaken},
-		{creation("x"), "a", store.ErrClientIDTaken},
-		{creation("x"), "A", nil},
-	} {
-		_, _, err := database.CreateOAuth2Provider(t.Context(), validation(test.request), fullOAuth2(test.clientID))
-		if !errors.Is(err, test.want) {
-			t.Errorf("error is %v, want %v", err, test.want)
-		}
-	}
-	if records := stored(t, database); len(records) != 2 {
-		t.Errorf("%d records are stored, want 2", len(records))
+	if first := createOAuth2(t, database, "a"); first.PK != 1 {
+		t.Errorf("the first pk is %d, want 1", first.PK)
 	}
 }
 

@@ -15,30 +15,16 @@ func testProvidersAreStoredAsGiven(t *testing.T, database *store.Store) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !reflect.DeepEqual(created.OAuth2Settings, oauth2) {
-		t.Errorf("created %+v, want %+v", created.OAuth2Settings, oauth2)
+	if !reflect.DeepEqual(created.OAuth2Settings, oauth2) || created.Name != "Shop" || created.CreatedBy != "caller" ||
+		created.RequestID != "request" || created.Kind != store.KindOAuth2 || created.CreatedAt.IsZero() {
+		t.Errorf("created %+v, want %+v", created, oauth2)
 	}
-	if created.Name != "Shop" || created.CreatedBy != "caller" || created.RequestID != "request" ||
-		created.Kind != store.KindOAuth2 || created.CreatedAt.IsZero() {
-		t.Errorf("common row is %+v", created.Provider)
-	}
-	read, err := database.Provider(t.Context(), created.PK)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !reflect.DeepEqual(read, store.Record(created)) {
-		t.Errorf("read %+v, want %+v", read, created)
-	}
+	expectRecord(t, database, created)
 	byClientID, err := database.ProviderByClientID(t.Context(), "shop")
-	if err != nil || !reflect.DeepEqual(byClientID, read) {
-		t.Errorf("by client_id: %+v, %v, want %+v", byClientID, err, read)
+	if err != nil || !reflect.DeepEqual(byClientID, store.Record(created)) {
+		t.Errorf("by client_id: %+v, %v, want %+v", byClientID, err, created)
 	}
-
-	directory := createWorkspaceDirectory(t, database)
-	readDirectory, err := database.Provider(t.Context(), directory.PK)
-	if err != nil || !reflect.DeepEqual(readDirectory, store.Record(directory)) {
-		t.Errorf("read %+v, %v, want %+v", readDirectory, err, directory)
-	}
+	expectRecord(t, database, createWorkspaceDirectory(t, database))
 }
 
 func testProvidersAreReadInOrder(t *testing.T, database *store.Store) {

@@ -31,7 +31,6 @@ func Run(t *testing.T, newDatabase func(t *testing.T) Opener) {
 		"tokens are found by their text alone":    testTokens,
 		"tokens expire and are revoked":           testTokenStates,
 		"the first token is made once":            testFirstToken,
-		"the first token waits for its keeper":    testFirstTokenKeeperFails,
 		"applications link providers":             testApplications,
 		"applications refuse a wrong link":        testApplicationRefusals,
 		"applications are linked and unlinked":    testLinks,
@@ -49,14 +48,13 @@ func Run(t *testing.T, newDatabase func(t *testing.T) Opener) {
 		})
 	}
 	for name, test := range map[string]func(t *testing.T, first, second *store.Store){
-		"creates of two stores follow the model":      testCreatesOfTwoStores,
-		"a token is found by the other store at once": testTokenOfTheOtherStore,
-		"two stores make one first token":             testFirstTokenOfTwoStores,
-		"a revocation reaches the other store":        testRevocationReachesTheOther,
-		"applications linked by two at once":          testApplicationsOfTwoOperators,
-		"one store seals with a key of the other":     testRotationByTheOther,
-		"one store creates while the other reseals":   testResealByTheOther,
-		"one store creates while the other deletes":   testDeletesByTheOther,
+		"creates of two stores follow the model":    testCreatesOfTwoStores,
+		"two stores make one first token":           testFirstTokenOfTwoStores,
+		"a revocation reaches the other store":      testRevocationReachesTheOther,
+		"applications linked by two at once":        testApplicationsOfTwoOperators,
+		"one store seals with a key of the other":   testRotationByTheOther,
+		"one store creates while the other reseals": testResealByTheOther,
+		"one store creates while the other deletes": testDeletesByTheOther,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

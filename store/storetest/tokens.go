@@ -74,11 +74,21 @@ func testTokenStates(t *testing.T, database *store.Store) {
 	}
 }
 
+// testFirstToken lets the first keeper of the token fail, and the second one keep it.
 func testFirstToken(t *testing.T, database *store.Store) {
-	if exist, err := database.HasTokens(t.Context()); err != nil || exist {
-		t.Fatalf("an empty database has tokens: %v, %v", exist, err)
+	expectTokens := func(want bool) {
+		t.Helper()
+		if exist, err := database.HasTokens(t.Context()); err != nil || exist != want {
+			t.Fatalf("the database has tokens: %v, %v, want %v", exist, err, want)
+		}
 	}
+	expectTokens(false)
 	grant := store.TokenGrant{Name: "initial", Operations: []string{"one"}, ExpiresIn: time.Hour}
+	full := errors.New("disk is full")
+	if err := database.CreateFirstToken(t.Context(), grant, func(string) error { return full }); !errors.Is(err, full) {
+		t.Errorf("error is %v, want that of the keeper", err)
+	}
+	expectTokens(false)
 	var kept []string
 	keep := func(text string) error {
 		kept = append(kept, text)
@@ -96,19 +106,5 @@ func testFirstToken(t *testing.T, database *store.Store) {
 	if _, err := database.FindToken(t.Context(), kept[0]); err != nil {
 		t.Error(err)
 	}
-	if exist, err := database.HasTokens(t.Context()); err != nil || !exist {
-		t.Errorf("the database has tokens: %v, %v", exist, err)
-	}
-}
-
-func testFirstTokenKeeperFails(t *testing.T, database *store.Store) {
-	grant := store.TokenGrant{Name: "initial", Operations: []string{"one"}, ExpiresIn: time.Hour}
-	full := errors.New("disk is full")
-	err := database.CreateFirstToken(t.Context(), grant, func(string) error { return full })
-	if !errors.Is(err, full) {
-		t.Errorf("error is %v, want that of the keeper", err)
-	}
-	if exist, err := database.HasTokens(t.Context()); err != nil || exist {
-		t.Errorf("the database has tokens: %v, %v", exist, err)
-	}
+	expectTokens(true)
 }
