@@ -60,16 +60,14 @@ func NewClusterIn(t testing.TB, locale string) *Cluster {
 	c.locale = locale
 	ctx, cancel := waiting(t)
 	defer cancel()
-	if err := c.create(ctx); err != nil {
-		t.Fatal(err)
-	}
+	check(t, "start a cluster", c.create(ctx))
 	return c
 }
 
 // Run starts an empty cluster as NewCluster does, for a program that is no test, and removes it after the work, which
 // gets the URL of a database.
 func Run(ctx context.Context, work func(url string) error) (err error) {
-	c, err := newCluster(ctx)
+	c, err := newCluster()
 	if err != nil {
 		return err
 	}
@@ -95,18 +93,16 @@ func SkipWithout(t testing.TB) {
 func newNode(t testing.TB) *Cluster {
 	t.Helper()
 	SkipWithout(t)
-	c, err := newCluster(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	c, err := newCluster()
+	check(t, "make a cluster", err)
 	c.t = t
 	t.Cleanup(c.Close)
 	return c
 }
 
 // newCluster is newNode without a test.
-func newCluster(ctx context.Context) (*Cluster, error) {
-	binaries, err := findBinaries(ctx)
+func newCluster() (*Cluster, error) {
+	binaries, err := findBinaries()
 	if err != nil {
 		return nil, err
 	}
@@ -121,12 +117,9 @@ func newCluster(ctx context.Context) (*Cluster, error) {
 func (c *Cluster) create(ctx context.Context) error {
 	c.User, c.Password = "postgres", rand.Text()
 	if err := c.initialise(ctx); err != nil {
-		return fmt.Errorf("make a cluster: %w", err)
+		return err
 	}
-	if err := c.startOnFreePort(ctx); err != nil {
-		return fmt.Errorf("start a cluster: %w", err)
-	}
-	return nil
+	return c.startOnFreePort(ctx)
 }
 
 // initialise runs initdb, and settles what tests may change by Set.
@@ -139,9 +132,6 @@ func (c *Cluster) initialise(ctx context.Context) error {
 		"--locale", "C.UTF-8", "--username", c.User, "--pwfile", password, "--auth", "scram-sha-256")
 	if err != nil {
 		return err
-	}
-	if err := os.Remove(password); err != nil {
-		return fmt.Errorf("remove the file of the password: %w", err)
 	}
 	// A standby that was away for a while finds what it missed.
 	settings := "max_connections = 200\nwal_keep_size = '512MB'\n"
@@ -176,19 +166,13 @@ func CreateDatabase(t testing.TB, server string) string {
 	t.Helper()
 	ctx, cancel := waiting(t)
 	defer cancel()
-	connection, err := pgx.Connect(ctx, server)
-	if err != nil {
-		t.Fatalf("connect to the cluster: %v", err)
-	}
-	defer func() { _ = connection.Close(ctx) }()
 	name := "test_" + randomName()
-	if _, err := connection.Exec(ctx, "CREATE DATABASE "+name); err != nil {
-		t.Fatalf("create a database: %v", err)
-	}
+	check(t, "create a database", with(ctx, server, func(connection *pgx.Conn) error {
+		_, err := connection.Exec(ctx, "CREATE DATABASE "+name)
+		return err
+	}))
 	parsed, err := url.Parse(server)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, "create a database", err)
 	parsed.Path = "/" + name
 	return parsed.String()
 }
@@ -198,17 +182,14 @@ func (c *Cluster) Exec(t testing.TB, database string, statements ...string) {
 	t.Helper()
 	ctx, cancel := waiting(t)
 	defer cancel()
-	err := c.with(ctx, database, func(connection *pgx.Conn) error {
+	check(t, c.Name, with(ctx, c.URL(database), func(connection *pgx.Conn) error {
 		for _, statement := range statements {
 			if _, err := connection.Exec(ctx, statement); err != nil {
 				return fmt.Errorf("%s: %w", statement, err)
 			}
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 }
 
 // Set changes a setting of the server by ALTER SYSTEM, and returns once new connections have it. What only a start
@@ -218,24 +199,22 @@ func (c *Cluster) Set(t testing.TB, name, value string) {
 	ctx, cancel := waiting(t)
 	defer cancel()
 	var loaded time.Time
-	err := c.with(ctx, ownDatabase, func(connection *pgx.Conn) error {
+	check(t, "set "+name, with(ctx, c.URL(ownDatabase), func(connection *pgx.Conn) error {
 		return connection.QueryRow(ctx, "SELECT pg_conf_load_time()").Scan(&loaded)
-	})
-	if err != nil {
-		t.Fatalf("set %s: %v", name, err)
-	}
+	}))
 	c.Exec(t, ownDatabase,
 		"ALTER SYSTEM SET "+pgx.Identifier{name}.Sanitize()+" = '"+strings.ReplaceAll(value, "'", "''")+"'",
 		"SELECT pg_reload_conf()")
-	if err := c.awaitTrue(ctx, "SELECT pg_conf_load_time() > $1", loaded); err != nil {
-		t.Fatalf("wait until %s is in force: %v", name, err)
-	}
+	c.awaitTrue(t, "SELECT pg_conf_load_time() > $1", loaded)
 }
 
 // awaitTrue asks, each time on a new connection, until the answer is true.
-func (c *Cluster) awaitTrue(ctx context.Context, question string, arguments ...any) error {
-	return await(ctx, nil, func() error {
-		return c.with(ctx, ownDatabase, func(connection *pgx.Conn) error {
+func (c *Cluster) awaitTrue(t testing.TB, question string, arguments ...any) {
+	t.Helper()
+	ctx, cancel := waiting(t)
+	defer cancel()
+	check(t, "wait for "+c.Name, await(ctx, nil, func() error {
+		return with(ctx, c.URL(ownDatabase), func(connection *pgx.Conn) error {
 			var yes bool
 			if err := connection.QueryRow(ctx, question, arguments...).Scan(&yes); err != nil {
 				return fmt.Errorf("%s: %w", question, err)
@@ -245,14 +224,14 @@ func (c *Cluster) awaitTrue(ctx context.Context, question string, arguments ...a
 			}
 			return nil
 		})
-	})
+	}))
 }
 
 // with lets work use a connection of its own.
-func (c *Cluster) with(ctx context.Context, database string, work func(*pgx.Conn) error) error {
-	connection, err := pgx.Connect(ctx, c.URL(database))
+func with(ctx context.Context, url string, work func(*pgx.Conn) error) error {
+	connection, err := pgx.Connect(ctx, url)
 	if err != nil {
-		return fmt.Errorf("connect: %w", err)
+		return err
 	}
 	defer func() { _ = connection.Close(ctx) }()
 	return work(connection)

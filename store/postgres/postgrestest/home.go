@@ -1,7 +1,6 @@
 package postgrestest
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,27 +15,12 @@ import (
 )
 
 // findBinaries returns the folder of the programs of the newest PostgreSQL server on this machine.
-func findBinaries(ctx context.Context) (string, error) {
+func findBinaries() (string, error) {
 	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
-	if err != nil {
-		return "", fmt.Errorf("look for PostgreSQL: %w", err)
+	if err != nil || len(found) == 0 {
+		return "", errors.New("there is no PostgreSQL server here: run make postgres, or apt-get install postgresql")
 	}
-	if len(found) > 0 {
-		return filepath.Dir(slices.MaxFunc(found, func(a, b string) int { return cmp.Compare(version(a), version(b)) })), nil
-	}
-	if folder, err := exec.CommandContext(ctx, "pg_config", "--bindir").Output(); err == nil {
-		binaries := strings.TrimSpace(string(folder))
-		if _, err := os.Stat(filepath.Join(binaries, "initdb")); err == nil {
-			return binaries, nil
-		}
-	}
-	return "", errors.New("there is no PostgreSQL server here: run make postgres, or apt-get install postgresql")
-}
-
-// version is 15 of /usr/lib/postgresql/15/bin/initdb, and 0 of what has no such number.
-func version(path string) int {
-	number, _ := strconv.Atoi(filepath.Base(filepath.Dir(filepath.Dir(path))))
-	return number
+	return filepath.Dir(slices.Max(found)), nil
 }
 
 // home is the temporary folder of a server, and of the user that it runs as.
@@ -55,10 +39,7 @@ func (h *home) compileLocale(ctx context.Context, locale string) error {
 		return nil
 	}
 	folder := filepath.Join(h.folder, "locales")
-	if err := os.Mkdir(folder, 0o700); err != nil {
-		return fmt.Errorf("make a folder: %w", err)
-	}
-	if err := h.own(folder); err != nil {
+	if err := errors.Join(os.Mkdir(folder, 0o700), h.own(folder)); err != nil {
 		return err
 	}
 	h.environment = append(h.environment, "LOCPATH="+folder+":/usr/lib/locale")
@@ -73,7 +54,7 @@ func newHome() (home, error) {
 	}
 	folder, err := os.MkdirTemp("", "postgrestest-")
 	if err != nil {
-		return home{}, fmt.Errorf("make a folder: %w", err)
+		return home{}, err
 	}
 	h := home{folder: folder, account: account}
 	if err := h.own(folder); err != nil {
@@ -96,10 +77,7 @@ func unprivileged() (*syscall.Credential, error) {
 	}
 	uid, uidErr := strconv.ParseUint(found.Uid, 10, 32)
 	gid, gidErr := strconv.ParseUint(found.Gid, 10, 32)
-	if err := errors.Join(uidErr, gidErr); err != nil {
-		return nil, fmt.Errorf("user %s: %w", found.Username, err)
-	}
-	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
+	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, errors.Join(uidErr, gidErr)
 }
 
 // own gives a path to the user of the servers.
@@ -107,31 +85,20 @@ func (h home) own(path string) error {
 	if h.account == nil {
 		return nil
 	}
-	if err := os.Chown(path, int(h.account.Uid), int(h.account.Gid)); err != nil {
-		return fmt.Errorf("give a file to the server's user: %w", err)
-	}
-	return nil
+	return os.Chown(path, int(h.account.Uid), int(h.account.Gid))
 }
 
 // write adds text to a file, which it makes where there is none.
 func (h home) write(path, text string) error {
 	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
-		return fmt.Errorf("open a file: %w", err)
+		return err
 	}
 	_, err = file.WriteString(text)
-	if err := errors.Join(err, file.Close()); err != nil {
-		return fmt.Errorf("write a file: %w", err)
-	}
-	return h.own(path)
+	return errors.Join(err, file.Close(), h.own(path))
 }
 
-func (h home) remove() error {
-	if err := os.RemoveAll(h.folder); err != nil {
-		return fmt.Errorf("remove a folder: %w", err)
-	}
-	return nil
-}
+func (h home) remove() error { return os.RemoveAll(h.folder) }
 
 // run runs a program to its end, with more environment variables.
 func (h home) run(ctx context.Context, environment []string, program string, arguments ...string) error {

@@ -50,9 +50,7 @@ func (c *Cluster) Start(t testing.TB) {
 	}
 	ctx, cancel := waiting(t)
 	defer cancel()
-	if err := c.start(ctx); err != nil {
-		t.Fatalf("start %s: %v", c.Name, err)
-	}
+	check(t, "start "+c.Name, c.start(ctx))
 }
 
 // Stop ends the server in the fast way: transactions are rolled back, and connected standbys get all that was written.
@@ -64,9 +62,7 @@ func (c *Cluster) Stop(t testing.TB) {
 	}
 	ctx, cancel := waiting(t)
 	defer cancel()
-	if err := errors.Join(c.postmaster.signal(syscall.SIGINT), c.postmaster.wait(ctx)); err != nil {
-		t.Fatalf("stop %s: %v", c.Name, err)
-	}
+	check(t, "stop "+c.Name, errors.Join(c.postmaster.signal(syscall.SIGINT), c.postmaster.wait(ctx)))
 }
 
 // Kill ends all processes of the server at once, by SIGKILL, frozen ones too, and returns when none is left. It does
@@ -75,19 +71,14 @@ func (c *Cluster) Kill() {
 	c.t.Helper()
 	ctx, cancel := waiting(c.t)
 	defer cancel()
-	if err := c.kill(ctx); err != nil {
-		c.t.Error(err)
-	}
+	check(c.t, "kill "+c.Name, c.kill(ctx))
 }
 
 func (c *Cluster) kill(ctx context.Context) error {
 	if !c.running() {
 		return nil
 	}
-	if err := errors.Join(c.postmaster.signalAll(syscall.SIGKILL), c.postmaster.wait(ctx)); err != nil {
-		return fmt.Errorf("kill %s: %w", c.Name, err)
-	}
-	return nil
+	return errors.Join(c.postmaster.signalAll(syscall.SIGKILL), c.postmaster.wait(ctx))
 }
 
 // Freeze stops all processes of the server, by SIGSTOP: connections stay open, and nobody answers. It does nothing
@@ -108,9 +99,7 @@ func (c *Cluster) signalAll(signal syscall.Signal) {
 	if !c.running() {
 		return
 	}
-	if err := c.postmaster.signalAll(signal); err != nil {
-		c.t.Errorf("%s of %s: %v", signal, c.Name, err)
-	}
+	check(c.t, signal.String()+" of "+c.Name, c.postmaster.signalAll(signal))
 }
 
 // Close ends the server at once and removes all that it has, in whatever state it is. It may be called more than once.
@@ -118,18 +107,13 @@ func (c *Cluster) Close() {
 	c.t.Helper()
 	ctx, cancel := waiting(c.t)
 	defer cancel()
-	if err := c.remove(ctx); err != nil {
-		c.t.Error(err)
-	}
+	check(c.t, "remove "+c.Name, c.remove(ctx))
 }
 
 func (c *Cluster) remove(ctx context.Context) error {
 	err := c.kill(ctx)
 	c.postmaster = nil
-	if err := errors.Join(err, removeSharedMemory(c.data()), c.home.remove()); err != nil {
-		return fmt.Errorf("remove %s: %w", c.Name, err)
-	}
-	return nil
+	return errors.Join(err, removeSharedMemory(c.data()), c.home.remove())
 }
 
 // removeSharedMemory removes the System V segment by which PostgreSQL finds out whether a folder is in use. It outlives

@@ -1,6 +1,7 @@
 package postgrestest
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -9,7 +10,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/url"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -60,24 +60,18 @@ func NewPatroni(t testing.TB, count int) *Patroni {
 func (p *Patroni) startEtcd(t testing.TB) {
 	t.Helper()
 	folder, err := newHome()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, "start etcd", err)
 	clients, peers := freePort(t), freePort(t)
 	p.etcdPort = clients
 	toClients, toPeers := "http://127.0.0.1:"+strconv.Itoa(clients), "http://127.0.0.1:"+strconv.Itoa(peers)
 	p.etcd, err = folder.start(killed, "etcd", "--data-dir", filepath.Join(folder.folder, "data"), "--enable-v2",
 		"--listen-client-urls", toClients, "--advertise-client-urls", toClients,
 		"--listen-peer-urls", toPeers, "--initial-advertise-peer-urls", toPeers, "--initial-cluster", "default="+toPeers)
-	if err != nil {
-		t.Fatalf("start etcd: %v: run make patroni", err)
-	}
+	check(t, "start etcd; if it is missing, run make patroni", err)
 	t.Cleanup(func() {
 		ctx, cancel := waiting(t)
 		defer cancel()
-		if err := errors.Join(p.etcd.signal(killed), p.etcd.wait(ctx), folder.remove()); err != nil {
-			t.Errorf("close etcd: %v", err)
-		}
+		check(t, "close etcd", errors.Join(p.etcd.signal(killed), p.etcd.wait(ctx), folder.remove()))
 	})
 }
 
@@ -93,9 +87,7 @@ func freePort(t testing.TB) int {
 		found = port
 		return listener.Close()
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, "find a free port", err)
 	return found
 }
 
@@ -114,7 +106,7 @@ func (p *Patroni) Primary(t testing.TB, others ...*PatroniNode) *PatroniNode {
 	var found *PatroniNode
 	p.await(t, "a primary", func(ctx context.Context) error {
 		for _, node := range p.Nodes {
-			if !slices.Contains(others, node) && node.ask(ctx, http.MethodGet, "primary", nil, nil) == nil {
+			if !slices.Contains(others, node) && node.ask(ctx, "primary", nil) == nil {
 				found = node
 				return nil
 			}
@@ -140,7 +132,7 @@ func (p *Patroni) Switchover(t testing.TB) {
 			}
 		}
 		body := map[string]string{"leader": primary.Name, "candidate": candidate}
-		return primary.ask(ctx, http.MethodPost, "switchover", body, nil)
+		return primary.send(ctx, http.MethodPost, "switchover", body, nil)
 	})
 }
 
@@ -198,32 +190,31 @@ type member struct {
 
 func (n *PatroniNode) members(ctx context.Context) ([]member, error) {
 	var answer struct{ Members []member }
-	err := n.ask(ctx, http.MethodGet, "cluster", nil, &answer)
+	err := n.ask(ctx, "cluster", &answer)
 	slices.SortFunc(answer.Members, func(a, b member) int { return cmp.Compare(a.Name, b.Name) })
 	return answer.Members, err
 }
 
 // ask asks the REST API of a node, and reads its answer where that is wanted.
-func (n *PatroniNode) ask(ctx context.Context, method, path string, body, answer any) error {
+func (n *PatroniNode) ask(ctx context.Context, path string, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
-	if method == http.MethodPost {
-		// It answers when it is done.
-		cancel()
-		ctx, cancel = waiting(n.t)
-	}
 	defer cancel()
+	return n.send(ctx, http.MethodGet, path, nil, answer)
+}
+
+func (n *PatroniNode) send(ctx context.Context, method, path string, body, answer any) error {
 	text, err := json.Marshal(body)
 	if err != nil {
-		return fmt.Errorf("ask %s: %w", n.Name, err)
+		return err
 	}
-	location := url.URL{Scheme: "http", Host: "127.0.0.1:" + strconv.Itoa(n.restPort), Path: path}
-	request, err := http.NewRequestWithContext(ctx, method, location.String(), strings.NewReader(string(text)))
+	url := fmt.Sprintf("http://127.0.0.1:%d/%s", n.restPort, path)
+	request, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(text))
 	if err != nil {
-		return fmt.Errorf("ask %s: %w", n.Name, err)
+		return err
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return fmt.Errorf("ask %s: %w", n.Name, err)
+		return err
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusOK {
@@ -232,8 +223,5 @@ func (n *PatroniNode) ask(ctx context.Context, method, path string, body, answer
 	if answer == nil {
 		return nil
 	}
-	if err := json.NewDecoder(response.Body).Decode(answer); err != nil {
-		return fmt.Errorf("ask %s: %w", n.Name, err)
-	}
-	return nil
+	return json.NewDecoder(response.Body).Decode(answer)
 }

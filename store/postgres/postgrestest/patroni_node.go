@@ -27,24 +27,16 @@ type PatroniNode struct {
 
 func (p *Patroni) newNode(t testing.TB, name string) *PatroniNode {
 	t.Helper()
-	binaries, err := findBinaries(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	binaries, err := findBinaries()
+	check(t, "start Patroni", err)
 	folder, err := newHome()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, "start Patroni", err)
 	n := &PatroniNode{
 		Name: name, t: t, home: folder, user: p.User, password: p.Password, port: freePort(t), restPort: freePort(t),
 	}
 	text, err := json.Marshal(n.settings(p, binaries))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := n.home.write(n.path("patroni.yml"), string(text)); err != nil {
-		t.Fatal(err)
-	}
+	check(t, "start Patroni", err)
+	check(t, "start Patroni", n.home.write(n.path("patroni.yml"), string(text)))
 	t.Cleanup(n.close)
 	return n
 }
@@ -99,11 +91,9 @@ func (n *PatroniNode) URL(database string) string {
 // start starts Patroni, which starts PostgreSQL.
 func (n *PatroniNode) start(t testing.TB) {
 	t.Helper()
-	patroni, err := n.home.start(killed, "patroni", n.path("patroni.yml"))
-	if err != nil {
-		t.Fatalf("start Patroni: %v: run make patroni", err)
-	}
-	n.patroni = patroni
+	var err error
+	n.patroni, err = n.home.start(killed, "patroni", n.path("patroni.yml"))
+	check(t, "start Patroni; if it is missing, run make patroni", err)
 }
 
 // running tells whether Patroni or its PostgreSQL is left.
@@ -158,9 +148,7 @@ func (n *PatroniNode) close() {
 
 func (n *PatroniNode) check(what string, err error) {
 	n.t.Helper()
-	if err != nil {
-		n.t.Errorf("%s of %s: %v", what, n.Name, err)
-	}
+	check(n.t, what+" of "+n.Name, err)
 }
 
 // signalPostgreSQL sends a signal to all processes of PostgreSQL, which Patroni is no parent of.

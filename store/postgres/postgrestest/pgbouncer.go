@@ -3,8 +3,6 @@ package postgrestest
 import (
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"syscall"
@@ -25,20 +23,12 @@ type PgBouncer struct {
 // database. It is closed with the test.
 func NewPgBouncer(t testing.TB, cluster *Cluster) *PgBouncer {
 	t.Helper()
-	program, err := findPgBouncer()
-	if err != nil {
-		t.Fatal(err)
-	}
 	folder, err := newHome()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, "start PgBouncer", err)
 	b := &PgBouncer{t: t, cluster: cluster, home: folder}
-	t.Cleanup(b.Close)
+	t.Cleanup(b.close)
 	users := fmt.Sprintf("%q %q\n", cluster.User, cluster.Password)
-	if err := b.home.write(filepath.Join(folder.folder, "users"), users); err != nil {
-		t.Fatal(err)
-	}
+	check(t, "start PgBouncer", b.home.write(filepath.Join(folder.folder, "users"), users))
 	ctx, cancel := waiting(t)
 	defer cancel()
 	err = onFreePort(func(port int) error {
@@ -47,27 +37,13 @@ func NewPgBouncer(t testing.TB, cluster *Cluster) *PgBouncer {
 		if err := b.home.write(settings, b.settings()); err != nil {
 			return err
 		}
-		if b.process, err = b.home.start(syscall.SIGKILL, program, settings); err != nil {
+		if b.process, err = b.home.start(syscall.SIGKILL, "/usr/sbin/pgbouncer", settings); err != nil {
 			return err
 		}
 		return b.process.awaitAnswer(ctx, b.URL(ownDatabase))
 	})
-	if err != nil {
-		t.Fatalf("start PgBouncer: %v", err)
-	}
+	check(t, "start PgBouncer; if it is missing, run make postgres, or apt-get install pgbouncer", err)
 	return b
-}
-
-// findPgBouncer returns the path of PgBouncer, which Debian has where only root's PATH leads.
-func findPgBouncer() (string, error) {
-	if path, err := exec.LookPath("pgbouncer"); err == nil {
-		return path, nil
-	}
-	const path = "/usr/sbin/pgbouncer"
-	if _, err := os.Stat(path); err != nil {
-		return "", errors.New("there is no PgBouncer here: run make postgres, or apt-get install pgbouncer")
-	}
-	return path, nil
 }
 
 func (b *PgBouncer) settings() string {
@@ -90,8 +66,7 @@ func (b *PgBouncer) URL(database string) string {
 	return databaseURL(b.cluster.User, b.cluster.Password, "127.0.0.1:"+strconv.Itoa(b.port), database)
 }
 
-// Close ends PgBouncer and removes all that it has. It may be called more than once.
-func (b *PgBouncer) Close() {
+func (b *PgBouncer) close() {
 	b.t.Helper()
 	ctx, cancel := waiting(b.t)
 	defer cancel()
@@ -99,7 +74,5 @@ func (b *PgBouncer) Close() {
 	if b.process != nil {
 		err = errors.Join(b.process.signal(syscall.SIGKILL), b.process.wait(ctx))
 	}
-	if err := errors.Join(err, b.home.remove()); err != nil {
-		b.t.Errorf("close PgBouncer: %v", err)
-	}
+	check(b.t, "close PgBouncer", errors.Join(err, b.home.remove()))
 }

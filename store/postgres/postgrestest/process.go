@@ -43,10 +43,7 @@ func StartBound(command *exec.Cmd) (ended <-chan struct{}, err error) {
 			_ = command.Wait()
 		}
 	}()
-	if err := <-started; err != nil {
-		return nil, fmt.Errorf("start a program: %w", err)
-	}
-	return done, nil
+	return done, <-started
 }
 
 // start starts a program.
@@ -93,12 +90,7 @@ func (p *process) failure() error {
 // awaitAnswer returns once the server answers under the URL.
 func (p *process) awaitAnswer(ctx context.Context, url string) error {
 	err := await(ctx, p.done, func() error {
-		connection, err := pgx.Connect(ctx, url)
-		if err != nil {
-			return fmt.Errorf("connect: %w", err)
-		}
-		_ = connection.Close(ctx)
-		return nil
+		return with(ctx, url, func(*pgx.Conn) error { return nil })
 	})
 	if p.ended() {
 		return p.failure()
@@ -151,7 +143,7 @@ func signalTree(id int, signal syscall.Signal, send func(syscall.Signal) error) 
 func children(parent int) ([]int, error) {
 	paths, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {
-		return nil, fmt.Errorf("list the processes: %w", err)
+		return nil, err
 	}
 	var found []int
 	for _, path := range paths {
@@ -164,7 +156,7 @@ func children(parent int) ([]int, error) {
 		}
 		id, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
 		if err != nil {
-			return nil, fmt.Errorf("list the processes: %w", err)
+			return nil, err
 		}
 		found = append(found, id)
 	}

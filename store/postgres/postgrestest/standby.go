@@ -19,21 +19,12 @@ func (c *Cluster) AddStandby(t testing.TB) *Cluster {
 		c.port, c.User, standby.Name)
 	err := standby.home.run(ctx, []string{"PGPASSWORD=" + c.Password}, c.program("pg_basebackup"), "--dbname", primary,
 		"--pgdata", standby.data(), "--write-recovery-conf", "--checkpoint", "fast", "--no-sync")
-	if err != nil {
-		t.Fatalf("copy %s: %v", c.Name, err)
-	}
+	check(t, "copy "+c.Name, err)
 	// Once promoted, it would wait for the standbys of its primary.
 	err = standby.home.write(filepath.Join(standby.data(), "postgresql.auto.conf"), "synchronous_standby_names = ''\n")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := standby.startOnFreePort(ctx); err != nil {
-		t.Fatalf("start a standby: %v", err)
-	}
-	err = standby.awaitTrue(ctx, "SELECT EXISTS (SELECT FROM pg_stat_wal_receiver WHERE status = 'streaming')")
-	if err != nil {
-		t.Fatalf("wait until %s streams: %v", standby.Name, err)
-	}
+	check(t, "make a standby", err)
+	check(t, "start a standby", standby.startOnFreePort(ctx))
+	standby.awaitTrue(t, "SELECT EXISTS (SELECT FROM pg_stat_wal_receiver WHERE status = 'streaming')")
 	return standby
 }
 
@@ -50,13 +41,8 @@ func (c *Cluster) RequireStandbys(t testing.TB, standbys ...*Cluster) {
 		setting = fmt.Sprintf("FIRST %d (%s)", len(names), strings.Join(names, ", "))
 	}
 	c.Set(t, "synchronous_standby_names", setting)
-	ctx, cancel := waiting(t)
-	defer cancel()
-	err := c.awaitTrue(ctx, "SELECT count(*) = cardinality($1::text[]) FROM pg_stat_replication"+
+	c.awaitTrue(t, "SELECT count(*) = cardinality($1::text[]) FROM pg_stat_replication"+
 		" WHERE application_name = ANY ($1) AND state = 'streaming' AND sync_state = 'sync'", names)
-	if err != nil {
-		t.Fatalf("wait until %s has its standbys: %v", c.Name, err)
-	}
 }
 
 // Promote makes a primary of a standby, and returns once it can be written to. Its own commits wait for nobody. The
@@ -64,9 +50,5 @@ func (c *Cluster) RequireStandbys(t testing.TB, standbys ...*Cluster) {
 func (c *Cluster) Promote(t testing.TB) {
 	t.Helper()
 	c.Exec(t, ownDatabase, "SELECT pg_promote(wait => false)")
-	ctx, cancel := waiting(t)
-	defer cancel()
-	if err := c.awaitTrue(ctx, "SELECT NOT pg_is_in_recovery()"); err != nil {
-		t.Fatalf("promote %s: %v", c.Name, err)
-	}
+	c.awaitTrue(t, "SELECT NOT pg_is_in_recovery()")
 }

@@ -18,6 +18,14 @@ func waiting(t testing.TB) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(t.Context()), patience)
 }
 
+// check ends a test that an error keeps from going on.
+func check(t testing.TB, what string, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+}
+
 // await asks every 10 ms until ready returns nil, the program that it waits for has ended, or the context has.
 func await(ctx context.Context, ended <-chan struct{}, ready func() error) error {
 	again := time.NewTicker(10 * time.Millisecond)
