@@ -66,7 +66,9 @@ func (d *Database) Backup(ctx context.Context, path string, progress Progress, c
 }
 
 // copyTo copies all pages in one transaction, and returns what it sees in the tables.
-func (d *Database) copyTo(ctx context.Context, draft *durable.Draft, progress Progress) (rows map[string]int64, err error) {
+func (d *Database) copyTo(
+	ctx context.Context, draft *durable.Draft, progress Progress,
+) (rows map[string]int64, err error) {
 	if err := d.files.check(); err != nil {
 		return nil, err
 	}

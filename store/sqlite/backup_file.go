@@ -1,4 +1,3 @@
-//nolint:wrapcheck // Callers say of which file they are.
 package sqlite
 
 import (

@@ -14,8 +14,9 @@ type givenPKs struct {
 }
 
 // pkColumns selects the fields of givenPKs. The column seq has no type: what is not an integer is less than any pk.
-const pkColumns = `coalesce((SELECT iif(typeof(seq) = 'integer', seq, -1) FROM sqlite_sequence WHERE name = 'providers'), 0)
-	AS noted, (SELECT coalesce(max(pk), 0) FROM providers) AS largest`
+const pkColumns = `coalesce((
+		SELECT iif(typeof(seq) = 'integer', seq, -1) FROM sqlite_sequence WHERE name = 'providers'), 0) AS noted,
+	(SELECT coalesce(max(pk), 0) FROM providers) AS largest`
 
 // last returns 0 before the first pk. It returns ErrUnavailable for what cannot be the last one.
 func (g givenPKs) last() (int64, error) {
