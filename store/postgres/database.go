@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"reflect"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -37,9 +36,8 @@ type Database struct {
 	readiness  readiness
 	// abandonTimeout is the constant, except in tests.
 	abandonTimeout time.Duration
-	// Closing once is enough.
-	closing    sync.Once
-	closeError error
+	// close releases the database once.
+	close func() error
 }
 
 var _ database.Database = (*Database)(nil)
@@ -215,11 +213,4 @@ func (d *Database) Batches(context.Context) (database.Batches, error) {
 }
 
 // Close waits for running statements and closes the connections.
-func (d *Database) Close() error {
-	d.closing.Do(func() {
-		if err := database.ClosePools(d.readers, d.writers); err != nil {
-			d.closeError = fmt.Errorf("close database: %w", err)
-		}
-	})
-	return d.closeError
-}
+func (d *Database) Close() error { return d.close() }

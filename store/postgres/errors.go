@@ -107,17 +107,13 @@ func isCrowded(err error) bool {
 	return ok && native.Code == tooManyConnections
 }
 
-// tooManyConnections is an error code.
-const tooManyConnections = "53300"
-
-// foreignKeyViolation is an error code.
-const foreignKeyViolation = "23503"
-
-// insufficientPrivilege is an error code.
-const insufficientPrivilege = "42501"
-
-// sequenceLimit is an error code.
-const sequenceLimit = "2200H"
+// Error codes that are looked for in several places.
+const (
+	tooManyConnections    = "53300"
+	foreignKeyViolation   = "23503"
+	insufficientPrivilege = "42501"
+	sequenceLimit         = "2200H"
+)
 
 // isPassing tells whether the statements of a transaction may succeed if they are run again at once. Nothing of it was
 // committed.

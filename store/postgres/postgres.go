@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -63,6 +64,7 @@ type preparation func(ctx context.Context, db *sql.DB) error
 
 func open(ctx context.Context, url URL, logger *slog.Logger, prepare preparation) (*Database, error) {
 	opened := &Database{logger: logger, servers: newServers(url.hasTimeout), abandonTimeout: abandonTimeout}
+	opened.close = sync.OnceValue(func() error { return database.ClosePools(opened.readers, opened.writers) })
 	err := opened.open(ctx, url.config, prepare)
 	if err != nil {
 		return nil, errors.Join(err, opened.Close())

@@ -78,26 +78,10 @@ func (s *servers) prefer(address net.Addr) {
 	clear(s.silent)
 }
 
-// silenceLimit is how long a server may take to respond to a new connection.
-func (s *servers) silenceLimit(address string) time.Duration {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	if _, wasSilent := s.silent[address]; wasSilent {
-		return maxSilenceTime
-	}
-	return silenceTime
-}
-
 func (s *servers) noteSilence(address string) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.silent[address] = true
-}
-
-func (s *servers) isSilent(address string) bool {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	return s.silent[address]
 }
 
 // avoid notes that a server did not commit or answer. What is being read there fails, and so do new connections.
@@ -129,9 +113,25 @@ func (s *servers) forget(err error) {
 	}
 }
 
-func (s *servers) isPassedOver(address string) bool {
+// admit returns how long a server may take to respond to a new connection, or errPassedOver.
+func (s *servers) admit(address string) (limit time.Duration, err error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
+	isSilent, wasSilent := s.silent[address]
+	switch {
+	case isSilent || s.isPassedOver(address):
+		return 0, errPassedOver
+	case s.isPatient:
+		return forever, nil
+	case wasSilent:
+		return maxSilenceTime, nil
+	default:
+		return silenceTime, nil
+	}
+}
+
+// isPassedOver is called with the mutex.
+func (s *servers) isPassedOver(address string) bool {
 	_, isAvoided := s.avoided[address]
 	return isAvoided || s.primary != "" && s.primary != address
 }
@@ -150,12 +150,12 @@ func (s *servers) guide(config *pgx.ConnConfig, onlyReads bool) {
 			}
 			return dial(ctx, network, address)
 		}
-		if hasOthers && (s.isPassedOver(address) || s.isSilent(address)) {
-			return nil, errPassedOver
-		}
-		limit := s.silenceLimit(address)
-		if !hasOthers || s.isPatient {
-			limit = forever
+		limit := forever
+		if hasOthers {
+			var err error
+			if limit, err = s.admit(address); err != nil {
+				return nil, err
+			}
 		}
 		return s.dial(ctx, network, address, dial, limit)
 	}
@@ -243,6 +243,8 @@ func (c *watchedConn) Close() error {
 
 // refuse closes a connection of a pool to a server that is passed over.
 func (s *servers) refuse(_ context.Context, conn *pgx.Conn) error {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
 	if s.isPassedOver(conn.PgConn().Conn().RemoteAddr().String()) {
 		return driver.ErrBadConn
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 
 	"gorm.io/gorm"
@@ -31,9 +30,8 @@ type Database struct {
 	// probing has a value while somebody probes whether creates can be stored.
 	probing     chan struct{}
 	checkpoints checkpointCounts
-	// Closing once is enough.
-	closing    sync.Once
-	closeError error
+	// closeOnce is close, whose second call returns what the first did.
+	closeOnce func() error
 }
 
 var _ database.Database = (*Database)(nil)
@@ -109,12 +107,10 @@ func (d *Database) Check(ctx context.Context) error {
 // then, as if the process had been killed: SQLite would copy the WAL into whatever is in the database's place, and
 // remove it. A second call returns what the first did.
 func (d *Database) Close() error {
-	d.closing.Do(func() {
-		if err := d.close(); err != nil {
-			d.closeError = fmt.Errorf("close database: %w", err)
-		}
-	})
-	return d.closeError
+	if err := d.closeOnce(); err != nil {
+		return fmt.Errorf("close database: %w", err)
+	}
+	return nil
 }
 
 func (d *Database) close() error {
@@ -123,13 +119,13 @@ func (d *Database) close() error {
 			return err
 		}
 	}
-	errs := []error{database.ClosePools(d.readers, d.writers)}
+	err := database.ClosePools(d.readers, d.writers)
 	// The files go last: closed earlier, they would take the locks of SQLite with them.
 	if d.files != nil {
-		errs = append(errs, d.files.close())
+		err = errors.Join(err, d.files.close())
 	}
 	if d.file != nil {
-		errs = append(errs, d.file.Close())
+		err = errors.Join(err, d.file.Close())
 	}
-	return errors.Join(errs...)
+	return err
 }

@@ -43,12 +43,12 @@ func checkHeader(file *os.File) error {
 // openDatabaseFile opens the file of a database that nobody but its owner can write to. It returns ErrUnavailable,
 // ErrExposed or an error of the file system.
 func openDatabaseFile(path string) (*guardedFile, error) {
-	file, mode, err := openRegularFile(path)
+	file, err := openGuarded(path)
 	if err != nil {
 		return nil, err
 	}
 	const othersMayWrite = 0o022
-	if mode.Perm()&othersMayWrite != 0 {
+	if file.opened.Mode&othersMayWrite != 0 {
 		err := fmt.Errorf("%w: others can write to %s; run chmod 600 on it", database.ErrExposed, path)
 		return nil, errors.Join(err, file.Close())
 	}
@@ -74,24 +74,6 @@ func provideFile(path string) error {
 		return fmt.Errorf("open or create the database: %w", err)
 	}
 	return nil
-}
-
-// openRegularFile is openDatabaseFile for a file of any mode, which it returns.
-func openRegularFile(path string) (*guardedFile, os.FileMode, error) {
-	file, err := openGuarded(path)
-	if err != nil {
-		return nil, 0, err
-	}
-	info, err := file.Stat()
-	if err != nil {
-		return nil, 0, errors.Join(fmt.Errorf("look at the database: %w", err), file.Close())
-	}
-	if !info.Mode().IsRegular() {
-		err := fmt.Errorf("%w: %s is not a regular file; put the database in its place, or name another one",
-			database.ErrUnavailable, path)
-		return nil, 0, errors.Join(err, file.Close())
-	}
-	return file, info.Mode(), nil
 }
 
 // checkNotMissing refuses to create a database beside the WAL of one that is missing: SQLite would remove the WAL. It

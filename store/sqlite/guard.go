@@ -51,20 +51,26 @@ type guard struct {
 // would release the locks that SQLite holds.
 type guardedFile struct {
 	*os.File
-	device, inode uint64
+	opened syscall.Stat_t
 }
 
+// openGuarded returns ErrUnavailable for what is not a regular file, or an error of the file system.
 func openGuarded(path string) (*guardedFile, error) {
 	// A FIFO is not waited for.
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, fmt.Errorf("look at the files of the database: %w", err)
 	}
-	var opened syscall.Stat_t
-	if err := syscall.Fstat(int(file.Fd()), &opened); err != nil {
+	guarded := &guardedFile{File: file}
+	if err := syscall.Fstat(int(file.Fd()), &guarded.opened); err != nil {
 		return nil, errors.Join(fmt.Errorf("look at the files of the database: %w", err), file.Close())
 	}
-	return &guardedFile{File: file, device: opened.Dev, inode: opened.Ino}, nil
+	if guarded.opened.Mode&syscall.S_IFMT != syscall.S_IFREG {
+		err := fmt.Errorf("%w: %s is not a regular file; put the database in its place, or name another one",
+			database.ErrUnavailable, path)
+		return nil, errors.Join(err, file.Close())
+	}
+	return guarded, nil
 }
 
 // check returns the size of the file, or ErrUnavailable where its path does not lead to it any more. It is called with
@@ -72,7 +78,7 @@ func openGuarded(path string) (*guardedFile, error) {
 func (f *guardedFile) check() (size int64, err error) {
 	var now syscall.Stat_t
 	err = syscall.Stat(f.Name(), &now)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && (now.Dev != f.device || now.Ino != f.inode) {
+	if errors.Is(err, fs.ErrNotExist) || err == nil && (now.Dev != f.opened.Dev || now.Ino != f.opened.Ino) {
 		return 0, fmt.Errorf("%w: %s %s", database.ErrUnavailable, f.Name(), whenMoved)
 	}
 	if err != nil {

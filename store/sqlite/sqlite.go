@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/mattn/go-sqlite3"
 
@@ -111,6 +112,7 @@ func open(
 		return nil, err
 	}
 	opened := &Database{logger: logger, level: level, probing: make(chan struct{}, 1)}
+	opened.closeOnce = sync.OnceValue(opened.close)
 	err = durable.WithLock(ctx, filepath.Dir(target), func() error {
 		if err := checkNotMissing(target); err != nil {
 			return err
