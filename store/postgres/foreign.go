@@ -21,21 +21,13 @@ func CreateAlone(ctx context.Context, url URL, logger *slog.Logger) (*Database, 
 	return open(ctx, url, logger, func(ctx context.Context, db *sql.DB) error {
 		_, err := readSchema(ctx, db)
 		if errors.Is(err, database.ErrNone) {
-			err = checkAlone(ctx, db)
+			err = checkTables(ctx, db, func(string) bool { return true })
 		}
 		if err != nil {
 			return err
 		}
 		return migrator(logger)(ctx, db)
 	})
-}
-
-func checkAlone(ctx context.Context, db *sql.DB) error {
-	tables, err := otherTables(ctx, db)
-	if err == nil && len(tables) > 0 {
-		err = foreign(tables)
-	}
-	return err
 }
 
 // checkNames returns ErrForeign for a database without providerd's tables where another program has a name of theirs.
@@ -45,22 +37,22 @@ func checkNames(ctx context.Context, db *sql.DB) error {
 	if err != nil {
 		return err
 	}
+	return checkTables(ctx, db, func(table string) bool { return slices.Contains(names, table) })
+}
+
+// checkTables returns ErrForeign, with the first few names, where another program has tables that are not to be there.
+func checkTables(ctx context.Context, db *sql.DB, isForeign func(table string) bool) error {
 	tables, err := otherTables(ctx, db)
 	if err != nil {
 		return err
 	}
-	taken := slices.DeleteFunc(tables, func(table string) bool { return !slices.Contains(names, table) })
-	if len(taken) == 0 {
-		return nil
-	}
-	return foreign(taken)
-}
-
-// foreign names the first few tables.
-func foreign(tables []string) error {
+	tables = slices.DeleteFunc(tables, func(table string) bool { return !isForeign(table) })
 	const most = 5
 	more := ""
-	if len(tables) > most {
+	switch {
+	case len(tables) == 0:
+		return nil
+	case len(tables) > most:
 		tables, more = tables[:most], " and more"
 	}
 	return fmt.Errorf("%w: it has tables of another program: %q%s", database.ErrForeign, tables, more)

@@ -26,7 +26,7 @@ func verify(ctx context.Context, path, name string, rows map[string]int64, check
 		return fmt.Errorf("read %s: %w", name, err)
 	}
 	defer func() { err = errors.Join(err, database.ClosePools(pool)) }()
-	if err := checkSchema(ctx, pool.DB, name, database.Schema.CheckKnown); err != nil {
+	if err := checkSchema(database.Schema.CheckKnown)(ctx, pool.DB, name); err != nil {
 		return err
 	}
 	if err := checkIntegrity(ctx, pool.DB); err != nil {

@@ -119,7 +119,7 @@ func (c *checkpointer) copy(ctx context.Context) {
 		if err == nil {
 			// SQLite leaves this to the pass that finds nothing new in the WAL, which is the writer's. It does it again, and so
 			// learns of an error itself.
-			err = c.files.sync()
+			err = c.files.database.Sync()
 		}
 		if err != nil {
 			c.fail(err)

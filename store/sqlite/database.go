@@ -71,11 +71,6 @@ func (d *Database) Change(ctx context.Context, statements func(tx *gorm.DB) erro
 	if err := commitError(tx.Commit().Error); err != nil {
 		return err
 	}
-	return d.confirm()
-}
-
-// confirm makes sure that what was committed is where SQLite says.
-func (d *Database) confirm() error {
 	if err := d.files.check(); err != nil {
 		return fmt.Errorf("%w: %w", database.ErrOutcomeUnknown, err)
 	}

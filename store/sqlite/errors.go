@@ -13,33 +13,21 @@ import (
 // that depends on the statement (a broken constraint), or none but that this program is wrong.
 func classify(err error) error {
 	native, ok := errors.AsType[sqlite3.Error](err)
-	if !ok || !isAway(native.Code) || errors.Is(err, database.ErrUnavailable) {
+	if !ok || errors.Is(err, database.ErrUnavailable) {
 		return err
 	}
-	return fmt.Errorf("%w: %w", sentinelOf(native.Code), err)
-}
-
-// sentinelOf is what an operator can put right, where that is known.
-func sentinelOf(code sqlite3.ErrNo) error {
-	switch code {
+	sentinel := database.ErrUnavailable
+	switch native.Code {
 	case sqlite3.ErrNotADB, sqlite3.ErrCorrupt:
-		return database.ErrSpoilt
+		sentinel = database.ErrSpoilt
 	case sqlite3.ErrFull:
-		return database.ErrFull
-	default:
-		return database.ErrUnavailable
-	}
-}
-
-// isAway tells whether SQLite could not work with the files, the memory or the locks that it has.
-func isAway(code sqlite3.ErrNo) bool {
-	switch code {
+		sentinel = database.ErrFull
 	case sqlite3.ErrPerm, sqlite3.ErrBusy, sqlite3.ErrLocked, sqlite3.ErrNomem, sqlite3.ErrReadonly, sqlite3.ErrIoErr,
-		sqlite3.ErrCorrupt, sqlite3.ErrFull, sqlite3.ErrCantOpen, sqlite3.ErrProtocol, sqlite3.ErrNotADB:
-		return true
+		sqlite3.ErrCantOpen, sqlite3.ErrProtocol:
 	default:
-		return false
+		return err
 	}
+	return fmt.Errorf("%w: %w", sentinel, err)
 }
 
 // isBusy reports whether a statement has waited in vain for the lock of another program.

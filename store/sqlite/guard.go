@@ -285,21 +285,10 @@ func (g *guard) unreadable() error {
 	return fmt.Errorf("%w: %s changes too often to be read", database.ErrUnavailable, g.index.Name())
 }
 
-// sync puts on disk what was written to the file of the database, by whichever descriptor.
-func (g *guard) sync() error {
-	if err := g.database.Sync(); err != nil {
-		return fmt.Errorf("sync the database: %w", err)
-	}
-	return nil
-}
-
 // close leaves the file of the database open, which was there before.
 func (g *guard) close() error {
-	var errs []error
-	for _, file := range []*guardedFile{g.index, g.wal} {
-		if err := file.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
-			errs = append(errs, fmt.Errorf("close %s: %w", file.Name(), err))
-		}
+	if err := errors.Join(g.index.Close(), g.wal.Close()); err != nil {
+		return fmt.Errorf("close the files of the WAL: %w", err)
 	}
-	return errors.Join(errs...)
+	return nil
 }

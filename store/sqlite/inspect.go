@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/url"
-	"os"
 
 	"github.com/mattn/go-sqlite3"
 
@@ -50,12 +48,8 @@ func (d *Database) inspectOver(ctx context.Context, probe *sql.DB) error {
 	if id != applicationID {
 		return d.checkNew(ctx, probe, id)
 	}
-	wal, err := os.Stat(d.file.Name() + "-wal")
-	if errors.Is(err, fs.ErrNotExist) || err == nil && wal.Size() == 0 {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("look at the WAL: %w", err)
+	if wal, err := sizeOf(d.file.Name() + "-wal"); err != nil || wal <= 0 {
+		return err
 	}
 	if err := d.watch(); err != nil {
 		return err

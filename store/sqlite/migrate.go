@@ -22,10 +22,7 @@ var embedded embed.FS
 // It returns an error for a level that this program does not know or that is below that of the database, or those of
 // Open but for ErrOlder and ErrNewer.
 func Migrate(ctx context.Context, path string, logger *slog.Logger, level int64) (before int64, err error) {
-	if err := checkThere(path); err != nil {
-		return 0, err
-	}
-	opened, err := open(ctx, path, logger, checkThere, func(ctx context.Context, db *sql.DB, path string) error {
+	opened, err := openExisting(ctx, path, logger, func(ctx context.Context, db *sql.DB, path string) error {
 		schema, err := readSchema(ctx, db, path)
 		if err != nil {
 			return err
@@ -69,13 +66,15 @@ func migrateUp(ctx context.Context, db *sql.DB, path string, level int64) error 
 	return nil
 }
 
-// checkSchema reads how far the database was migrated, and checks it. It returns the errors of readSchema and check.
-func checkSchema(ctx context.Context, db *sql.DB, path string, check func(database.Schema) error) error {
-	schema, err := readSchema(ctx, db, path)
-	if err != nil {
-		return err
+// checkSchema reads how far a database was migrated, and checks it. It returns the errors of readSchema and check.
+func checkSchema(check func(database.Schema) error) preparation {
+	return func(ctx context.Context, db *sql.DB, path string) error {
+		schema, err := readSchema(ctx, db, path)
+		if err != nil {
+			return err
+		}
+		return inDatabase(path, check(schema))
 	}
-	return inDatabase(path, check(schema))
 }
 
 func inDatabase(path string, err error) error {

@@ -62,24 +62,22 @@ func Create(ctx context.Context, path string, logger *slog.Logger) (*Database, e
 // It returns ErrReservedName, database.ErrNone, ErrOlder, ErrNewer, ErrForeign, ErrExposed, ErrUnavailable for a file
 // that is no database or that does not belong to the WAL beside it, or an error of the file system.
 func Open(ctx context.Context, path string, logger *slog.Logger) (*Database, error) {
-	return openExisting(ctx, path, logger, database.Schema.Check)
+	return openExisting(ctx, path, logger, checkSchema(database.Schema.Check))
 }
 
 // OpenForBackup is Open for a database that may be of an older version of this program, and is only read.
 func OpenForBackup(ctx context.Context, path string, logger *slog.Logger) (*Database, error) {
-	return openExisting(ctx, path, logger, database.Schema.CheckKnown)
+	return openExisting(ctx, path, logger, checkSchema(database.Schema.CheckKnown))
 }
 
 func openExisting(
-	ctx context.Context, path string, logger *slog.Logger, check func(database.Schema) error,
+	ctx context.Context, path string, logger *slog.Logger, prepare preparation,
 ) (*Database, error) {
 	// A directory that is missing cannot be locked.
 	if err := checkThere(path); err != nil {
 		return nil, err
 	}
-	return open(ctx, path, logger, checkThere, func(ctx context.Context, db *sql.DB, path string) error {
-		return checkSchema(ctx, db, path, check)
-	})
+	return open(ctx, path, logger, checkThere, prepare)
 }
 
 // checkThere returns ErrNone where there is no file.
