@@ -128,7 +128,7 @@ func (c *Cluster) initialise(ctx context.Context) error {
 	if err := c.home.write(password, c.Password); err != nil {
 		return err
 	}
-	err := c.home.run(ctx, nil, c.program("initdb"), "--pgdata", c.data(), "--no-sync", "--encoding", "UTF8",
+	err := c.home.run(ctx, c.program("initdb"), "--pgdata", c.Folder(), "--no-sync", "--encoding", "UTF8",
 		"--locale", "C.UTF-8", "--username", c.User, "--pwfile", password, "--auth", "scram-sha-256")
 	if err != nil {
 		return err
@@ -138,7 +138,7 @@ func (c *Cluster) initialise(ctx context.Context) error {
 	if c.locale != "" {
 		settings += "lc_messages = '" + c.locale + "'\n"
 	}
-	return c.home.write(filepath.Join(c.data(), "postgresql.conf"), settings)
+	return c.home.write(filepath.Join(c.Folder(), "postgresql.conf"), settings)
 }
 
 // Address returns the host and the port, for a URL of several hosts, or for a proxy.
@@ -147,7 +147,7 @@ func (c *Cluster) Address() string {
 }
 
 // Folder has the files of the databases and their WAL.
-func (c *Cluster) Folder() string { return c.data() }
+func (c *Cluster) Folder() string { return filepath.Join(c.home.folder, "data") }
 
 // URL returns the URL of a database of the cluster, with user and password.
 func (c *Cluster) URL(database string) string {
@@ -235,11 +235,6 @@ func with(ctx context.Context, url string, work func(*pgx.Conn) error) error {
 	}
 	defer func() { _ = connection.Close(ctx) }()
 	return work(connection)
-}
-
-// data is the folder of the databases.
-func (c *Cluster) data() string {
-	return filepath.Join(c.home.folder, "data")
 }
 
 // program is the path of one of PostgreSQL's programs.

@@ -44,7 +44,7 @@ func (h *home) compileLocale(ctx context.Context, locale string) error {
 	}
 	h.environment = append(h.environment, "LOCPATH="+folder+":/usr/lib/locale")
 	language, charset, _ := strings.Cut(locale, ".")
-	return h.run(ctx, nil, "localedef", "--inputfile", language, "--charmap", charset, filepath.Join(folder, locale))
+	return h.run(ctx, "localedef", "--inputfile", language, "--charmap", charset, filepath.Join(folder, locale))
 }
 
 func newHome() (home, error) {
@@ -100,16 +100,14 @@ func (h home) write(path, text string) error {
 
 func (h home) remove() error { return os.RemoveAll(h.folder) }
 
-// run runs a program to its end, with more environment variables.
-func (h home) run(ctx context.Context, environment []string, program string, arguments ...string) error {
-	command := h.command(ctx, syscall.SIGKILL, program, arguments...)
-	command.Env = append(command.Env, environment...)
-	running, err := start(command)
+// run runs a program to its end.
+func (h home) run(ctx context.Context, program string, arguments ...string) error {
+	running, err := start(h.command(ctx, syscall.SIGKILL, program, arguments...))
 	if err != nil {
 		return err
 	}
 	<-running.done
-	if command.ProcessState.Success() {
+	if running.command.ProcessState.Success() {
 		return nil
 	}
 	return running.failure()

@@ -23,7 +23,7 @@ var errPortTaken = errors.New("the port is taken")
 // process is a program that runs, and all that it started.
 type process struct {
 	command *exec.Cmd
-	output  *tail
+	output  *output
 	// done is closed when the program and all that it started have ended.
 	done <-chan struct{}
 }
@@ -48,7 +48,7 @@ func StartBound(command *exec.Cmd) (ended <-chan struct{}, err error) {
 
 // start starts a program.
 func start(command *exec.Cmd) (*process, error) {
-	p := &process{command: command, output: &tail{}}
+	p := &process{command: command, output: &output{}}
 	// Wait returns at the end of this pipe, which all that the program starts inherit.
 	command.Stdout, command.Stderr = p.output, p.output
 	var err error
@@ -163,27 +163,21 @@ func children(parent int) ([]int, error) {
 	return found, nil
 }
 
-// tail is the end of what a program wrote.
-type tail struct {
+// output is what a program wrote.
+type output struct {
 	mutex sync.Mutex
 	text  []byte
 }
 
-// tailSize is how much a tail keeps, in bytes.
-const tailSize = 64 << 10
-
-func (t *tail) Write(text []byte) (int, error) {
-	t.mutex.Lock()
-	defer t.mutex.Unlock()
-	t.text = append(t.text, text...)
-	if surplus := len(t.text) - tailSize; surplus > 0 {
-		t.text = append(t.text[:0], t.text[surplus:]...)
-	}
+func (o *output) Write(text []byte) (int, error) {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	o.text = append(o.text, text...)
 	return len(text), nil
 }
 
-func (t *tail) String() string {
-	t.mutex.Lock()
-	defer t.mutex.Unlock()
-	return string(t.text)
+func (o *output) String() string {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	return string(o.text)
 }
