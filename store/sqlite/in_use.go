@@ -69,14 +69,15 @@ func checkSharedNow(file *guardedFile) error {
 }
 
 func isIndexLockedElsewhere(path string) (bool, error) {
-	index, err := openGuarded(path)
+	// Where a FIFO is in its place, nobody is to wait for a writer.
+	index, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	if err != nil {
-		return false, err
+		return false, fmt.Errorf("look at the files of the database: %w", err)
 	}
-	locked, err := isLockedElsewhere(index.File, deadMansSwitch, 1)
+	locked, err := isLockedElsewhere(index, deadMansSwitch, 1)
 	return locked, errors.Join(err, index.Close())
 }
 
