@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -59,21 +58,8 @@ type applyRig struct {
 func newApplyRig(t *testing.T, entries int, onAnswer func(number int64) bool) *applyRig {
 	t.Helper()
 	folder := t.TempDir()
-	// The server outlives the context of the test, which ends before the cleanup stops it.
-	server, err := startProcess(context.WithoutCancel(t.Context()), folder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := server.stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	token, err := os.ReadFile(filepath.Join(folder, "data", initialTokenFile))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &applyRig{folder: folder, url: startRelay(t, server.url, onAnswer), token: string(token), entries: entries}
+	server := serve(t, folder)
+	r := &applyRig{folder: folder, url: startRelay(t, server.url, onAnswer), token: readToken(t, folder), entries: entries}
 	r.write(t, func(text string) string { return text })
 	return r
 }

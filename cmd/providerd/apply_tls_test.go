@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,24 +23,13 @@ func TestApplySpeaksHTTPSWithTrustedServersAlone(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	writeCertificate(t, folder, 1)
-	server, err := startProcess(context.WithoutCancel(t.Context()), folder, "--tls-cert", "cert.pem", "--tls-key", "key.pem")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := server.stop(); err != nil {
-			t.Error(err)
-		}
-	}()
-	token, err := os.ReadFile(filepath.Join(folder, "data", initialTokenFile))
-	if err != nil {
-		t.Fatal(err)
-	}
-	says, err := applyText(t, oneEntry, server.url, string(token))
+	server := serve(t, folder, "--tls-cert", "cert.pem", "--tls-key", "key.pem")
+	token := readToken(t, folder)
+	says, err := applyText(t, oneEntry, server.url, token)
 	if err == nil || !strings.Contains(says, "certificate signed by unknown authority; name a file with its certificate in the variable SSL_CERT_FILE") {
 		t.Errorf("a stranger's certificate: %v: %s", err, says)
 	}
-	says, err = applyText(t, oneEntry, server.url, string(token), "SSL_CERT_FILE="+filepath.Join(folder, "cert.pem"))
+	says, err = applyText(t, oneEntry, server.url, token, "SSL_CERT_FILE="+filepath.Join(folder, "cert.pem"))
 	if err != nil || !strings.Contains(says, "1 created") || strings.Contains(says, "unencrypted") {
 		t.Errorf("a trusted certificate: %v: %s", err, says)
 	}

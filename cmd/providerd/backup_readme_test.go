@@ -44,16 +44,11 @@ func TestReadmeBacksUp(t *testing.T) {
 	backUp, schedule, restore, elsewhere := backupExamples(t)
 	folder, other := t.TempDir(), t.TempDir()
 	storeSecrets(t, folder, 3)
-	server, err := startProcess(t.Context(), folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := serve(t, folder)
 	want := []int32{1, 2, 3}
 	paste(t, folder, backUp)
 	pasteSchedule(t, folder, schedule)
-	if err := server.stop(); err != nil {
-		t.Error(err)
-	}
+	server.end(t)
 	operate(t, folder, "provider", "delete", "1", "2", "--yes")
 	paste(t, folder, restore)
 	if pks := storedPKs(t, folder); !slices.Equal(pks, want) {

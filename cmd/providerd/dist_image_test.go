@@ -5,7 +5,6 @@ package main
 import (
 	"crypto/x509"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -140,10 +139,7 @@ func TestDistImage(t *testing.T) {
 	if told := b.run(t, inContainer("version")...); !strings.Contains(told, "\ncommit "+commit+"\n") {
 		t.Errorf("the program tells %q, and was built from %s", told, commit)
 	}
-	server, err := startCommand(b.command(t, inContainer("serve --listen 127.0.0.1:0")...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := startServer(t, b.command(t, inContainer("serve --listen 127.0.0.1:0")...))
 	folder = t.TempDir()
 	token := b.run(t, inContainer("token create --name ci --allow all")...)
 	if err := os.Mkdir(filepath.Join(folder, "data"), 0o700); err != nil {
@@ -152,11 +148,7 @@ func TestDistImage(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, "data", initialTokenFile), []byte(token), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	status, text, err := server.post(contracttest.Client(t), folder, oauth2Path,
-		`{"name":"a","authorization_flow":"3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"}`)
-	if err != nil || status != http.StatusCreated {
-		t.Errorf("%d %s, %v", status, text, err)
-	}
+	createOverHTTP(t, contracttest.Client(t), server, folder)
 	for _, line := range []string{"health --listen " + strings.TrimPrefix(server.url, "http://"), "provider list", "doctor"} {
 		t.Log(b.run(t, inContainer(line)...))
 	}
@@ -181,10 +173,7 @@ exec chroot --userspec=65532:65532 "$1" /bin/providerd "${@:3}"`
 			"{{range .Docker.Config.Env}}{{println .}}{{end}}", container)), "PATH="+os.Getenv("PATH"))
 		return command
 	}
-	server, err := startCommand(inReadOnly("serve --listen 127.0.0.1:0"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := startServer(t, inReadOnly("serve --listen 127.0.0.1:0"))
 	createOverHTTP(t, contracttest.Client(t), server, root)
 	for _, line := range []string{
 		"health --listen " + strings.TrimPrefix(server.url, "http://"), "key rotate", "key reseal", "backup /data/backup.db", "doctor",
@@ -196,7 +185,5 @@ exec chroot --userspec=65532:65532 "$1" /bin/providerd "${@:3}"`
 	if output, err := inReadOnly("backup /backup.db").CombinedOutput(); err == nil || !strings.Contains(string(output), "read-only") {
 		t.Errorf("the root is not read-only: %s", output)
 	}
-	if err := server.stop(); err != nil {
-		t.Errorf("%v: %s", err, server.stderr)
-	}
+	server.end(t)
 }

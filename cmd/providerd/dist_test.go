@@ -4,7 +4,6 @@ package main
 
 import (
 	"debug/elf"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -64,15 +63,8 @@ func serves(t *testing.T, runner []string) {
 		made.Dir, made.Env = folder, []string{}
 		return made
 	}
-	server, err := startCommand(command("serve", "--listen", "127.0.0.1:0"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	status, text, err := server.post(contracttest.Client(t), folder, oauth2Path,
-		`{"name":"a","authorization_flow":"3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"}`)
-	if err != nil || status != http.StatusCreated {
-		t.Errorf("%d %s, %v", status, text, err)
-	}
+	server := startServer(t, command("serve", "--listen", "127.0.0.1:0"))
+	createOverHTTP(t, contracttest.Client(t), server, folder)
 	for _, line := range []string{
 		"version", "health --listen " + strings.TrimPrefix(server.url, "http://"), "doctor", "provider list",
 	} {
@@ -82,9 +74,7 @@ func serves(t *testing.T, runner []string) {
 		}
 		t.Logf("%s: %s", line, output)
 	}
-	if err := server.stop(); err != nil {
-		t.Error(err)
-	}
+	server.end(t)
 	if _, err := os.Stat(filepath.Join(folder, "data", "providerd.db-wal")); !os.IsNotExist(err) {
 		t.Errorf("a WAL is left, %v", err)
 	}

@@ -5,8 +5,6 @@ package main
 import (
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -44,15 +42,8 @@ func setBody(body string) chromedp.Action {
 // startPages starts a server and a browser, and returns the server's token.
 func startPages(t *testing.T, folder string) (*process, *browser, string) {
 	t.Helper()
-	server, err := startProcess(t.Context(), folder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	token, err := os.ReadFile(filepath.Join(folder, "data", initialTokenFile))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return server, openBrowser(t, server.url), strings.TrimSpace(string(token))
+	server := serve(t, folder)
+	return server, openBrowser(t, server.url), readToken(t, folder)
 }
 
 // TestReferencePage reads, authorizes and tries out in a browser, as a newcomer would.
@@ -93,9 +84,7 @@ func TestReferencePage(t *testing.T) {
 	if complaints := b.heard(); len(complaints) > 0 {
 		t.Errorf("the browser complains: %v", complaints)
 	}
-	if err := server.stop(); err != nil {
-		t.Error(err)
-	}
+	server.end(t)
 	if pks := storedPKs(t, folder); len(pks) != 2 {
 		t.Errorf("stored are %v, want two records", pks)
 	}

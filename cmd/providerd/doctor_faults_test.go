@@ -241,20 +241,14 @@ func certificate(from, to time.Duration) spoiler {
 // serveIn lets a server use the database until the test ends.
 func serveIn(t *testing.T, s *setUp) {
 	t.Helper()
-	server, err := startProcess(t.Context(), s.folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := serve(t, s.folder)
 	t.Cleanup(func() { _ = server.kill() })
 }
 
 // crash leaves a WAL.
 func crash(t *testing.T, s *setUp) {
 	t.Helper()
-	server, err := startProcess(t.Context(), s.folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := serve(t, s.folder)
 	operate(t, s.folder, strings.Fields("application create --slug s --name n")...)
 	if err := server.kill(); err != nil {
 		t.Fatal(err)

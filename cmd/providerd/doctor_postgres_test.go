@@ -35,10 +35,7 @@ func TestDoctorOverPostgreSQL(t *testing.T) {
 		{"keyset", healthFail, "no keyset file: .*k.json; put it back"},
 	})
 	operate(t, folder, "key", "create", "--keyset", "k.json")
-	server, err := startProcessWith(t.Context(), folder, examined.environment)
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := serveWith(t, folder, examined.environment)
 	noToken := fault{"tokens", healthWarn, "none is accepted"}
 	expectChecks(t, expectOnly(t, examined, []fault{standby, archive, noToken}), "configuration, keyset file, "+
 		"database, settings, standbys, archive, clock, messages, "+
@@ -50,9 +47,7 @@ func TestDoctorOverPostgreSQL(t *testing.T) {
 		"connections", healthWarn, "1 replica may open up to 24 connections, and the server allows 20: .*; raise max_connections",
 	}})
 	cluster.Exec(t, name, "ALTER DATABASE "+name+" CONNECTION LIMIT -1")
-	if err := server.stop(); err != nil {
-		t.Fatal(err)
-	}
+	server.end(t)
 	for setting, says := range map[string]string{
 		"fsync":                         `its setting fsync is "off", with which it could lose .*; set it to on`,
 		"full_page_writes":              `its setting full_page_writes is "off"`,

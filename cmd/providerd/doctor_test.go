@@ -30,18 +30,9 @@ type setUp struct {
 func newSetUp(t *testing.T) setUp {
 	t.Helper()
 	folder := t.TempDir()
-	server, err := startProcess(t.Context(), folder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	status, text, err := server.post(contracttest.Client(t), folder, oauth2Path,
-		`{"name":"a","authorization_flow":"3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"}`)
-	if err != nil || status != 201 {
-		t.Fatal(status, text, err)
-	}
-	if err := server.stop(); err != nil {
-		t.Fatal(err)
-	}
+	server := serve(t, folder)
+	createOverHTTP(t, contracttest.Client(t), server, folder)
+	server.end(t)
 	return setUpIn(folder)
 }
 
@@ -134,10 +125,7 @@ func TestDoctorFindsNothing(t *testing.T) {
 	if after := healthy.state(t); after != before {
 		t.Errorf("files were\n%s\nand are\n%s", before, after)
 	}
-	server, err := startProcess(t.Context(), healthy.folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := serve(t, healthy.folder)
 	withLog := strings.Replace(checks, "database file", "database file, database file, database file", 1)
 	before = healthy.state(t)
 	expectChecks(t, expectOnly(t, healthy, nil), withLog)

@@ -20,10 +20,7 @@ import (
 func TestExportedRecordsComeBack(t *testing.T) {
 	t.Parallel()
 	folder, client := t.TempDir(), contracttest.Client(t)
-	server, err := startProcess(t.Context(), folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := serve(t, folder)
 	for i, fields := range []string{
 		`"name":"plain"`, `"name":"${HOME}","client_secret":"$${X} ${","client_id":"yes"`,
 		`"name":"- a: #b 'c' \"d\" \\","client_secret":"\n lines\n\n of\t\r\n","client_id":"1e5"`,
@@ -77,9 +74,6 @@ func TestExportedRecordsComeBack(t *testing.T) {
 			}
 		}
 	}
-	if err := server.stop(); err != nil {
-		t.Error(err)
-	}
 }
 
 // listedRecords returns the records without their pks, and the secret of each pk.
@@ -116,13 +110,4 @@ func pksIn(secrets map[string]string) (pks []string) {
 		pks = append(pks, pk)
 	}
 	return pks
-}
-
-func readToken(t *testing.T, folder string) string {
-	t.Helper()
-	token, err := os.ReadFile(filepath.Join(folder, "data", initialTokenFile))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.TrimSpace(string(token))
 }

@@ -22,11 +22,7 @@ func startWithFileLimit(t *testing.T, folder string) *process {
 	command := exec.CommandContext(t.Context(), "sh", "-c", `ulimit -f 8192 && exec "$@"`,
 		"sh", program, "serve", "--listen", "127.0.0.1:0", "--log-level", "error")
 	command.Dir = folder
-	server, err := startCommand(command)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return server
+	return startServer(t, command)
 }
 
 // If the WAL cannot grow, a create is refused now and then, and the next one finds room again. Records are replayed
@@ -63,9 +59,7 @@ func TestDiskFullOfTheWAL(t *testing.T) {
 	if refusals == 0 || refusals > mostRefused {
 		t.Errorf("%d of %d creates are refused, want 1 to %d", refusals, creates, mostRefused)
 	}
-	if err := server.stop(); err != nil {
-		t.Errorf("%v: %s", err, server.stderr)
-	}
+	server.end(t)
 	if stored := len(storedPKs(t, folder)); stored != 1+creates-refusals {
 		t.Errorf("%d are stored, %d were acknowledged", stored, 1+creates-refusals)
 	}

@@ -21,10 +21,7 @@ func TestHealthAsksTheServerOfItsMachine(t *testing.T) {
 	t.Parallel()
 	for _, listen := range []string{"127.0.0.1:0", "0.0.0.0:0", "[::1]:0", "[::]:0", ":0"} {
 		folder := t.TempDir()
-		server, err := startProcess(t.Context(), folder, "--listen", listen)
-		if err != nil {
-			t.Fatal(err)
-		}
+		server := serve(t, folder, "--listen", listen)
 		port := server.url[strings.LastIndexByte(server.url, ':')+1:]
 		address := "PROVIDERD_LISTEN=" + strings.TrimSuffix(listen, "0") + port
 		if says, ok := askHealth(t, folder, address); !ok || says != "ready\n" {
@@ -36,9 +33,7 @@ func TestHealthAsksTheServerOfItsMachine(t *testing.T) {
 		if says, ok := askHealth(t, folder, address); ok || !strings.Contains(says, "/readyz answers 503 ") {
 			t.Errorf("not ready: ends well is %v, and says %s", ok, says)
 		}
-		if err := server.stop(); err != nil {
-			t.Error(err)
-		}
+		server.end(t)
 		if says, ok := askHealth(t, folder, address); ok || !strings.Contains(says, "does not answer") {
 			t.Errorf("without a server: ends well is %v, and says %s", ok, says)
 		}
@@ -50,10 +45,7 @@ func TestHealthKnowsTheCertificate(t *testing.T) {
 	folder, elsewhere := t.TempDir(), t.TempDir()
 	writeCertificate(t, folder, 1)
 	writeCertificate(t, elsewhere, 2)
-	server, err := startProcess(t.Context(), folder, "--tls-cert", "cert.pem", "--tls-key", "key.pem")
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := serve(t, folder, "--tls-cert", "cert.pem", "--tls-key", "key.pem")
 	address := "PROVIDERD_LISTEN=" + strings.TrimPrefix(server.url, "https://")
 	for folder, wanted := range map[string]string{
 		folder: "ready\n", elsewhere: "its certificate is not that of ",
@@ -69,18 +61,12 @@ func TestHealthKnowsTheCertificate(t *testing.T) {
 	if says, ok := askHealth(t, folder, address, "PROVIDERD_TLS_CERT=key.pem"); ok || !strings.Contains(says, "has no certificate in PEM") {
 		t.Errorf("a key for a certificate: ends well is %v, and says %s", ok, says)
 	}
-	if err := server.stop(); err != nil {
-		t.Error(err)
-	}
 }
 
 func TestHealthSaysWhyAServerIsNotReady(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	server, err := startProcess(t.Context(), folder, "--drain-delay", "10m")
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := serve(t, folder, "--drain-delay", "10m")
 	defer func() { _ = server.kill() }()
 	if err := server.command.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)

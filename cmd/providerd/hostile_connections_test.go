@@ -59,10 +59,7 @@ func TestHostileIdleConnectionsTakeAllFiles(t *testing.T) {
 	command := exec.CommandContext(t.Context(), "bash", "-c",
 		`ulimit -n 100; exec -a providerd "$0" serve --listen 127.0.0.1:0`, os.Args[0])
 	command.Dir = t.TempDir()
-	server, err := startCommand(command)
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := startServer(t, command)
 	holdIdle(t, server, 150)
 	client := contracttest.Client(t)
 	client.Timeout = 10 * time.Second
@@ -77,11 +74,7 @@ func TestHostileIdleConnectionsOverTLS(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	writeCertificate(t, folder, 1)
-	server, err := startProcess(t.Context(), folder,
-		"--tls-cert", "cert.pem", "--tls-key", "key.pem", "--max-connections", "8")
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := serve(t, folder, "--tls-cert", "cert.pem", "--tls-key", "key.pem", "--max-connections", "8")
 	address := strings.TrimPrefix(server.url, "https://")
 	trusting := &tls.Config{InsecureSkipVerify: true}
 	for i := range 32 {

@@ -19,10 +19,7 @@ import (
 func TestHostileHalfClosing(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	server, err := startProcess(t.Context(), folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := serve(t, folder)
 	statuses := map[int]int{}
 	const creates = 50
 	for range creates {
@@ -35,9 +32,7 @@ func TestHostileHalfClosing(t *testing.T) {
 	if status != http.StatusBadRequest {
 		t.Errorf("a body that is cut off is answered %d", status)
 	}
-	if err := server.stop(); err != nil {
-		t.Error(err)
-	}
+	server.end(t)
 	if stored := len(storedPKs(t, folder)); stored != creates {
 		t.Errorf("%d records are stored, want %d", stored, creates)
 	}
@@ -80,10 +75,7 @@ func checkCanceled(t *testing.T, log string, atLeast int) {
 func TestHostileHangUps(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	server, err := startProcess(t.Context(), folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := serve(t, folder)
 	large := fmt.Sprintf(`{"name":%q,%s`, strings.Repeat("x", 500_000), oauth2Body[len(`{"name":"Intranet",`):])
 	client := contracttest.Client(t)
 	for i := range 50 {
@@ -93,9 +85,7 @@ func TestHostileHangUps(t *testing.T) {
 		hangUpUnderWay(t, server, folder, i%2 == 0)
 		createOverHTTP(t, client, server, folder)
 	}
-	if err := server.stop(); err != nil {
-		t.Error(err)
-	}
+	server.end(t)
 	checkCanceled(t, server.stderr.String(), 50)
 	checkIntegrity(t, folder+"/data/providerd.db")
 }

@@ -55,7 +55,5 @@ func TestHostileKeysAtOnce(t *testing.T) {
 	senders.Wait()
 	demandLowPeak(t, server)
 	t.Logf("%d connections: small bodies are compared with %v", connections, slices.Collect(maps.Keys(stored)))
-	if err := server.stop(); err != nil {
-		t.Errorf("%v: %s", err, server.stderr)
-	}
+	server.end(t)
 }

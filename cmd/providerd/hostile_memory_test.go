@@ -9,8 +9,6 @@ import (
 	"maps"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -70,9 +68,7 @@ func TestHostileBodiesAtOnce(t *testing.T) {
 			t.Errorf("%d answers have status %d", crowd.statuses[status], status)
 		}
 	}
-	if err := server.stop(); err != nil {
-		t.Errorf("%v: %s", err, server.stderr)
-	}
+	server.end(t)
 }
 
 // hostileCrowd sends hostile bodies over many connections.
@@ -90,10 +86,6 @@ type hostileCrowd struct {
 
 func newHostileCrowd(t *testing.T, server *process, folder string) *hostileCrowd {
 	t.Helper()
-	token, err := os.ReadFile(filepath.Join(folder, "data", "initial-token"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	checker, err := contracttest.NewChecker()
 	if err != nil {
 		t.Fatal(err)
@@ -101,7 +93,7 @@ func newHostileCrowd(t *testing.T, server *process, folder string) *hostileCrowd
 	transport := &http.Transport{MaxIdleConnsPerHost: 1_000}
 	t.Cleanup(transport.CloseIdleConnections)
 	crowd := &hostileCrowd{
-		server: server, token: strings.TrimSpace(string(token)), checker: checker,
+		server: server, token: readToken(t, folder), checker: checker,
 		client: &http.Client{Transport: transport}, statuses: map[int]int{},
 	}
 	shapes := hostileShapes()

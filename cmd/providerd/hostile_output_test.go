@@ -50,14 +50,9 @@ func printTo(t *testing.T, folder string, stdout *os.File, line string) (status 
 func TestHostileOutputFailsEveryCommand(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	server, err := startProcess(t.Context(), folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := serve(t, folder)
 	createOverHTTP(t, contracttest.Client(t), server, folder)
-	if err := server.stop(); err != nil {
-		t.Fatal(err)
-	}
+	server.end(t)
 	if err := os.WriteFile(folder+"/empty.yaml", []byte("oauth2: []\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -80,13 +75,8 @@ func TestHostileOutputFailsEveryCommand(t *testing.T) {
 func TestHostileOutputOfAToken(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	server, err := startProcess(t.Context(), folder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := server.stop(); err != nil {
-		t.Fatal(err)
-	}
+	server := serve(t, folder)
+	server.end(t)
 	for fault, stdout := range unwritable(t) {
 		status, talk := printTo(t, folder, stdout, "token create --name ci --allow providers_oauth2_create")
 		if status != exitFailed || !strings.Contains(talk, "could not be printed, and is revoked: ") ||

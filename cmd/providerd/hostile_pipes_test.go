@@ -78,9 +78,7 @@ func TestHostilePipeThatNobodyReads(t *testing.T) {
 	}
 	logged := make(chan int)
 	go func() { logged <- countLogged(t, log) }()
-	if err := server.stop(); err != nil {
-		t.Error(err)
-	}
+	server.end(t)
 	// That the server stops may be among what is dropped.
 	const linesOfTheEnd = 2
 	if count := <-logged; count < requests+1 || count > requests+1+linesOfTheEnd {
@@ -155,9 +153,7 @@ func TestHostileOutputsOfTheServer(t *testing.T) {
 			for range 10 {
 				createOverHTTP(t, client, server, folder)
 			}
-			if err := server.stop(); err != nil {
-				t.Error(err)
-			}
+			server.end(t)
 		})
 	}
 }
@@ -185,14 +181,9 @@ func readyURL(t *testing.T, manager *net.UnixConn) string {
 func TestHostileLogForPrograms(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	server, err := startProcess(t.Context(), folder,
+	server := serve(t, folder,
 		"--log-format", "json", "--log-level", "error", "--listen", "0.0.0.0:0", "--ops-listen", "0.0.0.0:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := server.stop(); err != nil {
-		t.Error(err)
-	}
+	server.end(t)
 	for _, said := range []string{"clear text", "wrote an access token", "profiles on http", "whoever reaches"} {
 		if !strings.Contains(server.stderr.String(), said) {
 			t.Errorf("%q is not said", said)

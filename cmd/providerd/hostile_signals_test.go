@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -79,12 +78,8 @@ func dial(t *testing.T, server *process) net.Conn {
 // createHeader is the header of a create with the token in the file initial-token, ready for more fields.
 func createHeader(t *testing.T, folder string, length int) string {
 	t.Helper()
-	token, err := os.ReadFile(filepath.Join(folder, "data", initialTokenFile))
-	if err != nil {
-		t.Fatal(err)
-	}
 	return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAuthorization: Bearer %s\r\n"+
-		"Content-Length: %d\r\n", oauth2Path, strings.TrimSpace(string(token)), length)
+		"Content-Length: %d\r\n", oauth2Path, readToken(t, folder), length)
 }
 
 // isClosed tells whether the server takes no connections any more.
@@ -106,10 +101,7 @@ func TestHostileSignalsDrain(t *testing.T) {
 		t.Run(first.String(), func(t *testing.T) {
 			t.Parallel()
 			folder := t.TempDir()
-			server, err := startProcess(t.Context(), folder)
-			if err != nil {
-				t.Fatal(err)
-			}
+			server := serve(t, folder)
 			begun := beginCreate(t, server, folder)
 			if err := server.command.Process.Signal(first); err != nil {
 				t.Fatal(err)
@@ -131,10 +123,7 @@ func TestHostileSignalsEndADrain(t *testing.T) {
 	t.Parallel()
 	for _, second := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		folder := t.TempDir()
-		server, err := startProcess(t.Context(), folder)
-		if err != nil {
-			t.Fatal(err)
-		}
+		server := serve(t, folder)
 		beginCreate(t, server, folder)
 		if err := server.command.Process.Signal(syscall.SIGTERM); err != nil {
 			t.Fatal(err)
@@ -144,7 +133,7 @@ func TestHostileSignalsEndADrain(t *testing.T) {
 		if err := server.command.Process.Signal(second); err != nil {
 			t.Fatal(err)
 		}
-		err = server.command.Wait()
+		err := server.command.Wait()
 		exit, ok := errors.AsType[*exec.ExitError](err)
 		if !ok || exit.Sys().(syscall.WaitStatus).Signal() != second || time.Since(sent) > 5*time.Second {
 			t.Errorf("%v after %v the process ends with %v", time.Since(sent), second, err)
@@ -159,17 +148,12 @@ func TestHostileSignalIgnoredByNohup(t *testing.T) {
 	command := exec.CommandContext(t.Context(), "bash", "-c",
 		`trap "" HUP; exec -a providerd "$0" serve --listen 127.0.0.1:0`, os.Args[0])
 	command.Dir = folder
-	server, err := startCommand(command)
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := startServer(t, command)
 	if err := server.command.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
 	for range 20 {
 		beginCreate(t, server, folder).finish(t)
 	}
-	if err := server.stop(); err != nil {
-		t.Errorf("%v: %s", err, server.stderr)
-	}
+	server.end(t)
 }

@@ -47,9 +47,7 @@ func TestHostileBodies(t *testing.T) {
 	}
 	after := liveHeap(t, server)
 	demandLowPeak(t, server)
-	if err := server.stop(); err != nil {
-		t.Errorf("%v: %s", err, server.stderr)
-	}
+	server.end(t)
 	t.Logf("%d bodies: statuses %v; live heap %d KiB after a tenth, %d KiB after all", count, statuses, before>>10, after>>10)
 	if after-before > maxGrowth {
 		t.Errorf("memory has grown by %d bytes, want at most %d", after-before, maxGrowth)

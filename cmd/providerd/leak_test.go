@@ -140,11 +140,7 @@ func (s *search) scanProcess() {
 // learn makes the tokens and keys known that the program made itself.
 func (s *search) learn() {
 	if s.environment == nil {
-		token, err := os.ReadFile(filepath.Join(s.folder, "data", initialTokenFile))
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		s.initial = strings.TrimSpace(string(token))
+		s.initial = readToken(s.t, s.folder)
 		s.canary("initial token", s.initial)
 	} else {
 		s.initial = s.newToken("initial token", "providers_oauth2_create", "providers_workspace_directory_create")

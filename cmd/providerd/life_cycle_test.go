@@ -30,11 +30,8 @@ func TestLifeCycle(t *testing.T) {
 	t.Parallel()
 	folder, client := t.TempDir(), contracttest.Client(t)
 	manager := listenAsManager(t, filepath.Join(folder, "notify"))
-	server, err := startProcessWith(t.Context(), folder,
+	server := serveWith(t, folder,
 		[]string{"NOTIFY_SOCKET=" + manager.LocalAddr().String(), "WATCHDOG_USEC=20000"}, "--drain-delay", "3s")
-	if err != nil {
-		t.Fatal(err)
-	}
 	expectState(t, manager, "READY=1\nSTATUS=serving on "+server.url)
 	expectState(t, manager, "WATCHDOG=1")
 	if status, readiness := readinessOf(t, server); status != http.StatusOK || readiness != "ready" {

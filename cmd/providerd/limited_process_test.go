@@ -39,10 +39,7 @@ func startLimited(t *testing.T, folder string, arguments ...string) *process {
 	line := append(limitMemory(t), buildProgram(t), "serve", "--listen", "127.0.0.1:0")
 	command := exec.CommandContext(t.Context(), line[0], append(line[1:], arguments...)...)
 	command.Dir = folder
-	server, err := startCommand(command)
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := startServer(t, command)
 	// Where the test has stopped it, this does nothing.
 	t.Cleanup(func() { _ = server.kill() })
 	return server

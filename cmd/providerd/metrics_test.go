@@ -117,9 +117,7 @@ func TestMetricsCount(t *testing.T) {
 	elsewhere := t.TempDir()
 	other, _ := startWatched(t, elsewhere)
 	unknown := newTokenIn(t, elsewhere, "unknown")
-	if err := other.stop(); err != nil {
-		t.Error(err)
-	}
+	other.end(t)
 	const oauth2, directory, rest = "providers_oauth2_create", "providers_workspace_directory_create", "other"
 	const taken = `{"name":"a","authorization_flow":"3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01","client_id":"taken"}`
 	const broken = `{"name":"","sub_mode":"x","mine":1,"yours":2}`
@@ -177,9 +175,6 @@ func TestMetricsCount(t *testing.T) {
 			t.Errorf("after request %d, there is nothing like %v", i+1, want)
 		}
 	}
-	if err := server.stop(); err != nil {
-		t.Error(err)
-	}
 }
 
 // Whatever callers send, no series is theirs.
@@ -218,9 +213,6 @@ func TestMetricsNameNobody(t *testing.T) {
 			t.Errorf("%d series have become %d", len(first), len(names))
 		}
 		first = names
-	}
-	if err := server.stop(); err != nil {
-		t.Error(err)
 	}
 }
 
@@ -270,12 +262,9 @@ func TestMetricsOverPostgreSQL(t *testing.T) {
 	if output, err := newCommand(t.Context(), folder, "key", "create", "--keyset", keyset).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, output)
 	}
-	server, err := startProcessWith(t.Context(), folder,
+	server := serveWith(t, folder,
 		[]string{"PROVIDERD_DATABASE=" + cluster.CreateDatabase(t), "PROVIDERD_KEYSET=" + keyset},
 		"--ops-listen", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
 	series := scrape(t, opsURL(t, server))
 	for name, want := range map[string]float64{
 		"providerd_ready": 1, `providerd_pool_connections_limit{pool="readers"}`: 8,
@@ -289,8 +278,5 @@ func TestMetricsOverPostgreSQL(t *testing.T) {
 		if strings.Contains(name, "wal") || strings.Contains(name, "checkpoint") {
 			t.Errorf("there is %s", name)
 		}
-	}
-	if err := server.stop(); err != nil {
-		t.Error(err)
 	}
 }

@@ -106,9 +106,6 @@ func TestQueriesNameMetrics(t *testing.T) {
 			t.Errorf("nobody asks for %s", one)
 		}
 	}
-	if err := server.stop(); err != nil {
-		t.Error(err)
-	}
 }
 
 // Each alert is shown to fire, and to stay silent.
@@ -173,8 +170,5 @@ func TestReadmeListsMetricsAndAlerts(t *testing.T) {
 	}
 	if len(alerts) == 0 || !slices.Equal(explained, alerts) {
 		t.Errorf("the README explains %v, the rules have %v", explained, alerts)
-	}
-	if err := server.stop(); err != nil {
-		t.Error(err)
 	}
 }

@@ -11,10 +11,7 @@ import (
 func TestOperatingReadmeWorks(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	server, err := startProcess(t.Context(), folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	serve(t, folder)
 	readme, err := os.ReadFile("README.md")
 	if err != nil {
 		t.Fatal(err)
@@ -29,8 +26,5 @@ func TestOperatingReadmeWorks(t *testing.T) {
 	}
 	if ran != 3 {
 		t.Errorf("%d examples were found, want 3", ran)
-	}
-	if err := server.stop(); err != nil {
-		t.Error(err)
 	}
 }

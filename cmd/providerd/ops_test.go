@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -21,11 +20,7 @@ import (
 // startWatched starts a server that operators can watch, and returns the URL for them, too.
 func startWatched(t *testing.T, folder string) (server *process, url string) {
 	t.Helper()
-	server, err := startProcess(t.Context(), folder, "--ops-listen", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = server.kill() })
+	server = serve(t, folder, "--ops-listen", "127.0.0.1:0")
 	return server, opsURL(t, server)
 }
 
@@ -80,9 +75,6 @@ func TestOperatorsAreServedApart(t *testing.T) {
 			t.Errorf("%s for everyone: status is %d", path, status)
 		}
 	}
-	if err := server.stop(); err != nil {
-		t.Error(err)
-	}
 }
 
 // Profiles are asked for by other machines, and as a page in a browser does whose name leads to this machine.
@@ -123,7 +115,7 @@ func TestProfilesAreForThisMachine(t *testing.T) {
 // more than a header may have.
 func TestHostileConnectionsOfOperators(t *testing.T) {
 	t.Parallel()
-	server, ops := startWatched(t, t.TempDir())
+	_, ops := startWatched(t, t.TempDir())
 	watched := &process{url: ops}
 	first := dial(t, watched)
 	for range maxOpsConnections - 1 {
@@ -149,9 +141,6 @@ func TestHostileConnectionsOfOperators(t *testing.T) {
 	if err == nil && (answer.Body.Close() != nil || answer.StatusCode != http.StatusRequestHeaderFieldsTooLarge) {
 		t.Errorf("a header of 16 KiB is answered %d", answer.StatusCode)
 	}
-	if err := server.stop(); err != nil {
-		t.Error(err)
-	}
 }
 
 // Operators can watch how a server ends: until the last request is answered.
@@ -163,13 +152,7 @@ func TestOperatorsSeeTheEnd(t *testing.T) {
 	if err := server.command.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	waitUntil(t, "no caller is taken in any more", func() bool {
-		connection, err := net.Dial("tcp", strings.TrimPrefix(server.url, "http://"))
-		if err == nil {
-			_ = connection.Close()
-		}
-		return err != nil
-	})
+	waitUntil(t, "no caller is taken in any more", server.isClosed)
 	for _, path := range []string{"/metrics", "/healthz"} {
 		if status, text := get(t, ops+path); status != http.StatusOK {
 			t.Errorf("%s: status is %d: %s", path, status, text)

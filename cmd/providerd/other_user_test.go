@@ -36,10 +36,7 @@ func serveAsOther(t *testing.T, folder string, arguments ...string) *process {
 	command := newCommand(t.Context(), folder, append([]string{"serve", "--listen", "127.0.0.1:0"}, arguments...)...)
 	command.Path = program
 	command.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: servingUser, Gid: servingGroup}}
-	server, err := startCommand(command)
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := startServer(t, command)
 	t.Cleanup(func() { _ = server.kill() })
 	return server
 }
@@ -98,9 +95,7 @@ func TestRootRestoresForAnotherUser(t *testing.T) {
 	expectCreates(t, server, folder)
 	operate(t, folder, "backup", "backup.db")
 	for _, isThere := range []bool{true, false} {
-		if err := server.stop(); err != nil {
-			t.Fatal(err)
-		}
+		server.end(t)
 		if !isThere {
 			shell(t, "rm", filepath.Join(folder, "data", "providerd.db"))
 		}
@@ -116,10 +111,7 @@ func TestRootRestoresForAnotherUser(t *testing.T) {
 func TestRootStartsForAnotherUser(t *testing.T) {
 	t.Parallel()
 	folder := newFolderOfOther(t)
-	server, err := startProcess(t.Context(), folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := serve(t, folder)
 	expectCreates(t, server, folder)
 	if err := server.kill(); err != nil {
 		t.Fatal(err)

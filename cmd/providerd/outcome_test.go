@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"net/http"
 	"os"
 	"os/exec"
@@ -56,10 +55,7 @@ func TestFailedCommit(t *testing.T) {
 			t.Run(call+" fails and "+next, func(t *testing.T) {
 				t.Parallel()
 				disk := newFaultyDisk(t)
-				server, err := startProcessWith(t.Context(), disk.folder, disk.environment)
-				if err != nil {
-					t.Fatal(err)
-				}
+				server := serveWith(t, disk.folder, disk.environment)
 				createNamed(t, server, disk.folder, "before", http.StatusCreated)
 				disk.fail(t, call)
 				problem := createNamed(t, server, disk.folder, "during", http.StatusServiceUnavailable)
@@ -73,16 +69,12 @@ func TestFailedCommit(t *testing.T) {
 				}
 				disk.heal(t, call)
 				if restart {
-					if server, err = startProcessWith(t.Context(), disk.folder, disk.environment); err != nil {
-						t.Fatal(err)
-					}
+					server = serveWith(t, disk.folder, disk.environment)
 				}
 				createNamed(t, server, disk.folder, "during", http.StatusCreated)
 				createNamed(t, server, disk.folder, "during", http.StatusCreated)
 				createNamed(t, server, disk.folder, "after", http.StatusCreated)
-				if err := server.stop(); err != nil {
-					t.Error(errors.Join(err, errors.New(server.stderr.String())))
-				}
+				server.end(t)
 				if pks := storedPKs(t, disk.folder); len(pks) != 3 {
 					t.Errorf("stored are %v, want 3 records", pks)
 				}
@@ -97,10 +89,7 @@ func TestFailedCommit(t *testing.T) {
 func TestFailedCheckpoint(t *testing.T) {
 	t.Parallel()
 	disk := newFaultyDisk(t)
-	server, err := startProcessWith(t.Context(), disk.folder, disk.environment)
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := serveWith(t, disk.folder, disk.environment)
 	client := contracttest.Client(t)
 	disk.fail(t, "checkpoint")
 	for range untilReset {
@@ -113,9 +102,7 @@ func TestFailedCheckpoint(t *testing.T) {
 	for range untilReset {
 		createOverHTTP(t, client, server, disk.folder)
 	}
-	if err := server.stop(); err != nil {
-		t.Error(errors.Join(err, errors.New(server.stderr.String())))
-	}
+	server.end(t)
 	if stored := storedPKs(t, disk.folder); len(stored) != 2*untilReset {
 		t.Errorf("%d records are stored, want %d", len(stored), 2*untilReset)
 	}

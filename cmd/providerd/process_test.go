@@ -33,6 +33,39 @@ type process struct {
 	stderr  *syncBuffer
 }
 
+// serve starts "providerd serve" on a free port in a folder. It must end well, which it is told to after the test unless
+// it has ended before.
+func serve(t *testing.T, folder string, arguments ...string) *process {
+	t.Helper()
+	return serveWith(t, folder, nil, arguments...)
+}
+
+// serveWith is serve with more environment variables.
+func serveWith(t *testing.T, folder string, environment []string, arguments ...string) *process {
+	t.Helper()
+	// The context of the test ends before the cleanup.
+	server, err := startProcessWith(context.WithoutCancel(t.Context()), folder, environment, arguments...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if server.command.ProcessState == nil {
+			server.end(t)
+		}
+	})
+	return server
+}
+
+// startServer is startCommand for a test.
+func startServer(t *testing.T, command *exec.Cmd) *process {
+	t.Helper()
+	server, err := startCommand(command)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return server
+}
+
 // readyTimeout is how long a process may take to become ready on a machine that does much else.
 const readyTimeout = time.Minute
 
@@ -92,6 +125,14 @@ func (p *process) stop() error {
 	return errors.Join(p.command.Process.Signal(syscall.SIGTERM), p.command.Wait())
 }
 
+// end stops the process, which must end well.
+func (p *process) end(t *testing.T) {
+	t.Helper()
+	if err := p.stop(); err != nil {
+		t.Errorf("%v: %s", err, p.stderr)
+	}
+}
+
 // kill ends the process at once.
 func (p *process) kill() error {
 	if err := p.command.Process.Kill(); err != nil {
@@ -131,6 +172,16 @@ func (p *process) postWithKey(client *http.Client, folder, path, body, key strin
 	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(response.Body)
 	return response.StatusCode, string(text), err
+}
+
+// readToken returns the token of a folder in which a server has made the database.
+func readToken(t *testing.T, folder string) string {
+	t.Helper()
+	token, err := os.ReadFile(filepath.Join(folder, "data", initialTokenFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(token))
 }
 
 // syncBuffer is what a process wrote so far.

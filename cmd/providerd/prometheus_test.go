@@ -34,9 +34,6 @@ func TestPrometheusTool(t *testing.T) {
 			t.Errorf("promtool %s: %v: %s", strings.Join(arguments, " "), err, output)
 		}
 	}
-	if err := server.stop(); err != nil {
-		t.Error(err)
-	}
 }
 
 // TestPrometheusScrapes lets a Prometheus with the settings for operators scrape the program. Each panel then shows
@@ -85,9 +82,6 @@ func TestPrometheusScrapes(t *testing.T) {
 	})
 	if count == 0 {
 		t.Error("Prometheus has no alerts")
-	}
-	if err := server.stop(); err != nil {
-		t.Error(err)
 	}
 }
 

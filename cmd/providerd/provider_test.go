@@ -17,10 +17,7 @@ import (
 func TestDamagedRecordsArePassedOver(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	server, err := startProcess(t.Context(), folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := serve(t, folder)
 	client := contracttest.Client(t)
 	for range 4 {
 		status, answer, err := server.post(client, folder, oauth2Path,
@@ -29,9 +26,7 @@ func TestDamagedRecordsArePassedOver(t *testing.T) {
 			t.Fatal(status, answer, err)
 		}
 	}
-	if err := server.stop(); err != nil {
-		t.Fatal(err)
-	}
+	server.end(t)
 	db, err := sql.Open("sqlite3", filepath.Join(folder, "data", "providerd.db"))
 	if err != nil {
 		t.Fatal(err)

@@ -11,10 +11,7 @@ import (
 func TestRateLimit(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	server, err := startProcess(t.Context(), folder, "--ops-listen", "127.0.0.1:0", "--rate-limit", "2/s")
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := serve(t, folder, "--ops-listen", "127.0.0.1:0", "--rate-limit", "2/s")
 	ops, client := opsURL(t, server), contracttest.Client(t)
 	statuses := map[int]int{}
 	waitUntil(t, "five creates are stored, and one was refused", func() bool {
@@ -28,8 +25,5 @@ func TestRateLimit(t *testing.T) {
 	const limited = `providerd_rate_limited_total{operation="providers_oauth2_create"}`
 	if count := scrape(t, ops)[limited]; len(statuses) != 2 || count != float64(statuses[http.StatusTooManyRequests]) {
 		t.Errorf("statuses are %v, and %v requests are counted as limited", statuses, count)
-	}
-	if err := server.stop(); err != nil {
-		t.Error(err)
 	}
 }

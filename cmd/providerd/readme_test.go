@@ -81,10 +81,7 @@ func blocksOf(text, language string) []string {
 func TestReadmeWorks(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	server, err := startProcess(t.Context(), folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := serve(t, folder)
 	created := 0
 	for _, command := range blocks(t, "sh", server.url) {
 		if !strings.HasPrefix(command, "curl ") {
@@ -110,9 +107,7 @@ func TestReadmeWorks(t *testing.T) {
 		t.Errorf("%d examples were found, want 3", created)
 	}
 	created += applyExample(t, folder, server.url)
-	if err := server.stop(); err != nil {
-		t.Error(err)
-	}
+	server.end(t)
 	if pks := storedPKs(t, folder); len(pks) != created {
 		t.Errorf("stored are %v, want %d records", pks, created)
 	}

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -15,15 +14,8 @@ import (
 func TestSamplesWork(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	server, err := startProcess(t.Context(), folder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	token, err := os.ReadFile(filepath.Join(folder, "data", initialTokenFile))
-	if err != nil {
-		t.Fatal(err)
-	}
-	environment := "TOKEN=" + strings.TrimSpace(string(token))
+	server := serve(t, folder)
+	environment := "TOKEN=" + readToken(t, folder)
 	created := 0
 	for _, sample := range samples(t, server.url) {
 		source := strings.ReplaceAll(sample.Source, "http://127.0.0.1:8080", server.url)
@@ -42,9 +34,7 @@ func TestSamplesWork(t *testing.T) {
 			created++
 		}
 	}
-	if err := server.stop(); err != nil {
-		t.Error(err)
-	}
+	server.end(t)
 	if pks := storedPKs(t, folder); created != 4 || len(pks) != created {
 		t.Errorf("stored are %v, of %d samples in curl and Go, want 4", pks, created)
 	}

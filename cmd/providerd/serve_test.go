@@ -53,14 +53,9 @@ func TestLogHasTheLinesOfItsLevel(t *testing.T) {
 		t.Run(arguments, func(t *testing.T) {
 			t.Parallel()
 			folder := t.TempDir()
-			server, err := startProcess(t.Context(), folder, arguments)
-			if err != nil {
-				t.Fatal(err)
-			}
+			server := serve(t, folder, arguments)
 			createOverHTTP(t, client, server, folder)
-			if err := server.stop(); err != nil {
-				t.Fatal(err)
-			}
+			server.end(t)
 			if lines := strings.Count(server.stderr.String(), "msg=request"); lines != want {
 				t.Errorf("%d lines, want %d: %s", lines, want, server.stderr)
 			}
@@ -72,10 +67,7 @@ func TestEveryBegunRequestIsAnsweredBeforeTheEnd(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	client := contracttest.Client(t)
-	server, err := startProcess(t.Context(), folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := serve(t, folder)
 	var group sync.WaitGroup
 	var mutex sync.Mutex
 	var acknowledged int
@@ -101,9 +93,7 @@ func TestEveryBegunRequestIsAnsweredBeforeTheEnd(t *testing.T) {
 		})
 	}
 	<-begun
-	if err := server.stop(); err != nil {
-		t.Errorf("%v: %s", err, server.stderr)
-	}
+	server.end(t)
 	group.Wait()
 	stored := len(storedPKs(t, folder))
 	t.Logf("SIGTERM in a burst: acknowledged %d, stored but not acknowledged %d, missing %d, double 0",
@@ -139,9 +129,7 @@ func TestServersOverOneDatabaseDoNotGetInEachOthersWay(t *testing.T) {
 	group.Wait()
 	var creators int
 	for _, server := range servers {
-		if err := server.stop(); err != nil {
-			t.Error(err)
-		}
+		server.end(t)
 		creators += strings.Count(server.stderr.String(), "made a new database")
 	}
 	if stored := storedPKs(t, folder); len(stored) != 60 || creators != 1 {

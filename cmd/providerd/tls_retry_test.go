@@ -41,9 +41,7 @@ func TestCertificateThatRootGivesToAnotherUser(t *testing.T) {
 	}
 	shell(t, "chown", owner, cert, key)
 	waitUntil(t, "the new certificate is served", func() bool { return served(t, address) == 2 })
-	if err := server.stop(); err != nil {
-		t.Error(err)
-	}
+	server.end(t)
 	expectProblem(t, server.stderr.String(), "cert.pem: permission denied", 1)
 }
 

@@ -83,21 +83,14 @@ func TestTLS(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	writeCertificate(t, folder, 1)
-	server, err := startProcess(t.Context(), folder, "--tls-cert", "cert.pem", "--tls-key", "key.pem")
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := serve(t, folder, "--tls-cert", "cert.pem", "--tls-key", "key.pem")
 	address, ok := strings.CutPrefix(server.url, "https://")
 	if !ok {
 		t.Fatalf("the server says %s", server.url)
 	}
 	trusted := trust(t, folder)
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted}}}
-	status, answer, err := server.post(client, folder, "/api/v3/providers/oauth2/",
-		`{"name":"x","authorization_flow":"3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"}`)
-	if err != nil || status != http.StatusCreated {
-		t.Errorf("%d %s, %v", status, answer, err)
-	}
+	createOverHTTP(t, client, server, folder)
 	old := &tls.Config{RootCAs: trusted, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}
 	if connection, err := tls.Dial("tcp", address, old); err == nil {
 		t.Error("TLS 1.1 is spoken")
@@ -128,9 +121,7 @@ func TestTLS(t *testing.T) {
 	if serial := served(t, address); serial != 3 {
 		t.Errorf("certificate %d is served after the repair, not 3", serial)
 	}
-	if err := server.stop(); err != nil {
-		t.Error(err)
-	}
+	server.end(t)
 	if log := server.stderr.String(); strings.Count(log, "certificate cannot be used") != 2 {
 		t.Errorf("log is %s", log)
 	}
@@ -157,13 +148,8 @@ func TestPlainHTTPBeyondThisMachineIsWarnedOf(t *testing.T) {
 	t.Parallel()
 	for address, warned := range map[string]bool{"0.0.0.0:0": true, "[::1]:0": false, "127.0.0.1:0": false} {
 		folder := t.TempDir()
-		server, err := startProcess(t.Context(), folder, "--listen", address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := server.stop(); err != nil {
-			t.Error(err)
-		}
+		server := serve(t, folder, "--listen", address)
+		server.end(t)
 		if strings.Contains(server.stderr.String(), "--tls-cert") != warned {
 			t.Errorf("%s: output is %s", address, server.stderr)
 		}

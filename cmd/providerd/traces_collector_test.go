@@ -130,10 +130,5 @@ func textsOf(attributes []*commonpb.KeyValue) map[string]string {
 func startTraced(t *testing.T, folder, collectorURL string, environment ...string) *process {
 	t.Helper()
 	environment = append([]string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + collectorURL}, environment...)
-	server, err := startProcessWith(t.Context(), folder, environment, "--log-format", "json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = server.kill() })
-	return server
+	return serveWith(t, folder, environment, "--log-format", "json")
 }

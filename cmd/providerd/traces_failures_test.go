@@ -34,17 +34,12 @@ func TestTracesThatAreOff(t *testing.T) {
 			if environment != nil {
 				environment = append(environment, "OTEL_EXPORTER_OTLP_ENDPOINT="+collector.url)
 			}
-			server, err := startProcessWith(t.Context(), folder, environment)
-			if err != nil {
-				t.Fatal(err)
-			}
+			server := serveWith(t, folder, environment)
 			tracedCall{
 				name: "x", method: http.MethodPost, path: oauth2Path, token: newTokenIn(t, folder, "x"), body: oauth2Body,
 				traceparent: []string{traceparent}, status: http.StatusCreated,
 			}.send(t, server)
-			if err := server.stop(); err != nil {
-				t.Error(err)
-			}
+			server.end(t)
 			if log := server.stderr.String(); collector.requests() > 0 || strings.Contains(log, "trace") {
 				t.Errorf("the collector got %d requests, and the server says %s", collector.requests(), log)
 			}
@@ -86,15 +81,10 @@ func TestTracesThatCannotBeExported(t *testing.T) {
 		})
 	}
 	folder := t.TempDir()
-	server, err := startProcessWith(t.Context(), folder,
+	server := serveWith(t, folder,
 		[]string{"OTEL_EXPORTER_OTLP_ENDPOINT=http://user:canary@127.0.0.1:4318"})
-	if err != nil {
-		t.Fatal(err)
-	}
 	createOverHTTP(t, contracttest.Client(t), server, folder)
-	if err := server.stop(); err != nil {
-		t.Error(err)
-	}
+	server.end(t)
 	const want = "warning: traces are not exported: OTEL_EXPORTER_OTLP_ENDPOINT has a user, a query or a fragment"
 	if log := server.stderr.String(); !strings.Contains(log, want) || strings.Contains(log, "canary") {
 		t.Errorf("the server says %s", log)
@@ -195,9 +185,7 @@ func TestTracesWithoutCollector(t *testing.T) {
 			for range 50 {
 				createOverHTTP(t, contracttest.Client(t), server, folder)
 			}
-			if err := server.stop(); err != nil {
-				t.Error(err)
-			}
+			server.end(t)
 			log := server.stderr.String()
 			lines := errorsOfTraces(t, log)
 			if len(lines) > firstSDKErrors+int(time.Since(begun)/sdkErrorInterval) {
@@ -230,9 +218,7 @@ func TestTracesOfHangingCollector(t *testing.T) {
 	for range 50 {
 		createOverHTTP(t, contracttest.Client(t), server, folder)
 	}
-	if err := server.stop(); err != nil {
-		t.Error(err)
-	}
+	server.end(t)
 	if log := server.stderr.String(); !strings.Contains(log, "the last traces were not exported") {
 		t.Errorf("the server says %s", log)
 	}

@@ -185,9 +185,7 @@ func TestTracesOfRequests(t *testing.T) {
 		map[string]string{"providerd.problem": "storage-unavailable", "error.type": "503"},
 	})
 	calls[len(calls)-1].send(t, server)
-	if err := server.stop(); err != nil {
-		t.Error(err)
-	}
+	server.end(t)
 	spans, lines := collector.spans(), requestLines(t, server.stderr.String())
 	for _, call := range calls {
 		call.check(t, spans, lines[call.name])
@@ -213,9 +211,7 @@ func TestTracesOfNoneByTheSampler(t *testing.T) {
 		name: "x", method: http.MethodPost, path: oauth2Path, token: newTokenIn(t, folder, "x"), body: oauth2Body,
 		traceparent: []string{traceparent}, status: http.StatusCreated,
 	}.send(t, server)
-	if err := server.stop(); err != nil {
-		t.Error(err)
-	}
+	server.end(t)
 	if count := collector.requests(); count > 0 {
 		t.Errorf("the collector got %d requests", count)
 	}
@@ -239,9 +235,7 @@ func TestTracesOfSharedTransactions(t *testing.T) {
 		})
 	}
 	group.Wait()
-	if err := server.stop(); err != nil {
-		t.Error(err)
-	}
+	server.end(t)
 	type transaction struct{ begun, ended time.Time }
 	sizes, count := map[transaction]int{}, map[string]int{}
 	for _, span := range collector.spans() {

@@ -31,9 +31,7 @@ func TestTracesOfInvalidVariables(t *testing.T) {
 			collector, folder := startCollector(t), t.TempDir()
 			server := startTraced(t, folder, collector.url, line)
 			createOverHTTP(t, contracttest.Client(t), server, folder)
-			if err := server.stop(); err != nil {
-				t.Error(err)
-			}
+			server.end(t)
 			log := server.stderr.String()
 			if !strings.Contains(log, want) || strings.Contains(log, "canary") || collector.requests() == 0 {
 				t.Errorf("the collector got %d requests, and the server says %s", collector.requests(), log)
@@ -67,9 +65,7 @@ func TestTracesOverHTTPS(t *testing.T) {
 	}
 	server := startTraced(t, folder, listener.URL, environment...)
 	createOverHTTP(t, contracttest.Client(t), server, folder)
-	if err := server.stop(); err != nil {
-		t.Error(err)
-	}
+	server.end(t)
 	if log := server.stderr.String(); received.requests() == 0 || strings.Contains(log, "WARN") {
 		t.Errorf("the collector got %d requests, and the server says %s", received.requests(), log)
 	}
