@@ -15,6 +15,9 @@ func wrongVariables() map[string]spoilt {
 			s.environment = []string{"PROVIDERD_DATABASE=postgres://u@127.0.0.1:1/x"}
 			s.flags = []string{"--database=sqlite:data/providerd.db"}
 		}, nil},
+		"rate limit that the server alone reads": {environment("PROVIDERD_RATE_LIMIT=100"), []fault{
+			{"configuration", healthFail, `100/h, with 1 to 999999 \(from the environment variable PROVIDERD_RATE_LIMIT\)` + remedy},
+		}},
 		"no URL":    {environment("PROVIDERD_DATABASE=foo"), []fault{noURL}},
 		"empty URL": {environment("PROVIDERD_DATABASE="), []fault{noURL}},
 		"no URL and no keyset": {environment("PROVIDERD_DATABASE=foo", "PROVIDERD_KEYSET=none.json"), []fault{

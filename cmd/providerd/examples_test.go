@@ -11,10 +11,7 @@ import (
 // Each command has examples, and each of them is one that the command takes.
 func TestExamplesAreCommandLines(t *testing.T) {
 	t.Parallel()
-	parser, err := newParser(&cli{}, []string{"providers_oauth2_create", "providers_workspace_directory_create"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	parser := newTestParser(t)
 	known := map[string]bool{parser.Model.Name: true}
 	for _, leaf := range parser.Model.Leaves(true) {
 		known[leaf.FullPath()] = true

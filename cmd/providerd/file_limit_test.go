@@ -54,7 +54,8 @@ func TestDiskFullOfTheWAL(t *testing.T) {
 			t.Fatal("a create is refused by a server that was ready")
 		}
 		send("", `"first"`, created)
-		isPromised = send("?validate_only=true", "", validated, refused) == validated || isReady(t, client, server)
+		isPromised = send("?validate_only=true", "", validated, refused) == validated ||
+			server.send(t, client, http.MethodGet, "/readyz", "", "", nil) == http.StatusOK
 	}
 	if refusals == 0 || refusals > mostRefused {
 		t.Errorf("%d of %d creates are refused, want 1 to %d", refusals, creates, mostRefused)
@@ -63,16 +64,4 @@ func TestDiskFullOfTheWAL(t *testing.T) {
 	if stored := len(storedPKs(t, folder)); stored != 1+creates-refusals {
 		t.Errorf("%d are stored, %d were acknowledged", stored, 1+creates-refusals)
 	}
-}
-
-func isReady(t *testing.T, client *http.Client, server *process) bool {
-	t.Helper()
-	response, err := client.Get(server.url + "/readyz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := response.Body.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return response.StatusCode == http.StatusOK
 }

@@ -43,13 +43,9 @@ func holdIdle(t *testing.T, server *process, count int) {
 func wantHealthy(t *testing.T, client *http.Client, server *process) {
 	t.Helper()
 	begun := time.Now()
-	response, err := client.Get(server.url + "/healthz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = response.Body.Close()
-	if response.StatusCode != http.StatusOK || time.Since(begun) > 5*time.Second {
-		t.Errorf("after %v status is %d", time.Since(begun), response.StatusCode)
+	status := server.send(t, client, http.MethodGet, "/healthz", "", "", nil)
+	if status != http.StatusOK || time.Since(begun) > 5*time.Second {
+		t.Errorf("after %v status is %d", time.Since(begun), status)
 	}
 }
 

@@ -31,10 +31,7 @@ func newHarmedFiles(t *testing.T) *harmedFiles {
 	t.Helper()
 	f := &harmedFiles{folder: t.TempDir(), client: contracttest.Client(t)}
 	f.database = filepath.Join(f.folder, "data", "providerd.db")
-	var err error
-	if f.server, err = startProcess(t.Context(), f.folder); err != nil {
-		t.Fatal(err)
-	}
+	f.server = serve(t, f.folder)
 	for _, suffix := range []string{".older", ".now"} {
 		for range untilReset {
 			createOverHTTP(t, f.client, f.server, f.folder)
@@ -74,12 +71,8 @@ func (f *harmedFiles) refusesEverything(t *testing.T, words string) {
 			f.unknown++
 		}
 	}
-	response, err := f.client.Get(f.server.url + "/readyz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := response.Body.Close(); err != nil || response.StatusCode != http.StatusServiceUnavailable {
-		t.Errorf("readyz: status is %d, %v", response.StatusCode, err)
+	if status := f.server.send(t, f.client, http.MethodGet, "/readyz", "", "", nil); status != http.StatusServiceUnavailable {
+		t.Errorf("readyz: status is %d", status)
 	}
 	waitUntil(t, "the log says "+words, func() bool { return strings.Contains(f.server.stderr.String(), words) })
 	for _, arguments := range [][]string{

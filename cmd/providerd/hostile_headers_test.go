@@ -45,12 +45,9 @@ func holdHeaders(t *testing.T, server *process, length int) {
 	if err := open.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	response, err := contracttest.Client(t).Get(server.url + "/healthz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := response.Body.Close(); err != nil || response.StatusCode != http.StatusOK {
-		t.Errorf("healthz: %d, %v", response.StatusCode, err)
+	status := server.send(t, contracttest.Client(t), http.MethodGet, "/healthz", "", "", nil)
+	if status != http.StatusOK {
+		t.Errorf("healthz: %d", status)
 	}
 	for _, connection := range held {
 		_ = connection.Close()

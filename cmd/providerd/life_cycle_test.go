@@ -1,15 +1,18 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"example.com/providerd/server/contracttest"
@@ -37,6 +40,7 @@ func TestLifeCycle(t *testing.T) {
 	if status, readiness := readinessOf(t, server); status != http.StatusOK || readiness != "ready" {
 		t.Errorf("before the end, /readyz is %d, %s", status, readiness)
 	}
+	told := time.Now()
 	if err := server.command.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
@@ -47,11 +51,34 @@ func TestLifeCycle(t *testing.T) {
 	createOverHTTP(t, client, server, folder)
 	expectState(t, manager, "WATCHDOG=1")
 	expectState(t, manager, stateEnding)
+	if delay := time.Since(told); delay < 3*time.Second {
+		t.Errorf("the server drains for %v", delay)
+	}
 	if err := server.command.Wait(); err != nil {
 		t.Errorf("the server ends with %v: %s", err, server.stderr)
 	}
 	if stored := storedPKs(t, folder); len(stored) != 1 {
 		t.Errorf("%d records are stored, want 1", len(stored))
+	}
+}
+
+// TestWatchdogPings counts, in a time of its own, what a service manager hears in three of the intervals that it asks
+// for: each ping may then be late by half of one.
+func TestWatchdogPings(t *testing.T) {
+	manager := listenAsManager(t, filepath.Join(t.TempDir(), "notify"))
+	t.Setenv("NOTIFY_SOCKET", manager.LocalAddr().String())
+	t.Setenv("WATCHDOG_USEC", "30000000")
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		go serviceManager{slog.New(slog.DiscardHandler)}.watch(ctx)
+		<-time.After(91 * time.Second)
+		cancel()
+	})
+	if _, err := manager.WriteTo([]byte("no more"), manager.LocalAddr()); err != nil {
+		t.Fatal(err)
+	}
+	for range 6 {
+		expectState(t, manager, "WATCHDOG=1")
 	}
 }
 

@@ -41,6 +41,7 @@ func TestListsInLittleMemory(t *testing.T) {
 		{"provider list", []string{"table", "json", "yaml"}, rows},
 		{"provider list --since 1d --created-by ci --after 1", []string{"table"}, rows - 1},
 		{"provider list --name nobody", []string{"json"}, 0},
+		{"provider advise", []string{"table", "json", "yaml"}, rows - rows/10},
 		{"provider export", []string{""}, rows},
 		{"provider export --reveal", []string{""}, rows},
 		{"token list", []string{"table", "json", "yaml"}, rows},

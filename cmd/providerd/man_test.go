@@ -9,10 +9,7 @@ import (
 // The manual page has every command with each of its flags, and no line that man(7) would take for a request.
 func TestManualPageHasEveryFlag(t *testing.T) {
 	t.Parallel()
-	parser, err := newParser(&cli{}, []string{"providers_oauth2_create"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	parser := newTestParser(t)
 	page, err := newCommand(t.Context(), t.TempDir(), "man").Output()
 	if err != nil {
 		t.Fatal(err)

@@ -68,23 +68,9 @@ type watchedCall struct {
 
 func (c watchedCall) send(t *testing.T, server *process) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), c.method, server.url+c.path, strings.NewReader(c.body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.Header.Set("Content-Type", "application/json")
-	if c.token != "" {
-		request.Header.Set("Authorization", "Bearer "+c.token)
-	}
-	if c.key != "" {
-		request.Header.Set("Idempotency-Key", c.key)
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := response.Body.Close(); err != nil || response.StatusCode != c.status {
-		t.Errorf("%s %s: status is %d, want %d, %v", c.method, c.path, response.StatusCode, c.status, err)
+	header := http.Header{"Content-Type": {"application/json"}, "Idempotency-Key": {c.key}}
+	if status := server.send(t, http.DefaultClient, c.method, c.path, c.token, c.body, header); status != c.status {
+		t.Errorf("%s %s: status is %d, want %d", c.method, c.path, status, c.status)
 	}
 }
 

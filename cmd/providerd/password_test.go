@@ -63,14 +63,3 @@ func TestPasswordInAnArgument(t *testing.T) {
 		}
 	}
 }
-
-// TestDoctorRepeatsNoVariable has one that only the server reads.
-func TestDoctorRepeatsNoVariable(t *testing.T) {
-	t.Parallel()
-	command := newCommand(t.Context(), t.TempDir(), "doctor", "--output", "json")
-	command.Env = append(os.Environ(), "PROVIDERD_RATE_LIMIT=100")
-	said, _ := command.Output()
-	if !strings.Contains(string(said), "100/h, with 1 to 999999 (from the environment variable PROVIDERD_RATE_LIMIT)") {
-		t.Errorf("it says %s", said)
-	}
-}

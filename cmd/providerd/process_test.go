@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -172,6 +173,31 @@ func (p *process) postWithKey(client *http.Client, folder, path, body, key strin
 	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(response.Body)
 	return response.StatusCode, string(text), err
+}
+
+// send makes a request, with those of the token and the headers that are not empty, and returns the status of the answer.
+func (p *process) send(t *testing.T, client *http.Client, method, path, token, body string, header http.Header) int {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, p.url+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, values := range header {
+		if !slices.Equal(values, []string{""}) {
+			request.Header[name] = values
+		}
+	}
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := response.Body.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode
 }
 
 // readToken returns the token of a folder in which a server has made the database.

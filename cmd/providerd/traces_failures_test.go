@@ -27,6 +27,8 @@ func TestTracesThatAreOff(t *testing.T) {
 		"nothing is set":     nil,
 		"the SDK is off":     {"OTEL_SDK_DISABLED=True"},
 		"there is no export": {"OTEL_TRACES_EXPORTER=none"},
+		// Where the operator wants fewer traces, no caller gets more.
+		"nothing is sampled": {"OTEL_TRACES_SAMPLER=traceidratio", "OTEL_TRACES_SAMPLER_ARG=0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -40,7 +42,8 @@ func TestTracesThatAreOff(t *testing.T) {
 				traceparent: []string{traceparent}, status: http.StatusCreated,
 			}.send(t, server)
 			server.end(t)
-			if log := server.stderr.String(); collector.requests() > 0 || strings.Contains(log, "trace") {
+			isTracing := name == "nothing is sampled"
+			if log := server.stderr.String(); collector.requests() > 0 || strings.Contains(log, "trace") != isTracing {
 				t.Errorf("the collector got %d requests, and the server says %s", collector.requests(), log)
 			}
 		})

@@ -41,27 +41,12 @@ type tracedCall struct {
 // send sends the request, with its name as its id.
 func (c tracedCall) send(t *testing.T, server *process) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), c.method, server.url+c.path, strings.NewReader(c.body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, value := range map[string]string{
-		"Content-Type": "application/json", "X-Request-Id": c.name, "Authorization": "Bearer " + c.token,
-		"Idempotency-Key": c.key, "Tracestate": "vendor=canary", "User-Agent": "canary", "Baggage": "canary=canary",
-	} {
-		if value != "" {
-			request.Header.Set(name, value)
-		}
-	}
-	if c.traceparent != nil {
-		request.Header["Traceparent"] = c.traceparent
-	}
-	response, err := contracttest.Client(t).Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := response.Body.Close(); err != nil || response.StatusCode != c.status {
-		t.Errorf("%s: status is %d, want %d, %v", c.name, response.StatusCode, c.status, err)
+	status := server.send(t, contracttest.Client(t), c.method, c.path, c.token, c.body, http.Header{
+		"Content-Type": {"application/json"}, "X-Request-Id": {c.name}, "Idempotency-Key": {c.key},
+		"Traceparent": c.traceparent, "Tracestate": {"vendor=canary"}, "User-Agent": {"canary"}, "Baggage": {"canary=canary"},
+	})
+	if status != c.status {
+		t.Errorf("%s: status is %d, want %d", c.name, status, c.status)
 	}
 }
 
@@ -199,21 +184,6 @@ func TestTracesOfRequests(t *testing.T) {
 	if resource["service.name"] != "providerd" || resource["service.version"] == "" ||
 		resource["service.instance.id"] == "" || resource["deployment.environment.name"] != "test" {
 		t.Errorf("the spans are of %v", resource)
-	}
-}
-
-// Where the operator wants fewer traces, no caller gets more.
-func TestTracesOfNoneByTheSampler(t *testing.T) {
-	t.Parallel()
-	collector, folder := startCollector(t), t.TempDir()
-	server := startTraced(t, folder, collector.url, "OTEL_TRACES_SAMPLER=traceidratio", "OTEL_TRACES_SAMPLER_ARG=0")
-	tracedCall{
-		name: "x", method: http.MethodPost, path: oauth2Path, token: newTokenIn(t, folder, "x"), body: oauth2Body,
-		traceparent: []string{traceparent}, status: http.StatusCreated,
-	}.send(t, server)
-	server.end(t)
-	if count := collector.requests(); count > 0 {
-		t.Errorf("the collector got %d requests", count)
 	}
 }
 

@@ -36,28 +36,6 @@ func TestRateLimitOfFlag(t *testing.T) {
 	}
 }
 
-// What is refused is in testdata/misuse.txtar.
-func TestServeTakesItsBounds(t *testing.T) {
-	t.Parallel()
-	for _, delay := range []time.Duration{0, 10 * time.Minute} {
-		if err := (serveCommand{Listen: "127.0.0.1:8080", MaxConnections: 1, FailedAttempts: 1, DrainDelay: delay}).Validate(); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
-func FuzzTimeSpan(f *testing.F) {
-	for _, text := range []string{"90d", "12h", "-1h", "99999999999999999999d", "1e9h"} {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		var got timeSpan
-		if err := got.UnmarshalText([]byte(text)); err == nil && (time.Duration(got) <= 0 || time.Duration(got) > 65535*day) {
-			t.Errorf("%q is %v", text, time.Duration(got))
-		}
-	})
-}
-
 func TestTableEscapesWhatTerminalsObey(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
