@@ -11,13 +11,6 @@ import (
 	"testing"
 )
 
-// backupExamples are the commands of the operator's README for backups, in their order.
-func backupExamples(t *testing.T) (backUp, schedule, restore, elsewhere string) {
-	t.Helper()
-	found := examplesOf(t, "Backup and restore", 4)
-	return found[0], found[1], found[2], found[3]
-}
-
 // pasting runs commands in a folder, where providerd is on the path.
 func pasting(t *testing.T, folder, commands string) *exec.Cmd {
 	t.Helper()
@@ -41,7 +34,8 @@ func paste(t *testing.T, folder, commands string) {
 // TestReadmeBacksUp pastes the commands beside a server, after it, and on what could be another machine.
 func TestReadmeBacksUp(t *testing.T) {
 	t.Parallel()
-	backUp, schedule, restore, elsewhere := backupExamples(t)
+	examples := examplesOf(t, "Backup and restore", 4)
+	backUp, schedule, restore, elsewhere := examples[0], examples[1], examples[2], examples[3]
 	folder, other := t.TempDir(), t.TempDir()
 	storeSecrets(t, folder, 3)
 	server := serve(t, folder)

@@ -24,25 +24,13 @@ func TestBackupInterrupted(t *testing.T) {
 	}
 	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM, syscall.SIGINT} {
 		name := strings.ReplaceAll(signal.String(), " ", "-") + ".db"
-		command := newCommand(t.Context(), folder, "backup", name)
-		var said bytes.Buffer
-		command.Stderr = &said
-		if err := command.Start(); err != nil {
-			t.Fatal(err)
-		}
-		awaitDraft(t, folder, name, nil)
-		if err := command.Process.Signal(signal); err != nil {
-			t.Fatal(err)
-		}
-		if err := command.Wait(); err == nil {
-			t.Fatal("the backup came to its end before it was interrupted")
-		}
+		said := interrupt(t, folder, name, signal, "backup", name)
 		left := drafts(t, folder, name)
 		if _, err := os.Lstat(filepath.Join(folder, name)); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("interrupted by %s, there is a backup: %v", signal, err)
 		}
-		if signal != syscall.SIGKILL && (len(left) > 0 || !strings.HasSuffix(said.String(), "providerd: interrupted; no backup was made\n")) {
-			t.Errorf("interrupted by %s, it leaves %v and says %s", signal, left, &said)
+		if signal != syscall.SIGKILL && (len(left) > 0 || !strings.HasSuffix(said, "providerd: interrupted; no backup was made\n")) {
+			t.Errorf("interrupted by %s, it leaves %v and says %s", signal, left, said)
 		}
 		if signal == syscall.SIGKILL && len(left) == 0 {
 			t.Error("killed, it leaves nothing, so that nothing is shown")
@@ -55,13 +43,27 @@ func TestBackupInterrupted(t *testing.T) {
 	}
 }
 
-// awaitDraft returns once a file is being written that was not known.
-func awaitDraft(t *testing.T, folder, name string, known []string) {
+// interrupt ends a command by a signal once it writes a file, and returns what it says.
+func interrupt(t *testing.T, folder, file string, signal syscall.Signal, arguments ...string) string {
 	t.Helper()
-	waitUntil(t, name+" is being written", func() bool {
+	known := drafts(t, folder, file)
+	command := newCommand(t.Context(), folder, arguments...)
+	var said bytes.Buffer
+	command.Stderr = &said
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitUntil(t, file+" is being written", func() bool {
 		isNew := func(path string) bool { return !slices.Contains(known, path) }
-		return slices.ContainsFunc(drafts(t, folder, name), isNew)
+		return slices.ContainsFunc(drafts(t, folder, file), isNew)
 	})
+	if err := command.Process.Signal(signal); err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Wait(); err == nil {
+		t.Fatalf("%v came to its end before it was interrupted", arguments)
+	}
+	return said.String()
 }
 
 func drafts(t *testing.T, folder, name string) []string {
@@ -84,18 +86,7 @@ func TestRestoreInterrupted(t *testing.T) {
 	operate(t, folder, "backup", "backup.db")
 	operate(t, folder, "provider", "delete", "17", "--yes")
 	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
-		known := drafts(t, folder, "data/providerd.db")
-		command := newCommand(t.Context(), folder, "restore", "backup.db", "--replace")
-		if err := command.Start(); err != nil {
-			t.Fatal(err)
-		}
-		awaitDraft(t, folder, "data/providerd.db", known)
-		if err := command.Process.Signal(signal); err != nil {
-			t.Fatal(err)
-		}
-		if err := command.Wait(); err == nil {
-			t.Fatal("the restoration came to its end before it was interrupted")
-		}
+		interrupt(t, folder, "data/providerd.db", signal, "restore", "backup.db", "--replace")
 		if output, err := newCommand(t.Context(), folder, "provider", "show", "17").CombinedOutput(); err == nil {
 			t.Errorf("interrupted by %s, it has restored: %s", signal, output)
 		}

@@ -47,31 +47,31 @@ func spoiltSetUps() map[string]spoilt {
 		},
 		"empty database": {write("data/providerd.db", ""), []fault{{"schema", healthFail, "no providerd database in .*; \"providerd serve\" makes one"}}},
 		"database of another program": {
-			statements("PRAGMA application_id = 7"),
+			statement("PRAGMA application_id = 7"),
 			[]fault{{"schema", healthFail, "not a database of providerd: .*application_id is 7.*; name another place"}},
 		},
 		"unfinished copy": {
-			statements("UPDATE keyset SET sealed = x''"),
+			statement("UPDATE keyset SET sealed = x''"),
 			[]fault{{"keyset", healthFail, `run the same "providerd copy" again`}},
 		},
 		"unfinished start": {
-			statements("DELETE FROM keyset"),
+			statement("DELETE FROM keyset"),
 			[]fault{{"keyset", healthWarn, `the database has none yet; "providerd serve" gives it`}},
 		},
 		"newer schema": {
-			statements("INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, true)"),
+			statement("INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, true)"),
 			[]fault{{"schema", healthFail, "its schema has level 99.*; use a newer providerd"}},
 		},
 		"older schema": {
-			statements("DELETE FROM goose_db_version WHERE version_id > 1"),
+			statement("DELETE FROM goose_db_version WHERE version_id > 1"),
 			[]fault{{"schema", healthWarn, `its schema has level 1, this program needs 2; "providerd serve" migrates it`}},
 		},
 		"missing index": {
-			statements("DROP INDEX providers_idempotency_key"),
+			statement("DROP INDEX providers_idempotency_key"),
 			[]fault{{"schema", healthFail, `not as this program makes it: index "providers_idempotency_key" is missing; undo what another program has done`}},
 		},
 		"trigger": {
-			statements("CREATE TRIGGER forgetting BEFORE INSERT ON providers BEGIN SELECT RAISE(IGNORE); END"),
+			statement("CREATE TRIGGER forgetting BEFORE INSERT ON providers BEGIN SELECT RAISE(IGNORE); END"),
 			[]fault{{"schema", healthFail, `trigger "forgetting" was added; undo`}},
 		},
 		"others write the database": {mode("data/providerd.db", 0o666), []fault{{"database file", healthFail, "others can write to .*; run chmod 600"}}},
@@ -94,15 +94,15 @@ func spoiltSetUps() map[string]spoilt {
 			shell(t, "mv", s.keyset+".old", s.keyset)
 		}, []fault{{"keyset", healthFail, "it lacks key [0-9]+, which has encrypted secrets of this database; bring the newest"}}},
 		"key of one secret": {
-			statements("UPDATE oauth2_providers SET client_secret = x'01010203044444444444444444'"),
+			statement("UPDATE oauth2_providers SET client_secret = x'01010203044444444444444444'"),
 			[]fault{{"secrets", healthFail, "1 of 1 are encrypted with key 16909060, which the keyset lacks; put the newest keyset"}},
 		},
 		"damaged secret": {
-			statements("UPDATE oauth2_providers SET client_secret = x'00'"),
+			statement("UPDATE oauth2_providers SET client_secret = x'00'"),
 			[]fault{{"secrets", healthFail, "1 of 1 cannot be opened, such as that of provider 1: client_secret"}},
 		},
 		"old key": {
-			statements("UPDATE key_events SET at = '2020-01-31 08:00:00+00:00'"),
+			statement("UPDATE key_events SET at = '2020-01-31 08:00:00+00:00'"),
 			[]fault{{"key age", healthWarn, `the newest key, [0-9]+, is from 2020-01-31T08:00:00Z; run "providerd key rotate"`}},
 		},
 		"no token": {
@@ -113,15 +113,15 @@ func spoiltSetUps() map[string]spoilt {
 			operate(t, s.folder, strings.Fields("token create --name ci --allow all --expires-in 2d")...)
 		}, []fault{{"tokens", healthWarn, "those of these callers end before .*: ci; .*of the same name"}}},
 		"few pks": {
-			statements(providerWithPK("2140000000")),
+			statement(providerWithPK("2140000000")),
 			[]fault{{"pks", healthWarn, "7483647 are left; plan to name a new database"}},
 		},
 		"no pk": {
-			statements(providerWithPK("2147483647")),
+			statement(providerWithPK("2147483647")),
 			[]fault{{"pks", healthFail, "the largest is given, and no create is stored; name a new database"}},
 		},
 		"clock": {
-			statements("UPDATE providers SET created_at = '2999-01-31 08:00:00+00:00'"),
+			statement("UPDATE providers SET created_at = '2999-01-31 08:00:00+00:00'"),
 			[]fault{{"clock", healthFail, "before the newest record was stored; synchronise the clock"}},
 		},
 		"long WAL":             {longWALOf, []fault{{"WAL", healthWarn, "it has grown to 192 MiB; end whatever keeps"}}},
@@ -222,8 +222,13 @@ func mode(path string, mode os.FileMode) spoiler {
 	}
 }
 
-func statements(statements ...string) spoiler {
-	return func(t *testing.T, s *setUp) { s.tamper(t, statements...) }
+// statement runs one past the program.
+func statement(statement string) spoiler {
+	return func(t *testing.T, s *setUp) {
+		if err := executeOn(t.Context(), s.database, statement); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 func environment(variables ...string) spoiler {

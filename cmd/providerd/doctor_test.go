@@ -1,7 +1,6 @@
 package main
 
 import (
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"os"
@@ -57,22 +56,6 @@ func shell(t *testing.T, program string, arguments ...string) {
 	}
 }
 
-// tamper runs statements past the program.
-func (s setUp) tamper(t *testing.T, statements ...string) {
-	t.Helper()
-	db, err := sql.Open("sqlite3", s.database)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, statement := range statements {
-		_, execErr := db.ExecContext(t.Context(), statement)
-		err = errors.Join(err, execErr)
-	}
-	if err := errors.Join(err, db.Close()); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // examine runs the doctor, and returns what it found and its exit status.
 func (s setUp) examine(t *testing.T) ([]finding, int) {
 	t.Helper()
@@ -120,27 +103,23 @@ func TestDoctorFindsNothing(t *testing.T) {
 	healthy := newSetUp(t)
 	const checks = "configuration, folder, database file, keyset file, initial token, WAL, disk space, file system, " +
 		"database, schema, keyset, secrets, key age, tokens, pks, clock"
-	before := healthy.state(t)
-	expectChecks(t, expectOnly(t, healthy, nil), checks)
-	if after := healthy.state(t); after != before {
-		t.Errorf("files were\n%s\nand are\n%s", before, after)
+	expectNothing := func(when, checks string) {
+		t.Helper()
+		before := healthy.state(t)
+		expectChecks(t, expectOnly(t, healthy, nil), checks)
+		if after := healthy.state(t); after != before {
+			t.Errorf("%s, files were\n%s\nand are\n%s", when, before, after)
+		}
 	}
+	expectNothing("after a server", checks)
 	server := serve(t, healthy.folder)
 	withLog := strings.Replace(checks, "database file", "database file, database file, database file", 1)
-	before = healthy.state(t)
-	expectChecks(t, expectOnly(t, healthy, nil), withLog)
-	if after := healthy.state(t); after != before {
-		t.Errorf("beside a server, files were\n%s\nand are\n%s", before, after)
-	}
+	expectNothing("beside a server", withLog)
 	// What a crash leaves is read as well.
 	if err := server.kill(); err != nil {
 		t.Fatal(err)
 	}
-	before = healthy.state(t)
-	expectChecks(t, expectOnly(t, healthy, nil), withLog)
-	if after := healthy.state(t); after != before {
-		t.Errorf("after a crash, files were\n%s\nand are\n%s", before, after)
-	}
+	expectNothing("after a crash", withLog)
 }
 
 // fault is what the doctor is to say of a set-up.

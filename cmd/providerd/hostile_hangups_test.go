@@ -80,9 +80,10 @@ func TestHostileHangUps(t *testing.T) {
 	client := contracttest.Client(t)
 	for i := range 50 {
 		for body, sent := range map[string]int{oauth2Body: len(oauth2Body), large: len(large), " " + oauth2Body: 20} {
-			hangUp(t, server, createHeader(t, folder, len(body))+"\r\n"+body[:sent], i%2 == 0)
+			hangUp(t, dial(t, server), createHeader(t, folder, len(body))+"\r\n"+body[:sent], i%2 == 0)
 		}
-		hangUpUnderWay(t, server, folder, i%2 == 0)
+		// The server works on this create, and gets half its body.
+		hangUp(t, beginCreate(t, server, folder).Conn, oauth2Body[:20], i%2 == 0)
 		createOverHTTP(t, client, server, folder)
 	}
 	server.end(t)
@@ -90,28 +91,12 @@ func TestHostileHangUps(t *testing.T) {
 	checkIntegrity(t, folder+"/data/providerd.db")
 }
 
-// hangUp sends text and closes the connection, with a reset or in order.
-func hangUp(t *testing.T, server *process, text string, reset bool) {
+// hangUp sends text over a connection and closes it, with a reset or in order.
+func hangUp(t *testing.T, connection net.Conn, text string, reset bool) {
 	t.Helper()
-	connection := dial(t, server)
 	if _, err := io.WriteString(connection, text); err != nil {
 		t.Fatal(err)
 	}
-	closeConnection(t, connection, reset)
-}
-
-// hangUpUnderWay closes the connection of a create that the server works on and has half the body of.
-func hangUpUnderWay(t *testing.T, server *process, folder string, reset bool) {
-	t.Helper()
-	begun := beginCreate(t, server, folder)
-	if _, err := io.WriteString(begun, oauth2Body[:20]); err != nil {
-		t.Fatal(err)
-	}
-	closeConnection(t, begun.Conn, reset)
-}
-
-func closeConnection(t *testing.T, connection net.Conn, reset bool) {
-	t.Helper()
 	if reset {
 		if err := connection.(*net.TCPConn).SetLinger(0); err != nil {
 			t.Fatal(err)

@@ -15,10 +15,7 @@ import (
 // of them takes is bounded by nothing that is sent with it.
 func TestHostileKeysAtOnce(t *testing.T) {
 	t.Parallel()
-	connections := 48
-	if hostileBodies(t) > defaultHostileBodies {
-		connections = 600
-	}
+	connections := hostileConnections(t)
 	folder := t.TempDir()
 	server := startLimited(t, folder)
 	crowd := newHostileCrowd(t, server, folder)

@@ -31,11 +31,7 @@ const (
 // meanwhile, and the memory of the program stays bounded.
 func TestHostileBodiesAtOnce(t *testing.T) {
 	t.Parallel()
-	connections := 48
-	if hostileBodies(t) > defaultHostileBodies {
-		// Others are left for the ordinary creates.
-		connections = 600
-	}
+	connections := hostileConnections(t)
 	folder := t.TempDir()
 	server := startLimited(t, folder)
 	crowd := newHostileCrowd(t, server, folder)

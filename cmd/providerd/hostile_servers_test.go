@@ -9,14 +9,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -27,21 +24,6 @@ const (
 	// maxHostileTime is how long it may take.
 	maxHostileTime = time.Minute
 )
-
-// hostileServer is a server that is no providerd. Of what it answers, nothing is checked against the contract.
-func hostileServer(t *testing.T, handler http.HandlerFunc) (url string, requests *atomic.Int64) {
-	t.Helper()
-	requests = &atomic.Int64{}
-	listener := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		requests.Add(1)
-		_, _ = io.Copy(io.Discard, r.Body)
-		handler(w, r)
-	}))
-	listener.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
-	listener.Start()
-	t.Cleanup(listener.Close)
-	return listener.URL, requests
-}
 
 // flood writes until the other side is gone, or 128 MiB are written.
 func flood(w io.Writer) {
@@ -72,7 +54,7 @@ func TestHostileServers(t *testing.T) {
 	if err := packer.Close(); err != nil {
 		t.Fatal(err)
 	}
-	other, otherRequests := hostileServer(t, respond(http.StatusCreated, "{}"))
+	other := answeringWith(t, func(http.ResponseWriter, *http.Request) { t.Error("the target of the redirects is asked") })
 	otherHost := strings.TrimPrefix(other, "http://")
 	redirect := func(status int) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
@@ -99,19 +81,13 @@ func TestHostileServers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			url, _ := hostileServer(t, c.handler)
 			timeout := "30s"
 			if name == "silence" {
 				timeout = "300ms"
 			}
-			applyToHostile(t, program, url, timeout, c.says)
+			applyToHostile(t, program, answeringWith(t, c.handler), timeout, c.says)
 		})
 	}
-	t.Cleanup(func() {
-		if seen := otherRequests.Load(); seen != 0 {
-			t.Errorf("the target of the redirects saw %d requests", seen)
-		}
-	})
 }
 
 // applyToHostile applies a file, which must fail with a text.

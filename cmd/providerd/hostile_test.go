@@ -4,9 +4,7 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math/rand/v2"
 	"net/http"
@@ -27,6 +25,15 @@ const maxGrowth = 5 << 20
 func hostileBodies(t *testing.T) int {
 	t.Helper()
 	return countFrom(t, "PROVIDERD_HOSTILE_BODIES", defaultHostileBodies)
+}
+
+// hostileConnections is how many connections are to send bodies at once. Others are left for the ordinary creates.
+func hostileConnections(t *testing.T) int {
+	t.Helper()
+	if hostileBodies(t) > defaultHostileBodies {
+		return 600
+	}
+	return 48
 }
 
 // TestHostileBodies sends random and hostile bodies to the program and watches its memory. No body may cost a 5xx, an
@@ -63,19 +70,12 @@ func TestHostileBodies(t *testing.T) {
 func liveHeap(t *testing.T, server *process) int {
 	t.Helper()
 	url := opsURL(t, server)
-	var text []byte
+	var text string
 	// What is pooled is given back by the third collection of garbage.
 	for range 3 {
-		response, err := http.Get(url + "/debug/pprof/heap?gc=1&debug=1")
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err = io.ReadAll(response.Body)
-		if err := errors.Join(err, response.Body.Close()); err != nil {
-			t.Fatal(err)
-		}
+		_, text = get(t, url+"/debug/pprof/heap?gc=1&debug=1")
 	}
-	return numberAfter(t, string(text), "# HeapAlloc =")
+	return numberAfter(t, text, "# HeapAlloc =")
 }
 
 type hostileSender struct {

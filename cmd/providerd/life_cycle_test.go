@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -114,14 +113,10 @@ func expectState(t *testing.T, manager *net.UnixConn, want string) {
 
 func readinessOf(t *testing.T, server *process) (status int, readiness string) {
 	t.Helper()
-	response, err := http.Get(server.url + "/readyz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = response.Body.Close() }()
+	status, text := get(t, server.url+"/readyz")
 	var body struct{ Status string }
-	if err := json.NewDecoder(io.LimitReader(response.Body, 1<<10)).Decode(&body); err != nil {
+	if err := json.Unmarshal([]byte(text), &body); err != nil {
 		t.Fatal(err)
 	}
-	return response.StatusCode, strings.TrimSpace(body.Status)
+	return status, strings.TrimSpace(body.Status)
 }

@@ -97,9 +97,7 @@ func TestMetricsCount(t *testing.T) {
 	folder := t.TempDir()
 	server, ops := startWatched(t, folder)
 	narrow, revoked := newTokenIn(t, folder, "narrow"), newTokenIn(t, folder, "revoked")
-	if output, err := newCommand(t.Context(), folder, "token", "revoke", "3").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, output)
-	}
+	operate(t, folder, "token", "revoke", "3")
 	elsewhere := t.TempDir()
 	other, _ := startWatched(t, elsewhere)
 	unknown := newTokenIn(t, elsewhere, "unknown")
@@ -245,9 +243,7 @@ func TestMetricsOverPostgreSQL(t *testing.T) {
 	cluster := postgrestest.NewCluster(t)
 	folder := t.TempDir()
 	keyset := filepath.Join(folder, "keyset.json")
-	if output, err := newCommand(t.Context(), folder, "key", "create", "--keyset", keyset).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, output)
-	}
+	operate(t, folder, "key", "create", "--keyset", keyset)
 	server := serveWith(t, folder,
 		[]string{"PROVIDERD_DATABASE=" + cluster.CreateDatabase(t), "PROVIDERD_KEYSET=" + keyset},
 		"--ops-listen", "127.0.0.1:0")

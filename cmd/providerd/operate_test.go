@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -13,12 +12,8 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// ruleFile is the form of operate/alerts.yaml.
-type ruleFile struct {
-	Groups []struct {
-		Rules []struct{ Alert, Expr string }
-	}
-}
+// rule is an alert of operate/alerts.yaml.
+type rule struct{ Alert, Expr string }
 
 // ruleTests is the form of operate/alerts_test.yaml.
 type ruleTests struct {
@@ -39,32 +34,37 @@ type dashboard struct {
 	}
 }
 
-func readOperate(t *testing.T, name string, decode func([]byte, any) error, into any) {
+// readOperate reads a file of YAML, which JSON is as well.
+func readOperate(t *testing.T, name string, into any) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("operate", name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := decode(text, into); err != nil {
+	if err := yaml.Unmarshal(text, into); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
 }
 
-func decodeYAML(text []byte, into any) error { return yaml.Unmarshal(text, into) }
+func readRules(t *testing.T) (rules []rule) {
+	t.Helper()
+	var file struct{ Groups []struct{ Rules []rule } }
+	readOperate(t, "alerts.yaml", &file)
+	for _, group := range file.Groups {
+		rules = append(rules, group.Rules...)
+	}
+	return rules
+}
 
 // queries are the expressions of the panels and alerts, by what they are of.
 func queries(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
-	var rules ruleFile
-	readOperate(t, "alerts.yaml", decodeYAML, &rules)
-	for _, group := range rules.Groups {
-		for _, rule := range group.Rules {
-			found["alert "+rule.Alert] = rule.Expr
-		}
+	for _, rule := range readRules(t) {
+		found["alert "+rule.Alert] = rule.Expr
 	}
 	var board dashboard
-	readOperate(t, "dashboard.json", json.Unmarshal, &board)
+	readOperate(t, "dashboard.json", &board)
 	for _, panel := range board.Panels {
 		for _, target := range panel.Targets {
 			found["panel "+panel.Title+": "+target.Expr] = target.Expr
@@ -111,10 +111,8 @@ func TestQueriesNameMetrics(t *testing.T) {
 // Each alert is shown to fire, and to stay silent.
 func TestEachAlertHasTests(t *testing.T) {
 	t.Parallel()
-	var rules ruleFile
-	readOperate(t, "alerts.yaml", decodeYAML, &rules)
 	var tests ruleTests
-	readOperate(t, "alerts_test.yaml", decodeYAML, &tests)
+	readOperate(t, "alerts_test.yaml", &tests)
 	fires, silent := map[string]bool{}, map[string]bool{}
 	for _, test := range tests.Tests {
 		for _, one := range test.AlertRuleTest {
@@ -125,11 +123,9 @@ func TestEachAlertHasTests(t *testing.T) {
 			}
 		}
 	}
-	for _, group := range rules.Groups {
-		for _, rule := range group.Rules {
-			if !fires[rule.Alert] || !silent[rule.Alert] {
-				t.Errorf("%s is shown to fire: %v, to stay silent: %v", rule.Alert, fires[rule.Alert], silent[rule.Alert])
-			}
+	for _, rule := range readRules(t) {
+		if !fires[rule.Alert] || !silent[rule.Alert] {
+			t.Errorf("%s is shown to fire: %v, to stay silent: %v", rule.Alert, fires[rule.Alert], silent[rule.Alert])
 		}
 	}
 }
@@ -160,13 +156,9 @@ func TestReadmeListsMetricsAndAlerts(t *testing.T) {
 	if slices.Sort(listed); len(told) == 0 || !slices.Equal(listed, told) {
 		t.Errorf("the README lists %v, the program tells %v", listed, told)
 	}
-	var rules ruleFile
-	readOperate(t, "alerts.yaml", decodeYAML, &rules)
 	var alerts []string
-	for _, group := range rules.Groups {
-		for _, rule := range group.Rules {
-			alerts = append(alerts, rule.Alert)
-		}
+	for _, rule := range readRules(t) {
+		alerts = append(alerts, rule.Alert)
 	}
 	if len(alerts) == 0 || !slices.Equal(explained, alerts) {
 		t.Errorf("the README explains %v, the rules have %v", explained, alerts)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"os/exec"
@@ -27,13 +26,9 @@ func TestDamagedRecordsArePassedOver(t *testing.T) {
 		}
 	}
 	server.end(t)
-	db, err := sql.Open("sqlite3", filepath.Join(folder, "data", "providerd.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = db.ExecContext(t.Context(), `UPDATE oauth2_providers SET client_secret = 'rubbish' WHERE pk = 2;
+	err := executeOn(t.Context(), filepath.Join(folder, "data", "providerd.db"), `UPDATE oauth2_providers SET client_secret = 'rubbish' WHERE pk = 2;
 		UPDATE oauth2_providers SET property_mappings = '{bad' WHERE pk = 4; UPDATE tokens SET operations = '{bad'`)
-	if err := errors.Join(err, db.Close()); err != nil {
+	if err != nil {
 		t.Fatal(err)
 	}
 	const secret, row = "provider 2: client_secret: sealed secret is damaged", "provider 4: its row is damaged: "

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"net/http"
 	"os"
 	"os/exec"
 	"strings"
@@ -45,11 +44,7 @@ type sample struct{ Label, Source string }
 // samples reads the samples of every operation of the contract that a server shows.
 func samples(t *testing.T, url string) []sample {
 	t.Helper()
-	response, err := http.Get(url + "/openapi.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = response.Body.Close() }()
+	_, text := get(t, url+"/openapi.json")
 	var contract struct {
 		Paths map[string]struct {
 			Post struct {
@@ -57,7 +52,7 @@ func samples(t *testing.T, url string) []sample {
 			}
 		}
 	}
-	if err := json.NewDecoder(response.Body).Decode(&contract); err != nil {
+	if err := json.Unmarshal([]byte(text), &contract); err != nil {
 		t.Fatal(err)
 	}
 	var all []sample

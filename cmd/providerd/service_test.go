@@ -62,7 +62,8 @@ func TestServiceUnderSystemd(t *testing.T) {
 	writeCertificate(t, second, 2)
 	trusting := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trust(t, first, second)}}
 	s := startService(t, contracttest.ClientOver(t, trusting))
-	operate, install, restore := serviceExamples(t)
+	examples := examplesOf(t, "As a service", 3)
+	operate, install, restore := examples[0], examples[1], examples[2]
 
 	s.expectConfined(t)
 	s.expectCreates(t)
@@ -80,13 +81,6 @@ func TestServiceUnderSystemd(t *testing.T) {
 		t.Errorf("%s records are stored, want 2", count)
 	}
 	s.expectPrivateFiles(t)
-}
-
-// serviceExamples are the commands of the README for the service: to operate it, to install certificates, and to restore.
-func serviceExamples(t *testing.T) (operate, install, restore string) {
-	t.Helper()
-	found := examplesOf(t, "As a service", 3)
-	return found[0], found[1], found[2]
 }
 
 // expectConfined demands that the process has a user of its own and no privileges.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"crypto/tls"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -48,7 +49,7 @@ func TestCertificateThatRootGivesToAnotherUser(t *testing.T) {
 // handshakes shows what the server would to clients, in a time of its own.
 type handshakes struct {
 	folder string
-	show   func() (serial int64, err error)
+	config *tls.Config
 	log    bytes.Buffer
 }
 
@@ -56,16 +57,10 @@ func newHandshakes(t *testing.T) *handshakes {
 	t.Helper()
 	h := &handshakes{folder: t.TempDir()}
 	writeCertificate(t, h.folder, 1)
-	config, err := newTLSConfig(h.path("cert.pem"), h.path("key.pem"), slog.New(slog.NewTextHandler(&h.log, nil)))
+	var err error
+	h.config, err = newTLSConfig(h.path("cert.pem"), h.path("key.pem"), slog.New(slog.NewTextHandler(&h.log, nil)))
 	if err != nil {
 		t.Fatal(err)
-	}
-	h.show = func() (int64, error) {
-		certificate, err := config.GetCertificate(nil)
-		if err != nil {
-			return 0, err
-		}
-		return certificate.Leaf.SerialNumber.Int64(), nil
 	}
 	return h
 }
@@ -75,8 +70,12 @@ func (h *handshakes) path(name string) string { return filepath.Join(h.folder, n
 // expect demands that a handshake shows a certificate.
 func (h *handshakes) expect(t *testing.T, when string, want int64) {
 	t.Helper()
-	if serial, err := h.show(); serial != want || err != nil {
-		t.Errorf("%s, certificate %d is shown, not %d, %v", when, serial, want, err)
+	certificate, err := h.config.GetCertificate(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if serial := certificate.Leaf.SerialNumber.Int64(); serial != want {
+		t.Errorf("%s, certificate %d is shown, not %d", when, serial, want)
 	}
 }
 

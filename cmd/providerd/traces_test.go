@@ -115,18 +115,16 @@ func (c tracedCall) checkParts(t *testing.T, spans []collectedSpan, root collect
 	}
 }
 
-// requestLines are the lines of a log for programs, by their request ids.
-func requestLines(t *testing.T, log string) map[string]map[string]any {
+// logLines are the lines of a log for programs.
+func logLines(t *testing.T, log string) []map[string]any {
 	t.Helper()
-	lines := map[string]map[string]any{}
+	var lines []map[string]any
 	for line := range strings.Lines(log) {
 		var fields map[string]any
 		if err := json.Unmarshal([]byte(line), &fields); err != nil {
 			t.Errorf("%v: %q", err, line)
 		}
-		if id, ok := fields["request_id"].(string); ok {
-			lines[id] = fields
-		}
+		lines = append(lines, fields)
 	}
 	return lines
 }
@@ -171,7 +169,10 @@ func TestTracesOfRequests(t *testing.T) {
 	})
 	calls[len(calls)-1].send(t, server)
 	server.end(t)
-	spans, lines := collector.spans(), requestLines(t, server.stderr.String())
+	spans, lines := collector.spans(), map[any]map[string]any{}
+	for _, line := range logLines(t, server.stderr.String()) {
+		lines[line["request_id"]] = line
+	}
 	for _, call := range calls {
 		call.check(t, spans, lines[call.name])
 	}

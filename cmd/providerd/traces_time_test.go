@@ -5,12 +5,13 @@ import (
 	"log/slog"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 )
 
-// TestErrorsOfTracesEachMinute meets, in a time of its own, more errors than are logged.
+// TestErrorsOfTracesEachMinute meets, in a time of its own, more errors than are logged, several at the same time.
 func TestErrorsOfTracesEachMinute(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -18,9 +19,11 @@ func TestErrorsOfTracesEachMinute(t *testing.T) {
 		handler := newSDKErrors(&url.URL{Scheme: "http", Host: "127.0.0.1:4318"}, slog.New(slog.NewTextHandler(log, nil)))
 		omitted := func(count int) string {
 			logged := len(log.String())
+			var group sync.WaitGroup
 			for range count {
-				handler.Handle(errors.New("no"))
+				group.Go(func() { handler.Handle(errors.New("no")) })
 			}
+			group.Wait()
 			var found []string
 			for line := range strings.Lines(log.String()[logged:]) {
 				_, value, _ := strings.Cut(strings.TrimSpace(line), "omitted=")
