@@ -1,12 +1,10 @@
 package main
 
 import (
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 	"testing"
 )
@@ -66,17 +64,9 @@ func pasteSchedule(t *testing.T, folder, command string) {
 	if err := os.Mkdir(filepath.Join(folder, "backups"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	shell, said := pasting(t, folder, "exec "+command), &syncBuffer{}
-	shell.Stderr = said
-	if err := shell.Start(); err != nil {
-		t.Fatal(err)
-	}
-	waitUntil(t, "the next backup is waited for", func() bool {
-		return strings.Contains(said.String(), "the next backup is due at ")
-	})
-	if err := errors.Join(shell.Process.Signal(syscall.SIGTERM), shell.Wait()); err != nil {
-		t.Errorf("%v: %s", err, said)
-	}
+	s := startSchedule(t, folder, pasting(t, folder, "exec "+command))
+	s.awaitNext(t)
+	s.end(t, syscall.SIGTERM)
 	made, err := filepath.Glob(filepath.Join(folder, "backups", "providerd-2*Z.db"))
 	if err != nil || len(made) != 1 {
 		t.Errorf("made are %v, %v", made, err)

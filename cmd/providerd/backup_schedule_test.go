@@ -18,15 +18,22 @@ type schedule struct {
 	said    *syncBuffer
 }
 
-func startSchedule(t *testing.T, folder string, every string) *schedule {
+func startSchedule(t *testing.T, folder string, command *exec.Cmd) *schedule {
 	t.Helper()
-	s := &schedule{folder: folder, said: &syncBuffer{}}
-	s.command = newCommand(t.Context(), folder, "backup", "--every", every, "--keep", "2", "backups")
+	s := &schedule{command: command, folder: folder, said: &syncBuffer{}}
 	s.command.Stderr = s.said
 	if err := s.command.Start(); err != nil {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// awaitNext returns once the program waits for the next backup.
+func (s *schedule) awaitNext(t *testing.T) {
+	t.Helper()
+	waitUntil(t, "the next backup is waited for", func() bool {
+		return strings.Contains(s.said.String(), "the next backup is due at ")
+	})
 }
 
 // names are those of everything in the folder of the backups.
@@ -75,7 +82,7 @@ func TestBackupSchedule(t *testing.T) {
 	if err := os.Rename(keyset, keyset+".away"); err != nil {
 		t.Fatal(err)
 	}
-	s := startSchedule(t, folder, "1s")
+	s := startSchedule(t, folder, newCommand(t.Context(), folder, "backup", "--every", "1s", "--keep", "2", "backups"))
 	waitUntil(t, "a backup fails", func() bool { return strings.Contains(s.said.String(), "backup failed: no keyset file") })
 	if names := s.names(t); !slices.Contains(names, old) {
 		t.Errorf("after a failed backup, there are %v", names)
@@ -103,8 +110,8 @@ func TestBackupSchedule(t *testing.T) {
 // demandNoneBeforeItsTime starts the program again, which waits for the next backup.
 func demandNoneBeforeItsTime(t *testing.T, folder string, names []string) {
 	t.Helper()
-	s := startSchedule(t, folder, "1h")
-	waitUntil(t, "it waits", func() bool { return strings.Contains(s.said.String(), "the next backup is due at ") })
+	s := startSchedule(t, folder, newCommand(t.Context(), folder, "backup", "--every", "1h", "--keep", "2", "backups"))
+	s.awaitNext(t)
 	s.end(t, syscall.SIGINT)
 	if now := s.names(t); !slices.Equal(now, names) {
 		t.Errorf("started again, it makes %v of %v", now, names)

@@ -76,8 +76,9 @@ func queries(t *testing.T) map[string]string {
 	return found
 }
 
-// TestQueriesNameMetrics looks for each metric of the panels and alerts in what the running program tells.
-func TestQueriesNameMetrics(t *testing.T) {
+// TestMetricsAreNamed looks for each metric of the panels and alerts in what the running program tells, and for each that
+// it tells in the README.
+func TestMetricsAreNamed(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	server, ops := startWatched(t, folder)
@@ -99,6 +100,14 @@ func TestQueriesNameMetrics(t *testing.T) {
 				t.Errorf("%s asks for %s, which there is not", what, one)
 			}
 		}
+	}
+	_, text := get(t, ops+"/metrics")
+	var told []string
+	for _, match := range regexp.MustCompile(`(?m)^# TYPE (providerd_\S+) `).FindAllStringSubmatch(text, -1) {
+		told = append(told, match[1])
+	}
+	if listed := inReadme(t, "providerd_[a-z_]+"); len(told) == 0 || !slices.Equal(slices.Sorted(slices.Values(listed)), told) {
+		t.Errorf("the README lists %v, the program tells %v", listed, told)
 	}
 	for one := range known {
 		base := regexp.MustCompile(`_(bucket|sum|count)$`).ReplaceAllString(one, "")
@@ -130,37 +139,26 @@ func TestEachAlertHasTests(t *testing.T) {
 	}
 }
 
-// TestReadmeListsMetricsAndAlerts compares the README's tables with the running program and with the rules.
-func TestReadmeListsMetricsAndAlerts(t *testing.T) {
-	t.Parallel()
-	var listed, explained []string
+// inReadme are the names in the first cells of the README's tables of metrics and alerts.
+func inReadme(t *testing.T, name string) (names []string) {
+	t.Helper()
 	for line := range strings.Lines(sectionOf(t, "Metrics and alerts")) {
 		if cells := strings.Split(line, "|"); len(cells) > 2 {
-			for _, match := range regexp.MustCompile("`(providerd_[a-z_]+|Providerd[A-Za-z]+)`").FindAllStringSubmatch(cells[1], -1) {
-				if strings.HasPrefix(match[1], "providerd_") {
-					listed = append(listed, match[1])
-				} else {
-					explained = append(explained, match[1])
-				}
+			for _, match := range regexp.MustCompile("`("+name+")`").FindAllStringSubmatch(cells[1], -1) {
+				names = append(names, match[1])
 			}
 		}
 	}
-	folder := t.TempDir()
-	server, ops := startWatched(t, folder)
-	createOverHTTP(t, http.DefaultClient, server, folder)
-	_, text := get(t, ops+"/metrics")
-	var told []string
-	for _, match := range regexp.MustCompile(`(?m)^# TYPE (providerd_\S+) `).FindAllStringSubmatch(text, -1) {
-		told = append(told, match[1])
-	}
-	if slices.Sort(listed); len(told) == 0 || !slices.Equal(listed, told) {
-		t.Errorf("the README lists %v, the program tells %v", listed, told)
-	}
+	return names
+}
+
+func TestReadmeExplainsAlerts(t *testing.T) {
+	t.Parallel()
 	var alerts []string
 	for _, rule := range readRules(t) {
 		alerts = append(alerts, rule.Alert)
 	}
-	if len(alerts) == 0 || !slices.Equal(explained, alerts) {
+	if explained := inReadme(t, "Providerd[A-Za-z]+"); len(alerts) == 0 || !slices.Equal(explained, alerts) {
 		t.Errorf("the README explains %v, the rules have %v", explained, alerts)
 	}
 }
