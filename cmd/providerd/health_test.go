@@ -55,16 +55,12 @@ func TestHealthSaysWhyAServerIsNotReady(t *testing.T) {
 	// Each flag is at its bound. What is beyond is refused in testdata/misuse.txtar.
 	server := serve(t, folder, "--drain-delay", "10m", "--max-connections", "1", "--failed-attempts", "1")
 	defer func() { _ = server.kill() }()
-	if err := server.command.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	server.signal(t, syscall.SIGTERM)
 	waitUntil(t, "the log has a line of it", func() bool {
 		return strings.Contains(server.stderr.String(), `msg="told to stop; not ready any more" drain_delay=10m0s`)
 	})
 	address := "PROVIDERD_LISTEN=" + strings.TrimPrefix(server.url, "http://")
 	expectHealth(t, folder, "it is draining: it was told to stop", address)
-	if err := server.command.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	server.signal(t, syscall.SIGSTOP)
 	expectHealth(t, folder, "does not answer within 5s; see the log", address)
 }

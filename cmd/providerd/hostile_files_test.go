@@ -4,14 +4,12 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"example.com/providerd/server/contracttest"
@@ -140,28 +138,5 @@ func TestHostileFiles(t *testing.T) {
 			}
 			checkIntegrity(t, files.database)
 		})
-	}
-}
-
-// TestHostileFirstStarts starts two servers at a time over a folder with nothing in it, again and again.
-func TestHostileFirstStarts(t *testing.T) {
-	t.Parallel()
-	const rounds = 20
-	for range rounds {
-		folder := t.TempDir()
-		var group sync.WaitGroup
-		for range 2 {
-			group.Go(func() {
-				server, err := startProcess(t.Context(), folder)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				if err := server.stop(); err != nil {
-					t.Error(fmt.Errorf("%w: %s", err, server.stderr))
-				}
-			})
-		}
-		group.Wait()
 	}
 }

@@ -103,14 +103,10 @@ func TestHostileSignalsDrain(t *testing.T) {
 			folder := t.TempDir()
 			server := serve(t, folder)
 			begun := beginCreate(t, server, folder)
-			if err := server.command.Process.Signal(first); err != nil {
-				t.Fatal(err)
-			}
+			server.signal(t, first)
 			waitUntil(t, "the server drains", server.isClosed)
 			// A terminal that is closed, or systemd with SendSIGHUP, sends one along with the first signal.
-			if err := server.command.Process.Signal(syscall.SIGHUP); err != nil {
-				t.Fatal(err)
-			}
+			server.signal(t, syscall.SIGHUP)
 			begun.finish(t)
 			if err := server.command.Wait(); err != nil {
 				t.Errorf("%v: %s", err, server.stderr)
@@ -125,14 +121,10 @@ func TestHostileSignalsEndADrain(t *testing.T) {
 		folder := t.TempDir()
 		server := serve(t, folder)
 		beginCreate(t, server, folder)
-		if err := server.command.Process.Signal(syscall.SIGTERM); err != nil {
-			t.Fatal(err)
-		}
+		server.signal(t, syscall.SIGTERM)
 		waitUntil(t, "the server drains", server.isClosed)
 		sent := time.Now()
-		if err := server.command.Process.Signal(second); err != nil {
-			t.Fatal(err)
-		}
+		server.signal(t, second)
 		err := server.command.Wait()
 		exit, ok := errors.AsType[*exec.ExitError](err)
 		if !ok || exit.Sys().(syscall.WaitStatus).Signal() != second || time.Since(sent) > 5*time.Second {
@@ -149,9 +141,7 @@ func TestHostileSignalIgnoredByNohup(t *testing.T) {
 		`trap "" HUP; exec -a providerd "$0" serve --listen 127.0.0.1:0`, os.Args[0])
 	command.Dir = folder
 	server := startServer(t, command)
-	if err := server.command.Process.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
+	server.signal(t, syscall.SIGHUP)
 	for range 20 {
 		beginCreate(t, server, folder).finish(t)
 	}

@@ -40,9 +40,7 @@ func TestLifeCycle(t *testing.T) {
 		t.Errorf("before the end, /readyz is %d, %s", status, readiness)
 	}
 	told := time.Now()
-	if err := server.command.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	server.signal(t, syscall.SIGTERM)
 	expectState(t, manager, stateDraining(3*time.Second))
 	if status, readiness := readinessOf(t, server); status != http.StatusServiceUnavailable || readiness != "draining" {
 		t.Errorf("in the delay, /readyz is %d, %s", status, readiness)

@@ -200,6 +200,15 @@ func TestMetricsNameNobody(t *testing.T) {
 	}
 }
 
+func expectSeries(t *testing.T, series, want map[string]float64) {
+	t.Helper()
+	for name, value := range want {
+		if got, ok := series[name]; !ok || got != value {
+			t.Errorf("%s is %v, want %v", name, got, value)
+		}
+	}
+}
+
 // TestMetricsOfTheStore looks at the figures of a SQLite database before and after a checkpoint, and once its files are
 // no longer the ones that were opened.
 func TestMetricsOfTheStore(t *testing.T) {
@@ -208,16 +217,12 @@ func TestMetricsOfTheStore(t *testing.T) {
 	server, ops := startWatched(t, folder)
 	createOverHTTP(t, http.DefaultClient, server, folder)
 	series := scrape(t, ops)
-	for name, want := range map[string]float64{
+	expectSeries(t, series, map[string]float64{
 		"providerd_ready": 1, "providerd_queue_length": 0, "providerd_queue_capacity": 512,
 		"providerd_checkpoints_total": 0, "providerd_checkpoint_failures_total": 0, "providerd_log_lines_dropped_total": 0,
 		`providerd_pool_connections_limit{pool="readers"}`: 4, `providerd_pool_connections_limit{pool="writers"}`: 3,
 		`providerd_pool_connections_in_use{pool="writers"}`: 2,
-	} {
-		if got, ok := series[name]; !ok || got != want {
-			t.Errorf("%s is %v, want %v", name, got, want)
-		}
-	}
+	})
 	if series["providerd_wal_pages"] < 1 || series["providerd_wal_copied_pages"] > series["providerd_wal_pages"] {
 		t.Errorf("the WAL has %v pages, of which %v are copied",
 			series["providerd_wal_pages"], series["providerd_wal_copied_pages"])
@@ -248,14 +253,10 @@ func TestMetricsOverPostgreSQL(t *testing.T) {
 		[]string{"PROVIDERD_DATABASE=" + cluster.CreateDatabase(t), "PROVIDERD_KEYSET=" + keyset},
 		"--ops-listen", "127.0.0.1:0")
 	series := scrape(t, opsURL(t, server))
-	for name, want := range map[string]float64{
+	expectSeries(t, series, map[string]float64{
 		"providerd_ready": 1, `providerd_pool_connections_limit{pool="readers"}`: 8,
 		`providerd_pool_connections_limit{pool="writers"}`: 16,
-	} {
-		if got := series[name]; got != want {
-			t.Errorf("%s is %v, want %v", name, got, want)
-		}
-	}
+	})
 	for name := range series {
 		if strings.Contains(name, "wal") || strings.Contains(name, "checkpoint") {
 			t.Errorf("there is %s", name)

@@ -149,9 +149,7 @@ func TestOperatorsSeeTheEnd(t *testing.T) {
 	folder := t.TempDir()
 	server, ops := startWatched(t, folder)
 	begun := beginCreate(t, server, folder)
-	if err := server.command.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	server.signal(t, syscall.SIGTERM)
 	waitUntil(t, "no caller is taken in any more", server.isClosed)
 	for _, path := range []string{"/metrics", "/healthz"} {
 		if status, text := get(t, ops+path); status != http.StatusOK {

@@ -119,6 +119,14 @@ func startCommand(command *exec.Cmd) (*process, error) {
 	return &process{command: command, url: url, stderr: stderr}, nil
 }
 
+// signal sends the process a signal.
+func (p *process) signal(t *testing.T, signal os.Signal) {
+	t.Helper()
+	if err := p.command.Process.Signal(signal); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // stop sends SIGTERM and waits until the process ends well.
 func (p *process) stop() error {
 	timer := time.AfterFunc(readyTimeout, func() { _ = p.command.Process.Kill() })
