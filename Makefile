@@ -222,7 +222,7 @@ test: ## Run the tests that need only Go and gcc; the last lines say what is lef
 
 # The race detector makes a process several times slower. So it gets fewer generated requests, and of the tests that start
 # many processes those in which much happens at the same time.
-CONCURRENT := ^Test(Apply|DryRun|EveryBegun|LogWriter|ReplicasRace|ServersOverOne|TracesOfShared)
+CONCURRENT := ^Test(Apply|DryRun|EveryBegun|LogWriter|ReplicasRace|ServersOverOne|TracesOfShared|ErrorsOfTraces)
 
 test-all: postgres ## Run all Go tests, the slow ones included, each once, most of them under the race detector.
 	go test -race -timeout 20m -tags slow $$(go list ./... | grep -Ev '/(cmd/providerd|server)$$')
