@@ -44,7 +44,7 @@ func wantHealthy(t *testing.T, client *http.Client, server *process) {
 	t.Helper()
 	begun := time.Now()
 	status := server.send(t, client, http.MethodGet, "/healthz", "", "", nil)
-	if status != http.StatusOK || time.Since(begun) > 5*time.Second {
+	if status != http.StatusOK || time.Since(begun) > 8*time.Second {
 		t.Errorf("after %v status is %d", time.Since(begun), status)
 	}
 }

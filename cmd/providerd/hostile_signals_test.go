@@ -123,12 +123,11 @@ func TestHostileSignalsEndADrain(t *testing.T) {
 		beginCreate(t, server, folder)
 		server.signal(t, syscall.SIGTERM)
 		waitUntil(t, "the server drains", server.isClosed)
-		sent := time.Now()
 		server.signal(t, second)
 		err := server.command.Wait()
 		exit, ok := errors.AsType[*exec.ExitError](err)
-		if !ok || exit.Sys().(syscall.WaitStatus).Signal() != second || time.Since(sent) > 5*time.Second {
-			t.Errorf("%v after %v the process ends with %v", time.Since(sent), second, err)
+		if !ok || exit.Sys().(syscall.WaitStatus).Signal() != second {
+			t.Errorf("after %v the process ends with %v", second, err)
 		}
 	}
 }

@@ -125,7 +125,7 @@ func TestHostileConnectionsOfOperators(t *testing.T) {
 		t.Errorf("status is %d: %s", status, text)
 	}
 	// Without the bound, it would be closed once its header is late, after 10 seconds.
-	if err := first.SetReadDeadline(time.Now().Add(5 * time.Second)); err != nil {
+	if err := first.SetReadDeadline(time.Now().Add(8 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := first.Read(make([]byte, 1)); errors.Is(err, os.ErrDeadlineExceeded) {
