@@ -3,15 +3,14 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -26,81 +25,11 @@ const (
 	createsBeforeBackup = 500
 )
 
-// load is creates that go on, with how long each waited.
-type load struct {
-	mutex sync.Mutex
-	waits []time.Duration
-	// acknowledged are the pks, in no order.
-	acknowledged []int32
-	failed       []string
-	stop         chan struct{}
-	group        sync.WaitGroup
-}
-
-func startLoad(t *testing.T, server *process, folder string) *load {
-	t.Helper()
-	l := &load{stop: make(chan struct{})}
-	// What a client takes to check an answer is not to be waited for.
-	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: backupCallers}}
-	t.Cleanup(client.CloseIdleConnections)
-	creates := &killing{folder: folder, client: client}
-	for caller := range backupCallers {
-		l.group.Go(func() {
-			for number := 0; !l.isStopped(); number++ {
-				begun := time.Now()
-				pk, err := creates.create(server, fmt.Sprintf("load-%d-%d", caller, number))
-				l.note(pk, time.Since(begun), err)
-			}
-		})
-	}
-	return l
-}
-
-func (l *load) isStopped() bool {
-	select {
-	case <-l.stop:
-		return true
-	default:
-		return false
-	}
-}
-
-func (l *load) note(pk int32, wait time.Duration, err error) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	if err != nil {
-		l.failed = append(l.failed, err.Error())
-		return
-	}
-	l.acknowledged = append(l.acknowledged, pk)
-	l.waits = append(l.waits, wait)
-}
-
-// count returns how many creates were acknowledged.
-func (l *load) count() int {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	return len(l.acknowledged)
-}
-
-// isFailed tells whether a create failed.
-func (l *load) isFailed() bool {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	return len(l.failed) > 0
-}
-
-// end stops the load.
-func (l *load) end() {
-	close(l.stop)
-	l.group.Wait()
-}
-
 // describe says how long creates waited, the longest last.
-func describe(waits []time.Duration) string {
-	waits = slices.Sorted(slices.Values(waits))
+func describe(waits []createWait) string {
+	waits = slices.SortedFunc(slices.Values(waits), func(a, b createWait) int { return cmp.Compare(a.took, b.took) })
 	at := func(share float64) time.Duration {
-		return waits[int(share*float64(len(waits)-1))].Round(100 * time.Microsecond)
+		return waits[int(share*float64(len(waits)-1))].took.Round(100 * time.Microsecond)
 	}
 	return fmt.Sprintf("%d creates: median %s, p99 %s, longest %s", len(waits), at(0.5), at(0.99), at(1))
 }
@@ -119,27 +48,31 @@ func TestBackupUnderLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	load := startLoad(t, server, folder)
+	// What a client takes to check an answer is not to be waited for.
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: backupCallers}}
+	defer client.CloseIdleConnections()
+	made := newJournal()
+	load := made.load(backupCallers, "load", func(name string) (created, error) {
+		return onlyCreated(server.create(client, folder, name, ""))
+	})
 	// A large database gives a baseline of its own size.
-	before := max(createsBeforeBackup, rows/20)
-	waitUntil(t, "creates go on", func() bool { return load.count() >= before || load.isFailed() })
-	before = load.count()
+	made.await(t, max(createsBeforeBackup, rows/20))
+	before := made.acknowledged()
 	begun := time.Now()
 	said := operate(t, folder, "backup", "backup.db")
 	took := time.Since(begun)
-	during := load.count()
+	during := len(made.acknowledged())
 	load.end()
 	if err := server.stop(); err != nil {
 		t.Error(err)
 	}
-	if len(load.failed) > 0 {
-		t.Errorf("%d creates failed: %s", len(load.failed), load.failed[0])
+	if len(made.failed) > 0 {
+		t.Errorf("%d creates failed, such as %v", len(made.failed), some(made.failed))
 	}
-	t.Logf("without a backup, %s", describe(load.waits[:before]))
-	t.Logf("during a backup of %d rows in %.1f s, %s", rows, took.Seconds(), describe(load.waits[before:during]))
+	t.Logf("without a backup, %s", describe(made.waits[:len(before)]))
+	t.Logf("during a backup of %d rows in %.1f s, %s", rows, took.Seconds(), describe(made.waits[len(before):during]))
 	t.Log(strings.ReplaceAll(said, "\n", "; "))
-	restored := restoreElsewhere(t, folder)
-	compareRestored(t, folder, restored, load.acknowledged[:before])
+	compareRestored(t, folder, restoreElsewhere(t, folder), before)
 }
 
 // restoreElsewhere restores the backup in a folder of its own, and serves it.
@@ -163,28 +96,21 @@ func restoreElsewhere(t *testing.T, folder string) string {
 	return restored
 }
 
-// compareRestored demands that what was restored is what the database has of the same pks, all of them wanted.
-func compareRestored(t *testing.T, folder, restored string, wanted []int32) {
+// compareRestored demands that what was restored is the first of what the database has, all that is wanted among it.
+func compareRestored(t *testing.T, folder, restored string, wanted map[string]created) {
 	t.Helper()
-	list := func(folder string) []string {
-		printed := operate(t, folder, "provider", "list", "--output", "table")
-		// The columns are as wide as what is in the first rows, which those that are not in the backup may be among.
-		narrow := regexp.MustCompile(" +").ReplaceAllString(strings.TrimSpace(printed), " ")
-		return strings.Split(narrow, "\n")[1:]
-	}
-	all, found := list(folder), list(restored)
+	all, found := storedIn(t, folder), storedIn(t, restored)
 	if len(found) > len(all) || !slices.Equal(found, all[:len(found)]) {
 		t.Fatalf("%d records were restored, which are not the first of %d", len(found), len(all))
 	}
-	pks := map[string]bool{}
-	for _, line := range found {
-		pk, _, _ := strings.Cut(line, " ")
-		pks[pk] = true
-	}
-	for _, pk := range wanted {
-		if !pks[strconv.Itoa(int(pk))] {
-			t.Fatalf("provider %d was acknowledged before the backup, and is not in it", pk)
+	t.Logf("%d records were restored, %d of them created before the backup began", len(found), len(wanted))
+	missing := maps.Clone(wanted)
+	for _, one := range found {
+		if missing[one.name] == one {
+			delete(missing, one.name)
 		}
 	}
-	t.Logf("%d records were restored, %d of them created before the backup began", len(found), len(wanted))
+	if len(missing) > 0 {
+		t.Errorf("%d were acknowledged before the backup, and are not in it, such as %v", len(missing), some(missing))
+	}
 }

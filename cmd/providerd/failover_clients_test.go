@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,18 +24,10 @@ const (
 	pace = 25 * time.Millisecond
 )
 
-// caller sends creates to the replicas.
-type caller struct {
-	fleet   *mortalFleet
-	journal *journal
-	http    *http.Client
-	token   string
-}
-
 // refusalTimer notes how long each 503 takes.
 type refusalTimer struct {
 	http.RoundTripper
-	journal *journal
+	journal *failoverJournal
 }
 
 // RoundTrip sends a request.
@@ -47,132 +40,99 @@ func (r refusalTimer) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// run sends creates one after the other until stop is closed. Each is sent until it is stored, to whatever replica
-// chance takes, or to the same one again where the SDK does so. A create that is not settled when the run ends stays in
-// the journal as it is.
-func (c *caller) run(stop <-chan struct{}, prefix string) {
-	ticks := time.NewTicker(pace)
-	defer ticks.Stop()
-	for n := 0; ; n++ {
-		one := c.journal.begin(wayOf(n), fmt.Sprintf("%s-%d", prefix, n))
-		for settled := false; !settled; settled = settled || one.way == byNothing {
-			select {
-			case <-stop:
-				return
-			case <-ticks.C:
-				settled = c.send(one, rand.IntN(replicaCount))
-			}
+// load starts clients that send one create after the other. Each is sent until it is stored, to whatever replica chance
+// takes, or to the same one again where the SDK does so. A create that is not settled when the load ends stays in the
+// journal as it is.
+func (f *failover) load() *load {
+	open := make([]*entry, failoverClients)
+	return startLoad(failoverClients, func(number, n int) bool {
+		<-time.After(pace)
+		one := open[number]
+		if one == nil {
+			one = f.journal.begin(wayOf(n), fmt.Sprintf("%d-%d-%d", f.round, number, n))
 		}
-	}
+		if isStored := f.send(one, rand.IntN(replicaCount)); isStored || one.way == byNothing {
+			one = nil
+		}
+		open[number] = one
+		return true
+	})
 }
 
 func wayOf(n int) way { return []way{byKey, byNothing, byKey, byClientID, byKey, byNothing}[n%6] }
 
 // send sends a create to a replica, and tells whether it is stored.
-func (c *caller) send(one *entry, replica int) bool {
-	url := c.fleet.urlOf(replica)
-	var pk int32
-	var err error
-	switch one.way {
-	case byKey:
-		pk, err = c.sendWithKey(one.name, url)
-	case byClientID:
-		pk, err = c.sendWithClientID(one.name, url)
-	case byNothing:
-		pk, err = c.sendBare(one.name, url)
+func (f *failover) send(one *entry, number int) bool {
+	send := f.sendBare
+	if one.way == byKey {
+		send = f.sendWithKey
 	}
-	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Type == "/problems/client-id-taken" {
+	name, pk, err := send(one, f.fleet.replica(number))
+	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Type == client.TypeClientIDTaken {
 		if !one.isDoubtful {
-			c.journal.complain(one.name + " is taken, though nobody stored it")
+			f.journal.complain(one.name + " is taken, though nobody stored it")
 		}
-		err = nil
+		name, err = one.name, nil
 	}
 	if err != nil {
 		one.isDoubtful = one.isDoubtful || !isRefusal(err)
 		return false
 	}
-	c.journal.acknowledge(one, pk, replica)
+	if name != one.name {
+		f.journal.complain(fmt.Sprintf("%s is answered with the record of %s", one.name, name))
+	}
+	f.journal.acknowledge(one, pk, number)
 	return true
 }
 
 // isRefusal tells whether nothing was stored for certain.
 func isRefusal(err error) bool {
 	if refused, ok := errors.AsType[*client.Error](err); ok {
-		return refused.Type == "/problems/storage-unavailable" || refused.Type == "/problems/overloaded"
+		return refused.Type == client.TypeStorageUnavailable || refused.Type == client.TypeOverloaded
 	}
 	return errors.Is(err, syscall.ECONNREFUSED)
 }
 
-func (c *caller) sendWithKey(name, url string) (int32, error) {
+func (f *failover) sendWithKey(one *entry, replica *process) (name string, pk int32, err error) {
 	// A replica that is gone is left for another one soon.
-	providers, err := client.New(url, c.token, client.WithDoer(c.http), client.WithRetries(1))
+	providers, err := client.New(replica.url, f.token, client.WithDoer(f.fleet.client), client.WithRetries(1))
 	if err != nil {
-		return 0, err
+		return "", 0, err
 	}
-	record, err := providers.CreateOAuth2(context.Background(), oauth2Request(name), client.WithIdempotencyKey(name))
+	record, err := providers.CreateOAuth2(context.Background(), oauth2Request(one.name), client.WithIdempotencyKey(one.name))
 	if err != nil {
-		return 0, err
+		return "", 0, err
 	}
-	c.compare(name, record.Name, record.ClientID)
-	return record.PK, nil
+	return record.Name, record.PK, nil
 }
 
-func (c *caller) sendWithClientID(name, url string) (int32, error) {
-	plain, err := c.plain(url)
-	if err != nil {
-		return 0, err
-	}
-	answer, err := plain.ProvidersOauth2CreateWithResponse(context.Background(), nil, oauth2Request(name))
-	if err != nil {
-		return 0, err
-	}
-	if answer.JSON201 == nil {
-		return 0, problemOf(answer.Body)
-	}
-	c.compare(name, answer.JSON201.Name, answer.JSON201.ClientID)
-	return answer.JSON201.PK, nil
-}
-
-func (c *caller) sendBare(name, url string) (int32, error) {
-	plain, err := c.plain(url)
-	if err != nil {
-		return 0, err
-	}
-	answer, err := plain.ProvidersWorkspaceDirectoryCreateWithResponse(context.Background(), nil, directoryRequest(name))
-	if err != nil {
-		return 0, err
-	}
-	if answer.JSON201 == nil {
-		return 0, problemOf(answer.Body)
-	}
-	c.compare(name, answer.JSON201.Name, answer.JSON201.DelegatedSubject)
-	return answer.JSON201.PK, nil
-}
-
-// plain is the generated client, which sends no key of its own and nothing twice.
-func (c *caller) plain(url string) (*client.ClientWithResponses, error) {
-	return client.NewClientWithResponses(url+"/api/v3", client.WithHTTPClient(c.http),
-		client.WithRequestEditorFn(func(_ context.Context, request *http.Request) error {
-			request.Header.Set("Authorization", "Bearer "+c.token)
-			return nil
-		}))
-}
-
-// compare complains of a record of somebody else's.
-func (c *caller) compare(name string, answered ...string) {
-	for _, value := range answered {
-		if value != name && value != subjectOf(name) {
-			c.journal.complain(fmt.Sprintf("%s is answered with the record of %s", name, value))
+// sendBare sends a create once, without a key.
+func (f *failover) sendBare(one *entry, replica *process) (name string, pk int32, err error) {
+	path, request := oauth2Path, any(oauth2Request(one.name))
+	if one.way == byNothing {
+		path, request = directoryPath, client.WorkspaceDirectoryProviderRequest{
+			Name: one.name, DelegatedSubject: "admin@example.com", DefaultGroupEmailDomain: "example.com",
+			Credentials: client.NewSecretJSON(one.secret()),
 		}
 	}
-}
-
-func problemOf(body []byte) error {
-	problem := &client.Error{}
-	if err := json.Unmarshal(body, &problem.Problem); err != nil {
-		return fmt.Errorf("answer is no problem: %w", err)
+	body, err := json.Marshal(request)
+	if err != nil {
+		return "", 0, err
 	}
-	return problem
+	status, text, err := replica.post(f.fleet.client, f.fleet.folder, path, string(body))
+	if err != nil {
+		return "", 0, err
+	}
+	if status != http.StatusCreated {
+		problem := &client.Error{}
+		return "", 0, cmp.Or[error](json.Unmarshal([]byte(text), &problem.Problem), problem)
+	}
+	var record struct {
+		Name string
+		PK   int32
+	}
+	err = json.Unmarshal([]byte(text), &record)
+	return record.Name, record.PK, err
 }
 
 func oauth2Request(name string) client.OAuth2ProviderRequest {
@@ -182,15 +142,4 @@ func oauth2Request(name string) client.OAuth2ProviderRequest {
 	}
 }
 
-func directoryRequest(name string) client.WorkspaceDirectoryProviderRequest {
-	return client.WorkspaceDirectoryProviderRequest{
-		Name: name, DelegatedSubject: subjectOf(name), DefaultGroupEmailDomain: "example.com",
-		Credentials: client.NewSecretJSON(credentialsOf(name)),
-	}
-}
-
 func secretOf(name string) string { return "secret of " + name }
-
-func subjectOf(name string) string { return name + "@example.com" }
-
-func credentialsOf(name string) string { return fmt.Sprintf(`{"key":%q}`, name) }

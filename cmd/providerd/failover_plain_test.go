@@ -98,51 +98,51 @@ func plainKinds() []failoverKind[*pair] {
 			p.promote(t)
 		}},
 		{"standby promoted beside its primary", func(t *testing.T, _ *failover, p *pair) { p.promote(t) }},
-		{"standby killed, and started again", func(t *testing.T, f *failover, p *pair) {
+		{"standby killed, and started again", func(t *testing.T, _ *failover, p *pair) {
 			p.standby.Kill()
-			f.withoutStandby(t, func() { <-time.After(absence) })
+			<-time.After(absence)
 			p.standby.Start(t)
 		}},
-		{"standby frozen, and thawed", func(t *testing.T, f *failover, p *pair) {
+		{"standby frozen, and thawed", func(_ *testing.T, _ *failover, p *pair) {
 			p.standby.Freeze()
-			f.withoutStandby(t, func() { <-time.After(absence) })
+			<-time.After(absence)
 			p.standby.Thaw()
 		}},
 		{"replica killed", func(t *testing.T, f *failover, _ *pair) {
-			f.fleet.endAndRestart(t, 0, func() { <-time.After(noticing) })
+			f.fleet.restart(t, 0, func() { <-time.After(noticing) })
 		}},
-		{"commits cancelled, standby promoted", func(t *testing.T, f *failover, p *pair) {
-			p.loseCommits(t, f, "pg_cancel_backend")
+		{"commits cancelled, standby promoted", func(t *testing.T, _ *failover, p *pair) {
+			p.loseCommits(t, "pg_cancel_backend")
 		}},
-		{"commits cancelled, standby back", func(t *testing.T, f *failover, p *pair) {
-			p.keepCommits(t, f, "pg_cancel_backend")
+		{"commits cancelled, standby back", func(t *testing.T, _ *failover, p *pair) {
+			p.keepCommits(t, "pg_cancel_backend")
 		}},
-		{"commits terminated, standby promoted", func(t *testing.T, f *failover, p *pair) {
-			p.loseCommits(t, f, "pg_terminate_backend")
+		{"commits terminated, standby promoted", func(t *testing.T, _ *failover, p *pair) {
+			p.loseCommits(t, "pg_terminate_backend")
 		}},
-		{"commits terminated, standby back", func(t *testing.T, f *failover, p *pair) {
-			p.keepCommits(t, f, "pg_terminate_backend")
+		{"commits terminated, standby back", func(t *testing.T, _ *failover, p *pair) {
+			p.keepCommits(t, "pg_terminate_backend")
 		}},
 		{"network to the primary cut", func(t *testing.T, _ *failover, p *pair) {
-			p.toPrimary.cut()
+			p.toPrimary.redirect("")
 			p.promote(t)
-			p.toStandby.pass()
+			p.toStandby.redirect(p.standby.Address())
 		}},
 		{"network to the primary stalled", func(t *testing.T, _ *failover, p *pair) {
-			p.toPrimary.stall()
+			p.toPrimary.passing.Lock()
 			<-time.After(noticing)
 			p.promote(t)
-			p.toStandby.pass()
+			p.toStandby.passing.Unlock()
 		}},
 	}
 }
 
 // loseCommits ends commits while the standby is away, and promotes it then: what they had stored on the primary alone
 // is lost, though the primary lives on.
-func (p *pair) loseCommits(t *testing.T, f *failover, function string) {
+func (p *pair) loseCommits(t *testing.T, function string) {
 	t.Helper()
 	p.standby.Kill()
-	f.withoutStandby(t, func() { endWaits(t, p.current(t), function, absence) })
+	endWaits(t, p.current(t), function, absence)
 	p.primary.Freeze()
 	p.standby.Start(t)
 	p.promote(t)
@@ -150,9 +150,9 @@ func (p *pair) loseCommits(t *testing.T, f *failover, function string) {
 }
 
 // keepCommits ends commits while the standby is away, which gets them when it is back.
-func (p *pair) keepCommits(t *testing.T, f *failover, function string) {
+func (p *pair) keepCommits(t *testing.T, function string) {
 	t.Helper()
 	p.standby.Kill()
-	f.withoutStandby(t, func() { endWaits(t, p.current(t), function, absence) })
+	endWaits(t, p.current(t), function, absence)
 	p.standby.Start(t)
 }

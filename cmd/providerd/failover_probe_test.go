@@ -5,13 +5,14 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
 )
 
 const (
@@ -33,30 +34,21 @@ type probe struct {
 // startProbe probes the database of a URL until the test ends.
 func startProbe(t *testing.T, url string) *probe {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
 	config, err := pgx.ParseConfig(url + "&target_session_attrs=read-write")
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn, err := pgx.ConnectConfig(ctx, config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = conn.Exec(ctx, probeTable)
-	if err := errors.Join(err, conn.Close(ctx)); err != nil {
+	all := stdlib.OpenDB(*config)
+	_, err = all.ExecContext(t.Context(), probeTable)
+	if err := errors.Join(err, all.Close()); err != nil {
 		t.Fatal(err)
 	}
 	p := &probe{}
-	var group sync.WaitGroup
 	for _, address := range addressesOf(config) {
 		config := config.Copy()
 		config.Host, config.Port, config.Fallbacks = address.Host, address.Port, nil
-		group.Go(func() { p.run(ctx, config) })
+		p.start(t, config)
 	}
-	t.Cleanup(func() {
-		cancel()
-		group.Wait()
-	})
 	return p
 }
 
@@ -71,54 +63,32 @@ func addressesOf(config *pgx.ConnConfig) []*pgconn.FallbackConfig {
 	return found
 }
 
-// run probes one server.
-func (p *probe) run(ctx context.Context, config *pgx.ConnConfig) {
-	var warned bool
+// start probes one server until the test ends. What it stores with a warning, it has not sent to a standby.
+func (p *probe) start(t *testing.T, config *pgx.ConnConfig) {
+	t.Helper()
+	var isWarned atomic.Bool
 	config.RuntimeParams["client_min_messages"] = "warning"
 	config.OnNotice = func(_ *pgconn.PgConn, notice *pgconn.Notice) {
-		warned = warned || notice.SeverityUnlocalized == "WARNING"
+		isWarned.Store(isWarned.Load() || notice.SeverityUnlocalized == "WARNING")
 	}
-	ticks := time.NewTicker(probePace)
-	defer ticks.Stop()
-	var conn *pgx.Conn
-	for ctx.Err() == nil {
-		warned = false
-		var err error
-		if conn, err = p.insert(ctx, conn, config); err == nil && !warned {
-			p.note()
+	db := stdlib.OpenDB(*config)
+	db.SetMaxOpenConns(1)
+	load := startLoad(1, func(_, _ int) bool {
+		<-time.After(probePace)
+		isWarned.Store(false)
+		ctx, cancel := context.WithTimeout(context.Background(), probePatience)
+		defer cancel()
+		if _, err := db.ExecContext(ctx, probeInsert, time.Now()); err == nil && !isWarned.Load() {
+			p.mutex.Lock()
+			defer p.mutex.Unlock()
+			p.times = append(p.times, time.Now())
 		}
-		select {
-		case <-ticks.C:
-		case <-ctx.Done():
-		}
-	}
-	if conn != nil {
-		_ = conn.Close(context.Background())
-	}
-}
-
-// insert stores a row. It returns the connection for the next one, or nil.
-func (p *probe) insert(ctx context.Context, conn *pgx.Conn, config *pgx.ConnConfig) (*pgx.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, probePatience)
-	defer cancel()
-	if conn == nil {
-		fresh, err := pgx.ConnectConfig(ctx, config)
-		if err != nil {
-			return nil, fmt.Errorf("connect: %w", err)
-		}
-		conn = fresh
-	}
-	if _, err := conn.Exec(ctx, probeInsert, time.Now()); err != nil {
-		_ = conn.Close(ctx)
-		return nil, fmt.Errorf("insert: %w", err)
-	}
-	return conn, nil
-}
-
-func (p *probe) note() {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	p.times = append(p.times, time.Now())
+		return true
+	})
+	t.Cleanup(func() {
+		load.end()
+		_ = db.Close()
+	})
 }
 
 // longestPause is how long the database took no rows.

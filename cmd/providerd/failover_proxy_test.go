@@ -12,13 +12,12 @@ import (
 // replaced.
 type proxy struct {
 	listener net.Listener
-	mutex    sync.Mutex
-	// changed is told of every change of what follows.
-	changed sync.Cond
-	target  string
-	isCut   bool
-	stalled bool
-	open    map[net.Conn]bool
+	// passing is held for reading by what passes, and for writing to stall the network.
+	passing sync.RWMutex
+	mutex   sync.Mutex
+	// target is empty where the network is cut.
+	target string
+	open   map[net.Conn]bool
 }
 
 func newProxy(t *testing.T) *proxy {
@@ -28,119 +27,76 @@ func newProxy(t *testing.T) *proxy {
 		t.Fatal(err)
 	}
 	p := &proxy{listener: listener, open: map[net.Conn]bool{}}
-	p.changed.L = &p.mutex
 	t.Cleanup(func() {
 		_ = listener.Close()
 		p.redirect("")
 	})
-	go p.accept()
+	go func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go p.join(client)
+		}
+	}()
 	return p
 }
 
 func (p *proxy) address() string { return p.listener.Addr().String() }
 
-// redirect leads to another server from now on, over a network that is whole.
-func (p *proxy) redirect(target string) { p.set(target, false, false) }
-
-// cut closes the connections, and lets no new ones be.
-func (p *proxy) cut() { p.set(p.goal(), true, false) }
-
-// stall keeps the connections, and lets nothing through.
-func (p *proxy) stall() { p.set(p.goal(), false, true) }
-
-// pass makes the network whole again. What was held up arrives.
-func (p *proxy) pass() { p.set(p.goal(), false, false) }
-
-func (p *proxy) goal() string {
+// redirect closes the connections. New ones lead to another server from now on, or are closed if there is none.
+func (p *proxy) redirect(target string) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	return p.target
-}
-
-func (p *proxy) set(target string, isCut, stalled bool) {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	if isCut || target != p.target {
-		for conn := range p.open {
-			_ = conn.Close()
-		}
-		clear(p.open)
+	for conn := range p.open {
+		_ = conn.Close()
 	}
-	p.target, p.isCut, p.stalled = target, isCut, stalled
-	p.changed.Broadcast()
-}
-
-func (p *proxy) accept() {
-	for {
-		client, err := p.listener.Accept()
-		if err != nil {
-			return
-		}
-		go p.join(client)
-	}
+	clear(p.open)
+	p.target = target
 }
 
 // join connects a client with the server.
 func (p *proxy) join(client net.Conn) {
 	defer func() { _ = client.Close() }()
-	target, ok := p.keep(client)
-	if !ok {
-		return
-	}
-	server, err := net.Dial("tcp", target)
+	server, err := p.dial(client)
 	if err != nil {
-		return
-	}
-	defer func() { _ = server.Close() }()
-	if current, ok := p.keep(server); !ok || current != target {
 		return
 	}
 	var group sync.WaitGroup
 	group.Go(func() { p.copy(server, client) })
 	group.Go(func() { p.copy(client, server) })
 	group.Wait()
-}
-
-// keep notes a connection, and returns where it leads to, once the network is not stalled.
-func (p *proxy) keep(conn net.Conn) (target string, ok bool) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	for p.stalled {
-		p.changed.Wait()
-	}
-	if p.isCut || p.target == "" {
-		return "", false
-	}
-	p.open[conn] = true
-	return p.target, true
+	delete(p.open, client)
+	delete(p.open, server)
 }
 
+// dial connects to the server, and notes the connection with that of the client.
+func (p *proxy) dial(client net.Conn) (net.Conn, error) {
+	p.passing.RLock()
+	defer p.passing.RUnlock()
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	server, err := net.Dial("tcp", p.target)
+	if err != nil {
+		return nil, err
+	}
+	p.open[client], p.open[server] = true, true
+	return server, nil
+}
+
+// copy passes on what comes until either connection is closed.
 func (p *proxy) copy(to, from net.Conn) {
-	defer func() {
-		_, _ = to.Close(), from.Close()
-		p.forget(to, from)
-	}()
+	defer func() { _, _ = to.Close(), from.Close() }()
 	for buffer := make([]byte, 32<<10); ; {
 		count, err := from.Read(buffer)
-		p.awaitPassage()
-		if _, writeErr := to.Write(buffer[:count]); err != nil || writeErr != nil {
+		p.passing.RLock()
+		_, writeErr := to.Write(buffer[:count])
+		p.passing.RUnlock()
+		if err != nil || writeErr != nil {
 			return
 		}
-	}
-}
-
-func (p *proxy) awaitPassage() {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	for p.stalled {
-		p.changed.Wait()
-	}
-}
-
-func (p *proxy) forget(conns ...net.Conn) {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	for _, conn := range conns {
-		delete(p.open, conn)
 	}
 }

@@ -29,7 +29,7 @@ func reportFailover(t *testing.T, results []roundResult, rounds int) {
 	t.Helper()
 	var kinds []*kindResults
 	for _, one := range results {
-		if one.missing+one.double+one.faults > 0 || one.creates > one.database+maxDelay || one.refusal > maxRefusal {
+		if one.missing+one.double+len(one.faults) > 0 || one.creates > one.database+maxDelay || one.refusal > maxRefusal {
 			t.Errorf("%+v", one)
 		}
 		at := slices.IndexFunc(kinds, func(known *kindResults) bool { return known.kind == one.kind })

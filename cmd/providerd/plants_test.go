@@ -1,4 +1,4 @@
-//go:build leaks || failover || soak
+//go:build leaks || failover || soak || upgrade
 
 package main
 
@@ -21,11 +21,7 @@ type plant struct {
 // build compiles the program with the fault, and leaves the code as it is.
 func (p plant) build(t *testing.T) string {
 	t.Helper()
-	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(root, p.file)
+	file := filepath.Join("../..", p.file)
 	content, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -33,21 +29,29 @@ func (p plant) build(t *testing.T) string {
 	if strings.Count(string(content), p.old) != 1 {
 		t.Fatalf("%q does not occur once in %s", p.old, p.file)
 	}
-	folder := t.TempDir()
-	changed := filepath.Join(folder, "changed.go")
-	if err := os.WriteFile(changed, []byte(strings.Replace(string(content), p.old, p.new, 1)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{file: changed}})
+	return buildWith(t, file, strings.Replace(string(content), p.old, p.new, 1))
+}
+
+// buildWith compiles the program with another content of a file, which need not be there.
+func buildWith(t *testing.T, file, content string) string {
+	t.Helper()
+	file, err := filepath.Abs(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	overlayPath := filepath.Join(folder, "overlay.json")
-	if err := os.WriteFile(overlayPath, overlay, 0o600); err != nil {
+	folder := t.TempDir()
+	changed, overlay := filepath.Join(folder, "changed"+filepath.Ext(file)), filepath.Join(folder, "overlay.json")
+	replace, err := json.Marshal(map[string]any{"Replace": map[string]string{file: changed}})
+	if err != nil {
 		t.Fatal(err)
 	}
+	for path, text := range map[string]string{changed: content, overlay: string(replace)} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	program := filepath.Join(folder, "providerd")
-	compile := exec.CommandContext(t.Context(), "go", "build", "-overlay", overlayPath, "-o", program, ".")
+	compile := exec.CommandContext(t.Context(), "go", "build", "-overlay", overlay, "-o", program, ".")
 	if output, err := compile.CombinedOutput(); err != nil {
 		t.Fatalf("build: %v: %s", err, output)
 	}

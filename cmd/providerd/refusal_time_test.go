@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -22,8 +23,10 @@ func TestRefusalsComeInTime(t *testing.T) {
 	// documented is what the README of store/postgres says, and slack is for a machine that does much else.
 	const documented, slack = 5 * time.Second, 4 * time.Second
 	cluster := postgrestest.NewCluster(t)
-	f := startFleetOver(t, 1, cluster.CreateDatabase(t))
-	f.persist(t, 0, "before")
+	f := startFleet(t, os.Args[0], cluster.CreateDatabase(t), 1)
+	if _, err := f.persist("before"); err != nil {
+		t.Fatal(err)
+	}
 	cluster.Freeze()
 	took := make([]time.Duration, callers*rounds)
 	var group sync.WaitGroup
@@ -32,7 +35,7 @@ func TestRefusalsComeInTime(t *testing.T) {
 			for round := range rounds {
 				begun := time.Now()
 				key := fmt.Sprint("refused-", round, "-", caller)
-				if status, _, err := f.create(0, key, key); err != nil || status != http.StatusServiceUnavailable {
+				if status, _, err := f.create(0, key, ""); err != nil || status != http.StatusServiceUnavailable {
 					t.Errorf("status is %d, %v", status, err)
 				}
 				took[caller*rounds+round] = time.Since(begun)
@@ -46,7 +49,10 @@ func TestRefusalsComeInTime(t *testing.T) {
 	if slowest := took[len(took)-1]; slowest > documented+slack {
 		t.Errorf("the slowest refusal took %v, want %v", slowest, documented)
 	}
-	f.awaitCreate(t, "after")
+	waitUntil(t, "a create is stored", func() bool {
+		_, err := f.persist("after")
+		return err == nil
+	})
 	f.stop(t)
 }
 
@@ -64,13 +70,13 @@ func TestReplicasShareFewConnections(t *testing.T) {
 	cluster.Exec(t, "postgres", "CREATE ROLE providerd LOGIN PASSWORD 'example' CONNECTION LIMIT 20",
 		"ALTER DATABASE "+location.Path[1:]+" OWNER TO providerd")
 	location.User = url.UserPassword("providerd", "example")
-	f := startFleetOver(t, replicas, location.String())
+	f := startFleet(t, os.Args[0], location.String(), replicas)
 	var group sync.WaitGroup
 	for caller := range callers {
 		group.Go(func() {
 			for i := range creates {
 				key := fmt.Sprint(caller, "-", i/2)
-				if status, _, err := f.create((caller+i)%replicas, key, key); err != nil || status != http.StatusCreated {
+				if status, _, err := f.create((caller+i)%replicas, key, ""); err != nil || status != http.StatusCreated {
 					t.Errorf("status is %d, %v", status, err)
 				}
 				if status, err := f.readiness((caller + i) % replicas); err != nil || status != http.StatusOK {

@@ -3,14 +3,16 @@
 package main
 
 import (
-	"encoding/json"
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"example.com/providerd/server/contracttest"
 	"example.com/providerd/store/postgres/postgrestest"
@@ -21,23 +23,31 @@ import (
 type fleet struct {
 	// program is the path of what is run; that of the tests themselves in most of them.
 	program, folder, url string
-	replicas             []*process
 	client               *http.Client
+	// mutex guards the replicas, which are exchanged while they are called.
+	mutex    sync.RWMutex
+	replicas []*process
 }
 
-// startFleet starts replicas, of which each may be the one that makes the schema.
-func startFleet(t *testing.T, count int) *fleet {
-	t.Helper()
-	return startFleetOver(t, count, postgrestest.NewCluster(t).CreateDatabase(t))
-}
-
-// startFleetOver is startFleet over the database of a URL.
-func startFleetOver(t *testing.T, count int, url string) *fleet {
+// startFleet starts replicas over the database of a URL, of which each may be the one that makes the schema. Those that
+// the test does not stop are killed when it ends.
+func startFleet(t *testing.T, program, url string, count int) *fleet {
 	t.Helper()
 	f := &fleet{
-		program: os.Args[0], folder: t.TempDir(), url: url, replicas: make([]*process, count),
-		client: contracttest.Client(t),
+		program: program, folder: t.TempDir(), url: url, client: contracttest.Client(t), replicas: make([]*process, count),
 	}
+	t.Cleanup(func() {
+		for i, replica := range f.replicas {
+			if replica == nil {
+				continue
+			}
+			_ = replica.kill()
+			if t.Failed() {
+				lines := strings.Split(replica.stderr.String(), "\n")
+				t.Logf("replica %d: %s", i, strings.Join(lines[max(0, len(lines)-12):], "\n"))
+			}
+		}
+	})
 	f.begin(t)
 	return f
 }
@@ -45,11 +55,7 @@ func startFleetOver(t *testing.T, count int, url string) *fleet {
 // begin starts the replicas at a time on an empty database, and makes a token.
 func (f *fleet) begin(t *testing.T) {
 	t.Helper()
-	create := newCommand(t.Context(), f.folder, "key", "create", "--keyset", "keyset.json")
-	create.Path = f.program
-	if output, err := create.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, output)
-	}
+	operateWith(t, f.program, f.folder, "key", "create", "--keyset", "keyset.json")
 	var group sync.WaitGroup
 	for i := range f.replicas {
 		group.Go(func() { f.start(t, i) })
@@ -58,20 +64,27 @@ func (f *fleet) begin(t *testing.T) {
 	if t.Failed() {
 		t.FailNow()
 	}
-	command := newCommand(t.Context(), f.folder, "token", "create", "--name", "ci",
+	token := f.operate(t, f.program, "token", "create", "--name", "ci",
 		"--allow", "providers_oauth2_create", "--allow", "providers_workspace_directory_create")
-	command.Path, command.Env = f.program, append(os.Environ(), f.environment()...)
-	token, err := command.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
 	path := filepath.Join(f.folder, "data", initialTokenFile)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, token, 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(token), 0o600); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// operate runs a command of a program over the database of the replicas, and returns what it prints.
+func (f *fleet) operate(t *testing.T, program string, arguments ...string) string {
+	t.Helper()
+	command := newCommand(t.Context(), f.folder, arguments...)
+	command.Path, command.Env = program, append(os.Environ(), f.environment()...)
+	output, err := command.Output()
+	if err != nil {
+		t.Fatalf("%v: %v", arguments, err)
+	}
+	return string(output)
 }
 
 func (f *fleet) environment() []string {
@@ -80,9 +93,33 @@ func (f *fleet) environment() []string {
 
 func (f *fleet) start(t *testing.T, number int) {
 	t.Helper()
-	var err error
-	if f.replicas[number], err = startProgram(t.Context(), f.program, f.folder, f.environment()); err != nil {
+	replica, err := startProgram(t.Context(), f.program, f.folder, f.environment())
+	if err != nil {
 		t.Errorf("replica %d: %v", number, err)
+		return
+	}
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	f.replicas[number] = replica
+}
+
+// replica returns one that may be dead.
+func (f *fleet) replica(number int) *process {
+	f.mutex.RLock()
+	defer f.mutex.RUnlock()
+	return f.replicas[number]
+}
+
+// restart kills a replica, and starts it again after something. Requests to it are refused in between.
+func (f *fleet) restart(t *testing.T, number int, between func()) {
+	t.Helper()
+	if err := f.replica(number).kill(); err != nil {
+		t.Fatal(err)
+	}
+	between()
+	f.start(t, number)
+	if t.Failed() {
+		t.FailNow()
 	}
 }
 
@@ -95,44 +132,42 @@ func (f *fleet) stop(t *testing.T) {
 	}
 }
 
-// create sends a create with a key to one of the replicas.
-func (f *fleet) create(number int, key, clientID string) (status int, pk int32, err error) {
-	body := fmt.Sprintf(`{"name":%q,"client_id":%q,"authorization_flow":"3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"}`, key, clientID)
-	status, text, err := f.replicas[number].postWithKey(f.client, f.folder, oauth2Path, body, key)
-	if err != nil || status != http.StatusCreated {
-		return status, 0, err
-	}
-	var record struct{ PK int32 }
-	err = json.Unmarshal([]byte(text), &record)
-	return status, record.PK, err
+// create sends a create with its name as the key to one of the replicas.
+func (f *fleet) create(number int, name, clientID string) (status int, one created, err error) {
+	return f.replica(number).create(f.client, f.folder, name, clientID)
 }
 
 // readiness asks a replica whether it is ready.
 func (f *fleet) readiness(number int) (status int, err error) {
-	response, err := f.client.Get(f.replicas[number].url + "/readyz")
+	response, err := f.client.Get(f.replica(number).url + "/readyz")
 	if err != nil {
 		return 0, err
 	}
 	return response.StatusCode, response.Body.Close()
 }
 
-// awaitCreate sends a create to the first replica until it is stored.
-func (f *fleet) awaitCreate(t *testing.T, key string) {
+// stored returns what the database of a URL has, of which the fleet has the keyset.
+func (f *fleet) stored(t *testing.T, url string) []created {
 	t.Helper()
-	waitUntil(t, "a create is stored", func() bool {
-		status, _, err := f.create(0, key, key)
-		return err == nil && status == http.StatusCreated
-	})
-}
-
-// records counts what is stored by name.
-func (f *fleet) records(t *testing.T) map[string]int {
-	t.Helper()
-	database, err := storetest.CreatePostgres(t.Context(), f.url, filepath.Join(f.folder, "keyset.json"))
+	database, err := storetest.CreatePostgres(t.Context(), url, filepath.Join(f.folder, "keyset.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return countNames(t, database)
+	return readAll(t, database)
+}
+
+// persist asks one replica after the other until one acknowledges.
+func (f *fleet) persist(name string) (created, error) {
+	var refusals []error
+	first := rand.IntN(len(f.replicas))
+	for try := range 3 * len(f.replicas) {
+		one, err := onlyCreated(f.create((first+try)%len(f.replicas), name, ""))
+		if err == nil {
+			return one, nil
+		}
+		refusals = append(refusals, err)
+	}
+	return created{}, errors.Join(refusals...)
 }
 
 // Tries with one key at a time, at different replicas, make one record; different keys that claim one client_id make
@@ -140,109 +175,53 @@ func (f *fleet) records(t *testing.T) map[string]int {
 func TestReplicasRace(t *testing.T) {
 	t.Parallel()
 	const replicas, keys, tries = 3, 40, 6
-	f := startFleet(t, replicas)
+	f := startFleet(t, os.Args[0], postgrestest.NewCluster(t).CreateDatabase(t), replicas)
+	made := newJournal()
 	var group sync.WaitGroup
 	for i := range keys {
-		pks, claims := make([]int32, tries), make([]int, tries)
-		var race sync.WaitGroup
 		for try := range tries {
-			race.Go(func() {
-				status, pk, err := f.create(try%replicas, fmt.Sprint("key-", i), fmt.Sprint("of-key-", i))
-				if err != nil || status != http.StatusCreated {
-					t.Errorf("key %d: status is %d, %v", i, status, err)
-				}
-				pks[try] = pk
-			})
-			race.Go(func() {
-				status, _, err := f.create(try%replicas, fmt.Sprint("claim-", i, "-", try), fmt.Sprint("claimed-", i))
+			group.Go(func() {
+				one, err := onlyCreated(f.create(try%replicas, fmt.Sprint("key-", i), ""))
 				if err != nil {
-					t.Error(err)
+					t.Errorf("key %d: %v", i, err)
 				}
-				claims[try] = status
+				made.acknowledge(one, time.Now())
+			})
+			group.Go(func() {
+				status, one, err := f.create(try%replicas, fmt.Sprint("claim-", i, "-", try), fmt.Sprint("claimed-", i))
+				switch {
+				case err == nil && status == http.StatusCreated:
+					made.acknowledge(one, time.Now())
+				case err != nil || status != http.StatusConflict:
+					t.Errorf("claim of %d: status is %d, %v", i, status, err)
+				}
 			})
 		}
-		group.Go(func() {
-			race.Wait()
-			won := 0
-			for try := range tries {
-				if pks[try] != pks[0] {
-					t.Errorf("key %d: pks are %v", i, pks)
-				}
-				switch claims[try] {
-				case http.StatusCreated:
-					won++
-				case http.StatusConflict:
-				default:
-					t.Errorf("claim of %d: status is %d", i, claims[try])
-				}
-			}
-			if won != 1 {
-				t.Errorf("client_id %d: %d creates won", i, won)
-			}
-		})
 	}
 	group.Wait()
-	if found := f.records(t); len(found) != 2*keys {
-		t.Errorf("%d names are stored, want %d", len(found), 2*keys)
+	if len(made.creates) != 2*keys {
+		t.Errorf("%d names are acknowledged, want %d", len(made.creates), 2*keys)
 	}
+	made.compare(t, f.stored(t, f.url))
 	f.stop(t)
 }
 
 // Replicas die in turn under load. Whoever asks another one with the same key gets the one record.
 func TestReplicasDieUnderLoad(t *testing.T) {
 	t.Parallel()
-	const replicas, rounds, callers, creates = 3, 6, 12, 40
-	f := startFleet(t, replicas)
-	acknowledged := map[string]int32{}
-	var mutex sync.Mutex
+	const replicas, rounds, callers, creates = 3, 6, 12, 200
+	f, made := startFleet(t, os.Args[0], postgrestest.NewCluster(t).CreateDatabase(t), replicas), newJournal()
+	load := made.load(callers, "k", f.persist)
 	for round := range rounds {
-		victim := round % replicas
-		var group sync.WaitGroup
-		for caller := range callers {
-			group.Go(func() {
-				for i := range creates {
-					if caller == 0 && i == creates/2 {
-						if err := f.replicas[victim].kill(); err != nil {
-							t.Error(err)
-						}
-					}
-					key := fmt.Sprint(round, "-", caller, "-", i)
-					pk := f.persist(t, caller+i, key)
-					mutex.Lock()
-					acknowledged[key] = pk
-					mutex.Unlock()
-				}
-			})
-		}
-		group.Wait()
-		f.start(t, victim)
+		made.await(t, creates)
+		f.restart(t, round%replicas, func() { made.await(t, creates) })
 	}
-	found := f.records(t)
-	for key, pk := range acknowledged {
-		if found[key] != 1 {
-			t.Errorf("%s is stored %d times", key, found[key])
+	load.end()
+	made.compare(t, f.stored(t, f.url))
+	for name, one := range made.creates {
+		if again, err := f.persist(name); err != nil || again != one {
+			t.Errorf("%s: is %v, was %v, %v", name, again, one, err)
 		}
-		if again := f.persist(t, 0, key); again != pk {
-			t.Errorf("%s: pk is %d, was %d", key, again, pk)
-		}
-	}
-	if len(found) != len(acknowledged) {
-		t.Errorf("%d names are stored, %d were acknowledged", len(found), len(acknowledged))
 	}
 	f.stop(t)
-}
-
-// persist asks one replica after the other until one acknowledges.
-func (f *fleet) persist(t *testing.T, first int, key string) int32 {
-	t.Helper()
-	var refusals []string
-	for try := range 3 * len(f.replicas) {
-		status, pk, err := f.create((first+try)%len(f.replicas), key, key)
-		if err == nil && status == http.StatusCreated {
-			return pk
-		}
-		refusals = append(refusals, fmt.Sprint(status, err))
-	}
-	t.Errorf("%s: %s", key, strings.Join(refusals, ", "))
-	return 0
 }

@@ -1,14 +1,10 @@
 package main
 
 import (
-	"context"
 	"fmt"
-	"net/http"
 	"os"
-	"path/filepath"
+	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/google/uuid"
@@ -32,40 +28,21 @@ func TestResealUnderLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var created, failed atomic.Int64
-	stop := make(chan struct{})
-	var group sync.WaitGroup
-	client := contracttest.Client(t)
-	const callers = 8
-	for range callers {
-		group.Go(func() {
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-				}
-				status, _, err := server.post(client, folder, oauth2Path,
-					`{"name":"load","authorization_flow":"3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"}`)
-				if err != nil || status != http.StatusCreated {
-					failed.Add(1)
-					continue
-				}
-				created.Add(1)
-			}
-		})
-	}
+	client, made := contracttest.Client(t), newJournal()
+	load := made.load(8, "load", func(name string) (created, error) {
+		return onlyCreated(server.create(client, folder, name, ""))
+	})
 	operate(t, folder, "key", "rotate")
 	output := operate(t, folder, "key", "reseal")
-	close(stop)
-	group.Wait()
+	load.end()
 	if err := server.stop(); err != nil {
 		t.Error(err)
 	}
-	t.Logf("while the key was rotated and %s %d creates were made, %d failed",
-		strings.TrimSpace(output), created.Load(), failed.Load())
-	if failed.Load() > 0 || created.Load() == 0 {
-		t.Errorf("%d creates were made, %d failed: %s", created.Load(), failed.Load(), server.stderr)
+	t.Logf("while the key was rotated and %s %d creates were made", strings.TrimSpace(output), len(made.creates))
+	isOld := func(one created) bool { return strings.HasPrefix(one.name, "old ") }
+	made.compare(t, slices.DeleteFunc(storedIn(t, folder), isOld))
+	if len(made.creates) == 0 {
+		t.Error("no creates were made")
 	}
 	checkSecrets(t, folder, rows)
 }
@@ -86,17 +63,6 @@ func operateWith(t *testing.T, program, folder string, arguments ...string) stri
 		t.Fatalf("%v: %v: %s", arguments, err, output)
 	}
 	return string(output)
-}
-
-func openData(
-	t *testing.T, folder string, open func(ctx context.Context, path, keysetPath string) (*store.Store, error),
-) *store.Store {
-	t.Helper()
-	database, err := open(t.Context(), filepath.Join(folder, "data", "providerd.db"), "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return database
 }
 
 // storeSecrets makes a database with this many providers, whose secrets are "secret" and their number.
@@ -126,26 +92,22 @@ func storeSecrets(t *testing.T, folder string, rows int) {
 // checkSecrets reads what storeSecrets stored.
 func checkSecrets(t *testing.T, folder string, rows int) {
 	t.Helper()
-	database := openData(t, folder, storetest.OpenSQLite)
-	defer func() { _ = database.Close() }()
 	found := 0
-	for record, err := range database.Providers(t.Context(), store.Filter{}, 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		provider, ok := record.(store.OAuth2Provider)
-		number, old := strings.CutPrefix(provider.Name, "old ")
-		if !ok || !old {
+	for _, one := range storedIn(t, folder) {
+		number, old := strings.CutPrefix(one.name, "old ")
+		if !old {
 			continue
 		}
 		found++
-		if secret := provider.ClientSecret.Reveal(); secret != "secret "+number {
-			t.Errorf("provider %d, which is number %s, has the secret %q", provider.PK, number, secret)
+		if one.secret != "secret "+number {
+			t.Errorf("provider %d, which is number %s, has the secret %q", one.pk, number, one.secret)
 		}
 	}
 	if found != rows {
 		t.Errorf("%d old providers are found, want %d", found, rows)
 	}
+	database := openData(t, folder, storetest.OpenSQLite)
+	defer func() { _ = database.Close() }()
 	if err := database.Reseal(t.Context(), func(_, total int64) {
 		if total != 0 {
 			t.Errorf("%d secrets are sealed with an old key", total)

@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -30,8 +31,8 @@ func (s *soak) report(t *testing.T, isWhole bool) {
 			continue
 		}
 		for _, m := range soakMeasures() {
-			if found, err := m.judge(samples); err != nil || !found.isFlat() {
-				t.Errorf("process %d: %s: %+v, %v", i+1, m.name, found, err)
+			if found := m.judge(samples); !found.isFlat() {
+				t.Errorf("process %d: %s: %+v", i+1, m.name, found)
 			}
 		}
 	}
@@ -53,79 +54,76 @@ func (s *soak) report(t *testing.T, isWhole bool) {
 
 // course tells how the processes went on.
 func (s *soak) course() string {
-	journal := s.load.journal
 	var text strings.Builder
+	var answers []string
+	for _, kind := range slices.Sorted(maps.Keys(s.journal.answers)) {
+		answers = append(answers, fmt.Sprintf("%s %d", kind, s.journal.answers[kind]))
+	}
 	fmt.Fprintf(&text, "%d requests in %.0f s, answered as they are to be: %s.\n\n"+
 		"| | before the restart | after it |\n| --- | --- | --- |\n",
-		journal.requests, s.lasted().Seconds(), describeAnswers(journal.answers))
+		s.journal.requests, s.lasted().Seconds(), strings.Join(answers, ", "))
 	row := func(title string, cell func(samples []soakSample) string) {
 		fmt.Fprintf(&text, "| %s | %s | %s |\n", title, cell(s.processes[0]), cell(s.processes[1]))
 	}
 	row("seconds; creates/s", func(samples []soakSample) string {
 		first, last := samples[0], samples[len(samples)-1]
 		seconds := (last.at - first.at).Seconds()
-		return fmt.Sprintf("%.0f; %.0f", seconds, float64(last.creates-first.creates)/seconds)
+		return fmt.Sprintf("%.0f; %.0f", seconds, added(samples, "creates")/seconds)
 	})
-	row("a create, ms: median, p99, longest", func(samples []soakSample) string {
-		waits := journal.waitsUntil(samples[0].started == s.processes[0][0].started, s.ended)
-		if len(waits) == 0 {
-			return "none"
-		}
-		return fmt.Sprintf("%.1f, %.1f, %.0f", waits[len(waits)/2], waits[len(waits)*99/100], waits[len(waits)-1])
-	})
+	before, after := s.waits(0, s.ended), s.waits(s.ended, math.MaxInt64)
+	fmt.Fprintf(&text, "| a create, ms: median, p99, longest | %.1f, %.1f, %.0f | %.1f, %.1f, %.0f |\n",
+		quantile(before, 0.5), quantile(before, 0.99), quantile(before, 1),
+		quantile(after, 0.5), quantile(after, 0.99), quantile(after, 1))
 	for _, m := range soakMeasures() {
 		row(m.name+": second fifth, last fifth, most", func(samples []soakSample) string {
-			found, _ := m.judge(samples)
+			found := m.judge(samples)
 			return fmt.Sprintf("%.0f, %.0f, %.0f", found.early/m.unit, found.late/m.unit, found.most/m.unit)
 		})
 	}
 	row("lines of the log that were dropped, and counted", func(samples []soakSample) string {
-		return fmt.Sprintf("%.0f", samples[len(samples)-1].dropped)
+		return fmt.Sprintf("%.0f", samples[len(samples)-1].values[droppedSeries])
 	})
 	return text.String()
-}
-
-// describeAnswers counts answers by their kind.
-func describeAnswers(answers map[string]int) string {
-	var kinds []string
-	for _, kind := range slices.Sorted(maps.Keys(answers)) {
-		kinds = append(kinds, fmt.Sprintf("%s %d", kind, answers[kind]))
-	}
-	return strings.Join(kinds, ", ")
 }
 
 // lasted is how long the load went on.
 func (s *soak) lasted() time.Duration { return s.processes[1][len(s.processes[1])-1].at }
 
-// waitsUntil returns how long creates took that were answered before a moment, or else from it on, in ms, sorted.
-func (j *soakJournal) waitsUntil(isBefore bool, moment time.Duration) []float64 {
-	var waits []float64
-	for _, one := range j.waits {
-		if one.at < moment == isBefore {
-			waits = append(waits, milliseconds(one.wait))
+// waits returns how long creates took that were answered within a time, in ms, sorted.
+func (s *soak) waits(from, to time.Duration) (waits []float64) {
+	for _, one := range s.journal.waits {
+		if from <= one.at && one.at < to {
+			waits = append(waits, one.took.Seconds()*1000)
 		}
 	}
 	slices.Sort(waits)
 	return waits
 }
 
-func milliseconds(wait time.Duration) float64 { return wait.Seconds() * 1000 }
+// quantile is 0 if there are no values.
+func quantile(sorted []float64, share float64) float64 {
+	if len(sorted) == 0 {
+		return 0
+	}
+	return sorted[int(share*float64(len(sorted)-1))]
+}
+
+// added is how much a value has grown.
+func added(samples []soakSample, value string) float64 {
+	return samples[len(samples)-1].values[value] - samples[0].values[value]
+}
 
 // sizes tells what the server took.
 func (s *soak) sizes() string {
-	var wal int64
-	var most, processor float64
-	var requests int
+	processor, requests := 0.0, 0.0
 	for _, samples := range s.processes {
-		first, last := samples[0], samples[len(samples)-1]
-		processor += last.processor - first.processor
-		requests += last.requests - first.requests
-		for _, one := range samples {
-			wal, most = max(wal, one.wal), max(most, one.resident)
-		}
+		processor += added(samples, processorSeries)
+		requests += added(samples, "requests")
 	}
+	all := slices.Concat(s.processes...)
 	database, _ := sizeOf(filepath.Join(s.server.folder, "data", "providerd.db"))
-	stored, backedUp := len(s.load.journal.creates), len(s.backup.creates)
+	backup, _ := sizeOf(filepath.Join(s.server.folder, "backup.db"))
+	stored := len(s.journal.creates)
 	return fmt.Sprintf("| what | measured |\n| --- | --- |\n"+
 		"| database, bytes a provider | %d (%d providers in %.1f MiB) |\n"+
 		"| its WAL at most, MiB | %.0f |\n"+
@@ -133,27 +131,22 @@ func (s *soak) sizes() string {
 		"| log, bytes a request | %d |\n"+
 		"| resident memory, MiB | %.0f idle, at most %.0f under this load |\n"+
 		"| processor time, s for 1,000 requests | %.2f |\n",
-		int(database)/stored, stored, float64(database)/mib, float64(wal)/mib, backedUp, float64(s.backup.bytes)/mib,
-		s.backup.took.Seconds(), s.log.bytes/s.log.requests, s.idle.resident/mib, most/mib, processor/float64(requests)*1000)
+		int(database)/stored, stored, float64(database)/mib, slices.Max(valuesOf(all, "wal"))/mib,
+		len(s.backup.creates), float64(backup)/mib, s.backup.took.Seconds(), s.log.bytes/s.log.requests,
+		s.idle.values[residentSeries]/mib, slices.Max(valuesOf(all, residentSeries))/mib, processor/requests*1000)
 }
 
 // plot draws the run over its time.
 func (s *soak) plot() figures.Lines {
 	length := (s.lasted() + time.Second).Truncate(time.Second)
 	step := max(length/soakSamples, time.Second).Round(time.Second)
-	waits := make([][]float64, length/step+1)
-	for _, one := range s.load.journal.waits {
-		if one.at < length {
-			waits[one.at/step] = append(waits[one.at/step], milliseconds(one.wait))
-		}
-	}
 	var rate, middle, slow []figures.Point
-	for i, some := range waits[:length/step] {
-		at := time.Duration(i)*step + step/2
-		rate = append(rate, figures.Point{At: at, Value: float64(len(some)) / step.Seconds()})
-		if slices.Sort(some); len(some) > 0 {
-			middle = append(middle, figures.Point{At: at, Value: some[len(some)/2]})
-			slow = append(slow, figures.Point{At: at, Value: some[len(some)*99/100]})
+	for from := time.Duration(0); from+step <= length; from += step {
+		at, waits := from+step/2, s.waits(from, from+step)
+		rate = append(rate, figures.Point{At: at, Value: float64(len(waits)) / step.Seconds()})
+		if len(waits) > 0 {
+			middle = append(middle, figures.Point{At: at, Value: quantile(waits, 0.5)})
+			slow = append(slow, figures.Point{At: at, Value: quantile(waits, 0.99)})
 		}
 	}
 	measured := func(name string, number int) figures.Curve {
@@ -161,7 +154,7 @@ func (s *soak) plot() figures.Lines {
 		for _, samples := range s.processes {
 			var part []figures.Point
 			for _, sample := range samples {
-				part = append(part, figures.Point{At: sample.at, Value: m.of(sample) / m.unit})
+				part = append(part, figures.Point{At: sample.at, Value: sample.values[m.value] / m.unit})
 			}
 			one.Parts = append(one.Parts, part)
 		}

@@ -103,11 +103,3 @@ func (l *pipedLog) Read(p []byte) (int, error) {
 	defer l.reading.Unlock()
 	return l.pipe.Read(p)
 }
-
-// pause lets nobody read until resume is called.
-func (l *pipedLog) pause() { l.reading.Lock() }
-
-func (l *pipedLog) resume() { l.reading.Unlock() }
-
-// leave closes the reading end for good.
-func (l *pipedLog) leave() error { return l.pipe.Close() }

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -14,20 +13,20 @@ import (
 	"time"
 )
 
-// soakSample is what a server says of itself at one moment, and what it has been given to do.
+// soakSample is what a server says of itself at one moment, and what was seen of it.
 type soakSample struct {
 	at time.Duration
-	// started tells processes apart: when this one did, in seconds.
-	started                                            float64
-	resident, heap, descriptors, goroutines, processor float64
-	dropped                                            float64
-	// wal is how long the WAL is, in bytes.
-	wal int64
-	// creates and requests were answered before.
-	creates, requests int
+	// values are by the series, and those of sample by their name.
+	values map[string]float64
 }
 
-func (s soakSample) createsSoFar() float64 { return float64(s.creates) }
+// Series that tell processes apart, and those that are reported.
+const (
+	startedSeries   = "process_start_time_seconds"
+	residentSeries  = "process_resident_memory_bytes"
+	processorSeries = "process_cpu_seconds_total"
+	droppedSeries   = "providerd_log_lines_dropped_total"
+)
 
 // soakWatch asks a server again and again for its metrics. While there is none, it asks on.
 type soakWatch struct {
@@ -36,46 +35,34 @@ type soakWatch struct {
 	client   http.Client
 	mutex    sync.Mutex
 	samples  []soakSample
-	stop     chan struct{}
-	ended    chan struct{}
 }
 
 func newSoakWatch(server *operated, journal *soakJournal) *soakWatch {
 	return &soakWatch{
 		url: "http://" + server.ops + "/metrics", wal: filepath.Join(server.folder, "data", "providerd.db-wal"),
 		journal: journal, client: http.Client{Transport: &http.Transport{}, Timeout: readyTimeout},
-		stop: make(chan struct{}), ended: make(chan struct{}),
 	}
 }
 
-// run takes a sample each interval until the watch is stopped.
-func (w *soakWatch) run(ctx context.Context, interval time.Duration) {
-	defer close(w.ended)
-	defer w.client.CloseIdleConnections()
-	ticks := time.NewTicker(interval)
-	defer ticks.Stop()
-	for {
-		select {
-		case <-w.stop:
-			return
-		case <-ctx.Done():
-			return
-		case <-ticks.C:
-			if one, err := w.sample(); err == nil {
-				w.mutex.Lock()
-				w.samples = append(w.samples, one)
-				w.mutex.Unlock()
-			}
+// start takes a sample each interval until the watch is ended.
+func (w *soakWatch) start(interval time.Duration) *load {
+	return startLoad(1, func(_, _ int) bool {
+		<-time.After(interval)
+		if one, err := w.sample(); err == nil {
+			w.mutex.Lock()
+			defer w.mutex.Unlock()
+			w.samples = append(w.samples, one)
 		}
-	}
+		return true
+	})
 }
 
-// end stops the watch, and returns its samples by process.
-func (w *soakWatch) end() (processes [][]soakSample) {
-	close(w.stop)
-	<-w.ended
+// processes returns the samples by process.
+func (w *soakWatch) processes() (processes [][]soakSample) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
 	for i, one := range w.samples {
-		if i == 0 || one.started != w.samples[i-1].started {
+		if i == 0 || one.values[startedSeries] != w.samples[i-1].values[startedSeries] {
 			processes = append(processes, nil)
 		}
 		last := len(processes) - 1
@@ -91,19 +78,7 @@ func (w *soakWatch) dropped() float64 {
 	if len(w.samples) == 0 {
 		return 0
 	}
-	return w.samples[len(w.samples)-1].dropped
-}
-
-// seen counts the samples of the process that was seen last.
-func (w *soakWatch) seen() (count int) {
-	w.mutex.Lock()
-	defer w.mutex.Unlock()
-	for _, one := range w.samples {
-		if one.started == w.samples[len(w.samples)-1].started {
-			count++
-		}
-	}
-	return count
+	return w.samples[len(w.samples)-1].values[droppedSeries]
 }
 
 func (w *soakWatch) sample() (soakSample, error) {
@@ -118,20 +93,16 @@ func (w *soakWatch) sample() (soakSample, error) {
 	if response.StatusCode != http.StatusOK {
 		return soakSample{}, fmt.Errorf("status is %d", response.StatusCode)
 	}
-	series, err := parseSeries(string(text))
+	values, err := parseSeries(string(text))
 	if err != nil {
 		return soakSample{}, err
 	}
-	one := soakSample{
-		started: series["process_start_time_seconds"], resident: series["process_resident_memory_bytes"],
-		// The collector runs when the heap is twice what lived at its last run.
-		heap: series["go_memstats_next_gc_bytes"] / 2, descriptors: series["process_open_fds"],
-		goroutines: series["go_goroutines"], processor: series["process_cpu_seconds_total"],
-		dropped: series["providerd_log_lines_dropped_total"],
-	}
+	// The collector runs when the heap is twice what lived at its last run.
+	values["heap"] = values["go_memstats_next_gc_bytes"] / 2
 	if info, err := os.Stat(w.wal); err == nil {
-		one.wal = info.Size()
+		values["wal"] = float64(info.Size())
 	}
-	one.at, one.creates, one.requests = w.journal.soFar()
-	return one, nil
+	creates, requests := w.journal.soFar()
+	values["creates"], values["requests"] = float64(creates), float64(requests)
+	return soakSample{at: time.Since(w.journal.begun), values: values}, nil
 }

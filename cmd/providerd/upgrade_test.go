@@ -3,15 +3,13 @@
 package main
 
 import (
-	"errors"
-	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 
 	"example.com/providerd/server/contracttest"
@@ -40,112 +38,58 @@ cd "$2" && go build -o providerd ./cmd/providerd`
 type rollout struct {
 	*fleet
 	inUse []sync.RWMutex
-	// sent, and of these acknowledged, are creates of all callers.
-	sent, acknowledged atomic.Int64
 }
 
-// load sends creates from some callers, each to whatever replica is in use, until the returned function is called.
-func (r *rollout) load(t *testing.T, callers int) (stop func()) {
-	t.Helper()
-	var group sync.WaitGroup
-	var isOver atomic.Bool
-	for caller := range callers {
-		group.Go(func() {
-			for turn := caller; !isOver.Load(); turn++ {
-				replica := turn % len(r.replicas)
-				if r.inUse[replica].TryRLock() {
-					r.createAt(t, replica)
-					r.inUse[replica].RUnlock()
-				}
-			}
-		})
-	}
-	return func() {
-		isOver.Store(true)
-		group.Wait()
-	}
-}
-
-func (r *rollout) createAt(t *testing.T, replica int) {
-	t.Helper()
-	key := fmt.Sprint("upgrade-", r.sent.Add(1))
-	status, _, err := r.create(replica, key, key)
-	if err != nil || status != http.StatusCreated {
-		t.Errorf("%s at replica %d: status is %d, %v", key, replica, status, err)
-		return
-	}
-	r.acknowledged.Add(1)
-}
-
-// exchange lets another program run in the place of each replica, one after the other, and waits until each has worked.
-func (r *rollout) exchange(t *testing.T, program string) {
-	t.Helper()
-	const creates = 200
-	for i := range r.replicas {
-		r.inUse[i].Lock()
-		if err := r.replicas[i].stop(); err != nil {
-			t.Errorf("replica %d: %v: %s", i, err, r.replicas[i].stderr)
+// create sends a create to a replica that is in use.
+func (r *rollout) create(name string) (created, error) {
+	for {
+		if number := rand.IntN(len(r.inUse)); r.inUse[number].TryRLock() {
+			defer r.inUse[number].RUnlock()
+			return onlyCreated(r.fleet.create(number, name, ""))
 		}
-		r.program = program
-		r.start(t, i)
-		r.inUse[i].Unlock()
-		if t.Failed() {
-			t.FailNow()
-		}
-		begun := r.acknowledged.Load()
-		waitUntil(t, "creates go on", func() bool { return r.acknowledged.Load() >= begun+creates || t.Failed() })
+	}
+}
+
+// exchange lets another program run in the place of a replica.
+func (r *rollout) exchange(t *testing.T, number int, program string) {
+	t.Helper()
+	r.inUse[number].Lock()
+	defer r.inUse[number].Unlock()
+	if err := r.replicas[number].stop(); err != nil {
+		t.Errorf("replica %d: %v: %s", number, err, r.replicas[number].stderr)
+	}
+	r.program = program
+	if r.start(t, number); t.Failed() {
+		t.FailNow()
 	}
 }
 
 // TestRollingUpgrade exchanges the replicas of the last release for those of this one, back, and forth again.
 func TestRollingUpgrade(t *testing.T) {
-	old := buildRelease(t)
-	r := &rollout{
-		fleet: &fleet{
-			program: old, folder: t.TempDir(), url: postgrestest.NewCluster(t).CreateDatabase(t),
-			replicas: make([]*process, 2), client: contracttest.Client(t),
-		},
-		inUse: make([]sync.RWMutex, 2),
-	}
-	r.begin(t)
-	stop := r.load(t, 8)
+	const replicas, creates = 2, 200
+	old, made := buildRelease(t), newJournal()
+	r := &rollout{startFleet(t, old, postgrestest.NewCluster(t).CreateDatabase(t), replicas), make([]sync.RWMutex, replicas)}
+	load := made.load(8, "upgrade", r.create)
 	for _, program := range []string{os.Args[0], old, os.Args[0]} {
-		r.exchange(t, program)
-	}
-	stop()
-	acknowledged := int(r.acknowledged.Load())
-	t.Logf("%d creates were sent, %d of them failed", r.sent.Load(), int(r.sent.Load())-acknowledged)
-	const headings = 1
-	list := exec.CommandContext(t.Context(), old, "provider", "list")
-	list.Dir, list.Env = r.folder, append(os.Environ(), r.environment()...)
-	output, err := list.Output()
-	if lines := strings.Count(string(output), "\n") - headings; err != nil || lines != acknowledged {
-		t.Errorf("the last release reads %d records, %v, want %d", lines, err, acknowledged)
-	}
-	r.stop(t)
-	found := r.records(t)
-	if len(found) != acknowledged {
-		t.Errorf("%d records are stored, want %d", len(found), acknowledged)
-	}
-	for name, count := range found {
-		if count != 1 {
-			t.Errorf("%s is stored %d times", name, count)
+		for number := range replicas {
+			r.exchange(t, number, program)
+			made.await(t, creates)
 		}
 	}
+	load.end()
+	const headings = 1
+	if lines := strings.Count(r.operate(t, old, "provider", "list"), "\n") - headings; lines != len(made.creates) {
+		t.Errorf("the last release reads %d records, want %d", lines, len(made.creates))
+	}
+	r.stop(t)
+	made.compare(t, r.stored(t, r.url))
 }
 
 // TestUpgradeOverSQLite lets this program serve a database of the last release, and that one refuse it afterwards.
 func TestUpgradeOverSQLite(t *testing.T) {
 	old, folder, client := buildRelease(t), t.TempDir(), contracttest.Client(t)
 	for _, program := range []string{old, os.Args[0]} {
-		server, err := startProgram(t.Context(), program, folder, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		createOverHTTP(t, client, server, folder)
-		if err := server.stop(); err != nil {
-			t.Error(errors.Join(err, errors.New(server.stderr.String())))
-		}
+		createWith(t, client, program, folder)
 	}
 	if stored := storedPKs(t, folder); len(stored) != 2 {
 		t.Errorf("%v are stored, want one of each program", stored)
@@ -153,5 +97,18 @@ func TestUpgradeOverSQLite(t *testing.T) {
 	_, err := startProgram(t.Context(), old, folder, nil)
 	if err == nil || !strings.Contains(err.Error(), "use a newer providerd") {
 		t.Errorf("the last release starts over a newer database with %v", err)
+	}
+}
+
+// createWith creates a provider with a program that serves the database in a folder.
+func createWith(t *testing.T, client *http.Client, program, folder string) {
+	t.Helper()
+	server, err := startProgram(t.Context(), program, folder, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	createOverHTTP(t, client, server, folder)
+	if err := server.stop(); err != nil {
+		t.Errorf("%v: %s", err, server.stderr)
 	}
 }
