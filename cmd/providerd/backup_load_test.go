@@ -3,7 +3,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
@@ -25,13 +24,11 @@ const (
 	createsBeforeBackup = 500
 )
 
-// describe says how long creates waited, the longest last.
+// describe says how long creates waited.
 func describe(waits []createWait) string {
-	waits = slices.SortedFunc(slices.Values(waits), func(a, b createWait) int { return cmp.Compare(a.took, b.took) })
-	at := func(share float64) time.Duration {
-		return waits[int(share*float64(len(waits)-1))].took.Round(100 * time.Microsecond)
-	}
-	return fmt.Sprintf("%d creates: median %s, p99 %s, longest %s", len(waits), at(0.5), at(0.99), at(1))
+	sorted := inMilliseconds(waits)
+	return fmt.Sprintf("%d creates: median %.1f ms, p99 %.1f ms, longest %.1f ms",
+		len(waits), quantile(sorted, 0.5), quantile(sorted, 0.99), quantile(sorted, 1))
 }
 
 // TestBackupUnderLoad backs up a database while 64 callers create, restores the backup elsewhere and serves it. It must

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -180,6 +181,23 @@ func some[Value any](all map[string]Value) map[string]Value {
 		}
 	}
 	return few
+}
+
+// inMilliseconds returns how long creates took, sorted.
+func inMilliseconds(waits []createWait) (sorted []float64) {
+	for _, one := range waits {
+		sorted = append(sorted, one.took.Seconds()*1000)
+	}
+	slices.Sort(sorted)
+	return sorted
+}
+
+// quantile is 0 if there are no values.
+func quantile(sorted []float64, share float64) float64 {
+	if len(sorted) == 0 {
+		return 0
+	}
+	return sorted[int(share*float64(len(sorted)-1))]
 }
 
 // openData opens the database in the folder of a server.

@@ -90,22 +90,10 @@ func (s *soak) course() string {
 func (s *soak) lasted() time.Duration { return s.processes[1][len(s.processes[1])-1].at }
 
 // waits returns how long creates took that were answered within a time, in ms, sorted.
-func (s *soak) waits(from, to time.Duration) (waits []float64) {
-	for _, one := range s.journal.waits {
-		if from <= one.at && one.at < to {
-			waits = append(waits, one.took.Seconds()*1000)
-		}
-	}
-	slices.Sort(waits)
-	return waits
-}
-
-// quantile is 0 if there are no values.
-func quantile(sorted []float64, share float64) float64 {
-	if len(sorted) == 0 {
-		return 0
-	}
-	return sorted[int(share*float64(len(sorted)-1))]
+func (s *soak) waits(from, to time.Duration) []float64 {
+	return inMilliseconds(slices.DeleteFunc(slices.Clone(s.journal.waits), func(one createWait) bool {
+		return one.at < from || one.at >= to
+	}))
 }
 
 // added is how much a value has grown.
