@@ -3,17 +3,20 @@
 package main
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"example.com/providerd/server/contracttest"
 	"example.com/providerd/store/postgres/postgrestest"
+	"example.com/providerd/store/sqlite"
 )
 
 // beforeReleases stands for the last release while there is none.
@@ -111,4 +114,32 @@ func createWith(t *testing.T, client *http.Client, program, folder string) {
 	if err := server.stop(); err != nil {
 		t.Errorf("%v: %s", err, server.stderr)
 	}
+}
+
+// buildNewer builds a program whose schema over SQLite has one level more than that of this one.
+func buildNewer(t *testing.T) string {
+	t.Helper()
+	level, err := sqlite.Level()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return buildWith(t, fmt.Sprintf("../../store/sqlite/migrations/%04d_later.sql", level+1),
+		"-- +goose Up\nCREATE TABLE later (pk INTEGER NOT NULL PRIMARY KEY);\n")
+}
+
+// TestUpgradeOverSQLiteAndBack lets a newer program serve a database, and this one go back to the backup of before.
+func TestUpgradeOverSQLiteAndBack(t *testing.T) {
+	newer, folder, client := buildNewer(t), t.TempDir(), contracttest.Client(t)
+	createWith(t, client, os.Args[0], folder)
+	operate(t, folder, "backup", "before.db")
+	createWith(t, client, newer, folder)
+	_, err := startProgram(t.Context(), os.Args[0], folder, nil)
+	if err == nil || !strings.Contains(err.Error(), "use a newer providerd") {
+		t.Errorf("this program starts over a newer database with %v", err)
+	}
+	operate(t, folder, "restore", "before.db", "--replace")
+	if stored := storedPKs(t, folder); !slices.Equal(stored, []int32{1}) {
+		t.Errorf("%v are stored, want what was there before the upgrade", stored)
+	}
+	createWith(t, client, os.Args[0], folder)
 }
