@@ -51,6 +51,21 @@ func TestServersThatCannotBeUsed(t *testing.T) {
 	}
 }
 
+// Encoding and strings are not for the program to choose.
+func TestDatabasesWithTheirOwnSettings(t *testing.T) {
+	t.Parallel()
+	cluster := postgrestest.NewCluster(t)
+	url := cluster.CreateDatabase(t)
+	name := databaseOf(t, url)
+	cluster.Exec(t, "postgres", "CREATE DATABASE ascii ENCODING 'SQL_ASCII' TEMPLATE template0",
+		"ALTER DATABASE "+name+" SET standard_conforming_strings = off")
+	for _, url := range []string{url, cluster.URL("ascii")} {
+		if err := openError(t.Context(), t, url); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // What would let an acknowledged create be lost is refused, with the name of the setting, be it one of the server, of a
 // database or of a connection.
 func TestUnsafeServersAreRefused(t *testing.T) {

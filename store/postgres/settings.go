@@ -23,13 +23,20 @@ type settings struct {
 }
 
 // readSettings returns database.ErrUnavailable.
-func readSettings(ctx context.Context, conn *pgx.Conn) (s settings, err error) {
-	err = conn.QueryRow(ctx, selectSettings, pgx.QueryExecModeSimpleProtocol).
-		Scan(&s.version, &s.fsync, &s.fullPageWrites, &s.synchronousCommit, &s.readOnly)
+func readSettings(ctx context.Context, conn *pgx.Conn) (settings, error) {
+	// A query of pgx's own refuses a database whose encoding or strings are not the usual ones.
+	results, err := conn.PgConn().Exec(ctx, selectSettings).ReadAll()
 	if err != nil {
 		return settings{}, fmt.Errorf("read the settings of the database: %w", unavailable(err))
 	}
-	return s, nil
+	if len(results) != 1 || len(results[0].Rows) != 1 || len(results[0].Rows[0]) != 5 {
+		return settings{}, fmt.Errorf("%w: the server does not tell its settings", database.ErrUnavailable)
+	}
+	row := results[0].Rows[0]
+	return settings{
+		version: string(row[0]), fsync: string(row[1]), fullPageWrites: string(row[2]), synchronousCommit: string(row[3]),
+		readOnly: string(row[4]),
+	}, nil
 }
 
 // faults are why the server is refused, each a database.ErrUnsafe or ErrUnavailable.
