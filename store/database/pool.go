@@ -12,6 +12,7 @@ import (
 // Pool is the connections to a database, which GORM uses, too. The zero value is one that was never opened.
 type Pool struct {
 	*sql.DB
+	// GORM runs statements over SQL.
 	GORM *gorm.DB
 }
 

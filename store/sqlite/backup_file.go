@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 
 	"gorm.io/gorm"
 
@@ -65,7 +66,9 @@ func countRows(db *gorm.DB) (map[string]int64, error) {
 	counts := make(map[string]int64, len(tables))
 	for _, table := range tables {
 		var count int64
-		if err := db.Table(table).Count(&count).Error; err != nil {
+		// GORM would take a name with a space for more than a name.
+		quoted := `"` + strings.ReplaceAll(table, `"`, `""`) + `"`
+		if err := db.Raw("SELECT count(*) FROM " + quoted).Scan(&count).Error; err != nil {
 			return nil, fmt.Errorf("count the rows of %s: %w", table, err)
 		}
 		counts[table] = count

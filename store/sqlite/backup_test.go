@@ -44,6 +44,9 @@ func TestBackupHasOneState(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if err := r.Change(t.Context(), executing(`CREATE TABLE "another's ""own"".table?" (id)`)); err != nil {
+		t.Fatal(err)
+	}
 	want := r.slugs(t)
 	path := filepath.Join(t.TempDir(), "backup.db")
 	steps := 0

@@ -43,7 +43,7 @@ func checkHeader(file *os.File) error {
 // openDatabaseFile opens the file of a database that nobody but its owner can write to. It returns ErrUnavailable,
 // ErrExposed or an error of the file system.
 func openDatabaseFile(path string) (*guardedFile, error) {
-	file, err := openGuarded(path)
+	file, err := openGuarded(path, putDatabase)
 	if err != nil {
 		return nil, err
 	}

@@ -54,8 +54,14 @@ type guardedFile struct {
 	opened syscall.Stat_t
 }
 
-// openGuarded returns ErrUnavailable for what is not a regular file, or an error of the file system.
-func openGuarded(path string) (*guardedFile, error) {
+// What to do about something else in the place of a file.
+const (
+	putDatabase = "put the database in its place, or name another one"
+	moveAway    = "move it away"
+)
+
+// openGuarded returns ErrUnavailable, with the remedy, for what is not a regular file, or an error of the file system.
+func openGuarded(path, remedy string) (*guardedFile, error) {
 	// A FIFO is not waited for.
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -66,8 +72,7 @@ func openGuarded(path string) (*guardedFile, error) {
 		return nil, errors.Join(fmt.Errorf("look at the files of the database: %w", err), file.Close())
 	}
 	if guarded.opened.Mode&syscall.S_IFMT != syscall.S_IFREG {
-		err := fmt.Errorf("%w: %s is not a regular file; put the database in its place, or name another one",
-			database.ErrUnavailable, path)
+		err := fmt.Errorf("%w: %s is not a regular file; %s", database.ErrUnavailable, path, remedy)
 		return nil, errors.Join(err, file.Close())
 	}
 	return guarded, nil
@@ -89,11 +94,11 @@ func (f *guardedFile) check() (size int64, err error) {
 
 // newGuard watches the files of a database that is open.
 func newGuard(file *guardedFile) (*guard, error) {
-	wal, err := openGuarded(file.Name() + "-wal")
+	wal, err := openGuarded(file.Name()+"-wal", moveAway)
 	if err != nil {
 		return nil, err
 	}
-	index, err := openGuarded(file.Name() + "-shm")
+	index, err := openGuarded(file.Name()+"-shm", moveAway)
 	if err != nil {
 		return nil, errors.Join(err, wal.Close())
 	}

@@ -145,7 +145,7 @@ func (r Restoration) checkPlace(place string) (isThere bool, err error) {
 
 // checkUnused returns ErrInUse while a program has the database open.
 func checkUnused(path string) error {
-	file, err := openGuarded(path)
+	file, err := openGuarded(path, putDatabase)
 	if err != nil {
 		return err
 	}

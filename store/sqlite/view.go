@@ -41,7 +41,7 @@ func Look(ctx context.Context, path string) (*View, error) {
 	if err != nil {
 		return nil, fmt.Errorf("look for the database: %w", err)
 	}
-	file, err := openGuarded(path)
+	file, err := openGuarded(path, putDatabase)
 	if err != nil {
 		return nil, err
 	}
