@@ -184,6 +184,10 @@ func spoiltSetUps() map[string]spoilt {
 		} {
 			setUps[path+" of another user"] = spoilt{func(t *testing.T, s *setUp) {
 				shell(t, "chown", "1", filepath.Join(s.folder, path))
+				if check == "database file" {
+					// That others can read it is less than that the server cannot write to it.
+					shell(t, "chmod", "644", filepath.Join(s.folder, path))
+				}
 			}, []fault{{check, healthFail, path + " belongs to user 1, and the server, by its folder, to user 0; run chown 0 on it"}}}
 		}
 		ofUserWith := func(mode, path string) spoiler {

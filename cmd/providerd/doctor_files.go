@@ -64,14 +64,12 @@ func (f ownFile) examine(judge func(mode fs.FileMode) finding) []finding {
 	case !info.Mode().IsRegular():
 		return []finding{failed(f.check, f.misplaced, "%s is not a regular file", f.path)}
 	}
-	if found := judge(info.Mode().Perm()); found.Status != healthOK {
-		return []finding{found}
+	found := judge(info.Mode().Perm())
+	if found.Status != healthFail && user != f.owner {
+		found = failed(f.check, fmt.Sprintf("run chown %d on it", f.owner),
+			"%s belongs to user %d, and the server, by its folder, to user %d", f.path, user, f.owner)
 	}
-	if user != f.owner {
-		return []finding{failed(f.check, fmt.Sprintf("run chown %d on it", f.owner),
-			"%s belongs to user %d, and the server, by its folder, to user %d", f.path, user, f.owner)}
-	}
-	return []finding{f.passed()}
+	return []finding{found}
 }
 
 func (f ownFile) passed() finding {
