@@ -18,18 +18,18 @@ const (
 	maxFiles = 10_000
 )
 
-// source is the path of a file to read, or "-" for standard input.
+// source is the path of a file to read, or "" for standard input.
 type source string
 
 func (s source) String() string {
-	if s == "-" {
+	if s == "" {
 		return "standard input"
 	}
 	return string(s)
 }
 
 func (s source) open() (io.ReadCloser, error) {
-	if s == "-" {
+	if s == "" {
 		return io.NopCloser(os.Stdin), nil
 	}
 	return os.Open(string(s)) //nolint:wrapcheck // It names the file.
@@ -65,10 +65,13 @@ func readFiles(names []string) ([]manifest.File, error) {
 }
 
 func sourcesOf(name string) ([]source, error) {
+	if name == "-" {
+		return []source{""}, nil
+	}
 	path := filepath.Clean(name)
 	// Only a folder is opened here: a pipe that is opened twice loses what was written into it.
 	info, err := os.Stat(path)
-	if name == "-" || err != nil || !info.IsDir() {
+	if err != nil || !info.IsDir() {
 		return []source{source(path)}, nil //nolint:nilerr // The error of reading it says more.
 	}
 	entries, err := os.ReadDir(path)

@@ -17,7 +17,7 @@ type filterFlags struct {
 	Name      filterText   `placeholder:"NAME" help:"Only what has exactly this name."`
 	ClientID  filterText   `placeholder:"ID" help:"Only the OAuth2 provider with exactly this client_id."`
 	CreatedBy filterText   `placeholder:"NAME" help:"Only providers that were created with a token of this name."`
-	Limit     positive     `placeholder:"N" help:"At most so many. Where there are more, the next --after is told on standard error."`
+	Limit     rowLimit     `placeholder:"N" help:"At most so many. Where there are more, the next --after is told on standard error."`
 }
 
 func (f filterFlags) filter(since moment) store.Filter {
@@ -73,5 +73,18 @@ func (p *positive) UnmarshalText(text []byte) error {
 		return fmt.Errorf("%q is not a whole number from 1 to %d", text, math.MaxInt32)
 	}
 	*p = positive(number)
+	return nil
+}
+
+// rowLimit is how many rows are shown at most; 0 where all are.
+type rowLimit int64
+
+// UnmarshalText reads a positive number.
+func (l *rowLimit) UnmarshalText(text []byte) error {
+	number, err := strconv.ParseUint(string(text), 10, 63)
+	if err != nil || number == 0 {
+		return fmt.Errorf("%q is not a whole number from 1 to %d", text, math.MaxInt64)
+	}
+	*l = rowLimit(number)
 	return nil
 }

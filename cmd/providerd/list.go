@@ -147,9 +147,9 @@ func printYAML(out *output, text []byte, form func([]byte, yamltext.Change) ([]b
 }
 
 // limited hands on at most so many elements, 0 for all, and tells of the last one where there are more.
-func limited[T any](elements iter.Seq2[T, error], limit positive, more func(last T)) iter.Seq2[T, error] {
+func limited[T any](elements iter.Seq2[T, error], limit rowLimit, more func(last T)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		given := positive(0)
+		given := rowLimit(0)
 		var last T
 		for element, err := range elements {
 			if limit > 0 && given == limit {
