@@ -43,8 +43,8 @@ type field struct {
 	freeForm bool
 }
 
-// ParseContract reads the text of openapi.yaml: it takes no document without a server, or with an operation without a JSON
-// body. It fails when the text is not a valid OpenAPI document.
+// ParseContract reads the text of openapi.yaml, which names a server, and whose operations take JSON. It fails when the
+// text is not a valid OpenAPI document.
 func ParseContract(ctx context.Context, yaml []byte) (*Contract, error) {
 	loader := openapi3.NewLoader()
 	loader.Context = ctx
