@@ -6,6 +6,11 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"example.com/providerd/server"
+	"example.com/providerd/store"
 )
 
 // largestBody is a valid body of 1 MiB of a workspace directory-sync provider, full of a character.
@@ -41,63 +46,91 @@ func (h *harness) demandSmallCreates(t *testing.T) {
 	}
 }
 
-func TestSlowSendersHoldWhatHasArrived(t *testing.T) {
+// TestNobodyKeepsLargeBodiesOut has callers take all the memory for large bodies that they can get, in ways that last
+// for as long as they like.
+func TestNobodyKeepsLargeBodiesOut(t *testing.T) {
+	t.Parallel()
+	large := largestBody("x")
+	// A small body, of which the list of violations is as long as can be: it counts among the large ones then.
+	long := directoryWith(`{"` + strings.Repeat("<", 900) + `":[` + strings.Repeat(`"\u0000",`, 200) + "0]}")
+	for name, c := range map[string]struct {
+		callers int
+		request string
+	}{
+		"bodies that stop, of one caller": {1, fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(large), large[:540_000])},
+		"bodies that stop, of five":       {5, fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(large), large[:540_000])},
+		// What the kernel does not take for either side stays in the server.
+		"responses that are not read": {1, strings.Repeat(fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(long), long), 20)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := start(t)
+			limits := server.DefaultLimits()
+			limits.RequestTimeout, limits.AnswerTimeout = time.Hour, time.Hour
+			address, own := h.listen(t, limits), h.token
+			for i := range c.callers {
+				h.token = h.newToken(t, store.TokenGrant{
+					Name: fmt.Sprintf("caller-%d", i), Operations: []string{workspaceDirectoryOperation}, ExpiresIn: time.Hour,
+				})
+				got := h.awaitStatus(t, large, http.StatusServiceUnavailable, func() {
+					for range 10 {
+						caller := connect(t, address)
+						if err := caller.SetReadBuffer(1 << 10); err != nil {
+							t.Fatal(err)
+						}
+						caller.send(t, h.directoryHead()+c.request)
+					}
+				})
+				got.problem(t, http.StatusServiceUnavailable, "overloaded")
+				if got.header.Get("Retry-After") != "1" {
+					t.Errorf("Retry-After is %q", got.header.Get("Retry-After"))
+				}
+				h.token = own
+			}
+			h.demandSmallCreates(t)
+			if c.callers == 1 {
+				h.post(t, workspaceDirectoryPath, large).record(t)
+			}
+			h.awaitStatus(t, largestBody("<"), http.StatusCreated, func() {})
+		})
+	}
+}
+
+func TestAnnouncedBodiesReserveNothing(t *testing.T) {
 	t.Parallel()
 	h := start(t)
 	body := largestBody("x")
-	head := h.directoryHead() + fmt.Sprintf("Connection: close\r\nContent-Length: %d\r\n\r\n", len(body))
-	address := strings.TrimPrefix(h.url, "http://")
 	for range 60 {
-		connect(t, address).send(t, head+body[:1])
+		connect(t, strings.TrimPrefix(h.url, "http://")).
+			send(t, h.directoryHead()+fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body[:1]))
 	}
 	h.post(t, workspaceDirectoryPath, body).record(t)
-
-	var senders []*peer
-	got := h.awaitStatus(t, body, http.StatusServiceUnavailable, func() {
-		for range 10 {
-			senders = append(senders, connect(t, address).send(t, head+body[:len(body)-1]))
-		}
-	})
-	got.problem(t, http.StatusServiceUnavailable, "overloaded")
-	if got.header.Get("Retry-After") != "1" {
-		t.Errorf("Retry-After is %q", got.header.Get("Retry-After"))
-	}
-	h.demandSmallCreates(t)
-	for _, sender := range senders {
-		status := sender.send(t, body[len(body)-1:]).answer(t).StatusCode
-		if status != http.StatusCreated && status != http.StatusServiceUnavailable {
-			t.Errorf("a sender who was slow is answered %d", status)
-		}
-	}
-	// The answer to this takes nearly all that large bodies may, so that it shows what was not given back.
-	h.awaitStatus(t, largestBody("<"), http.StatusCreated, func() {})
 }
 
-func TestAnswersThatNobodyReadsHoldWhatTheyTake(t *testing.T) {
+// TestLargeBodiesOfOneCaller sends large bodies of one caller at once, and then many that are refused once they are
+// read: neither are they in each other's way, nor do they leave anything reserved.
+func TestLargeBodiesOfOneCaller(t *testing.T) {
 	t.Parallel()
 	h := start(t)
-	// A small body, of which the list of violations is as long as can be: it counts among the large ones then.
-	body := directoryWith(`{"` + strings.Repeat("<", 900) + `":[` + strings.Repeat(`"\u0000",`, 200) + "0]}")
-	request := h.directoryHead() + fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body)
-	large := largestBody("x")
-	var idle []*peer
-	got := h.awaitStatus(t, large, http.StatusServiceUnavailable, func() {
-		for range 10 {
-			reader := connect(t, strings.TrimPrefix(h.url, "http://"))
-			idle = append(idle, reader)
-			if err := reader.SetReadBuffer(1 << 10); err != nil {
-				t.Fatal(err)
+	body := largestBody("x")
+	var group errgroup.Group
+	for range 8 {
+		group.Go(func() error {
+			if got := h.post(t, workspaceDirectoryPath, body); got.status != http.StatusCreated {
+				return fmt.Errorf("status is %d: %s", got.status, got.body)
 			}
-			// What the kernel does not take for either side stays in the server.
-			reader.send(t, strings.Repeat(request, 20))
-		}
-	})
-	got.problem(t, http.StatusServiceUnavailable, "overloaded")
-	h.demandSmallCreates(t)
-	for _, reader := range idle {
-		if err := reader.Close(); err != nil {
-			t.Error(err)
-		}
+			return nil
+		})
 	}
-	h.awaitStatus(t, large, http.StatusCreated, func() {})
+	if err := group.Wait(); err != nil {
+		t.Error(err)
+	}
+	taken := minimal(oauth2Path)
+	taken["client_id"] = "taken"
+	h.post(t, oauth2Path, encode(t, taken)).record(t)
+	taken["redirect_uris"] = "https://a.example.com/" + strings.Repeat("x", 1_000_000)
+	for range 10 {
+		h.post(t, oauth2Path, encode(t, taken)).problem(t, http.StatusConflict, "client-id-taken")
+	}
+	h.post(t, workspaceDirectoryPath, largestBody("<")).record(t)
 }

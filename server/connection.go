@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"net"
+	"slices"
 	"time"
 )
 
@@ -21,6 +22,10 @@ const (
 	working
 )
 
+// progressBytes is how much must be transferred to count as progress, so that a trickle does not. No more is written
+// at a time.
+const progressBytes = 16 << 10
+
 // connection is one of connections.
 type connection struct {
 	net.Conn
@@ -28,6 +33,10 @@ type connection struct {
 	// The mutex of the owner guards what follows: the phase, and since when it lasts.
 	phase phase
 	since time.Time
+	// progress is when the connection last made some in this phase, and transferred how many bytes it has read and
+	// written since then.
+	progress    time.Time
+	transferred int
 }
 
 type connectionKey struct{}
@@ -40,20 +49,50 @@ func connectionOf(served net.Conn) *connection {
 	return served.(*connection)
 }
 
+// connectionIn returns the connection of a request; nil if it came in any other way.
+func connectionIn(ctx context.Context) *connection {
+	one, _ := ctx.Value(connectionKey{}).(*connection)
+	return one
+}
+
 // enterPhase notes what the connection of a request is at from now on.
 func enterPhase(ctx context.Context, next phase) {
-	if one, ok := ctx.Value(connectionKey{}).(*connection); ok {
+	if one := connectionIn(ctx); one != nil {
+		one.owner.mutex.Lock()
+		defer one.owner.mutex.Unlock()
 		one.enter(next)
 	}
 }
 
-// Read notes that something comes.
+// Read notes that something comes. It makes an idle connection one of an unknown caller.
 func (c *connection) Read(into []byte) (int, error) {
 	count, err := c.Conn.Read(into)
 	if count > 0 {
-		c.hear()
+		c.owner.mutex.Lock()
+		defer c.owner.mutex.Unlock()
+		if c.phase == idle {
+			c.enter(unknown)
+		}
+		c.advance(count)
 	}
 	return count, err //nolint:wrapcheck // The HTTP server looks at its type.
+}
+
+// Write notes the progress of what is too long for the buffers.
+func (c *connection) Write(text []byte) (written int, err error) {
+	for piece := range slices.Chunk(text, progressBytes) {
+		count, err := c.Conn.Write(piece)
+		written += count
+		if err != nil {
+			return written, err //nolint:wrapcheck // The HTTP server looks at its type.
+		}
+		if count == progressBytes {
+			c.owner.mutex.Lock()
+			c.advance(count)
+			c.owner.mutex.Unlock()
+		}
+	}
+	return written, nil
 }
 
 // Close gives the place back.
@@ -64,18 +103,25 @@ func (c *connection) Close() error {
 	return c.Conn.Close() //nolint:wrapcheck // It is the connection's own.
 }
 
-// hear makes an idle connection one of an unknown caller.
-func (c *connection) hear() {
-	c.owner.mutex.Lock()
-	defer c.owner.mutex.Unlock()
-	if c.phase == idle {
-		c.phase, c.since = unknown, time.Now()
+// enter begins a phase, or the same one anew. The caller holds the mutex.
+func (c *connection) enter(next phase) {
+	c.phase, c.since = next, time.Now()
+	c.progress, c.transferred = c.since, 0
+}
+
+// advance counts what was transferred. The caller holds the mutex.
+func (c *connection) advance(count int) {
+	if c.transferred += count; c.transferred >= progressBytes {
+		c.progress, c.transferred = time.Now(), 0
 	}
 }
 
-// enter begins a phase, or the same one anew.
-func (c *connection) enter(next phase) {
+// stalledFor is how long a transfer has made no progress.
+func (c *connection) stalledFor() time.Duration {
 	c.owner.mutex.Lock()
 	defer c.owner.mutex.Unlock()
-	c.phase, c.since = next, time.Now()
+	if c.phase != transferring {
+		return 0
+	}
+	return time.Since(c.progress)
 }

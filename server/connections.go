@@ -15,6 +15,9 @@ import (
 // enough for a request to come and be answered, short enough to be waited for.
 const grace = 500 * time.Millisecond
 
+// writeBuffer is how many bytes the kernel takes of a response that the caller does not read.
+const writeBuffer = 64 << 10
+
 // connections is a listener that has a bounded number of connections open. When all places are taken, a newcomer gets
 // that of the connection that is idle for longest, or else of the one whose caller is unknown for longest, and waits
 // while neither has gone on for grace. Then comes the one that transfers a body or an answer of a known caller for
@@ -68,6 +71,10 @@ func (c *connections) Accept() (net.Conn, error) {
 func (c *connections) acceptAny() (net.Conn, error) {
 	for {
 		accepted, err := c.Listener.Accept()
+		if plain, ok := accepted.(*net.TCPConn); ok {
+			// With more, the progress of a long response would show too seldom. What fails here fails in use, too.
+			_ = plain.SetWriteBuffer(writeBuffer)
+		}
 		if !errors.Is(err, syscall.EMFILE) {
 			return accepted, err //nolint:wrapcheck // The HTTP server looks at its type.
 		}
@@ -149,11 +156,13 @@ func (c *connections) context(ctx context.Context, served net.Conn) context.Cont
 // note is told by the HTTP server what it does with a connection.
 func (c *connections) note(served net.Conn, state http.ConnState) {
 	one := connectionOf(served)
-	if state == http.StateActive {
-		one.hear()
-	}
-	if state == http.StateIdle {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	switch {
+	case state == http.StateIdle:
 		one.enter(idle)
+	case state == http.StateActive && one.phase == idle:
+		one.enter(unknown)
 	}
 }
 

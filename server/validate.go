@@ -11,28 +11,29 @@ import (
 func validate(op operation, bodies *bodies) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
-			held := bodies.hold()
-			defer held.release()
-			if err := accept(c, op, held); err != nil {
-				// Answered here, while what the answer takes is counted.
+			reserved := bodies.reserve(c.Request().Context())
+			defer reserved.release()
+			if err := accept(c, op, reserved); err != nil {
+				// Answered here, while the memory for it is reserved.
 				c.Error(err)
 				return nil
 			}
+			c.Response().Before(reserved.beginWriting)
 			return next(c)
 		}
 	}
 }
 
 // accept gives the request the value of its body, or returns why there is none.
-func accept(c echo.Context, op operation, held *hold) error {
+func accept(c echo.Context, op operation, reserved *bodyReservation) error {
 	request := c.Request()
-	body, err := held.read(request.Body)
+	body, err := reserved.read(request.Body)
 	if err != nil {
 		return err
 	}
 	enterPhase(request.Context(), working)
 	defer exchangeOf(request.Context()).spans.validate()()
-	return held.parse(request.Context(), body, func() error {
+	return reserved.parse(request.Context(), body, func() error {
 		sent, err := readObject(op, body)
 		if err != nil {
 			return err

@@ -22,7 +22,7 @@ func TestHostileKeysAtOnce(t *testing.T) {
 	stored := map[string]string{}
 	for name, shape := range hostileShapes() {
 		key := strings.ReplaceAll(name, " ", "-")
-		status, _, err := crowd.post(t.Context(), shape.path, shape.make(largeBody), key)
+		status, _, err := crowd.post(t.Context(), crowd.token, shape.path, shape.make(largeBody), key)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,7 +39,7 @@ func TestHostileKeysAtOnce(t *testing.T) {
 				status, text, err := http.StatusServiceUnavailable, "", error(nil)
 				// A busy machine may have no room for a body at the moment.
 				for err == nil && status == http.StatusServiceUnavailable {
-					status, text, err = crowd.post(t.Context(), stored[key]+"?validate_only=true", small, key)
+					status, text, err = crowd.post(t.Context(), crowd.token, stored[key]+"?validate_only=true", small, key)
 				}
 				if err != nil || status != http.StatusUnprocessableEntity || !strings.Contains(text, `"pointer":"/credentials"`) {
 					t.Errorf("%s: status is %d, %v: %s", key, status, err, text)

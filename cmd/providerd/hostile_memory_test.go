@@ -28,13 +28,28 @@ const (
 
 // TestHostileBodiesAtOnce sends bodies that take much memory over many connections at once. A third of them is sent and
 // read as fast as can be, a third never ends, and of a third the answers are never read. Ordinary creates go on
-// meanwhile, and the memory of the program stays bounded.
+// meanwhile, and the memory of the program stays bounded, whether the bodies are those of one caller or of many. One
+// caller alone keeps nobody's large bodies out either.
 func TestHostileBodiesAtOnce(t *testing.T) {
 	t.Parallel()
+	for _, callers := range []int{1, 5} {
+		t.Run(fmt.Sprint(callers), func(t *testing.T) {
+			t.Parallel()
+			sendHostileBodies(t, callers)
+		})
+	}
+}
+
+func sendHostileBodies(t *testing.T, callers int) {
+	t.Helper()
 	connections := hostileConnections(t)
 	folder := t.TempDir()
 	server := startLimited(t, folder)
 	crowd := newHostileCrowd(t, server, folder)
+	for i := range callers {
+		token := newTokenIn(t, folder, fmt.Sprint("hostile-", i), "providers_workspace_directory_create")
+		crowd.tokens = append(crowd.tokens, token)
+	}
 	crowd.create(t, 300)
 
 	ctx, stop := context.WithCancel(t.Context())
@@ -54,6 +69,9 @@ func TestHostileBodiesAtOnce(t *testing.T) {
 		})
 	}
 	crowd.create(t, smallCreates)
+	if callers == 1 {
+		crowd.createLarge(t)
+	}
 	stop()
 	senders.Wait()
 	crowd.create(t, 1)
@@ -69,8 +87,10 @@ func TestHostileBodiesAtOnce(t *testing.T) {
 
 // hostileCrowd sends hostile bodies over many connections.
 type hostileCrowd struct {
-	server  *process
+	server *process
+	// token is that of the ordinary creates, tokens those of the hostile ones.
 	token   string
+	tokens  []string
 	checker *contracttest.Checker
 	client  *http.Client
 	// paths and bodies are the shapes of hostile bodies, each of the greatest length.
@@ -104,12 +124,24 @@ func newHostileCrowd(t *testing.T, server *process, folder string) *hostileCrowd
 func (c *hostileCrowd) create(t *testing.T, count int) {
 	t.Helper()
 	for range count {
-		status, text, err := c.post(t.Context(), oauth2Path, `{"name":"n","authorization_flow":"`+hostileFlow+`"}`, "")
+		status, text, err := c.post(t.Context(), c.token, oauth2Path, `{"name":"n","authorization_flow":"`+hostileFlow+`"}`, "")
 		if err != nil {
 			t.Fatalf("%v: %s", err, c.server.stderr)
 		}
 		if status != http.StatusCreated {
 			t.Errorf("an ordinary create is answered %d: %s", status, text)
+		}
+	}
+}
+
+// createLarge sends creates with large bodies, each of which must be taken at once.
+func (c *hostileCrowd) createLarge(t *testing.T) {
+	t.Helper()
+	for range 3 {
+		body := hostileShapes()["escaped in the body"]
+		status, text, err := c.post(t.Context(), c.token, body.path, body.make(largeBody), "")
+		if err != nil || status != http.StatusCreated {
+			t.Errorf("a large create is answered %d, %v: %.1000s", status, err, text)
 		}
 	}
 }
@@ -123,7 +155,8 @@ func (c *hostileCrowd) exchange(ctx context.Context, t *testing.T, number int) {
 			key = fmt.Sprintf("%d-%d", number, i)
 		}
 		begun := time.Now()
-		status, text, err := c.post(context.WithoutCancel(ctx), c.paths[shape], c.bodies[shape], key)
+		token := c.tokens[number%len(c.tokens)]
+		status, text, err := c.post(context.WithoutCancel(ctx), token, c.paths[shape], c.bodies[shape], key)
 		// Hundreds of bodies share two processors: one that does not arrive in time is given up.
 		if err != nil && time.Since(begun) >= server.DefaultLimits().RequestTimeout {
 			continue
@@ -142,12 +175,12 @@ func (c *hostileCrowd) exchange(ctx context.Context, t *testing.T, number int) {
 }
 
 // post sends a body and checks the answer against the contract.
-func (c *hostileCrowd) post(ctx context.Context, path, body, key string) (int, string, error) {
+func (c *hostileCrowd) post(ctx context.Context, token, path, body, key string) (int, string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.server.url+path, strings.NewReader(body))
 	if err != nil {
 		return 0, "", err
 	}
-	request.Header.Set("Authorization", "Bearer "+c.token)
+	request.Header.Set("Authorization", "Bearer "+token)
 	request.Header.Set("Content-Type", "application/json")
 	if key != "" {
 		request.Header.Set("Idempotency-Key", key)
@@ -170,7 +203,7 @@ func (c *hostileCrowd) post(ctx context.Context, path, body, key string) (int, s
 func (c *hostileCrowd) request(number int) (head, body string) {
 	shape := number % len(c.bodies)
 	return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAuthorization: Bearer %s\r\n"+
-		"Content-Length: %d\r\n\r\n", c.paths[shape], c.token, len(c.bodies[shape])), c.bodies[shape]
+		"Content-Length: %d\r\n\r\n", c.paths[shape], c.tokens[number%len(c.tokens)], len(c.bodies[shape])), c.bodies[shape]
 }
 
 // abandon sends what the server takes, and reads nothing until it is told to stop.

@@ -45,10 +45,13 @@ func parseSeries(text string) (map[string]float64, error) {
 	return series, nil
 }
 
-// newTokenIn makes a token for the OAuth2 operation in the database of a folder.
-func newTokenIn(t *testing.T, folder, name string) string {
+// newTokenIn makes a token for the OAuth2 operation, and for others, in the database of a folder.
+func newTokenIn(t *testing.T, folder, name string, others ...string) string {
 	t.Helper()
 	command := newCommand(t.Context(), folder, "token", "create", "--name", name, "--allow", "providers_oauth2_create")
+	for _, operation := range others {
+		command.Args = append(command.Args, "--allow", operation)
+	}
 	text, err := command.Output()
 	if err != nil {
 		t.Fatal(err)
