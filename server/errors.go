@@ -129,6 +129,7 @@ func (s *Server) handleError(err error, c echo.Context) {
 	if refused.slug == notFound {
 		refused.detail = s.rightPath(c.Request().URL.Path)
 	}
+	s.readUnread(c)
 	kind := s.problems[refused.slug]
 	problem := api.Problem{
 		Type:      problemPath + string(kind.Slug),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -35,6 +36,8 @@ type exchange struct {
 	token store.Token
 	// remoteAddress is the IP address that the request came from.
 	remoteAddress string
+	// body is what has not been read of the request's body.
+	body io.Reader
 	// validateOnly tells that the caller asks for nothing to be stored.
 	validateOnly bool
 	// bodyDigest tells the body apart from others with the same idempotency key; nil without a key.
@@ -61,6 +64,7 @@ func (s *Server) serveExchange(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		current := &exchange{
 			requestID: s.requestID(c.Request()), started: time.Now(), remoteAddress: remoteAddress(c.Request()),
+			body: c.Request().Body,
 		}
 		caller := c.Request().Context()
 		// The context does not end when the caller's does, since one who has closed only the sending half, and awaits the

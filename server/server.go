@@ -41,12 +41,14 @@ type Server struct {
 	// attempts counts the wrong tokens that come from each network.
 	attempts *limiters
 	// callers counts the requests of each name of a token; nil where they have no limit.
-	callers    *limiters
-	bodies     *bodies
-	metrics    *Metrics
-	traces     *Traces
-	router     *echo.Echo
-	isDraining atomic.Bool
+	callers *limiters
+	bodies  *bodies
+	// unreadBodies counts those that are read though their requests are refused.
+	unreadBodies *room
+	metrics      *Metrics
+	traces       *Traces
+	router       *echo.Echo
+	isDraining   atomic.Bool
 }
 
 var _ api.StrictServerInterface = (*Server)(nil)
@@ -61,6 +63,7 @@ func New(config Config) (*Server, error) {
 		requestIDPattern: requestIDPattern(),
 		attempts:         newLimiters(RateLimit{Requests: config.FailedAttempts, Window: time.Minute}),
 		bodies:           newBodies(),
+		unreadBodies:     newRoom(maxUnreadBodies, maxUnreadBodies/4),
 		metrics:          config.Metrics,
 		traces:           config.Traces,
 		router:           echo.New(),

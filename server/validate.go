@@ -31,6 +31,7 @@ func accept(c echo.Context, op operation, reserved *bodyReservation) error {
 	if err != nil {
 		return err
 	}
+	exchangeOf(request.Context()).body = http.NoBody
 	enterPhase(request.Context(), working)
 	defer exchangeOf(request.Context()).spans.validate()()
 	return reserved.parse(request.Context(), body, func() error {
