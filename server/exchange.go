@@ -8,8 +8,10 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"regexp"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -117,10 +119,21 @@ func setHeaders(c echo.Context, current *exchange) {
 	header.Set("Cross-Origin-Resource-Policy", "same-origin")
 	header.Set("Referrer-Policy", "no-referrer")
 	header.Set("X-Content-Type-Options", "nosniff")
+	if isPageOverHTTPS(c.Request()) {
+		header.Set("Strict-Transport-Security", "max-age=86400")
+	}
 	if framedLoosely(c.Request()) {
 		// Where a front end and this server read the end of a body differently, what follows would be smuggled.
 		header.Set("Connection", "close")
 	}
+}
+
+// isPageOverHTTPS reports whether a browser asks for a page over HTTPS, so that it may keep to that for a day (RFC
+// 6797). A loopback name is left out: other programs serve plain HTTP under it.
+func isPageOverHTTPS(r *http.Request) bool {
+	host := strings.ToLower(strings.TrimSuffix((&url.URL{Host: r.Host}).Hostname(), "."))
+	isLoopback := host == "localhost" || strings.HasSuffix(host, ".localhost")
+	return r.TLS != nil && (r.Method == http.MethodGet || r.Method == http.MethodHead) && !isLoopback
 }
 
 // framedLoosely tells whether the length of the body may be read in two ways. The HTTP library drops a Content-Length

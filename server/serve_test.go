@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -235,6 +236,36 @@ func TestEveryAnswerHasSecurityHeaders(t *testing.T) {
 			if header.Get(name) != want {
 				t.Errorf("%s: %s is %q", path, name, header.Get(name))
 			}
+		}
+	}
+}
+
+// TestPagesOverHTTPSStayThere lets browsers keep to HTTPS for a day, but for what runs on their own machine.
+func TestPagesOverHTTPSStayThere(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	secure := httptest.NewTLSServer(h.newServer(t))
+	t.Cleanup(secure.Close)
+	for _, c := range []struct{ url, host, method, want string }{
+		{secure.URL, "providerd.example.com:8443", http.MethodGet, "max-age=86400"},
+		{secure.URL, "providerd.example.com", http.MethodHead, "max-age=86400"},
+		{secure.URL, "providerd.example.com", http.MethodPost, ""},
+		{secure.URL, "localhost:8443", http.MethodGet, ""},
+		{secure.URL, "providerd.localhost", http.MethodGet, ""},
+		{h.url, "providerd.example.com", http.MethodGet, ""},
+	} {
+		request, err := http.NewRequestWithContext(t.Context(), c.method, c.url+"/", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Host = c.host
+		response, err := secure.Client().Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		if got := response.Header.Get("Strict-Transport-Security"); got != c.want {
+			t.Errorf("%s %s: Strict-Transport-Security is %q, want %q", c.method, c.host, got, c.want)
 		}
 	}
 }
