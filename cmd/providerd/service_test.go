@@ -83,9 +83,15 @@ func TestServiceUnderSystemd(t *testing.T) {
 	s.expectPrivateFiles(t)
 }
 
-// expectConfined demands that the process has a user of its own and no privileges.
+// expectConfined demands that the process has a user of its own and no privileges, dumps no core, and gets no more
+// memory than it may.
 func (s service) expectConfined(t *testing.T) {
 	t.Helper()
+	for name, want := range map[string]string{"LimitCORE": "0", "MemoryMax": "536870912"} {
+		if got := s.property(t, name); got != want {
+			t.Errorf("%s is %s, want %s", name, got, want)
+		}
+	}
 	status := s.run(t, "cat /proc/$(systemctl show --property MainPID --value providerd)/status")
 	for _, line := range []string{
 		`Uid:(\t6[1-5]\d{3}){4}`, `CapPrm:\t0{16}`, `CapEff:\t0{16}`, `CapBnd:\t0{16}`, `CapAmb:\t0{16}`, `NoNewPrivs:\t1`, `Seccomp:\t2`,
