@@ -31,6 +31,8 @@ type operation struct {
 	body *openapi3.Schema
 	// fields are those of the body, in the order of the contract.
 	fields []field
+	// elsewhere has the path of the operation that takes a field which this one does not, by its plain name.
+	elsewhere map[string]string
 }
 
 // field is one field of a body: a scalar, a list of scalars, or a free-form object.
@@ -70,7 +72,23 @@ func ParseContract(ctx context.Context, yaml []byte) (*Contract, error) {
 		}
 	}
 	slices.SortFunc(result.operations, func(a, b operation) int { return strings.Compare(a.id, b.id) })
+	for i := range result.operations {
+		result.operations[i].elsewhere = result.fieldsOfOthers(result.operations[i])
+	}
 	return result, nil
+}
+
+// fieldsOfOthers returns, by their plain names, the paths of the operations that take fields which this one does not.
+func (c *Contract) fieldsOfOthers(op operation) map[string]string {
+	paths := map[string]string{}
+	for _, other := range c.operations {
+		for _, field := range other.fields {
+			if _, ok := op.body.Properties[field.name]; !ok {
+				paths[plainName(field.name)] = c.baseURL + other.route.Path
+			}
+		}
+	}
+	return paths
 }
 
 // Operations returns the operationIds, sorted.

@@ -45,15 +45,6 @@ func nulCharacter() api.Violation {
 	return api.Violation{Code: api.ViolationCodeNul, Detail: "must not contain the character U+0000"}
 }
 
-// unknownField names the field that was meant, unless that is "".
-func unknownField(meant string) api.Violation {
-	detail := "is not a field of this request; leave it out"
-	if meant != "" {
-		detail = fmt.Sprintf("is not a field of this request; did you mean %s?", meant)
-	}
-	return api.Violation{Code: api.ViolationCodeUnknownField, Detail: detail}
-}
-
 // patternRule is the extension x-violation of the contract: what a value that does not match the pattern is told.
 type patternRule struct {
 	Code   api.ViolationCode `json:"code"`

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"strings"
 	"syscall"
 
 	"github.com/labstack/echo/v4"
@@ -126,8 +125,8 @@ func (s *Server) handleError(err error, c echo.Context) {
 	if c.Response().Committed {
 		return
 	}
-	if refused.slug == notFound {
-		refused.detail = s.rightPath(c.Request().URL.Path)
+	if refused.slug == notFound || refused.slug == methodNotAllowed {
+		refused.detail = s.explainPath(refused.slug, c.Request().URL.Path)
 	}
 	s.readUnread(c)
 	kind := s.problems[refused.slug]
@@ -156,22 +155,16 @@ func (s *Server) handleError(err error, c echo.Context) {
 	}
 }
 
-// rightPath says where to go instead of a path that lacks only the final slash of an operation's path, and what the
-// path of a record would be for.
-func (s *Server) rightPath(path string) string {
-	for _, op := range s.contract.operations {
-		right := s.contract.baseURL + op.route.Path
-		if path+"/" == right {
-			return "There is nothing at this path. The path of the operation ends in a slash: " + right
-		}
-		if pk, isBelow := strings.CutPrefix(path, right); isBelow && isNumber(strings.TrimSuffix(pk, "/")) {
-			return "There is nothing at this path. This API only creates providers, by POST to " + right +
-				"; records are not read, changed or deleted over HTTP."
-		}
+// explainPath says what to do instead where a path or a method is wrong; "" where the sentence of the kind says it.
+func (s *Server) explainPath(kind slug, path string) string {
+	meant := s.contract.suggestPath(path)
+	switch {
+	case meant == "":
+		return ""
+	case kind == methodNotAllowed:
+		return "Use POST. This path only creates providers; records are not read, changed or deleted over HTTP."
+	default:
+		return "There is nothing at this path. To create a provider, POST to " + meant +
+			", with the slash at its end; records are not read, changed or deleted over HTTP."
 	}
-	return ""
-}
-
-func isNumber(text string) bool {
-	return text != "" && strings.Trim(text, "0123456789") == ""
 }

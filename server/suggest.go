@@ -2,7 +2,9 @@ package server
 
 import (
 	"cmp"
+	"fmt"
 	"strings"
+	"unicode"
 )
 
 const (
@@ -12,17 +14,97 @@ const (
 	// maxSuggestionLength bounds the names that are compared, in bytes.
 	maxSuggestionLength = 64
 	// maxEdits is how many characters may differ.
-	maxEdits = 2
+	maxEdits  = 2
+	notAField = "is not a field of this request; leave it out"
 )
 
-// similarField returns the field that a caller most likely meant by a name; "" where none is near.
-func (o operation) similarField(name string) string {
+// suggestField says what to do instead of sending a name that is not a field of the request.
+func (o operation) suggestField(name string) string {
+	if len(name) > maxSuggestionLength {
+		return notAField
+	}
+	if path, ok := o.elsewhere[plainName(name)]; ok {
+		return fmt.Sprintf("is a field of POST %s, not of this request; leave it out", path)
+	}
 	fields := make([]string, len(o.fields))
 	for i, field := range o.fields {
 		fields[i] = field.name
 	}
-	return mostSimilar(name, fields)
+	if meant := cmp.Or(mostSimilar(name, fields), o.fieldWithWords(name)); meant != "" {
+		return fmt.Sprintf("is not a field of this request; did you mean %s?", meant)
+	}
+	return notAField
 }
+
+// fieldWithWords returns a field that has all words of a name, or words that they begin, in their order: a required one
+// before others. It returns "" if there is none.
+func (o operation) fieldWithWords(name string) (found string) {
+	words := wordsOf(name)
+	for _, field := range o.fields {
+		if !hasWords(field.name, words) {
+			continue
+		}
+		if field.required {
+			return field.name
+		}
+		found = cmp.Or(found, field.name)
+	}
+	return found
+}
+
+// wordsOf returns the words of a name in lower case, those of other APIs as this one calls them.
+func wordsOf(name string) []string {
+	var spaced strings.Builder
+	isLower := false
+	for _, r := range name {
+		if isLower && unicode.IsUpper(r) {
+			spaced.WriteByte('_')
+		}
+		isLower = unicode.IsLower(r)
+		spaced.WriteRune(unicode.ToLower(r))
+	}
+	words := strings.FieldsFunc(spaced.String(), func(r rune) bool { return !unicode.IsLetter(r) })
+	for i, word := range words {
+		switch word {
+		case "callback":
+			words[i] = "redirect"
+		case "url", "urls":
+			words[i] = "uri"
+		}
+	}
+	return words
+}
+
+// hasWords reports whether each of the words begins one of the field's, in their order.
+func hasWords(field string, words []string) bool {
+	found := 0
+	for word := range strings.SplitSeq(field, "_") {
+		if found < len(words) && strings.HasPrefix(word, words[found]) {
+			found++
+		}
+	}
+	return found > 0 && found == len(words)
+}
+
+// suggestPath returns the path of the operation that a caller most likely meant by another path; "" if none is near.
+func (c *Contract) suggestPath(path string) string {
+	if len(path) > maxSuggestionLength {
+		return ""
+	}
+	var paths []string
+	for _, op := range c.operations {
+		known := c.baseURL + op.route.Path
+		rest, isBelow := strings.CutPrefix(path, known)
+		isCut := len(path) > 1 && strings.HasSuffix(known, strings.TrimSuffix(path, "/")+"/")
+		if isCut || strings.HasSuffix(path, known) || isBelow && isNumber(strings.TrimSuffix(rest, "/")) {
+			return known
+		}
+		paths = append(paths, known)
+	}
+	return mostSimilar(path, paths)
+}
+
+func isNumber(text string) bool { return text != "" && strings.Trim(text, "0123456789") == "" }
 
 // mostSimilar returns the one of the known names that is nearest to a name; "" where none is near. Letter case and the
 // ways to join words count for nothing.
@@ -30,39 +112,49 @@ func mostSimilar(name string, known []string) string {
 	if len(name) > maxSuggestionLength {
 		return ""
 	}
+	plain := plainName(name)
 	nearest, fewest := "", maxEdits+1
-	for _, one := range known {
-		a, b := plainName(name), plainName(one)
+	for _, other := range known {
 		// In short names a few edits lead anywhere.
-		if edits := editDistance(a, b); edits < fewest && edits < cmp.Or(len(a)/2, 1) {
-			nearest, fewest = one, edits
+		if edits := editDistance(plain, plainName(other)); edits < fewest && edits < cmp.Or(len(plain)/2, 1) {
+			nearest, fewest = other, edits
 		}
 	}
 	return nearest
 }
 
 func plainName(name string) string {
-	return strings.NewReplacer("_", "", "-", "", " ", "").Replace(strings.ToLower(name))
+	return strings.Map(func(r rune) rune {
+		if r == '_' || r == '-' || r == ' ' {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, name)
 }
 
-// editDistance is the least number of bytes to insert, delete or replace that makes one text of the other
-// (Levenshtein).
+// editDistance is the least number of bytes to insert, delete, replace or swap with the next that makes one text of the
+// other (optimal string alignment). Of texts that cannot be near it is more than maxEdits.
 func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
+	if max(len(a)-len(b), len(b)-len(a)) > maxEdits {
+		return maxEdits + 1
+	}
+	before, row, next := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
 	}
 	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
+		next[0] = i + 1
 		for j := range len(b) {
-			replaced := diagonal
+			replaced := row[j]
 			if a[i] != b[j] {
 				replaced++
 			}
-			diagonal = row[j+1]
-			row[j+1] = min(replaced, row[j]+1, row[j+1]+1)
+			next[j+1] = min(replaced, row[j+1]+1, next[j]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				next[j+1] = min(next[j+1], before[j-1]+1)
+			}
 		}
+		before, row, next = row, next, before
 	}
 	return row[len(b)]
 }

@@ -36,11 +36,11 @@ func (o operation) violations(sent object, lenient bool) iter.Seq[api.Violation]
 			return
 		}
 		for i, name := range sent.unknown {
-			meant := ""
+			found := api.Violation{Code: api.ViolationCodeUnknownField, Detail: notAField}
 			if i < maxSuggestions {
-				meant = o.similarField(name)
+				found.Detail = o.suggestField(name)
 			}
-			if !yield(at(jsontext.Pointer("").AppendToken(name), unknownField(meant))) {
+			if !yield(at(jsontext.Pointer("").AppendToken(name), found)) {
 				return
 			}
 		}
