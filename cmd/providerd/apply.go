@@ -134,7 +134,7 @@ func (c *applyCommand) send(ctx context.Context, report *applyReport) error {
 	if !c.DryRun {
 		return report.send(ctx, providers, c.Parallel, (*applied).create)
 	}
-	if err := c.checkCanValidate(ctx); err != nil {
+	if err := checkCanValidate(ctx, providers); err != nil {
 		return err
 	}
 	return report.send(ctx, providers, c.Parallel, (*applied).validate)

@@ -34,9 +34,9 @@ func TestDryRunSendsNothingToAServerThatWouldCreate(t *testing.T) {
 		"no operation has it": {http.StatusOK, strings.ReplaceAll(now, "validate_only", "validate"), "upgrade it"},
 		"no contract":         {http.StatusOK, `{}`, "upgrade it"},
 		"a page":              {http.StatusOK, `<html>hunter2`, "is this a providerd server?"},
-		"too long":            {http.StatusOK, strings.Repeat(" ", maxContractBytes) + now, "is this a providerd server?"},
-		"none":                {http.StatusNotFound, now, "it answers 404; is this a providerd server?"},
-		"redirect":            {http.StatusFound, now, "it answers 302; is this a providerd server?"},
+		"too long":            {http.StatusOK, strings.Repeat(" ", 16<<20) + now, "is this a providerd server?"},
+		"none":                {http.StatusNotFound, now, "there is no providerd API at http://127.0.0.1:"},
+		"redirect":            {http.StatusFound, now, "The server redirects to 127.0.0.1:"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -46,6 +46,7 @@ func TestDryRunSendsNothingToAServerThatWouldCreate(t *testing.T) {
 					posts.Add(1)
 				}
 				w.Header().Set("Location", "/hunter2")
+				w.Header().Set("Content-Type", "application/json")
 				w.WriteHeader(c.status)
 				_, _ = w.Write([]byte(c.contract))
 			}))

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/http"
@@ -46,13 +45,31 @@ func (r *applyReport) send(ctx context.Context, to *client.Providers, parallel i
 	case ctx.Err() != nil:
 		return errors.New("interrupted; run it again for the rest")
 	case err != nil:
-		reason := strings.TrimSuffix(shortened(err.Error(), maxErrorBytes), ".")
-		if _, isUnknown := errors.AsType[x509.UnknownAuthorityError](err); isUnknown {
-			reason += "; name a file with its certificate in the variable SSL_CERT_FILE"
-		}
-		return errors.New(printable(reason) + "; run it again for the rest")
+		return errors.New(printable(reasonOf(err)) + runAgain(err))
 	default:
 		return nil
+	}
+}
+
+// reasonOf says why no entry can be sent, as far as there is room.
+func reasonOf(err error) string {
+	reason := err.Error()
+	if lost, ok := errors.AsType[*client.ConnectionError](err); ok && lost.Timeout() {
+		reason = strings.Replace(reason, "WithTryTimeout", "--timeout", 1) // It names the option of the SDK.
+	}
+	return strings.TrimSuffix(shortened(reason, maxErrorBytes), ".")
+}
+
+// runAgain is the advice to run a command again after an error that may pass; "" after others.
+func runAgain(err error) string {
+	refused, isRefusal := errors.AsType[*client.Error](err)
+	lost, isLost := errors.AsType[*client.ConnectionError](err)
+	switch {
+	case isRefusal && (refused.Status == http.StatusTooManyRequests || refused.Status >= http.StatusInternalServerError),
+		isLost && lost.Temporary():
+		return "; run it again for the rest"
+	default:
+		return ""
 	}
 }
 

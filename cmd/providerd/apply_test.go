@@ -214,21 +214,23 @@ func TestApplyStandsLostAnswers(t *testing.T) {
 // What would be wrong with every entry ends the run at once, and says so once.
 func TestApplyEndsWhereNothingCanBeSent(t *testing.T) {
 	t.Parallel()
+	const again = "; run it again for the rest\n"
 	for name, spoil := range map[string]struct {
 		how  func(r *applyRig)
 		says string
+		ends string
 	}{
-		"wrong token":      {func(r *applyRig) { r.token = "pvd_x" }, "401 Unauthorized"},
-		"no server":        {func(r *applyRig) { r.url = "http://127.0.0.1:1" }, "connection refused"},
-		"another's server": {func(r *applyRig) { r.url += "/elsewhere" }, "404 Not found"},
+		"wrong token":      {func(r *applyRig) { r.token = "pvd_x" }, "401 Unauthorized", ")\n"},
+		"no server":        {func(r *applyRig) { r.url = "http://127.0.0.1:1" }, "connection refused", again},
+		"another's server": {func(r *applyRig) { r.url += "/elsewhere" }, "(404 Not found); check the path /elsewhere", "\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newApplyRig(t, 300, deliver)
 			spoil.how(r)
 			counts, talk := r.apply(t, exitFailed)
-			if counts[outcomePending] != 300 || strings.Count(talk, spoil.says) != 1 ||
-				!strings.Contains(talk, "run it again for the rest") || strings.Count(talk, "\n") != 2 {
+			if counts[outcomePending] != 300 || strings.Count(talk, spoil.says) != 1 || strings.Count(talk, "\n") != 2 ||
+				!strings.HasSuffix(talk, spoil.ends) || strings.Contains(talk, "run it again") != (spoil.ends == again) {
 				t.Errorf("%v: %s", counts, talk)
 			}
 		})

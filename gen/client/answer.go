@@ -39,22 +39,19 @@ func (p *Providers) read(ctx context.Context, body io.Reader) (text []byte, done
 		return nil, nil, fmt.Errorf("read answer: %w", context.Cause(ctx))
 	}
 	done = func() { <-p.largeAnswer }
-	if err := readRest(&buffer, body); err != nil {
+	if _, err := io.Copy(&buffer, io.LimitReader(body, maxAnswer-maxSmallAnswer+1)); err != nil {
 		done()
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("read answer: %w", err)
 	}
 	return buffer.Bytes(), done, nil
 }
 
-// readRest reads what an answer has beyond maxSmallAnswer.
-func readRest(buffer *bytes.Buffer, body io.Reader) error {
-	_, err := io.Copy(buffer, io.LimitReader(body, maxAnswer-maxSmallAnswer+1))
+// checkSize returns an error for an answer that is too large to be decoded.
+func checkSize(text []byte) error {
 	switch {
-	case err != nil:
-		return fmt.Errorf("read answer: %w", err)
-	case buffer.Len() > maxAnswer:
+	case len(text) > maxAnswer:
 		return fmt.Errorf("the answer has more than %d MiB; is this a providerd server?", maxAnswer>>20)
-	case bytes.Count(buffer.Bytes(), []byte(",")) > maxCommas:
+	case bytes.Count(text, []byte(",")) > maxCommas:
 		return errors.New("the answer has more values than any of a providerd server; is this one?")
 	default:
 		return nil

@@ -57,7 +57,7 @@ func TestAnswersOfOtherServersAreErrors(t *testing.T) {
 		{200, json, record("1"), noDocument},
 		{200, "text/plain", "hunter2", noDocument},
 		{202, json, record("1"), noDocument},
-		{400, "text/plain", "Client sent an HTTP request to an HTTPS server.", noDocument},
+		{400, "text/plain", "hunter2", noDocument},
 		{400, "application/problem+json", `{"status": 401, "detail": "hunter2"}`, noDocument},
 		{400, "application/problem+json", `{"status": 400, "errors": {"hunter2": 1}}`, noDocument},
 		{500, "text/html", "hunter2", noDocument},
@@ -205,7 +205,7 @@ func TestEachTryHasATimeout(t *testing.T) {
 			})}
 			slow := newStranger(t, (*httptest.Server).Start, handler)
 			_, err := slow.create(t, client.WithDoer(doer), client.WithTryTimeout(200*time.Millisecond), client.WithRetries(1))
-			if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "no whole answer within 200ms") {
+			if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), " within 200ms; ") {
 				t.Errorf("error is %v", err)
 			}
 			if tries != 2 {
@@ -213,19 +213,4 @@ func TestEachTryHasATimeout(t *testing.T) {
 			}
 		})
 	}
-}
-
-// A server that speaks another protocol than the URL says, or has a certificate of nobody's, is asked once.
-func TestServersThatAreNotSpokenWithAreNotTriedAgain(t *testing.T) {
-	t.Parallel()
-	other := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusCreated) }
-	newStranger(t, (*httptest.Server).StartTLS, other).refusesAlways(t, "certificate signed by unknown authority")
-
-	plain := newStranger(t, (*httptest.Server).Start, other)
-	plain.URL = strings.Replace(plain.URL, "http:", "https:", 1)
-	plain.refusesAlways(t, "server gave HTTP response to HTTPS client")
-
-	encrypted := newStranger(t, (*httptest.Server).StartTLS, other)
-	encrypted.URL = strings.Replace(encrypted.URL, "https:", "http:", 1)
-	encrypted.refusesAlways(t, "400 Bad Request: The answer is not a problem document.")
 }

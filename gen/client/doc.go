@@ -12,9 +12,10 @@
 // Optional fields are pointers, which Ptr makes of values. What is lost on the way is sent again, and makes one record
 // however often it is sent: see Providers.
 //
-// A refusal is an *Error. Its Type is one of the constants TypeMalformedJSON and so on, and the Code of each of its
-// Violations one of ViolationCodeRequired and so on. A server that is newer than this package may answer others, and
-// other members of enums; they are returned as they are.
+// A refusal is an *Error, and errors.Is finds the common ones, such as ErrClientIDTaken. Its Type is one of the
+// constants TypeMalformedJSON and so on, and the Code of each of its Violations one of ViolationCodeRequired and so on.
+// A server that is newer than this package may answer others, and other members of enums; they are returned as is.
+// If there was no usable response, the error is a *ConnectionError, which says what was found and what to do.
 //
 // Client secrets and credentials are of the types Secret and SecretJSON, which print and log as ********.
 //

@@ -67,3 +67,26 @@ func TestDocumentationBeginsWithTheFaceOfTheSDK(t *testing.T) {
 		t.Errorf("the documentation is %s", text)
 	}
 }
+
+// The blocks of the README are pieces of the examples, which are run.
+func TestBlocksOfTheREADMEAreRun(t *testing.T) {
+	t.Parallel()
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	examples, err := os.ReadFile("example_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := strings.Split(string(readme), "```go\n")[1:]
+	for _, block := range blocks {
+		block, _, _ = strings.Cut(block, "```\n")
+		if !strings.Contains(string(examples), "\t"+strings.ReplaceAll(strings.TrimSpace(block), "\n", "\n\t")) {
+			t.Errorf("no example has\n%s", block)
+		}
+	}
+	if len(blocks) == 0 {
+		t.Error("the README has no blocks")
+	}
+}

@@ -1,6 +1,8 @@
 package client_test
 
 import (
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -33,5 +35,30 @@ func TestProblemTypesAreThoseOfTheServer(t *testing.T) {
 	}
 	if linked != len(declared) {
 		t.Errorf("the server has %d problems, the SDK %d", linked, len(declared))
+	}
+}
+
+// Each error for errors.Is is found in a refusal of its type, and in none of another.
+func TestRefusalsAreFoundByErrorsIs(t *testing.T) {
+	t.Parallel()
+	kinds := map[string]error{
+		client.TypeValidationFailed:     client.ErrValidationFailed,
+		client.TypeUnauthorized:         client.ErrUnauthorized,
+		client.TypeForbidden:            client.ErrForbidden,
+		client.TypeNotFound:             client.ErrNotFound,
+		client.TypeClientIDTaken:        client.ErrClientIDTaken,
+		client.TypeIdempotencyKeyReused: client.ErrIdempotencyKeyReused,
+		client.TypeTooManyRequests:      client.ErrTooManyRequests,
+		client.TypeOverloaded:           client.ErrOverloaded,
+		client.TypeOutcomeUnknown:       client.ErrOutcomeUnknown,
+		client.TypeStorageUnavailable:   client.ErrStorageUnavailable,
+	}
+	for refused := range kinds {
+		err := fmt.Errorf("create: %w", &client.Error{Problem: client.Problem{Type: refused}})
+		for kind, sentinel := range kinds {
+			if errors.Is(err, sentinel) != (kind == refused) {
+				t.Errorf("of a refusal %s, errors.Is finds %v", refused, sentinel)
+			}
+		}
 	}
 }

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -25,6 +26,7 @@ const (
 const (
 	createName   = "create provider"
 	validateName = "validate provider"
+	contractName = "read the contract of the server"
 )
 
 const (
@@ -43,7 +45,9 @@ const (
 // returned at once. No redirect is followed, since it would take the token and the secrets elsewhere, and at most
 // 16 MiB of an answer are read. ClientWithResponses is the generated client without any of this.
 type Providers struct {
-	generated  *Client
+	generated *Client
+	// base is the URL that the operations are below.
+	base       *url.URL
 	retries    int
 	tryTimeout time.Duration
 	// largeAnswer is held by whoever reads and decodes a large answer.
@@ -96,13 +100,14 @@ func New(baseURL, token string, options ...Option) (*Providers, error) {
 		request.Header.Set("Authorization", "Bearer "+token)
 		return nil
 	}
-	generated, err := NewClient(apiURL(parsed).String(),
+	base := apiURL(parsed)
+	generated, err := NewClient(base.String(),
 		WithHTTPClient(withoutRedirects(chosen.doer)), WithRequestEditorFn(authorize))
 	if err != nil {
 		return nil, fmt.Errorf("make client: %w", err)
 	}
 	return &Providers{
-		generated: generated, retries: chosen.retries, tryTimeout: chosen.tryTimeout,
+		generated: generated, base: base, retries: chosen.retries, tryTimeout: chosen.tryTimeout,
 		largeAnswer: make(chan struct{}, 1),
 	}, nil
 }
@@ -114,6 +119,9 @@ func apiURL(base *url.URL) *url.URL {
 	}
 	return base.JoinPath(apiPath)
 }
+
+// root is the URL that the pages of the server are below.
+func (p *Providers) root() *url.URL { return p.base.JoinPath("..", "..") }
 
 // isVisibleASCII tells whether a header field takes a text as it stands.
 func isVisibleASCII(text string) bool {
@@ -163,8 +171,8 @@ func newCreate(options []CreateOption) (create, error) {
 }
 
 // CreateOAuth2 creates an OAuth2 provider and returns the record, the secret included. Its error is an *Error where the
-// server refused, and otherwise that of the connection, of ctx, or of what cannot be sent, such as a request without an
-// AuthorizationFlow, or understood. Neither the token nor the request is in it.
+// server refused, a *ConnectionError where it gave no usable response, and otherwise that of ctx, or of what cannot be
+// sent, such as a request without an AuthorizationFlow, or understood. Neither the token nor the request is in it.
 func (p *Providers) CreateOAuth2(
 	ctx context.Context, request OAuth2ProviderRequest, options ...CreateOption,
 ) (*OAuth2Provider, error) {
@@ -211,6 +219,29 @@ func (p *Providers) ValidateWorkspaceDirectory(
 	return send(ctx, p, request, options, operation[Verdict]{
 		name: validateName, post: p.postWorkspaceDirectory(new(true)), status: http.StatusOK, decode: decodeVerdict,
 	})
+}
+
+// Contract returns the OpenAPI document of the server, as JSON. Its errors are those of CreateOAuth2.
+func (p *Providers) Contract(ctx context.Context) (json.RawMessage, error) {
+	contract, err := send(ctx, p, nil, nil, operation[json.RawMessage]{
+		name: contractName, post: p.getContract, status: http.StatusOK,
+		decode: func(header http.Header, text []byte) (*json.RawMessage, error) {
+			return decode[json.RawMessage](header, text, "a contract")
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return *contract, nil
+}
+
+// getContract gets what is beside the operations. It is for everyone, so the token stays here.
+func (p *Providers) getContract(ctx context.Context, _ create, _ io.Reader) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.root().JoinPath("openapi.json").String(), nil)
+	if err != nil {
+		return nil, fmt.Errorf("make a request: %w", err)
+	}
+	return p.generated.Client.Do(request)
 }
 
 type postFunc = func(ctx context.Context, chosen create, body io.Reader) (*http.Response, error)

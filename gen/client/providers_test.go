@@ -150,6 +150,21 @@ func TestRefusalIsAnErrorWithEverything(t *testing.T) {
 	}
 }
 
+// expectViolation checks that a value was refused.
+func expectViolation(t *testing.T, err error, pointer string, code client.ViolationCode) {
+	t.Helper()
+	refused, ok := errors.AsType[*client.Error](err)
+	if !ok || !errors.Is(err, client.ErrValidationFailed) || errors.Is(err, client.ErrClientIDTaken) {
+		t.Fatalf("error is %v", err)
+	}
+	if violation, ok := refused.Violation(pointer); !ok || violation.Code != code {
+		t.Errorf("the violation at %s is %v, want %s", pointer, violation, code)
+	}
+	if violation, ok := refused.Violation("/elsewhere"); ok {
+		t.Errorf("there is a violation where none is: %v", violation)
+	}
+}
+
 func TestKeyFindsTheRecordOfAnEarlierCall(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

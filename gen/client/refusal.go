@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -25,11 +26,16 @@ type Error struct {
 	Problem
 	// RetryAfter is how long the server asks to wait (RFC 9110, section 10.2.3); 0 where it does not.
 	RetryAfter time.Duration
+	// sentence is the whole text of an answer that comes from the wrong place.
+	sentence string
 }
 
 // Error says what is wrong in one line of about 2 KiB at most: the title, the detail, each violation as far as there is
 // room, the wait that the server asks for, and the request id for the operator.
 func (e *Error) Error() string {
+	if e.sentence != "" {
+		return e.sentence
+	}
 	var text strings.Builder
 	fmt.Fprintf(&text, "%d %s: %s", e.Status, e.Title, e.Detail)
 	for _, violation := range e.Violations() {
@@ -54,6 +60,17 @@ func (e *Error) Violations() []Violation {
 		return nil
 	}
 	return *e.Errors
+}
+
+// Violation returns the first rule that the value at a JSON pointer, such as "/redirect_uris", breaks, and whether it
+// breaks one.
+func (e *Error) Violation(pointer string) (violation Violation, ok bool) {
+	all := e.Violations()
+	at := slices.IndexFunc(all, func(one Violation) bool { return one.Pointer == pointer })
+	if at < 0 {
+		return Violation{}, false
+	}
+	return all[at], true
 }
 
 // newError reads a problem document. Where a proxy answered something else, only the status is known.

@@ -53,12 +53,12 @@ func send[Answer any](
 func try[Answer any](
 	ctx context.Context, p *Providers, chosen create, body []byte, how operation[Answer],
 ) (*Answer, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, p.tryTimeout,
-		fmt.Errorf("no whole answer within %s: %w", p.tryTimeout, context.DeadlineExceeded))
+	callers := ctx
+	ctx, cancel := context.WithTimeout(callers, p.tryTimeout)
 	defer cancel()
 	response, err := how.post(ctx, chosen, bytes.NewReader(body))
 	if err != nil {
-		return nil, err
+		return nil, p.lost(callers, ctx, err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	if err := refusedUnread(response); err != nil {
@@ -66,15 +66,18 @@ func try[Answer any](
 	}
 	text, done, err := p.read(ctx, response.Body)
 	if err != nil {
-		return nil, err
+		return nil, p.lost(callers, ctx, err)
 	}
 	defer done()
-	switch response.StatusCode {
-	case how.status:
-	case http.StatusCreated:
+	if err := checkSize(text); err != nil {
+		return nil, err
+	}
+	switch {
+	case response.StatusCode == how.status:
+	case response.StatusCode == http.StatusCreated && how.name == validateName:
 		return nil, errors.New("the server does not know validate_only, and has stored the provider; upgrade it")
 	default:
-		return nil, newError(response, text)
+		return nil, p.explained(newError(response, text), text)
 	}
 	answer, err := how.decode(response.Header, text)
 	if err != nil {
@@ -84,4 +87,16 @@ func try[Answer any](
 		*chosen.replayed = response.Header.Get("Idempotency-Replayed") != ""
 	}
 	return answer, nil
+}
+
+// lost is the error of a try without a whole response. Neither the end of the caller's own time nor a redirect is a
+// fault of the connection.
+func (p *Providers) lost(callers, ctx context.Context, err error) error {
+	if _, isRefusal := errors.AsType[*Error](err); isRefusal || callers.Err() != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return timedOut(p.base, p.tryTimeout, err)
+	}
+	return connectionError(p.base, err)
 }
