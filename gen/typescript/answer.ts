@@ -1,8 +1,15 @@
 import { redirectOf } from "./refusal.js";
+import { hideSecrets } from "./secret.js";
 import type { components } from "./schema.gen.js";
 
 /** What a create would do. */
 export type Verdict = components["schemas"]["Verdict"];
+
+/** A record, its secrets readable by their names alone. */
+export type Created<Provider> = Provider & {
+  /** Whether an earlier request with the same idempotency key had made it. No field: JSON and a spread leave it out. */
+  readonly replayed: boolean;
+};
 
 /** How many bytes of an answer are read, counted after decompression. */
 const maxAnswer = 16 * 1024 * 1024;
@@ -51,7 +58,7 @@ export function recordOf<Provider extends { pk: number; meta_model_name: string 
   text: string,
   response: Response,
   model: Provider["meta_model_name"],
-): Provider {
+): Created<Provider> {
   const record = parseAnswer(text, response);
   if (typeof record !== "object" || Array.isArray(record)) {
     throw new Error("the answer is not the record of a provider; is this a providerd server?");
@@ -63,7 +70,9 @@ export function recordOf<Provider extends { pk: number; meta_model_name: string 
   if (kind !== model) {
     throw new Error("the answer is not a record of the kind that was sent; is this a providerd server?");
   }
-  return record as Provider;
+  hideSecrets(record as object);
+  Object.defineProperty(record, "replayed", { value: response.headers.has("Idempotency-Replayed") });
+  return record as Created<Provider>;
 }
 
 /** Reads the verdict of a validation. What a server of something else answers is an error, which does not repeat it. */

@@ -1,13 +1,32 @@
 import createFetchClient from "openapi-fetch";
 
-import { exchange, recordOf, verdictOf, type Verdict } from "./answer.js";
-import { connectionError, refusalOf } from "./refusal.js";
+import { exchange, recordOf, verdictOf, type Created, type Verdict } from "./answer.js";
+import { connectionError, wantsHttps } from "./connection.js";
+import { refusalOf } from "./refusal.js";
 import { retry, within } from "./retry.js";
 import type { components, paths } from "./schema.gen.js";
+import { revealing, type WithSecrets } from "./secret.js";
 
-export type { Verdict } from "./answer.js";
+export type { Created, Verdict } from "./answer.js";
+export { ConnectionError, TimeoutError } from "./connection.js";
 export { problemTypes, violationCodes, type ViolationCode } from "./constants.js";
-export { ProblemError, type Problem, type Violation } from "./refusal.js";
+export {
+  ClientIdTakenError,
+  ForbiddenError,
+  IdempotencyKeyReusedError,
+  NotFoundError,
+  OutcomeUnknownError,
+  OverloadedError,
+  ProblemError,
+  StorageUnavailableError,
+  TooManyRequestsError,
+  UnauthorizedError,
+  ValidationFailedError,
+  type Problem,
+  type Violation,
+} from "./refusal.js";
+export { Secret, type WithSecrets } from "./secret.js";
+export { duration, redirectUris, type Duration } from "./values.js";
 
 type Schemas = components["schemas"];
 
@@ -43,6 +62,11 @@ export interface CreateOptions {
   lenient?: boolean;
   /** Ends the call, and its waiting for a retry. */
   signal?: AbortSignal;
+  /**
+   * Sends the nil UUID, or nothing, where that is the authorization flow. Without it, both are taken for a field that
+   * nobody set: nothing is sent, and the error says so.
+   */
+  nilAuthorizationFlow?: boolean;
 }
 
 /**
@@ -51,27 +75,40 @@ export interface CreateOptions {
  * long as the server asks, at most a minute each time and two minutes in all; where the server asks for more, the
  * refusal is thrown at once. No redirect is followed, since it would take the token and the secrets elsewhere, and at
  * most 16 MiB of an answer are read. Neither the token nor the request is in an error.
+ *
+ * A refusal is a ProblemError, and of a class of its own where it is a common one, such as ClientIdTakenError. If there
+ * was no usable response, the error is a ConnectionError, which says what was found and what to do; after a timeout it
+ * is a TimeoutError.
  */
 export interface Client {
-  /** Creates an OAuth2 provider and returns the record, secrets included. Throws a ProblemError when it is refused. */
-  createOAuth2(request: OAuth2ProviderRequest, options?: CreateOptions): Promise<OAuth2Provider>;
+  /**
+   * Creates an OAuth2 provider and returns the record, secrets included. Throws a ProblemError when it is refused, and a
+   * TypeError when the request has no authorization_flow.
+   */
+  createOAuth2(
+    request: WithSecrets<OAuth2ProviderRequest>,
+    options?: CreateOptions,
+  ): Promise<Created<OAuth2Provider>>;
   /**
    * Creates a workspace directory-sync provider and returns the record, secrets included. Throws a ProblemError when it
    * is refused. Numbers in credentials are those of JavaScript: digits beyond their precision are lost on this side.
    */
   createWorkspaceDirectory(
-    request: WorkspaceDirectoryProviderRequest,
+    request: WithSecrets<WorkspaceDirectoryProviderRequest>,
     options?: CreateOptions,
-  ): Promise<WorkspaceDirectoryProvider>;
+  ): Promise<Created<WorkspaceDirectoryProvider>>;
   /**
    * Asks what createOAuth2 would do with the same request and options, and stores nothing. Throws a ProblemError when the
    * create would be refused. A server that is too old to know validate_only stores the provider all the same, which the
    * error says. A verdict whose outcome this package does not know is an error, too, since a caller that took it for one
    * of the others would be wrong.
    */
-  validateOAuth2(request: OAuth2ProviderRequest, options?: CreateOptions): Promise<Verdict>;
+  validateOAuth2(request: WithSecrets<OAuth2ProviderRequest>, options?: CreateOptions): Promise<Verdict>;
   /** Asks what createWorkspaceDirectory would do, as validateOAuth2 does. */
-  validateWorkspaceDirectory(request: WorkspaceDirectoryProviderRequest, options?: CreateOptions): Promise<Verdict>;
+  validateWorkspaceDirectory(
+    request: WithSecrets<WorkspaceDirectoryProviderRequest>,
+    options?: CreateOptions,
+  ): Promise<Verdict>;
 }
 
 const defaultRetries = 4;
@@ -104,26 +141,39 @@ export function createClient(baseUrl: string, token: string, options: ClientOpti
     redirect: "manual",
     fetch: (request) => exchange(send, request),
   });
-  const settings = { server: new URL(baseUrl).origin, retries, tryTimeoutSeconds };
-  const postOAuth2 = (body: OAuth2ProviderRequest) => (init: Init) =>
-    generated.POST("/providers/oauth2/", { body, ...init });
-  const postWorkspaceDirectory = (body: WorkspaceDirectoryProviderRequest) => (init: Init) =>
-    generated.POST("/providers/workspace_directory/", { body, ...init });
+  const settings = { api: new URL(apiUrl(baseUrl)), retries, tryTimeoutSeconds };
+  // The body is that of the serializer, which reveals secrets.
+  const postOAuth2: Post = (init) =>
+    generated.POST("/providers/oauth2/", { body: {} as OAuth2ProviderRequest, ...init });
+  const postWorkspaceDirectory: Post = (init) =>
+    generated.POST("/providers/workspace_directory/", { body: {} as WorkspaceDirectoryProviderRequest, ...init });
   return {
-    createOAuth2: (body, chosen = {}) =>
-      create<OAuth2Provider>(settings, body, chosen, "providers_oauth2.oauth2provider", postOAuth2(body)),
+    createOAuth2: async (body, chosen = {}) => {
+      checkFlow(body, chosen);
+      return create<OAuth2Provider>(settings, body, chosen, "providers_oauth2.oauth2provider", postOAuth2);
+    },
     createWorkspaceDirectory: (body, chosen = {}) =>
       create<WorkspaceDirectoryProvider>(
         settings,
         body,
         chosen,
         "providers_workspace_directory.workspacedirectoryprovider",
-        postWorkspaceDirectory(body),
+        postWorkspaceDirectory,
       ),
-    validateOAuth2: (body, chosen = {}) => validate(settings, body, chosen, postOAuth2(body)),
-    validateWorkspaceDirectory: (body, chosen = {}) =>
-      validate(settings, body, chosen, postWorkspaceDirectory(body)),
+    validateOAuth2: async (body, chosen = {}) => {
+      checkFlow(body, chosen);
+      return validate(settings, body, chosen, postOAuth2);
+    },
+    validateWorkspaceDirectory: (body, chosen = {}) => validate(settings, body, chosen, postWorkspaceDirectory),
   };
+}
+
+/** Throws a TypeError for a flow that nobody set: none, or the nil UUID. */
+function checkFlow(request: WithSecrets<OAuth2ProviderRequest>, options: CreateOptions): void {
+  const { authorization_flow: flow } = request as Partial<OAuth2ProviderRequest>;
+  if (!options.nilAuthorizationFlow && /^[0-]*$/.test(flow ?? "")) {
+    throw new TypeError("authorization_flow is not set; name the flow that authorizes this provider");
+  }
 }
 
 function isServerUrl(text: string): boolean {
@@ -141,8 +191,8 @@ function apiUrl(baseUrl: string): string {
 }
 
 interface Settings {
-  /** Scheme, host and port, for errors. */
-  server: string;
+  /** The URL that the operations are below. */
+  api: URL;
   retries: number;
   tryTimeoutSeconds: number;
 }
@@ -162,7 +212,7 @@ function create<Provider extends OAuth2Provider | WorkspaceDirectoryProvider>(
   options: CreateOptions,
   model: Provider["meta_model_name"],
   post: Post,
-): Promise<Provider> {
+): Promise<Created<Provider>> {
   return send(settings, body, options, post, (text, response) =>
     response.status === 201 ? recordOf<Provider>(text, response, model) : undefined,
   );
@@ -192,7 +242,8 @@ async function send<Result>(
   }
   const header = { "Idempotency-Key": idempotencyKey, ...(lenient && { Prefer: "handling=lenient" }) };
   const text = encode(body);
-  const { server, retries, tryTimeoutSeconds } = settings;
+  const { api, retries, tryTimeoutSeconds } = settings;
+  const server = api.origin;
   return retry(retries, callers, () =>
     within(tryTimeoutSeconds, server, callers, async (signal) => {
       const init: Init = { params: { header }, bodySerializer: () => text, parseAs: "text", signal };
@@ -201,7 +252,8 @@ async function send<Result>(
       });
       const result = read(data, response);
       if (result === undefined) {
-        throw refusalOf(error, response);
+        const refused = refusalOf(error, response, api);
+        throw wantsHttps(server, refused, error) ?? refused;
       }
       return result;
     }),
@@ -210,7 +262,7 @@ async function send<Result>(
 
 function encode(body: unknown): string {
   try {
-    const text: unknown = JSON.stringify(body);
+    const text: unknown = JSON.stringify(body, revealing);
     if (typeof text === "string") {
       return text;
     }

@@ -1,9 +1,10 @@
 import { createServer, type RequestListener, type ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import { createServer as createTcpServer, type AddressInfo, type Server, type Socket } from "node:net";
+import { inspect } from "node:util";
 import { gzipSync } from "node:zlib";
 
-import { createClient, ProblemError, type ClientOptions } from "./client.js";
+import { ConnectionError, createClient, ProblemError, TimeoutError, type ClientOptions } from "./client.js";
 
 const request = { name: "x", authorization_flow: "3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01", client_secret: "hunter2" };
 const blanks = " ".repeat(1024 * 1024);
@@ -143,7 +144,7 @@ test.each([
   [400, json, '{"status": 401, "detail": "hunter2"}', noDocument],
   [400, json, '{"status": 400, "errors": {"hunter2": 1}}', noDocument],
   [400, json, '{"status": 400, "errors": [null, "hunter2"]}', noDocument],
-  [400, "text/plain", "Client sent an HTTP request to an HTTPS server. hunter2", noDocument],
+  [400, "text/plain", "hunter2", noDocument],
   [500, "text/html", "hunter2", noDocument],
 ])("makes an error of what is no answer of a providerd: %#", async (status, contentType, body, message) => {
   const server = await stranger((_, response) => response.writeHead(status, { "Content-Type": contentType }).end(body));
@@ -218,47 +219,110 @@ test.each<[string, RequestListener]>([
     return fetch(sent);
   };
   const error = await failure(server.url, { fetch: counting, tryTimeoutSeconds: 0.3, retries: 1 });
-  expect(error.name).toBe("TimeoutError");
-  expect(error.message).toBe(`no whole answer of ${server.url} within 0.3 s`);
+  expect(error).toBeInstanceOf(TimeoutError);
+  expect(error.message).toBe(
+    `no complete response from ${server.url} within 0.3s; ` +
+      "check the server and the network, or allow more time with tryTimeoutSeconds",
+  );
   expect(tries).toBe(2);
 });
 
-test("names the server of a connection that fails", async () => {
+test("names the server of a connection that fails, and what to do", async () => {
+  const check = "; check the server and the network";
   const gone = await stranger(() => undefined);
   await new Promise((resolve) => running.pop()?.close(resolve));
-  const refused = await failure(`${gone.url}/api/v3`, { retries: 0 });
-  expect(refused.message).toBe(`the connection to ${gone.url} failed: connect ECONNREFUSED ${gone.host}`);
-  expect((refused.cause as { code: string }).code).toBe("ECONNREFUSED");
-
-  const byName = gone.url.replace("127.0.0.1", "localhost");
-  expect((await failure(byName, { retries: 0 })).message).toMatch(
-    new RegExp(`^the connection to ${byName} failed: .*ECONNREFUSED`),
-  );
+  for (const url of [gone.url, gone.url.replace("127.0.0.1", "localhost")]) {
+    const refused = await failure(`${url}/api/v3`, { retries: 0 });
+    expect(refused).toBeInstanceOf(ConnectionError);
+    expect(refused).toMatchObject({ name: "ConnectionError", url, temporary: true, cause: { code: "ECONNREFUSED" } });
+    expect(refused.message).toBe(
+      `nothing accepts connections at ${url} (connection refused); start the server, or check the host and the port`,
+    );
+  }
 
   const hangsUp = await stranger((request) => request.socket.destroy());
   const lost = await failure(hangsUp.url, { retries: 0 });
-  expect(lost.message).toMatch(new RegExp(`^the connection to ${hangsUp.url} failed: (other side closed|.*ECONNRESET)`));
+  expect(lost.message).toMatch(new RegExp(`^the connection to ${hangsUp.url} failed: (other side closed|.*ECONNRESET)${check}$`));
+  expect(lost).toMatchObject({ temporary: true });
 
   const cutsOff = await stranger((_, response) => {
     response.writeHead(201, { "Content-Type": json, "Content-Length": "100" });
     response.write("{", () => response.destroy());
   });
   const cut = await failure(cutsOff.url, { retries: 0 });
+  expect(cut).toBeInstanceOf(ConnectionError);
   expect(cut.message).toContain(`the connection to ${cutsOff.url} failed: `);
 
   const browsers = { retries: 0, fetch: () => Promise.reject(new TypeError("Failed to fetch")) };
   const unexplained = await failure("https://example.com", browsers);
-  expect(unexplained.message).toBe("the connection to https://example.com failed: Failed to fetch");
+  expect(unexplained.message).toBe(`the connection to https://example.com failed: Failed to fetch${check}`);
+});
+
+test.each([
+  ["ENOTFOUND", "the host of https://example.com is unknown; check its name and DNS"],
+  ["CERT_HAS_EXPIRED", "the certificate of https://example.com is expired or not yet valid (REASON); renew it, or set the clock"],
+  [
+    "ERR_TLS_CERT_ALTNAME_INVALID",
+    "the certificate of https://example.com is not for this host (REASON); use a host that it names, or install one for this host",
+  ],
+  [
+    "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
+    "the certificate of https://example.com is not trusted (REASON); " +
+      "set NODE_EXTRA_CA_CERTS to a PEM file with the certificate of its issuer",
+  ],
+  ["UND_ERR_CONNECT_TIMEOUT", "the connection to https://example.com timed out (REASON); check the server and the network"],
+])("says what to do about %s", async (code, message) => {
+  const cause = Object.assign(new Error("REASON"), { code });
+  const options = { retries: 0, fetch: () => Promise.reject(new TypeError("fetch failed", { cause })) };
+  const error = await failure("https://example.com", options);
+  expect(error).toBeInstanceOf(code.includes("TIMEOUT") ? TimeoutError : ConnectionError);
+  expect(error.message).toBe(message);
+  expect(error.cause).toBe(cause);
+});
+
+test.each(["Client sent an HTTP request to an HTTPS server.", "<h1>The plain HTTP request was sent to HTTPS port</h1>"])(
+  "says that a port expects HTTPS: %s",
+  async (page) => {
+    const server = await stranger((_, response) => response.writeHead(400).end(`${page} hunter2`));
+    const error = await failure(server.url);
+    expect(error.message).toBe(`the server at ${server.url} expects HTTPS; use ${server.url.replace("http", "https")}`);
+    expect(error).toMatchObject({ url: server.url, temporary: false });
+    expect(error.cause).toBeInstanceOf(ProblemError);
+    expect(server.requests).toBe(1);
+  },
+);
+
+test.each([
+  [404, "/elsewhere/api/v3/", "/elsewhere/api/v3 (404 Not Found); check the path /elsewhere, or use URL"],
+  [405, "", "/api/v3 (405 Method Not Allowed); check the host and the port"],
+])("says that a base URL leads to no API: %i", async (status, path, message) => {
+  const server = await stranger((_, response) => response.writeHead(status).end("hunter2"));
+  const error = await failure(server.url + path);
+  expect(error).toBeInstanceOf(ProblemError);
+  expect(error.message).toBe(`there is no providerd API at ${server.url}${message.replace("URL", server.url)}`);
+});
+
+/** All of an error that a program may print. */
+function shown(error: unknown): string {
+  return inspect(error, { depth: null, showHidden: true }) + JSON.stringify(error);
+}
+
+test("shows nothing of a request that a server sends back", async () => {
+  const echo = await listen(createTcpServer((socket) => socket.pipe(socket)));
+  expect(shown(await failure(echo.url, { retries: 0 }))).not.toContain("hunter2");
 });
 
 test("leaves a fetch that does not heed its signal", async () => {
   const deaf = { fetch: () => new Promise<Response>(() => undefined), tryTimeoutSeconds: 0.01, retries: 1 };
-  expect((await failure("http://127.0.0.1:9", deaf)).name).toBe("TimeoutError");
+  expect(await failure("http://127.0.0.1:9", deaf)).toBeInstanceOf(TimeoutError);
 });
 
 test("tries a server of another protocol, or without a certificate, once", async () => {
   const plain = await stranger((_, response) => response.writeHead(201).end());
-  await failure(plain.url.replace("http:", "https:"));
+  const encryptedUrl = plain.url.replace("http:", "https:");
+  expect((await failure(encryptedUrl)).message).toBe(
+    `the server at ${encryptedUrl} does not speak HTTPS; use ${plain.url}, or enable TLS on the server`,
+  );
   expect(plain.connections).toBe(1);
 
   const encrypted = await listen(createTlsServer({}), "https");

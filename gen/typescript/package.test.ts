@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
@@ -51,6 +51,33 @@ async function makeRoot(parent: string, server: Server): Promise<string> {
   return root;
 }
 
+/** Runs the program against a server with HTTPS: what it says of the certificate, and of HTTP, is what to do. */
+async function overTls(project: string, program: string): Promise<void> {
+  const [certificate, key] = [join(project, "cert.pem"), join(project, "key.pem")];
+  const subject = ["-subj", "/CN=test", "-addext", "subjectAltName=IP:127.0.0.1"];
+  await run("openssl", ["req", "-x509", "-newkey", "rsa:2048", "-noenc", "-keyout", key, "-out", certificate, ...subject]);
+  await chmod(key, 0o600);
+  const server = await startServer("--tls-cert", certificate, "--tls-key", key);
+  const node = async (url: string, environment: Record<string, string> = {}) => {
+    await writeFile(join(project, "tls.mjs"), program.replace(/http:\/\/127\.0\.0\.1:\d+/, url));
+    const env = { ...process.env, PROVIDERD_TOKEN: server.token, ...environment };
+    return run("node", ["tls.mjs"], { cwd: project, env });
+  };
+  try {
+    const plain = server.baseUrl.replace("https", "http");
+    await expect(node(plain)).rejects.toThrow(
+      `ConnectionError: the server at ${plain} expects HTTPS; use ${server.baseUrl}\n`,
+    );
+    await expect(node(server.baseUrl)).rejects.toThrow(
+      `ConnectionError: the certificate of ${server.baseUrl} is not trusted (self-signed certificate); ` +
+        "set NODE_EXTRA_CA_CERTS to a PEM file with the certificate of its issuer\n",
+    );
+    expect((await node(server.baseUrl, { NODE_EXTRA_CA_CERTS: certificate })).stdout).toMatch(/^1 /);
+  } finally {
+    await server.stop();
+  }
+}
+
 test("the README's commands make a project, in which its program and the samples work", async () => {
   const parent = await mkdtemp(join(tmpdir(), "project-"));
   const server = await startServer();
@@ -69,20 +96,23 @@ test("the README's commands make a project, in which its program and the samples
     await run("bash", ["-euc", commands.replace(/^.*\n/, "")], { cwd: root, env: { ...process.env, ...quiet } });
 
     const { stdout: packed } = await run("tar", ["--list", "--file", join(project, "providerd-client-0.1.0.tgz")]);
-    const modules = ["answer", "client", "constants", "refusal", "retry", "schema.gen"];
+    const modules = [
+      ...["answer", "client", "connection", "constants", "refusal", "retry", "schema.gen", "secret", "values"],
+    ];
     const built = modules.flatMap((name) => [`package/dist/${name}.d.ts`, `package/dist/${name}.js`]);
     expect(packed.trim().split("\n").sort()).toEqual(["package/README.md", ...built, "package/package.json"].sort());
 
-    const [program = "", ...more] = await blocks("ts", server.baseUrl);
+    const [program = "", further = "", ...more] = await blocks("ts", server.baseUrl);
     expect(more).toEqual([]);
     await writeFile(join(project, "portal.mjs"), program);
     for (let i = 0; i < 2; i++) {
       const result = await run("node", ["portal.mjs"], { cwd: project, env });
       expect(result.stdout).toMatch(/^1 [0-9A-Za-z]{40}\n$/);
     }
+    await overTls(project, program);
 
-    const programs = [program, ...(await samples(server.baseUrl))];
-    expect(programs).toHaveLength(3);
+    const programs = [program, ...(await samples(server.baseUrl)), further];
+    expect(programs).toHaveLength(4);
     for (const [i, text] of programs.entries()) {
       await writeFile(join(project, `main${i}.mts`), text.replace("http://127.0.0.1:8080", server.baseUrl));
     }
@@ -93,7 +123,12 @@ test("the README's commands make a project, in which its program and the samples
     for (const i of programs.keys()) {
       printed.push((await run("node", [`main${i}.mjs`], { cwd: project, env })).stdout);
     }
-    expect(printed).toEqual([expect.stringMatching(/^1 [0-9A-Za-z]{40}\n$/), "2\n", "3\n"]);
+    expect(printed).toEqual([
+      expect.stringMatching(/^1 [0-9A-Za-z]{40}\n$/),
+      "2\n",
+      "3\n",
+      "4 false hours=1;minutes=30\n",
+    ]);
   } finally {
     await server.stop();
     await rm(parent, { recursive: true });

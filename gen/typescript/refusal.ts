@@ -1,3 +1,4 @@
+import { legible } from "./connection.js";
 import { problemTypes } from "./constants.js";
 import type { components } from "./schema.gen.js";
 
@@ -7,6 +8,7 @@ export type Violation = components["schemas"]["Violation"];
 /** How many characters of what a server says are in the message of an error. */
 const maxMessage = 2048;
 const maxRequestId = 128;
+const maxTitle = 300;
 const maxHost = 262;
 
 /**
@@ -20,12 +22,14 @@ export class ProblemError extends Error {
     readonly problem: Problem,
     /** How many seconds the server asks to wait (RFC 9110, section 10.2.3); undefined where it does not. */
     readonly retryAfter?: number,
+    /** The whole message; made of the document where it is not given. */
+    message?: string,
   ) {
     const { status, title, detail, request_id: requestId, errors = [] } = problem;
     const violations = errors.map((violation) => ` ${violation.pointer} ${violation.detail}.`).join("");
     const wait = retryAfter ? ` Retry after ${Math.round(retryAfter)} s.` : "";
     const id = requestId && ` (request ${legible(requestId, maxRequestId)})`;
-    super(`${legible(`${status} ${title}: ${detail}${violations}`, maxMessage)}${wait}${id}`);
+    super(message ?? `${legible(`${status} ${title}: ${detail}${violations}`, maxMessage)}${wait}${id}`);
   }
 
   get status(): number {
@@ -40,10 +44,67 @@ export class ProblemError extends Error {
   get violations(): readonly Violation[] {
     return this.problem.errors ?? [];
   }
+
+  /** The first rule that the value at a JSON pointer, such as "/redirect_uris", breaks. */
+  violation(pointer: string): Violation | undefined {
+    return this.violations.find((violation) => violation.pointer === pointer);
+  }
 }
 
-/** The refusal that an answer is. Where a proxy answered something else than a problem document, its status is known. */
-export function refusalOf(answered: unknown, response: Response): ProblemError {
+/** The body breaks rules of the contract. */
+export class ValidationFailedError extends ProblemError {}
+/** There is no access token that the server knows. */
+export class UnauthorizedError extends ProblemError {}
+/** The token does not allow the operation. */
+export class ForbiddenError extends ProblemError {}
+/** The path of the base URL is wrong. */
+export class NotFoundError extends ProblemError {}
+/** Another provider has the client_id. */
+export class ClientIdTakenError extends ProblemError {}
+/** The idempotency key has made a record of another body. */
+export class IdempotencyKeyReusedError extends ProblemError {}
+/** The caller sends more than it may for now. */
+export class TooManyRequestsError extends ProblemError {}
+/** The server has no room for now. */
+export class OverloadedError extends ProblemError {}
+/** Whether the record is stored is unknown; the same idempotency key tells. */
+export class OutcomeUnknownError extends ProblemError {}
+/** The database cannot be used for now. */
+export class StorageUnavailableError extends ProblemError {}
+
+const kinds = new Map<string, typeof ProblemError>([
+  [problemTypes.validationFailed, ValidationFailedError],
+  [problemTypes.unauthorized, UnauthorizedError],
+  [problemTypes.forbidden, ForbiddenError],
+  [problemTypes.notFound, NotFoundError],
+  [problemTypes.clientIdTaken, ClientIdTakenError],
+  [problemTypes.idempotencyKeyReused, IdempotencyKeyReusedError],
+  [problemTypes.tooManyRequests, TooManyRequestsError],
+  [problemTypes.overloaded, OverloadedError],
+  [problemTypes.outcomeUnknown, OutcomeUnknownError],
+  [problemTypes.storageUnavailable, StorageUnavailableError],
+]);
+
+/** The refusal that an answer of the API below a URL is. */
+export function refusalOf(answered: unknown, response: Response, api: URL): ProblemError {
+  const { problem, retryAfter } = readRefusal(answered, response);
+  const Kind = kinds.get(problem.type) ?? ProblemError;
+  return new Kind(problem, retryAfter, wrongPlace(problem, api));
+}
+
+/** What to say of an answer that comes from the wrong place; undefined of others. */
+function wrongPlace({ status, type, title }: Problem, api: URL): string | undefined {
+  const isForeign = type === problemTypes.foreign && (status === 404 || status === 405);
+  if (type !== problemTypes.notFound && !isForeign) {
+    return undefined;
+  }
+  const path = api.pathname.replace(/\/api\/v3$/, "");
+  const remedy = path === "" ? "check the host and the port" : `check the path ${path}, or use ${api.origin}`;
+  return `there is no providerd API at ${api.href} (${status} ${legible(title, maxTitle)}); ${remedy}`;
+}
+
+/** Reads a refusal. Where a proxy answered something else than a problem document, its status is known. */
+function readRefusal(answered: unknown, response: Response): ProblemError {
   const { status } = response;
   if (!isObject(answered) || answered["status"] !== status || !isListOfObjects(answered["errors"] ?? [])) {
     return foreignAnswer(
@@ -121,23 +182,4 @@ function retryAfterOf(response: Response): number | undefined {
   // Of the three forms of a date, that of asctime does not say that it is in GMT.
   const date = Date.parse(text.endsWith(" GMT") ? text : `${text} GMT`);
   return Number.isNaN(date) ? undefined : Math.max(0, (date - Date.now()) / 1000);
-}
-
-/**
- * The error of a connection that was lost or not made, with the reason, which fetch tells in the cause alone, and the
- * server. Other errors are returned as they are.
- */
-export function connectionError(error: unknown, server: string): unknown {
-  if (!(error instanceof TypeError)) {
-    return error;
-  }
-  const { message, code } = (error.cause ?? {}) as { message?: string; code?: string };
-  const reason = legible(message || code || error.message, maxMessage);
-  return new TypeError(`the connection to ${server} failed: ${reason}`, { cause: error.cause });
-}
-
-/** The beginning of a text that a server chose, on one line and without what commands a terminal. */
-function legible(text: string, longest: number): string {
-  const start = text.length > longest ? `${text.slice(0, longest)}…` : text;
-  return start.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, "\uFFFD");
 }

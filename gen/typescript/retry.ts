@@ -1,3 +1,4 @@
+import { ConnectionError, timedOut } from "./connection.js";
 import { ProblemError } from "./refusal.js";
 
 /** The step that the wait before a retry is a random part of: the first, doubled up to the longest. */
@@ -7,23 +8,6 @@ const longestStepSeconds = 10;
 /** How long a create waits, whatever the server asks for: before one retry, and in all. */
 const longestWaitSeconds = 60;
 const allWaitsSeconds = 120;
-
-/** What Node says of a connection that was lost or not made, and of a name server that has no answer now. */
-const passingFaults = new Set([
-  "ECONNABORTED",
-  "ECONNREFUSED",
-  "ECONNRESET",
-  "EHOSTUNREACH",
-  "ENETDOWN",
-  "ENETUNREACH",
-  "EPIPE",
-  "ETIMEDOUT",
-  "EAI_AGAIN",
-  "UND_ERR_SOCKET",
-  "UND_ERR_CONNECT_TIMEOUT",
-  "UND_ERR_HEADERS_TIMEOUT",
-  "UND_ERR_BODY_TIMEOUT",
-]);
 
 /** Attempts something until it succeeds, fails for good, or has been attempted often or for long enough. */
 export async function retry<Result>(
@@ -55,18 +39,7 @@ function isTemporary(error: unknown): boolean {
   if (error instanceof ProblemError) {
     return [429, 502, 503, 504].includes(error.status);
   }
-  if (!(error instanceof Error)) {
-    return false;
-  }
-  if (error.name === "TimeoutError") {
-    return true;
-  }
-  if (!(error instanceof TypeError)) {
-    return false;
-  }
-  // A browser gives no cause, so that a lost connection cannot be told from other faults of the network there.
-  const cause = error.cause as { code?: string } | undefined;
-  return cause === undefined || passingFaults.has(cause.code ?? "");
+  return error instanceof ConnectionError && error.temporary;
 }
 
 /**
@@ -97,9 +70,9 @@ function wait(seconds: number, signal?: AbortSignal): Promise<void> {
 }
 
 /**
- * Gives work with a server some time. Its signal ends it then, or when the caller's does; work that does not heed it is left. Not made
- * of AbortSignal.timeout and AbortSignal.any: the one leaves a timer behind for each request, and the first releases of
- * Node 20 do not have the other.
+ * Gives work with a server some time. Its signal ends it then, or when the caller's does; work that does not heed it is
+ * left. Not made of AbortSignal.timeout and AbortSignal.any: the one leaves a timer behind for each request, and the
+ * first releases of Node 20 do not have the other.
  */
 export async function within<Result>(
   seconds: number,
@@ -112,8 +85,7 @@ export async function within<Result>(
   const ended = new Promise<never>((_, reject) => {
     controller.signal.addEventListener("abort", () => reject(controller.signal.reason));
   });
-  const late = () =>
-    controller.abort(new DOMException(`no whole answer of ${server} within ${seconds} s`, "TimeoutError"));
+  const late = () => controller.abort(timedOut(server, seconds));
   const stop = () => controller.abort(signal?.reason);
   const timer = setTimeout(late, seconds * 1000);
   signal?.addEventListener("abort", stop, { once: true });

@@ -15,9 +15,9 @@ export interface Server {
 }
 
 /** Starts the program in a folder of its own. */
-export async function startServer(): Promise<Server> {
+export async function startServer(...flags: string[]): Promise<Server> {
   const folder = await mkdtemp(join(tmpdir(), "providerd-"));
-  const program = spawn(resolve("../../bin/providerd"), ["serve", "--listen", "127.0.0.1:0"], {
+  const program = spawn(resolve("../../bin/providerd"), ["serve", "--listen", "127.0.0.1:0", ...flags], {
     cwd: folder,
     stdio: ["ignore", "pipe", "ignore"],
   });
