@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { chmod, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
@@ -54,9 +54,9 @@ async function makeRoot(parent: string, server: Server): Promise<string> {
 /** Runs the program against a server with HTTPS: what it says of the certificate, and of HTTP, is what to do. */
 async function overTls(project: string, program: string): Promise<void> {
   const [certificate, key] = [join(project, "cert.pem"), join(project, "key.pem")];
-  const subject = ["-subj", "/CN=test", "-addext", "subjectAltName=IP:127.0.0.1"];
-  await run("openssl", ["req", "-x509", "-newkey", "rsa:2048", "-noenc", "-keyout", key, "-out", certificate, ...subject]);
-  await chmod(key, 0o600);
+  const { stdout: goRoot } = await run("go", ["env", "GOROOT"]);
+  const generate = join(goRoot.trim(), "src/crypto/tls/generate_cert.go");
+  await run("go", ["run", generate, "--host", "127.0.0.1", "--ca"], { cwd: project });
   const server = await startServer("--tls-cert", certificate, "--tls-key", key);
   const node = async (url: string, environment: Record<string, string> = {}) => {
     await writeFile(join(project, "tls.mjs"), program.replace(/http:\/\/127\.0\.0\.1:\d+/, url));
