@@ -46,9 +46,9 @@ func (h *harness) demandSmallCreates(t *testing.T) {
 	}
 }
 
-// TestNobodyKeepsLargeBodiesOut has callers take all the memory for large bodies that they can get, in ways that last
+// TestHostileBodiesKeepNobodyOut has callers take all the memory for large bodies that they can get, in ways that last
 // for as long as they like.
-func TestNobodyKeepsLargeBodiesOut(t *testing.T) {
+func TestHostileBodiesKeepNobodyOut(t *testing.T) {
 	t.Parallel()
 	large := largestBody("x")
 	// A small body, of which the list of violations is as long as can be: it counts among the large ones then.

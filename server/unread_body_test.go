@@ -11,9 +11,9 @@ import (
 	"example.com/providerd/store"
 )
 
-// TestRefusalsReachCallersWhoSendFirst sends bodies whole before the response is read, as many HTTP libraries do, with
+// TestHostileBodiesOfRefusedRequests sends bodies whole before the response is read, as many HTTP libraries do, with
 // requests that are refused before that.
-func TestRefusalsReachCallersWhoSendFirst(t *testing.T) {
+func TestHostileBodiesOfRefusedRequests(t *testing.T) {
 	t.Parallel()
 	h := start(t)
 	limits := server.DefaultLimits()
@@ -67,9 +67,9 @@ func TestRefusalsReachCallersWhoSendFirst(t *testing.T) {
 	}
 }
 
-// TestRefusedBodiesThatDoNotComeAreNotAwaited gets the refusal though most of the body never comes, even from an
+// TestHostileBodiesThatDoNotCome gets the refusal though most of the body never comes, even from an
 // address that has as many such bodies as it may.
-func TestRefusedBodiesThatDoNotComeAreNotAwaited(t *testing.T) {
+func TestHostileBodiesThatDoNotCome(t *testing.T) {
 	t.Parallel()
 	h := start(t)
 	limits := server.DefaultLimits()
