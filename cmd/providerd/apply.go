@@ -168,7 +168,11 @@ func (c *applyCommand) read(
 	if err := printFaults(out, say, c.Output, faults); err != nil {
 		return nil, err
 	}
-	return nil, fmt.Errorf("%s in %s; nothing was sent", count(len(faults), "fault"), count(len(files), "file"))
+	sum := fmt.Sprintf("%s in %s", count(len(faults), "fault"), count(len(files), "file"))
+	if len(faults) == manifest.MaxFaults {
+		sum = "at least " + sum
+	}
+	return nil, errors.New(sum + "; nothing was sent")
 }
 
 // providers is the client that creates them.

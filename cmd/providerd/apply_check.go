@@ -11,10 +11,13 @@ import (
 )
 
 // findFaults returns all faults of the files in the order of their positions: those of its form, and those that the
-// contract finds in its entries.
+// contract finds in its entries. There are at most manifest.MaxFaults.
 func findFaults(ctx context.Context, contract *server.Contract, list manifest.Manifest) ([]manifest.Fault, error) {
 	faults := slices.Concat(list.Faults, clientIDTwins(list.Entries))
 	for _, entry := range list.Entries {
+		if len(faults) >= manifest.MaxFaults {
+			break
+		}
 		broken, err := entryFaults(ctx, contract, entry)
 		if err != nil {
 			return nil, err
@@ -22,7 +25,7 @@ func findFaults(ctx context.Context, contract *server.Contract, list manifest.Ma
 		faults = append(faults, broken...)
 	}
 	slices.SortStableFunc(faults, func(a, b manifest.Fault) int { return a.Compare(b.Position) })
-	return faults, nil
+	return faults[:min(len(faults), manifest.MaxFaults)], nil
 }
 
 func entryFaults(ctx context.Context, contract *server.Contract, entry manifest.Entry) ([]manifest.Fault, error) {

@@ -25,23 +25,13 @@ type bodyReader struct {
 	schema *openapi3.Schema
 	lookUp LookUp
 	file   string
-	places map[jsontext.Pointer]Position
-	broken []jsontext.Pointer
+	used   *usage
 	faults []Fault
 	known  map[Fault]bool
-	// steps counts the values, which aliases could multiply without end, up to maxSteps.
-	steps, maxSteps int
-	output          *jsontext.Encoder
+	output *jsontext.Encoder
 }
 
-func newBodyReader(schema *openapi3.Schema, file string, maxSteps int, lookUp LookUp) *bodyReader {
-	return &bodyReader{
-		schema: schema, lookUp: lookUp, file: file, places: map[jsontext.Pointer]Position{}, known: map[Fault]bool{},
-		maxSteps: maxSteps,
-	}
-}
-
-// read returns the entry; its Body is nil where that is not a mapping.
+// read returns the entry; its Body is nil where that is not a mapping, or is too large.
 func (b *bodyReader) read(node *yaml.Node) Entry {
 	root := resolve(node)
 	if root.Kind != yaml.MappingNode {
@@ -50,35 +40,56 @@ func (b *bodyReader) read(node *yaml.Node) Entry {
 	}
 	var body bytes.Buffer
 	b.output = jsontext.NewEncoder(&body)
-	id := b.readObject(root, "", 1)
-	b.places[""] = positionIn(b.file, node)
-	if b.steps > b.maxSteps {
-		b.fault(node, fmt.Sprintf("has aliases that make more than %d values of it", b.maxSteps))
+	id, inner := b.readObject(root, 1)
+	entry := Entry{ID: id, file: b.file, root: place{line: node.Line, column: node.Column, inner: inner}}
+	b.used.bytes += int(b.output.OutputOffset())
+	if excess := b.used.excess(); excess != "" {
+		b.fault(node, excess)
+		return entry
 	}
-	if id == "" {
+	if b.output.OutputOffset() > maxEntryBytes {
+		b.fault(node, fmt.Sprintf("has more than %d MiB as JSON, with what aliases repeat; no server takes it",
+			maxEntryBytes>>20))
+		return entry
+	}
+	entry.Body = bytes.Clone(body.Bytes())
+	if entry.ID == "" {
 		var named struct {
 			Name string `json:"name"`
 		}
-		if json.Unmarshal(body.Bytes(), &named) == nil {
-			id = named.Name
+		if json.Unmarshal(entry.Body, &named) == nil {
+			entry.ID = named.Name
 		}
 	}
-	return Entry{ID: id, Body: body.Bytes(), places: b.places, broken: b.broken}
+	return entry
+}
+
+// isFull tells whether the entry cannot be used, whatever follows.
+func (b *bodyReader) isFull() bool {
+	size := int(b.output.OutputOffset())
+	return size > maxEntryBytes || b.used.bytes+size > maxBytes || b.used.isOver()
 }
 
 // readObject writes a mapping. That of the entry itself has an id, which is no field of the provider.
-func (b *bodyReader) readObject(node *yaml.Node, at jsontext.Pointer, depth int) (id string) {
+func (b *bodyReader) readObject(node *yaml.Node, depth int) (id string, inner []place) {
 	b.write(jsontext.BeginObject)
-	for _, one := range b.members(node, depth) {
-		if at == "" && one.name == idMember {
+	members := b.members(node, depth)
+	inner = make([]place, 0, len(members))
+	for _, one := range members {
+		if b.isFull() {
+			return id, inner
+		}
+		if depth == 1 && one.name == idMember {
 			id = b.readID(one.value)
 			continue
 		}
 		b.write(jsontext.String(one.name))
-		b.readValue(one.value, at.AppendToken(one.name), depth)
+		value := b.readValue(one.value, depth)
+		value.name = one.name
+		inner = append(inner, value)
 	}
 	b.write(jsontext.EndObject)
-	return id
+	return id, inner
 }
 
 func (b *bodyReader) readID(node *yaml.Node) string {
@@ -99,38 +110,46 @@ func (b *bodyReader) readID(node *yaml.Node) string {
 }
 
 // readValue writes any value; depth is how many mappings and lists it stands in.
-func (b *bodyReader) readValue(node *yaml.Node, at jsontext.Pointer, depth int) {
+func (b *bodyReader) readValue(node *yaml.Node, depth int) place {
 	node = resolve(node)
-	b.places[at] = positionIn(b.file, node)
-	b.steps++
+	value := place{line: node.Line, column: node.Column}
+	b.used.values++
+	var err error
 	switch {
-	case b.steps > b.maxSteps:
-		b.write(jsontext.Null)
 	case node.Style&yaml.TaggedStyle != 0 && node.ShortTag() != stringTag:
-		b.breakAt(node, at, errTag.Error())
+		err = errTag
 	case node.Kind == yaml.ScalarNode:
-		if err := b.readScalar(node, at); err != nil {
-			b.breakAt(node, at, err.Error())
-		}
+		err = b.readScalar(node)
 	case depth >= maxNesting:
-		b.breakAt(node, at, fmt.Sprintf("is nested deeper than %d levels", maxNesting))
+		err = fmt.Errorf("is nested deeper than %d levels", maxNesting)
 	case node.Kind == yaml.MappingNode:
-		b.readObject(node, at, depth+1)
+		_, value.inner = b.readObject(node, depth+1)
 	default:
-		b.readArray(node, at, depth+1)
+		value.inner = b.readArray(node, depth+1)
 	}
+	if err != nil {
+		value.isBroken = true
+		b.write(jsontext.Null)
+		b.fault(node, string(b.output.StackPointer())+" "+err.Error())
+	}
+	return value
 }
 
-func (b *bodyReader) readArray(node *yaml.Node, at jsontext.Pointer, depth int) {
+func (b *bodyReader) readArray(node *yaml.Node, depth int) []place {
 	b.write(jsontext.BeginArray)
-	for i, element := range node.Content {
-		b.readValue(element, at.AppendToken(fmt.Sprint(i)), depth)
+	inner := make([]place, 0, len(node.Content))
+	for _, element := range node.Content {
+		if b.isFull() {
+			return inner
+		}
+		inner = append(inner, b.readValue(element, depth))
 	}
 	b.write(jsontext.EndArray)
+	return inner
 }
 
 // readScalar writes a scalar, or nothing where it returns an error.
-func (b *bodyReader) readScalar(node *yaml.Node, at jsontext.Pointer) error {
+func (b *bodyReader) readScalar(node *yaml.Node) error {
 	switch node.ShortTag() {
 	case stringTag:
 		// What is too large for a float64 is a number all the same.
@@ -138,7 +157,7 @@ func (b *bodyReader) readScalar(node *yaml.Node, at jsontext.Pointer) error {
 			b.writeValue(number)
 			return nil
 		}
-		return b.readText(node.Value, at)
+		return b.readText(node.Value)
 	case "!!timestamp", "!!merge":
 		b.write(jsontext.String(node.Value))
 	case "!!null":
@@ -158,12 +177,12 @@ func (b *bodyReader) readScalar(node *yaml.Node, at jsontext.Pointer) error {
 }
 
 // readText writes a string. Where the contract wants something else of a field, what its reference leads to is JSON.
-func (b *bodyReader) readText(text string, at jsontext.Pointer) error {
+func (b *bodyReader) readText(text string) error {
 	value, err := expand(text, b.lookUp)
 	if err != nil {
 		return err
 	}
-	if !isReference(text) || b.takesString(at) {
+	if !isReference(text) || b.takesString() {
 		b.write(jsontext.String(value))
 		return nil
 	}
@@ -175,23 +194,21 @@ func (b *bodyReader) readText(text string, at jsontext.Pointer) error {
 	return nil
 }
 
-// takesString tells whether a value may be a string by the contract.
-func (b *bodyReader) takesString(at jsontext.Pointer) bool {
-	field := b.schema.Properties[strings.TrimPrefix(string(at), "/")]
+// takesString tells whether the value that is to be written may be a string by the contract.
+func (b *bodyReader) takesString() bool {
+	if b.output.StackDepth() > 1 {
+		return true
+	}
+	field := b.schema.Properties[b.output.StackPointer().LastToken()]
 	return field == nil || field.Value.Type.Is(openapi3.TypeString)
-}
-
-// breakAt writes null in place of a value that has a fault.
-func (b *bodyReader) breakAt(node *yaml.Node, at jsontext.Pointer, detail string) {
-	b.write(jsontext.Null)
-	b.broken = append(b.broken, at)
-	b.fault(node, string(at)+" "+detail)
 }
 
 // fault tells a fault once, however many aliases lead to it.
 func (b *bodyReader) fault(node *yaml.Node, detail string) {
 	fault := Fault{Position: positionIn(b.file, node), Detail: detail}
+	b.used.bytes += len(detail)
 	if !b.known[fault] {
+		b.used.faults++
 		b.known[fault] = true
 		b.faults = append(b.faults, fault)
 	}

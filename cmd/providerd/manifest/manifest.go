@@ -12,7 +12,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/getkin/kin-openapi/openapi3"
-	"github.com/go-json-experiment/json/jsontext"
 	"go.yaml.in/yaml/v4"
 )
 
@@ -60,33 +59,6 @@ func (p Position) SeenFrom(other Position) string {
 	return fmt.Sprintf("%s:%d", p.File, p.Line)
 }
 
-// Entry is one provider of a manifest.
-type Entry struct {
-	Kind string
-	// ID is unique in the manifest; empty where the entry has neither an id nor a name.
-	ID string
-	// Body is the request that creates the provider: one JSON object.
-	Body []byte
-	// places has the position of each value, by its JSON pointer in Body.
-	places map[jsontext.Pointer]Position
-	// broken has the JSON pointers of values that could not be read.
-	broken []jsontext.Pointer
-}
-
-// At returns the position of a value in the body, or, where it is missing, of what it is missing in.
-func (e Entry) At(pointer string) Position {
-	for at := jsontext.Pointer(pointer); ; at = at.Parent() {
-		if place, ok := e.places[at]; ok || at == "" {
-			return place
-		}
-	}
-}
-
-// IsBroken tells whether a fault of the manifest is reported for this value of the body, which then stands for nothing.
-func (e Entry) IsBroken(pointer string) bool {
-	return slices.ContainsFunc(e.broken, func(at jsontext.Pointer) bool { return at.Contains(jsontext.Pointer(pointer)) })
-}
-
 // Fault is one reason why a manifest cannot be used. It repeats no value, since that may be a secret.
 type Fault struct {
 	Position
@@ -107,7 +79,13 @@ type Manifest struct {
 func Read(files []File, kinds []Kind, lookUp LookUp) Manifest {
 	r := &reader{kinds: kinds, lookUp: lookUp}
 	for _, file := range files {
-		r.file, r.maxSteps = file.Name, max(leastMaxSteps, 2*len(file.Text))
+		r.file = file.Name
+		if line := r.used.countNodes(file.Text); line > 0 {
+			r.fault(&yaml.Node{Line: line}, r.used.excess())
+		}
+		if r.used.isOver() {
+			break
+		}
 		if err := r.readDocuments(file.Text); err != nil {
 			r.faults = append(r.faults, r.syntaxFault(file.Text, err))
 		}
@@ -117,19 +95,15 @@ func Read(files []File, kinds []Kind, lookUp LookUp) Manifest {
 	return Manifest{Entries: r.entries, Faults: r.faults}
 }
 
-// leastMaxSteps is how many values an entry of a short file may have. No file without aliases has as many as twice its
-// length.
-const leastMaxSteps = 100_000
-
 // reader collects what a manifest has.
 type reader struct {
 	kinds  []Kind
 	lookUp LookUp
-	// file is the name of the one that is read, and maxSteps how many values an entry of it may have.
-	file     string
-	maxSteps int
-	entries  []Entry
-	faults   []Fault
+	used   usage
+	// file is the name of the one that is read.
+	file    string
+	entries []Entry
+	faults  []Fault
 }
 
 func (r *reader) readDocuments(text []byte) error {
@@ -138,7 +112,7 @@ func (r *reader) readDocuments(text []byte) error {
 		return fmt.Errorf("read YAML: %w", err)
 	}
 	isEmpty := true
-	for {
+	for !r.used.isOver() {
 		var document yaml.Node
 		err := loader.Load(&document)
 		switch {
@@ -158,6 +132,7 @@ func (r *reader) readDocuments(text []byte) error {
 			r.readDocument(root)
 		}
 	}
+	return nil
 }
 
 // syntaxFault says where the text stops being YAML.
@@ -178,7 +153,22 @@ func (r *reader) syntaxFault(text []byte, err error) Fault {
 		line := before[bytes.LastIndexByte(before, '\n')+1:]
 		at = Position{File: r.file, Line: 1 + bytes.Count(before, []byte("\n")), Column: 1 + utf8.RuneCount(line)}
 	}
+	if isTab(text, at) {
+		detail = "is not YAML: there is a tab; indent with spaces"
+	}
 	return Fault{Position: at, Detail: detail}
+}
+
+// isTab tells whether there is a tab at a position in the text.
+func isTab(text []byte, at Position) bool {
+	line := 0
+	for part := range bytes.Lines(text) {
+		if line++; line == at.Line {
+			characters := []rune(string(part))
+			return at.Column <= len(characters) && characters[max(at.Column, 1)-1] == '\t'
+		}
+	}
+	return false
 }
 
 // readDocument reads one mapping from kinds to lists of entries.
@@ -188,7 +178,7 @@ func (r *reader) readDocument(root *yaml.Node) {
 		return
 	}
 	seen := map[string]bool{}
-	for i := 0; i+1 < len(root.Content); i += 2 {
+	for i := 0; i+1 < len(root.Content) && !r.used.isOver(); i += 2 {
 		key, value := root.Content[i], root.Content[i+1]
 		at := slices.IndexFunc(r.kinds, func(kind Kind) bool { return kind.Name == key.Value })
 		switch {
@@ -223,12 +213,15 @@ func (r *reader) readList(kind Kind, list *yaml.Node) {
 		return
 	}
 	for _, node := range list.Content {
+		if r.used.isOver() {
+			return
+		}
 		r.readEntry(kind, node)
 	}
 }
 
 func (r *reader) readEntry(kind Kind, node *yaml.Node) {
-	body := newBodyReader(kind.Schema, r.file, r.maxSteps, r.lookUp)
+	body := bodyReader{schema: kind.Schema, lookUp: r.lookUp, file: r.file, used: &r.used, known: map[Fault]bool{}}
 	entry := body.read(node)
 	entry.Kind = kind.Name
 	for _, fault := range body.faults {
@@ -241,6 +234,7 @@ func (r *reader) readEntry(kind Kind, node *yaml.Node) {
 }
 
 func (r *reader) fault(node *yaml.Node, detail string) {
+	r.used.faults++
 	r.faults = append(r.faults, Fault{Position: positionIn(r.file, node), Detail: detail})
 }
 

@@ -17,11 +17,12 @@ type member struct {
 // members lists what a mapping has: its own members, and behind them those that it merges in by <<, as far as it has
 // none of their names.
 func (b *bodyReader) members(node *yaml.Node, depth int) []member {
-	b.steps += len(node.Content) / 2
+	b.used.values += len(node.Content) / 2
 	var own, merged []member
 	names := map[string]bool{}
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		key, value := resolve(node.Content[i]), node.Content[i+1]
+		b.used.bytes += len(key.Value)
 		switch {
 		case key.Kind != yaml.ScalarNode:
 			b.fault(node.Content[i], "the name of a member must be a string")
@@ -45,10 +46,10 @@ func (b *bodyReader) members(node *yaml.Node, depth int) []member {
 
 // merged lists the members of one mapping or of a list of mappings, of which the first that has a name counts.
 func (b *bodyReader) merged(node *yaml.Node, depth int) []member {
-	b.steps++
+	b.used.values++
 	source := resolve(node)
 	switch {
-	case b.steps > b.maxSteps:
+	case b.isFull():
 		return nil
 	case depth > maxNesting:
 		b.fault(node, "merges mappings deeper than the contract allows")

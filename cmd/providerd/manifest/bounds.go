@@ -1,0 +1,60 @@
+package manifest
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Bounds of what is made of all files together. Aliases could otherwise multiply a short file without end.
+const (
+	maxValues = 2_000_000
+	maxBytes  = 128 << 20
+	// MaxFaults is how many faults are told.
+	MaxFaults = 10_000
+)
+
+// maxEntryBytes is the length of the longest body that a server takes.
+const maxEntryBytes = 1 << 20
+
+// usage counts what was made of the files so far.
+type usage struct {
+	nodes, values, bytes, faults int
+}
+
+// countNodes counts what usually begins a value in YAML, before a parser makes a hundred times its length of it. It
+// returns the line at which there are too many, or 0.
+func (u *usage) countNodes(text []byte) (line int) {
+	line = 1
+	last := byte('\n')
+	for _, char := range text {
+		if isIndicator := last == '-' || last == '?'; strings.IndexByte("\n,[{", char) >= 0 || char == ' ' && isIndicator {
+			u.nodes++
+		}
+		if u.nodes > maxValues {
+			return line
+		}
+		if char == '\n' {
+			line++
+		}
+		last = char
+	}
+	return 0
+}
+
+// isOver tells whether nothing more may be read.
+func (u *usage) isOver() bool {
+	return u.nodes > maxValues || u.values > maxValues || u.bytes > maxBytes || u.faults >= MaxFaults
+}
+
+// excess says which bound of values and bytes was passed; it is empty where none was.
+func (u *usage) excess() string {
+	const end = ", all files up to here and what aliases repeat counted; apply fewer entries at a time"
+	switch {
+	case u.nodes > maxValues || u.values > maxValues:
+		return fmt.Sprintf("has more than %d values%s", maxValues, end)
+	case u.bytes > maxBytes:
+		return fmt.Sprintf("has more than %d MiB%s", maxBytes>>20, end)
+	default:
+		return ""
+	}
+}
