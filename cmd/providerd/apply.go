@@ -117,7 +117,8 @@ func (c *applyCommand) Run(ctx context.Context, contract *server.Contract, out *
 	defer context.AfterFunc(ctx, stop)()
 	ended := c.send(ctx, report)
 	if err := report.print(out); err != nil && ended != nil {
-		return fmt.Errorf("%w; %w", err, ended)
+		say.complain(fmt.Errorf("%w; %w", err, ended))
+		return errSaid
 	} else if err != nil {
 		return err
 	}

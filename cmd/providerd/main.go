@@ -50,18 +50,23 @@ func run(ctx context.Context, arguments []string) int {
 	}
 	command, err := parser.Parse(withHelpFlag(arguments))
 	if errors.Is(err, errPrint) {
-		return complain(err, exitFailed)
+		return failure(err)
 	}
 	if err != nil {
 		return complainOfMisuse(err)
 	}
 	command.BindTo(ctx, (*context.Context)(nil))
 	command.Bind(&messages{file: os.Stderr, isQuiet: root.Quiet})
-	err = runCommand(command, contract)
+	return failure(runCommand(command, contract))
+}
+
+// failure says why a command failed, and returns the exit status. Where a reader such as head has closed its pipe, it
+// says nothing, as other programs that end by SIGPIPE, but the command has failed: not all was printed.
+func failure(err error) int {
 	switch {
 	case err == nil:
 		return 0
-	case errors.Is(err, errSaid):
+	case errors.Is(err, errSaid), isReaderGone(err):
 		return exitFailed
 	default:
 		return complain(explain(err), exitFailed)

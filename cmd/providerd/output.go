@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"syscall"
 
 	"github.com/alecthomas/kong"
 )
@@ -57,6 +58,9 @@ func printError(err error) error {
 	}
 	return fmt.Errorf("%w: %w", errPrint, err)
 }
+
+// isReaderGone tells whether standard output is a pipe whose reader has seen enough, as head has.
+func isReaderGone(err error) bool { return errors.Is(err, errPrint) && errors.Is(err, syscall.EPIPE) }
 
 // isNullDevice tells whether what is written to a file is lost. Go puts the null device in the place of a standard
 // output that is closed, opened as some programs open it for those that they start.

@@ -55,7 +55,8 @@ func (c *tokenCreateCommand) Run(ctx context.Context, contract *server.Contract,
 			return err
 		}
 		if err := out.lineNow(text); err != nil {
-			return revokeUnprinted(ctx, database, token.ID, err)
+			say.complain(revokeUnprinted(ctx, database, token.ID, err))
+			return errSaid
 		}
 		say.note("token %d for %s allows %s until %s",
 			token.ID, token.Name, strings.Join(token.Operations, ", "), timestamp(token.ExpiresAt))
@@ -63,7 +64,7 @@ func (c *tokenCreateCommand) Run(ctx context.Context, contract *server.Contract,
 	})
 }
 
-// revokeUnprinted makes a token useless that could not be printed, and says what became of it.
+// revokeUnprinted makes a token useless that could not be printed, and returns what became of it.
 func revokeUnprinted(ctx context.Context, database *store.Store, id int32, cause error) error {
 	if err := database.RevokeToken(ctx, id); err != nil {
 		return fmt.Errorf("token %d could be neither printed nor revoked; run \"providerd token revoke %d\": %w",
