@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"example.com/providerd/store"
-	"example.com/providerd/store/durable"
 )
 
 // timeInName is the time of a backup in its name.
@@ -85,13 +84,6 @@ func (s *backupSchedule) firstDue() (time.Time, error) {
 
 // round makes a backup and, once that is verified, removes the oldest.
 func (s *backupSchedule) round(write func(path string) error) error {
-	isOurs := func(name string) bool {
-		_, err := s.timeOf(name)
-		return err == nil
-	}
-	if err := durable.RemoveAbandoned(s.folder, isOurs); err != nil {
-		return err
-	}
 	name := s.prefix + time.Now().UTC().Format(timeInName) + ".db"
 	err := write(filepath.Join(s.folder, name))
 	if errors.Is(err, store.ErrDamaged) {

@@ -21,19 +21,37 @@ type Draft struct {
 // It returns an error of the file system as it is.
 func CreateDraft(path string) (*Draft, error) {
 	folder, name := filepath.Dir(path), filepath.Base(path)
-	file, err := os.CreateTemp(folder, name+".*"+unfinishedSuffix)
+	file, err := createLocked(folder, name+".*"+unfinishedSuffix)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // Callers say what they write.
+		return nil, err
 	}
 	draft := &Draft{File: file, path: path}
-	err = lock(file)
-	if err == nil {
-		err = RemoveAbandoned(folder, func(other string) bool { return other == name })
-	}
-	if err != nil {
+	if err := RemoveAbandoned(folder, func(other string) bool { return other == name }); err != nil {
 		return nil, errors.Join(err, draft.Close())
 	}
 	return draft, nil
+}
+
+// createLocked creates a file that RemoveAbandoned leaves. Before it is locked, another program may take it for one
+// that was abandoned; then it creates another one.
+func createLocked(folder, pattern string) (*os.File, error) {
+	for {
+		file, err := os.CreateTemp(folder, pattern)
+		if err != nil {
+			return nil, err //nolint:wrapcheck // Callers say what they write.
+		}
+		err = lock(file)
+		if err == nil {
+			_, err = os.Lstat(file.Name())
+		}
+		if err == nil {
+			return file, nil
+		}
+		err = errors.Join(err, file.Close())
+		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, fs.ErrNotExist) {
+			return nil, errors.Join(err, os.Remove(file.Name()))
+		}
+	}
 }
 
 // Publish makes sure that the file is on disk and gives it its name. It returns fs.ErrExist where something has that

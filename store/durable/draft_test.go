@@ -2,12 +2,15 @@ package durable_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/sync/errgroup"
 
 	"example.com/providerd/store/durable"
 	"example.com/providerd/store/durable/durabletest"
@@ -83,6 +86,32 @@ func TestDraftTakesNoName(t *testing.T) {
 			t.Errorf("%s: it was %v and is %v, %v", name, before, after, err)
 		}
 		expectNames(t, folder, "file")
+	}
+}
+
+// Many drafts are begun in one folder while others remove what was abandoned there.
+func TestDraftsAreNotTakenForAbandonedOnes(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	var group errgroup.Group
+	for writer := range 8 {
+		group.Go(func() error {
+			for number := range 100 {
+				draft, err := durable.CreateDraft(filepath.Join(folder, fmt.Sprint(writer, "-", number)))
+				if err != nil {
+					return err
+				}
+				isAny := func(string) bool { return true }
+				err = errors.Join(durable.RemoveAbandoned(folder, isAny), draft.Publish(), draft.Close())
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -33,7 +33,8 @@ const (
 // Backup writes the state that the database has now to a new file at path, which only its owner can read, while others
 // go on to change it. Until the last page is copied, the WAL is not reset, and grows. Then the file, which is on disk,
 // must pass SQLite's integrity_check, have as many rows in each table as that state, and pass check, before it gets its
-// name. Otherwise nothing is left of it. It belongs to who makes it, in whosever folder: no server reads it.
+// name. Otherwise nothing is left of it. It belongs to who makes it, in whosever folder: no server reads it. What
+// backups that were killed have left in the folder is removed.
 //
 // It returns ErrReservedName, fs.ErrExist where something is at path, ErrUnavailable where the disks would not hold the
 // file beside what comes to the WAL meanwhile, the error of check or ctx, or one of the file system.
@@ -52,6 +53,10 @@ func (d *Database) Backup(ctx context.Context, path string, progress Progress, c
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	defer func() { err = errors.Join(err, draft.Close()) }()
+	// A backup that was killed may have had any name, and leaves a draft as large as the database.
+	if err := durable.RemoveAbandoned(filepath.Dir(path), func(string) bool { return true }); err != nil {
+		return err
+	}
 	rows, err := d.copyTo(ctx, draft, progress)
 	if err != nil {
 		return fmt.Errorf("back up to %s: %w", path, classify(err))
