@@ -13,8 +13,8 @@ import (
 	"example.com/providerd/store/storetest"
 )
 
-// TestBackupInterrupted ends a backup by each signal. Nothing has the name of the backup, and the next one succeeds and
-// removes what is left.
+// TestBackupInterrupted ends a backup by each signal. Nothing has the name of the backup, and the next one, whatever its
+// name, succeeds and removes what is left.
 func TestBackupInterrupted(t *testing.T) {
 	t.Parallel()
 	const rows = 40_000
@@ -35,11 +35,11 @@ func TestBackupInterrupted(t *testing.T) {
 		if signal == syscall.SIGKILL && len(left) == 0 {
 			t.Error("killed, it leaves nothing, so that nothing is shown")
 		}
-		operate(t, folder, "backup", name)
-		if left := drafts(t, folder, name); len(left) > 0 {
+		operate(t, folder, "backup", "next-"+name)
+		if left := drafts(t, folder, "*"); len(left) > 0 {
 			t.Errorf("the next backup leaves %v", left)
 		}
-		checkIntegrity(t, filepath.Join(folder, name))
+		checkIntegrity(t, filepath.Join(folder, "next-"+name))
 	}
 }
 
@@ -91,8 +91,21 @@ func TestRestoreInterrupted(t *testing.T) {
 			t.Errorf("interrupted by %s, it has restored: %s", signal, output)
 		}
 	}
+	// One that is killed between its two steps leaves a second name of the database.
+	path := filepath.Join(folder, "data", "providerd.db")
+	second := path + ".replaced-20200131T080000Z"
+	if err := os.Link(path, second); err != nil {
+		t.Fatal(err)
+	}
+	const finding = "is no kept copy but the database itself: a restore that was killed left it; remove that name"
+	if output, _ := newCommand(t.Context(), folder, "doctor").Output(); !strings.Contains(string(output), finding) {
+		t.Errorf("the doctor says %s", output)
+	}
 	operate(t, folder, "restore", "backup.db", "--replace")
 	operate(t, folder, "provider", "show", "17")
+	if kept, err := filepath.Glob(path + ".replaced-*"); err != nil || len(kept) != 1 || kept[0] == second {
+		t.Errorf("kept is %v: %v", kept, err)
+	}
 	if left := drafts(t, folder, "data/*"); len(left) > 0 {
 		t.Errorf("left is %v", left)
 	}

@@ -43,10 +43,22 @@ func (f sqliteFile) examine(ctx context.Context, keyset string) (found []finding
 func checkPlace(path, folder, keyset string) []finding {
 	first, owner := checkFolder(folder)
 	found := append([]finding{first}, checkDatabaseFiles(path, owner)...)
+	found = append(found, checkSecondNames(path)...)
 	found = append(found, checkKeysetFile(keyset, owner)...)
 	found = append(found, checkInitialToken(folder, owner)...)
 	wal := path + "-wal"
 	return append(found, checkWAL(wal), checkSpace(folder, path, wal), checkFileSystem(folder))
+}
+
+// checkSecondNames finds what looks like a database that was kept, but is the one in use. Where that cannot be read,
+// other checks say so.
+func checkSecondNames(path string) (found []finding) {
+	names, _ := sqlite.SecondNames(path)
+	for _, name := range names {
+		found = append(found, warned("database file", "remove that name",
+			"%s is no kept copy but the database itself: a restore that was killed left it", name))
+	}
+	return found
 }
 
 // checkKeysetAlone looks at the keyset of a database that cannot be read. That none is named for one that needs it,

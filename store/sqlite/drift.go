@@ -27,11 +27,20 @@ const (
 // first few differences, none where there is none. What others have added is one only where it decides over rows of
 // providerd's. It returns database.ErrUnavailable.
 func (v *View) Drift(ctx context.Context) ([]string, error) {
-	expected, err := migratedObjects(ctx)
+	level, err := Level()
 	if err != nil {
 		return nil, err
 	}
-	found, err := readObjects(v.Reader().WithContext(ctx).
+	return drift(ctx, v.Reader(), level)
+}
+
+// drift is View.Drift for a database of a level that this program knows.
+func drift(ctx context.Context, reader *gorm.DB, level int64) ([]string, error) {
+	expected, err := migratedObjects(ctx, level)
+	if err != nil {
+		return nil, err
+	}
+	found, err := readObjects(reader.WithContext(ctx).
 		Raw(selectDeciding, map[string]any{"expected": expected.Names()}))
 	if err != nil {
 		return nil, err
@@ -39,18 +48,14 @@ func (v *View) Drift(ctx context.Context) ([]string, error) {
 	return expected.Drift(found), nil
 }
 
-// migratedObjects are those of a new database.
-func migratedObjects(ctx context.Context) (objects database.Objects, err error) {
+// migratedObjects are those of a new database of a level.
+func migratedObjects(ctx context.Context, level int64) (objects database.Objects, err error) {
 	const path = ":memory:"
 	pool, err := connectWith(path, "", 1)
 	if err != nil {
 		return nil, inDatabase(path, err)
 	}
 	defer func() { err = errors.Join(err, pool.Close()) }()
-	level, err := Level()
-	if err != nil {
-		return nil, err
-	}
 	if err := migrateUp(ctx, pool.DB, path, level); err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -32,7 +33,8 @@ type Restoration struct {
 // It returns database.ErrForeign, ErrNewer or ErrOlder for a file that is no backup of this program, ErrUnavailable for
 // one that is damaged or that the disk has no room for, fs.ErrExist where there is a database that is not to be
 // replaced, ErrInUse while a program has it open or where files are beside it that a program has left, ErrReservedName,
-// the error of the check or ctx, or one of the file system.
+// the error of the check or ctx, one that tells how the schema differs from that of its level, or one of the file
+// system.
 func (r Restoration) Run(ctx context.Context) (kept string, err error) {
 	backup, size, err := r.openBackup()
 	if err != nil {
@@ -57,7 +59,13 @@ func (r Restoration) Run(ctx context.Context) (kept string, err error) {
 	if err := r.copy(ctx, draft, backup, size); err != nil {
 		return "", err
 	}
-	if err := verify(ctx, draft.Name(), r.Backup, nil, r.Check); err != nil {
+	err = verify(ctx, draft.Name(), r.Backup, nil, func(copied database.Readable) error {
+		if err := r.checkDrift(ctx, copied); err != nil {
+			return err
+		}
+		return r.Check(copied)
+	})
+	if err != nil {
 		return "", err
 	}
 	err = durable.WithLock(ctx, filepath.Dir(place), func() error {
@@ -171,6 +179,25 @@ func (r Restoration) copy(ctx context.Context, draft *durable.Draft, backup io.R
 	return nil
 }
 
+// checkDrift returns an error for a backup in which another program decides over rows. What a level should have that
+// only a later program knows, this one cannot tell.
+func (r Restoration) checkDrift(ctx context.Context, copied database.Readable) error {
+	pool, err := copied.Reader().DB()
+	if err != nil {
+		return fmt.Errorf("read %s: %w", r.Backup, err)
+	}
+	schema, err := readSchema(ctx, pool, r.Backup)
+	if err != nil || schema.Level > schema.Program() {
+		return err
+	}
+	found, err := drift(ctx, copied.Reader(), schema.Level)
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	return fmt.Errorf("%s has level %d, but not as this program makes it: %s; name a backup from before that",
+		r.Backup, schema.Level, strings.Join(found, ", "))
+}
+
 // timeInName is the time of something, in UTC, in the name of a file.
 const timeInName = "20060102T150405Z"
 
@@ -190,15 +217,52 @@ func (r Restoration) exchange(draft *durable.Draft, place string) (kept string, 
 	if !isThere {
 		return "", draft.Publish()
 	}
+	if err := removeSecondNames(place); err != nil {
+		return "", err
+	}
 	if kept, err = nameToKeep(place); err != nil {
 		return "", err
 	}
 	return kept, draft.Replace(kept)
 }
 
+// replacedSuffix begins what comes behind the name of a database in that of one that it replaced.
+const replacedSuffix = ".replaced-"
+
+// SecondNames returns the paths that look like databases which the one at path has replaced, but are that itself: a
+// restoration leaves one that is killed before the backup has its place. It returns an error of the file system.
+func SecondNames(path string) (second []string, err error) {
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil {
+		return nil, fmt.Errorf("look for what was replaced: %w", err)
+	}
+	own, err := os.Lstat(path)
+	if err != nil {
+		return nil, fmt.Errorf("look for what was replaced: %w", err)
+	}
+	for _, entry := range entries {
+		if !strings.HasPrefix(entry.Name(), filepath.Base(path)+replacedSuffix) {
+			continue
+		}
+		// What is removed meanwhile is none.
+		if info, err := entry.Info(); err == nil && os.SameFile(own, info) {
+			second = append(second, filepath.Join(filepath.Dir(path), entry.Name()))
+		}
+	}
+	return second, nil
+}
+
+func removeSecondNames(path string) error {
+	names, err := SecondNames(path)
+	for _, name := range names {
+		err = errors.Join(err, os.Remove(name))
+	}
+	return err
+}
+
 // nameToKeep is a name for what is replaced, that nothing has: a database may be replaced twice in a second.
 func nameToKeep(place string) (string, error) {
-	name := place + ".replaced-" + time.Now().UTC().Format(timeInName)
+	name := place + replacedSuffix + time.Now().UTC().Format(timeInName)
 	kept := name
 	for number := 2; ; number++ {
 		if isThere, err := durable.Exists(kept); err != nil || !isThere {
