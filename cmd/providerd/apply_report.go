@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"example.com/providerd/cmd/providerd/escape"
 	"example.com/providerd/cmd/providerd/manifest"
 )
 
@@ -157,7 +158,7 @@ func printJSON(out *output, entries any) error {
 	if err != nil {
 		return fmt.Errorf("render entries: %w", err)
 	}
-	return out.line(string(text))
+	return out.line(string(escape.JSON(text)))
 }
 
 // What a server that is not ours may say is told up to these bounds. The longest client_id has 255 characters.

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode"
 
 	"example.com/providerd/server/contracttest"
 )
@@ -20,11 +21,11 @@ import (
 func TestExportedRecordsComeBack(t *testing.T) {
 	t.Parallel()
 	folder, client := t.TempDir(), contracttest.Client(t)
-	server := serve(t, folder)
+	server := serve(t, folder, "--log-format", "json")
 	for i, fields := range []string{
 		`"name":"plain"`, `"name":"${HOME}","client_secret":"$${X} ${","client_id":"yes"`,
 		`"name":"- a: #b 'c' \"d\" \\","client_secret":"\n lines\n\n of\t\r\n","client_id":"1e5"`,
-		`"name":"é\u2028\u0085\ufeff\u001b😀","client_secret":"","client_type":"public","client_id":" x "`,
+		`"name":"é\u2028\u0085\ufeff\u001b😀\u009b\u007f\u202e\u2066\u200b\udb40\udc01\\u202e","client_secret":"","client_type":"public","client_id":" x "`,
 		`"name":"null","redirect_uris":"https://a.example.com/\r\nhttps://b.example.com/?q=${X}\n","sub_mode":"user_upn",
 		 "authentication_flow":"3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e02","jwks_sources":["3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e03"],
 		 "include_claims_in_id_token":false,"issuer_mode":"global","access_code_validity":"seconds=1.5;minutes=2"`,
@@ -37,7 +38,7 @@ func TestExportedRecordsComeBack(t *testing.T) {
 	}
 	for i, fields := range []string{
 		`"credentials":{}`, `"credentials":{"":"","id":1.10,"<<":1e400,"a":[-0,123456789012345678901234567890,1E+2,null,true,[],{}],
-		 "${X}":{"b":"${X}","c":"$$${","d":"0x1f","e":"2026-01-31","f":"~","g":" \n"}}`,
+		 "${X}":{"b":"${X}","c":"$$${","d":"0x1f","e":"2026-01-31","f":"~","g":" \n","\u202e":"\u009b\n\u2066"}}`,
 		`"credentials":{"key":"x"},"scopes":"a b","filter_group":"3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e04","user_delete_action":"suspend",
 		 "property_mappings":["3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e03","3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e03"]`,
 	} {
@@ -47,6 +48,8 @@ func TestExportedRecordsComeBack(t *testing.T) {
 			t.Fatal(i, status, text, err)
 		}
 	}
+	expectVisible(t, folder)
+	expectVisibleLog(t, client, server)
 	want, first := listedRecords(t, folder)
 	for round, flags := range [][]string{{"--reveal"}, nil} {
 		environment := append(os.Environ(), "PROVIDERD_TOKEN="+readToken(t, folder))
@@ -73,6 +76,47 @@ func TestExportedRecordsComeBack(t *testing.T) {
 				t.Errorf("%v: record %d of %d is\n%v\nwant\n%v", flags, i, len(got), got[i], record)
 			}
 		}
+	}
+}
+
+// expectVisible demands that no output has characters that a terminal obeys, hides or turns round.
+func expectVisible(t *testing.T, folder string) {
+	t.Helper()
+	const text = `oauth2: [{name: "\u202e", authorization_flow: 3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01}]`
+	if err := os.WriteFile(filepath.Join(folder, "hidden.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{
+		"provider list --reveal", "provider list --reveal --output json", "provider list --reveal --output yaml",
+		"provider show 4 --output json", "provider show 4 --output yaml", "provider show 4", "provider export --reveal",
+		"apply --dry-run --file hidden.yaml --output json", "apply --dry-run --file hidden.yaml",
+	} {
+		expectNothingHidden(t, line, operate(t, folder, strings.Fields(line)...))
+	}
+}
+
+// expectVisibleLog is expectVisible for a request without a token.
+func expectVisibleLog(t *testing.T, client *http.Client, server *process) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.url+"/%C2%9B%7F%E2%80%AE%E2%81%A6%FF", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	const path = `"path":"/\u009b\u007f\u202e\u2066\ufffd"`
+	waitUntil(t, "the request is logged", func() bool { return strings.Contains(server.stderr.String(), path) })
+	expectNothingHidden(t, "log", server.stderr.String())
+}
+
+func expectNothingHidden(t *testing.T, name, text string) {
+	t.Helper()
+	isHidden := func(r rune) bool { return !unicode.IsGraphic(r) && r != '\n' }
+	if at := strings.IndexFunc(text, isHidden); at >= 0 {
+		t.Errorf("%s has %+q", name, text[at:min(at+20, len(text))])
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"strings"
 
+	"example.com/providerd/cmd/providerd/escape"
 	"example.com/providerd/cmd/providerd/yamltext"
 	"example.com/providerd/store"
 )
@@ -102,7 +103,7 @@ func (p *jsonPrinter) add(value any, _ [][]string) error {
 	if err != nil {
 		return fmt.Errorf("render: %w", err)
 	}
-	_, err = p.out.Write(append([]byte(p.separator+"\n"), text...))
+	_, err = p.out.Write(append([]byte(p.separator+"\n"), escape.JSON(text)...))
 	p.separator = ","
 	return err
 }

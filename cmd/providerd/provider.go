@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 
+	"example.com/providerd/cmd/providerd/escape"
 	"example.com/providerd/cmd/providerd/yamltext"
 	"example.com/providerd/store"
 )
@@ -107,7 +108,7 @@ func (c *providerShowCommand) show(out *output, record store.Record) error {
 	}
 	if c.Output == formatJSON {
 		var indented bytes.Buffer
-		if err := json.Indent(&indented, text, "", "  "); err != nil {
+		if err := json.Indent(&indented, escape.JSON(text), "", "  "); err != nil {
 			return fmt.Errorf("render provider: %w", err)
 		}
 		return out.line(indented.String())

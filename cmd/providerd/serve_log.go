@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+
+	"example.com/providerd/cmd/providerd/escape"
 )
 
 // errSaid ends a command whose operator was told why.
@@ -27,7 +29,7 @@ func newServeLog(say *messages, format string, level slog.Level) *serveLog {
 	handler := func(output io.Writer, level slog.Level) slog.Handler {
 		options := &slog.HandlerOptions{Level: level}
 		if format == formatJSON {
-			return slog.NewJSONHandler(output, options)
+			return slog.NewJSONHandler(escape.JSONWriter{To: output}, options)
 		}
 		return slog.NewTextHandler(output, options)
 	}

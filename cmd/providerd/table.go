@@ -7,8 +7,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
+
+	"example.com/providerd/cmd/providerd/escape"
 )
 
 const (
@@ -95,7 +96,7 @@ func (t *table) print(row tableRow) {
 
 // printable escapes what would break the table or command the terminal.
 func printable(text string) string {
-	if !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
+	if !strings.ContainsFunc(text, escape.IsHidden) && !strings.ContainsAny(text, "\n\t") {
 		return text
 	}
 	quoted := strconv.QuoteToGraphic(text)

@@ -4,9 +4,12 @@ package yamltext
 import (
 	"bytes"
 	"fmt"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"go.yaml.in/yaml/v4"
+
+	"example.com/providerd/cmd/providerd/escape"
 )
 
 // Element returns a JSON value as one element of a YAML list, so that elements in a row are a list. Members stay in
@@ -34,7 +37,7 @@ func write(value []byte, change Change, form func(node *yaml.Node) *yaml.Node) (
 	if err != nil {
 		return nil, fmt.Errorf("write YAML: %w", err)
 	}
-	return written, nil
+	return escape.YAML(written), nil
 }
 
 // Change returns the text for a string at a place in the value.
@@ -89,5 +92,10 @@ func (r reader) readAll(kind yaml.Kind) (*yaml.Node, error) {
 }
 
 func scalar(text string) *yaml.Node {
-	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text}
+	node := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text}
+	if strings.ContainsFunc(text, escape.IsHidden) {
+		// Only between double quotes, YAML has escapes.
+		node.Style = yaml.DoubleQuotedStyle
+	}
+	return node
 }

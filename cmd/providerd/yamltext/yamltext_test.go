@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"go.yaml.in/yaml/v4"
@@ -62,6 +63,9 @@ func TestAnyJSONIsReadAsYAML(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if strings.ContainsFunc(string(element), func(r rune) bool { return !unicode.IsGraphic(r) && r != '\n' && r != '\t' }) {
+			t.Fatalf("%q is not all visible", element)
+		}
 		var read []map[string]any
 		if err := yaml.Load(append(element, element...), &read); err != nil {
 			t.Fatalf("%v: %s", err, element)
@@ -82,6 +86,7 @@ func text() *rapid.Generator[string] {
 	words := rapid.SliceOfN(rapid.SampledFrom([]string{
 		" ", "\n", "\r", "\t", "a", "é", "#", ":", "- ", "'", `"`, "\\", "|", ">", "*", "&", "!", "%", "@", "`", "{", "}", "[",
 		"]", ",", "?", "~", "null", "yes", "1", ".", "e", "<<", "=", "---", "...", "\x00", "\x1b", "\u0085", "\u2028", "\ufeff", "😀",
+		"\u009b", "\x7f", "\u202e", "\u2066", "\u200b", "\U000e0001", "\\u202e",
 		"2026-01-31", "0x1f",
 	}), 0, 6)
 	return rapid.OneOf(rapid.String(), rapid.Map(words, func(words []string) string { return strings.Join(words, "") }))
