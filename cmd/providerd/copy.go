@@ -15,6 +15,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"example.com/providerd/store"
+	"example.com/providerd/store/database"
 	"example.com/providerd/store/transfer"
 )
 
@@ -60,6 +61,10 @@ func (c *copyCommand) Run(ctx context.Context, out *output, say *messages) (err 
 		return errors.New("--from and --to name the same file")
 	}
 	from, err := c.From.open(ctx, slog.New(slog.DiscardHandler))
+	if errors.Is(err, database.ErrNone) {
+		// It is not wrapped, since remedyFor would name another flag.
+		return fmt.Errorf("--from: %s; name the one to copy", err.Error())
+	}
 	if err != nil {
 		return fmt.Errorf("--from: %w", err)
 	}

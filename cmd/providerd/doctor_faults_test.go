@@ -39,7 +39,7 @@ func spoiltSetUps() map[string]spoilt {
 	setUps := irregularFiles()
 	maps.Copy(setUps, wrongVariables())
 	maps.Copy(setUps, map[string]spoilt{
-		"no database":   {remove("data"), []fault{{"database", healthFail, `no providerd database at data/providerd.db; "providerd serve" makes one`}}},
+		"no database":   {remove("data"), []fault{{"database", healthFail, `no providerd database at /.*/data/providerd.db; "providerd serve" makes one`}}},
 		"database away": {remove("data/providerd.db"), []fault{{"database", healthFail, "no providerd database"}}},
 		"no database file": {
 			write("data/providerd.db", "This is no database, however long one looks at it, even if it has all of a hundred bytes: 0123456789"),

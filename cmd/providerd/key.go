@@ -23,8 +23,16 @@ type keyCreateCommand struct {
 	Keyset string `required:"" env:"PROVIDERD_KEYSET" type:"path" placeholder:"PATH" help:"The file to create, readable by its owner alone (${env})."`
 }
 
-// Validate refuses what is no file of a person's own.
-func (c *keyCreateCommand) Validate() error { return checkFileName(c.Keyset) }
+// Validate refuses what is no file of a person's own. That the flag is missing, the parser says.
+func (c *keyCreateCommand) Validate() error {
+	if c.Keyset == "" {
+		return nil
+	}
+	if err := checkFileName(c.Keyset); err != nil {
+		return fmt.Errorf("--keyset: %w", err)
+	}
+	return nil
+}
 
 // Run makes a keyset file.
 func (c *keyCreateCommand) Run(ctx context.Context, say *messages) error {

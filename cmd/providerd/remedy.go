@@ -32,7 +32,7 @@ func remedyFor(err error) string {
 		sentinel error
 		remedy   string
 	}{
-		{database.ErrNone, `"providerd serve" makes one; or name another place`},
+		{database.ErrNone, `"providerd serve" makes one; or name yours by --database or PROVIDERD_DATABASE`},
 		{database.ErrNewer, "use a newer providerd"},
 		{database.ErrOlder, `"providerd serve" of this version migrates it`},
 		{database.ErrForeign, "name another place"},

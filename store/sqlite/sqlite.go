@@ -80,10 +80,13 @@ func openExisting(
 	return open(ctx, path, logger, checkThere, prepare)
 }
 
-// checkThere returns ErrNone where there is no file.
+// checkThere returns ErrNone, with the path from the root, where there is no file.
 func checkThere(path string) error {
 	_, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
+		if absolute, err := filepath.Abs(path); err == nil {
+			path = absolute
+		}
 		return fmt.Errorf("%w at %s", database.ErrNone, path)
 	}
 	if err != nil {
