@@ -38,12 +38,27 @@ func entryFaults(ctx context.Context, contract *server.Contract, entry manifest.
 		return []manifest.Fault{faultAt(entry, "", err.Error())}, nil
 	}
 	var faults []manifest.Fault
+	masked := maskedSecret(kind, entry)
+	if masked != "" {
+		faults = append(faults, faultAt(entry, masked, masked+" is the mask that is shown instead of a secret; write the "+
+			"secret, or a reference such as ${NAME}, as \"providerd provider export\" does"))
+	}
 	for _, violation := range violations {
-		if !entry.IsBroken(violation.Pointer) {
+		if violation.Pointer != masked && !entry.IsBroken(violation.Pointer) {
 			faults = append(faults, faultAt(entry, violation.Pointer, violation.Pointer+" "+violation.Detail))
 		}
 	}
 	return faults, nil
+}
+
+// maskedSecret is the pointer of the secret of an entry that was copied from where secrets are masked; "" for others.
+func maskedSecret(kind applyKind, entry manifest.Entry) string {
+	field := secretField(kind)
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(entry.Body, &fields) != nil || plain(fields[field]) != mask {
+		return ""
+	}
+	return "/" + field
 }
 
 // clientIDTwins finds entries of which the server would refuse all but one, since a client_id is unique.

@@ -22,7 +22,7 @@ func render(record store.Record, reveal bool) any {
 	case store.WorkspaceDirectoryProvider:
 		answer := server.ToAPIWorkspaceDirectory(record)
 		if !reveal {
-			answer.Credentials = json.RawMessage(`{}`)
+			answer.Credentials = json.RawMessage(`"` + mask + `"`)
 		}
 		return answer
 	default:
@@ -36,7 +36,7 @@ func identify(rendered any) (identity, secret string) {
 	case api.OAuth2Provider:
 		return answer.ClientID, answer.ClientSecret
 	case api.WorkspaceDirectoryProvider:
-		return answer.DelegatedSubject, string(answer.Credentials)
+		return answer.DelegatedSubject, plain(answer.Credentials)
 	default:
 		return "", ""
 	}
