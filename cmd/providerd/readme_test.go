@@ -77,6 +77,26 @@ func blocksOf(text, language string) []string {
 	return found
 }
 
+// Whoever follows the README saves files only where git ignores them.
+func TestReadmeLeavesNoFiles(t *testing.T) {
+	t.Parallel()
+	readme, err := os.ReadFile("../../README.md")
+	ignored, ignoreErr := os.ReadFile("../../.gitignore")
+	if err := errors.Join(err, ignoreErr); err != nil {
+		t.Fatal(err)
+	}
+	saved := regexp.MustCompile("(?:saved as `|such as this `|run |-f |>)([\\w./]+\\.(?:go|yaml|json))\\b").
+		FindAllStringSubmatch(string(readme), -1)
+	if len(saved) != 5 || !strings.Contains(string(ignored), "\n/.scratch/\n") {
+		t.Errorf("%q are saved, and git ignores %s", saved, ignored)
+	}
+	for _, file := range saved {
+		if !strings.HasPrefix(file[1], ".scratch/") {
+			t.Errorf("%s is left in the clone", file[1])
+		}
+	}
+}
+
 // TestReadmeWorks pastes the README's commands and its program, in its folder, beside a running server.
 func TestReadmeWorks(t *testing.T) {
 	t.Parallel()
@@ -122,8 +142,8 @@ func applyExample(t *testing.T, folder, url string) int {
 	}
 	program := filepath.Join(folder, "bin", "providerd")
 	err := errors.Join(
-		os.Mkdir(filepath.Dir(program), 0o700), os.Symlink(os.Args[0], program),
-		os.WriteFile(filepath.Join(folder, "providers.yaml"), []byte(files[0]), 0o600))
+		os.Mkdir(filepath.Dir(program), 0o700), os.Symlink(os.Args[0], program), os.Mkdir(filepath.Join(folder, ".scratch"), 0o700),
+		os.WriteFile(filepath.Join(folder, ".scratch", "providers.yaml"), []byte(files[0]), 0o600))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +155,7 @@ func applyExample(t *testing.T, folder, url string) int {
 			shell := exec.CommandContext(t.Context(), "bash", "-euc", command)
 			shell.Dir = folder
 			output, err := shell.CombinedOutput()
-			if err != nil || !strings.Contains(string(output), says) {
+			if err != nil || !strings.Contains(string(output), says) || strings.Contains(string(output), "advice") {
 				t.Errorf("%s: %v: %s", command, err, output)
 			}
 		}
