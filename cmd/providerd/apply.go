@@ -154,6 +154,7 @@ func printSchema(out *output, contract *server.Contract) error {
 func (c *applyCommand) read(
 	ctx context.Context, contract *server.Contract, out *output, say *messages,
 ) ([]manifest.Entry, error) {
+	keepHeapSmall()
 	files, err := readFiles(c.Files)
 	if err != nil {
 		return nil, err

@@ -98,14 +98,17 @@ func (u databaseURL) checkHidden(flag string, arguments []string) error {
 		"or the password into a file that PGPASSFILE names", flag, strings.ToUpper(flag))
 }
 
-// commandGCPercent keeps the heap of a command small, which reads and prints what it never needs again.
-const commandGCPercent = 50
+// keepHeapSmall is for a command that reads and prints what it never needs again.
+func keepHeapSmall() {
+	const percent = 50
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(percent)
+	}
+}
 
 // withStore opens the database as it is, for a command that works on it.
 func (f databaseFlag) withStore(ctx context.Context, work func(database *store.Store) error) (err error) {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(commandGCPercent)
-	}
+	keepHeapSmall()
 	db, err := f.Database.open(ctx, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err

@@ -80,10 +80,11 @@ func Read(files []File, kinds []Kind, lookUp LookUp) Manifest {
 	r := &reader{kinds: kinds, lookUp: lookUp}
 	for _, file := range files {
 		r.file = file.Name
+		if r.used.isOver() {
+			break
+		}
 		if line := r.used.countNodes(file.Text); line > 0 {
 			r.fault(&yaml.Node{Line: line}, r.used.excess())
-		}
-		if r.used.isOver() {
 			break
 		}
 		if err := r.readDocuments(file.Text); err != nil {

@@ -17,7 +17,6 @@ type member struct {
 // members lists what a mapping has: its own members, and behind them those that it merges in by <<, as far as it has
 // none of their names.
 func (b *bodyReader) members(node *yaml.Node, depth int) []member {
-	b.used.values += len(node.Content) / 2
 	var own, merged []member
 	names := map[string]bool{}
 	for i := 0; i+1 < len(node.Content); i += 2 {
@@ -46,8 +45,8 @@ func (b *bodyReader) members(node *yaml.Node, depth int) []member {
 
 // merged lists the members of one mapping or of a list of mappings, of which the first that has a name counts.
 func (b *bodyReader) merged(node *yaml.Node, depth int) []member {
-	b.used.values++
 	source := resolve(node)
+	b.used.values += 1 + len(source.Content)/2
 	switch {
 	case b.isFull():
 		return nil
