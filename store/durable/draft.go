@@ -76,11 +76,8 @@ func (d *Draft) Replace(kept string) error {
 	if err := d.Sync(); err != nil {
 		return fmt.Errorf("write %s: %w", d.path, err)
 	}
-	if err := os.Link(d.path, kept); err != nil {
-		return fmt.Errorf("keep %s: %w", d.path, err)
-	}
-	if err := syncFolder(filepath.Dir(kept)); err != nil {
-		return errors.Join(err, os.Remove(kept))
+	if err := keep(d.path, kept); err != nil {
+		return err
 	}
 	if err := os.Rename(d.Name(), d.path); err != nil {
 		return errors.Join(fmt.Errorf("write %s: %w", d.path, err), os.Remove(kept))

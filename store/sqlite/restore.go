@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-	"time"
 
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/durable"
@@ -198,9 +197,6 @@ func (r Restoration) checkDrift(ctx context.Context, copied database.Readable) e
 		r.Backup, schema.Level, strings.Join(found, ", "))
 }
 
-// timeInName is the time of something, in UTC, in the name of a file.
-const timeInName = "20060102T150405Z"
-
 // exchange gives the draft its name. Nobody opens a database in the folder meanwhile.
 func (r Restoration) exchange(draft *durable.Draft, place string) (kept string, err error) {
 	isThere, err := r.checkPlace(place)
@@ -220,14 +216,14 @@ func (r Restoration) exchange(draft *durable.Draft, place string) (kept string, 
 	if err := removeSecondNames(place); err != nil {
 		return "", err
 	}
-	if kept, err = nameToKeep(place); err != nil {
+	if kept, err = durable.NameToKeep(place, replaced); err != nil {
 		return "", err
 	}
 	return kept, draft.Replace(kept)
 }
 
-// replacedSuffix begins what comes behind the name of a database in that of one that it replaced.
-const replacedSuffix = ".replaced-"
+// replaced is what becomes of a database that another one takes the place of.
+const replaced = "replaced"
 
 // SecondNames returns the paths that look like databases which the one at path has replaced, but are that itself: a
 // restoration leaves one that is killed before the backup has its place. It returns an error of the file system.
@@ -241,7 +237,7 @@ func SecondNames(path string) (second []string, err error) {
 		return nil, fmt.Errorf("look for what was replaced: %w", err)
 	}
 	for _, entry := range entries {
-		if !strings.HasPrefix(entry.Name(), filepath.Base(path)+replacedSuffix) {
+		if !strings.HasPrefix(entry.Name(), filepath.Base(path)+"."+replaced+"-") {
 			continue
 		}
 		// What is removed meanwhile is none.
@@ -258,16 +254,4 @@ func removeSecondNames(path string) error {
 		err = errors.Join(err, os.Remove(name))
 	}
 	return err
-}
-
-// nameToKeep is a name for what is replaced, that nothing has: a database may be replaced twice in a second.
-func nameToKeep(place string) (string, error) {
-	name := place + replacedSuffix + time.Now().UTC().Format(timeInName)
-	kept := name
-	for number := 2; ; number++ {
-		if isThere, err := durable.Exists(kept); err != nil || !isThere {
-			return kept, err
-		}
-		kept = fmt.Sprintf("%s-%d", name, number)
-	}
 }
