@@ -43,7 +43,7 @@ func openKeyring(ctx context.Context, db database.Readable, path string) (*seal.
 	if err != nil {
 		return nil, err
 	}
-	keys, err := ring.Current()
+	keys, err := ring.Current(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func openKeys(ctx context.Context, db database.Readable, path string) (*seal.Key
 	if err != nil {
 		return nil, err
 	}
-	return ring.Current()
+	return ring.Current(ctx)
 }
 
 // provideKeyring is openKeyring for a database that may have no keyset yet: it then gets that of the file, which is
@@ -78,7 +78,7 @@ func provideKeyring(ctx context.Context, db database.Database, path string) (*se
 	if err != nil {
 		return nil, err
 	}
-	keys, err := ring.Current()
+	keys, err := ring.Current(ctx)
 	if err != nil {
 		return nil, err
 	}

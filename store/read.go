@@ -116,7 +116,7 @@ func readKind[Row kindRow](
 		return fmt.Errorf("read rows of providers: %w", err)
 	}
 	// Read after the rows, the keyset has every key that they are sealed with.
-	keys, err := s.keyring.Current()
+	keys, err := s.keyring.Current(ctx)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}

@@ -105,7 +105,7 @@ func (r *replica) beat(ctx context.Context) error {
 	}
 	// Others count from the commit, which is later.
 	begun := time.Now()
-	keys, err := r.keyring.Current()
+	keys, err := r.keyring.Current(ctx)
 	if err == nil {
 		err = r.tell(ctx, keys)
 	}
@@ -148,7 +148,7 @@ func (r *replica) tell(ctx context.Context, keys *seal.Keys) error {
 
 // current returns the keys, once the others know that this replica has them. It returns ErrUnavailable.
 func (r *replica) current(ctx context.Context) (*seal.Keys, error) {
-	keys, err := r.keyring.Current()
+	keys, err := r.keyring.Current(ctx)
 	if err != nil {
 		return nil, err
 	}

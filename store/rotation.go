@@ -48,7 +48,7 @@ func (c sealedColumn) update(db *gorm.DB, pk int32, value []byte) error {
 
 // outdated narrows a query to what other keys than the primary one have sealed.
 func (c sealedColumn) outdated(db *gorm.DB, keys *seal.Keys) *gorm.DB {
-	return db.Where("substr("+c.name+", 1, 5) <> ?", keys.PrimaryPrefix())
+	return db.Where("substr("+c.name+", 1, 5) <> ?", seal.Prefix(keys.PrimaryID()))
 }
 
 // Reseal seals with the primary key what older keys have sealed, in small transactions, so that a server may go on
@@ -57,7 +57,7 @@ func (c sealedColumn) outdated(db *gorm.DB, keys *seal.Keys) *gorm.DB {
 // It returns ErrDamaged for secrets that cannot be unsealed, which it leaves as they are while it does the others,
 // ErrNoKeyset, ErrKeysetUnusable or ErrUnavailable.
 func (s *Store) Reseal(ctx context.Context, progress func(done, total int64)) error {
-	keys, err := s.keyring.Current()
+	keys, err := s.keyring.Current(ctx)
 	if err != nil {
 		return fmt.Errorf("reseal: %w", err)
 	}

@@ -73,7 +73,7 @@ func (s *Store) open(ctx context.Context, keysetPath string) (err error) {
 	return err
 }
 
-func (s *Store) keysOfFile(context.Context) (*seal.Keys, error) { return s.keyring.Current() }
+func (s *Store) keysOfFile(ctx context.Context) (*seal.Keys, error) { return s.keyring.Current(ctx) }
 
 // orClosed returns the store where there is no error, and closes it otherwise.
 func (s *Store) orClosed(err error) (*Store, error) {
@@ -88,7 +88,7 @@ func (s *Store) orClosed(err error) (*Store, error) {
 
 // Ready tells whether creates can be stored now. It returns ErrUnavailable.
 func (s *Store) Ready(ctx context.Context) error {
-	if _, err := s.keyring.Current(); err != nil {
+	if _, err := s.keyring.Current(ctx); err != nil {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	if err := s.database.Check(ctx); err != nil {

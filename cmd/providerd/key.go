@@ -40,7 +40,7 @@ func (c *keyCreateCommand) Run(ctx context.Context, say *messages) error {
 	if err != nil {
 		return err
 	}
-	keys, err := keyring.Current()
+	keys, err := keyring.Current(ctx)
 	if err != nil {
 		return err
 	}

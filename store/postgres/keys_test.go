@@ -49,7 +49,7 @@ func currentID(t *testing.T, keyset string) uint32 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	keys, err := ring.Current()
+	keys, err := ring.Current(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

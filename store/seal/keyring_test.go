@@ -91,7 +91,7 @@ func TestFileThatLacksEarlierKeysIsRefused(t *testing.T) {
 		"another's fingerprints": keysetParts{parts(t, good).Sealing, parts(t, other).Fingerprints}.text(t),
 	} {
 		replace(t, path, content)
-		keys, err := ring.Current()
+		keys, err := ring.Current(t.Context())
 		if keys != nil || !errors.Is(err, seal.ErrKeysetUnusable) {
 			t.Fatalf("%s: error is %v, want ErrKeysetUnusable", name, err)
 		}

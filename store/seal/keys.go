@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/tink-crypto/tink-go/v2/aead"
 	"github.com/tink-crypto/tink-go/v2/insecurecleartextkeyset"
@@ -22,6 +21,8 @@ var (
 	ErrKeysetExists = errors.New("there is a file already")
 	// ErrKeysetUnusable says that the keyset file cannot be read, can be read by others, or is not that of the database.
 	ErrKeysetUnusable = errors.New("keyset cannot be used")
+	// ErrKeysetFull says that a keyset file would become so large that it could not be read back.
+	ErrKeysetFull = errors.New("keyset is full")
 	// ErrDamaged says that a sealed secret was moved, cut or altered, or that the key is gone that it was sealed with.
 	ErrDamaged = errors.New("sealed secret is damaged, or its key is missing")
 )
@@ -32,6 +33,12 @@ type Keys struct {
 	fingerprints *keyset.Handle
 	aead         tink.AEAD
 	mac          tink.MAC
+	// ids name the sealing keys, the oldest first, and primary is the one that seals. Tink takes time for each key to tell.
+	ids     []uint32
+	primary uint32
+	// known has the ids, and retired the file that was kept for each key that was removed.
+	known   map[uint32]bool
+	retired map[uint32]string
 }
 
 // keysetFile is the content of a keyset file: two Tink keysets in JSON, in clear text.
@@ -40,6 +47,8 @@ type keysetFile struct {
 	Sealing json.RawMessage `json:"sealing"`
 	// Fingerprints has keys for HMAC-SHA-256.
 	Fingerprints json.RawMessage `json:"fingerprints"`
+	// Retired names, for each sealing key that was removed, the file beside this one that still has it.
+	Retired map[uint32]string `json:"retired,omitempty"`
 }
 
 func newKeys() (*Keys, error) {
@@ -51,10 +60,10 @@ func newKeys() (*Keys, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make keys: %w", err)
 	}
-	return keysOf(sealing, fingerprints)
+	return keysOf(sealing, fingerprints, nil)
 }
 
-func keysOf(sealing, fingerprints *keyset.Handle) (*Keys, error) {
+func keysOf(sealing, fingerprints *keyset.Handle, retired map[uint32]string) (*Keys, error) {
 	sealer, err := aead.New(sealing)
 	if err != nil {
 		return nil, fmt.Errorf("use keys for sealing: %w", err)
@@ -63,7 +72,16 @@ func keysOf(sealing, fingerprints *keyset.Handle) (*Keys, error) {
 	if err != nil {
 		return nil, fmt.Errorf("use keys for fingerprints: %w", err)
 	}
-	return &Keys{sealing: sealing, fingerprints: fingerprints, aead: sealer, mac: authenticator}, nil
+	info := sealing.KeysetInfo()
+	keys := &Keys{
+		sealing: sealing, fingerprints: fingerprints, aead: sealer, mac: authenticator,
+		primary: info.GetPrimaryKeyId(), known: map[uint32]bool{}, retired: retired,
+	}
+	for _, key := range info.GetKeyInfo() {
+		keys.ids = append(keys.ids, key.GetKeyId())
+		keys.known[key.GetKeyId()] = true
+	}
+	return keys, nil
 }
 
 // parseKeys reads the content of a keyset file. What Tink says of it is left out, since it may repeat the content.
@@ -80,7 +98,7 @@ func parseKeys(content []byte) (*Keys, error) {
 	if err != nil {
 		return nil, errors.New(`"fingerprints" is not a Tink keyset`)
 	}
-	keys, err := keysOf(sealing, fingerprints)
+	keys, err := keysOf(sealing, fingerprints, file.Retired)
 	if err != nil {
 		return nil, errors.New("its keys are not for sealing and fingerprints")
 	}
@@ -89,7 +107,7 @@ func parseKeys(content []byte) (*Keys, error) {
 
 // marshal returns the content of a keyset file.
 func (k *Keys) marshal() ([]byte, error) {
-	var file keysetFile
+	file := keysetFile{Retired: k.retired}
 	for handle, target := range map[*keyset.Handle]*json.RawMessage{
 		k.sealing: &file.Sealing, k.fingerprints: &file.Fingerprints,
 	} {
@@ -107,7 +125,7 @@ func (k *Keys) marshal() ([]byte, error) {
 }
 
 // PrimaryID names the key that seals.
-func (k *Keys) PrimaryID() uint32 { return k.sealing.KeysetInfo().GetPrimaryKeyId() }
+func (k *Keys) PrimaryID() uint32 { return k.primary }
 
 // Seal encrypts a secret for one place, so that the ciphertext is of no use in any other.
 func (k *Keys) Seal(secret Secret, at Place) ([]byte, error) {
@@ -118,9 +136,12 @@ func (k *Keys) Seal(secret Secret, at Place) ([]byte, error) {
 	return sealed, nil
 }
 
-// Unseal returns the secret that was sealed for this place, or ErrDamaged.
+// Unseal returns the secret that was sealed for this place, or ErrDamaged, which names a key that is missing.
 func (k *Keys) Unseal(sealed []byte, at Place) (Secret, error) {
 	text, err := k.aead.Decrypt(sealed, at.associatedData())
+	if id, lacks := k.Lacks(sealed); err != nil && lacks {
+		return Secret{}, fmt.Errorf("%s: %w: the keyset lacks %s", at, ErrDamaged, k.Describe(id))
+	}
 	if err != nil {
 		return Secret{}, fmt.Errorf("%s: %w", at, ErrDamaged)
 	}
@@ -147,10 +168,8 @@ const (
 	prefixVersion = 1
 )
 
-// PrimaryPrefix is how the ciphertexts of the key begin that seals now.
-func (k *Keys) PrimaryPrefix() []byte {
-	return binary.BigEndian.AppendUint32([]byte{prefixVersion}, k.PrimaryID())
-}
+// Prefix is how the ciphertexts of a key begin.
+func Prefix(id uint32) []byte { return binary.BigEndian.AppendUint32([]byte{prefixVersion}, id) }
 
 // Place is where a sealed secret belongs: the column of a row.
 type Place struct {
@@ -185,14 +204,31 @@ func (k *Keys) Prove() (Proof, error) {
 	return Proof{Sealed: sealed, Fingerprint: fingerprint}, nil
 }
 
-// Lacks tells whether a ciphertext was made with a key that is not among these, and with which.
-func (k *Keys) Lacks(sealed []byte) (id uint32, lacks bool) {
+// KeyOf names the key that a ciphertext was made with; false for what cannot be one.
+func KeyOf(sealed []byte) (id uint32, ok bool) {
 	if len(sealed) < prefixSize || sealed[0] != prefixVersion {
 		return 0, false
 	}
-	id = binary.BigEndian.Uint32(sealed[1:prefixSize])
-	return id, !slices.Contains(k.IDs(), id)
+	return binary.BigEndian.Uint32(sealed[1:prefixSize]), true
 }
+
+// Lacks tells whether a ciphertext was made with a key that is not among these, and with which.
+func (k *Keys) Lacks(sealed []byte) (id uint32, lacks bool) {
+	id, ok := KeyOf(sealed)
+	return id, ok && !k.known[id]
+}
+
+// Describe names a key, and the file that still has it if it was retired.
+func (k *Keys) Describe(id uint32) string {
+	if file, ok := k.retired[id]; ok {
+		return fmt.Sprintf("key %d (retired to %s)", id, file)
+	}
+	return fmt.Sprintf("key %d", id)
+}
+
+// RetiredTo returns the name of the file, beside that of the keyset, that was kept when a key was retired; "" for a key
+// that was not.
+func (k *Keys) RetiredTo(id uint32) string { return k.retired[id] }
 
 // Satisfy tells whether the keys can read what was made with those of the proof.
 func (k *Keys) Satisfy(proof Proof) bool {
@@ -203,3 +239,18 @@ func (k *Keys) Satisfy(proof Proof) bool {
 // Authenticates tells whether the proof was made with a keyset that had the same keys for fingerprints, which never
 // change: with a newer or an older state of this one.
 func (k *Keys) Authenticates(proof Proof) bool { return k.Matches(proof.Fingerprint, nil) }
+
+// succeed tells whether the keys can read what was made with earlier ones, except what only keys have sealed that were
+// retired since, and what others may make with those that were only added.
+func (k *Keys) succeed(earlier *Keys) bool {
+	for _, id := range earlier.ids {
+		if !k.known[id] && k.retired[id] == "" {
+			return false
+		}
+	}
+	proof, err := earlier.Prove()
+	if err != nil || !k.known[earlier.primary] {
+		return err == nil && k.Authenticates(proof)
+	}
+	return k.Satisfy(proof)
+}

@@ -25,7 +25,7 @@ func TestProvidingManyTimesAtATimeGivesOneKeyset(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			keys, err := ring.Current()
+			keys, err := ring.Current(t.Context())
 			if err != nil {
 				t.Error(err)
 				return

@@ -20,7 +20,7 @@ func expectRefused(t *testing.T, running *seal.Keyring, path, name, hint string)
 	t.Helper()
 	_, opened := seal.OpenKeyring(path)
 	_, provided := seal.ProvideKeyring(t.Context(), path)
-	_, current := running.Current()
+	_, current := running.Current(t.Context())
 	rotated := running.Change(t.Context(), seal.Rotated, func(*seal.Keys, func() error) error {
 		t.Error("rotated")
 		return nil
@@ -70,7 +70,7 @@ func TestMissingFileIsNotReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, opened := seal.OpenKeyring(path)
-	_, running := ring.Current()
+	_, running := ring.Current(t.Context())
 	rotated := ring.Change(t.Context(), seal.Rotated, func(_ *seal.Keys, write func() error) error { return write() })
 	for _, err := range []error{opened, running, rotated} {
 		if !errors.Is(err, seal.ErrNoKeyset) || !strings.Contains(err.Error(), path) {
@@ -120,7 +120,7 @@ func TestContentThatIsNoKeysetIsRefusedAndNotRepeated(t *testing.T) {
 	for name, content := range unfit(good) {
 		replace(t, path, content)
 		for range 2 {
-			if _, err := ring.Current(); !errors.Is(err, seal.ErrKeysetUnusable) || !refusal(path).MatchString(err.Error()) {
+			if _, err := ring.Current(t.Context()); !errors.Is(err, seal.ErrKeysetUnusable) || !refusal(path).MatchString(err.Error()) {
 				t.Errorf("%s: error is %v", name, err)
 			}
 		}

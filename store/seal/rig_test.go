@@ -22,7 +22,7 @@ func newRing(t *testing.T) (ring *seal.Keyring, path string) {
 	return ring, path
 }
 
-func open(t *testing.T, path string) *seal.Keyring {
+func open(t testing.TB, path string) *seal.Keyring {
 	t.Helper()
 	ring, err := seal.OpenKeyring(path)
 	if err != nil {
@@ -33,7 +33,7 @@ func open(t *testing.T, path string) *seal.Keyring {
 
 func current(t *testing.T, ring *seal.Keyring) *seal.Keys {
 	t.Helper()
-	keys, err := ring.Current()
+	keys, err := ring.Current(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

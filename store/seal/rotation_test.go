@@ -66,7 +66,7 @@ func TestManyRotationsAtATime(t *testing.T) {
 					isDone = true
 				default:
 				}
-				if keys, err := server.Current(); err != nil || used.seal(keys, 0) != nil {
+				if keys, err := server.Current(t.Context()); err != nil || used.seal(keys, 0) != nil {
 					t.Errorf("seal meanwhile: %v", err)
 				}
 			}

@@ -34,7 +34,7 @@ func TestSealedSecretIsReadInItsPlace(t *testing.T) {
 	keys := newKeys(t, rotations)
 	prefixes := map[string]int{}
 	for i := range keys {
-		prefixes[string(keys[i].PrimaryPrefix())] = i
+		prefixes[string(seal.Prefix(keys[i].PrimaryID()))] = i
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		text, at := texts().Draw(t, "text"), places().Draw(t, "at")

@@ -3,6 +3,8 @@ package seal
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/tink-crypto/tink-go/v2/aead"
 	"github.com/tink-crypto/tink-go/v2/keyset"
@@ -26,9 +28,17 @@ func Rotated(before *Keys) (*Keys, error) {
 
 // Added is the Step that adds a key, which opens secrets and does not seal yet.
 func Added(before *Keys) (*Keys, error) {
-	return before.step(func(manager *keyset.Manager) error {
-		_, err := manager.Add(aead.AES256GCMKeyTemplate())
-		return err //nolint:wrapcheck // The caller does.
+	return before.step(before.retired, func(manager *keyset.Manager) error {
+		for {
+			id, err := manager.Add(aead.AES256GCMKeyTemplate())
+			if err != nil || before.retired[id] == "" {
+				return err //nolint:wrapcheck // The caller does.
+			}
+			// Tink draws ids at random, and knows nothing of those that were retired.
+			if err := manager.Delete(id); err != nil {
+				return err //nolint:wrapcheck // The caller does.
+			}
+		}
 	})
 }
 
@@ -38,12 +48,33 @@ func Promoted(before *Keys) (*Keys, error) {
 	if newest == before.PrimaryID() {
 		return nil, fmt.Errorf("key %d: %w", newest, ErrPromoted)
 	}
-	return before.step(func(manager *keyset.Manager) error {
+	return before.step(before.retired, func(manager *keyset.Manager) error {
 		return manager.SetPrimary(newest)
 	})
 }
 
-func (k *Keys) step(change func(manager *keyset.Manager) error) (*Keys, error) {
+// Older names the keys that were added before the one that seals now, the oldest first. Nothing is sealed with them any
+// more.
+func (k *Keys) Older() []uint32 { return k.ids[:slices.Index(k.ids, k.primary)] }
+
+// withoutOlder removes the keys that are older than the one that seals, and notes the file that still has them.
+func (k *Keys) withoutOlder(kept string) (*Keys, error) {
+	retired := map[uint32]string{}
+	maps.Copy(retired, k.retired)
+	for _, id := range k.Older() {
+		retired[id] = kept
+	}
+	return k.step(retired, func(manager *keyset.Manager) error {
+		for _, id := range k.Older() {
+			if err := manager.Delete(id); err != nil {
+				return err //nolint:wrapcheck // The caller does.
+			}
+		}
+		return nil
+	})
+}
+
+func (k *Keys) step(retired map[uint32]string, change func(manager *keyset.Manager) error) (*Keys, error) {
 	manager := keyset.NewManagerFromHandle(k.sealing)
 	if err := change(manager); err != nil {
 		return nil, fmt.Errorf("change the keyset: %w", err)
@@ -52,20 +83,11 @@ func (k *Keys) step(change func(manager *keyset.Manager) error) (*Keys, error) {
 	if err != nil {
 		return nil, fmt.Errorf("change the keyset: %w", err)
 	}
-	return keysOf(sealing, k.fingerprints)
+	return keysOf(sealing, k.fingerprints, retired)
 }
 
 // IDs name the keys that open secrets, the oldest first.
-func (k *Keys) IDs() []uint32 {
-	var ids []uint32
-	for _, key := range k.sealing.KeysetInfo().GetKeyInfo() {
-		ids = append(ids, key.GetKeyId())
-	}
-	return ids
-}
+func (k *Keys) IDs() []uint32 { return slices.Clone(k.ids) }
 
 // NewestID names the key that was added last.
-func (k *Keys) NewestID() uint32 {
-	ids := k.IDs()
-	return ids[len(ids)-1]
-}
+func (k *Keys) NewestID() uint32 { return k.ids[len(k.ids)-1] }

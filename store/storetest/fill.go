@@ -42,7 +42,7 @@ func fill(ctx context.Context, db *sqlite.Database, count int) error {
 	if err != nil {
 		return err
 	}
-	keys, err := ring.Current()
+	keys, err := ring.Current(ctx)
 	if err != nil {
 		return err
 	}
