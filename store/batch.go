@@ -40,18 +40,27 @@ type create struct {
 type batch []*create
 
 // commit stores the creates in one durable transaction, but for those that it refuses, which have an error of their
-// own. Its error is that of all of them.
-func (b batch) commit(ctx context.Context, db database.Batches, current keySource) error {
-	keys, err := current(ctx)
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrUnavailable, err)
-	}
-	err = db.Commit(ctx, b.withoutKeys(), func(tx database.Batch) error {
-		for _, one := range b {
-			one.replays, one.err = 0, nil
+// own. Its error is that of all of them. Where other keys are to be used before it ends, it begins again.
+func (b batch) commit(ctx context.Context, db database.Batches, source keySource) error {
+	err := errKeysChanged
+	for errors.Is(err, errKeysChanged) {
+		keys, keysErr := source.current(ctx)
+		if keysErr != nil {
+			return fmt.Errorf("%w: %w", ErrUnavailable, keysErr)
 		}
-		return insertion{Batch: tx, keys: keys}.insert(b)
-	})
+		err = db.Commit(ctx, b.withoutKeys(), func(tx database.Batch) error {
+			for _, one := range b {
+				one.replays, one.err = 0, nil
+			}
+			if err := (insertion{Batch: tx, keys: keys}).insert(b); err != nil {
+				return err
+			}
+			if !source.isCurrent(ctx, keys) {
+				return errKeysChanged
+			}
+			return nil
+		})
+	}
 	if errors.Is(err, ErrOutcomeUnknown) {
 		return b.settle(ctx, db, err)
 	}

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"example.com/providerd/store/database"
-	"example.com/providerd/store/seal"
 )
 
 const (
@@ -45,9 +44,6 @@ type batcher struct {
 	// watcher is told of each batch; nil while nobody watches.
 	watcher atomic.Pointer[func(creates int, took time.Duration)]
 }
-
-// keySource gives the keys to seal with.
-type keySource func(ctx context.Context) (*seal.Keys, error)
 
 // lane commits one batch after the other.
 type lane struct {

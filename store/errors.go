@@ -45,6 +45,8 @@ var (
 	ErrNoPKLeft = fmt.Errorf("%w: no pk is left", ErrUnavailable)
 	// ErrReplicaLacksKey says that a live replica could not open what would be sealed with the key.
 	ErrReplicaLacksKey = errors.New("a replica lacks key")
+	// ErrReplicaSealsOtherwise says that a live replica has not told that it seals with the key.
+	ErrReplicaSealsOtherwise = errors.New("a replica does not encrypt with key")
 	// ErrKeyPromoted says that the newest key is already in use.
 	ErrKeyPromoted = seal.ErrPromoted
 	errCursor      = errors.New("not the cursor of an event, such as 1790000000000000-0-17")
@@ -52,6 +54,8 @@ var (
 	ErrNoKeyset = seal.ErrNoKeyset
 	// ErrKeysetUnusable says that the keyset file cannot be read, can be read by others, or is not that of the database.
 	ErrKeysetUnusable = seal.ErrKeysetUnusable
+	// ErrKeysetFull says that a keyset file would become so large that it could not be read back.
+	ErrKeysetFull = seal.ErrKeysetFull
 	// ErrDamaged says that a sealed secret was moved, cut or altered, that the key is gone that it was sealed with, or
 	// that a row has a value that cannot be read.
 	ErrDamaged = seal.ErrDamaged

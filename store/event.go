@@ -24,6 +24,7 @@ const (
 	EventKeyAdded        EventKind = "key added"
 	EventKeyPromoted     EventKind = "key promoted"
 	EventSecretsResealed EventKind = "secrets resealed"
+	EventKeyRetired      EventKind = "key retired"
 )
 
 // Event is something that was done to the database, with no secret in it.

@@ -29,7 +29,7 @@ func OverBatches(ctx context.Context, db database.Database, keyring *seal.Keyrin
 	store := newStore(db)
 	store.keyring = keyring
 	var err error
-	store.batcher, err = startBatcher(ctx, db, store.keysOfFile)
+	store.batcher, err = startBatcher(ctx, db, fileKeys{keyring})
 	return store, err
 }
 

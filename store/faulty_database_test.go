@@ -91,6 +91,10 @@ func (f *faultyDatabase) Change(ctx context.Context, what func(tx *gorm.DB) erro
 	return f.next(&f.changes)(func(what statements) error { return f.Database.Change(ctx, what) }, what)
 }
 
+func (f *faultyDatabase) ChangeAlone(ctx context.Context, what func(tx *gorm.DB) error) error {
+	return f.next(&f.changes)(func(what statements) error { return f.Database.ChangeAlone(ctx, what) }, what)
+}
+
 func (f *faultyDatabase) Batches(ctx context.Context) (database.Batches, error) {
 	batches, err := f.Database.Batches(ctx)
 	return &faultyBatches{Batches: batches, database: f}, err

@@ -2,12 +2,36 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"gorm.io/gorm"
 
 	"example.com/providerd/store/seal"
 )
+
+// keySource gives the keys to seal with.
+type keySource interface {
+	// current returns the keys of now.
+	current(ctx context.Context) (*seal.Keys, error)
+	// isCurrent reports whether they still are. A transaction asks that before it commits what they have sealed: what was
+	// found after a change of the keys to be sealed with none but the new ones stays so.
+	isCurrent(ctx context.Context, keys *seal.Keys) bool
+}
+
+// errKeysChanged says that what was written is sealed with keys that are not those of now. It is written again.
+var errKeysChanged = errors.New("the keys have changed meanwhile")
+
+// fileKeys are those of a file that all programs over a database share. It changes in a transaction of its own, so that
+// one which finds it as it was ends before.
+type fileKeys struct{ keyring *seal.Keyring }
+
+func (f fileKeys) current(ctx context.Context) (*seal.Keys, error) { return f.keyring.Current(ctx) }
+
+func (f fileKeys) isCurrent(ctx context.Context, keys *seal.Keys) bool {
+	now, err := f.keyring.Current(ctx)
+	return err == nil && now == keys
+}
 
 // IsShared tells whether other replicas use the database at the same time. A new key is then first to be brought to
 // each of them.
@@ -16,8 +40,8 @@ func (s *Store) IsShared() bool { return s.database.IsShared() }
 // RotateKey adds a key to the keyset, with which secrets are sealed from now on, and returns its id. A running server
 // uses it from its next create on. Two programs that rotate at a time take turns.
 //
-// It returns ErrNoKeyset, ErrKeysetUnusable, ErrUnavailable, ErrOutcomeUnknown or an error of the file system. Where it
-// is the commit of the event that failed, the key is in the keyset and seals all the same.
+// It returns ErrNoKeyset, ErrKeysetUnusable, ErrKeysetFull, ErrUnavailable, ErrOutcomeUnknown or an error of the file
+// system. Where it is the commit of the event that failed, the key is in the keyset and seals all the same.
 func (s *Store) RotateKey(ctx context.Context) (id uint32, err error) {
 	return s.changeKeys(ctx, "rotate key", EventKeyRotated, seal.Rotated, nil)
 }
@@ -37,13 +61,13 @@ func (s *Store) PromoteKey(ctx context.Context) (id uint32, err error) {
 	step := func(before *seal.Keys) (*seal.Keys, error) {
 		after, err := seal.Promoted(before)
 		if err == nil && s.IsShared() {
-			dead, err = awaitReplicas(ctx, s.database, after.NewestID())
+			dead, err = hasKey(after.NewestID()).await(ctx, s.database)
 		}
 		return after, err
 	}
 	return s.changeKeys(ctx, "promote key", EventKeyPromoted, step, func(tx *gorm.DB, after *seal.Keys) error {
 		if s.IsShared() {
-			if err := removeDead(tx, after.NewestID(), dead); err != nil {
+			if err := hasKey(after.NewestID()).removeDead(tx, dead); err != nil {
 				return err
 			}
 		}
@@ -74,22 +98,4 @@ func (s *Store) changeKeys(
 		return 0, fmt.Errorf("%s: %w", doing, err)
 	}
 	return id, nil
-}
-
-// removeDead removes the replicas without the key that have given no sign of life. Where there are others, they have
-// come meanwhile.
-func removeDead(tx *gorm.DB, key uint32, dead map[string]int64) error {
-	rows, err := replicasWithout(tx, key)
-	if err != nil {
-		return err
-	}
-	for _, row := range rows {
-		if beat, ok := dead[row.ID]; !ok || beat != row.Beat {
-			return fmt.Errorf("%w %d: %s; bring the keyset file to it", ErrReplicaLacksKey, key, row.Name)
-		}
-		if err := tx.Delete(&row).Error; err != nil {
-			return fmt.Errorf("remove a replica that is gone: %w", err)
-		}
-	}
-	return nil
 }

@@ -129,7 +129,13 @@ func (r keysetRow) verify(keys *seal.Keys) error {
 	if keys.Satisfy(r.Proof) {
 		return nil
 	}
-	if id, lacks := keys.Lacks(r.Sealed); lacks && keys.Authenticates(r.Proof) {
+	id, lacks := keys.Lacks(r.Sealed)
+	lacks = lacks && keys.Authenticates(r.Proof)
+	if kept := keys.RetiredTo(id); lacks && kept != "" {
+		return fmt.Errorf("%w: it lacks key %d, which was retired after it had encrypted secrets of this database; put %s, "+
+			"which has it, in its place or name it with --keyset", ErrKeysetUnusable, id, kept)
+	}
+	if lacks {
 		return fmt.Errorf("%w: it lacks key %d, which has encrypted secrets of this database; bring the newest keyset here",
 			ErrKeysetUnusable, id)
 	}

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -26,15 +24,14 @@ const (
 	// deathTime is how long a replica must have given no sign of life to count as dead. It is longer than leaseTime, so
 	// that what counts as dead creates nothing.
 	deathTime = 12 * time.Second
-	// watchInterval lies between two looks at the signs of life.
-	watchInterval = 500 * time.Millisecond
 )
 
 // replicaRow is what a replica says of itself.
 type replicaRow struct {
 	ID   string `gorm:"primaryKey"`
 	Name string
-	// Keys are those that it can open secrets with.
+	// Keys are first the one that it seals with, then all that it can open secrets with, the same one among them. The
+	// releases that could not retire a key told only the latter.
 	Keys []uint32 `gorm:"serializer:json"`
 	// Beat is raised by each sign of life.
 	Beat int64
@@ -73,7 +70,7 @@ func joinReplicas(ctx context.Context, db database.Database, keyring *seal.Keyri
 		id: rand.Text(), name: fmt.Sprintf("%s, process %d", host, os.Getpid()), database: db, keyring: keyring,
 		telling: make(chan struct{}, 1), ended: make(chan struct{}),
 	}
-	if err := r.beat(ctx); err != nil {
+	if _, err := r.beat(ctx); err != nil {
 		return nil, err
 	}
 	ctx, r.stop = context.WithCancel(context.WithoutCancel(ctx))
@@ -88,25 +85,26 @@ func (r *replica) run(ctx context.Context) {
 	for {
 		select {
 		case <-beats.C:
-			_ = r.beat(ctx)
+			_, _ = r.beat(ctx)
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// beat gives a sign of life with the keys of now, which must be able to open what the others seal.
-func (r *replica) beat(ctx context.Context) error {
+// beat gives a sign of life with the keys of now, which it returns. They must be able to open what the others seal.
+func (r *replica) beat(ctx context.Context) (*seal.Keys, error) {
 	select {
 	case r.telling <- struct{}{}:
 		defer func() { <-r.telling }()
 	case <-ctx.Done():
-		return fmt.Errorf("%w: wait to give a sign of life: %w", ErrUnavailable, ctx.Err())
+		return nil, fmt.Errorf("%w: wait to give a sign of life: %w", ErrUnavailable, ctx.Err())
 	}
 	// Others count from the commit, which is later.
 	begun := time.Now()
 	keys, err := r.keyring.Current(ctx)
 	if err == nil {
+		r.forgetOther(keys)
 		err = r.tell(ctx, keys)
 	}
 	r.mutex.Lock()
@@ -114,7 +112,17 @@ func (r *replica) beat(ctx context.Context) error {
 	if r.err = err; err == nil {
 		r.keys, r.beaten = keys, begun
 	}
-	return err
+	return keys, err
+}
+
+// forgetOther makes sure that nothing is committed any more that other keys than these have sealed. Whoever finds that
+// this replica has told of them may then rely on it.
+func (r *replica) forgetOther(keys *seal.Keys) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if keys != r.keys {
+		r.keys = nil
+	}
 }
 
 // tell stores a sign of life.
@@ -127,6 +135,10 @@ func (r *replica) tell(ctx context.Context, keys *seal.Keys) error {
 		if err := proof.verify(keys); err != nil {
 			return err
 		}
+		if err := refuseRetired(tx, keys); err != nil {
+			return err
+		}
+		told := append([]uint32{keys.PrimaryID()}, keys.IDs()...)
 		again := clause.OnConflict{
 			Columns: []clause.Column{{Name: "id"}},
 			DoUpdates: clause.Assignments(map[string]any{
@@ -134,7 +146,7 @@ func (r *replica) tell(ctx context.Context, keys *seal.Keys) error {
 			}),
 		}
 		return tx.Clauses(again).
-			Create(&replicaRow{ID: r.id, Name: r.name, Keys: keys.IDs(), Beat: 1}).Error
+			Create(&replicaRow{ID: r.id, Name: r.name, Keys: told, Beat: 1}).Error
 	})
 	if errors.Is(err, ErrOutcomeUnknown) {
 		// It is not the outcome of the create that waits for it.
@@ -152,19 +164,15 @@ func (r *replica) current(ctx context.Context) (*seal.Keys, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.hasTold(keys) {
+	if r.isCurrent(ctx, keys) {
 		return keys, nil
 	}
-	if err := r.beat(ctx); err != nil {
-		return nil, err
-	}
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	return r.keys, nil
+	return r.beat(ctx)
 }
 
-// hasTold reports whether the others know that this replica lives and has the keys.
-func (r *replica) hasTold(keys *seal.Keys) bool {
+// isCurrent reports whether the others know that this replica lives and seals with the keys. It asks nobody: it is
+// called in transactions.
+func (r *replica) isCurrent(_ context.Context, keys *seal.Keys) bool {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	return keys == r.keys && time.Since(r.beaten) < leaseTime
@@ -226,48 +234,4 @@ func readBeats(db *gorm.DB) (map[string]int64, error) {
 		beats[row.ID] = row.Beat
 	}
 	return beats, nil
-}
-
-// replicasWithout returns the replicas that lack a key.
-func replicasWithout(tx *gorm.DB, key uint32) ([]replicaRow, error) {
-	var rows []replicaRow
-	if err := tx.Order("name").Find(&rows).Error; err != nil {
-		return nil, fmt.Errorf("read what replicas there are: %w", err)
-	}
-	return slices.DeleteFunc(rows, func(row replicaRow) bool { return slices.Contains(row.Keys, key) }), nil
-}
-
-// awaitReplicas waits until each replica has the key or has given no sign of life for deathTime. It returns the last
-// sign of each of the latter, or ErrReplicaLacksKey for one that lives.
-func awaitReplicas(ctx context.Context, db database.Database, key uint32) (dead map[string]int64, err error) {
-	first, begun := map[string]int64{}, time.Now()
-	look := time.NewTicker(watchInterval)
-	defer look.Stop()
-	for {
-		rows, err := replicasWithout(db.Reader().WithContext(ctx), key)
-		if err != nil {
-			return nil, err
-		}
-		var living []string
-		for _, row := range rows {
-			before, known := first[row.ID]
-			if !known {
-				first[row.ID] = row.Beat
-			}
-			if known && before != row.Beat {
-				living = append(living, row.Name)
-			}
-		}
-		if len(living) > 0 {
-			return nil, fmt.Errorf("%w %d: %s; bring the keyset file to it", ErrReplicaLacksKey, key, strings.Join(living, "; "))
-		}
-		if len(rows) == 0 || time.Since(begun) > deathTime {
-			return first, nil
-		}
-		select {
-		case <-look.C:
-		case <-ctx.Done():
-			return nil, fmt.Errorf("wait for signs of life: %w", ctx.Err())
-		}
-	}
 }

@@ -71,7 +71,7 @@ func (s *Store) Reseal(ctx context.Context, progress func(done, total int64)) er
 			return fmt.Errorf("reseal: %w", err)
 		}
 	}
-	if err := s.database.Change(ctx, run.finish); err != nil {
+	if err := s.database.Change(ctx, func(tx *gorm.DB) error { return run.finish(ctx, tx) }); err != nil {
 		return fmt.Errorf("reseal: %w", err)
 	}
 	return errors.Join(run.damaged...)
@@ -105,7 +105,10 @@ func (r *resealing) column(ctx context.Context, column sealedColumn) error {
 		var begun time.Time
 		err := r.store.database.Change(ctx, func(tx *gorm.DB) error {
 			begun = time.Now()
-			var err error
+			err := r.useCurrent(ctx, tx)
+			if err != nil {
+				return err
+			}
 			if values, err = column.values(column.outdated(tx.Where("pk > ?", after), r.keys)); err != nil {
 				return err
 			}
@@ -129,6 +132,14 @@ func (r *resealing) column(ctx context.Context, column sealedColumn) error {
 	}
 }
 
+// useCurrent makes the keys of now those to seal with. In a transaction that changes what is sealed, they stay so.
+func (r *resealing) useCurrent(ctx context.Context, tx *gorm.DB) (err error) {
+	if r.keys, err = r.store.keyring.Current(ctx); err != nil {
+		return err
+	}
+	return refuseRetired(tx, r.keys)
+}
+
 // batch reseals values, and returns why some of them cannot be.
 func (r *resealing) batch(tx *gorm.DB, column sealedColumn, values []sealedValue) (damaged []error, err error) {
 	for _, value := range values {
@@ -149,7 +160,10 @@ func (r *resealing) batch(tx *gorm.DB, column sealedColumn, values []sealedValue
 	return damaged, nil
 }
 
-func (r *resealing) finish(tx *gorm.DB) error {
+func (r *resealing) finish(ctx context.Context, tx *gorm.DB) error {
+	if err := r.useCurrent(ctx, tx); err != nil {
+		return err
+	}
 	if err := saveKeyset(tx, r.keys); err != nil {
 		return err
 	}

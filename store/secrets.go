@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"gorm.io/gorm"
@@ -84,6 +86,8 @@ func countSecrets(reader *gorm.DB, keys *seal.Keys, progress func(done int64)) (
 // DamagedSecretsError is ErrDamaged with the secrets that it is about.
 type DamagedSecretsError struct {
 	SecretCount
+	// MissingKeys describe those of Lacking.
+	MissingKeys []string
 }
 
 // Error names the secrets.
@@ -95,7 +99,11 @@ func (e *DamagedSecretsError) Error() string {
 	if more := e.Damaged - int64(len(names)); more > 0 {
 		names = append(names, fmt.Sprintf("and %d more", more))
 	}
-	return fmt.Sprintf("%d of %d secrets do not open with the keyset: %s", e.Damaged, e.Total, strings.Join(names, ", "))
+	text := fmt.Sprintf("%d of %d secrets do not open with the keyset", e.Damaged, e.Total)
+	if len(e.MissingKeys) > 0 {
+		text += ", which lacks " + strings.Join(e.MissingKeys, " and ")
+	}
+	return text + ": " + strings.Join(names, ", ")
 }
 
 // Unwrap returns ErrDamaged.
@@ -121,7 +129,11 @@ func CheckSecrets(
 	}
 	counted, err := countSecrets(reader, keys, func(done int64) { progress(done, total) })
 	if err == nil && counted.Damaged > 0 {
-		err = &DamagedSecretsError{counted}
+		damaged := &DamagedSecretsError{SecretCount: counted}
+		for _, id := range slices.Sorted(maps.Keys(counted.Lacking)) {
+			damaged.MissingKeys = append(damaged.MissingKeys, keys.Describe(id))
+		}
+		err = damaged
 	}
 	return err
 }

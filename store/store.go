@@ -54,12 +54,12 @@ func (s *Store) create(ctx context.Context, keysetPath string) (err error) {
 	if s.keyring, err = provideKeyring(ctx, s.database, keysetPath); err != nil {
 		return err
 	}
-	keys := s.keysOfFile
+	var keys keySource = fileKeys{s.keyring}
 	if s.IsShared() {
 		if s.replica, err = joinReplicas(ctx, s.database, s.keyring); err != nil {
 			return err
 		}
-		keys = s.replica.current
+		keys = s.replica
 	}
 	s.batcher, err = startBatcher(ctx, s.database, keys)
 	return err
@@ -69,11 +69,9 @@ func (s *Store) open(ctx context.Context, keysetPath string) (err error) {
 	if s.keyring, err = openKeyring(ctx, s.database, keysetPath); err != nil {
 		return err
 	}
-	s.batcher, err = startBatcher(ctx, s.database, s.keysOfFile)
+	s.batcher, err = startBatcher(ctx, s.database, fileKeys{s.keyring})
 	return err
 }
-
-func (s *Store) keysOfFile(ctx context.Context) (*seal.Keys, error) { return s.keyring.Current(ctx) }
 
 // orClosed returns the store where there is no error, and closes it otherwise.
 func (s *Store) orClosed(err error) (*Store, error) {

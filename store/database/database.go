@@ -64,6 +64,8 @@ type Database interface {
 	//
 	// It returns their error, ErrUnavailable or ErrOutcomeUnknown.
 	Change(ctx context.Context, statements func(tx *gorm.DB) error) error
+	// ChangeAlone is Change that first waits for the batches that have written rows, and lets none write any meanwhile.
+	ChangeAlone(ctx context.Context, statements func(tx *gorm.DB) error) error
 	// Batches connects the one who commits batches of creates. It returns ErrUnavailable.
 	Batches(ctx context.Context) (Batches, error)
 	// Check tells whether creates can be stored now, and tries to where the last one failed. It returns ErrUnavailable.

@@ -63,6 +63,16 @@ func (d *Database) Change(ctx context.Context, statements func(tx *gorm.DB) erro
 	})
 }
 
+// ChangeAlone is Change with a lock that conflicts with every insertion of providers.
+func (d *Database) ChangeAlone(ctx context.Context, statements func(tx *gorm.DB) error) error {
+	return d.Change(ctx, func(tx *gorm.DB) error {
+		if err := tx.Exec("LOCK TABLE providers IN SHARE MODE").Error; err != nil {
+			return fmt.Errorf("wait for creates that are under way: %w", err)
+		}
+		return statements(tx)
+	})
+}
+
 // transact runs statements in a transaction, and again until COMMIT was sent, patience has run out or the deadline of
 // the context has come. A server that takes longer for the statements than the limit is left for another one. The
 // transaction begins with so many reserved pks.

@@ -159,3 +159,69 @@ func TestKeysetOfReplicasMustBeThere(t *testing.T) {
 	}
 	openStore(t, url, newKeyset(t))
 }
+
+// A key is retired once each live replica has told that it seals with the next one. Those that have the file of before go
+// on; one that would seal with the retired key does not.
+func TestKeyIsRetiredOnceEachReplicaSealsWithTheNext(t *testing.T) {
+	t.Parallel()
+	cluster := postgrestest.NewCluster(t)
+	url, first := cluster.CreateDatabase(t), newKeyset(t)
+	second, added := filepath.Join(t.TempDir(), "keyset.json"), filepath.Join(t.TempDir(), "keyset.json")
+	bring(t, first, second)
+	replicas := []*store.Store{openStore(t, url, first), openStore(t, url, second)}
+	create := func(i int, key string) error {
+		_, err := keyedCreate(t.Context(), replicas[i], key)
+		return err
+	}
+	operator := openOperator(t, url, first)
+	_, addErr := operator.AddKey(t.Context())
+	bring(t, first, added)
+	bring(t, first, second)
+	if err := errors.Join(addErr, create(0, "old"), create(1, "other old")); err != nil {
+		t.Fatal(err)
+	}
+	_, err := operator.PromoteKey(t.Context())
+	if err := errors.Join(err, create(0, "promoted"), operator.Reseal(t.Context(), func(int64, int64) {})); err != nil {
+		t.Fatal(err)
+	}
+
+	// The second replica has the key, and does not seal with it yet.
+	if _, err := operator.RetireKeys(t.Context()); !errors.Is(err, store.ErrReplicaSealsOtherwise) ||
+		!strings.Contains(err.Error(), "process") {
+		t.Errorf("not brought: error is %v, want ErrReplicaSealsOtherwise and which", err)
+	}
+	if err := create(1, "late"); err != nil {
+		t.Error(err)
+	}
+	bring(t, first, second)
+	if err := create(1, "brought"); err != nil {
+		t.Error(err)
+	}
+	if _, err := operator.RetireKeys(t.Context()); !errors.Is(err, store.ErrKeysInUse) {
+		t.Errorf("a late create: error is %v, want ErrKeysInUse", err)
+	}
+	if err := operator.Reseal(t.Context(), func(int64, int64) {}); err != nil {
+		t.Error(err)
+	}
+	// One that is gone, and of a release that told less, is not waited for.
+	cluster.Exec(t, databaseOf(t, url), "INSERT INTO replicas (id, name, keys, beat) VALUES ('dead', 'gone', '[1]', 7)")
+	retired, err := operator.RetireKeys(t.Context())
+	if err != nil || len(retired.IDs) != 1 {
+		t.Fatalf("retired are %v, %v, want one key", retired.IDs, err)
+	}
+	if err := errors.Join(create(0, "without"), create(1, "with")); err != nil {
+		t.Error(err)
+	}
+	replaysAll(t, replicas, "old", "other old", "promoted", "late", "brought", "without", "with")
+
+	bring(t, added, second)
+	if err := create(1, "with the file of before"); !errors.Is(err, store.ErrUnavailable) ||
+		!strings.Contains(err.Error(), "which was retired; bring the newest keyset") {
+		t.Errorf("with the file of before: error is %v, want ErrUnavailable and why", err)
+	}
+	bring(t, first, second)
+	if err := create(1, "with the newest"); err != nil {
+		t.Error(err)
+	}
+	replaysAll(t, replicas, "old", "other old", "promoted", "late", "brought", "without", "with", "with the newest")
+}

@@ -77,6 +77,11 @@ func (d *Database) Change(ctx context.Context, statements func(tx *gorm.DB) erro
 	return nil
 }
 
+// ChangeAlone is Change: only one transaction writes at a time.
+func (d *Database) ChangeAlone(ctx context.Context, statements func(tx *gorm.DB) error) error {
+	return d.Change(ctx, statements)
+}
+
 // Check reads from the database or, if a batch could not use it, writes to it.
 func (d *Database) Check(ctx context.Context) error {
 	if err := d.files.check(); err != nil {

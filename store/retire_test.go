@@ -1,0 +1,106 @@
+package store_test
+
+import (
+	"errors"
+	"testing"
+
+	"gorm.io/gorm"
+
+	"example.com/providerd/store"
+)
+
+// rotateAndReseal leaves nothing sealed with an old key.
+func rotateAndReseal(t *testing.T, opened *store.Store) {
+	t.Helper()
+	if _, err := opened.RotateKey(t.Context()); err != nil {
+		t.Error(err)
+	}
+	reseal(t, opened)
+}
+
+func reseal(t *testing.T, opened *store.Store) {
+	t.Helper()
+	if err := opened.Reseal(t.Context(), func(int64, int64) {}); err != nil {
+		t.Error(err)
+	}
+}
+
+// expectRetired retires so many keys, and reads a provider then.
+func expectRetired(t *testing.T, opened *store.Store, pk int32, want int) {
+	t.Helper()
+	retired, err := opened.RetireKeys(t.Context())
+	if err != nil || len(retired.IDs) != want {
+		t.Errorf("retired are %v, want %d keys, %v", retired.IDs, want, err)
+	}
+	if _, err := opened.Provider(t.Context(), pk); err != nil {
+		t.Error(err)
+	}
+}
+
+// A create, and a reseal, that took its keys before they were retired stores nothing that is sealed with them.
+func TestNothingIsSealedWithKeysThatAreRetiredMeanwhile(t *testing.T) {
+	t.Parallel()
+	opened, faulty := newFaulty(t)
+	first, _, err := keyedCreate(t, opened, "first")
+	if err != nil {
+		t.Fatal(err)
+	}
+	faulty.count(func(f *faultyDatabase) {
+		f.commits = []fault{func(run func(statements) error, what statements) error {
+			rotateAndReseal(t, opened)
+			expectRetired(t, opened, first, 1)
+			return run(what)
+		}}
+	})
+	pk, _, err := keyedCreate(t, opened, "x")
+	if err != nil {
+		t.Error(err)
+	}
+	if _, err := opened.RotateKey(t.Context()); err != nil {
+		t.Error(err)
+	}
+	faulty.failNextChange(func(run func(statements) error, what statements) error {
+		rotateAndReseal(t, opened)
+		expectRetired(t, opened, pk, 2)
+		return run(what)
+	})
+	reseal(t, opened)
+	expectRetired(t, opened, pk, 0)
+	expectEvents(t, opened, map[store.EventKind]int{store.EventKeyRetired: 3})
+}
+
+// A key that seals a secret stays. A retirement that is noted but could not be finished is finished by the next one.
+func TestRetirementIsCompleted(t *testing.T) {
+	t.Parallel()
+	opened, faulty := newFaulty(t)
+	pk, _, err := keyedCreate(t, opened, "x")
+	if err != nil {
+		t.Error(err)
+	}
+	if _, err := opened.RotateKey(t.Context()); err != nil {
+		t.Error(err)
+	}
+	used, ok := errors.AsType[*store.KeysInUseError](second(opened.RetireKeys(t.Context())))
+	if !ok || len(used.Uses) != 1 || used.Uses[0].Secrets != 1 || !errors.Is(used, store.ErrKeysInUse) {
+		t.Errorf("error is %v, want a KeysInUseError with one secret", used)
+	}
+	reseal(t, opened)
+	for _, fails := range []fault{
+		rollingBack,
+		func(run func(statements) error, what statements) error {
+			return errors.Join(run(what), store.ErrOutcomeUnknown)
+		},
+		func(run func(statements) error, what statements) error {
+			return run(func(tx *gorm.DB) error { return errors.Join(what(tx), store.ErrUnavailable) })
+		},
+	} {
+		faulty.failNextChange(fails)
+		if _, err := opened.RetireKeys(t.Context()); err == nil {
+			t.Error("no error")
+		}
+	}
+	expectRetired(t, opened, pk, 1)
+	expectEvents(t, opened, map[store.EventKind]int{store.EventKeyRetired: 1})
+}
+
+func second[First, Second any](_ First, value Second) Second { return value }
