@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -98,8 +99,12 @@ func checkSecretsOpen(ctx context.Context, inspection store.Inspection, keys *se
 		return []finding{failedBy(check, err)}
 	}
 	for _, id := range slices.Sorted(maps.Keys(secrets.Lacking)) {
-		found = append(found, failed(check, "put the newest keyset of this database in its place",
-			"%d of %d are encrypted with key %d, which the keyset lacks", secrets.Lacking[id], secrets.Total, id))
+		remedy := "put the newest keyset of this database in its place"
+		if kept := keys.RetiredTo(id); kept != "" {
+			remedy = fmt.Sprintf("put %s in its place, or name it with --keyset", kept)
+		}
+		found = append(found, failed(check, remedy, "%d of %d are encrypted with %s, which the keyset lacks",
+			secrets.Lacking[id], secrets.Total, keys.Describe(id)))
 	}
 	if secrets.Altered > 0 {
 		found = append(found, failed(check, `put a backup in place of the database, or delete those providers and create `+

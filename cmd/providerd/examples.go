@@ -48,6 +48,7 @@ func examples() map[string][]string {
 		"providerd key rotate":  {"providerd key rotate"},
 		"providerd key promote": {"providerd key promote --keyset keyset.json"},
 		"providerd key reseal":  {"providerd key reseal"},
+		"providerd key retire":  {"providerd key retire"},
 		"providerd audit":       {"providerd audit --since 7d", "providerd audit --client-id wiki --output json"},
 		"providerd copy": {
 			"providerd copy --from sqlite:data/providerd.db --to postgres://providerd@db.example.com/providerd " +

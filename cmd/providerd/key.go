@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"example.com/providerd/store"
@@ -17,6 +18,7 @@ type keyCommands struct {
 	Rotate  keyRotateCommand  `cmd:"" help:"Add a key to the keyset. On SQLite, new secrets are encrypted with it at once, also by a running server; with replicas, distribute the file to each of them, then promote the key."`
 	Promote keyPromoteCommand `cmd:"" help:"Encrypt new secrets with the newest key of the keyset, once each replica has it."`
 	Reseal  keyResealCommand  `cmd:"" help:"Re-encrypt with the newest key what older keys have encrypted, also while the server runs."`
+	Retire  keyRetireCommand  `cmd:"" help:"Remove the keys from the keyset that are older than the newest one, once nothing is encrypted with them. The keyset as it was is kept."`
 }
 
 type keyCreateCommand struct {
@@ -114,4 +116,55 @@ func (c *keyResealCommand) Run(ctx context.Context, say *messages) error {
 		report.finish()
 		return err
 	})
+}
+
+type keyRetireCommand struct {
+	databaseFlag
+}
+
+// Help is the long help text.
+func (keyRetireCommand) Help() string {
+	return "Removes the keys that no secret of the database is encrypted with any more, once \"providerd key reseal\" " +
+		"has re-encrypted all. The keyset as it was is kept beside the new one, under a name that ends in .retired- and the " +
+		"time: backups that were made before the reseal need it. A running server accepts the new file. With replicas, " +
+		"each that is alive must have the keyset that \"providerd key promote\" wrote; distribute the new one to them then."
+}
+
+// Run removes old keys.
+func (c *keyRetireCommand) Run(ctx context.Context, say *messages) error {
+	return c.withStore(ctx, func(database *store.Store) error {
+		retired, err := database.RetireKeys(ctx)
+		if errors.Is(err, store.ErrKeysInUse) {
+			return fmt.Errorf("%w; run \"providerd key reseal\" first", err)
+		}
+		if err != nil {
+			return err
+		}
+		if len(retired.IDs) == 0 {
+			say.note("there are no keys to retire: none is older than the one that encrypts new secrets")
+			return nil
+		}
+		say.note("retired %s", listKeys(retired.IDs))
+		say.warn("backups made before the last \"providerd key reseal\" need the keys that only %s has now; "+
+			"keep it as safe as the keyset, and as long as those backups", retired.Kept)
+		if database.IsShared() {
+			say.note("distribute the keyset file to each replica again")
+		}
+		return nil
+	})
+}
+
+// shownKeys are how many keys are named.
+const shownKeys = 16
+
+func listKeys(ids []uint32) string {
+	var names []string
+	for _, id := range ids[:min(len(ids), shownKeys)] {
+		names = append(names, fmt.Sprint(id))
+	}
+	list := count(len(ids), "key") + ": " + strings.Join(names, ", ")
+	if more := len(ids) - len(names); more > 0 {
+		list += fmt.Sprintf(" and %d more", more)
+	}
+	return list
 }

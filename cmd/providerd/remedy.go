@@ -45,6 +45,7 @@ func remedyFor(err error) string {
 		},
 		{store.ErrProviderInUse, `run "providerd application unlink" first`},
 		{store.ErrApplicationLinked, `run "providerd application unlink" first`},
+		{store.ErrKeysetFull, `run "providerd key reseal", then "providerd key retire"`},
 		{seal.ErrKeysetExists, "name another one: it is not replaced"},
 		{fs.ErrPermission, "run this as the user whom it belongs to, or let this user read and write it"},
 		{syscall.EROFS, mountToWrite},
