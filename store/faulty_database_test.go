@@ -38,6 +38,8 @@ type faultyDatabase struct {
 	maintained int
 	// elsewhere is the database that reads go to; nil for this one.
 	elsewhere database.Database
+	// readsElsewhere is how many more reads do; 0 or less for all.
+	readsElsewhere int
 }
 
 // newFaulty opens a store over a faulty database. Both are closed with the test.
@@ -81,10 +83,16 @@ func (f *faultyDatabase) next(list *[]fault) fault {
 }
 
 func (f *faultyDatabase) Reader() *gorm.DB {
-	if f.elsewhere != nil {
-		return f.elsewhere.Reader()
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	if f.elsewhere == nil {
+		return f.Database.Reader()
 	}
-	return f.Database.Reader()
+	elsewhere := f.elsewhere
+	if f.readsElsewhere--; f.readsElsewhere == 0 {
+		f.elsewhere = nil
+	}
+	return elsewhere.Reader()
 }
 
 func (f *faultyDatabase) Change(ctx context.Context, what func(tx *gorm.DB) error) error {

@@ -104,21 +104,33 @@ func ofKind(page []Provider, kind Kind) map[int32]Provider {
 	return providers
 }
 
-// readKind adds the records of providers of one kind, or what is wrong with them: the row, or else its secret.
+// readKind adds the records of providers of one kind, or what is wrong with them: the row, or else its secret. Where
+// one does not open, all are read once more: since it was read, it may have been resealed, and its key retired.
 func readKind[Row kindRow](
 	ctx context.Context, s *Store, providers map[int32]Provider, read map[int32]readable[Record],
 ) error {
 	if len(providers) == 0 {
 		return nil
 	}
+	isDamaged, err := readRecords[Row](ctx, s, providers, read)
+	if err == nil && isDamaged {
+		_, err = readRecords[Row](ctx, s, providers, read)
+	}
+	return err
+}
+
+// readRecords is one try of readKind.
+func readRecords[Row kindRow](
+	ctx context.Context, s *Store, providers map[int32]Provider, read map[int32]readable[Record],
+) (isDamaged bool, err error) {
 	rows, err := readRows[Row](s.reader(ctx).Where("pk IN ?", slices.Sorted(maps.Keys(providers))))
 	if err != nil {
-		return fmt.Errorf("read rows of providers: %w", err)
+		return false, fmt.Errorf("read rows of providers: %w", err)
 	}
-	// Read after the rows, the keyset has every key that they are sealed with.
+	// Read after the rows, the keyset has every key that was added to seal them.
 	keys, err := s.keyring.Current(ctx)
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+		return false, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	for _, row := range rows {
 		pk := row.value.pk()
@@ -127,9 +139,9 @@ func readKind[Row kindRow](
 			err = fmt.Errorf("provider %d: %w", pk, row.damaged)
 		}
 		if err != nil {
-			record = nil
+			record, isDamaged = nil, true
 		}
 		read[pk] = readable[Record]{record, err}
 	}
-	return nil
+	return isDamaged, nil
 }

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"errors"
+	"path/filepath"
 	"testing"
 
 	"gorm.io/gorm"
@@ -101,6 +102,26 @@ func TestRetirementIsCompleted(t *testing.T) {
 	}
 	expectRetired(t, opened, pk, 1)
 	expectEvents(t, opened, map[store.EventKind]int{store.EventKeyRetired: 1})
+}
+
+// A record that was read before its secret was resealed is read again, once its key is retired.
+func TestSecretIsReadThoughItsKeyIsRetiredMeanwhile(t *testing.T) {
+	t.Parallel()
+	keyset := filepath.Join(t.TempDir(), "keyset.json")
+	opened, faulty := newFaultyIn(t, t.TempDir(), keyset)
+	before, asBefore := newFaultyIn(t, t.TempDir(), keyset)
+	for _, one := range []*store.Store{opened, before} {
+		if err := one.Submit(t.Context(), "x").Wait(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rotateAndReseal(t, opened)
+	expectRetired(t, opened, 1, 1)
+	// The row that all kinds have, then that of the kind.
+	faulty.elsewhere, faulty.readsElsewhere = asBefore.Database, 2
+	if _, err := opened.Provider(t.Context(), 1); err != nil || faulty.readsElsewhere != 0 {
+		t.Errorf("with %d reads to go: %v", faulty.readsElsewhere, err)
+	}
 }
 
 func second[First, Second any](_ First, value Second) Second { return value }

@@ -33,7 +33,7 @@ type Keys struct {
 	fingerprints *keyset.Handle
 	aead         tink.AEAD
 	mac          tink.MAC
-	// ids name the sealing keys, the oldest first, and primary is the one that seals. Tink takes time for each key to tell.
+	// ids name the sealing keys, the oldest first, and primary the one that seals. Tink takes time for each key to tell.
 	ids     []uint32
 	primary uint32
 	// known has the ids, and retired the file that was kept for each key that was removed.

@@ -18,8 +18,8 @@ type Retirement struct {
 }
 
 // Retire removes the sealing keys that are older than the one that seals, once note has made sure that nothing needs
-// them. The file as it was stays beside the new one, under a name with the time, before the new one takes its place. The
-// keys for fingerprints stay.
+// them. The file as it was gets a second name, with the time, before the new one takes its place. The keys for
+// fingerprints stay.
 //
 // It returns ErrNoKeyset, ErrKeysetUnusable, an error of the file system, or that of note or ctx.
 func (r *Keyring) Retire(ctx context.Context, note func(before *Keys) error) (retired Retirement, err error) {
