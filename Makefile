@@ -189,8 +189,9 @@ soak: ## Load a server steadily for 5 minutes while it meets what servers meet, 
 	PROVIDERD_SOAK_DURATION=5m go test -count=1 -v -tags slow,soak -timeout 30m -run '^TestSoak' ./cmd/providerd | \
 		{ grep -Ev '^=== ' || true; }
 
-reseal: ## Rotate the key and reseal 100,000 secrets while creates go on.
-	PROVIDERD_RESEAL_ROWS=100000 go test -count=1 -v -run '^TestResealUnderLoad' ./cmd/providerd | \
+reseal: ## Reseal 100,000 secrets, and rotate and retire keys 100 times with kills, while creates go on.
+	PROVIDERD_RESEAL_ROWS=100000 PROVIDERD_RETIRE_ROUNDS=100 go test -count=1 -v -tags slow -timeout 60m \
+		-run '^Test(ResealUnderLoad|KeysAreRetiredUnderLoad)' ./cmd/providerd | \
 		{ grep -Ev '^=== ' || true; }
 
 backup-wait: ## Back up a million providers while 64 callers create, restore them, and show how long creates wait meanwhile.

@@ -125,9 +125,10 @@ type keyRetireCommand struct {
 // Help is the long help text.
 func (keyRetireCommand) Help() string {
 	return "Removes the keys that no secret of the database is encrypted with any more, once \"providerd key reseal\" " +
-		"has re-encrypted all. The keyset as it was is kept beside the new one, under a name that ends in .retired- and the " +
-		"time: backups that were made before the reseal need it. A running server accepts the new file. With replicas, " +
-		"each that is alive must have the keyset that \"providerd key promote\" wrote; distribute the new one to them then."
+		"has re-encrypted all. The keyset as it was is kept beside the new one, under a name that ends in .retired- and " +
+		"the time: backups that were made before the reseal need it. A running server accepts the new file. With " +
+		"replicas, each that is alive must have the keyset that \"providerd key promote\" wrote; distribute the new one " +
+		"to them then."
 }
 
 // Run removes old keys.

@@ -132,6 +132,16 @@ func (j *journal) acknowledged() map[string]created {
 	return maps.Clone(j.creates)
 }
 
+// anyone returns one of the creates until now.
+func (j *journal) anyone() (one created) {
+	j.mutex.Lock()
+	defer j.mutex.Unlock()
+	for _, one = range j.creates {
+		break
+	}
+	return one
+}
+
 // await waits for so many creates more, or for one that fails.
 func (j *journal) await(t *testing.T, more int) {
 	t.Helper()

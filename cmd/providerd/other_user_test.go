@@ -72,8 +72,8 @@ func TestRootBesideServerOfAnotherUser(t *testing.T) {
 	folder := newFolderOfOther(t)
 	server := serveAsOther(t, folder)
 	for _, command := range []string{
-		"key rotate", "key reseal", "token create --name n --allow all", "token list", "application create --slug s --name n",
-		"provider list", "audit", "backup backup.db",
+		"key rotate", "key reseal", "key retire", "token create --name n --allow all", "token list",
+		"application create --slug s --name n", "provider list", "audit", "backup backup.db",
 	} {
 		expectCreates(t, server, folder)
 		operate(t, folder, strings.Fields(command)...)
