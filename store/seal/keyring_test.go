@@ -1,12 +1,14 @@
 package seal_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"example.com/providerd/store/seal"
 )
@@ -102,5 +104,27 @@ func TestFileThatLacksEarlierKeysIsRefused(t *testing.T) {
 		if !current(t, ring).Satisfy(proof) {
 			t.Errorf("%s: put back, the file has other keys", name)
 		}
+	}
+}
+
+// While a file that has changed is read, others wait no longer than their callers do, and get none of the keys of before.
+// Where it has not changed, nobody waits.
+func TestReadingHoldsUpNobodyForLong(t *testing.T) {
+	t.Parallel()
+	ring, path := newRing(t)
+	before := current(t, ring)
+	release := ring.HoldReading()
+	if current(t, ring) != before {
+		t.Error("the file is read again though it has not changed")
+	}
+	rotate(t, path)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	if _, err := ring.Current(ctx); !errors.Is(err, seal.ErrKeysetUnusable) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error is %v, want ErrKeysetUnusable and context.DeadlineExceeded", err)
+	}
+	release()
+	if current(t, ring) == before {
+		t.Error("the file is not read")
 	}
 }
