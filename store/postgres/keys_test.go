@@ -3,12 +3,15 @@
 package postgres_test
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/jackc/pgx/v5"
 
 	"example.com/providerd/store"
 	"example.com/providerd/store/postgres"
@@ -203,6 +206,8 @@ func TestKeyIsRetiredOnceEachReplicaSealsWithTheNext(t *testing.T) {
 	if err := operator.Reseal(t.Context(), func(int64, int64) {}); err != nil {
 		t.Error(err)
 	}
+	// A batch that is under way may have a row that nobody else sees yet.
+	expectBatchAwaited(t, url, operator)
 	// One that is gone, and of a release that told less, is not waited for.
 	cluster.Exec(t, databaseOf(t, url), "INSERT INTO replicas (id, name, keys, beat) VALUES ('dead', 'gone', '[1]', 7)")
 	retired, err := operator.RetireKeys(t.Context())
@@ -224,4 +229,20 @@ func TestKeyIsRetiredOnceEachReplicaSealsWithTheNext(t *testing.T) {
 		t.Error(err)
 	}
 	replaysAll(t, replicas, "old", "other old", "promoted", "late", "brought", "without", "with", "with the newest")
+}
+
+// expectBatchAwaited retires no key while a transaction has inserted a provider, or is about to.
+func expectBatchAwaited(t *testing.T, url string, operator *store.Store) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(t.Context())) }()
+	if _, err := conn.Exec(t.Context(), "BEGIN; LOCK TABLE providers IN ROW EXCLUSIVE MODE"); err != nil {
+		t.Fatal(err)
+	}
+	if retired, err := operator.RetireKeys(t.Context()); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("a batch under way: retired are %v, %v, want ErrUnavailable", retired.IDs, err)
+	}
 }
