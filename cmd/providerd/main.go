@@ -2,88 +2,11 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"os"
-	"os/signal"
-	"syscall"
 
-	"github.com/alecthomas/kong"
-	kongcompletion "github.com/jotaen/kong-completion"
-
-	"example.com/providerd/gen/api"
-	"example.com/providerd/server"
+	"example.com/providerd/cmd/providerd/command"
 )
-
-// Exit statuses.
-const (
-	exitFailed  = 1
-	exitMisused = 2
-)
-
-// complaint begins a line that says why a command failed.
-const complaint = "providerd: "
-
-// schemeHTTP is that of a URL whose requests are not encrypted.
-const schemeHTTP = "http"
 
 func main() {
-	// Otherwise a write to a pipe whose reader is gone ends the program, whatever it has still to put right.
-	signal.Ignore(syscall.SIGPIPE)
-	os.Exit(run(context.Background(), os.Args[1:]))
-}
-
-// run carries out one command line and returns the exit status.
-func run(ctx context.Context, arguments []string) int {
-	contract, err := server.ParseContract(ctx, api.Contract())
-	if err != nil {
-		return complain(err, exitFailed)
-	}
-	var root cli
-	parser, err := newParser(&root, contract.Operations())
-	if err != nil {
-		return complain(err, exitFailed)
-	}
-	kongcompletion.Register(parser)
-	if err := checkUTF8(arguments); err != nil {
-		return complainOfMisuse(err)
-	}
-	command, err := parser.Parse(withHelpFlag(arguments))
-	if errors.Is(err, errPrint) {
-		return failure(err)
-	}
-	if err != nil {
-		return complainOfMisuse(err)
-	}
-	command.BindTo(ctx, (*context.Context)(nil))
-	command.Bind(&messages{file: os.Stderr, isQuiet: root.Quiet})
-	return failure(runCommand(command, contract))
-}
-
-// failure says why a command failed, and returns the exit status. Where a reader such as head has closed its pipe, it
-// says nothing, as other programs that end by SIGPIPE, but the command has failed: not all was printed.
-func failure(err error) int {
-	switch {
-	case err == nil:
-		return 0
-	case errors.Is(err, errSaid), isReaderGone(err):
-		return exitFailed
-	default:
-		return complain(explain(err), exitFailed)
-	}
-}
-
-// runCommand carries out a command that was parsed. What it could not print is an error.
-func runCommand(command *kong.Context, contract *server.Contract) error {
-	out := newOutput(os.Stdout)
-	err := command.Run(contract, out)
-	if flushErr := out.flush(); err == nil {
-		err = flushErr
-	}
-	return err
-}
-
-func complain(err error, status int) int {
-	(&messages{file: os.Stderr}).complain(err)
-	return status
+	os.Exit(command.Main())
 }

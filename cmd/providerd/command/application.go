@@ -1,0 +1,172 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"example.com/providerd/store"
+)
+
+type applicationCommands struct {
+	Create applicationCreateCommand `cmd:"" help:"Create an application and link providers to it."`
+	List   applicationListCommand   `cmd:"" help:"List all applications with their providers."`
+	Link   applicationLinkCommand   `cmd:"" help:"Link more providers to an application."`
+	Unlink applicationUnlinkCommand `cmd:"" help:"Remove links to providers from an application."`
+	Delete applicationDeleteCommand `cmd:"" help:"Delete applications. Their providers stay."`
+}
+
+const listOfApplications = `"providerd application list"`
+
+type applicationCreateCommand struct {
+	databaseFlag
+	Slug urlSlug `required:"" placeholder:"SLUG" help:"Internal name, used in URLs; unique."`
+	Name label   `required:"" placeholder:"NAME" help:"Display name."`
+	linkFlags
+}
+
+// linkFlags name providers.
+type linkFlags struct {
+	Provider    *int32  `placeholder:"PK" help:"OAuth2 provider that serves the application."`
+	Backchannel []int32 `sep:"none" placeholder:"PK" help:"Provider that serves the application as a backchannel. May be repeated."`
+}
+
+func (f linkFlags) application(slug urlSlug, name label) store.Application {
+	application := store.Application{Slug: string(slug), Name: string(name), ProviderPK: f.Provider}
+	for _, pk := range f.Backchannel {
+		application.Backchannels = append(application.Backchannels, store.Backchannel{ProviderPK: pk})
+	}
+	return application
+}
+
+// Run makes the application.
+func (c *applicationCreateCommand) Run(ctx context.Context, out *output, say *messages) error {
+	return c.withStore(ctx, func(database *store.Store) error {
+		application, err := database.CreateApplication(ctx, c.application(c.Slug, c.Name))
+		return printApplication(out, say, application, err)
+	})
+}
+
+type applicationListCommand struct {
+	databaseFlag
+	listFlag
+}
+
+// Run lists the applications.
+func (c *applicationListCommand) Run(ctx context.Context, out *output, say *messages) error {
+	return c.withStore(ctx, func(database *store.Store) error {
+		return applications().print(out, say, c.Output, database.Applications(ctx))
+	})
+}
+
+// changedLinks are the flags of commands that change the links of an application.
+type changedLinks struct {
+	databaseFlag
+	Slug urlSlug `arg:"" placeholder:"SLUG" help:"The application."`
+	linkFlags
+}
+
+// Validate demands something to change.
+func (c *changedLinks) Validate() error {
+	if c.Provider == nil && len(c.Backchannel) == 0 {
+		return errors.New("missing flags: --provider=PK or --backchannel=PK")
+	}
+	return nil
+}
+
+type applicationLinkCommand struct{ changedLinks }
+
+// Help is the long help text.
+func (*applicationLinkCommand) Help() string {
+	return "All links are made or none. A link that is there already stays as it is. An application has one OAuth2 " +
+		"provider at most: unlink the one that it has to give it another."
+}
+
+// Run makes the links.
+func (c *applicationLinkCommand) Run(ctx context.Context, out *output, say *messages) error {
+	return c.withStore(ctx, func(database *store.Store) error {
+		application, err := database.Link(ctx, c.application(c.Slug, ""))
+		return printApplication(out, say, application, err)
+	})
+}
+
+type applicationUnlinkCommand struct{ changedLinks }
+
+// Help is the long help text.
+func (*applicationUnlinkCommand) Help() string {
+	return "All links are removed or none: one that is not there is an error. The providers stay."
+}
+
+// Run takes the links.
+func (c *applicationUnlinkCommand) Run(ctx context.Context, out *output, say *messages) error {
+	return c.withStore(ctx, func(database *store.Store) error {
+		application, err := database.Unlink(ctx, c.application(c.Slug, ""))
+		return printApplication(out, say, application, err)
+	})
+}
+
+type applicationDeleteCommand struct {
+	databaseFlag
+	consentFlag
+	Slugs []urlSlug `arg:"" name:"slug" help:"Slugs of the applications. All of them are deleted, or, where one does not exist, none."`
+}
+
+// Run deletes the applications.
+func (c *applicationDeleteCommand) Run(ctx context.Context, say *messages) error {
+	var slugs []string
+	for _, slug := range c.Slugs {
+		slugs = append(slugs, string(slug))
+	}
+	return c.withStore(ctx, func(database *store.Store) error {
+		what := count(len(slugs), "application") + ": " + strings.Join(slugs, ", ")
+		if err := c.ask("delete " + what); err != nil {
+			return err
+		}
+		if err := database.DeleteApplications(ctx, slugs); err != nil {
+			return listed(err, listOfApplications)
+		}
+		say.note("deleted %s", what)
+		return nil
+	})
+}
+
+// shownApplication is what JSON and YAML have of an application.
+type shownApplication struct {
+	Slug         string  `json:"slug"`
+	Name         string  `json:"name"`
+	Provider     *int32  `json:"provider"`
+	Backchannels []int32 `json:"backchannels"`
+}
+
+func applications() list[store.Application] {
+	return list[store.Application]{
+		headings: "SLUG,NAME,PROVIDER,BACKCHANNELS",
+		rows: func(application store.Application) [][]string {
+			provider := ""
+			if application.ProviderPK != nil {
+				provider = fmt.Sprint(*application.ProviderPK)
+			}
+			var backchannels []string
+			for _, link := range application.Backchannels {
+				backchannels = append(backchannels, fmt.Sprint(link.ProviderPK))
+			}
+			return [][]string{{application.Slug, application.Name, provider, strings.Join(backchannels, ",")}}
+		},
+		value: func(application store.Application) any {
+			shown := shownApplication{application.Slug, application.Name, application.ProviderPK, []int32{}}
+			for _, link := range application.Backchannels {
+				shown.Backchannels = append(shown.Backchannels, link.ProviderPK)
+			}
+			return shown
+		},
+	}
+}
+
+// printApplication prints an application, unless it could not be changed.
+func printApplication(out *output, say *messages, application store.Application, err error) error {
+	if err != nil {
+		return listed(err, listOfApplications+" or "+listOfProviders)
+	}
+	return applications().print(out, say, "", each(application))
+}

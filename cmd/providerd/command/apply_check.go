@@ -1,0 +1,116 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"example.com/providerd/cmd/providerd/manifest"
+	"example.com/providerd/server"
+)
+
+// findFaults returns all faults of the files in the order of their positions: those of its form, and those that the
+// contract finds in its entries. There are at most manifest.MaxFaults.
+func findFaults(ctx context.Context, contract *server.Contract, list manifest.Manifest) ([]manifest.Fault, error) {
+	faults := slices.Concat(list.Faults, clientIDTwins(list.Entries))
+	for _, entry := range list.Entries {
+		if len(faults) >= manifest.MaxFaults {
+			break
+		}
+		broken, err := entryFaults(ctx, contract, entry)
+		if err != nil {
+			return nil, err
+		}
+		faults = append(faults, broken...)
+	}
+	slices.SortStableFunc(faults, func(a, b manifest.Fault) int { return a.Compare(b.Position) })
+	return faults[:min(len(faults), manifest.MaxFaults)], nil
+}
+
+func entryFaults(ctx context.Context, contract *server.Contract, entry manifest.Entry) ([]manifest.Fault, error) {
+	kind, err := kindOf(entry)
+	if err != nil {
+		return nil, err
+	}
+	violations, err := contract.Check(ctx, kind.operation, entry.Body)
+	if err != nil {
+		return []manifest.Fault{faultAt(entry, "", err.Error())}, nil
+	}
+	var faults []manifest.Fault
+	masked := maskedSecret(kind, entry)
+	if masked != "" {
+		faults = append(faults, faultAt(entry, masked, masked+" is the mask that is shown instead of a secret; write the "+
+			"secret, or a reference such as ${NAME}, as \"providerd provider export\" does"))
+	}
+	for _, violation := range violations {
+		if violation.Pointer != masked && !entry.IsBroken(violation.Pointer) {
+			faults = append(faults, faultAt(entry, violation.Pointer, violation.Pointer+" "+violation.Detail))
+		}
+	}
+	return faults, nil
+}
+
+// maskedSecret is the pointer of the secret of an entry that was copied from where secrets are masked; "" for others.
+func maskedSecret(kind applyKind, entry manifest.Entry) string {
+	field := secretField(kind)
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(entry.Body, &fields) != nil || plain(fields[field]) != mask {
+		return ""
+	}
+	return "/" + field
+}
+
+// clientIDTwins finds entries of which the server would refuse all but one, since a client_id is unique.
+func clientIDTwins(entries []manifest.Entry) []manifest.Fault {
+	const pointer = "/client_id"
+	var faults []manifest.Fault
+	places := map[string]manifest.Position{}
+	for _, entry := range entries {
+		clientID := clientIDOf(entry)
+		if clientID == "" {
+			continue
+		}
+		place := entry.At(pointer)
+		if first, ok := places[clientID]; ok {
+			detail := fmt.Sprintf("%s is that of %s, too", pointer, first.SeenFrom(place))
+			faults = append(faults, faultAt(entry, pointer, detail))
+			continue
+		}
+		places[clientID] = place
+	}
+	return faults
+}
+
+// clientIDOf is the client_id that an entry names; empty where it names none.
+func clientIDOf(entry manifest.Entry) string {
+	var body struct {
+		ClientID string `json:"client_id"`
+	}
+	if json.Unmarshal(entry.Body, &body) != nil {
+		return ""
+	}
+	return body.ClientID
+}
+
+func faultAt(entry manifest.Entry, pointer, detail string) manifest.Fault {
+	return manifest.Fault{Position: entry.At(pointer), Kind: entry.Kind, ID: entry.ID, Detail: detail}
+}
+
+// printFaults tells the faults as people read them, and as JSON where that is asked for.
+func printFaults(out *output, say *messages, format string, faults []manifest.Fault) error {
+	for _, fault := range faults {
+		say.at(fault.Position, fault.Kind, fault.ID, fault.Detail)
+	}
+	if format != formatJSON {
+		return nil
+	}
+	list := make([]appliedJSON, len(faults))
+	for i, fault := range faults {
+		list[i] = appliedJSON{
+			Kind: fault.Kind, ID: fault.ID, File: fault.File, Line: fault.Line, Column: fault.Column,
+			Outcome: outcomeFaulty, Detail: fault.Detail,
+		}
+	}
+	return printJSON(out, list)
+}

@@ -1,0 +1,132 @@
+package command
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+
+	"example.com/providerd/cmd/providerd/manifest"
+	"example.com/providerd/gen/api"
+	"example.com/providerd/gen/client"
+	"example.com/providerd/server"
+	"example.com/providerd/server/advice"
+	"example.com/providerd/store"
+)
+
+// applyKind is what a kind of provider is created with.
+type applyKind struct {
+	name      string
+	operation string
+	create    sendFunc[stored]
+	validate  sendFunc[client.Verdict]
+	// advise returns the advice for a body that breaks no rule of the contract.
+	advise func(body []byte) ([]advice.Advice, error)
+}
+
+// sendFunc sends a body to a server.
+type sendFunc[Answer any] func(
+	ctx context.Context, to *client.Providers, body []byte, options ...client.CreateOption,
+) (*Answer, error)
+
+// stored is what is told of a record; its secrets are not.
+type stored struct {
+	PK       int32  `json:"pk,omitempty"`
+	ClientID string `json:"client_id,omitempty"`
+}
+
+func applyKinds() []applyKind {
+	return []applyKind{
+		{
+			string(store.KindOAuth2), "providers_oauth2_create",
+			creator((*client.Providers).CreateOAuth2, func(record *client.OAuth2Provider) *stored {
+				return &stored{PK: record.PK, ClientID: shortened(record.ClientID, maxClientIDBytes)}
+			}),
+			sender((*client.Providers).ValidateOAuth2),
+			adviser(func(request api.OAuth2ProviderRequest) []advice.Advice {
+				return advice.OAuth2(server.FromAPIOAuth2(request))
+			}),
+		},
+		{
+			string(store.KindWorkspaceDirectory), "providers_workspace_directory_create",
+			creator((*client.Providers).CreateWorkspaceDirectory, func(record *client.WorkspaceDirectoryProvider) *stored {
+				return &stored{PK: record.PK}
+			}),
+			sender((*client.Providers).ValidateWorkspaceDirectory),
+			adviser(func(request api.WorkspaceDirectoryProviderRequest) []advice.Advice {
+				return advice.WorkspaceDirectory(server.FromAPIWorkspaceDirectory(request))
+			}),
+		},
+	}
+}
+
+func kindOf(entry manifest.Entry) (applyKind, error) {
+	for _, kind := range applyKinds() {
+		if kind.name == entry.Kind {
+			return kind, nil
+		}
+	}
+	return applyKind{}, fmt.Errorf("%q is not a kind of provider", entry.Kind)
+}
+
+func manifestKinds(contract *server.Contract) []manifest.Kind {
+	var kinds []manifest.Kind
+	for _, kind := range applyKinds() {
+		kinds = append(kinds, manifest.Kind{Name: kind.name, Schema: contract.RequestSchema(kind.operation)})
+	}
+	return kinds
+}
+
+// sender sends a body through a method of the SDK.
+func sender[Request, Answer any](
+	send func(*client.Providers, context.Context, Request, ...client.CreateOption) (*Answer, error),
+) sendFunc[Answer] {
+	return func(
+		ctx context.Context, to *client.Providers, body []byte, options ...client.CreateOption,
+	) (*Answer, error) {
+		request, err := readEntry[Request](body)
+		if err != nil {
+			return nil, err
+		}
+		return send(to, ctx, request, options...)
+	}
+}
+
+// creator is sender for a create, and tells what is stored.
+func creator[Request, Record any](
+	send func(*client.Providers, context.Context, Request, ...client.CreateOption) (*Record, error),
+	tell func(*Record) *stored,
+) sendFunc[stored] {
+	create := sender(send)
+	return func(
+		ctx context.Context, to *client.Providers, body []byte, options ...client.CreateOption,
+	) (*stored, error) {
+		record, err := create(ctx, to, body, options...)
+		if err != nil {
+			return nil, err
+		}
+		return tell(record), nil
+	}
+}
+
+func adviser[Request any](advise func(Request) []advice.Advice) func(body []byte) ([]advice.Advice, error) {
+	return func(body []byte) ([]advice.Advice, error) {
+		request, err := readEntry[Request](body)
+		if err != nil {
+			return nil, err
+		}
+		return advise(request), nil
+	}
+}
+
+func readEntry[Request any](body []byte) (request Request, err error) {
+	if err := json.Unmarshal(body, &request); err != nil {
+		return request, fmt.Errorf("read entry: %w", err)
+	}
+	return request, nil
+}
+
+// idempotencyKey is the same for an entry however often, where and in what order its file is applied.
+func idempotencyKey(entry manifest.Entry) string {
+	return fmt.Sprintf("apply/%s/%x", entry.Kind, sha256.Sum256([]byte(entry.ID)))
+}

@@ -1,0 +1,183 @@
+package command
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"example.com/providerd/cmd/providerd/escape"
+	"example.com/providerd/cmd/providerd/manifest"
+)
+
+// applyReport has the entries of all files in their order.
+type applyReport struct {
+	output  string
+	say     *messages
+	isPlan  bool
+	applied []applied
+}
+
+func newApplyReport(output string, isPlan bool, say *messages, entries []manifest.Entry) (*applyReport, error) {
+	report := &applyReport{output: output, say: say, isPlan: isPlan, applied: make([]applied, len(entries))}
+	for i, entry := range entries {
+		kind, err := kindOf(entry)
+		if err != nil {
+			return nil, err
+		}
+		advice, err := kind.advise(entry.Body)
+		if err != nil {
+			return nil, err
+		}
+		at := entry.At("")
+		report.applied[i] = applied{entry: entry, kind: kind, appliedJSON: appliedJSON{
+			Kind: entry.Kind, ID: entry.ID, File: at.File, Line: at.Line, Outcome: outcomePending, Advice: advice,
+		}}
+	}
+	return report, nil
+}
+
+// tellAdvice tells what could be better about the entries, and for how many there is something.
+func (r *applyReport) tellAdvice() (advised int) {
+	for _, one := range r.applied {
+		for _, advice := range one.Advice {
+			r.say.at(one.entry.At(advice.Pointer), one.Kind, one.ID,
+				fmt.Sprintf("advice: %s %s (%s)", advice.Pointer, advice.Detail, advice.Section))
+		}
+		if len(one.Advice) > 0 {
+			advised++
+		}
+	}
+	return advised
+}
+
+// refuseAdvised tells that nothing was sent, and programs to which entries there is advice.
+func (r *applyReport) refuseAdvised(out *output, advised int) error {
+	if r.output == formatJSON {
+		if err := printJSON(out, r.applied); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("there is advice for %s; nothing was sent", count(advised, "entry", "entries"))
+}
+
+// printEntries shows what the files have. What would become of it, only a server can tell.
+func (r *applyReport) printEntries(out *output) error {
+	if r.output == formatJSON {
+		if err := printJSON(out, r.applied); err != nil {
+			return err
+		}
+	} else {
+		list := newTable(out, "KIND", "ID", "PLACE")
+		for _, one := range r.applied {
+			list.row(one.Kind, one.ID, one.place())
+		}
+		if err := list.flush(); err != nil {
+			return err
+		}
+	}
+	r.say.note("%s checked without a server; name one with --server to see what would become of them",
+		count(len(r.applied), "entry", "entries"))
+	return nil
+}
+
+// print shows the entries, why some are not stored as the file has them, and how many there are of each outcome.
+func (r *applyReport) print(out *output) error {
+	counts := map[outcome]int{}
+	for _, one := range r.applied {
+		counts[one.Outcome]++
+		if one.Detail != "" {
+			r.say.at(one.entry.At(one.pointer), one.Kind, one.ID, one.Detail)
+		}
+	}
+	if r.isOfAnotherToken(counts) {
+		r.say.warn("every client_id is taken, and no entry is stored under the name of this token; " +
+			"was the file applied with a token of another name? What is stored belongs to the name of the token")
+	}
+	if err := r.printOutcomes(out); err != nil {
+		return err
+	}
+	r.printSummary(counts)
+	bad := counts[outcomeDrifted] + counts[outcomeRefused]
+	switch {
+	case bad > 0 && r.isPlan:
+		return errors.New(count(bad, "entry", "entries") + " would not be stored as the file has it")
+	case bad > 0:
+		return errors.New(count(bad, "entry is", "entries are") + " not stored as the file has it")
+	default:
+		return nil
+	}
+}
+
+// isOfAnotherToken reports whether each client_id of the files is taken, and nothing of them is known to be stored.
+func (r *applyReport) isOfAnotherToken(counts map[outcome]int) bool {
+	isTaken := func(one applied) bool { return one.isClientIDTaken }
+	return counts[outcomeUnchanged]+counts[outcomeDrifted] == 0 && slices.ContainsFunc(r.applied, isTaken) &&
+		!slices.ContainsFunc(r.applied, func(one applied) bool { return !isTaken(one) && clientIDOf(one.entry) != "" })
+}
+
+func (r *applyReport) printSummary(counts map[outcome]int) {
+	first, end := outcomeCreated, ""
+	if r.isPlan {
+		first, end = outcomeCreate, "; nothing was stored"
+	}
+	var parts []string
+	for _, outcome := range []outcome{first, outcomeUnchanged, outcomeDrifted, outcomeRefused, outcomePending} {
+		if outcome != outcomePending || counts[outcome] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", counts[outcome], outcome))
+		}
+	}
+	r.say.note("%s: %s%s", count(len(r.applied), "entry", "entries"), strings.Join(parts, ", "), end)
+}
+
+// printOutcomes leaves out of the table what was not sent and, but in a plan, what is as it was before.
+func (r *applyReport) printOutcomes(out *output) error {
+	if r.output == formatJSON {
+		return printJSON(out, r.applied)
+	}
+	shown := slices.DeleteFunc(slices.Clone(r.applied), func(one applied) bool {
+		return one.Outcome == outcomePending || one.Outcome == outcomeUnchanged && !r.isPlan
+	})
+	if len(shown) == 0 {
+		return nil
+	}
+	list := newTable(out, "OUTCOME", "KIND", "ID", "PLACE", "PK", "CLIENT ID", "REASON")
+	for _, one := range shown {
+		symbol, color := one.Outcome.mark()
+		list.colored(color, symbol+" "+string(one.Outcome), one.Kind, one.ID, one.place(),
+			strings.TrimPrefix(fmt.Sprint(one.PK), "0"), one.ClientID, one.reason)
+	}
+	return list.flush()
+}
+
+func printJSON(out *output, entries any) error {
+	text, err := json.MarshalIndent(entries, "", "  ")
+	if err != nil {
+		return fmt.Errorf("render entries: %w", err)
+	}
+	return out.line(string(escape.JSON(text)))
+}
+
+// What a server that is not ours may say is told up to these bounds. The longest client_id has 255 characters.
+const (
+	maxErrorBytes    = 4096
+	maxClientIDBytes = 255 * utf8.UTFMax
+)
+
+func shortened(text string, maxBytes int) string {
+	if len(text) <= maxBytes {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxBytes], "") + "…"
+}
+
+// count puts a number before a word.
+func count(number int, one string, many ...string) string {
+	if number == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", number, cmp.Or(strings.Join(many, ""), one+"s"))
+}

@@ -1,0 +1,52 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"example.com/providerd/store"
+)
+
+type auditCommand struct {
+	databaseFlag
+	filterFlags
+	Since *moment           `placeholder:"TIME" help:"From when on: how long ago, such as 12h or 30d, or a time such as 2026-01-31T08:00:00Z (default 1d, and all with --after)."`
+	After store.EventCursor `placeholder:"CURSOR" help:"Only what comes behind an event, whose cursor is in the other forms of the output."`
+	listFlag
+}
+
+// Help is the long help text.
+func (*auditCommand) Help() string {
+	return "What was done comes oldest first. What has to do with a provider can be selected by its kind, client_id and " +
+		"creator, also once it is deleted."
+}
+
+// Run prints what was done, oldest first.
+func (c *auditCommand) Run(ctx context.Context, out *output, say *messages) error {
+	since := moment(time.Now().Add(-day))
+	switch {
+	case c.Since != nil:
+		since = *c.Since
+	case c.After != store.EventCursor{}:
+		since = moment{}
+	}
+	events := list[store.Event]{
+		headings: "TIME,EVENT,ID,KIND,NAME,BY,REQUEST,FROM",
+		rows: func(event store.Event) [][]string {
+			return [][]string{{
+				timestamp(event.At), string(event.Event), fmt.Sprint(event.ID), string(event.Kind), event.Name,
+				event.CreatedBy, event.RequestID, event.RemoteAddress,
+			}}
+		},
+		value: func(event store.Event) any { return event },
+	}
+	return c.withStore(ctx, func(database *store.Store) error {
+		found := limited(database.Events(ctx, c.filter(since), c.After), c.Limit, func(last store.Event) {
+			// Its error is always nil.
+			text, _ := last.Cursor.MarshalText()
+			say.note("there are more; go on with --after %s", text)
+		})
+		return events.print(out, say, c.Output, found)
+	})
+}

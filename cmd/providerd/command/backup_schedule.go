@@ -1,0 +1,140 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"example.com/providerd/store"
+)
+
+// timeInName is the time of a backup in its name.
+const timeInName = "20060102T150405Z"
+
+// backupSchedule makes backups in a folder, and removes old ones.
+type backupSchedule struct {
+	folder string
+	// prefix begins the names of backups of the database.
+	prefix string
+	every  time.Duration
+	keep   int
+	say    *messages
+}
+
+// newBackupSchedule expects the folder to be there: a disk that is not mounted is not written past.
+func newBackupSchedule(folder, database string, every timeSpan, keep int, say *messages) (*backupSchedule, error) {
+	info, err := os.Stat(folder)
+	if err == nil && !info.IsDir() {
+		err = fmt.Errorf("%s is not a folder", folder)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look for the folder of the backups: %w", err)
+	}
+	name := filepath.Base(database)
+	return &backupSchedule{
+		folder: folder, prefix: strings.TrimSuffix(name, filepath.Ext(name)) + "-", every: time.Duration(every), keep: keep,
+		say: say,
+	}, nil
+}
+
+// run makes backups until ctx ends.
+func (s *backupSchedule) run(ctx context.Context, write func(path string) error) error {
+	due, err := s.firstDue()
+	if err != nil {
+		return err
+	}
+	for {
+		if wait := time.Until(due); wait > 0 {
+			s.say.note("the next backup is due at %s", timestamp(due))
+			select {
+			case <-time.After(wait):
+			case <-ctx.Done():
+				return nil
+			}
+		}
+		due = time.Now().Add(s.every)
+		err := s.round(write)
+		if ctx.Err() != nil {
+			return nil //nolint:nilerr // What was interrupted has not failed.
+		}
+		if err != nil {
+			s.say.complain(fmt.Errorf("backup failed: %w", explain(err)))
+		}
+	}
+}
+
+// firstDue is a while after the newest backup, so that a program which is started again and again does not push out the
+// old ones.
+func (s *backupSchedule) firstDue() (time.Time, error) {
+	names, err := s.backups()
+	if err != nil || len(names) == 0 {
+		return time.Now(), err
+	}
+	newest, err := s.timeOf(names[len(names)-1])
+	if err != nil || newest.After(time.Now()) {
+		return time.Now(), err
+	}
+	return newest.Add(s.every), nil
+}
+
+// round makes a backup and, once that is verified, removes the oldest.
+func (s *backupSchedule) round(write func(path string) error) error {
+	name := s.prefix + time.Now().UTC().Format(timeInName) + ".db"
+	err := write(filepath.Join(s.folder, name))
+	if errors.Is(err, store.ErrDamaged) {
+		return fmt.Errorf("%w; older backups are all kept", err)
+	}
+	if err != nil {
+		return err
+	}
+	return s.prune(name)
+}
+
+// prune removes the oldest backups beside a new one, which stays even where the clock was set back.
+func (s *backupSchedule) prune(made string) error {
+	names, err := s.backups()
+	if err != nil {
+		return err
+	}
+	older := slices.DeleteFunc(names, func(name string) bool { return name == made })
+	for _, name := range older[:max(0, len(older)+1-s.keep)] {
+		if err := os.Remove(filepath.Join(s.folder, name)); err != nil {
+			return fmt.Errorf("remove an old backup: %w", err)
+		}
+	}
+	return nil
+}
+
+// backups returns the names of the backups, the oldest first.
+func (s *backupSchedule) backups() ([]string, error) {
+	entries, err := os.ReadDir(s.folder)
+	if err != nil {
+		return nil, fmt.Errorf("list the backups: %w", err)
+	}
+	var names []string
+	for _, entry := range entries {
+		if _, err := s.timeOf(entry.Name()); err == nil && entry.Type().IsRegular() {
+			names = append(names, entry.Name())
+		}
+	}
+	return names, nil
+}
+
+// timeOf reads the time in the name of a backup.
+func (s *backupSchedule) timeOf(name string) (time.Time, error) {
+	text, isBackup := strings.CutPrefix(name, s.prefix)
+	text, isFile := strings.CutSuffix(text, ".db")
+	if !isBackup || !isFile {
+		return time.Time{}, errors.New("not the name of a backup")
+	}
+	at, err := time.Parse(timeInName, text)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("not the name of a backup: %w", err)
+	}
+	return at, nil
+}

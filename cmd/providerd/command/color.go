@@ -1,0 +1,31 @@
+package command
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/mattn/go-isatty"
+)
+
+// color is the parameter of the terminal's control sequence SGR (ECMA-48, 8.3.117) that sets it.
+type color int
+
+const (
+	noColor color = 0
+	red     color = 31
+	green   color = 32
+	yellow  color = 33
+)
+
+// paint colors a text that is written to a terminal.
+func (c color) paint(output *os.File, text string) string {
+	if c == noColor || !takesColor(output) {
+		return text
+	}
+	return fmt.Sprintf("\x1b[%dm%s\x1b[0m", c, text)
+}
+
+// takesColor tells whether colors can be seen, and nobody has asked for none (no-color.org).
+func takesColor(output *os.File) bool {
+	return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && isatty.IsTerminal(output.Fd())
+}

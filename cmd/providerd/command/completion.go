@@ -1,0 +1,21 @@
+package command
+
+import (
+	"fmt"
+
+	"github.com/alecthomas/kong"
+	kongcompletion "github.com/jotaen/kong-completion"
+)
+
+type completionCommand struct {
+	Shell string `arg:"" enum:"bash,zsh,fish" help:"The shell: ${enum}."`
+}
+
+// Run prints code for the shell, which asks this program for completions.
+func (c *completionCommand) Run(command *kong.Context) error {
+	code := kongcompletion.Completion{Shell: c.Shell, Code: true}
+	if err := code.Run(command); err != nil {
+		return fmt.Errorf("make completions: %w", printError(err))
+	}
+	return nil
+}

@@ -1,0 +1,141 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"strconv"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	"example.com/providerd/store"
+	"example.com/providerd/store/database"
+	"example.com/providerd/store/transfer"
+)
+
+type copyCommand struct {
+	From   databaseURL `required:"" env:"PROVIDERD_FROM" placeholder:"URL" help:"The database to copy, sqlite:PATH or postgres://USER@HOST/DATABASE (${env})."`
+	To     databaseURL `required:"" env:"PROVIDERD_TO" placeholder:"URL" help:"The database to copy to, which is created where there is none, and must be empty otherwise (${env})."`
+	Keyset string      `env:"PROVIDERD_KEYSET" type:"path" placeholder:"PATH" help:"The file with the keys of both databases (${env}; default keyset.json beside the SQLite database to copy)."`
+}
+
+// Help is the long help text.
+func (copyCommand) Help() string {
+	return "Copies providers, applications, tokens and events, with their keys and ids, idempotency keys and times. " +
+		"Secrets are copied encrypted: both databases use the same keyset, which is not copied. A server may go on " +
+		"over the database that is copied; what it creates after the copy has begun is not copied, so stop it first for a " +
+		"move. Interrupted, run it again: until it has come to its end, nothing else uses the copy. At the end, both are " +
+		"compared, and the number of rows of each table and their SHA-256 are printed, which are the same for both."
+}
+
+// AfterApply refuses what databaseFlag does, for either database.
+func (c *copyCommand) AfterApply(command *kong.Context) error {
+	if c.Keyset == "" && (c.From.defaultKeyset() == "" || c.To.defaultKeyset() == "") {
+		return errors.New("--keyset: with a PostgreSQL database, the keyset file must be named; it is that of the database " +
+			"to copy")
+	}
+	if err := errors.Join(c.From.checkHidden("from", command.Args), c.To.checkHidden("to", command.Args)); err != nil {
+		return err
+	}
+	if err := checkPlaces(c.From, c.Keyset, ""); err != nil {
+		return err
+	}
+	return checkPlaces(c.To, c.keysetPath(), "")
+}
+
+// keysetPath is where the keyset of both databases is.
+func (c *copyCommand) keysetPath() string { return cmp.Or(c.Keyset, c.From.defaultKeyset()) }
+
+// Run copies until all is done or it is interrupted.
+func (c *copyCommand) Run(ctx context.Context, out *output, say *messages) (err error) {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	// A process that opens one SQLite database twice loses its locks.
+	if isSamePath(c.From.path(), c.To.path()) {
+		return errors.New("--from and --to name the same file")
+	}
+	from, err := c.From.open(ctx, slog.New(slog.DiscardHandler))
+	if errors.Is(err, database.ErrNone) {
+		// It is not wrapped, since remedyFor would name another flag.
+		return fmt.Errorf("--from: %s; name the one to copy", err.Error())
+	}
+	if err != nil {
+		return fmt.Errorf("--from: %w", err)
+	}
+	defer func() { err = errors.Join(err, from.Close()) }()
+	to, err := c.To.createAlone(ctx, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return fmt.Errorf("--to: %w", err)
+	}
+	defer func() { err = errors.Join(err, to.Close()) }()
+	keyset, report := c.keysetPath(), &copyProgress{say: say}
+	contents, err := store.Copy(ctx, from, to, keyset, report.update)
+	if err != nil {
+		return report.failure(ctx, err)
+	}
+	report.finish()
+	if err := printContents(out, contents); err != nil {
+		return err
+	}
+	if place := c.To.defaultKeyset(); place != "" && !isSamePath(keyset, place) {
+		say.note("the keyset of the copy is %s; copy it to %s, or name it with --keyset", keyset, place)
+	}
+	return nil
+}
+
+func isSamePath(a, b string) bool {
+	first, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	second, err := os.Stat(b)
+	return err == nil && os.SameFile(first, second)
+}
+
+func printContents(out io.Writer, contents []transfer.Content) error {
+	table := newTable(out, "TABLE", "ROWS", "SHA-256")
+	for _, content := range contents {
+		table.row(content.Table, strconv.FormatInt(content.Rows, 10), content.Digest)
+	}
+	return table.flush()
+}
+
+// copyProgress shows how far each step is.
+type copyProgress struct {
+	say  *messages
+	step transfer.Step
+	*progress
+}
+
+func (p *copyProgress) update(step transfer.Step, done, total int64) {
+	if p.progress == nil || p.step != step {
+		p.finish()
+		p.step, p.progress = step, p.say.progress("rows "+string(step))
+	}
+	p.progress.update(done, total)
+}
+
+// finish ends the step, if one has begun.
+func (p *copyProgress) finish() {
+	if p.progress != nil {
+		p.progress.finish()
+	}
+}
+
+// failure says how far a copy came that was interrupted.
+func (p *copyProgress) failure(ctx context.Context, err error) error {
+	if p.progress == nil {
+		return err
+	}
+	p.clear()
+	if ctx.Err() != nil {
+		return fmt.Errorf("interrupted after %d of %d rows were %s; run it again for the rest", p.done, p.total, p.step)
+	}
+	return err
+}

@@ -1,0 +1,73 @@
+package command
+
+import (
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+const checkOfConfiguration = "configuration"
+
+// checkConfiguration reads the environment as "serve" would, with the flags that were given to the doctor.
+func (c *doctorCommand) checkConfiguration(operations []string) []finding {
+	parser, err := newParser(&cli{}, operations)
+	if err != nil {
+		return []finding{failedBy(checkOfConfiguration, err)}
+	}
+	var found []finding
+	if _, err := parser.Parse(c.serveLine()); err != nil {
+		found = append(found, failed(checkOfConfiguration, "set the variable or the flag right", "%s", describeMisuse(err)))
+	}
+	for _, name := range unknownVariables(parser.Model.Node) {
+		found = append(found, warned(checkOfConfiguration, `"providerd serve --help" names those that there are`,
+			"%s is set, and no variable of this program", name))
+	}
+	if _, err := traceEndpoint(); err != nil {
+		what, remedy, _ := strings.Cut(err.Error(), "; ")
+		found = append(found, warned(checkOfConfiguration, remedy, "no traces are exported: %s", what))
+	}
+	if len(found) == 0 {
+		found = append(found, passed(checkOfConfiguration, "the environment is one that the server takes"))
+	}
+	return found
+}
+
+// serveLine is how the server would be started. What comes from the environment is left to it: a password must not be
+// in an argument.
+func (c *doctorCommand) serveLine() []string {
+	line := []string{"serve"}
+	for _, flag := range []struct{ name, variable, value string }{
+		{"--database", "PROVIDERD_DATABASE", c.Database.text},
+		{"--keyset", "PROVIDERD_KEYSET", c.Keyset.path},
+		{"--tls-cert", "PROVIDERD_TLS_CERT", c.TLSCert.path},
+		{"--tls-key", "PROVIDERD_TLS_KEY", c.TLSKey.path},
+	} {
+		if flag.value != "" && flag.value != os.Getenv(flag.variable) {
+			line = append(line, flag.name+"="+flag.value)
+		}
+	}
+	return line
+}
+
+// unknownVariables names those of the environment that look like this program's, and are not.
+func unknownVariables(program *kong.Node) []string {
+	known := []string{tokenVariable}
+	for _, command := range program.Leaves(false) {
+		for _, flags := range command.AllFlags(false) {
+			for _, flag := range flags {
+				known = append(known, flag.Envs...)
+			}
+		}
+	}
+	var unknown []string
+	for _, variable := range os.Environ() {
+		name, _, _ := strings.Cut(variable, "=")
+		if strings.HasPrefix(name, "PROVIDERD_") && !slices.Contains(known, name) {
+			unknown = append(unknown, name)
+		}
+	}
+	slices.Sort(unknown)
+	return unknown
+}

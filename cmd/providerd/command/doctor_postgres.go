@@ -1,0 +1,116 @@
+package command
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"example.com/providerd/store"
+	"example.com/providerd/store/postgres"
+)
+
+// serverPatience is how long a server may take to tell its settings.
+const serverPatience = 10 * time.Second
+
+// examine looks at a PostgreSQL database, and at the server that it is on.
+func (u postgresURL) examine(ctx context.Context, keyset string) []finding {
+	found := checkKeysetFile(keyset, userOf(keyset))
+	view, err := lookAtServer(ctx, u.URL)
+	if err != nil {
+		found = append(found, failedBy(checkOfDatabase, err))
+		return append(found, checkKeysetAlone(keyset)...)
+	}
+	defer func() { _ = view.Close() }()
+	found = append(found, passed(checkOfDatabase, "%s answers", u.URL))
+	found = append(found, checkServer(ctx, view)...)
+	return append(found, checkContent(ctx, view, keyset)...)
+}
+
+func lookAtServer(ctx context.Context, url postgres.URL) (*postgres.View, error) {
+	ctx, cancel := context.WithTimeout(ctx, serverPatience)
+	defer cancel()
+	return postgres.Look(ctx, url)
+}
+
+// userOf is whom a keyset file is to belong to: the user of this program, or anybody where that is root, who looks for
+// another one.
+func userOf(keyset string) uint32 {
+	if _, owner, err := lookAt(keyset); err == nil && os.Geteuid() == 0 {
+		return owner
+	}
+	return uint32(os.Geteuid()) //nolint:gosec // A user's number is not negative.
+}
+
+// checkServer looks at the settings of a server, and at its clock.
+func checkServer(ctx context.Context, view *postgres.View) (found []finding) {
+	ctx, cancel := context.WithTimeout(ctx, serverPatience)
+	defer cancel()
+	const check = "settings"
+	faults, err := view.Faults(ctx)
+	if err != nil {
+		return []finding{failedBy(check, err)}
+	}
+	for _, fault := range faults {
+		found = append(found, failedBy(check, fault))
+	}
+	if len(faults) == 0 {
+		found = append(found, passed(check, "the server takes changes, and keeps what it acknowledges"))
+	}
+	care, err := view.Care(ctx)
+	if err != nil {
+		return append(found, failedBy(check, err))
+	}
+	found = append(found, checkStandbys(care), checkArchive(care), checkClockOfServer(care.Time), checkMessages(care))
+	return append(found, checkConnections(ctx, view, care.MaxConnections)...)
+}
+
+// checkConnections compares what the replicas that live now may open with what the server allows the role. It returns
+// nothing if there is no table of replicas.
+func checkConnections(ctx context.Context, view *postgres.View, limit int) []finding {
+	const check = "connections"
+	if schema, err := view.Schema(ctx); err != nil || schema.CheckKnown() != nil {
+		return nil
+	}
+	replicas, err := store.Inspect(view).LiveReplicas(ctx, limit/postgres.MaxConnectionsOfReplica)
+	if err != nil {
+		return []finding{failedBy(check, err)}
+	}
+	if wanted := replicas * postgres.MaxConnectionsOfReplica; wanted > limit {
+		return []finding{warned(check, "raise max_connections or the limit of the role, or put PgBouncer in front",
+			"%s may open up to %d connections, and the server allows %d: creates, tokens and /readyz wait for one",
+			count(replicas, "replica", "replicas"), wanted, limit)}
+	}
+	return []finding{passed(check, "%s may open up to %d connections each, and the server allows %d",
+		count(replicas, "replica", "replicas"), postgres.MaxConnectionsOfReplica, limit)}
+}
+
+// checkMessages reports the settings that decide in which language the server warns, and of what.
+func checkMessages(care postgres.Care) finding {
+	return passed("messages", "lc_messages is %q and client_min_messages is %q; creates depend on neither",
+		care.Language, care.MinMessages)
+}
+
+func checkStandbys(care postgres.Care) finding {
+	const check = "standbys"
+	if care.Standbys == "" {
+		return warned(check, "run a synchronous standby, and name it there",
+			"synchronous_standby_names is empty: a failover loses what no standby has received")
+	}
+	return passed(check, "commits wait for %s", care.Standbys)
+}
+
+func checkArchive(care postgres.Care) finding {
+	const check = "archive"
+	switch {
+	case care.Archiving == "off":
+		return warned(check, "set it to on, with an archive_command such as that of pgBackRest",
+			"archive_mode is off: without an archive of the WAL, all since the last backup can be lost")
+	case !care.HasArchive:
+		return warned(check, "set it, or archive_library",
+			"archive_command is empty: nothing is archived, and the WAL piles up")
+	case care.IsArchiveFailing:
+		return failed(check, "see the log of PostgreSQL", "archive_command fails: the WAL piles up")
+	default:
+		return passed(check, "the WAL is archived")
+	}
+}

@@ -1,0 +1,82 @@
+package command
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// examples are command lines for each command, as its help page shows them.
+func examples() map[string][]string {
+	return map[string][]string{
+		"providerd": {"providerd serve --listen 127.0.0.1:8080", "providerd help token create"},
+		"providerd serve": {
+			"providerd serve",
+			"providerd serve --listen 0.0.0.0:8443 --tls-cert cert.pem --tls-key key.pem",
+			"providerd serve --ops-listen 127.0.0.1:9464 --rate-limit 100/s",
+			"PGPASSFILE=pgpass providerd serve --database postgres://providerd@db.example.com/providerd --keyset keyset.json",
+		},
+		"providerd token create": {
+			"providerd token create --name ci --allow providers_oauth2_create --expires-in 30d",
+			"providerd token create --name admin --allow all",
+		},
+		"providerd token list":   {"providerd token list"},
+		"providerd token revoke": {"providerd token revoke 3"},
+		"providerd provider list": {
+			"providerd provider list --kind oauth2 --since 30d",
+			"providerd provider list --output json --limit 1000 --after 17",
+		},
+		"providerd provider show":   {"providerd provider show 17", "providerd provider show 17 --reveal --output json"},
+		"providerd provider advise": {"providerd provider advise", "providerd provider advise 17 --output json"},
+		"providerd provider export": {
+			"providerd provider export >providers.yaml",
+			"providerd provider export --reveal --output providers.yaml",
+		},
+		"providerd provider delete":    {"providerd provider delete 17 18", "providerd provider delete 17 18 --yes"},
+		"providerd application list":   {"providerd application list"},
+		"providerd application link":   {"providerd application link wiki --provider 17 --backchannel 18"},
+		"providerd application unlink": {"providerd application unlink wiki --provider 17"},
+		"providerd application delete": {"providerd application delete wiki"},
+		"providerd application create": {"providerd application create --slug wiki --name Wiki --provider 17"},
+		"providerd apply": {
+			"providerd apply -f providers.yaml --dry-run",
+			"providerd apply -f providers/ --server https://providers.example.com --dry-run --strict",
+			"PROVIDERD_TOKEN=$(cat data/initial-token) providerd apply -f providers.yaml --server http://127.0.0.1:8080",
+			"providerd apply --schema >providers.schema.json",
+		},
+		"providerd key create":  {"providerd key create --keyset keyset.json"},
+		"providerd key rotate":  {"providerd key rotate"},
+		"providerd key promote": {"providerd key promote --keyset keyset.json"},
+		"providerd key reseal":  {"providerd key reseal"},
+		"providerd key retire":  {"providerd key retire"},
+		"providerd audit":       {"providerd audit --since 7d", "providerd audit --client-id wiki --output json"},
+		"providerd copy": {
+			"providerd copy --from sqlite:data/providerd.db --to postgres://providerd@db.example.com/providerd " +
+				"--keyset data/keyset.json",
+		},
+		"providerd backup":  {"providerd backup backup.db", "providerd backup --every 6h --keep 28 backups"},
+		"providerd restore": {"providerd restore backup.db", "providerd restore backup.db --replace"},
+		"providerd doctor":  {"providerd doctor", "providerd doctor --tls-cert cert.pem --tls-key key.pem --output json"},
+		"providerd health":  {"providerd health", "PROVIDERD_LISTEN=0.0.0.0:8443 providerd health --tls-cert cert.pem"},
+		"providerd migrate": {"providerd migrate --status", "providerd migrate --to 2"},
+		"providerd completion": {
+			"source <(providerd completion bash)",
+			"source <(providerd completion zsh)",
+			"providerd completion fish | source",
+		},
+		"providerd version": {"providerd version"},
+		"providerd help":    {"providerd help token create"},
+	}
+}
+
+// printExamples prints those of a command, if it has any.
+func printExamples(to io.Writer, command string) error {
+	lines := examples()[command]
+	if len(lines) == 0 {
+		return nil
+	}
+	if _, err := fmt.Fprintf(to, "\nExamples:\n  %s\n", strings.Join(lines, "\n  ")); err != nil {
+		return fmt.Errorf("print examples: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"example.com/providerd/store"
+)
+
+// filterFlags select providers, or what was done with them.
+type filterFlags struct {
+	Kind      providerKind `placeholder:"KIND" help:"Only this kind of provider: oauth2 or workspace_directory."`
+	Name      filterText   `placeholder:"NAME" help:"Only what has exactly this name."`
+	ClientID  filterText   `placeholder:"ID" help:"Only the OAuth2 provider with exactly this client_id."`
+	CreatedBy filterText   `placeholder:"NAME" help:"Only providers that were created with a token of this name."`
+	Limit     rowLimit     `placeholder:"N" help:"At most so many. Where there are more, the next --after is told on standard error."`
+}
+
+func (f filterFlags) filter(since moment) store.Filter {
+	return store.Filter{
+		Kind: store.Kind(f.Kind), Name: string(f.Name), ClientID: string(f.ClientID), CreatedBy: string(f.CreatedBy),
+		Since: time.Time(since),
+	}
+}
+
+// providerFlags select providers.
+type providerFlags struct {
+	filterFlags
+	Since moment   `placeholder:"TIME" help:"Only what was created since: how long ago, such as 12h or 30d, or a time such as 2026-01-31T08:00:00Z."`
+	After positive `placeholder:"PK" help:"Only what has a higher pk."`
+}
+
+// providerKind is a kind of provider.
+type providerKind store.Kind
+
+// UnmarshalText reads the name of a kind.
+func (k *providerKind) UnmarshalText(text []byte) error {
+	switch kind := store.Kind(text); kind {
+	case store.KindOAuth2, store.KindWorkspaceDirectory:
+		*k = providerKind(kind)
+		return nil
+	default:
+		return fmt.Errorf("%q is not a kind of provider: oauth2 or workspace_directory", text)
+	}
+}
+
+// filterText is what a column must have. An empty one would select everything, as a variable does that is not set.
+type filterText string
+
+// UnmarshalText refuses what no column has.
+func (f *filterText) UnmarshalText(text []byte) error {
+	if len(text) == 0 {
+		return errors.New("must not be empty; without the flag, nothing is left out")
+	}
+	if !utf8.Valid(text) {
+		return errors.New("must be UTF-8")
+	}
+	*f = filterText(text)
+	return nil
+}
+
+// positive is a whole number of at least 1, such as a pk; 0 where none is given.
+type positive int32
+
+// UnmarshalText reads a positive number.
+func (p *positive) UnmarshalText(text []byte) error {
+	number, err := strconv.ParseUint(string(text), 10, 31)
+	if err != nil || number == 0 {
+		return fmt.Errorf("%q is not a whole number from 1 to %d", text, math.MaxInt32)
+	}
+	*p = positive(number)
+	return nil
+}
+
+// rowLimit is how many rows are shown at most; 0 where all are.
+type rowLimit int64
+
+// UnmarshalText reads a positive number.
+func (l *rowLimit) UnmarshalText(text []byte) error {
+	number, err := strconv.ParseUint(string(text), 10, 63)
+	if err != nil || number == 0 {
+		return fmt.Errorf("%q is not a whole number from 1 to %d", text, math.MaxInt64)
+	}
+	*l = rowLimit(number)
+	return nil
+}

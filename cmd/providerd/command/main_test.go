@@ -1,0 +1,151 @@
+package command
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"example.com/providerd/server/contracttest"
+	"example.com/providerd/store/postgres/postgrestest"
+)
+
+// TestMain lets the test binary be started as providerd, so that tests run the program as a process.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"providerd": func() { os.Exit(Main()) }})
+}
+
+type scriptCommand = func(script *testscript.TestScript, negated bool, arguments []string)
+
+// TestCommandLine runs the scripts in testdata.
+func TestCommandLine(t *testing.T) {
+	t.Parallel()
+	testscript.Run(t, testscript.Params{Dir: "testdata", RequireExplicitExec: true, Cmds: scriptCommands(t)})
+}
+
+// TestCommandLineOverPostgreSQL runs the scripts in testdata/postgres. CLUSTER_DATABASE is the URL of an empty
+// database.
+func TestCommandLineOverPostgreSQL(t *testing.T) {
+	t.Parallel()
+	cluster := postgrestest.NewCluster(t)
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/postgres", RequireExplicitExec: true, Cmds: scriptCommands(t),
+		Setup: func(script *testscript.Env) error {
+			script.Setenv("CLUSTER_DATABASE", cluster.CreateDatabase(t))
+			return nil
+		},
+	})
+}
+
+// executeOn runs a statement over a SQLite database, as another program would.
+func executeOn(ctx context.Context, path, statement string) error {
+	db, err := sql.Open("sqlite3", path)
+	if err != nil {
+		return err
+	}
+	_, err = db.ExecContext(ctx, statement)
+	return errors.Join(err, db.Close())
+}
+
+// A command of testscript's own goes before one of the scripts' that has the same name, and may end a script as passed.
+func TestScriptCommandsAreRun(t *testing.T) {
+	t.Parallel()
+	for name := range scriptCommands(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			script := filepath.Join(t.TempDir(), "script.txtar")
+			if err := os.WriteFile(script, []byte(name+"\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			isRun := false
+			t.Cleanup(func() {
+				if !isRun {
+					t.Errorf("testscript has a command %q of its own", name)
+				}
+			})
+			testscript.Run(t, testscript.Params{Files: []string{script}, Cmds: map[string]scriptCommand{
+				name: func(*testscript.TestScript, bool, []string) { isRun = true },
+			}})
+		})
+	}
+}
+
+// scriptCommands are the scripts' own: "serve" starts a server in the folder of the script, "stderr-of-server PATTERN"
+// waits until it says so, "end-server" ends it, "spoil DATABASE STATEMENT" changes a database, "post STATUS PATH BODY"
+// sends it a create, and "refused-within-a-second PATH" sends it creates until the token is refused.
+func scriptCommands(t *testing.T) map[string]scriptCommand {
+	t.Helper()
+	client := contracttest.Client(t)
+	// servers are those that the scripts, each in a folder of its own, started last.
+	var servers sync.Map
+	return map[string]scriptCommand{
+		"serve": func(script *testscript.TestScript, _ bool, arguments []string) {
+			var environment []string
+			for _, name := range []string{"PROVIDERD_DATABASE", "PROVIDERD_KEYSET"} {
+				if value := script.Getenv(name); value != "" {
+					environment = append(environment, name+"="+value)
+				}
+			}
+			started, err := startProcessWith(t.Context(), script.Getenv("WORK"), environment, arguments...)
+			script.Check(err)
+			servers.Store(script.Getenv("WORK"), started)
+			script.Setenv("URL", started.url)
+			script.Defer(func() {
+				if started.command.ProcessState == nil {
+					script.Check(started.stop())
+				}
+			})
+		},
+		"end-server": func(script *testscript.TestScript, _ bool, _ []string) {
+			server, ok := servers.Load(script.Getenv("WORK"))
+			if !ok {
+				script.Fatalf("no server was started")
+			}
+			script.Check(server.(*process).stop())
+		},
+		"spoil": func(script *testscript.TestScript, _ bool, arguments []string) {
+			script.Check(executeOn(t.Context(), script.MkAbs(arguments[0]), arguments[1]))
+		},
+		"stderr-of-server": func(script *testscript.TestScript, _ bool, arguments []string) {
+			server, ok := servers.Load(script.Getenv("WORK"))
+			if !ok {
+				script.Fatalf("no server was started")
+			}
+			pattern := regexp.MustCompile(arguments[0])
+			waitUntil(t, "the server says "+arguments[0], func() bool {
+				return pattern.MatchString(server.(*process).stderr.String())
+			})
+		},
+		"refused-within-a-second": func(script *testscript.TestScript, _ bool, arguments []string) {
+			server := &process{url: script.Getenv("URL")}
+			for begun := time.Now(); ; {
+				asked := time.Now()
+				status, _, err := server.post(client, script.Getenv("WORK"), arguments[0], "{}")
+				script.Check(err)
+				if status == http.StatusUnauthorized {
+					return
+				}
+				if asked.Sub(begun) > time.Second {
+					script.Fatalf("%s later status is %d", asked.Sub(begun), status)
+				}
+			}
+		},
+		"post": func(script *testscript.TestScript, _ bool, arguments []string) {
+			server := &process{url: script.Getenv("URL")}
+			status, text, err := server.post(client, script.Getenv("WORK"), arguments[1], arguments[2])
+			script.Check(err)
+			if want := arguments[0]; want != strconv.Itoa(status) {
+				script.Fatalf("status is %d, want %s: %s", status, want, text)
+			}
+		},
+	}
+}

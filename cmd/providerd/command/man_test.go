@@ -1,0 +1,56 @@
+package command
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The manual page has every command with each of its flags, and no line that man(7) would take for a request.
+func TestManualPageHasEveryFlag(t *testing.T) {
+	t.Parallel()
+	parser := newTestParser(t)
+	page, err := newCommand(t.Context(), t.TempDir(), "man").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := strings.Split(string(page), "\n.SS ")
+	leaves := parser.Model.Leaves(true)
+	if len(parts) != len(leaves)+1 {
+		t.Fatalf("%d commands are explained, want %d", len(parts)-1, len(leaves))
+	}
+	for i, command := range leaves {
+		part := parts[i+1]
+		if !strings.HasPrefix(part, manText(command.FullPath())) {
+			t.Errorf("%s is explained in the place of %s", strings.SplitN(part, "\n", 2)[0], command.FullPath())
+		}
+		for _, flag := range command.Flags {
+			if !strings.Contains(part, "\n.TP\n\\fB"+manText(flag.String())+"\\fR\n") {
+				t.Errorf("%s: --%s is missing", command.FullPath(), flag.Name)
+			}
+		}
+	}
+	for _, flag := range parser.Model.Flags {
+		if !strings.Contains(parts[0], "\n.TP\n\\fB"+manText(flag.String())+"\\fR\n") {
+			t.Errorf("--%s is missing", flag.Name)
+		}
+	}
+	requests := []string{".TH", ".SH", ".SS", ".PP", ".TP", ".EX", ".EE", ".B", ".I", ".RI"}
+	for line := range strings.SplitSeq(string(page), "\n") {
+		request, _, _ := strings.Cut(line, " ")
+		if strings.HasPrefix(line, ".") && !slices.Contains(requests, request) {
+			t.Errorf("%q is no request of this page", line)
+		}
+	}
+}
+
+func TestManualPageShowsWhatItIsGiven(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`.a`: `\&.a`, `'a`: `\&'a`, `a\b`: `a\eb`, `--a`: `\-\-a`, "a.": "a.",
+	} {
+		if got := manText(text); got != want {
+			t.Errorf("%s becomes %s, want %s", text, got, want)
+		}
+	}
+}

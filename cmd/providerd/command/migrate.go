@@ -1,0 +1,97 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strconv"
+
+	"example.com/providerd/store/database"
+)
+
+type migrateCommand struct {
+	databaseFlag
+	Status bool     `required:"" xor:"what" help:"Show the migrations, and which of them the database has."`
+	To     positive `required:"" xor:"what" placeholder:"LEVEL" help:"Migrate to this level. Those that the database has are passed over; none is taken back."`
+	listFlag
+}
+
+// Help is the long help text.
+func (migrateCommand) Help() string {
+	return "\"providerd serve\" migrates to the level of its program whenever it starts. This does so before, for those " +
+		"who let no server change tables, and takes the same turns. A PostgreSQL database may be empty; a SQLite database " +
+		"is made by \"providerd serve\" alone."
+}
+
+// Run shows the migrations, or makes them.
+func (c *migrateCommand) Run(ctx context.Context, out *output, say *messages) error {
+	if c.Status {
+		return c.show(ctx, out, say)
+	}
+	logger := slog.New(slog.NewTextHandler(say.file, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	before, err := c.Database.migrate(ctx, logger, int64(c.To))
+	if err != nil {
+		return err
+	}
+	if before == int64(c.To) {
+		say.note("the database has level %d already", before)
+		return nil
+	}
+	say.note("migrated the database from level %d to %d", before, c.To)
+	return nil
+}
+
+// shownMigration is a migration that this program or the database has.
+type shownMigration struct {
+	Level int64  `json:"level"`
+	Name  string `json:"name"`
+	State string `json:"state"`
+}
+
+// show prints the migrations, and on standard error what follows from them.
+func (c *migrateCommand) show(ctx context.Context, out *output, say *messages) error {
+	schema, err := c.schema(ctx)
+	if err != nil {
+		return err
+	}
+	migrations := list[shownMigration]{
+		headings: "LEVEL,MIGRATION,STATE",
+		rows: func(one shownMigration) [][]string {
+			return [][]string{{strconv.FormatInt(one.Level, 10), one.Name, one.State}}
+		},
+		value: func(one shownMigration) any { return one },
+	}
+	if err := migrations.print(out, say, c.Output, each(shownMigrations(schema)...)); err != nil {
+		return err
+	}
+	say.note("the database has level %d, this program level %d", schema.Level, schema.Program())
+	return nil
+}
+
+// schema reads how far the database is. One without tables has level 0.
+func (c *migrateCommand) schema(ctx context.Context) (database.Schema, error) {
+	view, err := c.Database.look(ctx)
+	if err != nil {
+		return database.Schema{}, err
+	}
+	schema, err := view.Schema(ctx)
+	if errors.Is(err, database.ErrNone) {
+		err = nil
+	}
+	return schema, errors.Join(err, view.Close())
+}
+
+func shownMigrations(schema database.Schema) []shownMigration {
+	var shown []shownMigration
+	for _, known := range schema.Known {
+		state := "applied"
+		if known.Level > schema.Level {
+			state = "pending"
+		}
+		shown = append(shown, shownMigration{Level: known.Level, Name: known.Name, State: state})
+	}
+	if schema.Level > schema.Program() {
+		shown = append(shown, shownMigration{Level: schema.Level, State: "applied by a newer program"})
+	}
+	return shown
+}

@@ -1,0 +1,40 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+
+	"example.com/providerd/store"
+	"example.com/providerd/store/sqlite"
+)
+
+// createStore is create for a server, with the store over the database. The log says if the database is new, because
+// one that was lost is not to be replaced unseen. A PostgreSQL database is never created.
+func (f databaseFlag) createStore(ctx context.Context, log *serveLog) (*store.Store, error) {
+	// The keyset of a new database is created after it, so that one found here is older, whoever creates them.
+	_, err := os.Stat(f.keysetPath())
+	hadKeyset := err == nil
+	db, err := f.Database.create(ctx, log.Logger)
+	if err != nil {
+		return nil, err
+	}
+	opened, err := store.Create(ctx, db, f.keysetPath())
+	if err != nil {
+		return nil, err
+	}
+	if created, ok := db.(*sqlite.Database); ok && created.IsNew() {
+		f.sayCreated(log, hadKeyset)
+	}
+	return opened, nil
+}
+
+func (f databaseFlag) sayCreated(log *serveLog, hadKeyset bool) {
+	path, keyset := f.Database.path(), f.keysetPath()
+	log.say(slog.LevelInfo, fmt.Sprintf("made a new database at %s with the keyset %s", path, keyset))
+	if hadKeyset {
+		log.say(slog.LevelWarn, fmt.Sprintf("the keyset %s is older than the database; where %s was lost, stop the "+
+			"server and restore a backup", keyset, path))
+	}
+}

@@ -1,0 +1,35 @@
+package command
+
+import (
+	"errors"
+	"reflect"
+
+	"github.com/alecthomas/kong"
+)
+
+// readPath reads the path of a file for the parser, whose own way takes an empty one, such as that of a variable
+// without a value, for the folder that the program runs in.
+func readPath(context *kong.DecodeContext, target reflect.Value) error {
+	var text string
+	if err := context.Scan.PopValueInto("file", &text); err != nil {
+		return err //nolint:wrapcheck // The parser's own errors are put into plain words by describeMisuse.
+	}
+	path, err := absolutePath(text)
+	if err != nil {
+		return err
+	}
+	target.SetString(path)
+	return nil
+}
+
+// absolutePath is a path that is the same in any folder. It leaves "-" as it is, which is no file.
+func absolutePath(text string) (string, error) {
+	switch text {
+	case "":
+		return "", errors.New("must not be empty")
+	case "-":
+		return text, nil
+	default:
+		return kong.ExpandPath(text), nil
+	}
+}

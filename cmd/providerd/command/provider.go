@@ -1,0 +1,143 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+
+	"example.com/providerd/cmd/providerd/escape"
+	"example.com/providerd/cmd/providerd/yamltext"
+	"example.com/providerd/store"
+)
+
+type providerCommands struct {
+	List   providerListCommand   `cmd:"" help:"List providers, in the order of their pk."`
+	Show   providerShowCommand   `cmd:"" help:"Show one provider with all its fields."`
+	Advise providerAdviseCommand `cmd:"" help:"Check stored providers against best practice. Advice is no failure: the exit status is 0."`
+	Export providerExportCommand `cmd:"" help:"Write providers as a file that \"providerd apply\" takes."`
+	Delete providerDeleteCommand `cmd:"" help:"Delete providers, so that they can be created again."`
+}
+
+const listOfProviders = `"providerd provider list"`
+
+// revealFlag says whether secrets are printed.
+type revealFlag struct {
+	Reveal bool `help:"Print secrets, too. Without it they are masked."`
+}
+
+type providerListCommand struct {
+	databaseFlag
+	providerFlags
+	listFlag
+	revealFlag
+}
+
+// Run lists the providers.
+func (c *providerListCommand) Run(ctx context.Context, out *output, say *messages) error {
+	providers := list[store.Record]{
+		headings: "PK,KIND,NAME,CLIENT ID OR SUBJECT,SECRET,APPLICATION,BACKCHANNEL,CREATED,BY",
+		rows:     c.rows,
+		value:    func(record store.Record) any { return render(record, c.Reveal) },
+	}
+	return c.withStore(ctx, func(database *store.Store) error {
+		return providers.print(out, say, c.Output, c.records(ctx, database, say))
+	})
+}
+
+// records are those that the flags select.
+func (f providerFlags) records(
+	ctx context.Context, database *store.Store, say *messages,
+) iter.Seq2[store.Record, error] {
+	records := database.Providers(ctx, f.filter(f.Since), int32(f.After))
+	return limited(records, f.Limit, func(last store.Record) {
+		say.note("there are more; go on with --after %d", last.Common().PK)
+	})
+}
+
+func (c *providerListCommand) rows(record store.Record) [][]string {
+	common := record.Common()
+	identity, secret := identify(render(record, c.Reveal))
+	return [][]string{{
+		fmt.Sprint(common.PK), string(common.Kind), common.Name, identity, secret, common.Application.Slug,
+		common.Backchannel.Application.Slug, timestamp(common.CreatedAt), common.CreatedBy,
+	}}
+}
+
+type providerShowCommand struct {
+	databaseFlag
+	listFlag
+	revealFlag
+	PK       int32  `arg:"" optional:"" help:"pk of the provider."`
+	ClientID string `placeholder:"ID" help:"client_id of the provider, in place of its pk."`
+}
+
+// Validate demands exactly one way to name the provider.
+func (c *providerShowCommand) Validate() error {
+	if (c.PK == 0) == (c.ClientID == "") {
+		return errors.New("give either the PK of a provider or --client-id")
+	}
+	return nil
+}
+
+// Run shows the provider.
+func (c *providerShowCommand) Run(ctx context.Context, out *output) error {
+	return c.withStore(ctx, func(database *store.Store) error {
+		var record store.Record
+		var err error
+		if c.ClientID != "" {
+			record, err = database.ProviderByClientID(ctx, c.ClientID)
+		} else {
+			record, err = database.Provider(ctx, c.PK)
+		}
+		if err != nil {
+			return listed(err, listOfProviders)
+		}
+		return c.show(out, record)
+	})
+}
+
+func (c *providerShowCommand) show(out *output, record store.Record) error {
+	text, err := json.Marshal(render(record, c.Reveal))
+	if err != nil {
+		return fmt.Errorf("render provider: %w", err)
+	}
+	if c.Output == formatJSON {
+		var indented bytes.Buffer
+		if err := json.Indent(&indented, escape.JSON(text), "", "  "); err != nil {
+			return fmt.Errorf("render provider: %w", err)
+		}
+		return out.line(indented.String())
+	}
+	if c.Output == formatYAML {
+		return printYAML(out, text, yamltext.Document)
+	}
+	common := record.Common()
+	list := newTable(out)
+	list.row("kind", string(common.Kind))
+	list.row("created_at", timestamp(common.CreatedAt))
+	list.row("created_by", common.CreatedBy)
+	list.row("request_id", common.RequestID)
+	list.row("remote_address", common.RemoteAddress)
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(text, &fields); err != nil {
+		return fmt.Errorf("render provider: %w", err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		list.row(name, plain(fields[name]))
+	}
+	return list.flush()
+}
+
+// plain is a string without its JSON, and any other value as it stands.
+func plain(value json.RawMessage) string {
+	var text *string
+	if json.Unmarshal(value, &text) != nil || text == nil {
+		return string(value)
+	}
+	return *text
+}

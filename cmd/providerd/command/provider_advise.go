@@ -1,0 +1,88 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"example.com/providerd/server/advice"
+	"example.com/providerd/store"
+)
+
+type providerAdviseCommand struct {
+	databaseFlag
+	listFlag
+	PK *int32 `arg:"" optional:"" help:"pk of the provider. Without it, all are looked at."`
+}
+
+// advised is a provider with what is said about it.
+type advised struct {
+	PK     int32           `json:"pk"`
+	Kind   store.Kind      `json:"kind"`
+	Advice []advice.Advice `json:"advice"`
+}
+
+// Run prints the advice for the providers that there is any for.
+func (c *providerAdviseCommand) Run(ctx context.Context, out *output, say *messages) error {
+	return c.withStore(ctx, func(database *store.Store) error {
+		read, found := 0, 0
+		providers := func(yield func(advised, error) bool) {
+			for record, err := range c.records(ctx, database) {
+				var provider advised
+				if err == nil {
+					read++
+					if provider = advise(record); len(provider.Advice) == 0 {
+						continue
+					}
+					found++
+				}
+				if !yield(provider, err) {
+					return
+				}
+			}
+		}
+		if err := advisedProviders().print(out, say, c.Output, providers); err != nil {
+			return err
+		}
+		say.note("advice for %d of %s", found, count(read, "provider", "providers"))
+		return nil
+	})
+}
+
+// records are all, or the one that is asked for.
+func (c *providerAdviseCommand) records(ctx context.Context, database *store.Store) iter.Seq2[store.Record, error] {
+	if c.PK == nil {
+		return database.Providers(ctx, store.Filter{}, 0)
+	}
+	return func(yield func(store.Record, error) bool) {
+		record, err := database.Provider(ctx, *c.PK)
+		yield(record, listed(err, listOfProviders))
+	}
+}
+
+func advise(record store.Record) advised {
+	provider := advised{PK: record.Common().PK, Kind: record.Common().Kind}
+	switch record := record.(type) {
+	case store.OAuth2Provider:
+		provider.Advice = advice.OAuth2(record.OAuth2Settings)
+	case store.WorkspaceDirectoryProvider:
+		provider.Advice = advice.WorkspaceDirectory(record.WorkspaceDirectorySettings)
+	}
+	return provider
+}
+
+func advisedProviders() list[advised] {
+	return list[advised]{
+		headings: "PK,KIND,FIELD,CODE,SECTION,ADVICE",
+		rows:     advised.rows,
+		value:    func(provider advised) any { return provider },
+	}
+}
+
+func (p advised) rows() [][]string {
+	var rows [][]string
+	for _, one := range p.Advice {
+		rows = append(rows, []string{fmt.Sprint(p.PK), string(p.Kind), one.Pointer, one.Code, one.Section, one.Detail})
+	}
+	return rows
+}

@@ -1,0 +1,43 @@
+package command
+
+import (
+	"encoding/json"
+
+	"example.com/providerd/gen/api"
+	"example.com/providerd/server"
+	"example.com/providerd/store"
+)
+
+const mask = "********"
+
+// render turns a record into what the API answers, with the secrets masked unless they are to be revealed.
+func render(record store.Record, reveal bool) any {
+	switch record := record.(type) {
+	case store.OAuth2Provider:
+		answer := server.ToAPIOAuth2(record)
+		if !reveal {
+			answer.ClientSecret = mask
+		}
+		return answer
+	case store.WorkspaceDirectoryProvider:
+		answer := server.ToAPIWorkspaceDirectory(record)
+		if !reveal {
+			answer.Credentials = json.RawMessage(`"` + mask + `"`)
+		}
+		return answer
+	default:
+		return nil
+	}
+}
+
+// identify returns what tells a rendered provider from others, and its secret.
+func identify(rendered any) (identity, secret string) {
+	switch answer := rendered.(type) {
+	case api.OAuth2Provider:
+		return answer.ClientID, answer.ClientSecret
+	case api.WorkspaceDirectoryProvider:
+		return answer.DelegatedSubject, plain(answer.Credentials)
+	default:
+		return "", ""
+	}
+}

@@ -1,0 +1,106 @@
+package command
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"example.com/providerd/cmd/providerd/escape"
+)
+
+const (
+	// tableRows and tableBytes bound what is in memory before columns are aligned and printed. A wider cell further down
+	// makes its column wider from there on.
+	tableRows  = 500
+	tableBytes = 1 << 20
+	// maxColumn is how wide a column gets. A wider cell moves what is behind it.
+	maxColumn = 255
+	// columnGap lies between two columns.
+	columnGap = 2
+)
+
+// table aligns columns of text for people.
+type table struct {
+	output io.Writer
+	widths []int
+	rows   []tableRow
+	bytes  int
+	// err is why nothing more is printed.
+	err error
+}
+
+type tableRow struct {
+	cells []string
+	color color
+}
+
+func newTable(output io.Writer, headings ...string) *table {
+	result := &table{output: output}
+	if len(headings) > 0 {
+		result.rows = append(result.rows, tableRow{cells: headings})
+	}
+	return result
+}
+
+// row adds a row, and prints those that wait once there are enough. An error is that of flush.
+func (t *table) row(cells ...string) { t.colored(noColor, cells...) }
+
+// colored adds a row that is shown in a color where standard output takes one.
+func (t *table) colored(color color, cells ...string) {
+	for i, cell := range cells {
+		cells[i] = printable(cell)
+		t.bytes += len(cell)
+	}
+	t.rows = append(t.rows, tableRow{cells, color})
+	if len(t.rows) >= tableRows || t.bytes >= tableBytes {
+		_ = t.flush()
+	}
+}
+
+// flush prints the rows that wait.
+func (t *table) flush() error {
+	for _, row := range t.rows {
+		for i, cell := range row.cells {
+			if i == len(t.widths) {
+				t.widths = append(t.widths, 0)
+			}
+			t.widths[i] = min(max(t.widths[i], utf8.RuneCountInString(cell)), maxColumn)
+		}
+	}
+	for _, row := range t.rows {
+		t.print(row)
+	}
+	t.rows, t.bytes = t.rows[:0], 0
+	return t.err
+}
+
+func (t *table) print(row tableRow) {
+	if t.err != nil {
+		return
+	}
+	var line strings.Builder
+	for i, cell := range row.cells {
+		line.WriteString(cell)
+		if i < len(row.cells)-1 {
+			line.WriteString(strings.Repeat(" ", max(t.widths[i]-utf8.RuneCountInString(cell), 0)+columnGap))
+		}
+	}
+	if _, err := io.WriteString(t.output, row.color.paint(os.Stdout, line.String())+"\n"); err != nil {
+		t.err = fmt.Errorf("write table: %w", err)
+	}
+}
+
+// printable escapes what would break the table or command the terminal.
+func printable(text string) string {
+	if !strings.ContainsFunc(text, escape.IsHidden) && !strings.ContainsAny(text, "\n\t") {
+		return text
+	}
+	quoted := strconv.QuoteToGraphic(text)
+	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
+}
+
+func timestamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -1,0 +1,129 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"example.com/providerd/server"
+	"example.com/providerd/store"
+)
+
+type tokenCommands struct {
+	Create tokenCreateCommand `cmd:"" help:"Create a token and print it, alone, on standard output. It cannot be shown again."`
+	List   tokenListCommand   `cmd:"" help:"List all tokens, without the tokens themselves."`
+	Revoke tokenRevokeCommand `cmd:"" help:"Revoke a token. A running server refuses it within one second."`
+}
+
+type tokenCreateCommand struct {
+	databaseFlag
+	Name      label    `required:"" placeholder:"NAME" help:"Name of the caller. A renewed token of the same name is the same caller."`
+	Allow     []string `required:"" sep:"none" enum:"${operations},all" placeholder:"OPERATION" help:"Operation that the token allows: ${enum}. May be repeated."`
+	ExpiresIn timeSpan `default:"90d" placeholder:"TIME" help:"How long the token is accepted, such as 90d or 12h (default ${default})."`
+}
+
+// Validate refuses a token that would end before it is where it is used.
+func (c *tokenCreateCommand) Validate() error {
+	if time.Duration(c.ExpiresIn) < time.Minute {
+		return errors.New("--expires-in must be at least 1m")
+	}
+	return nil
+}
+
+// operations are those that the token allows.
+func (c *tokenCreateCommand) operations(contract *server.Contract) []string {
+	if slices.Contains(c.Allow, "all") {
+		return contract.Operations()
+	}
+	return c.Allow
+}
+
+// Run makes a token. Where it cannot be printed, nobody has it, and it is revoked.
+func (c *tokenCreateCommand) Run(ctx context.Context, contract *server.Contract, out *output, say *messages) error {
+	if isNullDevice(os.Stdout) {
+		return errors.New("standard output is closed or " + os.DevNull + ", where nobody would see the token; none was made")
+	}
+	return c.withStore(ctx, func(database *store.Store) error {
+		text, token, err := database.CreateToken(ctx, store.TokenGrant{
+			Name: string(c.Name), Operations: c.operations(contract), ExpiresIn: time.Duration(c.ExpiresIn),
+		})
+		if err != nil {
+			return err
+		}
+		if err := out.lineNow(text); err != nil {
+			say.complain(revokeUnprinted(ctx, database, token.ID, err))
+			return errSaid
+		}
+		say.note("token %d for %s allows %s until %s",
+			token.ID, token.Name, strings.Join(token.Operations, ", "), timestamp(token.ExpiresAt))
+		return nil
+	})
+}
+
+// revokeUnprinted makes a token useless that could not be printed, and returns what became of it.
+func revokeUnprinted(ctx context.Context, database *store.Store, id int32, cause error) error {
+	if err := database.RevokeToken(ctx, id); err != nil {
+		return fmt.Errorf("token %d could be neither printed nor revoked; run \"providerd token revoke %d\": %w",
+			id, id, errors.Join(cause, err))
+	}
+	return fmt.Errorf("token %d could not be printed, and is revoked: %w", id, cause)
+}
+
+type tokenListCommand struct {
+	databaseFlag
+	listFlag
+}
+
+// shownToken is what JSON and YAML have of a token.
+type shownToken struct {
+	ID         int32            `json:"id"`
+	Prefix     string           `json:"prefix"`
+	Name       string           `json:"name"`
+	Operations []string         `json:"operations"`
+	CreatedAt  time.Time        `json:"created_at"`
+	ExpiresAt  time.Time        `json:"expires_at"`
+	RevokedAt  *time.Time       `json:"revoked_at"`
+	State      store.TokenState `json:"state"`
+}
+
+// Run lists the tokens.
+func (c *tokenListCommand) Run(ctx context.Context, out *output, say *messages) error {
+	tokens := list[store.Token]{
+		headings: "ID,PREFIX,NAME,ALLOWS,CREATED,EXPIRES,STATE",
+		rows: func(token store.Token) [][]string {
+			return [][]string{{
+				fmt.Sprint(token.ID), token.Prefix, token.Name, strings.Join(token.Operations, ","),
+				timestamp(token.CreatedAt), timestamp(token.ExpiresAt), string(token.State(time.Now())),
+			}}
+		},
+		value: func(token store.Token) any {
+			return shownToken{
+				token.ID, token.Prefix, token.Name, token.Operations, token.CreatedAt, token.ExpiresAt, token.RevokedAt,
+				token.State(time.Now()),
+			}
+		},
+	}
+	return c.withStore(ctx, func(database *store.Store) error {
+		return tokens.print(out, say, c.Output, database.Tokens(ctx))
+	})
+}
+
+type tokenRevokeCommand struct {
+	databaseFlag
+	ID int32 `arg:"" help:"ID of the token, from \"providerd token list\"."`
+}
+
+// Run revokes the token.
+func (c *tokenRevokeCommand) Run(ctx context.Context, say *messages) error {
+	return c.withStore(ctx, func(database *store.Store) error {
+		if err := database.RevokeToken(ctx, c.ID); err != nil {
+			return listed(err, `"providerd token list"`)
+		}
+		say.note("token %d is revoked", c.ID)
+		return nil
+	})
+}

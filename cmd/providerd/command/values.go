@@ -1,0 +1,150 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"net"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"example.com/providerd/server"
+)
+
+// listenAddress is HOST:PORT; port 0 stands for any free port.
+type listenAddress string
+
+// UnmarshalText checks the form of the address.
+func (a *listenAddress) UnmarshalText(text []byte) error {
+	_, port, err := net.SplitHostPort(string(text))
+	if err != nil {
+		return fmt.Errorf("%q is not of the form HOST:PORT, such as 127.0.0.1:8080", text)
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return fmt.Errorf("port %q is not a number from 0 to 65535", port)
+	}
+	*a = listenAddress(text)
+	return nil
+}
+
+// rateLimit is how many requests may come in a time. The zero value stands for no limit.
+type rateLimit server.RateLimit
+
+// UnmarshalText reads a number of requests in a second, minute or hour.
+func (l *rateLimit) UnmarshalText(text []byte) error {
+	parts := regexp.MustCompile(`^([1-9][0-9]{0,5})/([smh])$`).FindStringSubmatch(string(text))
+	if parts == nil {
+		return fmt.Errorf("%q is not of the form 100/s, 100/m or 100/h, with 1 to 999999", text)
+	}
+	requests, err := strconv.Atoi(parts[1])
+	if err != nil {
+		return fmt.Errorf("read number of requests: %w", err)
+	}
+	window, err := time.ParseDuration("1" + parts[2])
+	if err != nil {
+		return fmt.Errorf("read time of requests: %w", err)
+	}
+	*l = rateLimit{Requests: requests, Window: window}
+	return nil
+}
+
+// logLevel is the lowest level that is logged.
+type logLevel slog.Level
+
+// UnmarshalText reads the name of a level, in any case.
+func (l *logLevel) UnmarshalText(text []byte) error {
+	var level slog.Level
+	if err := level.UnmarshalText(text); err != nil {
+		return fmt.Errorf("%q is not a level: debug, info, warn or error", text)
+	}
+	*l = logLevel(level)
+	return nil
+}
+
+const day = 24 * time.Hour
+
+// timeSpan is a length of time.
+type timeSpan time.Duration
+
+// UnmarshalText reads a length of time.
+func (s *timeSpan) UnmarshalText(text []byte) error {
+	duration, err := parseDuration(string(text))
+	*s = timeSpan(duration)
+	return err
+}
+
+// parseDuration reads whole days (90d), or hours, minutes and seconds as time.ParseDuration does (12h30m).
+func parseDuration(text string) (duration time.Duration, err error) {
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		var count uint64
+		count, err = strconv.ParseUint(days, 10, 16)
+		duration = time.Duration(count) * day
+	} else {
+		duration, err = time.ParseDuration(text)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("%q is not a length of time such as 90d or 12h, at most %dd", text, math.MaxUint16)
+	}
+	if duration <= 0 || duration > math.MaxUint16*day {
+		return 0, fmt.Errorf("%q is not between now and %d days", text, math.MaxUint16)
+	}
+	return duration, nil
+}
+
+// moment is a point in time.
+type moment time.Time
+
+// UnmarshalText reads a time (RFC 3339), or how long ago it was.
+func (m *moment) UnmarshalText(text []byte) error {
+	if at, err := time.Parse(time.RFC3339, string(text)); err == nil {
+		*m = moment(at)
+		return nil
+	}
+	ago, err := parseDuration(string(text))
+	if err != nil {
+		return fmt.Errorf("%q is neither a length of time such as 12h or 30d nor a time such as 2026-01-31T08:00:00Z", text)
+	}
+	*m = moment(time.Now().Add(-ago))
+	return nil
+}
+
+// label is a name that people read: of a caller or of an application.
+type label string
+
+const maxLabelLength = 100
+
+// UnmarshalText leaves out white space at the ends and refuses what would not be readable in a list.
+func (l *label) UnmarshalText(text []byte) error {
+	name := strings.TrimSpace(string(text))
+	if name == "" {
+		return errors.New("a name must not be empty")
+	}
+	if len([]rune(name)) > maxLabelLength {
+		return fmt.Errorf("a name has at most %d characters", maxLabelLength)
+	}
+	if !utf8.ValidString(name) {
+		return errors.New("a name must be UTF-8")
+	}
+	if strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return errors.New("a name must not contain control characters")
+	}
+	*l = label(name)
+	return nil
+}
+
+// urlSlug is the name of an application in URLs.
+type urlSlug string
+
+// UnmarshalText checks the characters of the slug.
+func (s *urlSlug) UnmarshalText(text []byte) error {
+	if !regexp.MustCompile(`^[0-9A-Za-z_-]{1,100}$`).Match(text) {
+		return fmt.Errorf("%q is not a slug: 1 to 100 letters, digits, hyphens and underscores", text)
+	}
+	*s = urlSlug(text)
+	return nil
+}

@@ -1,0 +1,69 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/alecthomas/kong"
+
+	"example.com/providerd/store/postgres"
+	"example.com/providerd/store/sqlite"
+)
+
+type versionCommand struct{}
+
+// unknown stands for what the build did not note.
+const unknown = "unknown"
+
+// Run prints the version of the program and of what it is made of.
+func (versionCommand) Run(out *output) error {
+	version, commit := builtFrom()
+	level, err := sqlite.Level()
+	if err != nil {
+		return err
+	}
+	return out.line(fmt.Sprintf("providerd %s %s %s/%s\ncommit %s\nSQLite %s\nschema level %d, over PostgreSQL %d",
+		version, runtime.Version(), runtime.GOOS, runtime.GOARCH, commit, sqlite.LibraryVersion(), level, postgres.Level()))
+}
+
+// builtFrom returns the version of the program, and the commit that it was built from.
+func builtFrom() (version, commit string) {
+	build, ok := debug.ReadBuildInfo()
+	if !ok {
+		return unknown, unknown
+	}
+	return build.Main.Version, commitOf(build)
+}
+
+// commitOf is what the program was built from, as far as it was built in a clone of its repository.
+func commitOf(build *debug.BuildInfo) string {
+	settings := map[string]string{}
+	for _, setting := range build.Settings {
+		settings[setting.Key] = setting.Value
+	}
+	commit := settings["vcs.revision"]
+	switch {
+	case commit == "":
+		return unknown
+	case settings["vcs.modified"] == "true":
+		return commit + ", with changes"
+	default:
+		return commit + " of " + settings["vcs.time"]
+	}
+}
+
+// versionFlag does what the command version does.
+type versionFlag bool
+
+// BeforeReset prints the version and ends the program.
+func (versionFlag) BeforeReset(app *kong.Kong) error {
+	out := newOutput(os.Stdout)
+	if err := errors.Join(versionCommand{}.Run(out), out.flush()); err != nil {
+		return err
+	}
+	app.Exit(0)
+	return nil
+}
