@@ -65,7 +65,7 @@ dist: cross ## Build what is shipped into dist/: static binaries, their parts an
 	done
 	sed -i '1i #compdef providerd' dist/providerd.zsh
 	sed -Ei 's|^complete (.*) providerd$$|_bash_complete \1|' dist/providerd.zsh
-	cp cmd/providerd/operate/providerd.service dist
+	cp cmd/providerd/deploy/providerd.service dist
 	cd dist && sha256sum -- * >SHA256SUMS
 
 shells:

@@ -40,7 +40,7 @@ func (b builder) run(t *testing.T, arguments ...string) string {
 // stages are those of the Dockerfile: the commands of the first one, and the text of the last one, from scratch.
 func stages(t *testing.T) (commands []string, last string) {
 	t.Helper()
-	dockerfile, err := os.ReadFile("../Dockerfile")
+	dockerfile, err := os.ReadFile("../deploy/Dockerfile")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,10 +12,10 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// rule is an alert of operate/alerts.yaml.
+// rule is an alert of deploy/alerts.yaml.
 type rule struct{ Alert, Expr string }
 
-// ruleTests is the form of operate/alerts_test.yaml.
+// ruleTests is the form of deploy/alerts_test.yaml.
 type ruleTests struct {
 	Tests []struct {
 		AlertRuleTest []struct {
@@ -25,7 +25,7 @@ type ruleTests struct {
 	}
 }
 
-// dashboard is the form of operate/dashboard.json.
+// dashboard is the form of deploy/dashboard.json.
 type dashboard struct {
 	Panels []struct {
 		ID      int
@@ -37,7 +37,7 @@ type dashboard struct {
 // readOperate reads a file of YAML, which JSON is as well.
 func readOperate(t *testing.T, name string, into any) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("../operate", name))
+	text, err := os.ReadFile(filepath.Join("../deploy", name))
 	if err != nil {
 		t.Fatal(err)
 	}

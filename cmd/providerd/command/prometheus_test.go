@@ -25,8 +25,8 @@ func TestPrometheusTool(t *testing.T) {
 	_, metrics := get(t, ops+"/metrics")
 	for input, arguments := range map[string][]string{
 		metrics: {"check", "metrics"},
-		"":      {"check", "config", "../operate/prometheus.yaml"},
-		" ":     {"test", "rules", "../operate/alerts_test.yaml"},
+		"":      {"check", "config", "../deploy/prometheus.yaml"},
+		" ":     {"test", "rules", "../deploy/alerts_test.yaml"},
 	} {
 		tool := exec.CommandContext(t.Context(), "promtool", arguments...)
 		tool.Stdin = strings.NewReader(input)
@@ -88,11 +88,11 @@ func TestPrometheusScrapes(t *testing.T) {
 // startPrometheus starts Debian's Prometheus, which scrapes an address each second, and returns its URL.
 func startPrometheus(t *testing.T, target string) string {
 	t.Helper()
-	settings, err := os.ReadFile("../operate/prometheus.yaml")
+	settings, err := os.ReadFile("../deploy/prometheus.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	alerts, err := filepath.Abs("../operate/alerts.yaml")
+	alerts, err := filepath.Abs("../deploy/alerts.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -145,7 +145,7 @@ func writeUnits(t *testing.T, folder string) {
 		t.Fatal(err)
 	}
 	for _, unit := range []string{
-		"../operate/providerd.service", "/lib/systemd/system/systemd-journald.service", "/lib/systemd/system/systemd-journald.socket",
+		"../deploy/providerd.service", "/lib/systemd/system/systemd-journald.service", "/lib/systemd/system/systemd-journald.socket",
 		"/lib/systemd/system/basic.target", "/lib/systemd/system/sysinit.target", "/lib/systemd/system/shutdown.target",
 	} {
 		shell(t, "install", "--mode=644", "--target-directory="+folder, unit)

@@ -13,7 +13,7 @@ import (
 // TestServiceUnit lets systemd check the unit file, and rate how far it confines the server: 10 is not at all.
 func TestServiceUnit(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../operate/providerd.service")
+	text, err := os.ReadFile("../deploy/providerd.service")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,7 @@ func (s *soak) report(t *testing.T, isWhole bool) {
 	for _, err := range []error{
 		figures.Put("../README.md", "figures: make soak writes them", course),
 		figures.Put("../README.md", "sizes: make soak writes them", sizes),
-		os.WriteFile("../operate/soak.svg", []byte(s.plot().SVG()), 0o600),
+		os.WriteFile("../deploy/soak.svg", []byte(s.plot().SVG()), 0o600),
 	} {
 		if err != nil {
 			t.Error(err)
