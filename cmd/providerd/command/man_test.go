@@ -1,6 +1,8 @@
 package command
 
 import (
+	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -10,7 +12,9 @@ import (
 func TestManualPageHasEveryFlag(t *testing.T) {
 	t.Parallel()
 	parser := newTestParser(t)
-	page, err := newCommand(t.Context(), t.TempDir(), "man").Output()
+	command := exec.CommandContext(t.Context(), os.Args[0])
+	command.Args = []string{"providerd", "man"}
+	page, err := command.Output()
 	if err != nil {
 		t.Fatal(err)
 	}

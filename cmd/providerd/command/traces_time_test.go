@@ -1,6 +1,7 @@
 package command
 
 import (
+	"bytes"
 	"errors"
 	"log/slog"
 	"net/url"
@@ -15,7 +16,7 @@ import (
 func TestErrorsOfTracesEachMinute(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		log := &syncBuffer{}
+		log := &bytes.Buffer{}
 		handler := newSDKErrors(&url.URL{Scheme: "http", Host: "127.0.0.1:4318"}, slog.New(slog.NewTextHandler(log, nil)))
 		omitted := func(count int) string {
 			logged := len(log.String())

@@ -1,0 +1,32 @@
+package command_test
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"example.com/providerd/cmd/providerd/command"
+	"example.com/providerd/cmd/providerd/providerdtest"
+)
+
+// TestWatchdogPings counts, in a time of its own, what a service manager hears in three of the intervals that it asks
+// for: each ping may then be late by half of one.
+func TestWatchdogPings(t *testing.T) {
+	manager := providerdtest.ListenAsManager(t, filepath.Join(t.TempDir(), "notify"))
+	t.Setenv("NOTIFY_SOCKET", manager.LocalAddr().String())
+	t.Setenv("WATCHDOG_USEC", "30000000")
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		go command.Watch(ctx)
+		<-time.After(91 * time.Second)
+		cancel()
+	})
+	if _, err := manager.WriteTo([]byte("no more"), manager.LocalAddr()); err != nil {
+		t.Fatal(err)
+	}
+	for range 6 {
+		providerdtest.ExpectState(t, manager, "WATCHDOG=1")
+	}
+}

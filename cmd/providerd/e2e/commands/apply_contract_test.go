@@ -1,0 +1,68 @@
+package commands_test
+
+import (
+	"bytes"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"example.com/providerd/gen/api"
+)
+
+// A dry run sends nothing to a server that does not say that it knows validate_only.
+func TestDryRunSendsNothingToAServerThatWouldCreate(t *testing.T) {
+	t.Parallel()
+	contract, err := openapi3.NewLoader().LoadFromData(api.Contract())
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := contract.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := string(text)
+	for name, c := range map[string]struct {
+		status   int
+		contract string
+		says     string
+	}{
+		"no operation has it": {http.StatusOK, strings.ReplaceAll(now, "validate_only", "validate"), "upgrade it"},
+		"no contract":         {http.StatusOK, `{}`, "upgrade it"},
+		"a page":              {http.StatusOK, `<html>hunter2`, "is this a providerd server?"},
+		"too long":            {http.StatusOK, strings.Repeat(" ", 16<<20) + now, "is this a providerd server?"},
+		"none":                {http.StatusNotFound, now, "there is no providerd API at http://127.0.0.1:"},
+		"redirect":            {http.StatusFound, now, "The server redirects to 127.0.0.1:"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var posts atomic.Int64
+			stub := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Method == http.MethodPost || r.URL.Path != "/openapi.json" {
+					posts.Add(1)
+				}
+				w.Header().Set("Location", "/hunter2")
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(c.status)
+				_, _ = w.Write([]byte(c.contract))
+			}))
+			t.Cleanup(stub.Close)
+			command := providerdtest.Command(t.Context(), t.TempDir(), "apply", "-f", "-", "--server", stub.URL, "--dry-run")
+			command.Env = append(os.Environ(), "PROVIDERD_TOKEN"+"=x")
+			command.Stdin = strings.NewReader(oneEntry)
+			var talk bytes.Buffer
+			command.Stderr = &talk
+			if err := command.Run(); err == nil || command.ProcessState.ExitCode() != providerdtest.ExitFailed || posts.Load() != 0 ||
+				!strings.Contains(talk.String(), c.says) || strings.Contains(talk.String(), "hunter2") ||
+				!strings.Contains(talk.String(), "nothing was sent") {
+				t.Errorf("%v, %d requests: %s", err, posts.Load(), &talk)
+			}
+		})
+	}
+}

@@ -1,0 +1,240 @@
+package commands_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
+
+	"example.com/providerd/server/contracttest"
+)
+
+// startRelay puts a proxy before a server, which checks every answer against the contract. It tells the number of each
+// answer, from 1, and loses those for which it is told false.
+func startRelay(t *testing.T, server string, onAnswer func(number int64) bool) string {
+	t.Helper()
+	target, err := url.Parse(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var answers atomic.Int64
+	proxy := httputil.NewSingleHostReverseProxy(target)
+	proxy.Transport = contracttest.ClientOver(t, &http.Transport{MaxIdleConnsPerHost: 256}).Transport
+	proxy.ModifyResponse = func(*http.Response) error {
+		if !onAnswer(answers.Add(1)) {
+			return http.ErrAbortHandler
+		}
+		return nil
+	}
+	proxy.ErrorHandler = func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }
+	listener := httptest.NewServer(proxy)
+	t.Cleanup(listener.Close)
+	return listener.URL
+}
+
+func deliver(int64) bool { return true }
+
+// applyRig is a server, and a file that is applied to it.
+type applyRig struct {
+	folder string
+	// url is that of a relay before the server.
+	url     string
+	token   string
+	entries int
+}
+
+// newApplyRig makes a file of some entries, of which three in ten are directories.
+func newApplyRig(t *testing.T, entries int, onAnswer func(number int64) bool) *applyRig {
+	t.Helper()
+	folder := t.TempDir()
+	server := providerdtest.Serve(t, folder)
+	r := &applyRig{folder: folder, url: startRelay(t, server.URL, onAnswer), token: providerdtest.Token(t, folder), entries: entries}
+	r.write(t, func(text string) string { return text })
+	return r
+}
+
+// write makes the file again, edited.
+func (r *applyRig) write(t *testing.T, edit func(text string) string) {
+	t.Helper()
+	var text strings.Builder
+	text.WriteString("oauth2:\n")
+	for i := range r.entries * 7 / 10 {
+		_, _ = fmt.Fprintf(&text, "  - name: Provider %d\n    authorization_flow: 3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01\n", i)
+	}
+	text.WriteString("workspace_directory:\n")
+	for i := range r.entries * 3 / 10 {
+		_, _ = fmt.Fprintf(&text, "  - {name: Directory %d, delegated_subject: admin@example.com, credentials: {n: %d}, "+
+			"default_group_email_domain: example.com}\n", i, i)
+	}
+	if err := os.WriteFile(filepath.Join(r.folder, "providers.yaml"), []byte(edit(text.String())), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (r *applyRig) command(t *testing.T) (command *exec.Cmd, stdout, stderr *bytes.Buffer) {
+	t.Helper()
+	command = providerdtest.Command(t.Context(), r.folder,
+		"apply", "-f", "providers.yaml", "--server", r.url, "--output", "json")
+	command.Env = append(os.Environ(), "PROVIDERD_TOKEN"+"="+r.token)
+	stdout, stderr = &bytes.Buffer{}, &bytes.Buffer{}
+	command.Stdout, command.Stderr = stdout, stderr
+	return command, stdout, stderr
+}
+
+// apply applies the file, and returns how many entries had each outcome.
+func (r *applyRig) apply(t *testing.T, wantStatus int) (counts map[string]int, talk string) {
+	t.Helper()
+	command, stdout, stderr := r.command(t)
+	err := command.Run()
+	if command.ProcessState == nil || command.ProcessState.ExitCode() != wantStatus {
+		t.Fatalf("%v, want status %d: %s", err, wantStatus, stderr)
+	}
+	var entries []struct{ Outcome string }
+	if err := json.Unmarshal(stdout.Bytes(), &entries); err != nil {
+		t.Fatalf("%v: %s", err, stdout)
+	}
+	counts = map[string]int{}
+	for _, entry := range entries {
+		counts[entry.Outcome]++
+	}
+	return counts, stderr.String()
+}
+
+func (r *applyRig) wantCounts(t *testing.T, counts map[string]int, created, unchanged, drifted int) {
+	t.Helper()
+	want := map[string]int{"created": created, "unchanged": unchanged, "drifted": drifted}
+	for _, outcome := range []string{"created", "unchanged", "drifted", "refused", "pending"} {
+		if counts[outcome] != want[outcome] {
+			t.Errorf("%d entries are %s, want %d", counts[outcome], outcome, want[outcome])
+		}
+	}
+	if stored := len(providerdtest.StoredPKs(t, r.folder)); stored != r.entries {
+		t.Errorf("%d records are stored, want %d", stored, r.entries)
+	}
+}
+
+func TestApplyCreatesEachEntryOnce(t *testing.T) {
+	t.Parallel()
+	r := newApplyRig(t, 1000, deliver)
+	counts, _ := r.apply(t, 0)
+	r.wantCounts(t, counts, 1000, 0, 0)
+	counts, _ = r.apply(t, 0)
+	r.wantCounts(t, counts, 0, 1000, 0)
+
+	r.renewToken(t)
+	counts, _ = r.apply(t, 0)
+	r.wantCounts(t, counts, 0, 1000, 0)
+
+	r.write(t, func(text string) string { return strings.Replace(text, "{n: 7}", "{n: 8}", 1) })
+	counts, talk := r.apply(t, providerdtest.ExitFailed)
+	r.wantCounts(t, counts, 0, 999, 1)
+	if !strings.Contains(talk, "providers.yaml:1410:76: workspace_directory/Directory 7: drifted: credentials of provider ") {
+		t.Errorf("apply says %s", talk)
+	}
+}
+
+// renewToken takes a new token of the same name, and revokes the one before.
+func (r *applyRig) renewToken(t *testing.T) {
+	t.Helper()
+	for _, arguments := range [][]string{
+		{"create", "--name", "initial", "--allow", "providers_oauth2_create", "--allow", "providers_workspace_directory_create"},
+		{"revoke", "1"},
+	} {
+		output, err := providerdtest.Command(t.Context(), r.folder, append([]string{"token"}, arguments...)...).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(output) > 0 {
+			r.token = string(output)
+		}
+	}
+}
+
+func TestApplyEndsWellHoweverItIsStopped(t *testing.T) {
+	t.Parallel()
+	for name, signal := range map[string]os.Signal{
+		"killed": os.Kill, "interrupted": os.Interrupt, "terminated": syscall.SIGTERM,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			middle := make(chan struct{})
+			r := newApplyRig(t, 300, func(number int64) bool {
+				if number == 100 {
+					close(middle)
+				}
+				return true
+			})
+			command, _, stderr := r.command(t)
+			if err := command.Start(); err != nil {
+				t.Fatal(err)
+			}
+			<-middle
+			if err := command.Process.Signal(signal); err != nil {
+				t.Fatal(err)
+			}
+			var exit *exec.ExitError
+			if err := command.Wait(); !errors.As(err, &exit) {
+				t.Fatalf("apply ends with %v", err)
+			}
+			if signal != os.Kill && (exit.ExitCode() != providerdtest.ExitFailed ||
+				!strings.Contains(stderr.String(), "interrupted; run it again for the rest")) {
+				t.Errorf("%v: %s", exit, stderr)
+			}
+			counts, _ := r.apply(t, 0)
+			if counts["unchanged"] < 100 || counts["created"] == 0 {
+				t.Errorf("the second run finds %v", counts)
+			}
+			r.wantCounts(t, counts, r.entries-counts["unchanged"], counts["unchanged"], 0)
+		})
+	}
+}
+
+func TestApplyStandsLostAnswers(t *testing.T) {
+	t.Parallel()
+	r := newApplyRig(t, 300, func(number int64) bool { return number%50 != 0 })
+	counts, _ := r.apply(t, 0)
+	// One entry may lose its answer several times.
+	if counts["unchanged"] == 0 {
+		t.Error("no record was found by a second try")
+	}
+	r.wantCounts(t, counts, r.entries-counts["unchanged"], counts["unchanged"], 0)
+}
+
+// What would be wrong with every entry ends the run at once, and says so once.
+func TestApplyEndsWhereNothingCanBeSent(t *testing.T) {
+	t.Parallel()
+	const again = "; run it again for the rest\n"
+	for name, spoil := range map[string]struct {
+		how  func(r *applyRig)
+		says string
+		ends string
+	}{
+		"wrong token":      {func(r *applyRig) { r.token = "pvd_x" }, "401 Unauthorized", ")\n"},
+		"no server":        {func(r *applyRig) { r.url = "http://127.0.0.1:1" }, "connection refused", again},
+		"another's server": {func(r *applyRig) { r.url += "/elsewhere" }, "(404 Not found); check the path /elsewhere", "\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newApplyRig(t, 300, deliver)
+			spoil.how(r)
+			counts, talk := r.apply(t, providerdtest.ExitFailed)
+			if counts["pending"] != 300 || strings.Count(talk, spoil.says) != 1 || strings.Count(talk, "\n") != 2 ||
+				!strings.HasSuffix(talk, spoil.ends) || strings.Contains(talk, "run it again") != (spoil.ends == again) {
+				t.Errorf("%v: %s", counts, talk)
+			}
+		})
+	}
+}

@@ -1,0 +1,70 @@
+package commands_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
+)
+
+const oneEntry = "oauth2: [{name: a, authorization_flow: 3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01}]"
+
+// applyOne applies a file of one entry, which comes from standard input, and returns what that says.
+func applyOne(t *testing.T, url, token string, environment ...string) (string, error) {
+	t.Helper()
+	command := providerdtest.Command(t.Context(), t.TempDir(), "apply", "-f", "-", "--server", url)
+	command.Env = append(append(os.Environ(), "PROVIDERD_TOKEN"+"="+token), environment...)
+	command.Stdin = strings.NewReader(oneEntry)
+	output, err := command.CombinedOutput()
+	return string(output), err
+}
+
+func TestApplySpeaksHTTPSWithTrustedServersAlone(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	providerdtest.WriteCertificate(t, folder, 1)
+	server := providerdtest.Serve(t, folder, "--tls-cert", "cert.pem", "--tls-key", "key.pem")
+	token := providerdtest.Token(t, folder)
+	says, err := applyOne(t, server.URL, token)
+	if err == nil || !strings.HasSuffix(says, "the certificate of "+server.URL+" is not trusted (x509: certificate signed by "+
+		"unknown authority); set SSL_CERT_FILE to a PEM file with the certificate of its issuer\n") {
+		t.Errorf("a stranger's certificate: %v: %s", err, says)
+	}
+	says, err = applyOne(t, server.URL, token, "SSL_CERT_FILE="+filepath.Join(folder, "cert.pem"))
+	if err != nil || !strings.Contains(says, "1 created") || strings.Contains(says, "unencrypted") {
+		t.Errorf("a trusted certificate: %v: %s", err, says)
+	}
+	plain := strings.Replace(server.URL, "https", "http", 1)
+	says, err = applyOne(t, plain, token)
+	if err == nil || !strings.HasSuffix(says, "the server at "+plain+" expects HTTPS; use "+server.URL+"\n") {
+		t.Errorf("HTTP to an HTTPS port: %v: %s", err, says)
+	}
+}
+
+func TestApplySaysThatAPortHasPlainHTTP(t *testing.T) {
+	t.Parallel()
+	server := providerdtest.Serve(t, t.TempDir())
+	encrypted := strings.Replace(server.URL, "http", "https", 1)
+	says, err := applyOne(t, encrypted, "x")
+	if err == nil || !strings.HasSuffix(says,
+		"the server at "+encrypted+" does not speak HTTPS; use "+server.URL+", or enable TLS on the server\n") {
+		t.Errorf("%v: %s", err, says)
+	}
+}
+
+func TestApplyWarnsOfPlainHTTPBeyondThisMachine(t *testing.T) {
+	t.Parallel()
+	for url, warned := range map[string]bool{
+		"http://0.0.0.0:1": true, "http://localhost:1": false, "http://127.0.0.1:1": false, "http://[::1]:1": false,
+	} {
+		t.Run(url, func(t *testing.T) {
+			t.Parallel()
+			says, err := applyOne(t, url, "x")
+			if err == nil || strings.Contains(says, "unencrypted") != warned {
+				t.Errorf("%v: %s", err, says)
+			}
+		})
+	}
+}

@@ -1,0 +1,72 @@
+//go:build slow
+
+package commands_test
+
+import (
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
+
+	"example.com/providerd/store/storetest"
+)
+
+const (
+	// defaultBackupRows is for an ordinary run; make backup-wait asks for more.
+	defaultBackupRows = 5_000
+	backupCallers     = 64
+	// createsBeforeBackup are those that are waited for before a backup begins.
+	createsBeforeBackup = 500
+)
+
+// describe says how long creates waited.
+func describe(waits []providerdtest.CreateWait) string {
+	sorted := providerdtest.Milliseconds(waits)
+	return fmt.Sprintf("%d creates: median %.1f ms, p99 %.1f ms, longest %.1f ms",
+		len(waits), providerdtest.Quantile(sorted, 0.5), providerdtest.Quantile(sorted, 0.99), providerdtest.Quantile(sorted, 1))
+}
+
+// TestBackupUnderLoad backs up a database while 64 callers create, restores the backup elsewhere and serves it. It must
+// have all that was acknowledged before it began, as the database has it, and no create may fail. It tells how long
+// creates wait without and with a backup.
+func TestBackupUnderLoad(t *testing.T) {
+	t.Parallel()
+	rows := providerdtest.CountFrom(t, "PROVIDERD_BACKUP_ROWS", defaultBackupRows)
+	folder := t.TempDir()
+	if err := storetest.FillSQLite(t.Context(), filepath.Join(folder, "data", "providerd.db"), rows); err != nil {
+		t.Fatal(err)
+	}
+	server, err := providerdtest.Start(t.Context(), folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// What a client takes to check an answer is not to be waited for.
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: backupCallers}}
+	defer client.CloseIdleConnections()
+	made := providerdtest.NewJournal()
+	load := made.Load(backupCallers, "load", func(name string) (providerdtest.Record, error) {
+		return providerdtest.OnlyCreated(server.CreateNamed(client, folder, name, ""))
+	})
+	// A large database gives a baseline of its own size.
+	made.Await(t, max(createsBeforeBackup, rows/20))
+	before := made.Acknowledged()
+	begun := time.Now()
+	said := providerdtest.Operate(t, folder, "backup", "backup.db")
+	took := time.Since(begun)
+	during := len(made.Acknowledged())
+	load.End()
+	if err := server.Stop(); err != nil {
+		t.Error(err)
+	}
+	if len(made.Failed) > 0 {
+		t.Errorf("%d creates failed, such as %v", len(made.Failed), providerdtest.Some(made.Failed))
+	}
+	t.Logf("without a backup, %s", describe(made.Waits[:len(before)]))
+	t.Logf("during a backup of %d rows in %.1f s, %s", rows, took.Seconds(), describe(made.Waits[len(before):during]))
+	t.Log(strings.ReplaceAll(said, "\n", "; "))
+	providerdtest.CompareRestored(t, folder, providerdtest.RestoreElsewhere(t, folder), before)
+}

@@ -1,0 +1,68 @@
+package commands_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
+)
+
+// TestBackupSchedule makes backups every second, keeps two of them, and goes on after one that fails.
+func TestBackupSchedule(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	providerdtest.StoreSecrets(t, folder, 10)
+	backups := filepath.Join(folder, "backups")
+	if err := os.Mkdir(backups, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	const old, abandoned = "providerd-20200131T080000Z.db", "providerd-20200131T080000Z.db.17.unfinished"
+	others := []string{"notes", "other-20200131T080000Z.db", "providerd-2020.db"}
+	for _, name := range append(others, old, "providerd-20200131T140000Z.db", abandoned) {
+		if err := os.WriteFile(filepath.Join(backups, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	keyset := filepath.Join(folder, "data", "keyset.json")
+	if err := os.Rename(keyset, keyset+".away"); err != nil {
+		t.Fatal(err)
+	}
+	s := providerdtest.StartSchedule(t, folder, providerdtest.Command(t.Context(), folder, "backup", "--every", "1s", "--keep", "2", "backups"))
+	providerdtest.WaitUntil(t, "a backup fails", func() bool { return strings.Contains(s.Said.String(), "backup failed: no keyset file") })
+	if names := s.Names(t); !slices.Contains(names, old) {
+		t.Errorf("after a failed backup, there are %v", names)
+	}
+	if err := os.Rename(keyset+".away", keyset); err != nil {
+		t.Fatal(err)
+	}
+	verified := func() int { return strings.Count(s.Said.String(), "is verified; the keyset is not in it") }
+	providerdtest.WaitUntil(t, "three backups are made", func() bool { return verified() >= 3 })
+	providerdtest.WaitUntil(t, "old backups are removed", func() bool { return len(s.Names(t)) == len(others)+2 })
+	s.End(t, syscall.SIGTERM)
+	names := s.Names(t)
+	for _, name := range others {
+		if !slices.Contains(names, name) {
+			t.Errorf("%s was removed", name)
+		}
+	}
+	newest := names[len(names)-1]
+	t.Logf("%d backups were made, in the end there are %v", verified(), names)
+	demandNoneBeforeItsTime(t, folder, names)
+	providerdtest.Operate(t, folder, "restore", filepath.Join("backups", newest), "--replace")
+	providerdtest.CheckSecrets(t, folder, 10)
+}
+
+// demandNoneBeforeItsTime starts the program again, which waits for the next backup.
+func demandNoneBeforeItsTime(t *testing.T, folder string, names []string) {
+	t.Helper()
+	s := providerdtest.StartSchedule(t, folder, providerdtest.Command(t.Context(), folder, "backup", "--every", "1h", "--keep", "2", "backups"))
+	s.AwaitNext(t)
+	s.End(t, syscall.SIGINT)
+	if now := s.Names(t); !slices.Equal(now, names) {
+		t.Errorf("started again, it makes %v of %v", now, names)
+	}
+}

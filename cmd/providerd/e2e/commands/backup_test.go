@@ -1,0 +1,114 @@
+package commands_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
+
+	"example.com/providerd/store/storetest"
+)
+
+// TestBackupInterrupted ends a backup by each signal. Nothing has the name of the backup, and the next one, whatever its
+// name, succeeds and removes what is left.
+func TestBackupInterrupted(t *testing.T) {
+	t.Parallel()
+	const rows = 40_000
+	folder := t.TempDir()
+	if err := storetest.FillSQLite(t.Context(), filepath.Join(folder, "data", "providerd.db"), rows); err != nil {
+		t.Fatal(err)
+	}
+	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM, syscall.SIGINT} {
+		name := strings.ReplaceAll(signal.String(), " ", "-") + ".db"
+		said := interrupt(t, folder, name, signal, "backup", name)
+		left := drafts(t, folder, name)
+		if _, err := os.Lstat(filepath.Join(folder, name)); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("interrupted by %s, there is a backup: %v", signal, err)
+		}
+		if signal != syscall.SIGKILL && (len(left) > 0 || !strings.HasSuffix(said, "providerd: interrupted; no backup was made\n")) {
+			t.Errorf("interrupted by %s, it leaves %v and says %s", signal, left, said)
+		}
+		if signal == syscall.SIGKILL && len(left) == 0 {
+			t.Error("killed, it leaves nothing, so that nothing is shown")
+		}
+		providerdtest.Operate(t, folder, "backup", "next-"+name)
+		if left := drafts(t, folder, "*"); len(left) > 0 {
+			t.Errorf("the next backup leaves %v", left)
+		}
+		providerdtest.CheckIntegrity(t, filepath.Join(folder, "next-"+name))
+	}
+}
+
+// interrupt ends a command by a signal once it writes a file, and returns what it says.
+func interrupt(t *testing.T, folder, file string, signal syscall.Signal, arguments ...string) string {
+	t.Helper()
+	known := drafts(t, folder, file)
+	command := providerdtest.Command(t.Context(), folder, arguments...)
+	var said bytes.Buffer
+	command.Stderr = &said
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	providerdtest.WaitUntil(t, file+" is being written", func() bool {
+		isNew := func(path string) bool { return !slices.Contains(known, path) }
+		return slices.ContainsFunc(drafts(t, folder, file), isNew)
+	})
+	if err := command.Process.Signal(signal); err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Wait(); err == nil {
+		t.Fatalf("%v came to its end before it was interrupted", arguments)
+	}
+	return said.String()
+}
+
+func drafts(t *testing.T, folder, name string) []string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(folder, name+".*.unfinished"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// TestRestoreInterrupted ends a restoration. The database is the one of before.
+func TestRestoreInterrupted(t *testing.T) {
+	t.Parallel()
+	const rows = 40_000
+	folder := t.TempDir()
+	if err := storetest.FillSQLite(t.Context(), filepath.Join(folder, "data", "providerd.db"), rows); err != nil {
+		t.Fatal(err)
+	}
+	providerdtest.Operate(t, folder, "backup", "backup.db")
+	providerdtest.Operate(t, folder, "provider", "delete", "17", "--yes")
+	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
+		interrupt(t, folder, "data/providerd.db", signal, "restore", "backup.db", "--replace")
+		if output, err := providerdtest.Command(t.Context(), folder, "provider", "show", "17").CombinedOutput(); err == nil {
+			t.Errorf("interrupted by %s, it has restored: %s", signal, output)
+		}
+	}
+	// One that is killed between its two steps leaves a second name of the database.
+	path := filepath.Join(folder, "data", "providerd.db")
+	second := path + ".replaced-20200131T080000Z"
+	if err := os.Link(path, second); err != nil {
+		t.Fatal(err)
+	}
+	const finding = "is no kept copy but the database itself: a restore that was killed left it; remove that name"
+	if output, _ := providerdtest.Command(t.Context(), folder, "doctor").Output(); !strings.Contains(string(output), finding) {
+		t.Errorf("the doctor says %s", output)
+	}
+	providerdtest.Operate(t, folder, "restore", "backup.db", "--replace")
+	providerdtest.Operate(t, folder, "provider", "show", "17")
+	if kept, err := filepath.Glob(path + ".replaced-*"); err != nil || len(kept) != 1 || kept[0] == second {
+		t.Errorf("kept is %v: %v", kept, err)
+	}
+	if left := drafts(t, folder, "data/*"); len(left) > 0 {
+		t.Errorf("left is %v", left)
+	}
+}

@@ -1,0 +1,174 @@
+//go:build slow
+
+package commands_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
+
+	"github.com/jackc/pgx/v5"
+
+	"example.com/providerd/store/postgres/postgrestest"
+	"example.com/providerd/store/storetest"
+)
+
+// defaultCopyRows is for an ordinary run; make copy-million asks for more.
+const defaultCopyRows = 5_000
+
+// copying is "providerd copy" in a folder, with the URLs in the environment.
+func copying(ctx context.Context, folder, from, to string) *exec.Cmd {
+	command := providerdtest.Command(ctx, folder, "copy", "--keyset", "data/keyset.json")
+	command.Env = append(os.Environ(), "PROVIDERD_FROM="+from, "PROVIDERD_TO="+to)
+	return command
+}
+
+// copyAll copies to the end, and returns what is printed. Neither that nor what is said may have the password.
+func copyAll(t *testing.T, folder, from, to, password string) (printed string, usage *syscall.Rusage) {
+	t.Helper()
+	command := copying(t.Context(), folder, from, to)
+	var stderr bytes.Buffer
+	command.Stderr = &stderr
+	stdout, err := command.Output()
+	if err != nil {
+		t.Fatalf("%v: %s", err, &stderr)
+	}
+	if strings.Contains(string(stdout)+stderr.String(), password) {
+		t.Errorf("the password is in %s%s", stdout, &stderr)
+	}
+	usage, _ = command.ProcessState.SysUsage().(*syscall.Rusage)
+	return string(stdout), usage
+}
+
+// TestCopyThereAndBack copies from SQLite to PostgreSQL and back, and times it.
+func TestCopyThereAndBack(t *testing.T) {
+	t.Parallel()
+	rows := providerdtest.CountFrom(t, "PROVIDERD_COPY_ROWS", defaultCopyRows)
+	folder := t.TempDir()
+	if err := storetest.FillSQLite(t.Context(), filepath.Join(folder, "data", "providerd.db"), rows); err != nil {
+		t.Fatal(err)
+	}
+	cluster := postgrestest.NewCluster(t)
+	const first, last = "sqlite:data/providerd.db", "sqlite:back/providerd.db"
+	middle := cluster.CreateDatabase(t)
+	var tables []string
+	for _, way := range []struct{ name, from, to string }{{"there", first, middle}, {"back", middle, last}} {
+		begun := time.Now()
+		printed, usage := copyAll(t, folder, way.from, way.to, cluster.Password)
+		t.Logf("%s, %d providers with the rows of their kinds were copied and compared in %.1f s, with at most %d MiB of memory",
+			way.name, rows, time.Since(begun).Seconds(), usage.Maxrss>>10)
+		tables = append(tables, printed)
+	}
+	if tables[0] != tables[1] || !strings.Contains(tables[0], strconv.Itoa(rows)) {
+		t.Errorf("there:\n%s\nback:\n%s", tables[0], tables[1])
+	}
+	t.Logf("there and back:\n%s", tables[1])
+	if rows == defaultCopyRows {
+		if err := os.Rename(filepath.Join(folder, "data", "keyset.json"), filepath.Join(folder, "back", "keyset.json")); err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(os.RemoveAll(filepath.Join(folder, "data")),
+			os.Rename(filepath.Join(folder, "back"), filepath.Join(folder, "data"))); err != nil {
+			t.Fatal(err)
+		}
+		providerdtest.CheckSecrets(t, folder, rows-rows/10)
+	}
+}
+
+// TestCopyInterrupted interrupts a copy by each signal, looks whether what is there is refused, and copies the rest.
+func TestCopyInterrupted(t *testing.T) {
+	t.Parallel()
+	const rows = 30_000
+	folder := t.TempDir()
+	if err := storetest.FillSQLite(t.Context(), filepath.Join(folder, "data", "providerd.db"), rows); err != nil {
+		t.Fatal(err)
+	}
+	cluster := postgrestest.NewCluster(t)
+	const from = "sqlite:data/providerd.db"
+	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL} {
+		t.Run(signal.String(), func(t *testing.T) {
+			t.Parallel()
+			to := cluster.CreateDatabase(t)
+			command := copying(t.Context(), folder, from, to)
+			var said bytes.Buffer
+			command.Stderr = &said
+			if err := command.Start(); err != nil {
+				t.Fatal(err)
+			}
+			awaitRows(t, to)
+			if err := command.Process.Signal(signal); err != nil {
+				t.Fatal(err)
+			}
+			if err := command.Wait(); err == nil {
+				t.Fatal("the copy came to its end before it was interrupted")
+			}
+			if signal != syscall.SIGKILL && !strings.Contains(said.String(), "rows were copied; run it again for the rest") {
+				t.Errorf("interrupted, it says %s", &said)
+			}
+			for _, arguments := range [][]string{{"serve", "--listen", "127.0.0.1:0"}, {"provider", "list"}, {"key", "reseal"}} {
+				refused := providerdtest.Command(t.Context(), folder, append(arguments, "--keyset", "data/keyset.json")...)
+				refused.Env = append(os.Environ(), "PROVIDERD_DATABASE="+to)
+				output, err := refused.CombinedOutput()
+				if err == nil || !strings.Contains(string(output), "a copy into the database was not finished") ||
+					!strings.Contains(string(output), `copy\" again`) && !strings.Contains(string(output), `copy" again`) {
+					t.Errorf("%v over half a copy: %v: %s", arguments, err, output)
+				}
+			}
+			printed, _ := copyAll(t, folder, from, to, cluster.Password)
+			if !strings.Contains(printed, "providers                      "+strconv.Itoa(rows)) {
+				t.Errorf("it printed %s", printed)
+			}
+			refused := copying(t.Context(), folder, from, to)
+			output, err := refused.CombinedOutput()
+			if err == nil || !strings.Contains(string(output), "not empty: it is in use") {
+				t.Errorf("over a whole copy: %v: %s", err, output)
+			}
+		})
+	}
+}
+
+// TestCopyBesideOtherTables copies to a database that another program uses.
+func TestCopyBesideOtherTables(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	if err := storetest.FillSQLite(t.Context(), filepath.Join(folder, "data", "providerd.db"), 1); err != nil {
+		t.Fatal(err)
+	}
+	cluster := postgrestest.NewCluster(t)
+	cluster.Exec(t, "postgres", "CREATE TABLE foo (id integer)")
+	output, err := copying(t.Context(), folder, "sqlite:data/providerd.db", cluster.URL("postgres")).CombinedOutput()
+	if want := `--to: not a database of providerd: it has tables of another program: ["foo"]; name another place`; err == nil ||
+		!strings.Contains(string(output), want) {
+		t.Errorf("%v: %s", err, output)
+	}
+}
+
+// awaitRows returns once a copy has sent rows.
+func awaitRows(t *testing.T, url string) {
+	t.Helper()
+	connection, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = connection.Close(context.WithoutCancel(t.Context())) }()
+	again := time.NewTicker(time.Millisecond)
+	defer again.Stop()
+	for begun := time.Now(); time.Since(begun) < providerdtest.ReadyTimeout; <-again.C {
+		var found bool
+		err := connection.QueryRow(t.Context(), "SELECT EXISTS (SELECT FROM providers)").Scan(&found)
+		if err == nil && found {
+			return
+		}
+	}
+	t.Fatal("nothing is copied")
+}

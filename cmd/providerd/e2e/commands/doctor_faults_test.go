@@ -1,0 +1,291 @@
+package commands_test
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
+)
+
+// TestDoctorNamesEachFault breaks one thing at a time.
+func TestDoctorNamesEachFault(t *testing.T) {
+	t.Parallel()
+	healthy := newSetUp(t)
+	for name, test := range spoiltSetUps() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			broken := healthy.copy(t)
+			test.spoil(t, broken)
+			before := broken.state(t)
+			expectOnly(t, *broken, test.faults)
+			if after := broken.state(t); after != before {
+				t.Errorf("files were\n%s\nand are\n%s", before, after)
+			}
+		})
+	}
+}
+
+type spoiler = func(t *testing.T, s *setUp)
+
+// spoilt is how a set-up is broken, and what the doctor says of it.
+type spoilt struct {
+	spoil  spoiler
+	faults []fault
+}
+
+func spoiltSetUps() map[string]spoilt {
+	setUps := irregularFiles()
+	maps.Copy(setUps, wrongVariables())
+	maps.Copy(setUps, map[string]spoilt{
+		"no database":   {remove("data"), []fault{{"database", healthFail, `no providerd database at /.*/data/providerd.db; "providerd serve" makes one`}}},
+		"database away": {remove("data/providerd.db"), []fault{{"database", healthFail, "no providerd database"}}},
+		"no database file": {
+			write("data/providerd.db", "This is no database, however long one looks at it, even if it has all of a hundred bytes: 0123456789"),
+			[]fault{{"database", healthFail, "no database, or a damaged one: .*file is not a database; put a backup in its place"}},
+		},
+		"empty database": {write("data/providerd.db", ""), []fault{{"schema", healthFail, "no providerd database in .*; \"providerd serve\" makes one"}}},
+		"database of another program": {
+			statement("PRAGMA application_id = 7"),
+			[]fault{{"schema", healthFail, "not a database of providerd: .*application_id is 7.*; name another place"}},
+		},
+		"unfinished copy": {
+			statement("UPDATE keyset SET sealed = x''"),
+			[]fault{{"keyset", healthFail, `run the same "providerd copy" again`}},
+		},
+		"unfinished start": {
+			statement("DELETE FROM keyset"),
+			[]fault{{"keyset", healthWarn, `the database has none yet; "providerd serve" gives it`}},
+		},
+		"newer schema": {
+			statement("INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, true)"),
+			[]fault{{"schema", healthFail, "its schema has level 99.*; use a newer providerd"}},
+		},
+		"older schema": {
+			statement("DELETE FROM goose_db_version WHERE version_id > 1"),
+			[]fault{{"schema", healthWarn, `its schema has level 1, this program needs 2; "providerd serve" migrates it`}},
+		},
+		"missing index": {
+			statement("DROP INDEX providers_idempotency_key"),
+			[]fault{{"schema", healthFail, `not as this program makes it: index "providers_idempotency_key" is missing; undo what another program has done`}},
+		},
+		"trigger": {
+			statement("CREATE TRIGGER forgetting BEFORE INSERT ON providers BEGIN SELECT RAISE(IGNORE); END"),
+			[]fault{{"schema", healthFail, `trigger "forgetting" was added; undo`}},
+		},
+		"others write the database": {mode("data/providerd.db", 0o666), []fault{{"database file", healthFail, "others can write to .*; run chmod 600"}}},
+		"others read the database":  {mode("data/providerd.db", 0o644), []fault{{"database file", healthWarn, "others can read .*; run chmod 600"}}},
+		"others write the folder":   {mode("data", 0o777), []fault{{"folder", healthFail, "others can replace what is in data; run chmod go-w"}}},
+		"others read the token":     {mode("data/initial-token", 0o604), []fault{{"initial token", healthFail, "others can use the access token .*revoke"}}},
+		"others read the keyset": {mode("data/keyset.json", 0o640), []fault{
+			{"keyset file", healthFail, "others can use the keys .*chmod 600.*key rotate"}, {"keyset", healthFail, "keyset cannot be used: others can read"},
+		}},
+		"no keyset":          {remove("data/keyset.json"), []fault{{"keyset", healthFail, "no keyset file: data/keyset.json; put it back"}}},
+		"rubbish for keyset": {write("data/keyset.json", "{}"), []fault{{"keyset", healthFail, `"sealing" is not a Tink keyset; put the right one`}}},
+		"keyset of another database": {func(t *testing.T, s *setUp) {
+			providerdtest.Shell(t, "rm", s.keyset)
+			providerdtest.Operate(t, s.folder, strings.Fields("key create --keyset data/keyset.json")...)
+		}, []fault{{"keyset", healthFail, "not the keyset of this database; put the right one"}}},
+		"older keyset": {func(t *testing.T, s *setUp) {
+			providerdtest.Shell(t, "cp", "--archive", s.keyset, s.keyset+".old")
+			providerdtest.Operate(t, s.folder, strings.Fields("key rotate")...)
+			providerdtest.Operate(t, s.folder, strings.Fields("key reseal")...)
+			providerdtest.Shell(t, "mv", s.keyset+".old", s.keyset)
+		}, []fault{{"keyset", healthFail, "it lacks key [0-9]+, which has encrypted secrets of this database; bring the newest"}}},
+		"key of one secret": {
+			statement("UPDATE oauth2_providers SET client_secret = x'01010203044444444444444444'"),
+			[]fault{{"secrets", healthFail, "1 of 1 are encrypted with key 16909060, which the keyset lacks; put the newest keyset"}},
+		},
+		"damaged secret": {
+			statement("UPDATE oauth2_providers SET client_secret = x'00'"),
+			[]fault{{"secrets", healthFail, "1 of 1 cannot be opened, such as that of provider 1: client_secret"}},
+		},
+		"old key": {
+			statement("UPDATE key_events SET at = '2020-01-31 08:00:00+00:00'"),
+			[]fault{{"key age", healthWarn, `the newest key, [0-9]+, is from 2020-01-31T08:00:00Z; run "providerd key rotate"`}},
+		},
+		"no token": {
+			func(t *testing.T, s *setUp) { providerdtest.Operate(t, s.folder, strings.Fields("token revoke 1")...) },
+			[]fault{{"tokens", healthWarn, `none is accepted.*; "providerd token create" makes one`}},
+		},
+		"token that ends": {func(t *testing.T, s *setUp) {
+			providerdtest.Operate(t, s.folder, strings.Fields("token create --name ci --allow all --expires-in 2d")...)
+		}, []fault{{"tokens", healthWarn, "those of these callers end before .*: ci; .*of the same name"}}},
+		"few pks": {
+			statement(providerWithPK("2140000000")),
+			[]fault{{"pks", healthWarn, "7483647 are left; plan to name a new database"}},
+		},
+		"no pk": {
+			statement(providerWithPK("2147483647")),
+			[]fault{{"pks", healthFail, "the largest is given, and no create is stored; name a new database"}},
+		},
+		"clock": {
+			statement("UPDATE providers SET created_at = '2999-01-31 08:00:00+00:00'"),
+			[]fault{{"clock", healthFail, "before the newest record was stored; synchronise the clock"}},
+		},
+		"long WAL":             {longWALOf, []fault{{"WAL", healthWarn, "it has grown to 192 MiB; end whatever keeps"}}},
+		"WAL of another state": {otherWAL, []fault{{"database", healthFail, "is not what SQLite left there; .*put the right files back"}}},
+		"WAL without database": {func(t *testing.T, s *setUp) {
+			crash(t, s)
+			providerdtest.Shell(t, "rm", s.database)
+		}, []fault{{"database", healthFail, "is missing or empty, but its WAL is there; put the database back"}}},
+		"WAL without its index": {func(t *testing.T, s *setUp) {
+			crash(t, s)
+			providerdtest.Shell(t, "rm", s.database+"-shm")
+		}, []fault{{"database", healthFail, "-wal is there without the -shm by which it is read; run"}}},
+		"replaced under a server": {func(t *testing.T, s *setUp) {
+			serveIn(t, s)
+			providerdtest.Shell(t, "cp", "--archive", s.database, s.database+".copy")
+			providerdtest.Shell(t, "mv", s.database+".copy", s.database)
+		}, []fault{{"database", healthFail, "was removed or replaced while in use|is not what SQLite left there"}}},
+		"WAL moved away under a server": {func(t *testing.T, s *setUp) {
+			serveIn(t, s)
+			providerdtest.Shell(t, "mv", s.database+"-wal", s.database+".moved")
+		}, []fault{{"database", healthFail, "providerd.db-wal was removed or replaced while in use; stop every program that uses the database, put the right file back"}}},
+		"damaged page": {func(t *testing.T, s *setUp) {
+			providerdtest.Shell(t, "dd", "if=/dev/zero", "of="+s.database, "bs=4096", "seek=1", "count=20", "conv=notrunc", "status=none")
+		}, []fault{{"database", healthFail, "malformed; put a backup in its place, or name another file"}}},
+		"in memory": {func(t *testing.T, s *setUp) {
+			folder, err := os.MkdirTemp("/dev/shm", "providerd") //nolint:usetesting // It is to be in memory.
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = os.RemoveAll(folder) })
+			providerdtest.Shell(t, "cp", "--archive", s.folder+"/data", folder)
+			*s = setUpIn(folder)
+		}, []fault{{"file system", healthWarn, "is kept in memory, and is gone with the machine; move"}}},
+		"wrong variable": {
+			environment("PROVIDERD_LISTEN=nowhere"),
+			[]fault{{"configuration", healthFail, `"nowhere" is not of the form HOST:PORT.*; set the variable or the flag right`}},
+		},
+		"mistyped variable": {
+			environment("PROVIDERD_LISTN=127.0.0.1:80"),
+			[]fault{{"configuration", healthWarn, "PROVIDERD_LISTN is set, and no variable of this program"}},
+		},
+		"certificate out of date": {certificate(-2*time.Hour, -time.Hour), []fault{{"certificate", healthFail, "cert.pem is out of date since .*; renew it"}}},
+		"certificate that ends":   {certificate(-time.Hour, 2*day), []fault{{"certificate", healthWarn, "cert.pem is valid until .* only; renew it"}}},
+		"certificate of tomorrow": {certificate(day, 90*day), []fault{{"certificate", healthFail, "cert.pem is not valid before"}}},
+		"key that others read": {func(t *testing.T, s *setUp) {
+			certificate(-time.Hour, 90*day)(t, s)
+			mode("key.pem", 0o644)(t, s)
+		}, []fault{{"certificate", healthFail, "every user of the machine can read the private key .*key.pem; run chmod 600"}}},
+		"certificate without the flag of its key": {func(_ *testing.T, s *setUp) {
+			s.flags = []string{"--tls-cert", "cert.pem"}
+		}, []fault{{"configuration", healthFail, "--tls-cert and --tls-key must be used together; set the variable or the flag right"}}},
+		"certificate without key": {func(t *testing.T, s *setUp) {
+			certificate(-time.Hour, 90*day)(t, s)
+			write("key.pem", "rubbish")(t, s)
+		}, []fault{{"certificate", healthFail, "its key in \".*key.pem\" cannot be used.*; put a certificate"}}},
+	})
+	if os.Geteuid() == 0 {
+		for path, check := range map[string]string{
+			"data/providerd.db": "database file", "data/keyset.json": "keyset file", "data/initial-token": "initial token",
+		} {
+			setUps[path+" of another user"] = spoilt{func(t *testing.T, s *setUp) {
+				providerdtest.Shell(t, "chown", "1", filepath.Join(s.folder, path))
+				if check == "database file" {
+					// That others can read it is less than that the server cannot write to it.
+					providerdtest.Shell(t, "chmod", "644", filepath.Join(s.folder, path))
+				}
+			}, []fault{{check, healthFail, path + " belongs to user 1, and the server, by its folder, to user 0; run chown 0 on it"}}}
+		}
+		ofUserWith := func(mode, path string) spoiler {
+			return func(t *testing.T, s *setUp) {
+				providerdtest.Shell(t, "chown", "-R", "1", filepath.Dir(s.database))
+				providerdtest.Shell(t, "chmod", mode, filepath.Join(s.folder, path))
+			}
+		}
+		setUps["folder that takes no file"] = spoilt{ofUserWith("500", "data"), []fault{
+			{"folder", healthFail, "user 1, whom it belongs to, cannot make files in data; run chmod u.rwx on it"},
+		}}
+		setUps["database that cannot be changed"] = spoilt{ofUserWith("400", "data/providerd.db"), []fault{
+			{"database file", healthFail, "its owner cannot change data/providerd.db; run chmod 600 on it"},
+		}}
+	}
+	return setUps
+}
+
+func remove(path string) spoiler {
+	return func(t *testing.T, s *setUp) { providerdtest.Shell(t, "rm", "-r", filepath.Join(s.folder, path)) }
+}
+
+func write(path, content string) spoiler {
+	return func(t *testing.T, s *setUp) {
+		if err := os.WriteFile(filepath.Join(s.folder, path), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func mode(path string, mode os.FileMode) spoiler {
+	return func(t *testing.T, s *setUp) {
+		if err := os.Chmod(filepath.Join(s.folder, path), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// statement runs one past the program.
+func statement(statement string) spoiler {
+	return func(t *testing.T, s *setUp) {
+		if err := providerdtest.Execute(t.Context(), s.database, statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func environment(variables ...string) spoiler {
+	return func(_ *testing.T, s *setUp) { s.environment = variables }
+}
+
+// certificate gives the server one that is valid for a time.
+func certificate(from, to time.Duration) spoiler {
+	return func(t *testing.T, s *setUp) {
+		providerdtest.WriteCertificateOf(t, s.folder, 1, time.Now().Add(from), time.Now().Add(to))
+		s.flags = []string{"--tls-cert", "cert.pem", "--tls-key", "key.pem"}
+	}
+}
+
+// serveIn lets a server use the database until the test ends.
+func serveIn(t *testing.T, s *setUp) {
+	t.Helper()
+	server := providerdtest.Serve(t, s.folder)
+	t.Cleanup(func() { _ = server.Kill() })
+}
+
+// crash leaves a WAL.
+func crash(t *testing.T, s *setUp) {
+	t.Helper()
+	server := providerdtest.Serve(t, s.folder)
+	providerdtest.Operate(t, s.folder, strings.Fields("application create --slug s --name n")...)
+	if err := server.Kill(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// longWALOf lets the WAL be long. What is behind its last frame counts for nothing.
+func longWALOf(t *testing.T, s *setUp) {
+	crash(t, s)
+	if err := os.Truncate(s.database+"-wal", 192<<20); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// otherWAL puts a database of long before beside the WAL.
+func otherWAL(t *testing.T, s *setUp) {
+	providerdtest.Shell(t, "cp", "--archive", s.database, s.database+".old")
+	for range 3 {
+		providerdtest.Operate(t, s.folder, strings.Fields("token create --name x --allow all")...)
+	}
+	crash(t, s)
+	providerdtest.Shell(t, "mv", s.database+".old", s.database)
+}
+
+// providerWithPK is a statement that stores a provider.
+func providerWithPK(pk string) string {
+	return `INSERT INTO providers (pk, kind, name, created_at, created_by, request_id, remote_address)
+		VALUES (` + pk + `, 'oauth2', '', '2020-01-31 08:00:00+00:00', '', '', '')`
+}

@@ -1,0 +1,57 @@
+package commands_test
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
+)
+
+// irregularFiles are set-ups with a folder or a FIFO in the place of each file. Where the mode is looked at, it is one
+// that a file must not have.
+func irregularFiles() map[string]spoilt {
+	database := func(file string) fault {
+		return fault{"database file", healthFail, "^data/" + file + " is not a regular file; put the right file in its place, or name"}
+	}
+	isNoDatabase := fault{"database", healthFail, "not a regular file; put the database in its place"}
+	const isNone = " is not a regular file; put the keyset in its place, or name its file$"
+	isNoKeyset := fault{"keyset", healthFail, "not a regular file; put the right one in its place"}
+	isNoToken := fault{"initial token", healthFail, "^data/initial-token is not a regular file; remove it"}
+	isNoKey := fault{"certificate", healthFail, "key.pem: it is not a regular file; put a certificate and its key"}
+	return map[string]spoilt{
+		"folder for database": {folderAt("data/providerd.db"), []fault{database("providerd.db"), isNoDatabase}},
+		"FIFO for database":   {fifoAt("data/providerd.db"), []fault{database("providerd.db"), isNoDatabase}},
+		"FIFO for WAL":        {fifoAt("data/providerd.db-wal"), []fault{database("providerd.db-wal")}},
+		"FIFO for wal-index":  {fifoAt("data/providerd.db-shm"), []fault{database("providerd.db-shm")}},
+		"folder for keyset":   {folderAt("data/keyset.json"), []fault{{"keyset file", healthFail, "^data/keyset.json" + isNone}, isNoKeyset}},
+		"FIFO for keyset":     {fifoAt("data/keyset.json"), []fault{{"keyset file", healthFail, "^data/keyset.json" + isNone}, isNoKeyset}},
+		"folder of variable for keyset": {environment("PROVIDERD_KEYSET=data"), []fault{
+			{"keyset file", healthFail, "/data" + isNone}, isNoKeyset,
+		}},
+		"folder for token": {folderAt("data/initial-token"), []fault{isNoToken}},
+		"FIFO for token":   {fifoAt("data/initial-token"), []fault{isNoToken}},
+		"folder for key of certificate": {func(t *testing.T, s *setUp) {
+			certificate(-time.Hour, 90*day)(t, s)
+			folderAt("key.pem")(t, s)
+		}, []fault{isNoKey}},
+		"FIFO for key of certificate": {func(t *testing.T, s *setUp) {
+			certificate(-time.Hour, 90*day)(t, s)
+			fifoAt("key.pem")(t, s)
+		}, []fault{isNoKey}},
+	}
+}
+
+func folderAt(path string) spoiler {
+	return func(t *testing.T, s *setUp) {
+		providerdtest.Shell(t, "rm", "--force", filepath.Join(s.folder, path))
+		providerdtest.Shell(t, "mkdir", "--mode=755", filepath.Join(s.folder, path))
+	}
+}
+
+func fifoAt(path string) spoiler {
+	return func(t *testing.T, s *setUp) {
+		providerdtest.Shell(t, "rm", "--force", filepath.Join(s.folder, path))
+		providerdtest.Shell(t, "mkfifo", "--mode=644", filepath.Join(s.folder, path))
+	}
+}

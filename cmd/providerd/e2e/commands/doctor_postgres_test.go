@@ -1,0 +1,102 @@
+//go:build slow
+
+package commands_test
+
+import (
+	"net/url"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
+
+	"example.com/providerd/store/postgres/postgrestest"
+)
+
+// TestDoctorOverPostgreSQL sets the server wrong, one setting at a time. What it has by default has no standby and no
+// archive, which is warned of.
+func TestDoctorOverPostgreSQL(t *testing.T) {
+	t.Parallel()
+	cluster := postgrestest.NewCluster(t)
+	address := cluster.CreateDatabase(t)
+	parsed, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := strings.TrimPrefix(parsed.Path, "/")
+	folder := t.TempDir()
+	examined := setUp{
+		folder: folder, keyset: filepath.Join(folder, "k.json"),
+		environment: []string{"PROVIDERD_DATABASE=" + address, "PROVIDERD_KEYSET=k.json"},
+	}
+	standby := fault{"standbys", healthWarn, "synchronous_standby_names is empty: .*; run a synchronous standby"}
+	archive := fault{"archive", healthWarn, "archive_mode is off: .*; set it to on"}
+	expectOnly(t, examined, []fault{
+		standby, archive,
+		{"schema", healthFail, `no providerd database; "providerd serve" makes one`},
+		{"keyset", healthFail, "no keyset file: .*k.json; put it back"},
+	})
+	providerdtest.Operate(t, folder, "key", "create", "--keyset", "k.json")
+	server := providerdtest.ServeWith(t, folder, examined.environment)
+	noToken := fault{"tokens", healthWarn, "none is accepted"}
+	expectChecks(t, expectOnly(t, examined, []fault{standby, archive, noToken}), "configuration, keyset file, "+
+		"database, settings, standbys, archive, clock, messages, "+
+		"connections, schema, keyset, secrets, key age, tokens, pks, clock")
+	expectWithoutKeyset(t, examined, standby, archive, noToken)
+	cluster.Exec(t, name, "ALTER DATABASE "+name+" CONNECTION LIMIT 20",
+		"INSERT INTO replicas (id, name, keys, beat) VALUES ('killed', 'killed', '[]', 7)")
+	expectOnly(t, examined, []fault{standby, archive, noToken, {
+		"connections", healthWarn, "1 replica may open up to 24 connections, and the server allows 20: .*; raise max_connections",
+	}})
+	cluster.Exec(t, name, "ALTER DATABASE "+name+" CONNECTION LIMIT -1")
+	server.End(t)
+	for setting, says := range map[string]string{
+		"fsync":                         `its setting fsync is "off", with which it could lose .*; set it to on`,
+		"full_page_writes":              `its setting full_page_writes is "off"`,
+		"synchronous_commit":            `its setting synchronous_commit is "off"`,
+		"default_transaction_read_only": "",
+	} {
+		value, wanted := "off", []fault{standby, archive, noToken, {"settings", healthFail, says}}
+		if says == "" {
+			value, wanted = "on", []fault{{"database", healthFail, "read only connection"}}
+		}
+		cluster.Set(t, setting, value)
+		expectOnly(t, examined, wanted)
+		cluster.Set(t, setting, map[string]string{"on": "off", "off": "on"}[value])
+	}
+	cluster.Exec(t, name, "ALTER TABLE tokens SET UNLOGGED")
+	expectOnly(t, examined, []fault{standby, archive, noToken, {"schema", healthFail, `table "tokens" was changed; undo`}})
+	cluster.Exec(t, name, "ALTER TABLE tokens SET LOGGED")
+	cluster.Set(t, "archive_mode", "on")
+	cluster.Stop(t)
+	expectOnly(t, examined, []fault{{"database", healthFail, "connect to the database: storage is unavailable: no connection: .*refused; start its primary"}})
+	cluster.Start(t)
+	expectOnly(t, examined, []fault{standby, noToken, {"archive", healthWarn, "archive_command is empty: nothing is archived"}})
+	cluster.Set(t, "archive_command", "false")
+	cluster.Exec(t, name, "SELECT pg_switch_wal()", "UPDATE schema_support SET oldest_level = 99")
+	awaitArchiver(t, cluster, name, "failed_count > 0")
+	newer := fault{"schema", healthFail, "for programs of level 99 and later; this one has level 2; use a newer providerd"}
+	expectOnly(t, examined, []fault{standby, newer, {"archive", healthFail, "archive_command fails: the WAL piles up; see the log"}})
+	cluster.Set(t, "archive_command", "true")
+	cluster.Exec(t, name, "UPDATE schema_support SET oldest_level = 1",
+		"INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, true)")
+	awaitArchiver(t, cluster, name, "last_archived_time > last_failed_time")
+	expectOnly(t, examined, []fault{standby, noToken})
+}
+
+// expectWithoutKeyset looks at a server in an environment that names no keyset, of which all else is as it should be,
+// but for some faults.
+func expectWithoutKeyset(t *testing.T, examined setUp, faults ...fault) {
+	t.Helper()
+	examined.environment = examined.environment[:1]
+	faults = append(faults, fault{"configuration", healthFail, "^--keyset: a PostgreSQL database needs a keyset file"})
+	expectChecks(t, expectOnly(t, examined, faults), "configuration, database, settings, standbys, archive, clock, "+
+		"messages, connections, schema, tokens, pks, clock")
+}
+
+// awaitArchiver returns once what the server says of its archive is so.
+func awaitArchiver(t *testing.T, cluster *postgrestest.Cluster, name, condition string) {
+	t.Helper()
+	cluster.Exec(t, name, "DO $$ BEGIN WHILE NOT (SELECT coalesce("+condition+", false) FROM pg_stat_archiver) LOOP "+
+		"PERFORM pg_sleep(0.02), pg_stat_clear_snapshot(); END LOOP; END $$")
+}

@@ -1,0 +1,190 @@
+package commands_test
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
+
+	"example.com/providerd/server/contracttest"
+)
+
+// health is what the doctor says of one thing.
+type health string
+
+const (
+	healthOK   health = "ok"
+	healthWarn health = "warn"
+	healthFail health = "fail"
+)
+
+// day is a time that the doctor counts in.
+const day = 24 * time.Hour
+
+// finding is what the doctor says of one thing, as programs get it. Remedy is "" where it is ok.
+type finding struct {
+	Check           string
+	Status          health
+	Finding, Remedy string
+}
+
+// setUp is what the doctor is led to: a folder with a database, which something may be wrong with.
+type setUp struct {
+	folder string
+	// database and keyset are the paths of the files, and environment and flags are what the doctor gets beside.
+	database, keyset   string
+	environment, flags []string
+	// user runs the doctor, by a copy of the program in the folder; 0 is whoever runs the test.
+	user uint32
+}
+
+// newSetUp makes a set-up of a server that has run, with a secret.
+func newSetUp(t *testing.T) setUp {
+	t.Helper()
+	folder := t.TempDir()
+	server := providerdtest.Serve(t, folder)
+	providerdtest.CreateOverHTTP(t, contracttest.Client(t), server, folder)
+	server.End(t)
+	return setUpIn(folder)
+}
+
+func setUpIn(folder string) setUp {
+	data := filepath.Join(folder, "data")
+	return setUp{folder: folder, database: filepath.Join(data, "providerd.db"), keyset: filepath.Join(data, "keyset.json")}
+}
+
+// copy makes one that can be broken.
+func (s setUp) copy(t *testing.T) *setUp {
+	t.Helper()
+	folder := filepath.Join(t.TempDir(), "copy")
+	providerdtest.Shell(t, "cp", "--archive", s.folder, folder)
+	copied := setUpIn(folder)
+	return &copied
+}
+
+// examine runs the doctor, and returns what it found and its exit status.
+func (s setUp) examine(t *testing.T) ([]finding, int) {
+	t.Helper()
+	command := providerdtest.Command(t.Context(), s.folder, append([]string{"doctor", "--output", "json"}, s.flags...)...)
+	command.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool {
+		return strings.HasPrefix(variable, "PROVIDERD_")
+	})
+	command.Env = append(command.Env, s.environment...)
+	if s.user != 0 {
+		command.Path = filepath.Join(s.folder, "providerd")
+		command.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: s.user, Gid: s.user}}
+	}
+	var talk strings.Builder
+	command.Stderr = &talk
+	output, err := command.Output()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	var found []finding
+	if err := json.Unmarshal(output, &found); err != nil {
+		t.Fatalf("%v: %s%s", err, output, &talk)
+	}
+	return found, command.ProcessState.ExitCode()
+}
+
+// state is each file below the folder of a set-up with its owner, size and time, by which a change is known.
+func (s setUp) state(t *testing.T) string {
+	t.Helper()
+	output, err := exec.CommandContext(t.Context(), "find", s.folder, "-printf", `%p %U %s %m %T@\n`).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(output)
+}
+
+// ofMachine are checks of which a warning may be right on the machine that runs the test, whatever the set-up is.
+func ofMachine(found finding) bool {
+	return found.Status == healthWarn && (found.Check == "file system" || found.Check == "disk space")
+}
+
+// TestDoctorFindsNothing examines a set-up that nothing is wrong with, also while a server runs.
+func TestDoctorFindsNothing(t *testing.T) {
+	t.Parallel()
+	healthy := newSetUp(t)
+	const checks = "configuration, folder, database file, keyset file, initial token, WAL, disk space, file system, " +
+		"database, schema, keyset, secrets, key age, tokens, pks, clock"
+	expectNothing := func(when, checks string) {
+		t.Helper()
+		before := healthy.state(t)
+		expectChecks(t, expectOnly(t, healthy, nil), checks)
+		if after := healthy.state(t); after != before {
+			t.Errorf("%s, files were\n%s\nand are\n%s", when, before, after)
+		}
+	}
+	expectNothing("after a server", checks)
+	server := providerdtest.Serve(t, healthy.folder)
+	withLog := strings.Replace(checks, "database file", "database file, database file, database file", 1)
+	expectNothing("beside a server", withLog)
+	// What a crash leaves is read as well.
+	if err := server.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	expectNothing("after a crash", withLog)
+}
+
+// fault is what the doctor is to say of a set-up.
+type fault struct {
+	check  string
+	status health
+	says   string
+}
+
+// expectOnly demands that the doctor finds these faults and no other, and ends accordingly. It returns all findings.
+func expectOnly(t *testing.T, examined setUp, faults []fault) []finding {
+	t.Helper()
+	found, status := examined.examine(t)
+	want := 0
+	for _, one := range faults {
+		if one.status == healthFail {
+			want = providerdtest.ExitFailed
+		}
+		if !slices.ContainsFunc(found, one.isIn) {
+			t.Errorf("%s: %s with %q is not among %+v", one.check, one.status, one.says, found)
+		}
+	}
+	if status != want {
+		t.Errorf("exit status is %d, want %d", status, want)
+	}
+	for _, one := range found {
+		isWanted := slices.ContainsFunc(faults, func(wanted fault) bool { return wanted.isIn(one) })
+		if one.Status != healthOK && !isWanted && !ofMachine(one) {
+			t.Errorf("found is also %+v", one)
+		}
+		if one.Status == healthOK != (one.Remedy == "") && !regexp.MustCompile("; (run|put|set|bring|stop|name) ").MatchString(one.Finding) {
+			t.Errorf("what to do is not said: %+v", one)
+		}
+	}
+	return found
+}
+
+// expectChecks demands that these checks were made, and in this order.
+func expectChecks(t *testing.T, found []finding, want string) {
+	t.Helper()
+	var made []string
+	for _, one := range found {
+		made = append(made, one.Check)
+	}
+	if got := strings.Join(made, ", "); got != want {
+		t.Errorf("checks are %s, want %s", got, want)
+	}
+}
+
+func (f fault) isIn(found finding) bool {
+	return found.Check == f.check && found.Status == f.status &&
+		regexp.MustCompile(f.says).MatchString(found.Finding+"; "+found.Remedy)
+}

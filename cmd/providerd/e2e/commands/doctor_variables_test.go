@@ -1,0 +1,43 @@
+package commands_test
+
+import "testing"
+
+// wrongVariables are set-ups with an environment in which not even the place of the database, or of a file, is told as it
+// should be. All that needs it not is looked at nevertheless.
+func wrongVariables() map[string]spoilt {
+	const remedy = ".*; set the variable or the flag right$"
+	noURL := fault{"configuration", healthFail, `^--database: .* nor does it begin with postgres:// \(from the environment variable PROVIDERD_DATABASE\)` + remedy}
+	empty := func(flag, variable string) fault {
+		return fault{"configuration", healthFail, "^--" + flag + `: must not be empty \(from the environment variable ` + variable + `\)` + remedy}
+	}
+	return map[string]spoilt{
+		"flag beside a variable": {func(_ *testing.T, s *setUp) {
+			s.environment = []string{"PROVIDERD_DATABASE=postgres://u@127.0.0.1:1/x"}
+			s.flags = []string{"--database=sqlite:data/providerd.db"}
+		}, nil},
+		"rate limit that the server alone reads": {environment("PROVIDERD_RATE_LIMIT=100"), []fault{
+			{"configuration", healthFail, `100/h, with 1 to 999999 \(from the environment variable PROVIDERD_RATE_LIMIT\)` + remedy},
+		}},
+		"no URL":    {environment("PROVIDERD_DATABASE=foo"), []fault{noURL}},
+		"empty URL": {environment("PROVIDERD_DATABASE="), []fault{noURL}},
+		"no URL and no keyset": {environment("PROVIDERD_DATABASE=foo", "PROVIDERD_KEYSET=none.json"), []fault{
+			noURL, {"keyset", healthFail, "no keyset file: .*/none.json; put it back"},
+		}},
+		"no URL and keyset that others read": {func(t *testing.T, s *setUp) {
+			mode("data/keyset.json", 0o644)(t, s)
+			environment("PROVIDERD_DATABASE=foo", "PROVIDERD_KEYSET=data/keyset.json")(t, s)
+		}, []fault{
+			noURL, {"keyset file", healthFail, "others can use the keys"}, {"keyset", healthFail, "others can read"},
+		}},
+		"server without keyset": {environment("PROVIDERD_DATABASE=postgres://u@127.0.0.1:1/x"), []fault{
+			{"configuration", healthFail, `^--keyset: a PostgreSQL database needs a keyset file, .* makes one` + remedy},
+			{"database", healthFail, "no connection: .*refused; start its primary"},
+		}},
+		"empty path of keyset":      {environment("PROVIDERD_KEYSET="), []fault{empty("keyset", "PROVIDERD_KEYSET")}},
+		"empty path of certificate": {environment("PROVIDERD_TLS_CERT="), []fault{empty("tls-cert", "PROVIDERD_TLS_CERT")}},
+		"empty path of key":         {environment("PROVIDERD_TLS_KEY="), []fault{empty("tls-key", "PROVIDERD_TLS_KEY")}},
+		"database for keyset": {environment("PROVIDERD_KEYSET=data/providerd.db"), []fault{
+			{"configuration", healthFail, "^the database and the keyset would both be .*/data/providerd.db; name another file" + remedy},
+		}},
+	}
+}

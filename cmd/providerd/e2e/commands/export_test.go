@@ -1,0 +1,159 @@
+package commands_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
+
+	"example.com/providerd/server/contracttest"
+)
+
+// TestExportedRecordsComeBack exports what has every kind of value, deletes all of it, and applies the file: the same
+// records are there again, but for their pks. So they are once secrets come from references.
+func TestExportedRecordsComeBack(t *testing.T) {
+	t.Parallel()
+	folder, client := t.TempDir(), contracttest.Client(t)
+	server := providerdtest.Serve(t, folder, "--log-format", "json")
+	for i, fields := range []string{
+		`"name":"plain"`, `"name":"${HOME}","client_secret":"$${X} ${","client_id":"yes"`,
+		`"name":"- a: #b 'c' \"d\" \\","client_secret":"\n lines\n\n of\t\r\n","client_id":"1e5"`,
+		`"name":"é\u2028\u0085\ufeff\u001b😀\u009b\u007f\u202e\u2066\u200b\udb40\udc01\\u202e","client_secret":"","client_type":"public","client_id":" x "`,
+		`"name":"null","redirect_uris":"https://a.example.com/\r\nhttps://b.example.com/?q=${X}\n","sub_mode":"user_upn",
+		 "authentication_flow":"3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e02","jwks_sources":["3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e03"],
+		 "include_claims_in_id_token":false,"issuer_mode":"global","access_code_validity":"seconds=1.5;minutes=2"`,
+	} {
+		status, text, err := server.Post(client, folder, providerdtest.OAuth2Path,
+			`{"authorization_flow":"3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01",`+fields+`}`)
+		if err != nil || status != http.StatusCreated {
+			t.Fatal(i, status, text, err)
+		}
+	}
+	for i, fields := range []string{
+		`"credentials":{}`, `"credentials":{"":"","id":1.10,"<<":1e400,"a":[-0,123456789012345678901234567890,1E+2,null,true,[],{}],
+		 "${X}":{"b":"${X}","c":"$$${","d":"0x1f","e":"2026-01-31","f":"~","g":" \n","\u202e":"\u009b\n\u2066"}}`,
+		`"credentials":{"key":"x"},"scopes":"a b","filter_group":"3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e04","user_delete_action":"suspend",
+		 "property_mappings":["3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e03","3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e03"]`,
+	} {
+		status, text, err := server.Post(client, folder, providerdtest.DirectoryPath,
+			`{"name":"dir","delegated_subject":"a@example.com","default_group_email_domain":"true",`+fields+`}`)
+		if err != nil || status != http.StatusCreated {
+			t.Fatal(i, status, text, err)
+		}
+	}
+	expectVisible(t, folder)
+	expectVisibleLog(t, client, server)
+	want, first := listedRecords(t, folder)
+	for round, flags := range [][]string{{"--reveal"}, nil} {
+		environment := append(os.Environ(), "PROVIDERD_TOKEN="+providerdtest.Token(t, folder))
+		file := filepath.Join(folder, fmt.Sprint("providers", round, ".yaml"))
+		export := providerdtest.Command(t.Context(), folder, append([]string{"provider", "export", "--output", file}, flags...)...)
+		talk, err := export.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, talk)
+		}
+		for _, match := range regexp.MustCompile(`(?m)^(\w+) stands for the \w+ of provider (\d+)$`).FindAllStringSubmatch(string(talk), -1) {
+			environment = append(environment, match[1]+"="+first[match[2]])
+		}
+		providerdtest.Operate(t, folder, append([]string{"provider", "delete", "--yes"}, pksIn(first)...)...)
+		apply := providerdtest.Command(t.Context(), folder, "apply", "-f", file, "--server", server.URL, "--parallel", "1")
+		apply.Env = environment
+		if output, err := apply.CombinedOutput(); err != nil || !strings.Contains(string(output), "8 entries: 8 created,") {
+			content, _ := os.ReadFile(file)
+			t.Fatalf("%v: %s\n%s", err, output, content)
+		}
+		var got []map[string]any
+		got, first = listedRecords(t, folder)
+		for i, record := range want {
+			if len(got) != len(want) || !reflect.DeepEqual(got[i], record) {
+				t.Errorf("%v: record %d of %d is\n%v\nwant\n%v", flags, i, len(got), got[i], record)
+			}
+		}
+	}
+}
+
+// expectVisible demands that no output has characters that a terminal obeys, hides or turns round.
+func expectVisible(t *testing.T, folder string) {
+	t.Helper()
+	const text = `oauth2: [{name: "\u202e", authorization_flow: 3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01}]`
+	if err := os.WriteFile(filepath.Join(folder, "hidden.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{
+		"provider list --reveal", "provider list --reveal --output json", "provider list --reveal --output yaml",
+		"provider show 4 --output json", "provider show 4 --output yaml", "provider show 4", "provider export --reveal",
+		"apply --dry-run --file hidden.yaml --output json", "apply --dry-run --file hidden.yaml",
+	} {
+		expectNothingHidden(t, line, providerdtest.Operate(t, folder, strings.Fields(line)...))
+	}
+}
+
+// expectVisibleLog is expectVisible for a request without a token.
+func expectVisibleLog(t *testing.T, client *http.Client, server *providerdtest.Server) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/%C2%9B%7F%E2%80%AE%E2%81%A6%FF", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	const path = `"path":"/\u009b\u007f\u202e\u2066\ufffd"`
+	providerdtest.WaitUntil(t, "the request is logged", func() bool { return strings.Contains(server.Stderr.String(), path) })
+	expectNothingHidden(t, "log", server.Stderr.String())
+}
+
+func expectNothingHidden(t *testing.T, name, text string) {
+	t.Helper()
+	isHidden := func(r rune) bool { return !unicode.IsGraphic(r) && r != '\n' }
+	if at := strings.IndexFunc(text, isHidden); at >= 0 {
+		t.Errorf("%s has %+q", name, text[at:min(at+20, len(text))])
+	}
+}
+
+// listedRecords returns the records without their pks, and the secret of each pk.
+func listedRecords(t *testing.T, folder string) ([]map[string]any, map[string]string) {
+	t.Helper()
+	text, err := providerdtest.Command(t.Context(), folder, "provider", "list", "--reveal", "--output", "json").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var records []map[string]any
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	if err := decoder.Decode(&records); err != nil {
+		t.Fatal(err)
+	}
+	var raw []struct {
+		PK           int
+		ClientSecret string `json:"client_secret"`
+		Credentials  json.RawMessage
+	}
+	if err := json.Unmarshal(text, &raw); err != nil {
+		t.Fatal(err)
+	}
+	secrets := map[string]string{}
+	for i, record := range records {
+		delete(record, "pk")
+		secrets[fmt.Sprint(raw[i].PK)] = raw[i].ClientSecret + string(raw[i].Credentials)
+	}
+	return records, secrets
+}
+
+func pksIn(secrets map[string]string) (pks []string) {
+	for pk := range secrets {
+		pks = append(pks, pk)
+	}
+	return pks
+}

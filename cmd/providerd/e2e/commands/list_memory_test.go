@@ -1,0 +1,134 @@
+//go:build slow
+
+package commands_test
+
+import (
+	"bufio"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
+
+	"example.com/providerd/store/storetest"
+)
+
+const (
+	// defaultListRows is for an ordinary run; make list-million asks for more.
+	defaultListRows = 3_000
+	// maxListKiB is how much memory a list may ever use, however long it is.
+	maxListKiB = 64 << 10
+)
+
+// TestListsInLittleMemory reads every list, in each form, and every export over many rows.
+func TestListsInLittleMemory(t *testing.T) {
+	t.Parallel()
+	rows := providerdtest.CountFrom(t, "PROVIDERD_LIST_ROWS", defaultListRows)
+	folder, program := t.TempDir(), providerdtest.Build(t)
+	fillLists(t, filepath.Join(folder, "data", "providerd.db"), rows)
+	for _, one := range []struct {
+		line  string
+		forms []string
+		// rows are those that are wanted.
+		rows int
+	}{
+		{"provider list", []string{"table", "json", "yaml"}, rows},
+		{"provider list --since 1d --created-by ci --after 1", []string{"table"}, rows - 1},
+		{"provider list --name nobody", []string{"json"}, 0},
+		{"provider advise", []string{"table", "json", "yaml"}, rows - rows/10},
+		{"provider export", []string{""}, rows},
+		{"provider export --reveal", []string{""}, rows},
+		{"token list", []string{"table", "json", "yaml"}, rows},
+		{"application list", []string{"table", "json", "yaml"}, rows},
+		{"audit", []string{"table", "json", "yaml"}, 4*rows + 1},
+		{"audit --kind oauth2", []string{"table"}, 3*rows - rows/10},
+	} {
+		for _, form := range one.forms {
+			arguments := strings.Fields(one.line)
+			if form != "" {
+				arguments = append(arguments, "--output", form)
+			}
+			command := exec.CommandContext(t.Context(), program, arguments...)
+			command.Dir = folder
+			begun := time.Now()
+			count, peak := countRows(t, command, form)
+			t.Logf("%s, %d rows: %.1f s, at most %d MiB of memory",
+				strings.Join(arguments, " "), count, time.Since(begun).Seconds(), peak>>10)
+			if count != one.rows || peak > maxListKiB {
+				t.Errorf("%v: %d rows in %d KiB, want %d in at most %d", arguments, count, peak, one.rows, maxListKiB)
+			}
+		}
+	}
+}
+
+// countRows counts the rows in the output of a command, and returns the most memory that it used, in KiB. That is read
+// while it prints: what the system tells of a process that has ended includes the one that it was started from.
+func countRows(t *testing.T, command *exec.Cmd, form string) (rows, peak int) {
+	t.Helper()
+	stdout, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	begins := regexp.MustCompile(map[string]string{"table": "^[^A-Z]", "json": `^\{`}[form])
+	if begins.String() == "" {
+		begins = regexp.MustCompile("^- ")
+	}
+	lines := bufio.NewScanner(stdout)
+	for read := 0; lines.Scan(); read++ {
+		if begins.Match(lines.Bytes()) {
+			rows++
+		}
+		if read%1000 > 0 {
+			continue
+		}
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", command.Process.Pid))
+		if err == nil && strings.Contains(string(status), "VmHWM:") {
+			peak = providerdtest.NumberAfter(t, string(status), "VmHWM:")
+		}
+	}
+	if err := errors.Join(lines.Err(), command.Wait()); err != nil {
+		t.Fatalf("%v: %v", command.Args, err)
+	}
+	return rows, peak
+}
+
+// fillLists makes a database with this many providers, deleted providers, tokens and applications, each of which has a
+// provider and a backchannel.
+func fillLists(t *testing.T, path string, rows int) {
+	t.Helper()
+	if err := storetest.FillSQLite(t.Context(), path, rows); err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("sqlite3", path+"?_foreign_keys=on")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, statement := range []string{
+		`INSERT INTO deleted_providers SELECT pk + @rows, 'oauth2', name, created_at, created_by, request_id, remote_address, '',
+			created_at FROM providers`,
+		`INSERT INTO tokens (name, prefix, digest, operations, created_at, expires_at)
+			SELECT 'ci', 'pvd_abcdef', request_id || pk, '["providers_oauth2_create"]', created_at, created_at FROM providers
+			WHERE @rows > 0`,
+		`INSERT INTO applications (slug, name, provider_pk)
+			SELECT 'shop-' || pk, 'Shop', iif(kind = 'oauth2', pk, NULL) FROM providers WHERE @rows > 0`,
+		`INSERT INTO backchannels SELECT id, id FROM applications WHERE @rows > 0`,
+	} {
+		if _, err := db.ExecContext(context.Background(), statement, sql.Named("rows", rows)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

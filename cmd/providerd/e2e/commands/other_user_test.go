@@ -1,0 +1,98 @@
+package commands_test
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
+
+	"example.com/providerd/server/contracttest"
+)
+
+func expectCreates(t *testing.T, server *providerdtest.Server, folder string) {
+	t.Helper()
+	providerdtest.CreateOverHTTP(t, contracttest.Client(t), server, folder)
+	if status, readiness := providerdtest.Readiness(t, server); status != http.StatusOK {
+		t.Errorf("readiness is %d %s", status, readiness)
+	}
+}
+
+// TestRootBesideServerOfAnotherUser runs commands as root, as an operator of the service does, and the server goes on.
+func TestRootBesideServerOfAnotherUser(t *testing.T) {
+	t.Parallel()
+	folder := providerdtest.NewFolderOfOther(t)
+	server := providerdtest.ServeAsOther(t, folder)
+	for _, command := range []string{
+		"key rotate", "key reseal", "key retire", "token create --name n --allow all", "token list",
+		"application create --slug s --name n", "provider list", "audit", "backup backup.db",
+	} {
+		expectCreates(t, server, folder)
+		providerdtest.Operate(t, folder, strings.Fields(command)...)
+	}
+	expectCreates(t, server, folder)
+	providerdtest.ExpectAllOfOther(t, folder, "providerd.db", "providerd.db-wal", "keyset.json", "initial-token")
+	expectOnly(t, setUpIn(folder), nil)
+	info, err := os.Stat(filepath.Join(folder, "backup.db"))
+	if err != nil || info.Sys().(*syscall.Stat_t).Uid != 0 || info.Mode() != 0o600 {
+		t.Errorf("the backup is %+v, %v", info, err)
+	}
+}
+
+// TestRootRestoresForAnotherUser restores while nobody serves, over a database and where none is.
+func TestRootRestoresForAnotherUser(t *testing.T) {
+	t.Parallel()
+	folder := providerdtest.NewFolderOfOther(t)
+	server := providerdtest.ServeAsOther(t, folder)
+	expectCreates(t, server, folder)
+	providerdtest.Operate(t, folder, "backup", "backup.db")
+	for _, isThere := range []bool{true, false} {
+		server.End(t)
+		if !isThere {
+			providerdtest.Shell(t, "rm", filepath.Join(folder, "data", "providerd.db"))
+		}
+		providerdtest.Operate(t, folder, "restore", "backup.db", "--replace")
+		server = providerdtest.ServeAsOther(t, folder)
+		expectCreates(t, server, folder)
+		providerdtest.ExpectAllOfOther(t, folder, "providerd.db", "keyset.json")
+		expectOnly(t, setUpIn(folder), nil)
+	}
+}
+
+// TestRootStartsForAnotherUser makes all files of a database as root, those of a crash included.
+func TestRootStartsForAnotherUser(t *testing.T) {
+	t.Parallel()
+	folder := providerdtest.NewFolderOfOther(t)
+	server := providerdtest.Serve(t, folder)
+	expectCreates(t, server, folder)
+	if err := server.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	providerdtest.ExpectAllOfOther(t, folder, "providerd.db", "providerd.db-wal", "providerd.db-shm", "keyset.json", "initial-token")
+	expectCreates(t, providerdtest.ServeAsOther(t, folder), folder)
+	expectOnly(t, setUpIn(folder), nil)
+}
+
+// TestDoctorOfUserWhoCannotLook runs it as neither root nor the user that serves. What it cannot see, it does not call
+// right.
+func TestDoctorOfUserWhoCannotLook(t *testing.T) {
+	t.Parallel()
+	folder := providerdtest.NewFolderOfOther(t)
+	providerdtest.ServeAsOther(t, folder)
+	examined := setUpIn(folder)
+	examined.user = providerdtest.ServingUser + 1
+	const remedy = "permission denied; run the doctor as the user of the server or as root"
+	expectOnly(t, examined, []fault{
+		{"folder", healthWarn, "data belongs to user 1234, and this is user 1235; run the doctor as the user of the server"},
+		{"database file", healthFail, "permission denied; run this as the user"},
+		{"keyset file", healthFail, "permission denied; run this as the user"},
+		{"initial token", healthFail, "permission denied; run this as the user"},
+		{"WAL", healthWarn, "^its size cannot be told: .*" + remedy},
+		{"disk space", healthWarn, "left, and what a copy of the database takes cannot be told: .*" + remedy},
+		{"database", healthFail, "permission denied; run this as the user"},
+		{"keyset", healthFail, "permission denied; run this as the user"},
+	})
+}

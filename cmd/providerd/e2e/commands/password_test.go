@@ -1,0 +1,67 @@
+package commands_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
+)
+
+// faultyURLs have a password in a place where it is easily left as it is, or beside another fault.
+func faultyURLs(password string) []string {
+	return []string{
+		"postgres://u:%zz" + password + "@127.0.0.1:1/x", "postgres://u:/" + password + "@127.0.0.1:1/x",
+		"postgres://u:1/" + password + "@127.0.0.1:1/x", "postgres://u:1/?" + password + "@127.0.0.1:1/x",
+		"postgres://u:@" + password + "@127.0.0.1:1/x", "postgres://u:?" + password + "@127.0.0.1:1/x",
+		"postgres://u: " + password + "@127.0.0.1:1/x", "Postgres://u:" + password + "@127.0.0.1:1/x",
+		" postgres://u:" + password + "@127.0.0.1:1/x", "postgres:u:" + password + "@127.0.0.1:1/x",
+		"postgres://u:" + password + "@127.0.0.1:1/x?sslmode=zz", "postgres://u:" + password + "@127.0.0.1:port/x",
+		"postgres://127.0.0.1:1/x?password=%zz" + password, "postgres://127.0.0.1:1/x?password=&" + password,
+		"host=127.0.0.1 password=" + password, "mysql://u:" + password + "@127.0.0.1/x", password,
+		"postgres://u:" + password + "\"\n)@127.0.0.1:port/x",
+	}
+}
+
+// TestFaultyURLsAreNotRepeated runs each command that has the URL of a database in its environment.
+func TestFaultyURLsAreNotRepeated(t *testing.T) {
+	t.Parallel()
+	const password = "canaryofapassword"
+	const good = "sqlite:data/providerd.db"
+	for variable, commands := range map[string][]string{
+		"PROVIDERD_DATABASE": {"serve --listen 127.0.0.1:0", "doctor", "token list", "migrate --status", "backup x.db"},
+		"PROVIDERD_FROM":     {"copy --to " + good},
+		"PROVIDERD_TO":       {"copy --from " + good},
+	} {
+		for _, line := range commands {
+			t.Run(variable+" of "+line, func(t *testing.T) {
+				t.Parallel()
+				for _, url := range faultyURLs(password) {
+					command := providerdtest.Command(t.Context(), t.TempDir(), strings.Fields(line)...)
+					command.Env = append(os.Environ(), variable+"="+url, "PROVIDERD_KEYSET=keyset.json")
+					said, err := command.CombinedOutput()
+					if err == nil || strings.Contains(string(said), password) {
+						t.Errorf("%s: %v, %s", url, err, said)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestPasswordInAnArgument is refused, and not repeated, in whatever case the scheme is written.
+func TestPasswordInAnArgument(t *testing.T) {
+	t.Parallel()
+	const password = "canaryofapassword"
+	for _, url := range append(faultyURLs(password), "POSTGRESQL://u:"+password+"@127.0.0.1:1/x") {
+		command := providerdtest.Command(t.Context(), t.TempDir(), "token", "list", "--keyset", "keyset.json", "--database="+url)
+		said, _ := command.CombinedOutput()
+		if command.ProcessState.ExitCode() != providerdtest.ExitMisused || strings.Contains(string(said), password) {
+			t.Errorf("%s: %s, %s", url, command.ProcessState, said)
+		}
+		if isUpper := strings.HasPrefix(strings.ToLower(url), "postgres") && !strings.HasPrefix(url, "postgres"); isUpper &&
+			!strings.Contains(string(said), "a password in an argument is in the list of processes") {
+			t.Errorf("%s: %s", url, said)
+		}
+	}
+}

@@ -1,0 +1,43 @@
+package commands_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
+
+	"example.com/providerd/server/contracttest"
+)
+
+// defaultResealRows is for an ordinary run; make reseal asks for more.
+const defaultResealRows = 2_000
+
+// TestResealUnderLoad rotates the key and reseals all old secrets while creates go on, none of which may fail.
+func TestResealUnderLoad(t *testing.T) {
+	t.Parallel()
+	rows := providerdtest.CountFrom(t, "PROVIDERD_RESEAL_ROWS", defaultResealRows)
+	folder := t.TempDir()
+	providerdtest.StoreSecrets(t, folder, rows)
+	server, err := providerdtest.Start(t.Context(), folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, made := contracttest.Client(t), providerdtest.NewJournal()
+	load := made.Load(8, "load", func(name string) (providerdtest.Record, error) {
+		return providerdtest.OnlyCreated(server.CreateNamed(client, folder, name, ""))
+	})
+	providerdtest.Operate(t, folder, "key", "rotate")
+	output := providerdtest.Operate(t, folder, "key", "reseal")
+	load.End()
+	if err := server.Stop(); err != nil {
+		t.Error(err)
+	}
+	t.Logf("while the key was rotated and %s %d creates were made", strings.TrimSpace(output), len(made.Creates))
+	isOld := func(one providerdtest.Record) bool { return strings.HasPrefix(one.Name, "old ") }
+	made.Compare(t, slices.DeleteFunc(providerdtest.Stored(t, folder), isOld))
+	if len(made.Creates) == 0 {
+		t.Error("no creates were made")
+	}
+	providerdtest.CheckSecrets(t, folder, rows)
+}

@@ -1,0 +1,218 @@
+//go:build slow
+
+package commands_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
+
+	"example.com/providerd/server/contracttest"
+)
+
+// The size of the test: rounds are few in an ordinary run; make reseal asks for more.
+const (
+	defaultRetireRounds = 4
+	createsARound       = 20
+	// createInterval keeps the number of secrets in proportion to the rounds, each of which reseals all.
+	createInterval = 10 * time.Millisecond
+	// restoredAfter is how many rounds later a backup is restored, of which there is one every so many rounds.
+	restoredAfter, backupEvery = 2, 4
+	// longestCommand is about how long a command takes that is killed at a random moment.
+	longestCommand = 150 * time.Millisecond
+)
+
+// retiring is a server whose keys are rotated and retired again and again, while it and the commands are killed.
+type retiring struct {
+	folder string
+	client *http.Client
+	made   *providerdtest.Journal
+	// mutex guards the server, which nobody asks while it is exchanged.
+	mutex  sync.RWMutex
+	server *providerdtest.Server
+	// kills count those of commands and of the server, refused the answers that were no create, replayed the creates that
+	// were sent again, and named the restorations that were refused with the key that is missing.
+	commandKills, serverKills, named int
+	refused, replayed                atomic.Int64
+}
+
+// Keys are rotated and retired under load, while the commands and the server are killed at random moments. All that was
+// acknowledged can be read at any time, and older backups with the keys that were kept.
+func TestKeysAreRetiredUnderLoad(t *testing.T) {
+	t.Parallel()
+	rounds, begun := providerdtest.CountFrom(t, "PROVIDERD_RETIRE_ROUNDS", defaultRetireRounds), time.Now()
+	r := &retiring{folder: t.TempDir(), client: contracttest.Client(t), made: providerdtest.NewJournal()}
+	r.start(t)
+	pace := time.NewTicker(createInterval)
+	defer pace.Stop()
+	load := r.made.Load(4, "load", func(name string) (providerdtest.Record, error) {
+		<-pace.C
+		return r.persist(name)
+	})
+	defer load.End()
+	r.made.Await(t, createsARound)
+	replays := providerdtest.StartLoad(1, func(int, int) bool { return r.replay(t) })
+	defer replays.End()
+	backups := map[int]map[string]providerdtest.Record{}
+	for round := range rounds {
+		r.made.Await(t, createsARound)
+		if round%backupEvery == 0 {
+			backups[round] = r.made.Acknowledged()
+			providerdtest.Operate(t, r.folder, "backup", backupOf(round))
+		}
+		r.round(t)
+		if older := round - restoredAfter; backups[older] != nil {
+			r.restore(t, backupOf(older), backups[older])
+		}
+	}
+	load.End()
+	replays.End()
+	if err := r.server.Stop(); err != nil {
+		t.Error(err)
+	}
+	r.made.Compare(t, providerdtest.Stored(t, r.folder))
+	providerdtest.CheckIntegrity(t, filepath.Join(r.folder, "data", "providerd.db"))
+	t.Logf("%d rounds in %v, kills of commands %d, of the server %d, replays %d, restorations refused with the key %d",
+		rounds, time.Since(begun).Round(time.Second), r.commandKills, r.serverKills, r.replayed.Load(), r.named)
+	if refused := r.refused.Load(); refused > 0 {
+		t.Errorf("%d creates were refused", refused)
+	}
+}
+
+func backupOf(round int) string { return fmt.Sprintf("older-%d.db", round) }
+
+// round rotates the key, reseals all secrets and retires what is old. Each command may be killed before it is run to its
+// end, and the server meanwhile.
+func (r *retiring) round(t *testing.T) {
+	t.Helper()
+	for _, action := range []string{"rotate", "reseal", "retire"} {
+		var group sync.WaitGroup
+		if rand.IntN(4) == 0 {
+			r.serverKills++
+			group.Go(func() { r.restart(t) })
+		}
+		if rand.IntN(2) == 0 {
+			r.kill(t, "key", action)
+		}
+		providerdtest.Operate(t, r.folder, "key", action)
+		group.Wait()
+	}
+}
+
+// kill ends a command at a random moment, if it has not ended before.
+func (r *retiring) kill(t *testing.T, arguments ...string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), rand.N(longestCommand))
+	defer cancel()
+	if output, err := providerdtest.Command(ctx, r.folder, arguments...).CombinedOutput(); ctx.Err() != nil {
+		r.commandKills++
+	} else if err != nil {
+		t.Errorf("%v: %v: %s", arguments, err, output)
+	}
+}
+
+func (r *retiring) start(t *testing.T) {
+	t.Helper()
+	server, err := providerdtest.Start(t.Context(), r.folder)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	r.server = server
+}
+
+func (r *retiring) restart(t *testing.T) {
+	t.Helper()
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if err := r.server.Kill(); err != nil {
+		t.Error(err)
+	}
+	r.start(t)
+}
+
+// persist creates, and again if the server is killed, once there is another one.
+func (r *retiring) persist(name string) (one providerdtest.Record, err error) {
+	for range 10 {
+		r.mutex.RLock()
+		server := r.server
+		r.mutex.RUnlock()
+		var status int
+		if status, one, err = server.CreateNamed(r.client, r.folder, name, ""); err == nil && status == http.StatusCreated {
+			return one, nil
+		}
+		if err == nil {
+			err = fmt.Errorf("status is %d", status)
+			r.refused.Add(1)
+		}
+	}
+	return providerdtest.Record{}, err
+}
+
+// replay sends a create again, whose secret must be what it was.
+func (r *retiring) replay(t *testing.T) bool {
+	before := r.made.Anyone()
+	again, err := r.persist(before.Name)
+	if err != nil || again != before {
+		t.Errorf("replay of %s: provider %d, was %d, %v", before.Name, again.PK, before.PK, err)
+	}
+	r.replayed.Add(1)
+	return true
+}
+
+// restore restores a backup in another folder: not with the keyset of now, but with the one that the refusal names.
+func (r *retiring) restore(t *testing.T, backup string, want map[string]providerdtest.Record) {
+	t.Helper()
+	folder, path := t.TempDir(), filepath.Join(r.folder, backup)
+	bringKeysets(t, filepath.Join(r.folder, "data"), filepath.Join(folder, "data"))
+	output, err := providerdtest.Command(t.Context(), folder, "restore", path).CombinedOutput()
+	named := regexp.MustCompile(`it lacks key \d+, which was retired .*; put (\S+), which has it,`).FindSubmatch(output)
+	if err == nil || named == nil {
+		t.Errorf("restored with the keyset of now: %v, %s", err, output)
+		return
+	}
+	r.named++
+	kept := filepath.Join("data", string(named[1]))
+	providerdtest.Operate(t, folder, "restore", path, "--keyset", kept)
+	if err := os.Rename(filepath.Join(folder, kept), filepath.Join(folder, "data", "keyset.json")); err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]providerdtest.Record{}
+	for _, one := range providerdtest.Stored(t, folder) {
+		if _, isDouble := found[one.Name]; isDouble {
+			t.Errorf("%s is in the backup twice", one.Name)
+		}
+		found[one.Name] = one
+	}
+	for name, one := range want {
+		if found[name] != one {
+			t.Errorf("%s: the backup has provider %d, want %d", name, found[name].PK, one.PK)
+		}
+	}
+}
+
+// bringKeysets copies the keyset and all that were kept.
+func bringKeysets(t *testing.T, from, to string) {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(from, "keyset.json*"))
+	if err := errors.Join(err, os.Mkdir(to, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		content, err := os.ReadFile(path)
+		if err := errors.Join(err, os.WriteFile(filepath.Join(to, filepath.Base(path)), content, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,135 @@
+package commands_test
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"example.com/providerd/server/contracttest"
+	"example.com/providerd/store/postgres/postgrestest"
+)
+
+type scriptCommand = func(script *testscript.TestScript, negated bool, arguments []string)
+
+// TestCommandLine runs the scripts in testdata.
+func TestCommandLine(t *testing.T) {
+	t.Parallel()
+	testscript.Run(t, testscript.Params{Dir: "testdata", RequireExplicitExec: true, Cmds: scriptCommands(t)})
+}
+
+// TestCommandLineOverPostgreSQL runs the scripts in testdata/postgres. CLUSTER_DATABASE is the URL of an empty
+// database.
+func TestCommandLineOverPostgreSQL(t *testing.T) {
+	t.Parallel()
+	cluster := postgrestest.NewCluster(t)
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/postgres", RequireExplicitExec: true, Cmds: scriptCommands(t),
+		Setup: func(script *testscript.Env) error {
+			script.Setenv("CLUSTER_DATABASE", cluster.CreateDatabase(t))
+			return nil
+		},
+	})
+}
+
+// A command of testscript's own goes before one of the scripts' that has the same name, and may end a script as passed.
+func TestScriptCommandsAreRun(t *testing.T) {
+	t.Parallel()
+	for name := range scriptCommands(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			script := filepath.Join(t.TempDir(), "script.txtar")
+			if err := os.WriteFile(script, []byte(name+"\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			isRun := false
+			t.Cleanup(func() {
+				if !isRun {
+					t.Errorf("testscript has a command %q of its own", name)
+				}
+			})
+			testscript.Run(t, testscript.Params{Files: []string{script}, Cmds: map[string]scriptCommand{
+				name: func(*testscript.TestScript, bool, []string) { isRun = true },
+			}})
+		})
+	}
+}
+
+// scriptCommands are the scripts' own: "serve" starts a server in the folder of the script, "stderr-of-server PATTERN"
+// waits until it says so, "end-server" ends it, "spoil DATABASE STATEMENT" changes a database, "post STATUS PATH BODY"
+// sends it a create, and "refused-within-a-second PATH" sends it creates until the token is refused.
+func scriptCommands(t *testing.T) map[string]scriptCommand {
+	t.Helper()
+	client := contracttest.Client(t)
+	// servers are those that the scripts, each in a folder of its own, started last.
+	var servers sync.Map
+	return map[string]scriptCommand{
+		"serve": func(script *testscript.TestScript, _ bool, arguments []string) {
+			var environment []string
+			for _, name := range []string{"PROVIDERD_DATABASE", "PROVIDERD_KEYSET"} {
+				if value := script.Getenv(name); value != "" {
+					environment = append(environment, name+"="+value)
+				}
+			}
+			started, err := providerdtest.StartWith(t.Context(), script.Getenv("WORK"), environment, arguments...)
+			script.Check(err)
+			servers.Store(script.Getenv("WORK"), started)
+			script.Setenv("URL", started.URL)
+			script.Defer(func() {
+				if started.Command.ProcessState == nil {
+					script.Check(started.Stop())
+				}
+			})
+		},
+		"end-server": func(script *testscript.TestScript, _ bool, _ []string) {
+			server, ok := servers.Load(script.Getenv("WORK"))
+			if !ok {
+				script.Fatalf("no server was started")
+			}
+			script.Check(server.(*providerdtest.Server).Stop())
+		},
+		"spoil": func(script *testscript.TestScript, _ bool, arguments []string) {
+			script.Check(providerdtest.Execute(t.Context(), script.MkAbs(arguments[0]), arguments[1]))
+		},
+		"stderr-of-server": func(script *testscript.TestScript, _ bool, arguments []string) {
+			server, ok := servers.Load(script.Getenv("WORK"))
+			if !ok {
+				script.Fatalf("no server was started")
+			}
+			pattern := regexp.MustCompile(arguments[0])
+			providerdtest.WaitUntil(t, "the server says "+arguments[0], func() bool {
+				return pattern.MatchString(server.(*providerdtest.Server).Stderr.String())
+			})
+		},
+		"refused-within-a-second": func(script *testscript.TestScript, _ bool, arguments []string) {
+			server := &providerdtest.Server{URL: script.Getenv("URL")}
+			for begun := time.Now(); ; {
+				asked := time.Now()
+				status, _, err := server.Post(client, script.Getenv("WORK"), arguments[0], "{}")
+				script.Check(err)
+				if status == http.StatusUnauthorized {
+					return
+				}
+				if asked.Sub(begun) > time.Second {
+					script.Fatalf("%s later status is %d", asked.Sub(begun), status)
+				}
+			}
+		},
+		"post": func(script *testscript.TestScript, _ bool, arguments []string) {
+			server := &providerdtest.Server{URL: script.Getenv("URL")}
+			status, text, err := server.Post(client, script.Getenv("WORK"), arguments[1], arguments[2])
+			script.Check(err)
+			if want := arguments[0]; want != strconv.Itoa(status) {
+				script.Fatalf("status is %d, want %s: %s", status, want, text)
+			}
+		},
+	}
+}

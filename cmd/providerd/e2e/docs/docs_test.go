@@ -1,0 +1,124 @@
+//go:build browser
+
+package docs_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
+
+	"github.com/chromedp/chromedp"
+)
+
+// The part of the reference page that is about the operation, and the form to try it out.
+const (
+	operationBlock = `section[id$="POST/providers/oauth2/"]`
+	tryForm        = `.scalar-client[role="dialog"]`
+	bodyField      = tryForm + ` .cm-content[contenteditable="true"]`
+)
+
+// send sends what the form has, awaits an answer of this status and reads it.
+func send(status int, answer *string) chromedp.Tasks {
+	text := fmt.Sprintf("document.querySelector(%q).innerText", tryForm)
+	return chromedp.Tasks{
+		chromedp.Evaluate(fmt.Sprintf(`[...document.querySelectorAll(%q)]
+			.find((button) => button.innerText.includes("Send post request")).click()`, tryForm+" button"), nil),
+		await(fmt.Sprintf(`/Status:\s*%d/.test(%s)`, status, text)),
+		chromedp.Evaluate(text, answer),
+	}
+}
+
+// setBody writes a body into the field, as typing would.
+func setBody(body string) chromedp.Action {
+	return chromedp.Evaluate(fmt.Sprintf(`
+		document.querySelector(%q).focus();
+		document.execCommand("selectAll");
+		document.execCommand("insertText", false, %q);
+	`, bodyField, body), nil)
+}
+
+// startPages starts a server and a browser, and returns the server's token.
+func startPages(t *testing.T, folder string) (*providerdtest.Server, *browser, string) {
+	t.Helper()
+	server := providerdtest.Serve(t, folder)
+	return server, openBrowser(t, server.URL), providerdtest.Token(t, folder)
+}
+
+// TestReferencePage reads, authorizes and tries out in a browser, as a newcomer would.
+func TestReferencePage(t *testing.T) {
+	folder := t.TempDir()
+	server, b, token := startPages(t, folder)
+	b.run(t,
+		chromedp.Navigate(b.url+"/docs/"),
+		await(fmt.Sprintf("document.querySelector(%q) !== null", operationBlock)),
+	)
+	readOperation(t, b)
+	var values []string
+	var answer string
+	b.run(t,
+		chromedp.SendKeys(`.scalar-app input[placeholder="Token"]`, token),
+		click(operationBlock+" .show-api-client-button"),
+		await(fmt.Sprintf(`document.querySelector(%q)?.innerText.startsWith("{")`, bodyField)),
+		chromedp.Evaluate(fmt.Sprintf(`[...document.querySelectorAll(%q)].map((value) => value.innerText.trim())`,
+			tryForm+` .code-input-lite__editor[aria-label$="Value"]`), &values),
+		send(http.StatusCreated, &answer),
+	)
+	if prefilled := strings.Join(values, ""); len(values) < 2 || prefilled != "" {
+		t.Errorf("of %d values of headers, nobody chose %q", len(values), prefilled)
+	}
+	if !strings.Contains(answer, `"client_secret"`) {
+		t.Errorf("trying it out gives %s", answer)
+	}
+	b.run(t, setBody(`{"name": " ", "sub_mode": "x", "redirect_uri": ""}`), send(http.StatusBadRequest, &answer))
+	for _, part := range []string{"/name", "/sub_mode", "/authorization_flow", "/redirect_uri", "validation-failed"} {
+		if !strings.Contains(answer, part) {
+			t.Errorf("%q is not in %s", part, answer)
+		}
+	}
+	b.run(t,
+		setBody(`{"name": "Another", "authorization_flow": "3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"}`),
+		send(http.StatusCreated, &answer),
+	)
+	if complaints := b.heard(); len(complaints) > 0 {
+		t.Errorf("the browser complains: %v", complaints)
+	}
+	server.End(t)
+	if pks := providerdtest.StoredPKs(t, folder); len(pks) != 2 {
+		t.Errorf("stored are %v, want two records", pks)
+	}
+}
+
+// readOperation unfolds an operation, and reads its fields and samples.
+func readOperation(t *testing.T, b *browser) {
+	t.Helper()
+	var folded bool
+	var fields, sample string
+	var labels []string
+	picker := operationBlock + ` [data-testid="client-picker"]`
+	b.run(t,
+		chromedp.Evaluate(`document.querySelector(".endpoint-content") === null`, &folded),
+		click(operationBlock+" .section-accordion-button"),
+		click(picker),
+		await(`document.querySelectorAll("[role=option]").length > 0`),
+		chromedp.Evaluate(`[...document.querySelectorAll("[role=option]")].map((option) => option.innerText.trim())`, &labels),
+		chromedp.Evaluate(`[...document.querySelectorAll("[role=option]")].find((option) => /Go/.test(option.innerText)).click()`, nil),
+		await(fmt.Sprintf(`document.querySelector(%q).innerText.includes("package main")`, operationBlock+" .request-card")),
+		chromedp.Text(operationBlock+" .request-card", &sample, chromedp.ByQuery),
+		chromedp.Text(operationBlock+" .operation-details-card", &fields, chromedp.ByQuery),
+	)
+	if !folded {
+		t.Error("operations are not folded at first")
+	}
+	if want := []string{"curl", "Go", "TypeScript"}; !slices.Equal(labels, want) || !strings.Contains(sample, `client.New("`+b.url) {
+		t.Errorf("samples are %v, want %v; that in Go is %s", labels, want, sample)
+	}
+	for _, part := range []string{"redirect_uris", "One URI per line", "issuer_mode", "per_provider", "Sources of keys"} {
+		if !strings.Contains(fields, part) {
+			t.Errorf("%q cannot be read without a click", part)
+		}
+	}
+}

@@ -1,0 +1,32 @@
+package docs_test
+
+import (
+	"os"
+	"regexp"
+	"testing"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
+)
+
+// TestOperatingReadmeWorks pastes the commands of the README for operators that look at a database, in the folder of a
+// running server.
+func TestOperatingReadmeWorks(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	providerdtest.Serve(t, folder)
+	readme, err := os.ReadFile(providerdtest.Path(t, "cmd/providerd/README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ran := 0
+	diagnosis := regexp.MustCompile(`^providerd (doctor|migrate|version)`)
+	for _, commands := range providerdtest.BlocksOf(string(readme), "sh") {
+		if diagnosis.MatchString(commands) {
+			providerdtest.Paste(t, folder, commands)
+			ran++
+		}
+	}
+	if ran != 3 {
+		t.Errorf("%d examples were found, want 3", ran)
+	}
+}

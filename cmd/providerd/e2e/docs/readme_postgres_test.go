@@ -1,0 +1,62 @@
+//go:build slow
+
+package docs_test
+
+import (
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
+
+	"example.com/providerd/store/postgres/postgrestest"
+)
+
+// overCluster puts an empty database of a cluster in the place of the one that commands name, with the password in a
+// file of the folder.
+func overCluster(t *testing.T, cluster *postgrestest.Cluster, folder, commands string) string {
+	t.Helper()
+	parsed, err := url.Parse(cluster.CreateDatabase(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	password, _ := parsed.User.Password()
+	if err := os.WriteFile(filepath.Join(folder, "pgpass"), []byte("*:*:*:*:"+password+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	parsed.User = url.User(parsed.User.Username())
+	named := regexp.MustCompile(`postgres://providerd@[a-z0-9.,]+/providerd(\?sslmode=verify-full)?`)
+	if len(named.FindAllString(commands, -1)) != 1 {
+		t.Fatalf("a database is not named once: %s", commands)
+	}
+	return named.ReplaceAllLiteralString(commands, parsed.String())
+}
+
+// TestReadmeCopies pastes the command that moves a database to PostgreSQL.
+func TestReadmeCopies(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	providerdtest.StoreSecrets(t, folder, 3)
+	commands := overCluster(t, postgrestest.NewCluster(t), folder, providerdtest.BlockWith(t, providerdtest.Path(t, "cmd/providerd/README.md"), "providerd copy"))
+	database := regexp.MustCompile(`postgres://\S+`).FindString(commands)
+	list := "providerd provider list --database " + database + " --keyset data/keyset.json --output json >listed\n"
+	providerdtest.Paste(t, folder, "export PGPASSFILE=pgpass\n"+commands+list+`grep '"pk":3,' listed`)
+}
+
+// TestReadmeOfReplicasWorks pastes the commands that start a replica.
+func TestReadmeOfReplicasWorks(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	commands := providerdtest.BlockWith(t, providerdtest.Path(t, "store/postgres/README.md"), "providerd key create")
+	commands = overCluster(t, postgrestest.NewCluster(t), folder, strings.ReplaceAll(commands, "/etc/providerd", folder))
+	const serving = `providerd serve --listen 0.0.0.0:8080 `
+	if strings.Count(commands, serving) != 1 {
+		t.Fatalf("no replica is started: %s", commands)
+	}
+	begun := strings.Replace(commands, serving,
+		`coproc providerd serve --listen 127.0.0.1:0; replica=$COPROC_PID; read -r -u "${COPROC[0]}" `, 1)
+	providerdtest.Paste(t, folder, begun+`kill "$replica"; wait "$replica"`)
+}

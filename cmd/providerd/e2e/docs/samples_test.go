@@ -1,0 +1,65 @@
+package docs_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
+)
+
+// TestSamplesWork runs the samples that the reference page shows, as a reader would who has a token in TOKEN. Those in
+// TypeScript run in gen/typescript.
+func TestSamplesWork(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	server := providerdtest.Serve(t, folder)
+	environment := "TOKEN=" + providerdtest.Token(t, folder)
+	created := 0
+	for _, sample := range samples(t, server.URL) {
+		source := strings.ReplaceAll(sample.Source, "http://127.0.0.1:8080", server.URL)
+		switch sample.Label {
+		case "curl":
+			shell := exec.CommandContext(t.Context(), "bash", "-euc", source)
+			shell.Env = append(os.Environ(), environment)
+			if output, err := shell.Output(); err != nil || !strings.HasPrefix(string(output), "HTTP/1.1 201 ") {
+				t.Errorf("%s: %v: %s", source, err, output)
+			}
+			created++
+		case "Go":
+			if output := runProgram(t, folder, source, environment); strings.Trim(output, "0123456789") != "\n" {
+				t.Errorf("%s: prints %q, want a pk", source, output)
+			}
+			created++
+		}
+	}
+	server.End(t)
+	if pks := providerdtest.StoredPKs(t, folder); created != 4 || len(pks) != created {
+		t.Errorf("stored are %v, of %d samples in curl and Go, want 4", pks, created)
+	}
+}
+
+type sample struct{ Label, Source string }
+
+// samples reads the samples of every operation of the contract that a server shows.
+func samples(t *testing.T, url string) []sample {
+	t.Helper()
+	_, text := providerdtest.Get(t, url+"/openapi.json")
+	var contract struct {
+		Paths map[string]struct {
+			Post struct {
+				Samples []sample `json:"x-codeSamples"`
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(text), &contract); err != nil {
+		t.Fatal(err)
+	}
+	var all []sample
+	for _, path := range contract.Paths {
+		all = append(all, path.Post.Samples...)
+	}
+	return all
+}

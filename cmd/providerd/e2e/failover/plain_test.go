@@ -1,0 +1,158 @@
+//go:build failover
+
+package failover_test
+
+import (
+	"net/url"
+	"testing"
+	"time"
+
+	"example.com/providerd/store/postgres/postgrestest"
+)
+
+// Times that faults last, or that pass until somebody notices them.
+const (
+	noticing    = time.Second
+	absence     = 3 * time.Second
+	longAbsence = 12 * time.Second
+	respite     = 50 * time.Millisecond
+)
+
+// pair is a primary with one synchronous standby, each behind a network of its own.
+type pair struct {
+	database         string
+	primary, standby *postgrestest.Cluster
+	// toPrimary and toStandby lead to them.
+	toPrimary, toStandby *proxy
+}
+
+// newPair returns a pair with an empty database, and its URL.
+func newPair(t *testing.T) (*pair, string) {
+	t.Helper()
+	return pairWith(t, postgrestest.NewCluster(t))
+}
+
+// newTerseGermanPair is newPair whose servers speak German, and only of errors unless they are told otherwise.
+func newTerseGermanPair(t *testing.T) (*pair, string) {
+	t.Helper()
+	primary := postgrestest.NewClusterIn(t, postgrestest.German)
+	primary.Exec(t, "postgres", "ALTER ROLE postgres SET client_min_messages = error")
+	return pairWith(t, primary)
+}
+
+func pairWith(t *testing.T, primary *postgrestest.Cluster) (*pair, string) {
+	t.Helper()
+	p := &pair{primary: primary, toPrimary: newProxy(t), toStandby: newProxy(t)}
+	location, err := url.Parse(p.primary.CreateDatabase(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.database = location.Path[1:]
+	p.toPrimary.redirect(p.primary.Address())
+	p.addStandby(t)
+	location.Host = p.toPrimary.address() + "," + p.toStandby.address()
+	return p, location.String()
+}
+
+func (p *pair) addStandby(t *testing.T) {
+	t.Helper()
+	p.standby = p.primary.AddStandby(t)
+	p.toStandby.redirect(p.standby.Address())
+	p.primary.RequireStandbys(t, p.standby)
+}
+
+// promote makes the standby the primary. The old primary is the standby from now on, though it does not know.
+func (p *pair) promote(t *testing.T) {
+	t.Helper()
+	p.standby.Promote(t)
+	p.primary, p.standby = p.standby, p.primary
+	p.toPrimary, p.toStandby = p.toStandby, p.toPrimary
+}
+
+// restore replaces the old primary by a fresh standby.
+func (p *pair) restore(t *testing.T) {
+	t.Helper()
+	p.standby.Close()
+	p.addStandby(t)
+}
+
+// current is the URL of the database on the server that has what is stored.
+func (p *pair) current(*testing.T) string { return p.primary.URL(p.database) }
+
+// plainKinds are the faults of a pair.
+func plainKinds() []failoverKind[*pair] {
+	return []failoverKind[*pair]{
+		{"primary killed", func(t *testing.T, _ *failover, p *pair) {
+			p.primary.Kill()
+			p.promote(t)
+		}},
+		{"primary frozen, and thawed later", func(t *testing.T, _ *failover, p *pair) {
+			p.primary.Freeze()
+			<-time.After(noticing)
+			p.promote(t)
+			p.standby.Thaw()
+		}},
+		{"primary frozen for long, and never thawed", func(t *testing.T, _ *failover, p *pair) {
+			p.primary.Freeze()
+			<-time.After(longAbsence)
+			p.promote(t)
+		}},
+		{"standby promoted beside its primary", func(t *testing.T, _ *failover, p *pair) { p.promote(t) }},
+		{"standby killed, and started again", func(t *testing.T, _ *failover, p *pair) {
+			p.standby.Kill()
+			<-time.After(absence)
+			p.standby.Start(t)
+		}},
+		{"standby frozen, and thawed", func(_ *testing.T, _ *failover, p *pair) {
+			p.standby.Freeze()
+			<-time.After(absence)
+			p.standby.Thaw()
+		}},
+		{"replica killed", func(t *testing.T, f *failover, _ *pair) {
+			f.fleet.Restart(t, 0, func() { <-time.After(noticing) })
+		}},
+		{"commits cancelled, standby promoted", func(t *testing.T, _ *failover, p *pair) {
+			p.loseCommits(t, "pg_cancel_backend")
+		}},
+		{"commits cancelled, standby back", func(t *testing.T, _ *failover, p *pair) {
+			p.keepCommits(t, "pg_cancel_backend")
+		}},
+		{"commits terminated, standby promoted", func(t *testing.T, _ *failover, p *pair) {
+			p.loseCommits(t, "pg_terminate_backend")
+		}},
+		{"commits terminated, standby back", func(t *testing.T, _ *failover, p *pair) {
+			p.keepCommits(t, "pg_terminate_backend")
+		}},
+		{"network to the primary cut", func(t *testing.T, _ *failover, p *pair) {
+			p.toPrimary.redirect("")
+			p.promote(t)
+			p.toStandby.redirect(p.standby.Address())
+		}},
+		{"network to the primary stalled", func(t *testing.T, _ *failover, p *pair) {
+			p.toPrimary.passing.Lock()
+			<-time.After(noticing)
+			p.promote(t)
+			p.toStandby.passing.Unlock()
+		}},
+	}
+}
+
+// loseCommits ends commits while the standby is away, and promotes it then: what they had stored on the primary alone
+// is lost, though the primary lives on.
+func (p *pair) loseCommits(t *testing.T, function string) {
+	t.Helper()
+	p.standby.Kill()
+	endWaits(t, p.current(t), function, absence)
+	p.primary.Freeze()
+	p.standby.Start(t)
+	p.promote(t)
+	p.standby.Thaw()
+}
+
+// keepCommits ends commits while the standby is away, which gets them when it is back.
+func (p *pair) keepCommits(t *testing.T, function string) {
+	t.Helper()
+	p.standby.Kill()
+	endWaits(t, p.current(t), function, absence)
+	p.standby.Start(t)
+}

@@ -1,0 +1,101 @@
+//go:build failover
+
+package failover_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+)
+
+const (
+	probePace = 10 * time.Millisecond
+	// probePatience is how long a probe waits for an answer before it connects again.
+	probePatience = time.Second
+	probeTable    = "CREATE TABLE failover_probe (at timestamptz NOT NULL)"
+	probeInsert   = "INSERT INTO failover_probe (at) VALUES ($1)"
+)
+
+// probe tells when the database itself takes rows. It has a connection to each server, so that none of them holds it
+// up: no client can do better.
+type probe struct {
+	mutex sync.Mutex
+	// times are those at which a row was stored, ascending.
+	times []time.Time
+}
+
+// startProbe probes the database of a URL until the test ends.
+func startProbe(t *testing.T, url string) *probe {
+	t.Helper()
+	config, err := pgx.ParseConfig(url + "&target_session_attrs=read-write")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := stdlib.OpenDB(*config)
+	_, err = all.ExecContext(t.Context(), probeTable)
+	if err := errors.Join(err, all.Close()); err != nil {
+		t.Fatal(err)
+	}
+	p := &probe{}
+	for _, address := range addressesOf(config) {
+		config := config.Copy()
+		config.Host, config.Port, config.Fallbacks = address.Host, address.Port, nil
+		p.start(t, config)
+	}
+	return p
+}
+
+// addressesOf are the servers that a URL names, each once.
+func addressesOf(config *pgx.ConnConfig) []*pgconn.FallbackConfig {
+	found := []*pgconn.FallbackConfig{{Host: config.Host, Port: config.Port}}
+	for _, other := range config.Fallbacks {
+		if last := found[len(found)-1]; other.Host != last.Host || other.Port != last.Port {
+			found = append(found, other)
+		}
+	}
+	return found
+}
+
+// start probes one server until the test ends. What it stores with a warning, it has not sent to a standby.
+func (p *probe) start(t *testing.T, config *pgx.ConnConfig) {
+	t.Helper()
+	var isWarned atomic.Bool
+	config.RuntimeParams["client_min_messages"] = "warning"
+	config.OnNotice = func(_ *pgconn.PgConn, notice *pgconn.Notice) {
+		isWarned.Store(isWarned.Load() || notice.SeverityUnlocalized == "WARNING")
+	}
+	db := stdlib.OpenDB(*config)
+	db.SetMaxOpenConns(1)
+	load := providerdtest.StartLoad(1, func(_, _ int) bool {
+		<-time.After(probePace)
+		isWarned.Store(false)
+		ctx, cancel := context.WithTimeout(context.Background(), probePatience)
+		defer cancel()
+		if _, err := db.ExecContext(ctx, probeInsert, time.Now()); err == nil && !isWarned.Load() {
+			p.mutex.Lock()
+			defer p.mutex.Unlock()
+			p.times = append(p.times, time.Now())
+		}
+		return true
+	})
+	t.Cleanup(func() {
+		load.End()
+		_ = db.Close()
+	})
+}
+
+// longestPause is how long the database took no rows.
+func (p *probe) longestPause(begun, ended time.Time) time.Duration {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	return longestPause(p.times, begun, ended)
+}

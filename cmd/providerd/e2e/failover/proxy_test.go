@@ -1,0 +1,102 @@
+//go:build failover
+
+package failover_test
+
+import (
+	"net"
+	"sync"
+	"testing"
+)
+
+// proxy is a network between the replicas and a server of PostgreSQL, under an address that stays when the server is
+// replaced.
+type proxy struct {
+	listener net.Listener
+	// passing is held for reading by what passes, and for writing to stall the network.
+	passing sync.RWMutex
+	mutex   sync.Mutex
+	// target is empty where the network is cut.
+	target string
+	open   map[net.Conn]bool
+}
+
+func newProxy(t *testing.T) *proxy {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proxy{listener: listener, open: map[net.Conn]bool{}}
+	t.Cleanup(func() {
+		_ = listener.Close()
+		p.redirect("")
+	})
+	go func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go p.join(client)
+		}
+	}()
+	return p
+}
+
+func (p *proxy) address() string { return p.listener.Addr().String() }
+
+// redirect closes the connections. New ones lead to another server from now on, or are closed if there is none.
+func (p *proxy) redirect(target string) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	for conn := range p.open {
+		_ = conn.Close()
+	}
+	clear(p.open)
+	p.target = target
+}
+
+// join connects a client with the server.
+func (p *proxy) join(client net.Conn) {
+	defer func() { _ = client.Close() }()
+	server, err := p.dial(client)
+	if err != nil {
+		return
+	}
+	var group sync.WaitGroup
+	group.Go(func() { p.copy(server, client) })
+	group.Go(func() { p.copy(client, server) })
+	group.Wait()
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	delete(p.open, client)
+	delete(p.open, server)
+}
+
+// dial connects to the server, and notes the connection with that of the client.
+func (p *proxy) dial(client net.Conn) (net.Conn, error) {
+	p.passing.RLock()
+	defer p.passing.RUnlock()
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	server, err := net.Dial("tcp", p.target)
+	if err != nil {
+		return nil, err
+	}
+	p.open[client], p.open[server] = true, true
+	return server, nil
+}
+
+// copy passes on what comes until either connection is closed.
+func (p *proxy) copy(to, from net.Conn) {
+	defer func() { _, _ = to.Close(), from.Close() }()
+	for buffer := make([]byte, 32<<10); ; {
+		count, err := from.Read(buffer)
+		p.passing.RLock()
+		_, writeErr := to.Write(buffer[:count])
+		p.passing.RUnlock()
+		if err != nil || writeErr != nil {
+			return
+		}
+	}
+}

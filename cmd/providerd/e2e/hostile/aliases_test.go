@@ -1,0 +1,100 @@
+package hostile_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
+)
+
+// doublings is a file in which each of 40 anchors stands for twice the one before.
+func doublings(form, entry string) string {
+	text := "x-0: &a0 {b: 1}\n"
+	for i := range 40 {
+		text += fmt.Sprintf("x-%d: &a%d "+form+"\n", i+1, i+1, i, i)
+	}
+	return text + "workspace_directory:\n- {name: a, " + entry + "}\n"
+}
+
+// directories is a file of entries with the same credentials.
+func directories(anchor string, count int, credentials string) string {
+	text := strings.Builder{}
+	text.WriteString(anchor + "workspace_directory:\n")
+	for i := range count {
+		fmt.Fprintf(&text, "- {name: n%d, credentials: %s}\n", i, credentials)
+	}
+	return text.String()
+}
+
+// TestHostileAliases gives apply short files that stand for much, and one that shares an anchor as people do.
+func TestHostileAliases(t *testing.T) {
+	t.Parallel()
+	const maxMebibytes = 400
+	const (
+		flow   = "  authorization_flow: 3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01\n"
+		values = "has more than 2000000 values, all files up to here and what aliases repeat counted"
+	)
+	repeated := func(text string, count int) string { return "[" + strings.Repeat(text+",", count) + "]" }
+	shared := "x-d: &d\n" + flow + "  redirect_uris: |\n" + strings.Repeat("    https://a.example.com/callback\n", 10) + "oauth2:\n"
+	for i := range 10_000 {
+		shared += fmt.Sprintf("- {<<: *d, name: n%d}\n", i)
+	}
+	for name, c := range map[string]struct {
+		files []string
+		says  string
+	}{
+		"values": {
+			[]string{"x-a: &a " + repeated("0", 99) + "\n" + directories("x-b: &b "+repeated("*a", 990)+"\n", 200, "{a: *b}")},
+			"0.yaml:24:3: workspace_directory: " + values,
+		},
+		"values of several files": {
+			[]string{
+				directories("x-b: &b "+repeated("0", 99_000)+"\n", 15, "{a: *b}"), directories("x-b: &b "+repeated("0", 99_000)+"\n", 15, "{a: *b}"),
+			}, "1.yaml:8:3: workspace_directory: " + values,
+		},
+		"long values":    {[]string{directories("x-s: &s "+strings.Repeat("x", 100_000)+"\n", 50, "{a: "+repeated("*s", 200)+"}")}, "has more than 1 MiB as JSON"},
+		"many bytes":     {[]string{directories("x-s: &s "+strings.Repeat("x", 500_000)+"\n", 400, "{a: *s}")}, "has more than 128 MiB, all files"},
+		"long name":      {[]string{directories("", 1, "{"+strings.Repeat("k", 300_000)+": "+repeated("0", 30_000)+"}")}, "delegated_subject is required"},
+		"doubled values": {[]string{doublings("[*a%d, *a%d]", "credentials: {a: *a40}")}, "has more than 1 MiB as JSON"},
+		"doubled merges": {[]string{doublings("{<<: [*a%d, *a%d]}", "<<: *a40")}, values},
+		"merges":         {[]string{directories("x-m: &m {a: 1, b: 2, c: 3}\n", 200, "{<<: "+repeated("*m", 10_000)+"}")}, values},
+		"values unread":  {[]string{"x-a:\n" + strings.Repeat("- 0\n", 1_000_000)}, "0.yaml:1000001:1: " + values},
+		"values in a line": {
+			[]string{directories("", 1, "{a: "+repeated("[]", 330_000)+"}")}, "0.yaml:2:1: has more than 200000 values in one line",
+		},
+		"faults":          {[]string{"oauth2:\n" + strings.Repeat("- {}\n", 300_000)}, "at least 10000 faults in 1 file; nothing was sent"},
+		"a shared anchor": {[]string{shared}, "10000 entries checked without a server"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			folder := t.TempDir()
+			for i, text := range c.files {
+				if err := os.WriteFile(filepath.Join(folder, fmt.Sprint(i, ".yaml")), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			command := providerdtest.Command(t.Context(), folder, "apply", "--dry-run", "-f", ".")
+			output, err := command.CombinedOutput()
+			if _, isExit := errors.AsType[*exec.ExitError](err); err != nil && !isExit {
+				t.Fatal(err)
+			}
+			if !strings.Contains(string(output), c.says) {
+				t.Errorf("says %.2000s, want %q", output, c.says)
+			}
+			usage, ok := command.ProcessState.SysUsage().(*syscall.Rusage)
+			if !ok {
+				t.Fatal("its memory is not known")
+			}
+			t.Logf("%d MiB", usage.Maxrss>>10)
+			if peak := usage.Maxrss >> 10; peak > maxMebibytes {
+				t.Errorf("takes %d MiB, want at most %d", peak, maxMebibytes)
+			}
+		})
+	}
+}

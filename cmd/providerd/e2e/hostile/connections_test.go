@@ -1,0 +1,102 @@
+//go:build slow
+
+package hostile_test
+
+import (
+	"bufio"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
+
+	"example.com/providerd/server/contracttest"
+)
+
+const healthRequest = "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+
+// holdIdle opens connections without a token, which are held until the test ends: some ask once, as a browser does, some
+// send a part of a request, some nothing.
+func holdIdle(t *testing.T, server *providerdtest.Server, count int) {
+	t.Helper()
+	for i := range count {
+		connection := providerdtest.Dial(t, server)
+		text := []string{healthRequest, healthRequest[:20], ""}[i%3]
+		if _, err := io.WriteString(connection, text); err != nil {
+			t.Fatal(err)
+		}
+		if text == healthRequest {
+			asked := &providerdtest.BegunCreate{Conn: connection, Answers: bufio.NewReader(connection)}
+			if status := asked.Answer(t).StatusCode; status != http.StatusOK {
+				t.Fatalf("connection %d: status is %d", i, status)
+			}
+		}
+	}
+}
+
+// wantHealthy sends a probe over a connection of its own.
+func wantHealthy(t *testing.T, client *http.Client, server *providerdtest.Server) {
+	t.Helper()
+	begun := time.Now()
+	status := server.Send(t, client, http.MethodGet, "/healthz", "", "", nil)
+	if status != http.StatusOK || time.Since(begun) > 8*time.Second {
+		t.Errorf("after %v status is %d", time.Since(begun), status)
+	}
+}
+
+// The process may have fewer files than connections.
+func TestHostileIdleConnectionsTakeAllFiles(t *testing.T) {
+	t.Parallel()
+	command := exec.CommandContext(t.Context(), "bash", "-c",
+		`ulimit -n 100; exec -a providerd "$0" serve --listen 127.0.0.1:0`, os.Args[0])
+	command.Dir = t.TempDir()
+	server := providerdtest.ServeCommand(t, command)
+	holdIdle(t, server, 150)
+	client := contracttest.Client(t)
+	client.Timeout = 10 * time.Second
+	wantHealthy(t, client, server)
+	if err := server.Kill(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestHostileIdleConnectionsOverTLS stops at every point of a handshake, and after it.
+func TestHostileIdleConnectionsOverTLS(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	providerdtest.WriteCertificate(t, folder, 1)
+	server := providerdtest.Serve(t, folder, "--tls-cert", "cert.pem", "--tls-key", "key.pem", "--max-connections", "8")
+	address := strings.TrimPrefix(server.URL, "https://")
+	trusting := &tls.Config{InsecureSkipVerify: true}
+	for i := range 32 {
+		connection, err := net.DialTimeout("tcp", address, providerdtest.ReadyTimeout)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = connection.Close() }()
+		switch i % 4 {
+		case 1:
+			_, err = io.WriteString(connection, "\x16\x03\x01\x02\x00\x01")
+		case 2:
+			err = tls.Client(connection, trusting).HandshakeContext(t.Context())
+		case 3:
+			_, err = fmt.Fprint(tls.Client(connection, trusting), healthRequest)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: trusting}, Timeout: 10 * time.Second}
+	defer client.CloseIdleConnections()
+	wantHealthy(t, client, server)
+	if err := server.Kill(); err != nil {
+		t.Error(err)
+	}
+}

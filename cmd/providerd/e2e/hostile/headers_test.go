@@ -1,0 +1,57 @@
+//go:build slow
+
+package hostile_test
+
+import (
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
+
+	"golang.org/x/sync/errgroup"
+
+	"example.com/providerd/server/contracttest"
+)
+
+// TestHostileHeaders sends as many header fields as the server takes, and more, over many connections, without a token and
+// without an end.
+func TestHostileHeaders(t *testing.T) {
+	t.Parallel()
+	server := providerdtest.ServeLimited(t, t.TempDir())
+	for _, length := range []int{8 << 10, 36 << 10} {
+		holdHeaders(t, server, length)
+	}
+	providerdtest.DemandLowPeak(t, server)
+}
+
+func holdHeaders(t *testing.T, server *providerdtest.Server, length int) {
+	t.Helper()
+	const connections = 1000
+	text := "GET / HTTP/1.1\r\nHost: example.com\r\n"
+	text += strings.Repeat("a:\r\n", (length-len(text))/len("a:\r\n")-1)
+	var open errgroup.Group
+	open.SetLimit(100)
+	held := make([]net.Conn, connections)
+	for i := range held {
+		open.Go(func() (err error) {
+			held[i], err = new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(server.URL, "http://"))
+			if err == nil {
+				// A server that has read enough closes the connection.
+				_, _ = held[i].Write([]byte(text))
+			}
+			return err
+		})
+	}
+	if err := open.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	status := server.Send(t, contracttest.Client(t), http.MethodGet, "/healthz", "", "", nil)
+	if status != http.StatusOK {
+		t.Errorf("healthz: %d", status)
+	}
+	for _, connection := range held {
+		_ = connection.Close()
+	}
+}

@@ -1,0 +1,62 @@
+//go:build slow
+
+package hostile_test
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
+)
+
+// TestHostileKeysAtOnce lets small bodies be compared with the largest records, over many connections at once: what each
+// of them takes is bounded by nothing that is sent with it.
+func TestHostileKeysAtOnce(t *testing.T) {
+	t.Parallel()
+	connections := hostileConnections(t)
+	folder := t.TempDir()
+	server := providerdtest.ServeLimited(t, folder)
+	crowd := newHostileCrowd(t, server, folder)
+	stored := map[string]string{}
+	for name, shape := range hostileShapes() {
+		key := strings.ReplaceAll(name, " ", "-")
+		status, _, err := crowd.post(t.Context(), crowd.token, shape.path, shape.make(largeBody), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if status == http.StatusCreated && shape.path == providerdtest.DirectoryPath {
+			stored[key] = shape.path
+		}
+	}
+	const small = `{"name":"n","delegated_subject":"a@b.c","default_group_email_domain":"b.c","credentials":{}}`
+	keys := make(chan string)
+	var senders sync.WaitGroup
+	for range connections {
+		senders.Go(func() {
+			for key := range keys {
+				status, text, err := http.StatusServiceUnavailable, "", error(nil)
+				// A busy machine may have no room for a body at the moment.
+				for err == nil && status == http.StatusServiceUnavailable {
+					status, text, err = crowd.post(t.Context(), crowd.token, stored[key]+"?validate_only=true", small, key)
+				}
+				if err != nil || status != http.StatusUnprocessableEntity || !strings.Contains(text, `"pointer":"/credentials"`) {
+					t.Errorf("%s: status is %d, %v: %s", key, status, err, text)
+				}
+			}
+		})
+	}
+	for range 2 * connections / len(stored) {
+		for key := range stored {
+			keys <- key
+		}
+	}
+	close(keys)
+	senders.Wait()
+	providerdtest.DemandLowPeak(t, server)
+	t.Logf("%d connections: small bodies are compared with %v", connections, slices.Collect(maps.Keys(stored)))
+	server.End(t)
+}

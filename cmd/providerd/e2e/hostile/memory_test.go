@@ -1,0 +1,226 @@
+//go:build slow
+
+package hostile_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
+
+	"example.com/providerd/server"
+	"example.com/providerd/server/contracttest"
+)
+
+const (
+	// largeBody is the length of the bodies that are sent at once.
+	largeBody = 1<<20 - 1000
+	// smallCreates is how many ordinary creates must be answered meanwhile.
+	smallCreates = 20
+)
+
+// TestHostileBodiesAtOnce sends bodies that take much memory over many connections at once. A third of them is sent and
+// read as fast as can be, a third never ends, and of a third the answers are never read. Ordinary creates go on
+// meanwhile, and the memory of the program stays bounded, whether the bodies are those of one caller or of many. One
+// caller alone keeps nobody's large bodies out either.
+func TestHostileBodiesAtOnce(t *testing.T) {
+	t.Parallel()
+	for _, callers := range []int{1, 5} {
+		t.Run(fmt.Sprint(callers), func(t *testing.T) {
+			t.Parallel()
+			sendHostileBodies(t, callers)
+		})
+	}
+}
+
+func sendHostileBodies(t *testing.T, callers int) {
+	t.Helper()
+	connections := hostileConnections(t)
+	folder := t.TempDir()
+	server := providerdtest.ServeLimited(t, folder)
+	crowd := newHostileCrowd(t, server, folder)
+	for i := range callers {
+		token := providerdtest.NewToken(t, folder, fmt.Sprint("hostile-", i), "providers_workspace_directory_create")
+		crowd.tokens = append(crowd.tokens, token)
+	}
+	crowd.create(t, 300)
+
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var senders sync.WaitGroup
+	for i := range connections {
+		senders.Go(func() {
+			head, body := crowd.request(i)
+			switch i % 3 {
+			case 0:
+				crowd.exchange(ctx, t, i)
+			case 1:
+				crowd.abandon(ctx, t, head, body[:len(body)-1])
+			case 2:
+				crowd.abandon(ctx, t, slices.Repeat([]string{head, body}, 8)...)
+			}
+		})
+	}
+	crowd.create(t, smallCreates)
+	if callers == 1 {
+		crowd.createLarge(t)
+	}
+	stop()
+	senders.Wait()
+	crowd.create(t, 1)
+	providerdtest.DemandLowPeak(t, server)
+	t.Logf("%d connections: statuses %v", connections, crowd.statuses)
+	for status := range crowd.statuses {
+		if !slices.Contains([]int{http.StatusCreated, http.StatusBadRequest, http.StatusServiceUnavailable}, status) {
+			t.Errorf("%d answers have status %d", crowd.statuses[status], status)
+		}
+	}
+	server.End(t)
+}
+
+// hostileCrowd sends hostile bodies over many connections.
+type hostileCrowd struct {
+	server *providerdtest.Server
+	// token is that of the ordinary creates, tokens those of the hostile ones.
+	token   string
+	tokens  []string
+	checker *contracttest.Checker
+	client  *http.Client
+	// paths and bodies are the shapes of hostile bodies, each of the greatest length.
+	paths, bodies []string
+	// mutex is for the statuses, and lets one answer be checked at a time: that takes much memory here, too.
+	mutex    sync.Mutex
+	statuses map[int]int
+}
+
+func newHostileCrowd(t *testing.T, server *providerdtest.Server, folder string) *hostileCrowd {
+	t.Helper()
+	checker, err := contracttest.NewChecker()
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := &http.Transport{MaxIdleConnsPerHost: 1_000}
+	t.Cleanup(transport.CloseIdleConnections)
+	crowd := &hostileCrowd{
+		server: server, token: providerdtest.Token(t, folder), checker: checker,
+		client: &http.Client{Transport: transport}, statuses: map[int]int{},
+	}
+	shapes := hostileShapes()
+	for _, name := range slices.Sorted(maps.Keys(shapes)) {
+		crowd.paths = append(crowd.paths, shapes[name].path)
+		crowd.bodies = append(crowd.bodies, shapes[name].make(largeBody))
+	}
+	return crowd
+}
+
+// create sends ordinary creates, each of which must be taken.
+func (c *hostileCrowd) create(t *testing.T, count int) {
+	t.Helper()
+	for range count {
+		status, text, err := c.post(t.Context(), c.token, providerdtest.OAuth2Path, `{"name":"n","authorization_flow":"`+hostileFlow+`"}`, "")
+		if err != nil {
+			t.Fatalf("%v: %s", err, c.server.Stderr)
+		}
+		if status != http.StatusCreated {
+			t.Errorf("an ordinary create is answered %d: %s", status, text)
+		}
+	}
+}
+
+// createLarge sends creates with large bodies, each of which must be taken at once.
+func (c *hostileCrowd) createLarge(t *testing.T) {
+	t.Helper()
+	for range 3 {
+		body := hostileShapes()["escaped in the body"]
+		status, text, err := c.post(t.Context(), c.token, body.path, body.make(largeBody), "")
+		if err != nil || status != http.StatusCreated {
+			t.Errorf("a large create is answered %d, %v: %.1000s", status, err, text)
+		}
+	}
+}
+
+// exchange sends body after body until it is told to stop, and reads the answers.
+func (c *hostileCrowd) exchange(ctx context.Context, t *testing.T, number int) {
+	t.Helper()
+	for i := number; ctx.Err() == nil; i++ {
+		shape, key := i%len(c.bodies), ""
+		if i%2 == 0 {
+			key = fmt.Sprintf("%d-%d", number, i)
+		}
+		begun := time.Now()
+		token := c.tokens[number%len(c.tokens)]
+		status, text, err := c.post(context.WithoutCancel(ctx), token, c.paths[shape], c.bodies[shape], key)
+		// Hundreds of bodies share two processors: one that does not arrive in time is given up.
+		if err != nil && time.Since(begun) >= server.DefaultLimits().RequestTimeout {
+			continue
+		}
+		if err != nil {
+			t.Errorf("%.50s is not answered: %v", c.bodies[shape], err)
+			return
+		}
+		if status == http.StatusServiceUnavailable && !strings.Contains(text, "/problems/overloaded") {
+			t.Errorf("the answer is %s", text)
+		}
+		c.mutex.Lock()
+		c.statuses[status]++
+		c.mutex.Unlock()
+	}
+}
+
+// post sends a body and checks the answer against the contract.
+func (c *hostileCrowd) post(ctx context.Context, token, path, body, key string) (int, string, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.server.URL+path, strings.NewReader(body))
+	if err != nil {
+		return 0, "", err
+	}
+	request.Header.Set("Authorization", "Bearer "+token)
+	request.Header.Set("Content-Type", "application/json")
+	if key != "" {
+		request.Header.Set("Idempotency-Key", key)
+	}
+	response, err := c.client.Do(request)
+	if err != nil {
+		return 0, "", err
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		return 0, "", err
+	}
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return response.StatusCode, string(text), c.checker.Check(ctx, request, response, text)
+}
+
+// request is a whole request with a hostile body, in its parts.
+func (c *hostileCrowd) request(number int) (head, body string) {
+	shape := number % len(c.bodies)
+	return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAuthorization: Bearer %s\r\n"+
+		"Content-Length: %d\r\n\r\n", c.paths[shape], c.tokens[number%len(c.tokens)], len(c.bodies[shape])), c.bodies[shape]
+}
+
+// abandon sends what the server takes, and reads nothing until it is told to stop.
+func (c *hostileCrowd) abandon(ctx context.Context, t *testing.T, parts ...string) {
+	t.Helper()
+	connection, err := net.Dial("tcp", strings.TrimPrefix(c.server.URL, "http://"))
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	context.AfterFunc(ctx, func() { _ = connection.Close() })
+	for _, part := range parts {
+		if _, err := io.WriteString(connection, part); err != nil {
+			break
+		}
+	}
+	<-ctx.Done()
+}

@@ -1,0 +1,97 @@
+//go:build slow
+
+package hostile_test
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
+
+	"example.com/providerd/server/contracttest"
+)
+
+// unwritable returns standard outputs that take nothing: that of a full disk, and a pipe whose reader is gone.
+func unwritable(t *testing.T) map[string]*os.File {
+	t.Helper()
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := reader.Close(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = errors.Join(full.Close(), writer.Close()) })
+	return map[string]*os.File{"no space left on device": full, "broken pipe": writer}
+}
+
+// printTo runs a command with this standard output, and returns its exit status and what it says.
+func printTo(t *testing.T, folder string, stdout *os.File, line string) (status int, talk string) {
+	t.Helper()
+	command := providerdtest.Command(t.Context(), folder, strings.Fields(line)...)
+	var stderr strings.Builder
+	command.Stdout, command.Stderr = stdout, &stderr
+	err := command.Run()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		return exit.ExitCode(), stderr.String()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return 0, stderr.String()
+}
+
+// What cannot be printed is an error, whichever command prints it. Of a reader that is gone, nothing is said.
+func TestHostileOutputFailsEveryCommand(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	server := providerdtest.Serve(t, folder)
+	providerdtest.CreateOverHTTP(t, contracttest.Client(t), server, folder)
+	server.End(t)
+	if err := os.WriteFile(folder+"/empty.yaml", []byte("oauth2: []\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for fault, stdout := range unwritable(t) {
+		for _, line := range []string{
+			"--help", "token create --help", "version", "token list", "provider list", "provider list --output json",
+			"provider show 1", "provider show 1 --output json", "application list", "audit", "audit --output json",
+			"provider list --output yaml", "provider show 1 --output yaml", "provider export", "token list --output json",
+			"application list --output yaml", "audit --output yaml", "apply --schema", "completion bash", "apply -f empty.yaml --dry-run", "apply -f empty.yaml --dry-run --output json",
+		} {
+			status, talk := printTo(t, folder, stdout, line)
+			isTold := strings.Contains(talk, "providerd: ") && strings.HasSuffix(talk, fault+"\n")
+			if isFull := strings.HasPrefix(fault, "no space"); status != providerdtest.ExitFailed || isTold != isFull {
+				t.Errorf("%s: exit status is %d: %s", line, status, talk)
+			}
+		}
+	}
+	expectTokensRevoked(t, folder)
+}
+
+// A token that could not be printed is nobody's: it is revoked, and its maker told so.
+func expectTokensRevoked(t *testing.T, folder string) {
+	t.Helper()
+	for fault, stdout := range unwritable(t) {
+		status, talk := printTo(t, folder, stdout, "token create --name ci --allow providers_oauth2_create")
+		if status != providerdtest.ExitFailed || !strings.Contains(talk, "could not be printed, and is revoked: ") ||
+			!strings.HasSuffix(talk, fault+"\n") {
+			t.Errorf("exit status is %d: %s", status, talk)
+		}
+	}
+	listed, err := providerdtest.Command(t.Context(), folder, "token", "list").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lines := strings.Split(strings.TrimSpace(string(listed)), "\n"); len(lines) != 4 ||
+		!strings.HasSuffix(lines[1], " active") || !strings.HasSuffix(lines[2], " revoked") ||
+		!strings.HasSuffix(lines[3], " revoked") {
+		t.Errorf("the tokens are %s", listed)
+	}
+}

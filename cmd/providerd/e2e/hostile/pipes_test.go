@@ -1,0 +1,206 @@
+//go:build slow
+
+package hostile_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
+
+	"example.com/providerd/server/contracttest"
+)
+
+// stuckPipe returns the ends of a pipe that is full.
+func stuckPipe(t *testing.T) (reader, writer *os.File) {
+	t.Helper()
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = errors.Join(reader.Close(), writer.Close()) })
+	if err := writer.SetWriteDeadline(time.Now().Add(10 * time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := writer.Write(make([]byte, 1<<20)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Fatalf("the pipe takes everything: %v", err)
+	}
+	return reader, writer
+}
+
+// TestHostilePipeThatNobodyReads keeps more of the log waiting than may wait, once it has read where operators reach the
+// server. Every request is answered all the same, and every line is there or counted once somebody reads.
+func TestHostilePipeThatNobodyReads(t *testing.T) {
+	t.Parallel()
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	command := providerdtest.Command(t.Context(), folder, "serve", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0")
+	command.Stderr = writer
+	server, err := providerdtest.StartCommand(command)
+	if err := errors.Join(err, writer.Close()); err != nil {
+		t.Fatal(err)
+	}
+	log := bufio.NewReader(reader)
+	ops := readOpsURL(t, log)
+	client := contracttest.Client(t)
+	client.Timeout = 20 * time.Second
+	const requests, maxPendingLog = 6000, 1 << 20
+	path := "/" + strings.Repeat("x", 2*maxPendingLog/requests)
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			for range requests / 8 {
+				response, err := client.Get(server.URL + path)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				_ = response.Body.Close()
+			}
+		})
+	}
+	group.Wait()
+	providerdtest.CreateOverHTTP(t, client, server, folder)
+	if dropped := providerdtest.Scrape(t, ops)["providerd_log_lines_dropped_total"]; dropped == 0 {
+		t.Error("the metrics do not count the lines that are dropped")
+	}
+	logged := make(chan int)
+	go func() { logged <- countLogged(t, log) }()
+	server.End(t)
+	// That the server stops may be among what is dropped.
+	const linesOfTheEnd = 2
+	if count := <-logged; count < requests+1 || count > requests+1+linesOfTheEnd {
+		t.Errorf("%d requests are logged or counted as dropped, want %d", count, requests+1)
+	}
+}
+
+// readOpsURL reads a log until it says where operators reach the server.
+func readOpsURL(t *testing.T, log *bufio.Reader) string {
+	t.Helper()
+	for {
+		line, err := log.ReadString('\n')
+		if err != nil {
+			t.Fatalf("the log says nowhere where operators reach the server: %v", err)
+		}
+		if url := providerdtest.OpsURLIn(line); url != "" {
+			return url
+		}
+	}
+}
+
+// countLogged reads a log to its end, and counts the requests in it and those it says are missing.
+func countLogged(t *testing.T, log io.Reader) int {
+	t.Helper()
+	var count providerdtest.LogCount
+	err := count.Read(log)
+	if err != nil || count.Notes == 0 {
+		t.Errorf("%d notes of dropped lines, %v", count.Notes, err)
+	}
+	return count.Requests + count.Dropped
+}
+
+// TestHostileOutputsOfTheServer starts servers whose outputs take nothing. They serve, and end when they are told to.
+func TestHostileOutputsOfTheServer(t *testing.T) {
+	t.Parallel()
+	outputs := unwritable(t)
+	_, outputs["stuck"] = stuckPipe(t)
+	for name, output := range outputs {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			folder := t.TempDir()
+			manager := providerdtest.ListenAsManager(t, filepath.Join(folder, "notify"))
+			command := providerdtest.Command(t.Context(), folder, "serve", "--listen", "127.0.0.1:0")
+			command.Env = append(os.Environ(), "NOTIFY_SOCKET="+manager.LocalAddr().String())
+			command.Stdout, command.Stderr = output, output
+			if err := command.Start(); err != nil {
+				t.Fatal(err)
+			}
+			server := &providerdtest.Server{Command: command, URL: readyURL(t, manager)}
+			client := contracttest.Client(t)
+			client.Timeout = 20 * time.Second
+			for range 10 {
+				providerdtest.CreateOverHTTP(t, client, server, folder)
+			}
+			server.End(t)
+		})
+	}
+}
+
+// readyURL is where a server serves, as it tells a service manager once it is ready.
+func readyURL(t *testing.T, manager *net.UnixConn) string {
+	t.Helper()
+	if err := manager.SetReadDeadline(time.Now().Add(providerdtest.ReadyTimeout)); err != nil {
+		t.Fatal(err)
+	}
+	message := make([]byte, 1024)
+	length, err := manager.Read(message)
+	if err != nil {
+		t.Fatalf("the server does not become ready: %v", err)
+	}
+	url, ok := strings.CutPrefix(string(message[:length]), "READY=1\nSTATUS=serving on ")
+	if !ok {
+		t.Fatalf("the service manager is told %q", message[:length])
+	}
+	return url
+}
+
+// TestHostileLogForPrograms looks at all that a server says in a log for programs: its log, its sentences, and why it
+// does not start.
+func TestHostileLogForPrograms(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	server := providerdtest.Serve(t, folder,
+		"--log-format", "json", "--log-level", "error", "--listen", "0.0.0.0:0", "--ops-listen", "0.0.0.0:0")
+	server.End(t)
+	for _, said := range []string{"clear text", "wrote an access token", "profiles on http", "whoever reaches"} {
+		if !strings.Contains(server.Stderr.String(), said) {
+			t.Errorf("%q is not said", said)
+		}
+	}
+	text := server.Stderr.String()
+	for _, failing := range [][]string{
+		{"--listen", "192.0.2.1:0"},
+		{"--database", "sqlite:" + folder},
+		{"--tls-cert", "none.pem", "--tls-key", "none.pem"},
+		{"--ops-listen", usedAddress(t)},
+	} {
+		command := providerdtest.Command(t.Context(), folder,
+			append([]string{"serve", "--listen", "127.0.0.1:0", "--log-format", "json"}, failing...)...)
+		var stderr strings.Builder
+		command.Stderr = &stderr
+		if err := command.Run(); err == nil || !strings.Contains(stderr.String(), `"level":"ERROR"`) {
+			t.Errorf("%v: %v: %s", failing, err, stderr.String())
+		}
+		text += stderr.String()
+	}
+	for line := range strings.Lines(text) {
+		var record struct{ Time, Level, Msg string }
+		if err := json.Unmarshal([]byte(line), &record); err != nil || record.Time == "" || record.Level == "" ||
+			record.Msg == "" {
+			t.Errorf("%v: %s", err, line)
+		}
+	}
+}
+
+// usedAddress returns an address that is in use.
+func usedAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	return listener.Addr().String()
+}

@@ -1,0 +1,41 @@
+//go:build slow
+
+package leaks_test
+
+import (
+	"crypto/rand"
+	"strings"
+)
+
+// applies hands secrets to apply in every way: stored, unchanged, drifted, refused, and in files with faults.
+func (s *search) applies() {
+	run := rand.Text()[:10]
+	oauth2, directory := s.oauth2Body("applied "+run, "applied-"+run), s.directoryBody("applied directory "+run)
+	file := "oauth2: [" + oauth2 + "]\nworkspace_directory: [" + directory + "]\n"
+	other := strings.Replace(s.oauth2Body("applied "+run, "applied-"+run), "{", `{"id": "other", `, 1)
+	secret := s.fresh("secret in a faulty file")
+	for _, one := range []struct{ text, says string }{
+		{file, "2 created"},
+		{file, "2 unchanged"},
+		{strings.Replace(file, oauth2, s.oauth2Body("applied "+run, "other-"+run), 1), "1 drifted"},
+		{"oauth2: [" + other + "]", "1 refused"},
+		{file + "oauth2: " + secret, "occurs twice"},
+		{"oauth2: [{name: a, client_secret: *" + secret + "}]", "anchor"},
+		{"oauth2: [{name: a, client_secret: !" + secret + " x}]", "tag"},
+		{"oauth2: [{name: a, client_secret: '${" + secret + "-'}]", "without a name"},
+		{"oauth2: [{name: a, client_secret: \"" + secret, "not YAML"},
+		{"oauth2: [{name: a, client_secret: [" + secret + "], authorization_flow: " + secret + "}]", "must be a UUID"},
+		{"oauth2:\n- " + secret, "must be a mapping"},
+		{secret, "must be a mapping"},
+	} {
+		s.runWithInput(one.text, "apply", "-f", "-", "--server", s.server.URL, "--dry-run", "--output", "json")
+		s.runWithInput(one.text, "apply", "-f", "-", "--server", s.server.URL)
+		if !strings.Contains(s.talk, one.says) {
+			s.astray = append(s.astray, "apply does not say "+one.says+" but "+s.talk)
+		}
+	}
+	s.runWithInput(file, "apply", "-f", "-", "--dry-run")
+	s.runWithInput(file, "apply", "-f", "-", "--server", s.server.URL, "--dry-run")
+	s.runWithInput(file, "apply", "-f", "-", "--dry-run", "--strict", "--output", "json")
+	s.runWithInput(file, "apply", "-f", "-", "--server", s.server.URL, "--output", "json")
+}

@@ -1,0 +1,154 @@
+//go:build leaks
+
+package leaks_test
+
+import (
+	"testing"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
+)
+
+func plants() []providerdtest.Plant {
+	return []providerdtest.Plant{
+		{
+			Title: "a body in the log", File: "server/validate.go",
+			Old: "lenient := isLenient(request.Header)", New: "println(string(body))\n\tlenient := isLenient(request.Header)",
+		},
+		{
+			Title: "a body in the text of an error", File: "server/json_object.go",
+			Old: `"The body is not a JSON object. Send exactly one."`, New: `"The body is not a JSON object: " + string(body)`,
+		},
+		{
+			Title: "a body in a panic", File: "server/json_object.go",
+			Old: `return object{}, malformed("The body begins with a byte order mark. Leave it out.")`, New: "panic(string(body))",
+		},
+		{
+			Title: "a secret that can be printed", File: "store/settings.go",
+			Old: "sealed, err := keys.Seal(s.ClientSecret, clientSecrets().place(pk))",
+			New: "println(s.ClientSecret.Reveal())\n\tsealed, err := keys.Seal(s.ClientSecret, clientSecrets().place(pk))",
+		},
+		{
+			Title: "a column left unsealed", File: "store/settings.go",
+			Old: "SealedCredentials: sealed", New: "SealedCredentials: append(sealed[:0], s.Credentials.Reveal()...)",
+		},
+		{
+			Title: "a bare digest of a body in the database", File: "store/seal/keys.go",
+			Old: "fingerprint, err := k.mac.ComputeMAC(digest)",
+			New: "if digest != nil {\n\t\treturn digest, nil\n\t}\n\tfingerprint, err := k.mac.ComputeMAC(digest)",
+		},
+		{
+			Title: "a token in the log", File: "server/exchange.go",
+			Old: `slog.String("path", cut(c.Request().URL.Path, maxLoggedField)),`,
+			New: `slog.Any("header", c.Request().Header),`,
+		},
+		{
+			Title: "a query in the log", File: "server/exchange.go",
+			Old: `slog.String("path", cut(c.Request().URL.Path, maxLoggedField)),`,
+			New: `slog.String("path", c.Request().URL.String()),`,
+		},
+		{
+			Title: "a token in a challenge", File: "server/authenticate.go",
+			Old: `s.invalidToken(c, "The access token is unknown.", err,`,
+			New: `s.invalidToken(c, "The access token "+text+" is unknown.", err,`,
+		},
+		{
+			Title: "a token in the table of tokens", File: "store/token.go",
+			Old: "text[:len(tokenPrefix)+tokenPrefixShown]", New: "text",
+		},
+		{
+			Title: "a key in the log", File: "store/seal/keyring.go",
+			Old: "return durable.WriteFile(path, content, owner)", New: "println(string(content))\n\treturn durable.WriteFile(path, content, owner)",
+		},
+		{
+			Title: "a copy of the keys left behind", File: "store/seal/keyring.go",
+			Old: "return durable.WriteFile(path, content, owner)", New: "_ = durable.WriteFile(path+\".old\", content, owner)\n\treturn durable.WriteFile(path, content, owner)",
+		},
+		{
+			Title: "an entry of a file in the talk of apply", File: "cmd/providerd/command/apply_send.go",
+			Old: "a.Outcome, a.Detail, a.reason = outcomeRefused, refused.Error(), shortened(refused.Title, maxReasonBytes)",
+			New: "a.Outcome, a.Detail, a.reason = outcomeRefused, string(a.entry.Body), shortened(refused.Title, maxReasonBytes)",
+		},
+		{
+			Title: "a value in a fault of a file", File: "cmd/providerd/manifest/manifest.go",
+			Old: `strings.HasPrefix(wrong.Message, "unknown anchor")`, New: `strings.HasPrefix(wrong.Message, "nothing")`,
+		},
+		{
+			Title: "a record that is not masked", File: "cmd/providerd/command/render.go",
+			Old: "answer.ClientSecret = mask", New: "_ = mask",
+		},
+		{
+			Title: "a secret in advice", File: "cmd/providerd/command/provider_advise.go",
+			Old: "provider.Advice = advice.OAuth2(record.OAuth2Settings)",
+			New: "provider.Advice = []advice.Advice{{Detail: record.ClientSecret.Reveal()}}",
+		},
+		{
+			Title: "a secret in an export without --reveal", File: "cmd/providerd/command/provider_export.go",
+			Old: "isReference := !e.reveal && ", New: "isReference := e.reveal && ",
+		},
+		{
+			Title: "a secret in the talk of an export", File: "cmd/providerd/command/provider_export.go",
+			Old: "fields[secret] = json.RawMessage(", New: "println(string(fields[secret]))\n\t\tfields[secret] = json.RawMessage(",
+		},
+		{
+			Title: "a secret in a header of the answer", File: "server/oauth2.go",
+			Old: "XRequestID:          exchangeOf(ctx).requestID,",
+			New: "XRequestID:          exchangeOf(ctx).requestID + record.ClientSecret.Reveal(),",
+		},
+		{
+			Title: "a query in a label of the metrics", File: "server/exchange.go",
+			Old: "s.metrics.count(current, c.Response().Status)",
+			New: "current.operation = c.Request().URL.String()\n\t\ts.metrics.count(current, c.Response().Status)",
+		},
+		{
+			Title: "a query in the name of a span", File: "server/traces.go",
+			Old: "t.tracer.Start(parent, name, asServer,", New: "t.tracer.Start(parent, name+c.Request().URL.RawQuery, asServer,",
+		},
+		{
+			Title: "a token in an attribute of a span", File: "server/traces.go",
+			Old: "current.spans = &spans{tracer: t.tracer, root: root, fixed: fixed}",
+			New: "root.SetAttributes(attribute.String(\"x\", c.Request().Header.Get(\"Authorization\")))\n\t\t\t\t" +
+				"current.spans = &spans{tracer: t.tracer, root: root, fixed: fixed}",
+		},
+		{
+			Title: "the tracestate of a caller in a span", File: "server/traces.go",
+			Old: "propagation.MapCarrier{traceparentHeader: values[0]}", New: "propagation.HeaderCarrier(r.Header)",
+		},
+		{
+			Title: "a value in what differs", File: "server/made_before.go",
+			Old: "differs = append(differs, string(field.pointer()))", New: "differs = append(differs, string(a[field.name]))",
+		},
+		{
+			Title: "a secret in the talk of a validation", File: "server/oauth2.go",
+			Old: "if asked.ValidateOnly {", New: "if asked.ValidateOnly {\n\t\tprintln(settings.ClientSecret.Reveal())",
+		},
+		{
+			Title: "a backup that others can read", File: "store/durable/draft.go",
+			Old: "draft := &Draft{File: file, path: path}",
+			New: "_ = file.Chmod(0o644)\n\tdraft := &Draft{File: file, path: path}",
+		},
+		{
+			Title: "a secret in the talk of a backup", File: "store/secrets.go",
+			Old: "if _, err := keys.Unseal(sealed, place); err == nil {",
+			New: "if secret, err := keys.Unseal(sealed, place); err == nil {\n\t\tprintln(secret.Reveal())",
+		},
+		{
+			Title: "a value of the query in a problem", File: "server/parameters.go",
+			Old: "cut(name, maxSuggestionLength)", New: "cut(fmt.Sprint(name, values), maxSuggestionLength)",
+		},
+	}
+}
+
+// TestGateFindsPlantedLeaks builds the program once for each leak, and expects the gate to find it.
+func TestGateFindsPlantedLeaks(t *testing.T) {
+	t.Parallel()
+	for _, plant := range plants() {
+		t.Run(plant.Title, func(t *testing.T) {
+			t.Parallel()
+			leaks := searchLeaks(t, plant.Build(t)).leaks
+			if len(leaks) == 0 {
+				t.Fatal("the gate lets it pass")
+			}
+			t.Log(leaks[0])
+		})
+	}
+}

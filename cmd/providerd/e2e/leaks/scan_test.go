@@ -1,0 +1,100 @@
+//go:build slow
+
+package leaks_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// scanner looks for canaries in everything that leaves the program or reaches the disk.
+type scanner struct {
+	// traces are what a canary looks like, plain or encoded, by its name.
+	traces map[string][][]byte
+	// places counts what was scanned, and leaks names what was found where.
+	places int
+	leaks  []string
+	// astray names the places that the search did not reach.
+	astray []string
+}
+
+func newScanner() *scanner { return &scanner{traces: map[string][][]byte{}} }
+
+// canary makes a text known that must be seen nowhere.
+func (s *scanner) canary(name, text string) {
+	quoted, _ := json.Marshal(text)
+	traces := []string{
+		text, strings.Trim(string(quoted), `"`), url.QueryEscape(text), hex.EncodeToString([]byte(text)),
+		strings.ToUpper(hex.EncodeToString([]byte(text))), strings.Trim(fmt.Sprintf("%d", []byte(text)), "[]"),
+	}
+	// In base64 a text looks different by where it begins; the characters at its ends depend on its neighbours.
+	for offset := range 3 {
+		encoded := base64.StdEncoding.EncodeToString(append(make([]byte, offset), text...))
+		inner := strings.TrimRight(encoded, "=")[(offset*8+5)/6 : (offset+len(text))*8/6]
+		traces = append(traces, inner, strings.NewReplacer("+", "-", "/", "_").Replace(inner))
+	}
+	for _, trace := range traces {
+		if !slices.ContainsFunc(s.traces[name], func(known []byte) bool { return string(known) == trace }) {
+			s.traces[name] = append(s.traces[name], []byte(trace))
+		}
+	}
+}
+
+// digestCanary makes the bare SHA-256 of a text known, which would let someone guess the text.
+func (s *scanner) digestCanary(name, text string) {
+	digest := sha256.Sum256([]byte(text))
+	s.canary(name, string(digest[:]))
+}
+
+// scan looks at one place. Canaries with one of the names in allowed belong there.
+func (s *scanner) scan(place string, content []byte, allowed ...string) {
+	s.places++
+	for name, traces := range s.traces {
+		if slices.ContainsFunc(allowed, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
+			continue
+		}
+		for _, trace := range traces {
+			if bytes.Contains(content, trace) {
+				s.leaks = append(s.leaks, fmt.Sprintf("%s is in %s", name, place))
+				break
+			}
+		}
+	}
+}
+
+// scanFiles looks at each file below a folder, and at their names. The token file and the keyset hold what is theirs.
+func (s *scanner) scanFiles(t *testing.T, folder string) {
+	t.Helper()
+	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		var allowed []string
+		switch name := entry.Name(); {
+		case name == "initial-token":
+			allowed = []string{"initial token"}
+		case name == "keyset.json", strings.HasPrefix(name, "keyset.json.retired-"):
+			allowed = []string{"key "}
+		}
+		s.scan("the file "+entry.Name(), append(content, path...), allowed...)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,225 @@
+package serving_test
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
+
+	"example.com/providerd/store/postgres/postgrestest"
+)
+
+// watchedCall is a request with its answer, and what it adds to the metrics beside the request itself.
+type watchedCall struct {
+	method, path, token, key, body string
+	operation                      string
+	status                         int
+	// isCommitted tells that a transaction decides about it.
+	isCommitted bool
+	adds        map[string]float64
+}
+
+func (c watchedCall) send(t *testing.T, server *providerdtest.Server) {
+	t.Helper()
+	header := http.Header{"Content-Type": {"application/json"}, "Idempotency-Key": {c.key}}
+	if status := server.Send(t, http.DefaultClient, c.method, c.path, c.token, c.body, header); status != c.status {
+		t.Errorf("%s %s: status is %d, want %d", c.method, c.path, status, c.status)
+	}
+}
+
+// want is what the request adds to each counter.
+func (c watchedCall) want() map[string]float64 {
+	want := map[string]float64{
+		fmt.Sprintf(`providerd_requests_total{operation="%s",status="%d"}`, c.operation, c.status): 1,
+		fmt.Sprintf(`providerd_request_duration_seconds_count{operation="%s"}`, c.operation):       1,
+	}
+	if c.isCommitted {
+		for _, name := range []string{"batch_size_sum", "batch_size_count", "commit_duration_seconds_count"} {
+			want["providerd_"+name] = 1
+		}
+	}
+	for name, value := range c.adds {
+		want["providerd_"+name] = value
+	}
+	return want
+}
+
+// TestMetricsCount compares what requests add to the metrics with what they are to add, and nothing else.
+func TestMetricsCount(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	server, ops := providerdtest.ServeWatched(t, folder)
+	narrow, revoked := providerdtest.NewToken(t, folder, "narrow"), providerdtest.NewToken(t, folder, "revoked")
+	providerdtest.Operate(t, folder, "token", "revoke", "3")
+	elsewhere := t.TempDir()
+	other, _ := providerdtest.ServeWatched(t, elsewhere)
+	unknown := providerdtest.NewToken(t, elsewhere, "unknown")
+	other.End(t)
+	const oauth2, directory, rest = "providers_oauth2_create", "providers_workspace_directory_create", "other"
+	const taken = `{"name":"a","authorization_flow":"3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01","client_id":"taken"}`
+	const broken = `{"name":"","sub_mode":"x","mine":1,"yours":2}`
+	for i, call := range []watchedCall{
+		{http.MethodPost, providerdtest.OAuth2Path, narrow, "key", taken, oauth2, 201, true, nil},
+		{http.MethodPost, providerdtest.OAuth2Path, narrow, "key", taken, oauth2, 201, true, map[string]float64{
+			`replays_total{operation="providers_oauth2_create"}`: 1,
+		}},
+		{http.MethodPost, providerdtest.OAuth2Path, narrow, "key", providerdtest.OAuth2Body, oauth2, 422, true, map[string]float64{
+			`problems_total{type="idempotency-key-reused"}`: 1, `violations_total{code="differs"}`: 2,
+		}},
+		{http.MethodPost, providerdtest.OAuth2Path, narrow, "", taken, oauth2, 409, true, map[string]float64{
+			`problems_total{type="client-id-taken"}`: 1, `violations_total{code="taken"}`: 1,
+		}},
+		{http.MethodPost, providerdtest.OAuth2Path, narrow, "", broken, oauth2, 400, false, map[string]float64{
+			`problems_total{type="validation-failed"}`: 1, `violations_total{code="empty"}`: 1,
+			`violations_total{code="enum"}`: 1, `violations_total{code="required"}`: 1,
+			`violations_total{code="unknown_field"}`: 2,
+		}},
+		{http.MethodPost, providerdtest.OAuth2Path + "?validate_only=true", narrow, "", providerdtest.OAuth2Body, oauth2, 200, true, nil},
+		{http.MethodPost, providerdtest.DirectoryPath, narrow, "", "{}", directory, 403, false, map[string]float64{
+			`problems_total{type="forbidden"}`: 1, `token_refusals_total{reason="forbidden"}`: 1,
+		}},
+		{http.MethodPost, providerdtest.DirectoryPath, "", "", "{}", directory, 401, false, map[string]float64{
+			`problems_total{type="unauthorized"}`: 1, `token_refusals_total{reason="missing"}`: 1,
+		}},
+		{http.MethodPost, providerdtest.OAuth2Path, "pvd_x", "", "{}", oauth2, 401, false, map[string]float64{
+			`problems_total{type="unauthorized"}`: 1, `token_refusals_total{reason="mistyped"}`: 1,
+		}},
+		{http.MethodPost, providerdtest.OAuth2Path, unknown, "", "{}", oauth2, 401, false, map[string]float64{
+			`problems_total{type="unauthorized"}`: 1, `token_refusals_total{reason="unknown"}`: 1,
+		}},
+		{http.MethodPost, providerdtest.OAuth2Path, revoked, "", "{}", oauth2, 401, false, map[string]float64{
+			`problems_total{type="unauthorized"}`: 1, `token_refusals_total{reason="revoked"}`: 1,
+		}},
+		{http.MethodPut, providerdtest.OAuth2Path, narrow, "", "{}", rest, 405, false, map[string]float64{
+			`problems_total{type="method-not-allowed"}`: 1,
+		}},
+		{"MADE-UP", "/nowhere?a=b", narrow, "", "{}", rest, 404, false, map[string]float64{
+			`problems_total{type="not-found"}`: 1,
+		}},
+		{http.MethodGet, "/healthz", "", "", "", rest, 200, false, nil},
+	} {
+		before := providerdtest.Scrape(t, ops)
+		call.send(t, server)
+		after, want := providerdtest.Scrape(t, ops), call.want()
+		counted := regexp.MustCompile(`^providerd_([a-z_]+_(total|count)|batch_size_sum)(\{|$)`)
+		for name, value := range after {
+			if added := value - before[name]; counted.MatchString(name) && added != want[name] {
+				t.Errorf("request %d adds %v to %s, want %v", i+1, added, name, want[name])
+			}
+			delete(want, name)
+		}
+		if len(want) > 0 {
+			t.Errorf("after request %d, there is nothing like %v", i+1, want)
+		}
+	}
+}
+
+// Whatever callers send, no series is theirs.
+func TestMetricsNameNobody(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	server, ops := providerdtest.ServeWatched(t, folder)
+	providerdtest.CreateOverHTTP(t, http.DefaultClient, server, folder)
+	token := providerdtest.NewToken(t, folder, "canary-caller")
+	var first []string
+	for round := range 3 {
+		for n := range 20 {
+			canary := fmt.Sprintf("canary%d-%d", round, n)
+			body := `{"name":"` + canary + `","authorization_flow":"3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01","client_id":"` +
+				canary + `","client_secret":"` + canary + `"}`
+			for _, call := range []watchedCall{
+				{method: http.MethodPost, path: providerdtest.OAuth2Path, token: token, key: canary, body: body, status: 201},
+				{method: http.MethodPost, path: providerdtest.OAuth2Path + "?" + canary, token: token, status: 400},
+				{method: http.MethodPost, path: providerdtest.OAuth2Path, token: token, body: `{"` + canary + `":1}`, status: 400},
+				{method: http.MethodPost, path: "/" + canary, token: canary, body: canary, status: 404},
+				{method: "CANARY" + strconv.Itoa(n), path: providerdtest.OAuth2Path + canary, status: 404},
+				{method: "CANARY" + strconv.Itoa(n), path: providerdtest.OAuth2Path, status: 405},
+			} {
+				call.send(t, server)
+			}
+		}
+		var names []string
+		for name := range providerdtest.Scrape(t, ops) {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		if all := strings.ToLower(strings.Join(names, "\n")); strings.Contains(all, "canary") || strings.Contains(all, token) {
+			t.Errorf("a caller is named in %s", all)
+		}
+		if round > 0 && !slices.Equal(names, first) {
+			t.Errorf("%d series have become %d", len(first), len(names))
+		}
+		first = names
+	}
+}
+
+func expectSeries(t *testing.T, series, want map[string]float64) {
+	t.Helper()
+	for name, value := range want {
+		if got, ok := series[name]; !ok || got != value {
+			t.Errorf("%s is %v, want %v", name, got, value)
+		}
+	}
+}
+
+// TestMetricsOfTheStore looks at the figures of a SQLite database before and after a checkpoint, and once its files are
+// no longer the ones that were opened.
+func TestMetricsOfTheStore(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	server, ops := providerdtest.ServeWatched(t, folder)
+	providerdtest.CreateOverHTTP(t, http.DefaultClient, server, folder)
+	series := providerdtest.Scrape(t, ops)
+	expectSeries(t, series, map[string]float64{
+		"providerd_ready": 1, "providerd_queue_length": 0, "providerd_queue_capacity": 512,
+		"providerd_checkpoints_total": 0, "providerd_checkpoint_failures_total": 0, "providerd_log_lines_dropped_total": 0,
+		`providerd_pool_connections_limit{pool="readers"}`: 4, `providerd_pool_connections_limit{pool="writers"}`: 3,
+		`providerd_pool_connections_in_use{pool="writers"}`: 2,
+	})
+	if series["providerd_wal_pages"] < 1 || series["providerd_wal_copied_pages"] > series["providerd_wal_pages"] {
+		t.Errorf("the WAL has %v pages, of which %v are copied",
+			series["providerd_wal_pages"], series["providerd_wal_copied_pages"])
+	}
+	for range untilReset {
+		providerdtest.CreateOverHTTP(t, http.DefaultClient, server, folder)
+	}
+	providerdtest.WaitUntil(t, "a checkpoint is done", func() bool { return providerdtest.Scrape(t, ops)["providerd_checkpoints_total"] >= 1 })
+	if err := os.Remove(filepath.Join(folder, "data", "providerd.db-wal")); err != nil {
+		t.Fatal(err)
+	}
+	series = providerdtest.Scrape(t, ops)
+	if _, hasWAL := series["providerd_wal_pages"]; hasWAL || series["providerd_ready"] != 0 {
+		t.Errorf("without its WAL, ready is %v, and pages of the WAL are told: %v", series["providerd_ready"], hasWAL)
+	}
+	if err := server.Kill(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestMetricsOverPostgreSQL(t *testing.T) {
+	t.Parallel()
+	cluster := postgrestest.NewCluster(t)
+	folder := t.TempDir()
+	keyset := filepath.Join(folder, "keyset.json")
+	providerdtest.Operate(t, folder, "key", "create", "--keyset", keyset)
+	server := providerdtest.ServeWith(t, folder,
+		[]string{"PROVIDERD_DATABASE=" + cluster.CreateDatabase(t), "PROVIDERD_KEYSET=" + keyset},
+		"--ops-listen", "127.0.0.1:0")
+	series := providerdtest.Scrape(t, providerdtest.OpsURL(t, server))
+	expectSeries(t, series, map[string]float64{
+		"providerd_ready": 1, `providerd_pool_connections_limit{pool="readers"}`: 8,
+		`providerd_pool_connections_limit{pool="writers"}`: 16,
+	})
+	for name := range series {
+		if strings.Contains(name, "wal") || strings.Contains(name, "checkpoint") {
+			t.Errorf("there is %s", name)
+		}
+	}
+}

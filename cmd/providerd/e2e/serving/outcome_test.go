@@ -1,0 +1,127 @@
+package serving_test
+
+import (
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
+
+	"example.com/providerd/server/contracttest"
+)
+
+// untilReset is more creates, each in a transaction of its own, than come to the WAL before it is reset.
+const untilReset = 600
+
+// faultyDisk is a folder for a server whose disk can be made to fail.
+type faultyDisk struct {
+	folder      string
+	environment []string
+}
+
+func newFaultyDisk(t *testing.T) *faultyDisk {
+	t.Helper()
+	folder := t.TempDir()
+	library := filepath.Join(folder, "faults.so")
+	compile := exec.CommandContext(t.Context(), "cc", "-shared", "-fPIC", "-o", library, "testdata/faults.c")
+	if output, err := compile.CombinedOutput(); err != nil {
+		t.Fatalf("compile faults.c: %v: %s", err, output)
+	}
+	return &faultyDisk{folder: folder, environment: []string{"LD_PRELOAD=" + library, "FAULTS=" + folder}}
+}
+
+// fail makes a call that faults.c knows fail until heal.
+func (d *faultyDisk) fail(t *testing.T, call string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(d.folder, call), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (d *faultyDisk) heal(t *testing.T, call string) {
+	t.Helper()
+	if err := os.Remove(filepath.Join(d.folder, call)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestFailedCommit fails the disk in the middle of a commit. The answer says that the outcome is unknown, and a retry
+// with the same key settles it: one record, whether the server goes on, or is killed and started again.
+func TestFailedCommit(t *testing.T) {
+	t.Parallel()
+	for _, call := range []string{"sync", "pwrite64"} {
+		for next, restart := range map[string]bool{"the server goes on": false, "the server is killed": true} {
+			t.Run(call+" fails and "+next, func(t *testing.T) {
+				t.Parallel()
+				disk := newFaultyDisk(t)
+				server := providerdtest.ServeWith(t, disk.folder, disk.environment)
+				createNamed(t, server, disk.folder, "before", http.StatusCreated)
+				disk.fail(t, call)
+				problem := createNamed(t, server, disk.folder, "during", http.StatusServiceUnavailable)
+				if !strings.Contains(problem, `"/problems/outcome-unknown"`) {
+					t.Errorf("problem is %s", problem)
+				}
+				if restart {
+					if err := server.Kill(); err != nil {
+						t.Fatal(err)
+					}
+				}
+				disk.heal(t, call)
+				if restart {
+					server = providerdtest.ServeWith(t, disk.folder, disk.environment)
+				}
+				createNamed(t, server, disk.folder, "during", http.StatusCreated)
+				createNamed(t, server, disk.folder, "during", http.StatusCreated)
+				createNamed(t, server, disk.folder, "after", http.StatusCreated)
+				server.End(t)
+				if pks := providerdtest.StoredPKs(t, disk.folder); len(pks) != 3 {
+					t.Errorf("stored are %v, want 3 records", pks)
+				}
+				providerdtest.CheckIntegrity(t, filepath.Join(disk.folder, "data", "providerd.db"))
+			})
+		}
+	}
+}
+
+// TestFailedCheckpoint fails the disk for checkpoints alone. Creates go on, the log says why the WAL is not copied, and
+// the next checkpoint makes up for it.
+func TestFailedCheckpoint(t *testing.T) {
+	t.Parallel()
+	disk := newFaultyDisk(t)
+	server := providerdtest.ServeWith(t, disk.folder, disk.environment)
+	client := contracttest.Client(t)
+	disk.fail(t, "checkpoint")
+	for range untilReset {
+		providerdtest.CreateOverHTTP(t, client, server, disk.folder)
+	}
+	providerdtest.WaitUntil(t, "the log tells of the failed checkpoint", func() bool {
+		return strings.Contains(server.Stderr.String(), `msg="checkpoint failed; the WAL stays as it is"`)
+	})
+	disk.heal(t, "checkpoint")
+	for range untilReset {
+		providerdtest.CreateOverHTTP(t, client, server, disk.folder)
+	}
+	server.End(t)
+	if stored := providerdtest.StoredPKs(t, disk.folder); len(stored) != 2*untilReset {
+		t.Errorf("%d records are stored, want %d", len(stored), 2*untilReset)
+	}
+	providerdtest.CheckIntegrity(t, filepath.Join(disk.folder, "data", "providerd.db"))
+}
+
+// createNamed creates a provider with its name as the key and returns the answer, which must have the status.
+func createNamed(t *testing.T, server *providerdtest.Server, folder, name string, want int) string {
+	t.Helper()
+	status, text, err := server.PostWithKey(contracttest.Client(t), folder, "/api/v3/providers/workspace_directory/",
+		`{"name":"`+name+`","delegated_subject":"admin@example.com","credentials":{},`+
+			`"default_group_email_domain":"example.com"}`, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status != want {
+		t.Fatalf("status is %d, not %d: %s", status, want, text)
+	}
+	return text
+}

@@ -1,0 +1,31 @@
+package serving_test
+
+import (
+	"net/http"
+	"testing"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
+
+	"example.com/providerd/server/contracttest"
+)
+
+// A caller that has waited goes on, and what was refused meanwhile costs it nothing.
+func TestRateLimit(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	server := providerdtest.Serve(t, folder, "--ops-listen", "127.0.0.1:0", "--rate-limit", "2/s")
+	ops, client := providerdtest.OpsURL(t, server), contracttest.Client(t)
+	statuses := map[int]int{}
+	providerdtest.WaitUntil(t, "five creates are stored, and one was refused", func() bool {
+		status, _, err := server.Post(client, folder, providerdtest.OAuth2Path, providerdtest.OAuth2Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		statuses[status]++
+		return statuses[http.StatusCreated] >= 5 && statuses[http.StatusTooManyRequests] > 0
+	})
+	const limited = `providerd_rate_limited_total{operation="providers_oauth2_create"}`
+	if count := providerdtest.Scrape(t, ops)[limited]; len(statuses) != 2 || count != float64(statuses[http.StatusTooManyRequests]) {
+		t.Errorf("statuses are %v, and %v requests are counted as limited", statuses, count)
+	}
+}

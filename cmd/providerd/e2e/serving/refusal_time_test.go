@@ -1,0 +1,92 @@
+//go:build slow
+
+package serving_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
+
+	"example.com/providerd/store/postgres/postgrestest"
+)
+
+// Over a primary that is frozen, every one of many callers is refused in time, by one deadline for the token, the queue,
+// the transaction and its outcome. Once the primary is back, creates are stored again.
+func TestRefusalsComeInTime(t *testing.T) {
+	t.Parallel()
+	const callers, rounds = 32, 2
+	// documented is what the README of store/postgres says, and slack is for a machine that does much else.
+	const documented, slack = 5 * time.Second, 4 * time.Second
+	cluster := postgrestest.NewCluster(t)
+	f := providerdtest.StartFleet(t, os.Args[0], cluster.CreateDatabase(t), 1)
+	if _, err := f.Persist("before"); err != nil {
+		t.Fatal(err)
+	}
+	cluster.Freeze()
+	took := make([]time.Duration, callers*rounds)
+	var group sync.WaitGroup
+	for caller := range callers {
+		group.Go(func() {
+			for round := range rounds {
+				begun := time.Now()
+				key := fmt.Sprint("refused-", round, "-", caller)
+				if status, _, err := f.Create(0, key, ""); err != nil || status != http.StatusServiceUnavailable {
+					t.Errorf("status is %d, %v", status, err)
+				}
+				took[caller*rounds+round] = time.Since(begun)
+			}
+		})
+	}
+	group.Wait()
+	cluster.Thaw()
+	slices.Sort(took)
+	t.Logf("refusals took %v in the middle, %v at most", took[len(took)/2], took[len(took)-1])
+	if slowest := took[len(took)-1]; slowest > documented+slack {
+		t.Errorf("the slowest refusal took %v, want %v", slowest, documented)
+	}
+	providerdtest.WaitUntil(t, "a create is stored", func() bool {
+		_, err := f.Persist("after")
+		return err == nil
+	})
+	f.Stop(t)
+}
+
+// Replicas that together want more connections than the server has share those that there are: each stays ready, and
+// tokens and replays are read.
+func TestReplicasShareFewConnections(t *testing.T) {
+	t.Parallel()
+	const replicas, callers, creates = 3, 12, 30
+	cluster := postgrestest.NewCluster(t)
+	address := cluster.CreateDatabase(t)
+	location, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster.Exec(t, "postgres", "CREATE ROLE providerd LOGIN PASSWORD 'example' CONNECTION LIMIT 20",
+		"ALTER DATABASE "+location.Path[1:]+" OWNER TO providerd")
+	location.User = url.UserPassword("providerd", "example")
+	f := providerdtest.StartFleet(t, os.Args[0], location.String(), replicas)
+	var group sync.WaitGroup
+	for caller := range callers {
+		group.Go(func() {
+			for i := range creates {
+				key := fmt.Sprint(caller, "-", i/2)
+				if status, _, err := f.Create((caller+i)%replicas, key, ""); err != nil || status != http.StatusCreated {
+					t.Errorf("status is %d, %v", status, err)
+				}
+				if status, err := f.Readiness((caller + i) % replicas); err != nil || status != http.StatusOK {
+					t.Errorf("readyz: status is %d, %v", status, err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	f.Stop(t)
+}

@@ -1,0 +1,126 @@
+package serving_test
+
+import (
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
+
+	"example.com/providerd/server/contracttest"
+)
+
+// A log that is to have less has no line for each request.
+func TestLogHasTheLinesOfItsLevel(t *testing.T) {
+	t.Parallel()
+	client := contracttest.Client(t)
+	for arguments, want := range map[string]int{"--log-level=info": 1, "--log-level=error": 0, "--quiet": 0} {
+		t.Run(arguments, func(t *testing.T) {
+			t.Parallel()
+			folder := t.TempDir()
+			server := providerdtest.Serve(t, folder, arguments)
+			providerdtest.CreateOverHTTP(t, client, server, folder)
+			server.End(t)
+			if lines := strings.Count(server.Stderr.String(), "msg=request"); lines != want {
+				t.Errorf("%d lines, want %d: %s", lines, want, server.Stderr)
+			}
+		})
+	}
+}
+
+func TestEveryBegunRequestIsAnsweredBeforeTheEnd(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	client := contracttest.Client(t)
+	server := providerdtest.Serve(t, folder)
+	var group sync.WaitGroup
+	var mutex sync.Mutex
+	var acknowledged int
+	// The burst is on its way once this many creates are acknowledged.
+	const many = 100
+	begun := make(chan struct{})
+	for range 8 {
+		group.Go(func() {
+			for {
+				status, text, err := server.Post(client, folder, providerdtest.OAuth2Path, providerdtest.OAuth2Body)
+				if err != nil {
+					return
+				}
+				if status != http.StatusCreated {
+					t.Errorf("status is %d: %s", status, text)
+				}
+				mutex.Lock()
+				if acknowledged++; acknowledged == many {
+					close(begun)
+				}
+				mutex.Unlock()
+			}
+		})
+	}
+	<-begun
+	server.End(t)
+	group.Wait()
+	stored := len(providerdtest.StoredPKs(t, folder))
+	t.Logf("SIGTERM in a burst: acknowledged %d, stored but not acknowledged %d, missing %d, double 0",
+		acknowledged, max(0, stored-acknowledged), max(0, acknowledged-stored))
+	if stored != acknowledged {
+		t.Errorf("%d records are stored, %d were acknowledged", stored, acknowledged)
+	}
+}
+
+func TestServersOverOneDatabaseDoNotGetInEachOthersWay(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	client := contracttest.Client(t)
+	servers := make([]*providerdtest.Server, 3)
+	var group sync.WaitGroup
+	for i := range servers {
+		group.Go(func() {
+			var err error
+			if servers[i], err = providerdtest.Start(t.Context(), folder); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+	for _, server := range servers {
+		for range 20 {
+			group.Go(func() { providerdtest.CreateOverHTTP(t, client, server, folder) })
+		}
+	}
+	group.Wait()
+	var creators int
+	for _, server := range servers {
+		server.End(t)
+		creators += strings.Count(server.Stderr.String(), "made a new database")
+	}
+	if stored := providerdtest.StoredPKs(t, folder); len(stored) != 60 || creators != 1 {
+		t.Errorf("%d records are stored, want 60; %d servers say that they have made the database", len(stored), creators)
+	}
+}
+
+func TestAddressInUse(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	for _, flag := range []string{"--listen", "--ops-listen"} {
+		folder := t.TempDir()
+		_, err = providerdtest.Start(t.Context(), folder, flag, listener.Addr().String())
+		if err == nil || !strings.Contains(err.Error(), "exit status 1") ||
+			!strings.Contains(err.Error(), "is in use; stop the other program, or name another address with "+flag) {
+			t.Errorf("%s: error is %v", flag, err)
+		}
+		if entries, err := os.ReadDir(folder); err != nil || len(entries) != 0 {
+			t.Errorf("%s: the folder has %v, %v", flag, entries, err)
+		}
+	}
+}

@@ -1,0 +1,239 @@
+package serving_test
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
+
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+
+	"example.com/providerd/server/contracttest"
+)
+
+const (
+	tracedByCaller = "0af7651916cd43dd8448eb211c80319c"
+	spanOfCaller   = "b7ad6b7169203331"
+	traceparent    = "00-" + tracedByCaller + "-" + spanOfCaller + "-01"
+)
+
+// tracedCall is a request, and the spans that are to come of it.
+type tracedCall struct {
+	name, method, path, token, key, body string
+	traceparent                          []string
+	status                               int
+	// trace is the one that the log is to name: that of the caller, "new" for another, or "" for none.
+	trace string
+	// parts are the names of the spans within that of the request, with a space behind each; "untraced" where there is
+	// none of the request.
+	parts string
+	// attributes are those of the request's span that not all have.
+	attributes map[string]string
+}
+
+// send sends the request, with its name as its id.
+func (c tracedCall) send(t *testing.T, server *providerdtest.Server) {
+	t.Helper()
+	status := server.Send(t, contracttest.Client(t), c.method, c.path, c.token, c.body, http.Header{
+		"Content-Type": {"application/json"}, "X-Request-Id": {c.name}, "Idempotency-Key": {c.key},
+		"Traceparent": c.traceparent, "Tracestate": {"vendor=canary"}, "User-Agent": {"canary"}, "Baggage": {"canary=canary"},
+	})
+	if status != c.status {
+		t.Errorf("%s: status is %d, want %d", c.name, status, c.status)
+	}
+}
+
+// check compares the spans and the line of the log with what is wanted.
+func (c tracedCall) check(t *testing.T, spans []providerdtest.Span, line map[string]any) {
+	t.Helper()
+	logged, _ := line["trace_id"].(string)
+	isNew := logged != "" && logged != tracedByCaller
+	if isWanted := logged == c.trace || c.trace == "new" && isNew; !isWanted {
+		t.Errorf("%s: the log has the trace %q, want %q", c.name, logged, c.trace)
+	}
+	at := slices.IndexFunc(spans, func(one providerdtest.Span) bool {
+		return one.Attributes["providerd.request_id"] == c.name
+	})
+	if c.parts == "untraced" {
+		if at >= 0 {
+			t.Errorf("%s: there is %+v", c.name, spans[at])
+		}
+		return
+	}
+	if at < 0 {
+		t.Errorf("%s: there is no span", c.name)
+		return
+	}
+	root := spans[at]
+	want := map[string]string{
+		"http.request.method": c.method, "http.route": c.path, "url.path": c.path, "providerd.request_id": c.name,
+		"http.response.status_code": strconv.Itoa(c.status), "url.scheme": "http",
+	}
+	want["http.route"], _, _ = strings.Cut(c.path, "?")
+	want["url.path"] = want["http.route"]
+	maps.Copy(want, c.attributes)
+	if !maps.Equal(root.Attributes, want) {
+		t.Errorf("%s: attributes are %v, want %v", c.name, root.Attributes, want)
+	}
+	parent := map[bool]string{true: spanOfCaller}[c.trace == tracedByCaller]
+	if root.Name != "POST "+want["http.route"] || root.Kind != tracepb.Span_SPAN_KIND_SERVER || root.Parent != parent ||
+		root.Trace != logged || root.HasFailed != (c.status >= http.StatusInternalServerError) {
+		t.Errorf("%s: the span is %+v", c.name, root)
+	}
+	c.checkParts(t, spans, root)
+}
+
+func (c tracedCall) checkParts(t *testing.T, spans []providerdtest.Span, root providerdtest.Span) {
+	t.Helper()
+	var names string
+	for _, part := range spans {
+		if part.Parent != root.ID {
+			continue
+		}
+		names += part.Name + " "
+		if part.Trace != root.Trace || part.Begun.Before(root.Begun) || part.Ended.After(root.Ended) ||
+			part.Ended.Before(part.Begun) {
+			t.Errorf("%s: %+v is not within %+v", c.name, part, root)
+		}
+		want := map[string]string{}
+		if part.Name == "commit" {
+			want["providerd.batch_size"] = "1"
+		}
+		if part.HasFailed != (part.Name == "commit" && root.HasFailed) || !maps.Equal(part.Attributes, want) {
+			t.Errorf("%s: there is %+v", c.name, part)
+		}
+	}
+	if names != c.parts {
+		t.Errorf("%s: there are the parts %q, want %q", c.name, names, c.parts)
+	}
+}
+
+// logLines are the lines of a log for programs.
+func logLines(t *testing.T, log string) []map[string]any {
+	t.Helper()
+	var lines []map[string]any
+	for line := range strings.Lines(log) {
+		var fields map[string]any
+		if err := json.Unmarshal([]byte(line), &fields); err != nil {
+			t.Errorf("%v: %q", err, line)
+		}
+		lines = append(lines, fields)
+	}
+	return lines
+}
+
+// TestTracesOfRequests looks at each span that requests come to, and finds nothing in them that a caller sent.
+func TestTracesOfRequests(t *testing.T) {
+	t.Parallel()
+	collector, folder := providerdtest.StartCollector(t), t.TempDir()
+	server := providerdtest.ServeTraced(t, folder, collector.URL, "OTEL_EXPORTER_OTLP_COMPRESSION=gzip",
+		"OTEL_RESOURCE_ATTRIBUTES=deployment.environment.name=test")
+	token := providerdtest.NewToken(t, folder, "narrow")
+	problem := func(slug string) map[string]string { return map[string]string{"providerd.problem": slug} }
+	given := []string{traceparent}
+	calls := []tracedCall{
+		{"made", http.MethodPost, providerdtest.OAuth2Path, token, "key", providerdtest.OAuth2Body, given, 201, tracedByCaller, "validate queue commit ", nil},
+		{"replayed", http.MethodPost, providerdtest.OAuth2Path, token, "key", providerdtest.OAuth2Body, given, 201, tracedByCaller, "validate queue commit ", map[string]string{"providerd.replayed": "bool_value:true"}},
+		{"reused", http.MethodPost, providerdtest.OAuth2Path, token, "key", `{"name":"canary","authorization_flow":"3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"}`, nil, 422, "new", "validate queue commit ", problem("idempotency-key-reused")},
+		{"asked", http.MethodPost, providerdtest.OAuth2Path + "?validate_only=true", token, "", providerdtest.OAuth2Body, nil, 200, "new", "validate queue commit ", map[string]string{"providerd.validate_only": "bool_value:true"}},
+		{"refused", http.MethodPost, providerdtest.OAuth2Path, token, "", `{"canary":"canary"}`, given, 400, tracedByCaller, "validate ", problem("validation-failed")},
+		{"unread", http.MethodPost, providerdtest.OAuth2Path + "?canary=canary", token, "", "{}", given, 400, tracedByCaller, "", problem("invalid-parameter")},
+		{"forbidden", http.MethodPost, providerdtest.DirectoryPath, token, "", "{}", nil, 403, "new", "", problem("forbidden")},
+		{"unknown", http.MethodPost, providerdtest.OAuth2Path, "canary", "", "{}", given, 401, tracedByCaller, "", problem("unauthorized")},
+		{"unsampled", http.MethodPost, providerdtest.OAuth2Path, token, "", providerdtest.OAuth2Body, []string{traceparent[:53] + "00"}, 201, tracedByCaller, "untraced", nil},
+		{"malformed", http.MethodPost, providerdtest.OAuth2Path, token, "", providerdtest.OAuth2Body, []string{"canary"}, 201, "new", "validate queue commit ", nil},
+		{"twice", http.MethodPost, providerdtest.OAuth2Path, token, "", providerdtest.OAuth2Body, []string{traceparent, traceparent}, 201, "new", "validate queue commit ", nil},
+		{"of-zeros", http.MethodPost, providerdtest.OAuth2Path, token, "", providerdtest.OAuth2Body, []string{strings.Repeat("0", 2) + "-" + strings.Repeat("0", 32) + traceparent[35:]}, 201, "new", "validate queue commit ", nil},
+		{"elsewhere", http.MethodPost, providerdtest.OAuth2Path + "canary", token, "", providerdtest.OAuth2Body, given, 404, "", "untraced", nil},
+		{"otherwise", http.MethodPut, providerdtest.OAuth2Path, token, "", providerdtest.OAuth2Body, given, 405, "", "untraced", nil},
+		{"health", http.MethodGet, "/healthz", "", "", "", given, 200, "", "untraced", nil},
+		{"page", http.MethodGet, "/docs/", "", "", "", given, 200, "", "untraced", nil},
+	}
+	for _, call := range calls {
+		call.send(t, server)
+	}
+	keyset := filepath.Join(folder, "data", "keyset.json")
+	if err := os.Rename(keyset, keyset+".away"); err != nil {
+		t.Fatal(err)
+	}
+	calls = append(calls, tracedCall{
+		"unsealed", http.MethodPost, providerdtest.OAuth2Path, token, "", providerdtest.OAuth2Body, nil, 503, "new", "validate queue commit ",
+		map[string]string{"providerd.problem": "storage-unavailable", "error.type": "503"},
+	})
+	calls[len(calls)-1].send(t, server)
+	server.End(t)
+	spans, lines := collector.Spans(), map[any]map[string]any{}
+	for _, line := range logLines(t, server.Stderr.String()) {
+		lines[line["request_id"]] = line
+	}
+	for _, call := range calls {
+		call.check(t, spans, lines[call.name])
+	}
+	for _, text := range collector.Texts() {
+		if strings.Contains(string(text), "canary") {
+			t.Errorf("what a caller sent is in %q", text)
+		}
+	}
+	resource := collector.Resource()
+	if resource["service.name"] != "providerd" || resource["service.version"] == "" ||
+		resource["service.instance.id"] == "" || resource["deployment.environment.name"] != "test" {
+		t.Errorf("the spans are of %v", resource)
+	}
+}
+
+// TestTracesOfSharedTransactions compares the transactions that spans tell of with the sizes of their batches.
+func TestTracesOfSharedTransactions(t *testing.T) {
+	t.Parallel()
+	collector, folder := providerdtest.StartCollector(t), t.TempDir()
+	server := providerdtest.ServeTraced(t, folder, collector.URL, "OTEL_SERVICE_NAME=mine")
+	const callers, each = 16, 8
+	var group sync.WaitGroup
+	client := contracttest.Client(t)
+	for range callers {
+		group.Go(func() {
+			for range each {
+				if status, text, err := server.Post(client, folder, providerdtest.OAuth2Path, providerdtest.OAuth2Body); err != nil || status != 201 {
+					t.Errorf("status is %d, %v: %s", status, err, text)
+				}
+			}
+		})
+	}
+	group.Wait()
+	server.End(t)
+	type transaction struct{ begun, ended time.Time }
+	sizes, count := map[transaction]int{}, map[string]int{}
+	for _, span := range collector.Spans() {
+		count[span.Name]++
+		if span.Name == "commit" {
+			sizes[transaction{span.Begun, span.Ended}]++
+		}
+	}
+	const all = callers * each
+	if want := map[string]int{"POST " + providerdtest.OAuth2Path: all, "validate": all, "queue": all, "commit": all}; !maps.Equal(count, want) {
+		t.Errorf("there are spans %v, want %v", count, want)
+	}
+	largest := 0
+	for _, span := range collector.Spans() {
+		if size := sizes[transaction{span.Begun, span.Ended}]; span.Name == "commit" &&
+			span.Attributes["providerd.batch_size"] != strconv.Itoa(size) {
+			t.Errorf("%d creates have the transaction of %+v", size, span)
+		} else if span.Name == "commit" {
+			largest = max(largest, size)
+		}
+	}
+	if largest < 2 {
+		t.Error("no creates shared a transaction")
+	}
+	if name := collector.Resource()["service.name"]; name != "mine" {
+		t.Errorf("the spans are of %q", name)
+	}
+}

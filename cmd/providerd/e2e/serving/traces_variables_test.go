@@ -1,0 +1,80 @@
+package serving_test
+
+import (
+	"crypto/tls"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
+
+	"example.com/providerd/server/contracttest"
+)
+
+// TestTracesOfInvalidVariables starts servers with variables that the SDK cannot follow, and some with which it would
+// panic. Each server still creates, says what it leaves out, and never what the variable holds.
+func TestTracesOfInvalidVariables(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]string{
+		"OTEL_EXPORTER_OTLP_HEADERS=canary":        "OpenTelemetry: parse headers",
+		"OTEL_EXPORTER_OTLP_HEADERS=a=canary%zz":   "OpenTelemetry: escape header value",
+		"OTEL_EXPORTER_OTLP_CERTIFICATE=canary":    "OpenTelemetry: read tls ca cert file",
+		"OTEL_EXPORTER_OTLP_TRACES_TIMEOUT=canary": "OpenTelemetry: parse duration",
+		"OTEL_RESOURCE_ATTRIBUTES=canary":          "OTEL_RESOURCE_ATTRIBUTES has entries that are not NAME=VALUE",
+		"OTEL_TRACES_SAMPLER=canary":               "OTEL_TRACES_SAMPLER or OTEL_TRACES_SAMPLER_ARG is not valid",
+		"OTEL_BSP_MAX_QUEUE_SIZE=-1":               "",
+		"OTEL_BSP_MAX_QUEUE_SIZE=1000000000000":    "",
+		"OTEL_BSP_MAX_EXPORT_BATCH_SIZE=0":         "",
+		"OTEL_BSP_SCHEDULE_DELAY=0":                "",
+	} {
+		t.Run(line, func(t *testing.T) {
+			t.Parallel()
+			collector, folder := providerdtest.StartCollector(t), t.TempDir()
+			server := providerdtest.ServeTraced(t, folder, collector.URL, line)
+			providerdtest.CreateOverHTTP(t, contracttest.Client(t), server, folder)
+			server.End(t)
+			log := server.Stderr.String()
+			if !strings.Contains(log, want) || strings.Contains(log, "canary") || collector.Requests() == 0 {
+				t.Errorf("the collector got %d requests, and the server says %s", collector.Requests(), log)
+			}
+		})
+	}
+}
+
+// TestTracesOverHTTPS exports to a collector that asks for a certificate.
+func TestTracesOverHTTPS(t *testing.T) {
+	t.Parallel()
+	folder, received := t.TempDir(), &providerdtest.Collector{}
+	providerdtest.WriteCertificate(t, folder, 1)
+	certificate, key := filepath.Join(folder, "cert.pem"), filepath.Join(folder, "key.pem")
+	pair, err := tls.LoadX509KeyPair(certificate, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener := httptest.NewUnstartedServer(received)
+	listener.TLS = &tls.Config{
+		Certificates: []tls.Certificate{pair}, ClientCAs: providerdtest.Trust(t, folder), ClientAuth: tls.RequireAndVerifyClientCert,
+	}
+	listener.StartTLS()
+	t.Cleanup(listener.Close)
+	environment := []string{"OTEL_BSP_SCHEDULE_DELAY=1"}
+	for name, value := range map[string]string{
+		"CERTIFICATE": certificate, "CLIENT_CERTIFICATE": certificate, "CLIENT_KEY": key,
+		"COMPRESSION": "gzip", "HEADERS": "a=b", "PROTOCOL": "http/protobuf", "TIMEOUT": "60000",
+	} {
+		environment = append(environment, "OTEL_EXPORTER_OTLP_"+name+"="+value)
+	}
+	server := providerdtest.ServeTraced(t, folder, listener.URL, environment...)
+	providerdtest.CreateOverHTTP(t, contracttest.Client(t), server, folder)
+	server.End(t)
+	if log := server.Stderr.String(); received.Requests() == 0 || strings.Contains(log, "WARN") {
+		t.Errorf("the collector got %d requests, and the server says %s", received.Requests(), log)
+	}
+	folder = t.TempDir()
+	server = providerdtest.ServeTraced(t, folder, listener.URL, "OTEL_BSP_SCHEDULE_DELAY=1")
+	providerdtest.WaitUntil(t, "a collector that is not trusted is not sent to", func() bool {
+		providerdtest.CreateOverHTTP(t, contracttest.Client(t), server, folder)
+		return strings.Contains(server.Stderr.String(), "failed to verify certificate")
+	})
+}

@@ -1,0 +1,73 @@
+//go:build dist
+
+package shipped_test
+
+import (
+	"debug/buildinfo"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
+
+	cyclonedx "github.com/CycloneDX/cyclonedx-go"
+)
+
+// TestShippedFilesHaveTheirDigests lets sha256sum check each file that is shipped.
+func TestShippedFilesHaveTheirDigests(t *testing.T) {
+	t.Parallel()
+	command := exec.CommandContext(t.Context(), "sha256sum", "--check", "--strict", "SHA256SUMS")
+	command.Dir = providerdtest.Path(t, "dist")
+	output, err := command.CombinedOutput()
+	if err != nil {
+		t.Errorf("%v: %s", err, output)
+	}
+	files, err := os.ReadDir(providerdtest.Path(t, "dist"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if name := file.Name(); name != "SHA256SUMS" && !strings.Contains("\n"+string(output), "\n"+name+": OK\n") {
+			t.Errorf("%s has no digest", name)
+		}
+	}
+}
+
+// TestShippedBillsNameModules compares each bill of materials with what its binary tells.
+func TestShippedBillsNameModules(t *testing.T) {
+	t.Parallel()
+	for _, processor := range []string{"amd64", "arm64"} {
+		binary := filepath.Join(providerdtest.Path(t, "dist"), "providerd-linux-"+processor)
+		build, err := buildinfo.ReadFile(binary)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, err := os.Open(binary + ".cdx.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = file.Close() })
+		var bill cyclonedx.BOM
+		if err := cyclonedx.NewBOMDecoder(file, cyclonedx.BOMFileFormatJSON).Decode(&bill); err != nil {
+			t.Fatal(err)
+		}
+		want, got := map[string]string{"std": build.GoVersion}, map[string]string{}
+		for _, module := range build.Deps {
+			want[module.Path] = module.Version
+		}
+		for _, component := range *bill.Components {
+			got[component.Name] = component.Version
+		}
+		version := got["sqlite"]
+		delete(got, "sqlite")
+		if len(want) < 30 || !strings.HasPrefix(version, "3.") || !maps.Equal(got, want) {
+			t.Errorf("%s: SQLite is %s, and the modules are %v, want %v", processor, version, got, want)
+		}
+		if program := bill.Metadata.Component; program.Name != build.Main.Path || program.Version != build.Main.Version {
+			t.Errorf("%s: the program is %s %s", processor, program.Name, program.Version)
+		}
+	}
+}

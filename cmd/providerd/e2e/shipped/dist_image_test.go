@@ -1,0 +1,191 @@
+//go:build dist
+
+package shipped_test
+
+import (
+	"crypto/x509"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
+
+	"example.com/providerd/server/contracttest"
+)
+
+// builder runs Buildah, with images and containers in a folder of the test.
+type builder struct{ program, folder string }
+
+func (b builder) command(t *testing.T, arguments ...string) *exec.Cmd {
+	t.Helper()
+	return exec.CommandContext(t.Context(), b.program, append([]string{
+		"--storage-driver", "vfs", "--root", b.folder + "/root", "--runroot", b.folder + "/run",
+	}, arguments...)...)
+}
+
+func (b builder) run(t *testing.T, arguments ...string) string {
+	t.Helper()
+	var talk strings.Builder
+	command := b.command(t, arguments...)
+	command.Stderr = &talk
+	output, err := command.Output()
+	if err != nil {
+		t.Fatalf("%v: %v: %s", arguments, err, &talk)
+	}
+	return strings.TrimSpace(string(output))
+}
+
+// stages are those of the Dockerfile: the commands of the first one, and the text of the last one, from scratch.
+func stages(t *testing.T) (commands []string, last string) {
+	t.Helper()
+	dockerfile, err := os.ReadFile(providerdtest.Path(t, "cmd/providerd/deploy/Dockerfile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, last, found := strings.Cut(strings.ReplaceAll(string(dockerfile), "\\\n", ""), "\nFROM scratch\n")
+	if !found {
+		t.Fatal("the Dockerfile has no stage from scratch")
+	}
+	for line := range strings.Lines(first) {
+		if command, isCommand := strings.CutPrefix(line, "RUN "); isCommand {
+			commands = append(commands, command)
+		}
+	}
+	module, err := os.ReadFile(providerdtest.Path(t, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	version := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(string(module))
+	if image := `(?m)^FROM golang:` + regexp.QuoteMeta(version[1]) + `\.\d+-[a-z]+ AS build$`; !regexp.MustCompile(image).MatchString(first) {
+		t.Errorf("the Dockerfile does not build with a pinned Go %s", version[1])
+	}
+	return commands, last
+}
+
+// runFirstStage carries out the commands over a copy of the tree, with the tools of this machine and a folder in the
+// place of /out. The copy is a clone without changes, and so what is built there knows its commit, which is returned.
+func runFirstStage(t *testing.T, commands []string, out string) (commit string) {
+	t.Helper()
+	source := t.TempDir()
+	bash := func(script string) string {
+		t.Helper()
+		output, err := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", script).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v: %s", script, err, output)
+		}
+		return strings.TrimSpace(string(output))
+	}
+	bash(fmt.Sprintf(`cd ../../..
+git ls-files -z --cached --others --exclude-standard |
+	tar --create --null --ignore-failed-read --files-from=- | tar --extract --directory=%s
+cd %[1]s
+git init
+git add --all
+git -c user.name=a -c user.email=a@example.com -c commit.gpgsign=false commit --message=a`, source))
+	bash("cd " + source + "\n" + strings.ReplaceAll(strings.Join(commands, ""), "/out", out))
+	return bash("cd " + source + "\nTZ=UTC git log --date=format-local:%Y-%m-%dT%H:%M:%SZ --format='%H of %cd'")
+}
+
+// buildContext writes the folder that the image is built in: the first stage is done, the last one is as it stands.
+func buildContext(t *testing.T) (folder, commit string) {
+	t.Helper()
+	folder = t.TempDir()
+	commands, last := stages(t)
+	commit = runFirstStage(t, commands, filepath.Join(folder, "out"))
+	dockerfile := "FROM scratch AS build\nCOPY out /out\n\nFROM scratch\n" + last
+	if err := os.WriteFile(filepath.Join(folder, "Dockerfile"), []byte(dockerfile), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return folder, commit
+}
+
+// checkSettings compares what an image tells the one who runs it.
+func (b builder) checkSettings(t *testing.T, image string) {
+	t.Helper()
+	for setting, want := range map[string]string{
+		"User":             "65532:65532",
+		"Volumes":          "map[/data:{}]",
+		"Healthcheck.Test": "[CMD /bin/providerd health]",
+		"Entrypoint":       "[/bin/providerd]",
+		"Cmd":              "[serve]",
+		"ExposedPorts":     "map[8080/tcp:{}]",
+	} {
+		if got := b.run(t, "inspect", "--type", "image", "--format", "{{.Docker.Config."+setting+"}}", image); got != want {
+			t.Errorf("%s is %s, want %s", setting, got, want)
+		}
+	}
+}
+
+// TestDistImage builds the image and runs it: as a user that is not root, with nothing else in it.
+func TestDistImage(t *testing.T) {
+	program, err := exec.LookPath("buildah")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := builder{program, t.TempDir()}
+	folder, commit := buildContext(t)
+	b.run(t, "build", "--isolation", "chroot", "--format", "docker", "--tag", "providerd", folder)
+	b.checkSettings(t, "providerd")
+	container := b.run(t, "from", "--pull-never", "providerd")
+	authorities := filepath.Join(b.run(t, "mount", container), "etc/ssl/certs/ca-certificates.crt")
+	if pem, err := os.ReadFile(authorities); err != nil || !x509.NewCertPool().AppendCertsFromPEM(pem) {
+		t.Errorf("the image knows no authority: %v", err)
+	}
+	inContainer := func(line string) []string {
+		return append([]string{"run", "--isolation", "chroot", container, "--", "/bin/providerd"}, strings.Fields(line)...)
+	}
+	if told := b.run(t, inContainer("version")...); !strings.Contains(told, "\ncommit "+commit+"\n") {
+		t.Errorf("the program tells %q, and was built from %s", told, commit)
+	}
+	server := providerdtest.ServeCommand(t, b.command(t, inContainer("serve --listen 127.0.0.1:0")...))
+	folder = t.TempDir()
+	token := b.run(t, inContainer("token create --name ci --allow all")...)
+	if err := os.Mkdir(filepath.Join(folder, "data"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "data", "initial-token"), []byte(token), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	providerdtest.CreateOverHTTP(t, contracttest.Client(t), server, folder)
+	for _, line := range []string{"health --listen " + strings.TrimPrefix(server.URL, "http://"), "provider list", "doctor"} {
+		t.Log(b.run(t, inContainer(line)...))
+	}
+	// Buildah kills what it runs when it is stopped itself.
+	_ = server.Stop()
+	b.expectServesReadOnly(t, container)
+}
+
+// expectServesReadOnly demands that the image needs to write to nothing but its volume, as "docker run --read-only" has it.
+func (b builder) expectServesReadOnly(t *testing.T, container string) {
+	t.Helper()
+	root, volume := b.run(t, "mount", container), t.TempDir()
+	const script = `mount --bind "$1/data" "$2"
+mount --bind -o ro "$1" "$1"
+mount --bind "$2" "$1/data"
+exec chroot --userspec=65532:65532 "$1" /bin/providerd "${@:3}"`
+	inReadOnly := func(line string) *exec.Cmd {
+		command := exec.CommandContext(t.Context(), "unshare", append([]string{
+			"--mount", "--propagation", "private", "bash", "-euc", script, "bash", root, volume,
+		}, strings.Fields(line)...)...)
+		command.Env = append(strings.Fields(b.run(t, "inspect", "--format",
+			"{{range .Docker.Config.Env}}{{println .}}{{end}}", container)), "PATH="+os.Getenv("PATH"))
+		return command
+	}
+	server := providerdtest.ServeCommand(t, inReadOnly("serve --listen 127.0.0.1:0"))
+	providerdtest.CreateOverHTTP(t, contracttest.Client(t), server, root)
+	for _, line := range []string{
+		"health --listen " + strings.TrimPrefix(server.URL, "http://"), "key rotate", "key reseal", "backup /data/backup.db", "doctor",
+	} {
+		if output, err := inReadOnly(line).CombinedOutput(); err != nil {
+			t.Errorf("with a read-only root, %s: %v: %s", line, err, output)
+		}
+	}
+	if output, err := inReadOnly("backup /backup.db").CombinedOutput(); err == nil || !strings.Contains(string(output), "read-only") {
+		t.Errorf("the root is not read-only: %s", output)
+	}
+	server.End(t)
+}

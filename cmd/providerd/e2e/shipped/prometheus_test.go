@@ -1,0 +1,145 @@
+//go:build prometheus
+
+package shipped_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
+
+	"example.com/providerd/server/contracttest"
+)
+
+// TestPrometheusTool lets promtool check the metrics of a running program, and the files for operators.
+func TestPrometheusTool(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	server, ops := providerdtest.ServeWatched(t, folder)
+	providerdtest.CreateOverHTTP(t, contracttest.Client(t), server, folder)
+	_, metrics := providerdtest.Get(t, ops+"/metrics")
+	for input, arguments := range map[string][]string{
+		metrics: {"check", "metrics"},
+		"":      {"check", "config", providerdtest.Path(t, "cmd/providerd/deploy/prometheus.yaml")},
+		" ":     {"test", "rules", "alerts_test.yaml"},
+	} {
+		tool := exec.CommandContext(t.Context(), "promtool", arguments...)
+		tool.Stdin = strings.NewReader(input)
+		if output, err := tool.CombinedOutput(); err != nil {
+			t.Errorf("promtool %s: %v: %s", strings.Join(arguments, " "), err, output)
+		}
+	}
+}
+
+// TestPrometheusScrapes lets a Prometheus with the settings for operators scrape the program. Each panel then shows
+// something, and each alert can be evaluated and is silent.
+func TestPrometheusScrapes(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	server, ops := providerdtest.ServeWatched(t, folder)
+	prometheus := startPrometheus(t, strings.TrimPrefix(ops, "http://"))
+	client := contracttest.Client(t)
+	for what, query := range queries(t) {
+		if strings.HasPrefix(what, "alert ") {
+			continue
+		}
+		query = strings.NewReplacer("$__rate_interval", "30s", "$job", ".*", "$instance", ".*").Replace(query)
+		providerdtest.WaitUntil(t, what+" shows something", func() bool {
+			providerdtest.CreateOverHTTP(t, client, server, folder)
+			if status, text, err := server.Post(client, folder, providerdtest.OAuth2Path, "{}"); status != http.StatusBadRequest {
+				t.Fatalf("status is %d, %v: %s", status, err, text)
+			}
+			var data struct{ Result []any }
+			askPrometheus(t, prometheus+"/api/v1/query?query="+url.QueryEscape(query), &data)
+			return len(data.Result) > 0
+		})
+	}
+	count := 0
+	providerdtest.WaitUntil(t, "all alerts were evaluated", func() bool {
+		var data struct {
+			Groups []struct {
+				Rules []struct{ Name, State, Health, LastError string }
+			}
+		}
+		askPrometheus(t, prometheus+"/api/v1/rules", &data)
+		count = 0
+		for _, group := range data.Groups {
+			for _, rule := range group.Rules {
+				if count++; rule.LastError != "" || rule.State == "firing" {
+					t.Fatalf("%s is %s: %s", rule.Name, rule.State, rule.LastError)
+				}
+				if rule.Health != "ok" {
+					return false
+				}
+			}
+		}
+		return true
+	})
+	if count == 0 {
+		t.Error("Prometheus has no alerts")
+	}
+}
+
+// startPrometheus starts Debian's Prometheus, which scrapes an address each second, and returns its URL.
+func startPrometheus(t *testing.T, target string) string {
+	t.Helper()
+	settings, err := os.ReadFile(providerdtest.Path(t, "cmd/providerd/deploy/prometheus.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	alerts := providerdtest.Path(t, "cmd/providerd/deploy/alerts.yaml")
+	text := strings.NewReplacer("15s", "1s", "alerts.yaml", alerts, "127.0.0.1:9464", target).Replace(string(settings))
+	folder := t.TempDir()
+	config := filepath.Join(folder, "prometheus.yaml")
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	log := &providerdtest.Buffer{}
+	command := exec.CommandContext(t.Context(), "prometheus", "--config.file", config, "--web.listen-address", "127.0.0.1:0",
+		"--storage.tsdb.path", filepath.Join(folder, "data"))
+	command.Stdout, command.Stderr = log, log
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = command.Process.Kill()
+		_ = command.Wait()
+		if t.Failed() {
+			t.Log(log)
+		}
+	})
+	place, url := regexp.MustCompile(`msg="Listening on" address=(\S+)`), ""
+	providerdtest.WaitUntil(t, "Prometheus is ready", func() bool {
+		match := place.FindStringSubmatch(log.String())
+		if match == nil {
+			return false
+		}
+		url = "http://" + match[1]
+		response, err := http.Get(url + "/-/ready")
+		if err == nil {
+			_ = response.Body.Close()
+		}
+		return err == nil && response.StatusCode == http.StatusOK
+	})
+	return url
+}
+
+// askPrometheus asks its API, and reads the data of the answer.
+func askPrometheus(t *testing.T, url string, data any) {
+	t.Helper()
+	_, text := providerdtest.Get(t, url)
+	answer := struct {
+		Status, Error string
+		Data          any
+	}{Data: data}
+	if err := json.Unmarshal([]byte(text), &answer); err != nil || answer.Status != "success" {
+		t.Fatalf("%s: %v, %s", url, err, answer.Error)
+	}
+}

@@ -1,0 +1,184 @@
+//go:build systemd
+
+package shipped_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
+
+	"example.com/providerd/store/postgres/postgrestest"
+)
+
+// bootedSystemd is systemd as process 1 of namespaces of its own, with providerd installed as a service. It shares the
+// network with this machine, but no processes, and changes none of its files.
+type bootedSystemd struct{ pid string }
+
+// bootSystemd starts systemd and waits until it runs.
+func bootSystemd(t *testing.T) bootedSystemd {
+	t.Helper()
+	demandNamespaces(t)
+	folder := t.TempDir()
+	for _, name := range []string{"groups", "layers", "root"} {
+		if err := os.Mkdir(filepath.Join(folder, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	writeUnits(t, filepath.Join(folder, "units"))
+	manager := providerdtest.ListenAsManager(t, filepath.Join(folder, "notify"))
+	start, said := inNamespace(t, "start", folder), &providerdtest.Buffer{}
+	start.Stdout, start.Stderr = said, said
+	start.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	ended, err := postgrestest.StartBound(start)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { endSystemd(t, start, ended, folder) })
+	go func() {
+		<-ended
+		_ = manager.Close()
+	}()
+	if err := awaitBoot(manager); err != nil {
+		log, _ := os.ReadFile(filepath.Join(folder, "log"))
+		t.Fatalf("systemd does not start: %v: %s%s", err, said, log)
+	}
+	child, err := childOf(start.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bootedSystemd{pid: strconv.Itoa(child)}
+}
+
+// demandNamespaces demands what only root can do, and not in most containers. Without it the test is skipped, unless no
+// part of the tests may be left out.
+func demandNamespaces(t *testing.T) {
+	t.Helper()
+	output, err := exec.CommandContext(t.Context(), "testdata/boot-systemd", "probe").CombinedOutput()
+	if err != nil && os.Getenv("NOTHING_LEFT_OUT") != "" {
+		t.Fatalf("systemd cannot be started here: %v: %s", err, output)
+	}
+	if err != nil {
+		t.Skipf("systemd cannot be started here: %v: %s", err, output)
+	}
+}
+
+// awaitBoot waits until systemd says that it runs, and hangs up, since it would wait for a socket that nobody reads. The
+// socket is closed before where systemd has ended.
+func awaitBoot(manager *net.UnixConn) error {
+	if err := manager.SetReadDeadline(time.Now().Add(providerdtest.ReadyTimeout)); err != nil {
+		return err
+	}
+	message := make([]byte, 1024)
+	for {
+		length, err := manager.Read(message)
+		if errors.Is(err, net.ErrClosed) {
+			return errors.New("it has ended")
+		}
+		if err != nil {
+			return err
+		}
+		if strings.Contains(string(message[:length]), "READY=1") {
+			return manager.Close()
+		}
+	}
+}
+
+// endSystemd kills process 1, and with it all of its namespace, and removes what the kernel keeps of that.
+func endSystemd(t *testing.T, start *exec.Cmd, ended <-chan struct{}, folder string) {
+	t.Helper()
+	select {
+	case <-ended:
+	default:
+		if child, err := childOf(start.Process.Pid); err == nil {
+			_ = syscall.Kill(child, syscall.SIGKILL)
+		} else {
+			_ = start.Process.Kill()
+		}
+		<-ended
+	}
+	if output, err := inNamespace(t, "remove", folder).CombinedOutput(); err != nil {
+		t.Errorf("removing the control groups: %v: %s", err, output)
+	}
+}
+
+// childOf is the only child of a process.
+func childOf(parent int) (int, error) {
+	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", parent))
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(strings.TrimSpace(string(children)))
+}
+
+// inNamespace runs a part of the script that starts systemd in a mount namespace of its own.
+func inNamespace(t *testing.T, part, folder string) *exec.Cmd {
+	t.Helper()
+	script, err := filepath.Abs("testdata/boot-systemd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return exec.CommandContext(context.WithoutCancel(t.Context()), "unshare", "--mount", "--propagation", "private",
+		script, part, folder, strconv.Itoa(os.Getpid()), os.Args[0])
+}
+
+// writeUnits writes all that systemd is to know: the unit as it stands, with shorter waits and a free port, the journal,
+// and the targets that services depend on.
+func writeUnits(t *testing.T, folder string) {
+	t.Helper()
+	for _, path := range []string{"providerd.service.d", "sysinit.target.wants"} {
+		if err := os.MkdirAll(filepath.Join(folder, path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const settings = "[Service]\nEnvironment=PROVIDERD_LISTEN=127.0.0.1:0\n" +
+		"WatchdogSec=1s\nTimeoutStopSec=2s\nTimeoutAbortSec=1s\nRestartSec=100ms\n"
+	if err := os.WriteFile(filepath.Join(folder, "providerd.service.d/test.conf"), []byte(settings), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, unit := range []string{
+		providerdtest.Path(t, "cmd/providerd/deploy/providerd.service"), "/lib/systemd/system/systemd-journald.service", "/lib/systemd/system/systemd-journald.socket",
+		"/lib/systemd/system/basic.target", "/lib/systemd/system/sysinit.target", "/lib/systemd/system/shutdown.target",
+	} {
+		providerdtest.Shell(t, "install", "--mode=644", "--target-directory="+folder, unit)
+	}
+	if err := os.Symlink("../systemd-journald.service", filepath.Join(folder, "sysinit.target.wants/systemd-journald.service")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// command runs in bash, as root and where systemd runs.
+func (m bootedSystemd) command(t *testing.T, text string) *exec.Cmd {
+	t.Helper()
+	return exec.CommandContext(t.Context(), "nsenter", "--target", m.pid, "--all", "--", "bash", "-euc", text)
+}
+
+// run carries out commands and returns what they say.
+func (m bootedSystemd) run(t *testing.T, commands string) string {
+	t.Helper()
+	output, err := m.command(t, commands).CombinedOutput()
+	if err != nil {
+		journal, _ := m.command(t, "journalctl --no-pager --output cat").CombinedOutput()
+		t.Fatalf("%s: %v: %s\n%s", commands, err, output, journal)
+	}
+	return strings.TrimSpace(string(output))
+}
+
+// property is what systemd says of the service.
+func (m bootedSystemd) property(t *testing.T, name string) string {
+	t.Helper()
+	return m.run(t, "systemctl show --property "+name+" --value providerd")
+}
+
+// path leads to a file of those that systemd sees.
+func (m bootedSystemd) path(path string) string { return "/proc/" + m.pid + "/root" + path }

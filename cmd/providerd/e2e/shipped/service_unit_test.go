@@ -1,0 +1,40 @@
+//go:build systemd
+
+package shipped_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
+)
+
+// TestServiceUnit lets systemd check the unit file, and rate how far it confines the server: 10 is not at all.
+func TestServiceUnit(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(providerdtest.Path(t, "cmd/providerd/deploy/providerd.service"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	unit := filepath.Join(t.TempDir(), "providerd.service")
+	placed := strings.ReplaceAll(string(text), "/usr/local/bin/providerd", program)
+	if err := os.WriteFile(unit, []byte(placed), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, arguments := range [][]string{
+		{"verify", "--man=no", unit},
+		{"security", "--no-pager", "--offline=true", "--threshold=15", unit},
+	} {
+		output, err := exec.CommandContext(t.Context(), "systemd-analyze", arguments...).CombinedOutput()
+		if err != nil || strings.Contains(string(output), unit+":") {
+			t.Errorf("systemd-analyze %s: %v: %s", arguments[0], err, output)
+		}
+	}
+}

@@ -1,0 +1,90 @@
+//go:build slow
+
+package soak_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
+)
+
+// soakEvent is something that an operator does, or that befalls a server, after a share of the time.
+type soakEvent struct {
+	share float64
+	label string
+	run   func(t *testing.T, s *soak)
+}
+
+func soakEvents() []soakEvent {
+	return []soakEvent{
+		{0.12, "key rotate", func(t *testing.T, s *soak) {
+			t.Helper()
+			s.operate(t, "key", "rotate")
+		}},
+		{0.20, "key reseal", func(t *testing.T, s *soak) {
+			t.Helper()
+			s.operate(t, "key", "reseal")
+		}},
+		{0.28, "backup", backUpSoak},
+		{0.36, "new certificate", changeCertificate},
+		{0.44, "log not read", func(t *testing.T, s *soak) {
+			t.Helper()
+			s.server.log.reading.Lock()
+			defer s.server.log.reading.Unlock()
+			s.awaitDroppedLines(t)
+		}},
+		{0.60, "restart", restartSoak},
+		{0.85, "log reader gone", func(t *testing.T, s *soak) {
+			t.Helper()
+			if err := s.server.log.pipe.Close(); err != nil {
+				t.Error(err)
+			}
+			s.awaitDroppedLines(t)
+		}},
+	}
+}
+
+func backUpSoak(t *testing.T, s *soak) {
+	t.Helper()
+	s.backup.creates = s.journal.Acknowledged()
+	begun := time.Now()
+	s.operate(t, "backup", "backup.db")
+	s.backup.took = time.Since(begun)
+}
+
+// changeCertificate renames the files of the second certificate into place, which new connections get.
+func changeCertificate(t *testing.T, s *soak) {
+	t.Helper()
+	folder := s.server.folder
+	for _, name := range []string{"cert.pem", "key.pem"} {
+		if err := os.Rename(filepath.Join(folder, nextCertificate, name), filepath.Join(folder, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	providerdtest.WaitUntil(t, "callers meet the new certificate", func() bool { return s.journal.certificate.Load() == 2 })
+}
+
+// awaitDroppedLines waits until some lines of the log are dropped.
+func (s *soak) awaitDroppedLines(t *testing.T) {
+	t.Helper()
+	const lines = 100
+	providerdtest.WaitUntil(t, "lines of the log are dropped", func() bool { return s.watch.dropped() >= lines })
+}
+
+// restartSoak ends the server and starts it again. Each request that was answered until then is in the log or counted
+// there.
+func restartSoak(t *testing.T, s *soak) {
+	t.Helper()
+	s.server.stop(t)
+	s.ended = s.now()
+	_, answered := s.journal.soFar()
+	s.log = s.server.log.count
+	if err := s.server.log.err; err != nil || s.log.Requests+s.log.Dropped < answered || s.log.Notes == 0 {
+		t.Errorf("%d requests were answered, and the log has %+v, %v", answered, s.log, err)
+	}
+	s.server.start(t)
+	providerdtest.WaitUntil(t, "the watch sees the new process", func() bool { return s.watch.dropped() == 0 })
+}

@@ -1,0 +1,222 @@
+//go:build slow
+
+package soak_test
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
+
+	"github.com/google/uuid"
+
+	"example.com/providerd/gen/client"
+	"example.com/providerd/server/contracttest"
+)
+
+const (
+	soakCallers = 16
+	// soakPace lies between two requests of all callers: 500 in a second, of which 300 are creates.
+	soakPace = 2 * time.Millisecond
+	// soakRetries outlast a restart on a machine that does much else.
+	soakRetries = 10
+	// connectionUses is how many requests a caller sends over a connection.
+	connectionUses = 50
+)
+
+// soakJournal has what else than creates was answered, too.
+type soakJournal struct {
+	*providerdtest.Journal
+	// answers counts by what was asked for and answered as it is to be.
+	answers  map[string]int
+	requests int
+	// certificate is the serial number of the one that a caller was shown last.
+	certificate atomic.Int64
+}
+
+// answer counts an answer, and reports whether it is as it is to be.
+func (j *soakJournal) answer(kind, key string, err error) bool {
+	if err != nil {
+		j.Fail(kind+" "+key, err)
+	}
+	j.Mutex.Lock()
+	defer j.Mutex.Unlock()
+	j.requests++
+	if err == nil {
+		j.answers[kind]++
+	}
+	return err == nil
+}
+
+// soFar returns how many creates and requests were answered until now.
+func (j *soakJournal) soFar() (creates, requests int) {
+	j.Mutex.Lock()
+	defer j.Mutex.Unlock()
+	return len(j.Creates), j.requests
+}
+
+// startSoakLoad starts callers of a server, who trust the certificates in some folders. They send requests at a steady
+// pace, whatever they are answered.
+func startSoakLoad(t *testing.T, server *operated, journal *soakJournal, trusted ...string) *providerdtest.Load {
+	t.Helper()
+	token, err := os.ReadFile(filepath.Join(server.folder, "data", "initial-token"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	security := &tls.Config{RootCAs: providerdtest.Trust(t, trusted...), VerifyConnection: func(state tls.ConnectionState) error {
+		journal.certificate.Store(state.PeerCertificates[0].SerialNumber.Int64())
+		return nil
+	}}
+	var callers []*soakCaller
+	for number := range soakCallers {
+		connections := &http.Transport{TLSClientConfig: security.Clone()}
+		checked := contracttest.ClientOver(t, connections)
+		callers = append(callers, &soakCaller{
+			journal: journal, number: number, connections: connections,
+			providers: newSDK(t, server, strings.TrimSpace(string(token)), checked),
+			anonymous: newSDK(t, server, "nobody", withoutToken{checked}),
+			last:      &client.OAuth2Provider{},
+		})
+	}
+	// Who is busy misses a tick, which another caller takes. Where all are, it is lost.
+	ticks := time.NewTicker(soakPace)
+	t.Cleanup(ticks.Stop)
+	return providerdtest.StartLoad(soakCallers, func(caller, n int) bool {
+		<-ticks.C
+		callers[caller].send(t.Context(), n)
+		return true
+	})
+}
+
+// withoutToken sends requests without the token that they have.
+type withoutToken struct{ *http.Client }
+
+// Do sends a request.
+func (w withoutToken) Do(request *http.Request) (*http.Response, error) {
+	request.Header.Del("Authorization")
+	return w.Client.Do(request)
+}
+
+// soakCaller is a program that uses the SDK.
+type soakCaller struct {
+	journal     *soakJournal
+	number      int
+	connections *http.Transport
+	// providers and anonymous send with a token and without one.
+	providers, anonymous *client.Providers
+	// last is the OAuth2 provider that the caller created last. Its name is its key.
+	last *client.OAuth2Provider
+}
+
+func newSDK(t *testing.T, server *operated, token string, doer client.HttpRequestDoer) *client.Providers {
+	t.Helper()
+	providers, err := client.New(server.process.URL, token, client.WithDoer(doer), client.WithRetries(soakRetries))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return providers
+}
+
+// send sends one of 20 requests that come again and again: 12 creates, and others in between.
+func (c *soakCaller) send(ctx context.Context, n int) {
+	key := fmt.Sprintf("caller-%d-%d", c.number, n)
+	switch n % 20 {
+	case 4, 14:
+		c.replay(ctx)
+	case 6:
+		verdict, err := c.providers.ValidateOAuth2(ctx, oauth2Create(key), client.WithIdempotencyKey(key))
+		c.validate(key, verdict, err)
+	case 16:
+		verdict, err := c.providers.ValidateWorkspaceDirectory(ctx, directoryCreate(key), client.WithIdempotencyKey(key))
+		c.validate(key, verdict, err)
+	case 8:
+		c.refuse(ctx, c.providers, client.TypeValidationFailed, oauth2Create(""), key)
+	case 10:
+		c.refuse(ctx, c.anonymous, client.TypeUnauthorized, oauth2Create(key), key)
+	case 12:
+		c.refuse(ctx, c.providers, client.TypeIdempotencyKeyReused, oauth2Create("another name"), c.last.Name)
+	case 18:
+		taken := oauth2Create(key)
+		taken.ClientID = &c.last.ClientID
+		c.refuse(ctx, c.providers, client.TypeClientIDTaken, taken, key)
+	case 1, 5, 9, 13, 17:
+		c.createDirectory(ctx, key)
+	default:
+		c.createOAuth2(ctx, key)
+	}
+	if n%connectionUses == connectionUses-1 {
+		c.connections.CloseIdleConnections()
+	}
+}
+
+func (c *soakCaller) createOAuth2(ctx context.Context, key string) {
+	begun := time.Now()
+	record, err := c.providers.CreateOAuth2(ctx, oauth2Create(key), client.WithIdempotencyKey(key))
+	if c.journal.answer("OAuth2 providers created", key, err) {
+		c.last = record
+		c.journal.Acknowledge(providerdtest.Record{Name: record.Name, PK: record.PK, Secret: record.ClientSecret.Reveal()}, begun)
+	}
+}
+
+func (c *soakCaller) createDirectory(ctx context.Context, key string) {
+	begun := time.Now()
+	record, err := c.providers.CreateWorkspaceDirectory(ctx, directoryCreate(key), client.WithIdempotencyKey(key))
+	if c.journal.answer("directories created", key, err) {
+		c.journal.Acknowledge(providerdtest.Record{Name: record.Name, PK: record.PK, Secret: string(record.Credentials.Reveal())}, begun)
+	}
+}
+
+// replay creates again what was created before.
+func (c *soakCaller) replay(ctx context.Context) {
+	replayed := false
+	record, err := c.providers.CreateOAuth2(ctx, oauth2Create(c.last.Name),
+		client.WithIdempotencyKey(c.last.Name), client.WithReplayed(&replayed))
+	if err == nil && (!replayed || record.PK != c.last.PK) {
+		err = fmt.Errorf("pk is %d, not %d; replayed is %v", record.PK, c.last.PK, replayed)
+	}
+	c.journal.answer("replays", c.last.Name, err)
+}
+
+// validate looks at what is said of a create that was never sent.
+func (c *soakCaller) validate(key string, verdict *client.Verdict, err error) {
+	if err == nil && verdict.Outcome != client.VerdictOutcomeWouldCreate {
+		err = fmt.Errorf("the outcome is %s", verdict.Outcome)
+	}
+	c.journal.answer("validations", key, err)
+}
+
+// refuse sends a create that is to be refused with a problem of a type.
+func (c *soakCaller) refuse(
+	ctx context.Context, from *client.Providers, problem string, request client.OAuth2ProviderRequest, key string,
+) {
+	_, err := from.CreateOAuth2(ctx, request, client.WithIdempotencyKey(key))
+	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Type == problem {
+		err = nil
+	} else if err == nil {
+		err = errors.New("it was created")
+	}
+	c.journal.answer("refused as "+strings.TrimPrefix(problem, "/problems/"), key, err)
+}
+
+// oauth2Create and directoryCreate have nothing but what is required.
+func oauth2Create(name string) client.OAuth2ProviderRequest {
+	return client.OAuth2ProviderRequest{
+		Name: name, AuthorizationFlow: uuid.MustParse("3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"),
+	}
+}
+
+func directoryCreate(name string) client.WorkspaceDirectoryProviderRequest {
+	return client.WorkspaceDirectoryProviderRequest{
+		Name: name, DelegatedSubject: "admin@example.com", DefaultGroupEmailDomain: "example.com",
+		Credentials: client.NewSecretJSON(fmt.Sprintf(`{"key":%q}`, name)),
+	}
+}

@@ -1,0 +1,76 @@
+package providerdtest
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// WriteCertificate makes a certificate of its own for 127.0.0.1 and 127.0.0.2, and writes it and its key into a folder.
+func WriteCertificate(t *testing.T, folder string, serial int64) {
+	t.Helper()
+	WriteCertificateOf(t, folder, serial, time.Now().Add(-time.Hour), time.Now().Add(time.Hour))
+}
+
+// WriteCertificateOf is WriteCertificate for one that is valid for a certain time.
+func WriteCertificateOf(t *testing.T, folder string, serial int64, from, to time.Time) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(serial), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv4(127, 0, 0, 2)},
+		NotBefore: from, NotAfter: to,
+	}
+	certificate, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, block := range map[string]*pem.Block{
+		"cert.pem": {Type: "CERTIFICATE", Bytes: certificate},
+		"key.pem":  {Type: "PRIVATE KEY", Bytes: private},
+	} {
+		if err := os.WriteFile(filepath.Join(folder, name), pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Served returns the serial number of the certificate that the server shows once it has read the files again.
+func Served(t *testing.T, address string) int64 {
+	t.Helper()
+	<-time.After(time.Second)
+	connection, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = connection.Close() }()
+	return connection.ConnectionState().PeerCertificates[0].SerialNumber.Int64()
+}
+
+// Trust returns the certificates that are in folders, for a client that trusts them alone.
+func Trust(t *testing.T, folders ...string) *x509.CertPool {
+	t.Helper()
+	trusted := x509.NewCertPool()
+	for _, folder := range folders {
+		text, err := os.ReadFile(filepath.Join(folder, "cert.pem"))
+		if err != nil || !trusted.AppendCertsFromPEM(text) {
+			t.Fatal(err)
+		}
+	}
+	return trusted
+}

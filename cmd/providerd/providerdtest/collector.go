@@ -1,0 +1,146 @@
+package providerdtest
+
+import (
+	"compress/gzip"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	collectorpb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
+)
+
+// Collector takes spans as OTLP over HTTP at /v1/traces.
+type Collector struct {
+	URL   string
+	mutex sync.Mutex
+	// received are the requests, and bodies their texts.
+	received []*collectorpb.ExportTraceServiceRequest
+	bodies   [][]byte
+}
+
+func (c *Collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var body io.Reader = r.Body
+	if r.Header.Get("Content-Encoding") == "gzip" {
+		unpacked, err := gzip.NewReader(r.Body)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		body = unpacked
+	}
+	text, err := io.ReadAll(body)
+	request := &collectorpb.ExportTraceServiceRequest{}
+	if err != nil || r.URL.Path != "/v1/traces" || proto.Unmarshal(text, request) != nil {
+		http.Error(w, "no request for "+r.URL.Path, http.StatusBadRequest)
+		return
+	}
+	c.mutex.Lock()
+	c.received, c.bodies = append(c.received, request), append(c.bodies, text)
+	c.mutex.Unlock()
+}
+
+// Requests counts what came.
+func (c *Collector) Requests() int {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return len(c.bodies)
+}
+
+// Texts are the bodies of what came.
+func (c *Collector) Texts() [][]byte {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.bodies
+}
+
+func (c *Collector) Spans() []Span {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	var spans []Span
+	for _, request := range c.received {
+		for _, resource := range request.GetResourceSpans() {
+			for _, scope := range resource.GetScopeSpans() {
+				for _, one := range scope.GetSpans() {
+					spans = append(spans, Span{
+						Name: one.GetName(), Trace: hex.EncodeToString(one.GetTraceId()),
+						ID: hex.EncodeToString(one.GetSpanId()), Parent: hex.EncodeToString(one.GetParentSpanId()),
+						state: one.GetTraceState(), Kind: one.GetKind(), events: len(one.GetEvents()),
+						Begun:      time.Unix(0, int64(one.GetStartTimeUnixNano())),
+						Ended:      time.Unix(0, int64(one.GetEndTimeUnixNano())),
+						HasFailed:  one.GetStatus().GetCode() == tracepb.Status_STATUS_CODE_ERROR,
+						Attributes: textsOf(one.GetAttributes()),
+					})
+				}
+			}
+		}
+	}
+	return spans
+}
+
+// Resource has the attributes of the program that sent the spans.
+func (c *Collector) Resource() map[string]string {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return textsOf(c.received[0].GetResourceSpans()[0].GetResource().GetAttributes())
+}
+
+// Span is a span as users read it.
+type Span struct {
+	Name, Trace, ID, Parent, state string
+	Kind                           tracepb.Span_SpanKind
+	Begun, Ended                   time.Time
+	HasFailed                      bool
+	events                         int
+	Attributes                     map[string]string
+}
+
+func StartCollector(t *testing.T) *Collector {
+	t.Helper()
+	c := &Collector{}
+	listener := httptest.NewServer(c)
+	t.Cleanup(listener.Close)
+	c.URL = listener.URL
+	return c
+}
+
+func textsOf(attributes []*commonpb.KeyValue) map[string]string {
+	texts := map[string]string{}
+	for _, one := range attributes {
+		switch value := one.GetValue().GetValue().(type) {
+		case *commonpb.AnyValue_StringValue:
+			texts[one.GetKey()] = value.StringValue
+		case *commonpb.AnyValue_IntValue:
+			texts[one.GetKey()] = fmt.Sprint(value.IntValue)
+		default:
+			texts[one.GetKey()] = one.GetValue().String()
+		}
+	}
+	return texts
+}
+
+// ServeTraced starts a server that exports its spans to a collector.
+func ServeTraced(t *testing.T, folder, collectorURL string, environment ...string) *Server {
+	t.Helper()
+	environment = append([]string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + collectorURL}, environment...)
+	return ServeWith(t, folder, environment, "--log-format", "json")
+}
+
+// AnsweringWith returns the URL of a collector that answers in some way, once it has read what it is sent: whoever closes
+// a connection before resets it, and so takes the answer back.
+func AnsweringWith(t *testing.T, handler http.HandlerFunc) string {
+	t.Helper()
+	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		handler(w, r)
+	}))
+	t.Cleanup(listener.Close)
+	return listener.URL
+}

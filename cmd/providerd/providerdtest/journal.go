@@ -1,0 +1,141 @@
+package providerdtest
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+)
+
+// CreateWait is how long a create took, and when it was answered.
+type CreateWait struct{ At, took time.Duration }
+
+// Journal is what callers were answered.
+type Journal struct {
+	Begun time.Time
+	Mutex sync.Mutex
+	// Creates are those that were acknowledged, by their name, and waits are theirs, in the order of the answers.
+	Creates map[string]Record
+	Waits   []CreateWait
+	// Failed are errors by what was sent.
+	Failed map[string]error
+}
+
+// Load starts callers of which each creates until one of its creates fails.
+func (j *Journal) Load(callers int, prefix string, create func(name string) (Record, error)) *Load {
+	return StartLoad(callers, func(caller, n int) bool {
+		begun, name := time.Now(), fmt.Sprintf("%s-%d-%d", prefix, caller, n)
+		one, err := create(name)
+		if err != nil {
+			j.Fail(name, err)
+			return false
+		}
+		j.Acknowledge(one, begun)
+		return true
+	})
+}
+
+// Acknowledge notes a create that was sent at a time.
+func (j *Journal) Acknowledge(one Record, begun time.Time) {
+	j.Mutex.Lock()
+	defer j.Mutex.Unlock()
+	j.Creates[one.Name] = one
+	j.Waits = append(j.Waits, CreateWait{At: time.Since(j.Begun), took: time.Since(begun)})
+}
+
+func (j *Journal) Fail(sent string, err error) {
+	j.Mutex.Lock()
+	defer j.Mutex.Unlock()
+	j.Failed[sent] = err
+}
+
+// Acknowledged returns a copy of the creates until now.
+func (j *Journal) Acknowledged() map[string]Record {
+	j.Mutex.Lock()
+	defer j.Mutex.Unlock()
+	return maps.Clone(j.Creates)
+}
+
+// Anyone returns one of the creates until now.
+func (j *Journal) Anyone() (one Record) {
+	j.Mutex.Lock()
+	defer j.Mutex.Unlock()
+	for _, one = range j.Creates {
+		break
+	}
+	return one
+}
+
+// Await waits for so many creates more, or for one that fails.
+func (j *Journal) Await(t *testing.T, more int) {
+	t.Helper()
+	soFar := func() (creates, failed int) {
+		j.Mutex.Lock()
+		defer j.Mutex.Unlock()
+		return len(j.Creates), len(j.Failed)
+	}
+	first, _ := soFar()
+	WaitUntil(t, "creates go on", func() bool {
+		creates, failed := soFar()
+		return creates >= first+more || failed > 0
+	})
+}
+
+// Compare demands that each acknowledged create is stored once as it was answered, that nothing else is, and that none
+// has failed.
+func (j *Journal) Compare(t *testing.T, stored []Record) {
+	t.Helper()
+	counts, wrong := map[string]int{}, map[string]Record{}
+	for _, one := range stored {
+		counts[one.Name]++
+		if j.Creates[one.Name] != one {
+			wrong[one.Name] = one
+		}
+	}
+	missing := 0
+	for name := range j.Creates {
+		missing += 1 - min(1, counts[name])
+	}
+	double := len(stored) - len(counts)
+	t.Logf("acknowledged %d, stored %d, missing %d, double %d", len(j.Creates), len(stored), missing, double)
+	if missing+double+len(wrong) > 0 {
+		t.Errorf("stored are other providers than acknowledged, such as %v", Some(wrong))
+	}
+	if len(j.Failed) > 0 {
+		t.Errorf("%d requests failed, such as %v", len(j.Failed), Some(j.Failed))
+	}
+}
+
+func NewJournal() *Journal {
+	return &Journal{Begun: time.Now(), Creates: map[string]Record{}, Failed: map[string]error{}}
+}
+
+// Some are a few entries of a map.
+func Some[Value any](all map[string]Value) map[string]Value {
+	few := map[string]Value{}
+	for key, value := range all {
+		if len(few) < 5 {
+			few[key] = value
+		}
+	}
+	return few
+}
+
+// Milliseconds returns how long creates took, sorted.
+func Milliseconds(waits []CreateWait) (sorted []float64) {
+	for _, one := range waits {
+		sorted = append(sorted, one.took.Seconds()*1000)
+	}
+	slices.Sort(sorted)
+	return sorted
+}
+
+// Quantile is 0 if there are no values.
+func Quantile(sorted []float64, share float64) float64 {
+	if len(sorted) == 0 {
+		return 0
+	}
+	return sorted[int(share*float64(len(sorted)-1))]
+}

@@ -1,0 +1,45 @@
+package providerdtest
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"os"
+	"os/exec"
+	"testing"
+)
+
+// Operate runs a command of the operator and returns what it says.
+func Operate(t *testing.T, folder string, arguments ...string) string {
+	t.Helper()
+	return OperateWith(t, os.Args[0], folder, arguments...)
+}
+
+// OperateWith is operate for a program of another build.
+func OperateWith(t *testing.T, program, folder string, arguments ...string) string {
+	t.Helper()
+	command := Command(t.Context(), folder, arguments...)
+	command.Path = program
+	output, err := command.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %v: %s", arguments, err, output)
+	}
+	return string(output)
+}
+
+func Shell(t *testing.T, program string, arguments ...string) {
+	t.Helper()
+	if output, err := exec.CommandContext(t.Context(), program, arguments...).CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v: %s", program, err, output)
+	}
+}
+
+// Execute runs a statement over a SQLite database, as another program would.
+func Execute(ctx context.Context, path, statement string) error {
+	db, err := sql.Open("sqlite3", path)
+	if err != nil {
+		return err
+	}
+	_, err = db.ExecContext(ctx, statement)
+	return errors.Join(err, db.Close())
+}

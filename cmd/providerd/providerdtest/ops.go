@@ -1,0 +1,94 @@
+package providerdtest
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// ServeWatched starts a server that operators can watch, and returns the URL for them, too.
+func ServeWatched(t *testing.T, folder string) (server *Server, url string) {
+	t.Helper()
+	server = Serve(t, folder, "--ops-listen", "127.0.0.1:0")
+	return server, OpsURL(t, server)
+}
+
+// OpsURL is where a server says that operators reach it.
+func OpsURL(t *testing.T, server *Server) (url string) {
+	t.Helper()
+	WaitUntil(t, "the server says where operators reach it", func() bool {
+		url = OpsURLIn(server.Stderr.String())
+		return url != ""
+	})
+	return url
+}
+
+// OpsURLIn is the URL that a log names for operators, or "" where it names none.
+func OpsURLIn(log string) string {
+	match := regexp.MustCompile(`serving metrics, health and profiles on (http://[0-9.:]+)`).FindStringSubmatch(log)
+	if match == nil {
+		return ""
+	}
+	return match[1]
+}
+
+// Get returns the status and the body of what a URL leads to.
+func Get(t *testing.T, url string) (int, string) {
+	t.Helper()
+	response, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(text)
+}
+
+// Scrape reads the metrics as Prometheus does: values by series, such as providerd_problems_total{type="internal"}.
+func Scrape(t *testing.T, ops string) map[string]float64 {
+	t.Helper()
+	status, text := Get(t, ops+"/metrics")
+	if status != http.StatusOK {
+		t.Fatalf("status is %d: %s", status, text)
+	}
+	series, err := ParseSeries(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return series
+}
+
+// ParseSeries reads the text that metrics are told in.
+func ParseSeries(text string) (map[string]float64, error) {
+	series := map[string]float64{}
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		at := strings.LastIndexByte(line, ' ')
+		value, err := strconv.ParseFloat(strings.TrimSpace(line[at+1:]), 64)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %s", err, line)
+		}
+		series[line[:at]] = value
+	}
+	return series, nil
+}
+
+func Readiness(t *testing.T, server *Server) (status int, readiness string) {
+	t.Helper()
+	status, text := Get(t, server.URL+"/readyz")
+	var body struct{ Status string }
+	if err := json.Unmarshal([]byte(text), &body); err != nil {
+		t.Fatal(err)
+	}
+	return status, strings.TrimSpace(body.Status)
+}

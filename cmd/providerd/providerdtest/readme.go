@@ -1,0 +1,77 @@
+package providerdtest
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// SectionOf returns a section of the README for operators.
+func SectionOf(t *testing.T, heading string) string {
+	t.Helper()
+	readme, err := os.ReadFile(Path(t, "cmd/providerd/README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(readme), "\n## "+heading+"\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	return section
+}
+
+// ExamplesOf returns the commands of a section of the README for operators, of which there are so many.
+func ExamplesOf(t *testing.T, heading string, count int) []string {
+	t.Helper()
+	found := BlocksOf(SectionOf(t, heading), "sh")
+	if len(found) != count {
+		t.Fatalf("%d examples were found, want %d", len(found), count)
+	}
+	return found
+}
+
+// BlocksOf returns the code blocks of a language in a text.
+func BlocksOf(text, language string) []string {
+	var found []string
+	for _, match := range regexp.MustCompile("(?ms)^```"+language+"\n(.*?)^```$").FindAllStringSubmatch(text, -1) {
+		found = append(found, match[1])
+	}
+	return found
+}
+
+// BlockWith returns the commands of a README that have these words.
+func BlockWith(t *testing.T, path, words string) string {
+	t.Helper()
+	readme, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, commands := range BlocksOf(string(readme), "sh") {
+		if strings.Contains(commands, words) {
+			return commands
+		}
+	}
+	t.Fatalf("%s has no commands with %q", path, words)
+	return ""
+}
+
+// Pasting runs commands in a folder, where providerd is on the path.
+func Pasting(t *testing.T, folder, commands string) *exec.Cmd {
+	t.Helper()
+	bin := t.TempDir()
+	if err := os.Symlink(os.Args[0], filepath.Join(bin, "providerd")); err != nil {
+		t.Fatal(err)
+	}
+	shell := exec.CommandContext(t.Context(), "bash", "-euc", commands)
+	shell.Dir = folder
+	shell.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
+	return shell
+}
+
+func Paste(t *testing.T, folder, commands string) {
+	t.Helper()
+	if output, err := Pasting(t, folder, commands).CombinedOutput(); err != nil {
+		t.Errorf("%s: %v: %s", commands, err, output)
+	}
+}

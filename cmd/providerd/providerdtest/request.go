@@ -1,0 +1,136 @@
+package providerdtest
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const (
+	OAuth2Path    = "/api/v3/providers/oauth2/"
+	DirectoryPath = "/api/v3/providers/workspace_directory/"
+	OAuth2Body    = `{"name":"Intranet","authorization_flow":"3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"}`
+)
+
+// Post sends a create with the token in the file initial-token.
+func (p *Server) Post(client *http.Client, folder, path, body string) (int, string, error) {
+	return p.PostWithKey(client, folder, path, body, "")
+}
+
+// PostWithKey is post with an idempotency key, unless that is empty.
+func (p *Server) PostWithKey(client *http.Client, folder, path, body, key string) (int, string, error) {
+	token, err := os.ReadFile(filepath.Join(folder, "data", "initial-token"))
+	if err != nil {
+		return 0, "", err
+	}
+	request, err := http.NewRequest(http.MethodPost, p.URL+path, strings.NewReader(body))
+	if err != nil {
+		return 0, "", err
+	}
+	request.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
+	request.Header.Set("Content-Type", "application/json")
+	if key != "" {
+		request.Header.Set("Idempotency-Key", key)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return 0, "", err
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	return response.StatusCode, string(text), err
+}
+
+// Send makes a request, with those of the token and the headers that are not empty, and returns the status of the answer.
+func (p *Server) Send(t *testing.T, client *http.Client, method, path, token, body string, header http.Header) int {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, p.URL+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, values := range header {
+		if !slices.Equal(values, []string{""}) {
+			request.Header[name] = values
+		}
+	}
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := response.Body.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode
+}
+
+// Token returns the token of a folder in which a server has made the database.
+func Token(t *testing.T, folder string) string {
+	t.Helper()
+	token, err := os.ReadFile(filepath.Join(folder, "data", "initial-token"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(token))
+}
+
+// NewToken makes a token for the OAuth2 operation, and for others, in the database of a folder.
+func NewToken(t *testing.T, folder, name string, others ...string) string {
+	t.Helper()
+	command := Command(t.Context(), folder, "token", "create", "--name", name, "--allow", "providers_oauth2_create")
+	for _, operation := range others {
+		command.Args = append(command.Args, "--allow", operation)
+	}
+	text, err := command.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(text))
+}
+
+func CreateOverHTTP(t *testing.T, client *http.Client, server *Server, folder string) {
+	t.Helper()
+	status, text, err := server.Post(client, folder, OAuth2Path, OAuth2Body)
+	if err != nil || status != http.StatusCreated {
+		t.Fatalf("status is %d, %v: %s", status, err, text)
+	}
+}
+
+// CreateNamed creates an OAuth2 provider whose name is its idempotency key. It has a client_id only if one is given.
+func (p *Server) CreateNamed(client *http.Client, folder, name, clientID string) (status int, one Record, err error) {
+	fields := map[string]string{"name": name, "authorization_flow": "3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"}
+	if clientID != "" {
+		fields["client_id"] = clientID
+	}
+	body, err := json.Marshal(fields)
+	if err != nil {
+		return 0, Record{}, err
+	}
+	status, text, err := p.PostWithKey(client, folder, OAuth2Path, string(body), name)
+	if err != nil || status != http.StatusCreated {
+		return status, Record{}, err
+	}
+	var record struct {
+		PK     int32
+		Name   string
+		Secret string `json:"client_secret"`
+	}
+	err = json.Unmarshal([]byte(text), &record)
+	return status, Record{record.Name, record.PK, record.Secret}, err
+}
+
+// OnlyCreated makes an error of each status that is not 201.
+func OnlyCreated(status int, one Record, err error) (Record, error) {
+	if err == nil && status != http.StatusCreated {
+		err = fmt.Errorf("status is %d", status)
+	}
+	return one, err
+}

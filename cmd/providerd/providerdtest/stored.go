@@ -1,0 +1,90 @@
+package providerdtest
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"example.com/providerd/store"
+	"example.com/providerd/store/storetest"
+)
+
+// Record is a provider, as a response or the database has it.
+type Record struct {
+	Name string
+	PK   int32
+	// Secret is the client secret or the credentials.
+	Secret string
+}
+
+// openData opens the database in the folder of a server.
+func openData(
+	t *testing.T, folder string, open func(ctx context.Context, path, keysetPath string) (*store.Store, error),
+) *store.Store {
+	t.Helper()
+	database, err := open(t.Context(), filepath.Join(folder, "data", "providerd.db"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return database
+}
+
+// Stored returns the providers that the database in the folder of a server has.
+func Stored(t *testing.T, folder string) []Record {
+	t.Helper()
+	return readAll(t, openData(t, folder, storetest.OpenSQLite))
+}
+
+// readAll returns the providers of a database, in the order of their pks, and closes it.
+func readAll(t *testing.T, database *store.Store) (found []Record) {
+	t.Helper()
+	for record, err := range database.Providers(t.Context(), store.Filter{}, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		one := Record{Name: record.Common().Name, PK: record.Common().PK}
+		switch provider := record.(type) {
+		case store.OAuth2Provider:
+			one.Secret = provider.ClientSecret.Reveal()
+		case store.WorkspaceDirectoryProvider:
+			one.Secret = provider.Credentials.Reveal()
+		}
+		found = append(found, one)
+	}
+	if err := database.Close(); err != nil {
+		t.Error(err)
+	}
+	return found
+}
+
+func StoredPKs(t *testing.T, folder string) []int32 {
+	t.Helper()
+	database, err := storetest.OpenSQLite(t.Context(), filepath.Join(folder, "data", "providerd.db"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = database.Close() }()
+	var pks []int32
+	for record, err := range database.Providers(t.Context(), store.Filter{}, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		pks = append(pks, record.Common().PK)
+	}
+	return pks
+}
+
+func CheckIntegrity(t *testing.T, path string) {
+	t.Helper()
+	db, err := sql.Open("sqlite3", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var verdict string
+	err = db.QueryRowContext(t.Context(), "PRAGMA integrity_check").Scan(&verdict)
+	if err := errors.Join(err, db.Close()); err != nil || verdict != "ok" {
+		t.Errorf("integrity_check says %q, %v", verdict, err)
+	}
+}
