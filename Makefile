@@ -92,7 +92,7 @@ reference: ## Fetch the script of the reference page in the version that is name
 	@$(call scalar) | gzip -9n >server/reference/scalar.js.gz
 
 drift: gen/typescript/node_modules ## Prove that gen/ is what openapi.yaml gives, and the reference page's script what npm has.
-	@fresh=$$(mktemp -d); trap 'rm -r "$$fresh"' EXIT; mkdir "$$fresh"/{api,client,typescript}; \
+	@fresh=$$(mktemp -d); trap 'rm -r "$$fresh"' EXIT; mkdir "$$fresh"/{api,client,contract,typescript}; \
 	$(call generate,$$fresh); \
 	for file in "$$fresh"/*/*; do diff -u "gen/$${file#"$$fresh"/}" "$$file"; done; \
 	echo "gen/ is what openapi.yaml gives"
@@ -102,7 +102,7 @@ drift: gen/typescript/node_modules ## Prove that gen/ is what openapi.yaml gives
 define generate
 go tool oapi-codegen -config gen/api/oapi-codegen.yaml -o "$(1)/api/api.gen.go" openapi.yaml; \
 go tool oapi-codegen -config gen/client/oapi-codegen.yaml -o "$(1)/client/client.gen.go" openapi.yaml; \
-cp openapi.yaml "$(1)/api/openapi.gen.yaml"; \
+cp openapi.yaml "$(1)/contract/openapi.gen.yaml"; \
 target=$$(realpath "$(1)")/typescript/schema.gen.ts; \
 (cd gen/typescript && npm run --silent gen "$$target" >/dev/null)
 endef

@@ -7,13 +7,14 @@ import (
 	"testing"
 
 	"example.com/providerd/gen/api"
+	"example.com/providerd/gen/contract"
 )
 
 // What Check says before a body is sent is what the answer to it would say.
 func TestCheckSaysWhatTheAnswerSays(t *testing.T) {
 	t.Parallel()
 	h := start(t)
-	contract := parse(t, api.Contract())
+	contract := parse(t, contract.YAML())
 	operations := map[string]string{
 		oauth2Path: "providers_oauth2_create", workspaceDirectoryPath: "providers_workspace_directory_create",
 	}

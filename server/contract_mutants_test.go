@@ -15,7 +15,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 	"pgregory.net/rapid"
 
-	"example.com/providerd/gen/api"
+	"example.com/providerd/gen/contract"
 	"example.com/providerd/server"
 )
 
@@ -85,7 +85,7 @@ func seek(t *testing.T, one fault) error {
 // changed is the contract with one change.
 func changed(t *testing.T, change func(document map[string]any)) []byte {
 	t.Helper()
-	document, err := openapi3.NewLoader().LoadFromData(api.Contract())
+	document, err := openapi3.NewLoader().LoadFromData(contract.YAML())
 	if err != nil {
 		t.Fatal(err)
 	}

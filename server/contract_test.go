@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"example.com/providerd/gen/api"
+	"example.com/providerd/gen/contract"
 	"example.com/providerd/server"
 	"example.com/providerd/server/contracttest"
 	"example.com/providerd/store"
@@ -31,7 +32,7 @@ type subject struct {
 // subjects reads the operations from the contract.
 func subjects(t testing.TB) []subject {
 	t.Helper()
-	document, err := openapi3.NewLoader().LoadFromData(api.Contract())
+	document, err := openapi3.NewLoader().LoadFromData(contract.YAML())
 	if err != nil {
 		t.Fatal(err)
 	}

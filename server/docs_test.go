@@ -8,7 +8,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"example.com/providerd/gen/api"
+	"example.com/providerd/gen/contract"
 )
 
 func TestReferencePageIsServedFromTheProgram(t *testing.T) {
@@ -66,7 +66,7 @@ func TestReferencePageIsSentOnceAndPacked(t *testing.T) {
 // key that is not random makes every second request a conflict, and lenient handling hides typing errors.
 func TestNothingIsPrefilled(t *testing.T) {
 	t.Parallel()
-	document, err := openapi3.NewLoader().LoadFromData(api.Contract())
+	document, err := openapi3.NewLoader().LoadFromData(contract.YAML())
 	if err != nil {
 		t.Fatal(err)
 	}

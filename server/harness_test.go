@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"example.com/providerd/gen/api"
+	"example.com/providerd/gen/contract"
 	"example.com/providerd/server"
 	"example.com/providerd/server/contracttest"
 	"example.com/providerd/store"
@@ -96,7 +97,7 @@ func urlOf(t testing.TB, handler http.Handler) string {
 func (h *harness) newServer(t testing.TB, changes ...func(*server.Config)) *server.Server {
 	t.Helper()
 	config := server.Config{
-		Contract: parse(t, api.Contract()), Store: h.database, Logger: slog.New(slog.NewJSONHandler(h.log, nil)),
+		Contract: parse(t, contract.YAML()), Store: h.database, Logger: slog.New(slog.NewJSONHandler(h.log, nil)),
 		FailedAttempts: 1_000_000,
 	}
 	for _, change := range changes {

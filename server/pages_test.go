@@ -12,6 +12,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"example.com/providerd/gen/api"
+	"example.com/providerd/gen/contract"
 )
 
 func TestContractIsWhatIsGenerated(t *testing.T) {
@@ -20,7 +21,7 @@ func TestContractIsWhatIsGenerated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if string(text) != string(api.Contract()) {
+	if string(text) != string(contract.YAML()) {
 		t.Error("gen/ is not what openapi.yaml gives: run make gen")
 	}
 }
@@ -28,7 +29,7 @@ func TestContractIsWhatIsGenerated(t *testing.T) {
 func TestContractIsServed(t *testing.T) {
 	t.Parallel()
 	h := start(t)
-	if got := h.send(t, http.MethodGet, "/openapi.yaml", nil); string(got.body) != string(api.Contract()) ||
+	if got := h.send(t, http.MethodGet, "/openapi.yaml", nil); string(got.body) != string(contract.YAML()) ||
 		got.header.Get("Content-Type") != "application/yaml" {
 		t.Errorf("status is %d, %s", got.status, got.header.Get("Content-Type"))
 	}
@@ -45,7 +46,7 @@ func TestContractIsServed(t *testing.T) {
 func TestEveryProblemHasAPage(t *testing.T) {
 	t.Parallel()
 	h := start(t)
-	document, err := openapi3.NewLoader().LoadFromData(api.Contract())
+	document, err := openapi3.NewLoader().LoadFromData(contract.YAML())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"example.com/providerd/gen/api"
+	"example.com/providerd/gen/contract"
 	"example.com/providerd/server"
 )
 
@@ -77,7 +77,7 @@ func (*quiet) Errorf(string, ...any) {}
 // ruleMutants makes one contract for each rule of each request schema, without that rule.
 func ruleMutants(t *testing.T) []mutant {
 	t.Helper()
-	document, err := openapi3.NewLoader().LoadFromData(api.Contract())
+	document, err := openapi3.NewLoader().LoadFromData(contract.YAML())
 	if err != nil {
 		t.Fatal(err)
 	}

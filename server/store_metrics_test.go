@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"example.com/providerd/gen/api"
+	"example.com/providerd/gen/contract"
 	"example.com/providerd/server"
 	"example.com/providerd/store"
 	"example.com/providerd/store/database"
@@ -97,7 +97,7 @@ func TestMetricsOfTheStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	registry := prometheus.NewRegistry()
-	server.NewMetrics(registry, parse(t, api.Contract()), opened)
+	server.NewMetrics(registry, parse(t, contract.YAML()), opened)
 	const waiting = 7
 	release := holdUp(t, opened, waiting)
 	series := seriesOf(t, registry)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"example.com/providerd/gen/api"
+	"example.com/providerd/gen/contract"
 	"example.com/providerd/gen/client"
 )
 
@@ -76,7 +76,7 @@ func TestVerdictWithNewAdviceIsReturnedButNoNewOutcome(t *testing.T) {
 // The constants are the codes of the contract, each of which is known.
 func TestViolationCodesAreThoseOfTheContract(t *testing.T) {
 	t.Parallel()
-	contract, err := openapi3.NewLoader().LoadFromData(api.Contract())
+	contract, err := openapi3.NewLoader().LoadFromData(contract.YAML())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"example.com/providerd/gen/api"
+	"example.com/providerd/gen/contract"
 	"example.com/providerd/gen/client"
 	"example.com/providerd/server"
 	"example.com/providerd/server/contracttest"
@@ -33,7 +33,7 @@ func startServer() (baseURL, token string, stop func()) {
 	check(err)
 	database, err := storetest.CreateSQLite(context.Background(), filepath.Join(folder, "providerd.db"), "")
 	check(err)
-	contract, err := server.ParseContract(context.Background(), api.Contract())
+	contract, err := server.ParseContract(context.Background(), contract.YAML())
 	check(err)
 	handler, err := server.New(server.Config{
 		Contract: contract, Store: database, Logger: slog.New(slog.DiscardHandler), FailedAttempts: 1,

@@ -19,7 +19,7 @@ import (
 	"github.com/getkin/kin-openapi/routers"
 	"github.com/getkin/kin-openapi/routers/gorillamux"
 
-	"example.com/providerd/gen/api"
+	"example.com/providerd/gen/contract"
 )
 
 const problemMediaType = "application/problem+json"
@@ -32,7 +32,7 @@ type Checker struct {
 
 // NewChecker reads the contract that is built into the program.
 func NewChecker() (*Checker, error) {
-	document, err := openapi3.NewLoader().LoadFromData(api.Contract())
+	document, err := openapi3.NewLoader().LoadFromData(contract.YAML())
 	if err != nil {
 		return nil, fmt.Errorf("read contract: %w", err)
 	}
