@@ -10,6 +10,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"example.com/providerd/server/listener"
 	"example.com/providerd/store"
 )
 
@@ -57,8 +58,8 @@ func (s *Server) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 		if state := token.State(time.Now()); state != store.TokenActive {
 			return s.invalidToken(c, fmt.Sprintf("The access token is %s.", state), nil, tokenRefusal(state))
 		}
-		enterPhase(c.Request().Context(), transferring)
-		c.Response().Before(func() { enterPhase(c.Request().Context(), transferring) })
+		listener.MarkTransferring(c.Request().Context())
+		c.Response().Before(func() { listener.MarkTransferring(c.Request().Context()) })
 		return next(c)
 	}
 }

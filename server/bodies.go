@@ -8,6 +8,8 @@ import (
 	"net/http"
 
 	"golang.org/x/sync/semaphore"
+
+	"example.com/providerd/server/listener"
 )
 
 // All of these are numbers of bytes. The costs were measured with the bodies that take the most, and rounded up.
@@ -65,7 +67,7 @@ type bodyReservation struct {
 // reserve returns the reservation of a body, of nothing yet.
 func (b *bodies) reserve(ctx context.Context) *bodyReservation {
 	return &bodyReservation{bodies: b, reservation: reservation{
-		room: b.large, caller: exchangeOf(ctx).token.Name, connection: connectionIn(ctx),
+		room: b.large, caller: exchangeOf(ctx).token.Name, connection: listener.FromContext(ctx),
 	}}
 }
 

@@ -3,6 +3,8 @@ package server
 import (
 	"sync"
 	"time"
+
+	"example.com/providerd/server/listener"
 )
 
 // stallLimit is how long a connection may make no progress before another caller gets the memory that it reserves.
@@ -27,7 +29,7 @@ type reservation struct {
 	room   *room
 	caller string
 	// connection is closed if others need the room while it stalls; nil if it must not be.
-	connection *connection
+	connection *listener.Conn
 	// The mutex of the room guards what follows: how many bytes are reserved, and how many of them the caller may keep.
 	bytes, kept int64
 }
@@ -70,7 +72,7 @@ func (r *reservation) longestStalled(ofCaller bool) (victim *reservation) {
 		if other == r || other.connection == nil || ofCaller && other.caller != r.caller {
 			continue
 		}
-		if stalled := other.connection.stalledFor(); stalled >= longest {
+		if stalled := other.connection.StalledFor(); stalled >= longest {
 			victim, longest = other, stalled
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"net/http"
 
 	"github.com/labstack/echo/v4"
+
+	"example.com/providerd/server/listener"
 )
 
 // validate reads the body and checks it against the contract. The handler gets the very value that was validated.
@@ -32,7 +34,7 @@ func accept(c echo.Context, op operation, reserved *bodyReservation) error {
 		return err
 	}
 	exchangeOf(request.Context()).body = http.NoBody
-	enterPhase(request.Context(), working)
+	listener.MarkWorking(request.Context())
 	defer exchangeOf(request.Context()).spans.validate()()
 	return reserved.parse(request.Context(), body, func() error {
 		sent, err := readObject(op, body)

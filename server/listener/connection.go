@@ -1,4 +1,4 @@
-package server
+package listener
 
 import (
 	"context"
@@ -26,8 +26,8 @@ const (
 // at a time.
 const progressBytes = 16 << 10
 
-// connection is one of connections.
-type connection struct {
+// Conn is one of the connections that Serve has open.
+type Conn struct {
 	net.Conn
 	owner *connections
 	// The mutex of the owner guards what follows: the phase, and since when it lasts.
@@ -42,22 +42,28 @@ type connection struct {
 type connectionKey struct{}
 
 // connectionOf returns the connection that the HTTP server serves, perhaps inside of TLS.
-func connectionOf(served net.Conn) *connection {
+func connectionOf(served net.Conn) *Conn {
 	if secured, ok := served.(*tls.Conn); ok {
 		served = secured.NetConn()
 	}
-	return served.(*connection)
+	return served.(*Conn)
 }
 
-// connectionIn returns the connection of a request; nil if it came in any other way.
-func connectionIn(ctx context.Context) *connection {
-	one, _ := ctx.Value(connectionKey{}).(*connection)
+// FromContext returns the connection of a request; nil if it came in any other way.
+func FromContext(ctx context.Context) *Conn {
+	one, _ := ctx.Value(connectionKey{}).(*Conn)
 	return one
 }
 
+// MarkTransferring notes that the caller of a request is known, and sends its body or takes its answer from now on.
+func MarkTransferring(ctx context.Context) { enterPhase(ctx, transferring) }
+
+// MarkWorking notes that the request of a known caller has arrived whole, and is worked on from now on.
+func MarkWorking(ctx context.Context) { enterPhase(ctx, working) }
+
 // enterPhase notes what the connection of a request is at from now on.
 func enterPhase(ctx context.Context, next phase) {
-	if one := connectionIn(ctx); one != nil {
+	if one := FromContext(ctx); one != nil {
 		one.owner.mutex.Lock()
 		defer one.owner.mutex.Unlock()
 		one.enter(next)
@@ -65,7 +71,7 @@ func enterPhase(ctx context.Context, next phase) {
 }
 
 // Read notes that something comes. It makes an idle connection one of an unknown caller.
-func (c *connection) Read(into []byte) (int, error) {
+func (c *Conn) Read(into []byte) (int, error) {
 	count, err := c.Conn.Read(into)
 	if count > 0 {
 		c.owner.mutex.Lock()
@@ -79,7 +85,7 @@ func (c *connection) Read(into []byte) (int, error) {
 }
 
 // Write notes the progress of what is too long for the buffers.
-func (c *connection) Write(text []byte) (written int, err error) {
+func (c *Conn) Write(text []byte) (written int, err error) {
 	for piece := range slices.Chunk(text, progressBytes) {
 		count, err := c.Conn.Write(piece)
 		written += count
@@ -96,7 +102,7 @@ func (c *connection) Write(text []byte) (written int, err error) {
 }
 
 // Close gives the place back.
-func (c *connection) Close() error {
+func (c *Conn) Close() error {
 	c.owner.mutex.Lock()
 	c.owner.release(c)
 	c.owner.mutex.Unlock()
@@ -104,20 +110,20 @@ func (c *connection) Close() error {
 }
 
 // enter begins a phase, or the same one anew. The caller holds the mutex.
-func (c *connection) enter(next phase) {
+func (c *Conn) enter(next phase) {
 	c.phase, c.since = next, time.Now()
 	c.progress, c.transferred = c.since, 0
 }
 
 // advance counts what was transferred. The caller holds the mutex.
-func (c *connection) advance(count int) {
+func (c *Conn) advance(count int) {
 	if c.transferred += count; c.transferred >= progressBytes {
 		c.progress, c.transferred = time.Now(), 0
 	}
 }
 
-// stalledFor is how long a transfer has made no progress.
-func (c *connection) stalledFor() time.Duration {
+// StalledFor is how long a transfer has made no progress.
+func (c *Conn) StalledFor() time.Duration {
 	c.owner.mutex.Lock()
 	defer c.owner.mutex.Unlock()
 	if c.phase != transferring {

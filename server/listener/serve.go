@@ -1,4 +1,4 @@
-package server
+package listener
 
 import (
 	"context"
@@ -49,19 +49,12 @@ func DefaultLimits() Limits {
 	}
 }
 
-// Serve answers requests from the listener until ctx is done, then takes no new ones and waits for those that have
-// begun. It speaks HTTP/1.1, inside of TLS unless security is nil. It returns nil when all requests were answered.
-func (s *Server) Serve(ctx context.Context, listener net.Listener, limits Limits, security *tls.Config) error {
-	return s.serve(ctx, s, listener, limits, security)
-}
-
-// ServeBeside is Serve, over plain HTTP, for a handler that is for the server's operators.
-func (s *Server) ServeBeside(ctx context.Context, ops http.Handler, listener net.Listener, limits Limits) error {
-	return s.serve(ctx, ops, listener, limits, nil)
-}
-
-func (s *Server) serve(
-	ctx context.Context, handler http.Handler, listener net.Listener, limits Limits, security *tls.Config,
+// Serve lets a handler answer the requests that come to a listener until ctx is done, then takes no new ones and waits
+// for those that have begun. It speaks HTTP/1.1, inside of TLS unless security is nil. What the HTTP library has to say
+// goes to the logger. It returns nil when all requests were answered.
+func Serve(
+	ctx context.Context, listener net.Listener, handler http.Handler, limits Limits, security *tls.Config,
+	logger *slog.Logger,
 ) error {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
@@ -75,7 +68,7 @@ func (s *Server) serve(
 		ReadTimeout:       limits.RequestTimeout,
 		WriteTimeout:      limits.AnswerTimeout,
 		IdleTimeout:       limits.IdleTimeout,
-		ErrorLog:          slog.NewLogLogger(s.logger.Handler(), slog.LevelDebug),
+		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
 		// OPTIONS * is answered like any other path.
 		DisableGeneralOptionsHandler: true,
 		Protocols:                    protocols,

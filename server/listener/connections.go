@@ -1,4 +1,4 @@
-package server
+package listener
 
 import (
 	"context"
@@ -34,13 +34,13 @@ type connections struct {
 	mutex sync.Mutex
 	// ended tells that no newcomer is taken in any more.
 	ended bool
-	open  map[*connection]bool
+	open  map[*Conn]bool
 }
 
 func limitConnections(listener net.Listener, limits Limits) *connections {
 	return &connections{
 		Listener: listener, limit: limits.Connections, transferGrace: limits.TransferGrace,
-		freed: make(chan struct{}, 1), open: map[*connection]bool{},
+		freed: make(chan struct{}, 1), open: map[*Conn]bool{},
 	}
 }
 
@@ -50,7 +50,7 @@ func (c *connections) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	newcomer := &connection{Conn: accepted, owner: c}
+	newcomer := &Conn{Conn: accepted, owner: c}
 	for {
 		wait, err := c.admit(newcomer)
 		if err != nil {
@@ -89,7 +89,7 @@ func (c *connections) acceptAny() (net.Conn, error) {
 
 // admit gives a newcomer a place. It returns how long to wait where there is none yet, and an error where there will be
 // none any more.
-func (c *connections) admit(newcomer *connection) (wait time.Duration, err error) {
+func (c *connections) admit(newcomer *Conn) (wait time.Duration, err error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if c.ended {
@@ -109,7 +109,7 @@ func (c *connections) admit(newcomer *connection) (wait time.Duration, err error
 // makeRoom closes the connection whose place a newcomer may have. It returns how long to wait where there is none yet.
 // The caller holds the mutex.
 func (c *connections) makeRoom() time.Duration {
-	var longest [working]*connection
+	var longest [working]*Conn
 	for one := range c.open {
 		if one.phase < working && (longest[one.phase] == nil || one.since.Before(longest[one.phase].since)) {
 			longest[one.phase] = one
@@ -133,7 +133,7 @@ func (c *connections) makeRoom() time.Duration {
 }
 
 // release gives the place of a connection back, once. The caller holds the mutex.
-func (c *connections) release(one *connection) {
+func (c *connections) release(one *Conn) {
 	if c.open[one] {
 		delete(c.open, one)
 		c.wake()

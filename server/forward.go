@@ -1,0 +1,26 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"net/http"
+
+	"example.com/providerd/server/listener"
+)
+
+// Limits is listener.Limits.
+type Limits = listener.Limits
+
+// DefaultLimits is listener.DefaultLimits.
+func DefaultLimits() Limits { return listener.DefaultLimits() }
+
+// Serve is listener.Serve.
+func (s *Server) Serve(ctx context.Context, open net.Listener, limits Limits, security *tls.Config) error {
+	return listener.Serve(ctx, open, s, limits, security, s.logger)
+}
+
+// ServeBeside is listener.Serve.
+func (s *Server) ServeBeside(ctx context.Context, ops http.Handler, open net.Listener, limits Limits) error {
+	return listener.Serve(ctx, open, ops, limits, nil, s.logger)
+}
