@@ -96,16 +96,16 @@ func (s *Server) invalidToken(c echo.Context, description string, cause error, r
 }
 
 // authorise lets the caller pass where the token allows the operation.
-func (s *Server) authorise(op operation) echo.MiddlewareFunc {
+func (s *Server) authorise(op *Operation) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
-			if slices.Contains(exchangeOf(c.Request().Context()).token.Operations, op.id) {
+			if slices.Contains(exchangeOf(c.Request().Context()).token.Operations, op.ID) {
 				return next(c)
 			}
-			parameters := fmt.Sprintf(`, error="insufficient_scope", scope=%q`, op.id)
+			parameters := fmt.Sprintf(`, error="insufficient_scope", scope=%q`, op.ID)
 			return &refusal{
 				slug:   forbidden,
-				detail: fmt.Sprintf("The token does not allow %s. Ask the operator for one that does.", op.id),
+				detail: fmt.Sprintf("The token does not allow %s. Ask the operator for one that does.", op.ID),
 				header: map[string]string{challengeHeader: challenge(parameters)},
 				token:  tokenForbidden,
 			}

@@ -102,7 +102,7 @@ func (r *bodyReservation) read(body io.Reader) ([]byte, error) {
 	var buffer []byte
 	for {
 		if len(buffer) == cap(buffer) {
-			size := min(max(2*cap(buffer), firstRead), maxBodyBytes+firstRead)
+			size := min(max(2*cap(buffer), firstRead), MaxBodyBytes+firstRead)
 			if err := r.resize(int64(size), int64(size)); err != nil {
 				return nil, err
 			}
@@ -137,8 +137,11 @@ func (r *bodyReservation) parse(ctx context.Context, body []byte, work func() er
 	err := withMemory(ctx, parsing, min(int64(len(body))*parsingCost, maxParsingCost), work)
 	length := renderedLength(body)
 	reserved, kept := length*recordCost, length*writingCost
-	if refused, ok := errors.AsType[*refusal](err); ok {
-		reserved, kept = refused.listLength*violationCost, refused.listLength*violationCost
+	if err != nil {
+		reserved, kept = 0, 0
+	}
+	if invalid, ok := errors.AsType[*InvalidError](err); ok {
+		reserved, kept = invalid.Length*violationCost, invalid.Length*violationCost
 	}
 	r.writing = kept
 	if overload := r.resize(reserved, kept); overload != nil {

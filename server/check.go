@@ -6,42 +6,54 @@ import (
 	"fmt"
 
 	"github.com/getkin/kin-openapi/openapi3"
-
-	"example.com/providerd/gen/api"
 )
 
-// Check returns the violations that the answer to a body would list, for a program that wants to know them before it
+// MaxBodyBytes is the size of the largest body that a server reads: 1 MiB.
+const MaxBodyBytes = 1 << 20
+
+// Validate returns the violations that the answer to a body would list, for a program that wants to know them before it
 // sends anything; none where the body would be taken. Its error says what is wrong with a body that is too large, or is
 // not one clean JSON object.
-func (c *Contract) Check(ctx context.Context, operationID string, body []byte) ([]api.Violation, error) {
+func (d *Document) Validate(ctx context.Context, operationID string, body []byte) ([]Violation, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("check body: %w", err)
+		return nil, fmt.Errorf("validate body: %w", err)
 	}
-	op, ok := c.operation(operationID)
+	op, ok := d.Operation(operationID)
 	if !ok {
 		return nil, fmt.Errorf("the contract has no operation %s", operationID)
 	}
-	if len(body) > maxBodyBytes {
-		return nil, fmt.Errorf("it is larger than %d bytes as JSON", maxBodyBytes)
+	if len(body) > MaxBodyBytes {
+		return nil, fmt.Errorf("it is larger than %d bytes as JSON", MaxBodyBytes)
 	}
-	sent, err := readObject(op, body)
+	sent, err := op.Read(body)
 	if err == nil {
-		err = op.check(sent, false)
+		err = op.Validate(sent, false)
 	}
-	refused, ok := errors.AsType[*refusal](err)
-	switch {
-	case ok && refused.slug == validationFailed:
-		return refused.violations, nil
-	case ok:
-		return nil, errors.New(refused.detail)
-	default:
-		return nil, err
+	if invalid, ok := errors.AsType[*InvalidError](err); ok {
+		return invalid.Violations, nil
 	}
+	return nil, err
+}
+
+// Validate returns an *InvalidError for a body that breaks rules of the contract. Lenient lets fields pass that the
+// operation does not know.
+func (o *Operation) Validate(sent Object, lenient bool) error {
+	err := visit(o.body, sent.members)
+	if err == nil && len(sent.unknown) == 0 && !sent.mayHaveNUL {
+		return nil
+	}
+	if invalid := violated(o.violations(sent, lenient)); invalid != nil {
+		return invalid
+	}
+	if err != nil {
+		return fmt.Errorf("validate body: %w", err)
+	}
+	return nil
 }
 
 // RequestSchema is the schema of an operation's body; nil where the contract has no such operation.
-func (c *Contract) RequestSchema(operationID string) *openapi3.Schema {
-	op, ok := c.operation(operationID)
+func (d *Document) RequestSchema(operationID string) *openapi3.Schema {
+	op, ok := d.Operation(operationID)
 	if !ok {
 		return nil
 	}

@@ -9,24 +9,27 @@ import (
 	"strings"
 
 	"github.com/getkin/kin-openapi/openapi3"
-	"github.com/getkin/kin-openapi/routers"
+
+	"example.com/providerd/gen/contract"
 )
 
 const jsonMediaType = "application/json"
 
-// Contract is openapi.yaml, parsed.
-type Contract struct {
-	yaml       []byte
-	json       []byte
-	baseURL    string
-	operations []operation
-	document   *openapi3.T
+// Document is openapi.yaml, parsed.
+type Document struct {
+	// YAML is the text that was parsed, and JSON the same as JSON.
+	YAML, JSON []byte
+	// BaseURL is the path that those of the operations begin with.
+	BaseURL    string
+	operations []*Operation
+	parsed     *openapi3.T
 }
 
-// operation is one operation of the contract.
-type operation struct {
-	id    string
-	route *routers.Route
+// Operation is one operation of the contract.
+type Operation struct {
+	// ID is the operationId, Path the whole one, BaseURL included.
+	ID, Method, Path, Summary string
+	parameters                openapi3.Parameters
 	// body is the schema of the body.
 	body *openapi3.Schema
 	// fields are those of the body, in the order of the contract.
@@ -45,9 +48,12 @@ type field struct {
 	freeForm bool
 }
 
-// ParseContract reads the text of openapi.yaml, which names a server, and whose operations take JSON. It fails when the
-// text is not a valid OpenAPI document.
-func ParseContract(ctx context.Context, yaml []byte) (*Contract, error) {
+// Load parses the contract that is built into the program.
+func Load(ctx context.Context) (*Document, error) { return Parse(ctx, contract.YAML()) }
+
+// Parse reads the text of openapi.yaml, which names a server, and whose operations take JSON. It fails when the text is
+// not a valid OpenAPI document.
+func Parse(ctx context.Context, yaml []byte) (*Document, error) {
 	loader := openapi3.NewLoader()
 	loader.Context = ctx
 	// The order of the fields is only in their line numbers.
@@ -63,46 +69,47 @@ func ParseContract(ctx context.Context, yaml []byte) (*Contract, error) {
 	if err != nil {
 		return nil, fmt.Errorf("render contract as JSON: %w", err)
 	}
-	result := &Contract{yaml: yaml, json: text, baseURL: document.Servers[0].URL, document: document}
+	result := &Document{YAML: yaml, JSON: text, BaseURL: document.Servers[0].URL, parsed: document}
 	for path, item := range document.Paths.Map() {
 		for method, op := range item.Operations() {
-			result.operations = append(result.operations, newOperation(routers.Route{
-				Spec: document, Path: path, PathItem: item, Method: method, Operation: op,
-			}))
+			result.operations = append(result.operations, newOperation(method, result.BaseURL+path, op))
 		}
 	}
-	slices.SortFunc(result.operations, func(a, b operation) int { return strings.Compare(a.id, b.id) })
-	for i := range result.operations {
-		result.operations[i].elsewhere = result.fieldsOfOthers(result.operations[i])
+	slices.SortFunc(result.operations, func(a, b *Operation) int { return strings.Compare(a.ID, b.ID) })
+	for _, op := range result.operations {
+		op.elsewhere = result.fieldsOfOthers(op)
 	}
 	return result, nil
 }
 
 // fieldsOfOthers returns, by their plain names, the paths of the operations that take fields which this one does not.
-func (c *Contract) fieldsOfOthers(op operation) map[string]string {
+func (d *Document) fieldsOfOthers(op *Operation) map[string]string {
 	paths := map[string]string{}
-	for _, other := range c.operations {
+	for _, other := range d.operations {
 		for _, field := range other.fields {
 			if _, ok := op.body.Properties[field.name]; !ok {
-				paths[plainName(field.name)] = c.baseURL + other.route.Path
+				paths[plainName(field.name)] = other.Path
 			}
 		}
 	}
 	return paths
 }
 
-// Operations returns the operationIds, sorted.
-func (c *Contract) Operations() []string {
-	ids := make([]string, len(c.operations))
-	for i, op := range c.operations {
-		ids[i] = op.id
+// Operations returns the operations, sorted by their operationIds.
+func (d *Document) Operations() []*Operation { return slices.Clone(d.operations) }
+
+// OperationIDs returns the operationIds, sorted.
+func (d *Document) OperationIDs() []string {
+	ids := make([]string, len(d.operations))
+	for i, op := range d.operations {
+		ids[i] = op.ID
 	}
 	return ids
 }
 
-// violationCodes returns the codes that a violation may have.
-func (c *Contract) violationCodes() []string {
-	schema := c.document.Components.Schemas["ViolationCode"]
+// ViolationCodes returns the codes that a violation may have.
+func (d *Document) ViolationCodes() []string {
+	schema := d.parsed.Components.Schemas["ViolationCode"]
 	if schema == nil {
 		return nil
 	}
@@ -113,18 +120,20 @@ func (c *Contract) violationCodes() []string {
 	return codes
 }
 
-// operation finds an operation by its operationId.
-func (c *Contract) operation(id string) (operation, bool) {
-	at := slices.IndexFunc(c.operations, func(op operation) bool { return op.id == id })
+// Operation finds an operation by its operationId.
+func (d *Document) Operation(id string) (*Operation, bool) {
+	at := slices.IndexFunc(d.operations, func(op *Operation) bool { return op.ID == id })
 	if at < 0 {
-		return operation{}, false
+		return nil, false
 	}
-	return c.operations[at], true
+	return d.operations[at], true
 }
 
-func newOperation(route routers.Route) operation {
-	body := route.Operation.RequestBody.Value.Content[jsonMediaType].Schema.Value
-	result := operation{id: route.Operation.OperationID, route: &route, body: body}
+func newOperation(method, path string, op *openapi3.Operation) *Operation {
+	body := op.RequestBody.Value.Content[jsonMediaType].Schema.Value
+	result := &Operation{
+		ID: op.OperationID, Method: method, Path: path, Summary: op.Summary, parameters: op.Parameters, body: body,
+	}
 	line := map[string]int{}
 	for name, property := range body.Properties {
 		// A contract in JSON, which may be one line, has no order that could be kept.
@@ -140,7 +149,7 @@ func newOperation(route routers.Route) operation {
 }
 
 // isClosed tells whether the body takes no fields but those of the contract.
-func (o operation) isClosed() bool {
+func (o *Operation) isClosed() bool {
 	takesMore := o.body.AdditionalProperties.Has
 	return takesMore != nil && !*takesMore
 }
@@ -155,4 +164,37 @@ func newField(name string, body, schema *openapi3.Schema) field {
 		result.items, rules.Items = schema.Items.Value, nil
 	}
 	return result
+}
+
+// FieldNames returns the names of the fields of the body, in the order of the contract.
+func (o *Operation) FieldNames() []string {
+	names := make([]string, len(o.fields))
+	for i, field := range o.fields {
+		names[i] = field.name
+	}
+	return names
+}
+
+// AllowsHeader reports whether the contract allows a header of the operation to have a value.
+func (o *Operation) AllowsHeader(name, value string) bool {
+	return visit(o.parameters.GetByInAndName(openapi3.ParameterInHeader, name).Schema.Value, value) == nil
+}
+
+// Examples returns the examples of the responses of a media type in JSON, by their names.
+func (d *Document) Examples(mediaType string) (map[string][]byte, error) {
+	examples := map[string][]byte{}
+	for name, response := range d.parsed.Components.Responses {
+		media := response.Value.Content[mediaType]
+		if media == nil {
+			continue
+		}
+		for title, example := range media.Examples {
+			text, err := json.Marshal(example.Value.Value)
+			if err != nil {
+				return nil, fmt.Errorf("render example %s of response %s: %w", title, name, err)
+			}
+			examples[title] = text
+		}
+	}
+	return examples, nil
 }

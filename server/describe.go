@@ -6,49 +6,62 @@ import (
 	"strings"
 
 	"github.com/getkin/kin-openapi/openapi3"
+)
 
-	"example.com/providerd/gen/api"
+// The codes that a body can break rules under.
+const (
+	codeBlank        = "blank"
+	codeEmpty        = "empty"
+	codeEnum         = "enum"
+	codeInvalidEmail = "invalid_email"
+	codeInvalidUUID  = "invalid_uuid"
+	codeNul          = "nul"
+	codeNull         = "null"
+	codeRequired     = "required"
+	codeTooLong      = "too_long"
+	codeType         = "type"
+	codeUnknownField = "unknown_field"
 )
 
 // describe finds the words for a rule of the contract that a value breaks. They hold nothing of the value.
-func describe(broken *openapi3.SchemaError) api.Violation {
+func describe(broken *openapi3.SchemaError) Violation {
 	schema := broken.Schema
 	switch {
 	case broken.Value == nil:
-		return api.Violation{Code: api.ViolationCodeNull, Detail: "must not be null"}
+		return Violation{Code: codeNull, Detail: "must not be null"}
 	case !hasType(schema, broken.Value):
-		return api.Violation{Code: api.ViolationCodeType, Detail: describeType(broken)}
+		return Violation{Code: codeType, Detail: describeType(broken)}
 	}
 	switch broken.SchemaField {
 	case "minLength":
-		return api.Violation{Code: api.ViolationCodeEmpty, Detail: "must not be empty"}
+		return Violation{Code: codeEmpty, Detail: "must not be empty"}
 	case "maxLength":
-		return api.Violation{
-			Code: api.ViolationCodeTooLong, Detail: fmt.Sprintf("must be at most %d characters", *schema.MaxLength),
+		return Violation{
+			Code: codeTooLong, Detail: fmt.Sprintf("must be at most %d characters", *schema.MaxLength),
 		}
 	case "enum":
-		return api.Violation{Code: api.ViolationCodeEnum, Detail: "must be one of: " + allowedValues(schema)}
+		return Violation{Code: codeEnum, Detail: "must be one of: " + allowedValues(schema)}
 	case "pattern", "not":
 		return describePattern(broken)
 	default:
-		return api.Violation{
-			Code: api.ViolationCodeType, Detail: "breaks the rule " + broken.SchemaField + " of the contract",
+		return Violation{
+			Code: codeType, Detail: "breaks the rule " + broken.SchemaField + " of the contract",
 		}
 	}
 }
 
-func missing() api.Violation {
-	return api.Violation{Code: api.ViolationCodeRequired, Detail: "is required"}
+func missing() Violation {
+	return Violation{Code: codeRequired, Detail: "is required"}
 }
 
-func nulCharacter() api.Violation {
-	return api.Violation{Code: api.ViolationCodeNul, Detail: "must not contain the character U+0000"}
+func nulCharacter() Violation {
+	return Violation{Code: codeNul, Detail: "must not contain the character U+0000"}
 }
 
 // patternRule is the extension x-violation of the contract: what a value that does not match the pattern is told.
 type patternRule struct {
-	Code   api.ViolationCode `json:"code"`
-	Detail string            `json:"detail"`
+	Code   string `json:"code"`
+	Detail string `json:"detail"`
 	// Type is what a value of another type is told.
 	Type     string `json:"type"`
 	EachLine bool   `json:"each_line"`
@@ -56,29 +69,29 @@ type patternRule struct {
 
 // describePattern names a broken pattern by the format of the value, by x-violation, or else by U+0000, which is what
 // every other pattern of the contract refuses.
-func describePattern(broken *openapi3.SchemaError) api.Violation {
+func describePattern(broken *openapi3.SchemaError) Violation {
 	value, _ := broken.Value.(string)
 	switch broken.Schema.Format {
 	case "uuid":
-		return api.Violation{
-			Code:   api.ViolationCodeInvalidUUID,
+		return Violation{
+			Code:   codeInvalidUUID,
 			Detail: "must be a UUID: 8-4-4-4-12 hexadecimal digits, such as 3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01",
 		}
 	case "email":
-		return api.Violation{
-			Code: api.ViolationCodeInvalidEmail,
+		return Violation{
+			Code: codeInvalidEmail,
 			Detail: "must be an e-mail address in ASCII, such as admin@example.com, without quotes, comments or an address " +
 				"literal",
 		}
 	}
 	known, ok := patternRuleOf(broken.Schema)
 	switch {
-	case !ok, known.Code == api.ViolationCodeBlank && strings.ContainsRune(value, 0):
+	case !ok, known.Code == codeBlank && strings.ContainsRune(value, 0):
 		return nulCharacter()
 	case known.EachLine:
 		known.Detail = fmt.Sprintf("line %d: %s", firstBadLine(broken.Schema, value), known.Detail)
 	}
-	return api.Violation{Code: known.Code, Detail: known.Detail}
+	return Violation{Code: known.Code, Detail: known.Detail}
 }
 
 func patternRuleOf(schema *openapi3.Schema) (patternRule, bool) {

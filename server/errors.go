@@ -47,8 +47,6 @@ type refusal struct {
 	detail     string
 	header     map[string]string
 	violations []api.Violation
-	// listLength is that of the violations in the answer, in bytes.
-	listLength int64
 	// pk is that of the record that an idempotency key has made before; nil where something else is refused.
 	pk *int32
 	// token is why the caller's token is refused; "" where something else is.
@@ -80,6 +78,12 @@ func asRefusal(err error) *refusal {
 	if known, ok := errors.AsType[*refusal](err); ok {
 		return known
 	}
+	if malformed, ok := errors.AsType[*MalformedError](err); ok {
+		return &refusal{slug: malformedJSON, detail: malformed.Detail}
+	}
+	if invalid, ok := errors.AsType[*InvalidError](err); ok {
+		return &refusal{slug: validationFailed, detail: invalid.Detail, violations: toAPIViolations(invalid.Violations)}
+	}
 	if status, ok := errors.AsType[*echo.HTTPError](err); ok {
 		switch status.Code {
 		case http.StatusNotFound:
@@ -89,6 +93,14 @@ func asRefusal(err error) *refusal {
 		}
 	}
 	return storeRefusal(err)
+}
+
+func toAPIViolations(found []Violation) []api.Violation {
+	violations := make([]api.Violation, len(found))
+	for i, one := range found {
+		violations[i] = api.Violation{Code: api.ViolationCode(one.Code), Detail: one.Detail, Pointer: one.Pointer}
+	}
+	return violations
 }
 
 // storeRefusal is the table of the store's errors.
@@ -157,7 +169,7 @@ func (s *Server) handleError(err error, c echo.Context) {
 
 // explainPath says what to do instead where a path or a method is wrong; "" where the sentence of the kind says it.
 func (s *Server) explainPath(kind slug, path string) string {
-	meant := s.contract.suggestPath(path)
+	meant := s.contract.SuggestPath(path)
 	switch {
 	case meant == "":
 		return ""

@@ -9,6 +9,23 @@ import (
 	"example.com/providerd/server/listener"
 )
 
+// Contract is Document.
+type Contract struct{ *Document }
+
+// ParseContract is Parse.
+func ParseContract(ctx context.Context, text []byte) (*Contract, error) {
+	document, err := Parse(ctx, text)
+	return &Contract{document}, err
+}
+
+// Operations is OperationIDs.
+func (c *Contract) Operations() []string { return c.OperationIDs() }
+
+// Check is Validate.
+func (c *Contract) Check(ctx context.Context, operation string, body []byte) ([]Violation, error) {
+	return c.Validate(ctx, operation, body)
+}
+
 // Limits is listener.Limits.
 type Limits = listener.Limits
 

@@ -63,9 +63,9 @@ func (s *Server) greet(c echo.Context, pages *template.Template) error {
 		}
 		return c.JSON(http.StatusOK, paths)
 	}
-	for _, op := range s.contract.operations {
+	for _, op := range s.contract.Operations() {
 		home.Operations = append(home.Operations, homeOperation{
-			Method: op.route.Method, Path: s.contract.baseURL + op.route.Path, Summary: op.route.Operation.Summary,
+			Method: op.Method, Path: op.Path, Summary: op.Summary,
 		})
 	}
 	return renderPage(c, pages, "home.html", home)

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"fmt"
 
-	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/labstack/echo/v4"
 
@@ -15,12 +14,11 @@ import (
 const idempotencyKeyHeader = "Idempotency-Key"
 
 // checkIdempotencyKey refuses a key that the contract does not allow, before anything of the body is read.
-func checkIdempotencyKey(op operation) echo.MiddlewareFunc {
-	schema := op.route.Operation.Parameters.GetByInAndName(openapi3.ParameterInHeader, idempotencyKeyHeader).Schema.Value
+func checkIdempotencyKey(op *Operation) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
 			keys := c.Request().Header.Values(idempotencyKeyHeader)
-			if len(keys) > 1 || len(keys) == 1 && visit(schema, keys[0]) != nil {
+			if len(keys) > 1 || len(keys) == 1 && !op.AllowsHeader(idempotencyKeyHeader, keys[0]) {
 				return &refusal{slug: invalidHeader}
 			}
 			return next(c)

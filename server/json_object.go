@@ -14,8 +14,8 @@ import (
 // maxNesting is how many objects and arrays may stand inside each other, the body itself counted in.
 const maxNesting = 64
 
-// object is a body, read as far as the contract knows it.
-type object struct {
+// Object is a body, read as far as the contract knows it.
+type Object struct {
 	// members are those that the contract knows. An object has none of its own here, and neither has a list where the
 	// contract wants none: what is in them would take many times the size of the body.
 	members map[string]any
@@ -27,26 +27,26 @@ type object struct {
 	mayHaveNUL bool
 }
 
-// readObject reads a body that is exactly one JSON object (RFC 8259) in clean UTF-8, without a byte order mark, a
-// member name that occurs twice, a lone surrogate, deep nesting, or anything after the object. Otherwise it returns an
-// error with the byte offset and, where there is one, the pointer.
-func readObject(op operation, body []byte) (object, error) {
+// Read reads a body that is exactly one JSON object (RFC 8259) in clean UTF-8, without a byte order mark, a member name
+// that occurs twice, a lone surrogate, deep nesting, or anything after the object. Otherwise it returns a
+// *MalformedError with the byte offset and, where there is one, the pointer.
+func (o *Operation) Read(body []byte) (Object, error) {
 	reader := objectReader{body: body, decoder: jsontext.NewDecoder(bytes.NewBuffer(body))}
 	kind := reader.decoder.PeekKind()
 	switch {
 	case len(bytes.TrimLeft(body, " \t\r\n")) == 0:
-		return object{}, malformed("The body is empty. Send one JSON object.")
+		return Object{}, malformed("The body is empty. Send one JSON object.")
 	case bytes.HasPrefix(body, []byte("\xef\xbb\xbf")):
-		return object{}, malformed("The body begins with a byte order mark. Leave it out.")
+		return Object{}, malformed("The body begins with a byte order mark. Leave it out.")
 	case kind != '{' && kind != 0:
-		return object{}, malformed("The body is not a JSON object. Send exactly one.")
+		return Object{}, malformed("The body is not a JSON object. Send exactly one.")
 	}
-	result, err := reader.members(op.body)
+	result, err := reader.members(o.body)
 	if err != nil {
-		return object{}, err
+		return Object{}, err
 	}
 	if _, err := reader.decoder.ReadToken(); !errors.Is(err, io.EOF) {
-		return object{}, malformed(position(body, reader.decoder.InputOffset()) +
+		return Object{}, malformed(position(body, reader.decoder.InputOffset()) +
 			" something follows the JSON object. Send exactly one.")
 	}
 	// A string can have U+0000 only in this form.
@@ -74,15 +74,15 @@ func (r objectReader) next() (jsontext.Token, error) {
 }
 
 // members reads the object that is the body.
-func (r objectReader) members(schema *openapi3.Schema) (object, error) {
-	result := object{members: map[string]any{}, objects: map[string]jsontext.Value{}}
+func (r objectReader) members(schema *openapi3.Schema) (Object, error) {
+	result := Object{members: map[string]any{}, objects: map[string]jsontext.Value{}}
 	if _, err := r.next(); err != nil {
-		return object{}, err
+		return Object{}, err
 	}
 	for {
 		token, err := r.next()
 		if err != nil {
-			return object{}, err
+			return Object{}, err
 		}
 		if token.Kind() == '}' {
 			return result, nil
@@ -101,7 +101,7 @@ func (r objectReader) members(schema *openapi3.Schema) (object, error) {
 			result.members[name], err = r.value(property.Value)
 		}
 		if err != nil {
-			return object{}, err
+			return Object{}, err
 		}
 	}
 }

@@ -24,7 +24,7 @@ func explainReuse[Stored store.Record](
 	if !ok {
 		return err
 	}
-	op, _ := s.contract.operation(exchangeOf(ctx).operation)
+	op, _ := s.contract.Operation(exchangeOf(ctx).operation)
 	var differs []string
 	err = s.bodies.compare(ctx, func() error {
 		record, err := s.store.MadeBefore(ctx, reused)
@@ -35,7 +35,8 @@ func explainReuse[Stored store.Record](
 		if !ok {
 			return fmt.Errorf("compare with provider %d: it is a %T", reused.PK, record)
 		}
-		differs, err = op.differing(pair(stored))
+		answered, asked := pair(stored)
+		differs, err = differing(op, answered, asked)
 		return err
 	})
 	if err != nil {
@@ -66,7 +67,7 @@ func keyReused(pk int32, differs []string) *refusal {
 
 // differing returns the fields of the body whose values differ in two records, in the order of the contract. Values are
 // compared as JSON, and none is in the result or the error.
-func (o operation) differing(one, other any) ([]string, error) {
+func differing(op *Operation, one, other any) ([]string, error) {
 	a, err := membersOf(one)
 	if err != nil {
 		return nil, err
@@ -76,9 +77,9 @@ func (o operation) differing(one, other any) ([]string, error) {
 		return nil, err
 	}
 	var differs []string
-	for _, field := range o.fields {
-		if !bytes.Equal(a[field.name], b[field.name]) {
-			differs = append(differs, string(field.pointer()))
+	for _, name := range op.FieldNames() {
+		if !bytes.Equal(a[name], b[name]) {
+			differs = append(differs, string(jsontext.Pointer("").AppendToken(name)))
 		}
 	}
 	return differs, nil

@@ -13,9 +13,16 @@ import (
 // maxPointerInText is the length, in bytes, up to which a sentence repeats a pointer. Line and column say where, too.
 const maxPointerInText = 256
 
-func malformed(detail string) error {
-	return &refusal{slug: malformedJSON, detail: detail}
+// MalformedError says why a body is not one clean JSON object.
+type MalformedError struct {
+	// Detail is for the caller, and repeats nothing of what was sent but the names in a pointer.
+	Detail string
 }
+
+// Error returns the detail.
+func (e *MalformedError) Error() string { return e.Detail }
+
+func malformed(detail string) error { return &MalformedError{Detail: detail} }
 
 // position says where a byte of the body stands, for people and for programs.
 func position(body []byte, offset int64) string {

@@ -27,7 +27,7 @@ type Metrics struct {
 // NewMetrics makes the metrics of the one server of a contract and a store, and those of the store itself. They are
 // read from the registry, where everything begins with 0 but requests, whose statuses are many. It panics where the
 // registry has them already, as New does where the metrics have a server.
-func NewMetrics(registry prometheus.Registerer, contract *Contract, database *store.Store) *Metrics {
+func NewMetrics(registry prometheus.Registerer, openapi *Contract, database *store.Store) *Metrics {
 	counters := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return promauto.With(registry).NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	}
@@ -49,7 +49,7 @@ func NewMetrics(registry prometheus.Registerer, contract *Contract, database *st
 		limited: counters("providerd_rate_limited_total",
 			"Requests that were refused because their caller sent more than --rate-limit allows.", "operation"),
 	}
-	metrics.begin(contract)
+	metrics.begin(openapi.Document)
 	watchStore(registry, database)
 	return metrics
 }
@@ -60,18 +60,18 @@ func secondsBuckets() []float64 {
 }
 
 // begin sets what can be counted to 0: a rate is only of what was there before.
-func (m *Metrics) begin(contract *Contract) {
-	for _, operation := range append(contract.Operations(), otherOperation) {
+func (m *Metrics) begin(openapi *Document) {
+	for _, operation := range append(openapi.OperationIDs(), otherOperation) {
 		m.durations.WithLabelValues(operation)
 	}
-	for _, operation := range contract.Operations() {
+	for _, operation := range openapi.OperationIDs() {
 		m.replays.WithLabelValues(operation)
 		m.limited.WithLabelValues(operation)
 	}
 	for _, kind := range problemKinds() {
 		m.problems.WithLabelValues(string(kind.Slug))
 	}
-	for _, code := range contract.violationCodes() {
+	for _, code := range openapi.ViolationCodes() {
 		m.violations.WithLabelValues(code)
 	}
 	for _, reason := range []tokenRefusal{

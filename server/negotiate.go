@@ -9,9 +9,6 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-// maxBodyBytes is the size of the largest body that is read: 1 MiB.
-const maxBodyBytes = 1 << 20
-
 // negotiate refuses what cannot be answered or read as JSON, before anything of the body is read.
 func negotiate(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
@@ -20,12 +17,12 @@ func negotiate(next echo.HandlerFunc) echo.HandlerFunc {
 			return &refusal{slug: notAcceptable}
 		}
 		if !sendsJSON(request.Header) {
-			return &refusal{slug: unsupportedMediaType, header: map[string]string{"Accept-Post": jsonMediaType}}
+			return &refusal{slug: unsupportedMediaType, header: map[string]string{"Accept-Post": echo.MIMEApplicationJSON}}
 		}
-		if request.ContentLength > maxBodyBytes {
+		if request.ContentLength > MaxBodyBytes {
 			return &refusal{slug: tooLarge}
 		}
-		request.Body = http.MaxBytesReader(c.Response(), request.Body, maxBodyBytes)
+		request.Body = http.MaxBytesReader(c.Response(), request.Body, MaxBodyBytes)
 		return next(c)
 	}
 }
@@ -42,7 +39,7 @@ func sendsJSON(header http.Header) bool {
 		return false
 	}
 	mediaType, parameters, err := mime.ParseMediaType(values[0])
-	if err != nil || mediaType != jsonMediaType {
+	if err != nil || mediaType != echo.MIMEApplicationJSON {
 		return false
 	}
 	for name, value := range parameters {
@@ -87,7 +84,7 @@ func isMediaRange(text string) bool {
 // jsonExactness is how exactly a media range names application/json; 0 where it does not match.
 func jsonExactness(mediaRange string) int {
 	switch mediaRange {
-	case jsonMediaType:
+	case echo.MIMEApplicationJSON:
 		return 3
 	case "application/*":
 		return 2

@@ -6,7 +6,6 @@ import (
 	"html/template"
 	"net/http"
 
-	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/labstack/echo/v4"
 
 	"example.com/providerd/gen/api"
@@ -22,7 +21,7 @@ func (s *Server) registerPages(router *echo.Echo) error {
 	if err != nil {
 		return fmt.Errorf("read style sheet: %w", err)
 	}
-	if s.problemExamples, err = problemExamples(s.contract.document); err != nil {
+	if s.problemExamples, err = problemExamples(s.contract); err != nil {
 		return err
 	}
 	for path, handler := range map[string]echo.HandlerFunc{
@@ -31,9 +30,9 @@ func (s *Server) registerPages(router *echo.Echo) error {
 		"/healthz": func(c echo.Context) error { return answerHealth(c, http.StatusOK, "ok") },
 		"/readyz":  s.ready,
 		"/openapi.yaml": func(c echo.Context) error {
-			return c.Blob(http.StatusOK, "application/yaml", s.contract.yaml)
+			return c.Blob(http.StatusOK, "application/yaml", s.contract.YAML)
 		},
-		"/openapi.json":       func(c echo.Context) error { return c.JSONBlob(http.StatusOK, s.contract.json) },
+		"/openapi.json":       func(c echo.Context) error { return c.JSONBlob(http.StatusOK, s.contract.JSON) },
 		advicePath:            func(c echo.Context) error { return listAdvice(c, pages) },
 		problemPath:           func(c echo.Context) error { return renderPage(c, pages, "problems.html", problemKinds()) },
 		problemPath + ":slug": func(c echo.Context) error { return s.explain(c, pages) },
@@ -85,24 +84,18 @@ func (s *Server) exampleOf(kind problemKind) (string, error) {
 }
 
 // problemExamples reads the examples of the answers other than success.
-func problemExamples(document *openapi3.T) (map[slug]api.Problem, error) {
+func problemExamples(openapi *Document) (map[slug]api.Problem, error) {
+	texts, err := openapi.Examples(problemMediaType)
+	if err != nil {
+		return nil, fmt.Errorf("read examples of problems: %w", err)
+	}
 	examples := map[slug]api.Problem{}
-	for name, response := range document.Components.Responses {
-		media := response.Value.Content[problemMediaType]
-		if media == nil {
-			continue
+	for kind, text := range texts {
+		var problem api.Problem
+		if err := json.Unmarshal(text, &problem); err != nil {
+			return nil, fmt.Errorf("read example of %s: %w", kind, err)
 		}
-		for kind, example := range media.Examples {
-			text, err := json.Marshal(example.Value.Value)
-			if err != nil {
-				return nil, fmt.Errorf("render example %s of response %s: %w", kind, name, err)
-			}
-			var problem api.Problem
-			if err := json.Unmarshal(text, &problem); err != nil {
-				return nil, fmt.Errorf("read example %s of response %s: %w", kind, name, err)
-			}
-			examples[slug(kind)] = problem
-		}
+		examples[slug(kind)] = problem
 	}
 	return examples, nil
 }

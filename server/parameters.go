@@ -13,6 +13,9 @@ import (
 // validateOnlyParameter is the one parameter that the contract has for a query.
 const validateOnlyParameter = "validate_only"
 
+// maxQuotedName bounds, in bytes, what a problem repeats of the name of a parameter.
+const maxQuotedName = 64
+
 // checkParameters refuses a query that the contract does not allow, before anything of the body is read: what was meant
 // to be validated is never stored for a typing error.
 func checkParameters(next echo.HandlerFunc) echo.HandlerFunc {
@@ -40,8 +43,8 @@ func wrongParameter(name string, values []string) string {
 		}
 		return fmt.Sprintf("The query parameter %s must be sent once at most, as %s=true or %s=false.", name, name, name)
 	}
-	unknown := fmt.Sprintf("%q is not a query parameter of this operation", cut(name, maxSuggestionLength))
-	if meant := mostSimilar(name, []string{validateOnlyParameter}); meant != "" {
+	unknown := fmt.Sprintf("%q is not a query parameter of this operation", cut(name, maxQuotedName))
+	if meant := MostSimilar(name, []string{validateOnlyParameter}); meant != "" {
 		return unknown + "; did you mean " + meant + "?"
 	}
 	return unknown + "; leave it out."

@@ -31,7 +31,7 @@ type Config struct {
 
 // Server is the HTTP API.
 type Server struct {
-	contract *Contract
+	contract *Document
 	store    *store.Store
 	logger   *slog.Logger
 	problems map[slug]problemKind
@@ -56,7 +56,7 @@ var _ api.StrictServerInterface = (*Server)(nil)
 // New makes a Server.
 func New(config Config) (*Server, error) {
 	server := &Server{
-		contract:         config.Contract,
+		contract:         config.Contract.Document,
 		store:            config.Store,
 		logger:           config.Logger,
 		problems:         map[slug]problemKind{},
@@ -81,7 +81,7 @@ func New(config Config) (*Server, error) {
 		return nil, err
 	}
 	api.RegisterHandlersWithOptions(server.router, api.NewStrictHandler(server, nil), api.RegisterHandlersOptions{
-		BaseURL: config.Contract.baseURL, OperationMiddlewares: server.operationMiddlewares(),
+		BaseURL: config.Contract.BaseURL, OperationMiddlewares: server.operationMiddlewares(),
 	})
 	server.metrics.watchReadiness(server)
 	return server, nil
@@ -91,22 +91,22 @@ func New(config Config) (*Server, error) {
 // before the caller is known.
 func (s *Server) operationMiddlewares() map[string][]echo.MiddlewareFunc {
 	chains := map[string][]echo.MiddlewareFunc{}
-	for _, op := range s.contract.operations {
+	for _, op := range s.contract.Operations() {
 		chain := []echo.MiddlewareFunc{begin(op)}
 		if s.traces != nil {
-			chain = append(chain, s.traces.begin(op, s.contract.baseURL))
+			chain = append(chain, s.traces.begin(op))
 		}
-		chains[op.id] = append(chain, s.authenticate, s.limitRate, s.authorise(op), negotiate, checkParameters,
+		chains[op.ID] = append(chain, s.authenticate, s.limitRate, s.authorise(op), negotiate, checkParameters,
 			checkIdempotencyKey(op), prefer, validate(op, s.bodies), limitStorage)
 	}
 	return chains
 }
 
 // begin notes what the request is for.
-func begin(op operation) echo.MiddlewareFunc {
+func begin(op *Operation) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
-			exchangeOf(c.Request().Context()).operation = op.id
+			exchangeOf(c.Request().Context()).operation = op.ID
 			return next(c)
 		}
 	}

@@ -19,7 +19,7 @@ const (
 )
 
 // suggestField says what to do instead of sending a name that is not a field of the request.
-func (o operation) suggestField(name string) string {
+func (o *Operation) suggestField(name string) string {
 	if len(name) > maxSuggestionLength {
 		return notAField
 	}
@@ -30,7 +30,7 @@ func (o operation) suggestField(name string) string {
 	for i, field := range o.fields {
 		fields[i] = field.name
 	}
-	if meant := cmp.Or(mostSimilar(name, fields), o.fieldWithWords(name)); meant != "" {
+	if meant := cmp.Or(MostSimilar(name, fields), o.fieldWithWords(name)); meant != "" {
 		return fmt.Sprintf("is not a field of this request; did you mean %s?", meant)
 	}
 	return notAField
@@ -38,7 +38,7 @@ func (o operation) suggestField(name string) string {
 
 // fieldWithWords returns a field that has all words of a name, or words that they begin, in their order: a required one
 // before others. It returns "" if there is none.
-func (o operation) fieldWithWords(name string) (found string) {
+func (o *Operation) fieldWithWords(name string) (found string) {
 	words := wordsOf(name)
 	for _, field := range o.fields {
 		if !hasWords(field.name, words) {
@@ -86,14 +86,14 @@ func hasWords(field string, words []string) bool {
 	return found > 0 && found == len(words)
 }
 
-// suggestPath returns the path of the operation that a caller most likely meant by another path; "" if none is near.
-func (c *Contract) suggestPath(path string) string {
+// SuggestPath returns the path of the operation that a caller most likely meant by another path; "" if none is near.
+func (d *Document) SuggestPath(path string) string {
 	if len(path) > maxSuggestionLength {
 		return ""
 	}
 	var paths []string
-	for _, op := range c.operations {
-		known := c.baseURL + op.route.Path
+	for _, op := range d.operations {
+		known := op.Path
 		rest, isBelow := strings.CutPrefix(path, known)
 		isCut := len(path) > 1 && strings.HasSuffix(known, strings.TrimSuffix(path, "/")+"/")
 		if isCut || strings.HasSuffix(path, known) || isBelow && isNumber(strings.TrimSuffix(rest, "/")) {
@@ -101,14 +101,14 @@ func (c *Contract) suggestPath(path string) string {
 		}
 		paths = append(paths, known)
 	}
-	return mostSimilar(path, paths)
+	return MostSimilar(path, paths)
 }
 
 func isNumber(text string) bool { return text != "" && strings.Trim(text, "0123456789") == "" }
 
-// mostSimilar returns the one of the known names that is nearest to a name; "" where none is near. Letter case and the
+// MostSimilar returns the one of the known names that is nearest to a name; "" where none is near. Letter case and the
 // ways to join words count for nothing.
-func mostSimilar(name string, known []string) string {
+func MostSimilar(name string, known []string) string {
 	if len(name) > maxSuggestionLength {
 		return ""
 	}

@@ -41,13 +41,12 @@ func NewTraces(provider trace.TracerProvider) *Traces {
 }
 
 // begin begins the span of each request for an operation, as a part of the trace that the caller names.
-func (t *Traces) begin(op operation, baseURL string) echo.MiddlewareFunc {
-	path := baseURL + op.route.Path
-	name := op.route.Method + " " + path
+func (t *Traces) begin(op *Operation) echo.MiddlewareFunc {
+	name := op.Method + " " + op.Path
 	// The path is that of the operation: the route has no parameters.
 	fixedOver := func(scheme string) []attribute.KeyValue {
 		return []attribute.KeyValue{
-			semconv.HTTPRequestMethodKey.String(op.route.Method), semconv.HTTPRoute(path), semconv.URLPath(path),
+			semconv.HTTPRequestMethodKey.String(op.Method), semconv.HTTPRoute(op.Path), semconv.URLPath(op.Path),
 			semconv.URLScheme(scheme),
 		}
 	}

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"fmt"
 	"net/http"
 
 	"github.com/labstack/echo/v4"
@@ -10,7 +9,7 @@ import (
 )
 
 // validate reads the body and checks it against the contract. The handler gets the very value that was validated.
-func validate(op operation, bodies *bodies) echo.MiddlewareFunc {
+func validate(op *Operation, bodies *bodies) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
 			reserved := bodies.reserve(c.Request().Context())
@@ -27,7 +26,7 @@ func validate(op operation, bodies *bodies) echo.MiddlewareFunc {
 }
 
 // accept gives the request the value of its body, or returns why there is none.
-func accept(c echo.Context, op operation, reserved *bodyReservation) error {
+func accept(c echo.Context, op *Operation, reserved *bodyReservation) error {
 	request := c.Request()
 	body, err := reserved.read(request.Body)
 	if err != nil {
@@ -37,7 +36,7 @@ func accept(c echo.Context, op operation, reserved *bodyReservation) error {
 	listener.MarkWorking(request.Context())
 	defer exchangeOf(request.Context()).spans.validate()()
 	return reserved.parse(request.Context(), body, func() error {
-		sent, err := readObject(op, body)
+		sent, err := op.Read(body)
 		if err != nil {
 			return err
 		}
@@ -50,25 +49,10 @@ func accept(c echo.Context, op operation, reserved *bodyReservation) error {
 		if lenient {
 			c.Response().Header().Set(preferenceAppliedHeader, handlingLenient)
 		}
-		if err := op.check(sent, lenient); err != nil {
+		if err := op.Validate(sent, lenient); err != nil {
 			return err
 		}
 		request.Body = &validBody{ReadCloser: http.NoBody, text: body}
 		return nil
 	})
-}
-
-// check returns the refusal of a body that breaks rules of the contract.
-func (o operation) check(sent object, lenient bool) error {
-	err := visit(o.body, sent.members)
-	if err == nil && len(sent.unknown) == 0 && !sent.mayHaveNUL {
-		return nil
-	}
-	if refused := violated(o.violations(sent, lenient)); refused != nil {
-		return refused
-	}
-	if err != nil {
-		return fmt.Errorf("validate body: %w", err)
-	}
-	return nil
 }

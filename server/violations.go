@@ -12,8 +12,6 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/go-json-experiment/json/jsontext"
-
-	"example.com/providerd/gen/api"
 )
 
 const (
@@ -23,10 +21,31 @@ const (
 	maxViolationBytes = 1 << 20
 )
 
+// InvalidError says how a body breaks the contract.
+type InvalidError struct {
+	// Detail is for the caller.
+	Detail string
+	// Violations are as many as an answer may list, and Length is that of their list as JSON, in bytes.
+	Violations []Violation
+	Length     int64
+}
+
+// Error returns the detail.
+func (e *InvalidError) Error() string { return e.Detail }
+
+// Violation is one rule of the contract that a body breaks, as an answer lists it. Nothing in it repeats a value.
+type Violation struct {
+	// Code names the rule: one of Document.ViolationCodes.
+	Code   string `json:"code"`
+	Detail string `json:"detail"`
+	// Pointer says where in the body (RFC 6901).
+	Pointer string `json:"pointer"`
+}
+
 // violations finds all that is wrong with a body, one for each place, in the order of the contract's fields and then
 // that of the body. Each is found only once the one before it is taken, so that whoever stops early pays for no more.
-func (o operation) violations(sent object, lenient bool) iter.Seq[api.Violation] {
-	return func(yield func(api.Violation) bool) {
+func (o *Operation) violations(sent Object, lenient bool) iter.Seq[Violation] {
+	return func(yield func(Violation) bool) {
 		for _, field := range o.fields {
 			if !field.ofValue(sent, yield) || !field.ofElements(sent, yield) || !field.ofText(sent, yield) {
 				return
@@ -36,7 +55,7 @@ func (o operation) violations(sent object, lenient bool) iter.Seq[api.Violation]
 			return
 		}
 		for i, name := range sent.unknown {
-			found := api.Violation{Code: api.ViolationCodeUnknownField, Detail: notAField}
+			found := Violation{Code: codeUnknownField, Detail: notAField}
 			if i < maxSuggestions {
 				found.Detail = o.suggestField(name)
 			}
@@ -48,7 +67,7 @@ func (o operation) violations(sent object, lenient bool) iter.Seq[api.Violation]
 }
 
 // ofValue yields what is wrong with a field as a whole. Like what follows, it tells whether to go on.
-func (f field) ofValue(sent object, yield func(api.Violation) bool) bool {
+func (f field) ofValue(sent Object, yield func(Violation) bool) bool {
 	if value, ok := sent.members[f.name]; ok {
 		broken := firstBroken(f.rules, value)
 		return broken == nil || yield(at(f.pointer(), describe(broken)))
@@ -57,7 +76,7 @@ func (f field) ofValue(sent object, yield func(api.Violation) bool) bool {
 }
 
 // ofElements yields what is wrong with the elements of a list.
-func (f field) ofElements(sent object, yield func(api.Violation) bool) bool {
+func (f field) ofElements(sent Object, yield func(Violation) bool) bool {
 	list, _ := sent.members[f.name].([]any)
 	for i, element := range list {
 		broken := firstBroken(f.items, element)
@@ -69,7 +88,7 @@ func (f field) ofElements(sent object, yield func(api.Violation) bool) bool {
 }
 
 // ofText yields the strings and member names of a free-form object with U+0000, which no pattern can refuse.
-func (f field) ofText(sent object, yield func(api.Violation) bool) bool {
+func (f field) ofText(sent Object, yield func(Violation) bool) bool {
 	if !f.freeForm || !sent.mayHaveNUL {
 		return true
 	}
@@ -94,15 +113,15 @@ func (f field) ofText(sent object, yield func(api.Violation) bool) bool {
 }
 
 // at is a violation at a place of the body.
-func at(place jsontext.Pointer, found api.Violation) api.Violation {
+func at(place jsontext.Pointer, found Violation) Violation {
 	found.Pointer = string(place)
 	return found
 }
 
 func (f field) pointer() jsontext.Pointer { return jsontext.Pointer("").AppendToken(f.name) }
 
-// violated is the refusal of a body with violations; nil where there are none.
-func violated(violations iter.Seq[api.Violation]) *refusal {
+// violated is the error of a body with violations; nil where there are none.
+func violated(violations iter.Seq[Violation]) *InvalidError {
 	listed, size, more := listable(violations)
 	detail := "The body breaks a rule. Fix the entry of errors and send it again."
 	switch count := len(listed); {
@@ -114,12 +133,12 @@ func violated(violations iter.Seq[api.Violation]) *refusal {
 	case count > 1:
 		detail = fmt.Sprintf("The body breaks %d rules. Fix every entry of errors and send it again.", count)
 	}
-	return &refusal{slug: validationFailed, detail: detail, violations: listed, listLength: int64(size)}
+	return &InvalidError{Detail: detail, Violations: listed, Length: int64(size)}
 }
 
 // listable takes the first violations, as many as an answer may have. It tells the length of their list in bytes, and
 // whether there are more.
-func listable(violations iter.Seq[api.Violation]) (listed []api.Violation, length int, more bool) {
+func listable(violations iter.Seq[Violation]) (listed []Violation, length int, more bool) {
 	length = len("[]")
 	for one := range violations {
 		if len(listed) == 0 {
@@ -135,7 +154,7 @@ func listable(violations iter.Seq[api.Violation]) (listed []api.Violation, lengt
 }
 
 // fitting moves a violation whose pointer is too long for any answer to the nearest place around it whose is not.
-func fitting(one api.Violation) api.Violation {
+func fitting(one Violation) Violation {
 	const room = maxViolationBytes - len("[,]")
 	if lengthOf(one) <= room {
 		return one
@@ -148,7 +167,7 @@ func fitting(one api.Violation) api.Violation {
 }
 
 // lengthOf is the length of a violation in an answer, in bytes.
-func lengthOf(one api.Violation) int {
+func lengthOf(one Violation) int {
 	text, err := json.Marshal(one)
 	if err != nil {
 		return maxViolationBytes

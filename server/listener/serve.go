@@ -1,3 +1,6 @@
+// Package listener bounds what connections may cost: how many there are, how long each may take, and which one has to
+// go when there are too many. It knows nothing of what requests say; whoever handles them marks when a caller is known
+// and when work begins. Start with serve.go.
 package listener
 
 import (
