@@ -10,6 +10,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"example.com/providerd/server/contract"
 	"example.com/providerd/server/listener"
 	"example.com/providerd/store"
 )
@@ -96,7 +97,7 @@ func (s *Server) invalidToken(c echo.Context, description string, cause error, r
 }
 
 // authorise lets the caller pass where the token allows the operation.
-func (s *Server) authorise(op *Operation) echo.MiddlewareFunc {
+func (s *Server) authorise(op *contract.Operation) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
 			if slices.Contains(exchangeOf(c.Request().Context()).token.Operations, op.ID) {

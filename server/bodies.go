@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"example.com/providerd/server/contract"
 	"example.com/providerd/server/listener"
 )
 
@@ -102,7 +103,7 @@ func (r *bodyReservation) read(body io.Reader) ([]byte, error) {
 	var buffer []byte
 	for {
 		if len(buffer) == cap(buffer) {
-			size := min(max(2*cap(buffer), firstRead), MaxBodyBytes+firstRead)
+			size := min(max(2*cap(buffer), firstRead), contract.MaxBodyBytes+firstRead)
 			if err := r.resize(int64(size), int64(size)); err != nil {
 				return nil, err
 			}
@@ -140,7 +141,7 @@ func (r *bodyReservation) parse(ctx context.Context, body []byte, work func() er
 	if err != nil {
 		reserved, kept = 0, 0
 	}
-	if invalid, ok := errors.AsType[*InvalidError](err); ok {
+	if invalid, ok := errors.AsType[*contract.InvalidError](err); ok {
 		reserved, kept = invalid.Length*violationCost, invalid.Length*violationCost
 	}
 	r.writing = kept

@@ -12,6 +12,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"example.com/providerd/gen/api"
+	"example.com/providerd/server/contract"
 	"example.com/providerd/store"
 )
 
@@ -78,10 +79,10 @@ func asRefusal(err error) *refusal {
 	if known, ok := errors.AsType[*refusal](err); ok {
 		return known
 	}
-	if malformed, ok := errors.AsType[*MalformedError](err); ok {
+	if malformed, ok := errors.AsType[*contract.MalformedError](err); ok {
 		return &refusal{slug: malformedJSON, detail: malformed.Detail}
 	}
-	if invalid, ok := errors.AsType[*InvalidError](err); ok {
+	if invalid, ok := errors.AsType[*contract.InvalidError](err); ok {
 		return &refusal{slug: validationFailed, detail: invalid.Detail, violations: toAPIViolations(invalid.Violations)}
 	}
 	if status, ok := errors.AsType[*echo.HTTPError](err); ok {
@@ -95,7 +96,7 @@ func asRefusal(err error) *refusal {
 	return storeRefusal(err)
 }
 
-func toAPIViolations(found []Violation) []api.Violation {
+func toAPIViolations(found []contract.Violation) []api.Violation {
 	violations := make([]api.Violation, len(found))
 	for i, one := range found {
 		violations[i] = api.Violation{Code: api.ViolationCode(one.Code), Detail: one.Detail, Pointer: one.Pointer}

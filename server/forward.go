@@ -6,15 +6,16 @@ import (
 	"net"
 	"net/http"
 
+	"example.com/providerd/server/contract"
 	"example.com/providerd/server/listener"
 )
 
-// Contract is Document.
-type Contract struct{ *Document }
+// Contract is contract.Document.
+type Contract struct{ *contract.Document }
 
-// ParseContract is Parse.
+// ParseContract is contract.Parse.
 func ParseContract(ctx context.Context, text []byte) (*Contract, error) {
-	document, err := Parse(ctx, text)
+	document, err := contract.Parse(ctx, text)
 	return &Contract{document}, err
 }
 
@@ -22,7 +23,7 @@ func ParseContract(ctx context.Context, text []byte) (*Contract, error) {
 func (c *Contract) Operations() []string { return c.OperationIDs() }
 
 // Check is Validate.
-func (c *Contract) Check(ctx context.Context, operation string, body []byte) ([]Violation, error) {
+func (c *Contract) Check(ctx context.Context, operation string, body []byte) ([]contract.Violation, error) {
 	return c.Validate(ctx, operation, body)
 }
 

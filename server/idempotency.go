@@ -8,13 +8,14 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/labstack/echo/v4"
 
+	"example.com/providerd/server/contract"
 	"example.com/providerd/store"
 )
 
 const idempotencyKeyHeader = "Idempotency-Key"
 
 // checkIdempotencyKey refuses a key that the contract does not allow, before anything of the body is read.
-func checkIdempotencyKey(op *Operation) echo.MiddlewareFunc {
+func checkIdempotencyKey(op *contract.Operation) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
 			keys := c.Request().Header.Values(idempotencyKeyHeader)

@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"example.com/providerd/gen/api"
+	"example.com/providerd/server/contract"
 	"example.com/providerd/store"
 )
 
@@ -67,7 +68,7 @@ func keyReused(pk int32, differs []string) *refusal {
 
 // differing returns the fields of the body whose values differ in two records, in the order of the contract. Values are
 // compared as JSON, and none is in the result or the error.
-func differing(op *Operation, one, other any) ([]string, error) {
+func differing(op *contract.Operation, one, other any) ([]string, error) {
 	a, err := membersOf(one)
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
+	"example.com/providerd/server/contract"
 	"example.com/providerd/store"
 )
 
@@ -60,7 +61,7 @@ func secondsBuckets() []float64 {
 }
 
 // begin sets what can be counted to 0: a rate is only of what was there before.
-func (m *Metrics) begin(openapi *Document) {
+func (m *Metrics) begin(openapi *contract.Document) {
 	for _, operation := range append(openapi.OperationIDs(), otherOperation) {
 		m.durations.WithLabelValues(operation)
 	}

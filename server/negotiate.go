@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/labstack/echo/v4"
+
+	"example.com/providerd/server/contract"
 )
 
 // negotiate refuses what cannot be answered or read as JSON, before anything of the body is read.
@@ -19,10 +21,10 @@ func negotiate(next echo.HandlerFunc) echo.HandlerFunc {
 		if !sendsJSON(request.Header) {
 			return &refusal{slug: unsupportedMediaType, header: map[string]string{"Accept-Post": echo.MIMEApplicationJSON}}
 		}
-		if request.ContentLength > MaxBodyBytes {
+		if request.ContentLength > contract.MaxBodyBytes {
 			return &refusal{slug: tooLarge}
 		}
-		request.Body = http.MaxBytesReader(c.Response(), request.Body, MaxBodyBytes)
+		request.Body = http.MaxBytesReader(c.Response(), request.Body, contract.MaxBodyBytes)
 		return next(c)
 	}
 }

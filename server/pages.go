@@ -9,6 +9,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"example.com/providerd/gen/api"
+	"example.com/providerd/server/contract"
 )
 
 // registerPages adds the paths that need no token: the front page, health, the contract and the pages of the problems.
@@ -84,7 +85,7 @@ func (s *Server) exampleOf(kind problemKind) (string, error) {
 }
 
 // problemExamples reads the examples of the answers other than success.
-func problemExamples(openapi *Document) (map[slug]api.Problem, error) {
+func problemExamples(openapi *contract.Document) (map[slug]api.Problem, error) {
 	texts, err := openapi.Examples(problemMediaType)
 	if err != nil {
 		return nil, fmt.Errorf("read examples of problems: %w", err)

@@ -8,6 +8,8 @@ import (
 	"strconv"
 
 	"github.com/labstack/echo/v4"
+
+	"example.com/providerd/server/contract"
 )
 
 // validateOnlyParameter is the one parameter that the contract has for a query.
@@ -44,7 +46,7 @@ func wrongParameter(name string, values []string) string {
 		return fmt.Sprintf("The query parameter %s must be sent once at most, as %s=true or %s=false.", name, name, name)
 	}
 	unknown := fmt.Sprintf("%q is not a query parameter of this operation", cut(name, maxQuotedName))
-	if meant := MostSimilar(name, []string{validateOnlyParameter}); meant != "" {
+	if meant := contract.MostSimilar(name, []string{validateOnlyParameter}); meant != "" {
 		return unknown + "; did you mean " + meant + "?"
 	}
 	return unknown + "; leave it out."

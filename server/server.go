@@ -10,6 +10,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"example.com/providerd/gen/api"
+	"example.com/providerd/server/contract"
 	"example.com/providerd/store"
 )
 
@@ -31,7 +32,7 @@ type Config struct {
 
 // Server is the HTTP API.
 type Server struct {
-	contract *Document
+	contract *contract.Document
 	store    *store.Store
 	logger   *slog.Logger
 	problems map[slug]problemKind
@@ -103,7 +104,7 @@ func (s *Server) operationMiddlewares() map[string][]echo.MiddlewareFunc {
 }
 
 // begin notes what the request is for.
-func begin(op *Operation) echo.MiddlewareFunc {
+func begin(op *contract.Operation) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
 			exchangeOf(c.Request().Context()).operation = op.ID

@@ -13,6 +13,7 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 
+	"example.com/providerd/server/contract"
 	"example.com/providerd/store"
 )
 
@@ -41,7 +42,7 @@ func NewTraces(provider trace.TracerProvider) *Traces {
 }
 
 // begin begins the span of each request for an operation, as a part of the trace that the caller names.
-func (t *Traces) begin(op *Operation) echo.MiddlewareFunc {
+func (t *Traces) begin(op *contract.Operation) echo.MiddlewareFunc {
 	name := op.Method + " " + op.Path
 	// The path is that of the operation: the route has no parameters.
 	fixedOver := func(scheme string) []attribute.KeyValue {

@@ -5,11 +5,12 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"example.com/providerd/server/contract"
 	"example.com/providerd/server/listener"
 )
 
 // validate reads the body and checks it against the contract. The handler gets the very value that was validated.
-func validate(op *Operation, bodies *bodies) echo.MiddlewareFunc {
+func validate(op *contract.Operation, bodies *bodies) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
 			reserved := bodies.reserve(c.Request().Context())
@@ -26,7 +27,7 @@ func validate(op *Operation, bodies *bodies) echo.MiddlewareFunc {
 }
 
 // accept gives the request the value of its body, or returns why there is none.
-func accept(c echo.Context, op *Operation, reserved *bodyReservation) error {
+func accept(c echo.Context, op *contract.Operation, reserved *bodyReservation) error {
 	request := c.Request()
 	body, err := reserved.read(request.Body)
 	if err != nil {

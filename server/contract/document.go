@@ -1,4 +1,6 @@
-package server
+// Package contract parses openapi.yaml, and reads and checks bodies by it. It knows neither HTTP nor Echo: server makes
+// problem documents of its errors, and apply checks its files with it. Start with document.go.
+package contract
 
 import (
 	"cmp"
