@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"example.com/providerd/server"
+	"example.com/providerd/server/listener"
 	"example.com/providerd/store"
 )
 
@@ -65,7 +65,7 @@ func TestHostileBodiesKeepNobodyOut(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := start(t)
-			limits := server.DefaultLimits()
+			limits := listener.DefaultLimits()
 			limits.RequestTimeout, limits.AnswerTimeout = time.Hour, time.Hour
 			address, own := h.listen(t, limits), h.token
 			for i := range c.callers {

@@ -6,14 +6,13 @@ import (
 	"testing"
 
 	"example.com/providerd/gen/api"
-	"example.com/providerd/gen/contract"
 )
 
 // What Check says before a body is sent is what the answer to it would say.
 func TestCheckSaysWhatTheAnswerSays(t *testing.T) {
 	t.Parallel()
 	h := start(t)
-	contract := parse(t, contract.YAML())
+	document := load(t)
 	operations := map[string]string{
 		oauth2Path: "providers_oauth2_create", workspaceDirectoryPath: "providers_workspace_directory_create",
 	}
@@ -21,7 +20,7 @@ func TestCheckSaysWhatTheAnswerSays(t *testing.T) {
 		body := minimal(test.path)
 		test.change(body)
 		text := encode(t, body)
-		foreseen, err := contract.Check(t.Context(), operations[test.path], []byte(text))
+		foreseen, err := document.Validate(t.Context(), operations[test.path], []byte(text))
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
 			continue
@@ -36,20 +35,20 @@ func TestCheckSaysWhatTheAnswerSays(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"", "[]", "{", `{"a":1,"a":2}`, `{"a":` + strings.Repeat("[", 70) + strings.Repeat("]", 70) + "}"} {
-		_, err := contract.Check(t.Context(), "providers_oauth2_create", []byte(text))
+		_, err := document.Validate(t.Context(), "providers_oauth2_create", []byte(text))
 		problem := h.post(t, oauth2Path, text).problem(t, http.StatusBadRequest, "malformed-json")
 		if err == nil || err.Error() != problem.Detail {
 			t.Errorf("%s: foreseen is %v, answered %q", text, err, problem.Detail)
 		}
 	}
 	large := []byte(`{"name":"` + strings.Repeat("x", 1<<20) + `"}`)
-	if _, err := contract.Check(t.Context(), "providers_oauth2_create", large); err == nil {
+	if _, err := document.Validate(t.Context(), "providers_oauth2_create", large); err == nil {
 		t.Error("a body over 1 MiB passes")
 	}
-	if _, err := contract.Check(t.Context(), "nothing", []byte("{}")); err == nil {
+	if _, err := document.Validate(t.Context(), "nothing", []byte("{}")); err == nil {
 		t.Error("an operation that does not exist passes")
 	}
-	if contract.RequestSchema("nothing") != nil {
+	if document.RequestSchema("nothing") != nil {
 		t.Error("an operation that does not exist has a schema")
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"example.com/providerd/server"
+	"example.com/providerd/server/listener"
 )
 
 // peer is a caller with one connection of its own.
@@ -93,7 +93,7 @@ func (h *harness) begin(t *testing.T, address, body string) *peer {
 func TestNewcomerGetsThePlaceOfTheIdle(t *testing.T) {
 	t.Parallel()
 	h := start(t)
-	limits := server.DefaultLimits()
+	limits := listener.DefaultLimits()
 	limits.Connections, limits.TransferGrace = 3, time.Hour
 	address := h.listen(t, limits)
 	body := encode(t, minimal(oauth2Path))
@@ -122,7 +122,7 @@ func TestNewcomerGetsThePlaceOfTheIdle(t *testing.T) {
 func TestNobodyWithoutATokenKeepsNewcomersOut(t *testing.T) {
 	t.Parallel()
 	h := start(t)
-	limits := server.DefaultLimits()
+	limits := listener.DefaultLimits()
 	limits.Connections = 2
 	for name, request := range map[string]string{
 		"header that does not end": "GET /healthz HTTP/1.1\r\n",
@@ -147,7 +147,7 @@ func TestNobodyWithoutATokenKeepsNewcomersOut(t *testing.T) {
 func TestNobodyWithATokenKeepsNewcomersOut(t *testing.T) {
 	t.Parallel()
 	h := start(t)
-	limits := server.DefaultLimits()
+	limits := listener.DefaultLimits()
 	limits.Connections, limits.TransferGrace = 2, 10*time.Millisecond
 	body := `{"name":"large","delegated_subject":"admin@example.com","default_group_email_domain":"example.com",` +
 		`"credentials":{"key":"` + strings.Repeat("x", 1_000_000) + `"}}`
@@ -185,7 +185,7 @@ func TestNobodyWithATokenKeepsNewcomersOut(t *testing.T) {
 func TestConnectionsEndWithTheirAnswersWhileNewcomersWait(t *testing.T) {
 	t.Parallel()
 	h := start(t)
-	limits := server.DefaultLimits()
+	limits := listener.DefaultLimits()
 	limits.Connections = 1
 	address := h.listen(t, limits)
 	callers := make([]*peer, 20)
@@ -207,7 +207,7 @@ func TestConnectionsEndWithTheirAnswersWhileNewcomersWait(t *testing.T) {
 func TestMoreCallersThanPlaces(t *testing.T) {
 	t.Parallel()
 	h := start(t)
-	limits := server.DefaultLimits()
+	limits := listener.DefaultLimits()
 	limits.Connections = 4
 	h.listen(t, limits)
 	var group sync.WaitGroup
@@ -235,7 +235,7 @@ func TestMoreCallersThanPlaces(t *testing.T) {
 func TestIdleConnectionsAreClosed(t *testing.T) {
 	t.Parallel()
 	h := start(t)
-	limits := server.DefaultLimits()
+	limits := listener.DefaultLimits()
 	if limits.IdleTimeout != 30*time.Second {
 		t.Errorf("idle connections are closed after %v", limits.IdleTimeout)
 	}

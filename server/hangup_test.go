@@ -9,7 +9,7 @@ import (
 
 	_ "github.com/mattn/go-sqlite3"
 
-	"example.com/providerd/server"
+	"example.com/providerd/server/listener"
 	"example.com/providerd/store"
 )
 
@@ -19,7 +19,7 @@ func TestStorageThatIsTooSlow(t *testing.T) {
 	t.Parallel()
 	h := start(t)
 	patient := h.url
-	limits := server.DefaultLimits()
+	limits := listener.DefaultLimits()
 	limits.AnswerTimeout = 1800 * time.Millisecond
 	h.listen(t, limits)
 	db, err := sql.Open("sqlite3", h.path+"?_txlock=immediate")

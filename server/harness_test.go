@@ -18,8 +18,8 @@ import (
 	"time"
 
 	"example.com/providerd/gen/api"
-	"example.com/providerd/gen/contract"
 	"example.com/providerd/server"
+	"example.com/providerd/server/contract"
 	"example.com/providerd/server/contracttest"
 	"example.com/providerd/store"
 	"example.com/providerd/store/postgres/postgrestest"
@@ -97,7 +97,7 @@ func urlOf(t testing.TB, handler http.Handler) string {
 func (h *harness) newServer(t testing.TB, changes ...func(*server.Config)) *server.Server {
 	t.Helper()
 	config := server.Config{
-		Contract: parse(t, contract.YAML()), Store: h.database, Logger: slog.New(slog.NewJSONHandler(h.log, nil)),
+		Contract: load(t), Store: h.database, Logger: slog.New(slog.NewJSONHandler(h.log, nil)),
 		FailedAttempts: 1_000_000,
 	}
 	for _, change := range changes {
@@ -110,13 +110,23 @@ func (h *harness) newServer(t testing.TB, changes ...func(*server.Config)) *serv
 	return handler
 }
 
-func parse(t testing.TB, contractText []byte) *server.Contract {
+// load returns the contract that is built into the program.
+func load(t testing.TB) *contract.Document {
 	t.Helper()
-	contract, err := server.ParseContract(t.Context(), contractText)
+	document, err := contract.Load(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return contract
+	return document
+}
+
+func parse(t testing.TB, text []byte) *contract.Document {
+	t.Helper()
+	document, err := contract.Parse(t.Context(), text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return document
 }
 
 func (h *harness) newToken(t testing.TB, grant store.TokenGrant) string {

@@ -28,7 +28,7 @@ type Metrics struct {
 // NewMetrics makes the metrics of the one server of a contract and a store, and those of the store itself. They are
 // read from the registry, where everything begins with 0 but requests, whose statuses are many. It panics where the
 // registry has them already, as New does where the metrics have a server.
-func NewMetrics(registry prometheus.Registerer, openapi *Contract, database *store.Store) *Metrics {
+func NewMetrics(registry prometheus.Registerer, openapi *contract.Document, database *store.Store) *Metrics {
 	counters := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return promauto.With(registry).NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	}
@@ -50,7 +50,7 @@ func NewMetrics(registry prometheus.Registerer, openapi *Contract, database *sto
 		limited: counters("providerd_rate_limited_total",
 			"Requests that were refused because their caller sent more than --rate-limit allows.", "operation"),
 	}
-	metrics.begin(openapi.Document)
+	metrics.begin(openapi)
 	watchStore(registry, database)
 	return metrics
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -15,28 +16,28 @@ import (
 	"testing"
 	"time"
 
-	"example.com/providerd/server"
+	"example.com/providerd/server/listener"
 )
 
 // listen serves the harness's store with limits of its own, over a real listener, and returns the address.
-func (h *harness) listen(t *testing.T, limits server.Limits) string {
+func (h *harness) listen(t *testing.T, limits listener.Limits) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	open, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	handler := h.newServer(t)
+	handler, logger := h.newServer(t), slog.New(slog.NewJSONHandler(h.log, nil))
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
-	go func() { done <- handler.Serve(ctx, listener, limits, nil) }()
+	go func() { done <- listener.Serve(ctx, open, handler, limits, nil, logger) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
 	})
-	h.url = "http://" + listener.Addr().String()
-	return listener.Addr().String()
+	h.url = "http://" + open.Addr().String()
+	return open.Addr().String()
 }
 
 // head is the header of a create with the harness's token, ready for more fields and a blank line.
@@ -50,7 +51,7 @@ func (h *harness) head() string {
 func TestHostileConnections(t *testing.T) {
 	t.Parallel()
 	h := start(t)
-	limits := server.DefaultLimits()
+	limits := listener.DefaultLimits()
 	limits.HeaderTimeout, limits.RequestTimeout = 500*time.Millisecond, time.Second
 	address := h.listen(t, limits)
 	body := encode(t, minimal(oauth2Path))
@@ -199,7 +200,7 @@ func createMeanwhile(t *testing.T, h *harness) (stop func() int) {
 func TestMethodsThatReadNothing(t *testing.T) {
 	t.Parallel()
 	h := start(t)
-	address := h.listen(t, server.DefaultLimits())
+	address := h.listen(t, listener.DefaultLimits())
 	got := h.send(t, http.MethodOptions, oauth2Path, nil)
 	if allow := got.header.Get("Allow"); got.status != http.StatusNoContent || !strings.Contains(allow, "POST") {
 		t.Errorf("OPTIONS is answered %d with Allow %q", got.status, allow)

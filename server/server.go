@@ -16,7 +16,7 @@ import (
 
 // Config is what a Server works with. Every field but RateLimit, Metrics and Traces is required.
 type Config struct {
-	Contract *Contract
+	Contract *contract.Document
 	Store    *store.Store
 	// Logger gets one line for each request.
 	Logger *slog.Logger
@@ -57,7 +57,7 @@ var _ api.StrictServerInterface = (*Server)(nil)
 // New makes a Server.
 func New(config Config) (*Server, error) {
 	server := &Server{
-		contract:         config.Contract.Document,
+		contract:         config.Contract,
 		store:            config.Store,
 		logger:           config.Logger,
 		problems:         map[slug]problemKind{},

@@ -13,7 +13,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"example.com/providerd/gen/contract"
 	"example.com/providerd/server"
 	"example.com/providerd/store"
 	"example.com/providerd/store/database"
@@ -97,7 +96,7 @@ func TestMetricsOfTheStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	registry := prometheus.NewRegistry()
-	server.NewMetrics(registry, parse(t, contract.YAML()), opened)
+	server.NewMetrics(registry, load(t), opened)
 	const waiting = 7
 	release := holdUp(t, opened, waiting)
 	series := seriesOf(t, registry)

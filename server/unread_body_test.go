@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"example.com/providerd/server"
+	"example.com/providerd/server/listener"
 	"example.com/providerd/store"
 )
 
@@ -16,7 +17,7 @@ import (
 func TestHostileBodiesOfRefusedRequests(t *testing.T) {
 	t.Parallel()
 	h := start(t)
-	limits := server.DefaultLimits()
+	limits := listener.DefaultLimits()
 	h.serve(t, func(config *server.Config) {
 		config.FailedAttempts, config.RateLimit = 1, server.RateLimit{Requests: 1, Window: time.Hour}
 	})
@@ -72,7 +73,7 @@ func TestHostileBodiesOfRefusedRequests(t *testing.T) {
 func TestHostileBodiesThatDoNotCome(t *testing.T) {
 	t.Parallel()
 	h := start(t)
-	limits := server.DefaultLimits()
+	limits := listener.DefaultLimits()
 	limits.RequestTimeout = time.Hour
 	address := h.listen(t, limits)
 	head := strings.Replace(h.head(), "Authorization", "X-Other", 1) + "Content-Length: 1000000\r\n\r\n"

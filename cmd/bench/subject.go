@@ -18,7 +18,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"example.com/providerd/gen/api"
+	"example.com/providerd/gen/contract"
 )
 
 // The servers that are measured.
@@ -144,7 +144,7 @@ func (s *subject) peakMiB() (float64, error) {
 
 // serveYardstick is the process of a server without a store.
 func serveYardstick(ctx context.Context, kind string) error {
-	contract, err := openapi3.NewLoader().LoadFromData(api.Contract())
+	contract, err := openapi3.NewLoader().LoadFromData(contract.YAML())
 	if err != nil {
 		return fmt.Errorf("read contract: %w", err)
 	}

@@ -9,8 +9,8 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"example.com/providerd/gen/contract"
 	"example.com/providerd/gen/client"
+	"example.com/providerd/gen/contract"
 )
 
 // newNewerServer starts a server of a later version, which answers what this package does not know.

@@ -19,9 +19,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"example.com/providerd/gen/contract"
 	"example.com/providerd/gen/client"
 	"example.com/providerd/server"
+	"example.com/providerd/server/contract"
 	"example.com/providerd/server/contracttest"
 	"example.com/providerd/store"
 	"example.com/providerd/store/storetest"
@@ -33,14 +33,14 @@ func startServer() (baseURL, token string, stop func()) {
 	check(err)
 	database, err := storetest.CreateSQLite(context.Background(), filepath.Join(folder, "providerd.db"), "")
 	check(err)
-	contract, err := server.ParseContract(context.Background(), contract.YAML())
+	contract, err := contract.Load(context.Background())
 	check(err)
 	handler, err := server.New(server.Config{
 		Contract: contract, Store: database, Logger: slog.New(slog.DiscardHandler), FailedAttempts: 1,
 	})
 	check(err)
 	token, _, err = database.CreateToken(context.Background(), store.TokenGrant{
-		Name: "sdk", Operations: contract.Operations(), ExpiresIn: time.Hour,
+		Name: "sdk", Operations: contract.OperationIDs(), ExpiresIn: time.Hour,
 	})
 	check(err)
 	listener := httptest.NewServer(handler)

@@ -13,7 +13,7 @@ import (
 
 	"example.com/providerd/cmd/providerd/manifest"
 	"example.com/providerd/gen/client"
-	"example.com/providerd/server"
+	"example.com/providerd/server/contract"
 )
 
 type applyCommand struct {
@@ -93,7 +93,7 @@ func (c *applyCommand) findMissing() error {
 }
 
 // Run creates the providers of the file.
-func (c *applyCommand) Run(ctx context.Context, contract *server.Contract, out *output, say *messages) error {
+func (c *applyCommand) Run(ctx context.Context, contract *contract.Document, out *output, say *messages) error {
 	if c.Schema {
 		return printSchema(out, contract)
 	}
@@ -141,7 +141,7 @@ func (c *applyCommand) send(ctx context.Context, report *applyReport) error {
 	return report.send(ctx, providers, c.Parallel, (*applied).validate)
 }
 
-func printSchema(out *output, contract *server.Contract) error {
+func printSchema(out *output, contract *contract.Document) error {
 	text, err := manifest.Schema(manifestKinds(contract))
 	if err != nil {
 		return err
@@ -152,7 +152,7 @@ func printSchema(out *output, contract *server.Contract) error {
 
 // read returns the entries of files that have no fault, and otherwise tells all of them.
 func (c *applyCommand) read(
-	ctx context.Context, contract *server.Contract, out *output, say *messages,
+	ctx context.Context, contract *contract.Document, out *output, say *messages,
 ) ([]manifest.Entry, error) {
 	keepHeapSmall()
 	files, err := readFiles(c.Files)

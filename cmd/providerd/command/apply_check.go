@@ -7,12 +7,12 @@ import (
 	"slices"
 
 	"example.com/providerd/cmd/providerd/manifest"
-	"example.com/providerd/server"
+	"example.com/providerd/server/contract"
 )
 
 // findFaults returns all faults of the files in the order of their positions: those of its form, and those that the
 // contract finds in its entries. There are at most manifest.MaxFaults.
-func findFaults(ctx context.Context, contract *server.Contract, list manifest.Manifest) ([]manifest.Fault, error) {
+func findFaults(ctx context.Context, contract *contract.Document, list manifest.Manifest) ([]manifest.Fault, error) {
 	faults := slices.Concat(list.Faults, clientIDTwins(list.Entries))
 	for _, entry := range list.Entries {
 		if len(faults) >= manifest.MaxFaults {
@@ -28,12 +28,12 @@ func findFaults(ctx context.Context, contract *server.Contract, list manifest.Ma
 	return faults[:min(len(faults), manifest.MaxFaults)], nil
 }
 
-func entryFaults(ctx context.Context, contract *server.Contract, entry manifest.Entry) ([]manifest.Fault, error) {
+func entryFaults(ctx context.Context, contract *contract.Document, entry manifest.Entry) ([]manifest.Fault, error) {
 	kind, err := kindOf(entry)
 	if err != nil {
 		return nil, err
 	}
-	violations, err := contract.Check(ctx, kind.operation, entry.Body)
+	violations, err := contract.Validate(ctx, kind.operation, entry.Body)
 	if err != nil {
 		return []manifest.Fault{faultAt(entry, "", err.Error())}, nil
 	}

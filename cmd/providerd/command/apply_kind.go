@@ -11,6 +11,7 @@ import (
 	"example.com/providerd/gen/client"
 	"example.com/providerd/server"
 	"example.com/providerd/server/advice"
+	"example.com/providerd/server/contract"
 	"example.com/providerd/store"
 )
 
@@ -69,7 +70,7 @@ func kindOf(entry manifest.Entry) (applyKind, error) {
 	return applyKind{}, fmt.Errorf("%q is not a kind of provider", entry.Kind)
 }
 
-func manifestKinds(contract *server.Contract) []manifest.Kind {
+func manifestKinds(contract *contract.Document) []manifest.Kind {
 	var kinds []manifest.Kind
 	for _, kind := range applyKinds() {
 		kinds = append(kinds, manifest.Kind{Name: kind.name, Schema: contract.RequestSchema(kind.operation)})

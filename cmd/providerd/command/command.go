@@ -11,8 +11,7 @@ import (
 	"github.com/alecthomas/kong"
 	kongcompletion "github.com/jotaen/kong-completion"
 
-	"example.com/providerd/gen/api"
-	"example.com/providerd/server"
+	"example.com/providerd/server/contract"
 )
 
 // Exit statuses.
@@ -36,12 +35,12 @@ func Main() int {
 
 // run carries out one command line and returns the exit status.
 func run(ctx context.Context, arguments []string) int {
-	contract, err := server.ParseContract(ctx, api.Contract())
+	contract, err := contract.Load(ctx)
 	if err != nil {
 		return complain(err, exitFailed)
 	}
 	var root cli
-	parser, err := newParser(&root, contract.Operations())
+	parser, err := newParser(&root, contract.OperationIDs())
 	if err != nil {
 		return complain(err, exitFailed)
 	}
@@ -75,7 +74,7 @@ func failure(err error) int {
 }
 
 // runCommand carries out a command that was parsed. What it could not print is an error.
-func runCommand(command *kong.Context, contract *server.Contract) error {
+func runCommand(command *kong.Context, contract *contract.Document) error {
 	out := newOutput(os.Stdout)
 	err := command.Run(contract, out)
 	if flushErr := out.flush(); err == nil {

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"slices"
 
-	"example.com/providerd/server"
+	"example.com/providerd/server/contract"
 )
 
 type doctorCommand struct {
@@ -75,9 +75,9 @@ func (f finding) cells() [][]string {
 }
 
 // Run looks at all there is. What fails keeps no checks from being made but those that need it.
-func (c *doctorCommand) Run(ctx context.Context, contract *server.Contract, out *output, say *messages) error {
+func (c *doctorCommand) Run(ctx context.Context, contract *contract.Document, out *output, say *messages) error {
 	findings := slices.Concat(
-		c.checkConfiguration(contract.Operations()), checkCertificate(c.TLSCert.path, c.TLSKey.path), c.checkDatabase(ctx))
+		c.checkConfiguration(contract.OperationIDs()), checkCertificate(c.TLSCert.path, c.TLSKey.path), c.checkDatabase(ctx))
 	table := list[finding]{
 		headings: "STATUS,CHECK,FINDING", rows: finding.cells, value: func(found finding) any { return found },
 	}

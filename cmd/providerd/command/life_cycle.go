@@ -9,6 +9,7 @@ import (
 	"github.com/coreos/go-systemd/v22/daemon"
 
 	"example.com/providerd/server"
+	"example.com/providerd/server/listener"
 )
 
 // maxDrainDelay is longer than any load balancer takes to see that a server is not ready.
@@ -26,7 +27,7 @@ func drainAfter(
 	context.AfterFunc(ctx, func() {
 		api.BeginDrain()
 		manager.logger.Info("told to stop; not ready any more", slog.Duration("drain_delay", delay))
-		manager.tellStopping(delay + server.DefaultLimits().DrainTimeout + maxEnd)
+		manager.tellStopping(delay + listener.DefaultLimits().DrainTimeout + maxEnd)
 		time.AfterFunc(delay, func() {
 			manager.tell("STATUS=ending the requests that have begun")
 			cancel()

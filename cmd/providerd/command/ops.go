@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"example.com/providerd/server"
+	"example.com/providerd/server/listener"
 )
 
 const (
@@ -42,22 +43,22 @@ func newRegistry(log *serveLog) *prometheus.Registry {
 
 // serveOps serves what is for operators until stop is called, so that they can watch how the server ends.
 func serveOps(
-	ctx context.Context, api *server.Server, registry *prometheus.Registry, listener net.Listener, log *serveLog,
+	ctx context.Context, api *server.Server, registry *prometheus.Registry, open net.Listener, log *serveLog,
 ) (stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	limits := server.DefaultLimits()
+	limits := listener.DefaultLimits()
 	limits.Connections, limits.DrainTimeout = maxOpsConnections, opsDrainTimeout
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		if err := api.ServeBeside(ctx, opsHandler(api, registry, log.Logger), listener, limits); err != nil {
+		if err := listener.Serve(ctx, open, opsHandler(api, registry, log.Logger), limits, nil, log.Logger); err != nil {
 			log.Warn("operators are not served any more", slog.String("error", err.Error()))
 		}
 	}()
-	log.say(slog.LevelInfo, fmt.Sprintf("serving metrics, health and profiles on http://%s", listener.Addr()))
-	if !isLoopback(hostOf(listener.Addr().String())) {
+	log.say(slog.LevelInfo, fmt.Sprintf("serving metrics, health and profiles on http://%s", open.Addr()))
+	if !isLoopback(hostOf(open.Addr().String())) {
 		log.say(slog.LevelWarn, fmt.Sprintf("whoever reaches %s reads the metrics, because it is not a loopback address; "+
-			"let only what watches the server reach it (profiles are for this machine alone)", listener.Addr()))
+			"let only what watches the server reach it (profiles are for this machine alone)", open.Addr()))
 	}
 	return func() {
 		cancel()

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"time"
 
-	"example.com/providerd/server"
+	"example.com/providerd/server/listener"
 )
 
 const (
@@ -62,7 +62,7 @@ func serveTrace(w http.ResponseWriter, r *http.Request) {
 	}
 	<-ctx.Done()
 	trace.Stop()
-	answered := time.Now().Add(server.DefaultLimits().AnswerTimeout)
+	answered := time.Now().Add(listener.DefaultLimits().AnswerTimeout)
 	if err := http.NewResponseController(w).SetWriteDeadline(answered); err != nil {
 		return
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"example.com/providerd/cmd/providerd/manifest"
-	"example.com/providerd/server"
+	"example.com/providerd/server/contract"
 	"example.com/providerd/store"
 )
 
@@ -46,7 +46,9 @@ func (c *providerExportCommand) Validate() error {
 }
 
 // Run writes the file.
-func (c *providerExportCommand) Run(ctx context.Context, contract *server.Contract, out *output, say *messages) error {
+func (c *providerExportCommand) Run(
+	ctx context.Context, contract *contract.Document, out *output, say *messages,
+) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	to := exporter{contract: contract, say: say, reveal: c.Reveal}
@@ -95,7 +97,7 @@ func (c *providerExportCommand) write(ctx context.Context, database *store.Store
 // exporter writes records as entries of a manifest.
 type exporter struct {
 	writer   *manifest.Writer
-	contract *server.Contract
+	contract *contract.Document
 	say      *messages
 	reveal   bool
 	// exported, references and damaged count.

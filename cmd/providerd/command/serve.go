@@ -17,6 +17,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"example.com/providerd/server"
+	"example.com/providerd/server/contract"
+	"example.com/providerd/server/listener"
 )
 
 type serveCommand struct {
@@ -70,7 +72,7 @@ const heapReserve = 12 << 20
 const memoryLimit = 176 << 20
 
 // Run serves until the process is told to stop.
-func (c *serveCommand) Run(ctx context.Context, contract *server.Contract, say *messages) error {
+func (c *serveCommand) Run(ctx context.Context, contract *contract.Document, say *messages) error {
 	ctx, stop := untilStopped(ctx)
 	defer stop()
 	log := newServeLog(say, c.LogFormat, slog.Level(c.LogLevel))
@@ -127,7 +129,7 @@ func (e endpoint) close() {
 }
 
 // open gets what a server needs, and serves.
-func (c *serveCommand) open(ctx context.Context, contract *server.Contract, log *serveLog) error {
+func (c *serveCommand) open(ctx context.Context, contract *contract.Document, log *serveLog) error {
 	// The addresses come first: where one is taken, nothing is made on disk.
 	at, err := c.listen(ctx)
 	if err != nil {
@@ -141,7 +143,7 @@ func (c *serveCommand) open(ctx context.Context, contract *server.Contract, log 
 	if err != nil {
 		return err
 	}
-	err = letIn(ctx, database, contract.Operations(), c.Database.folder(), at.url(), log)
+	err = letIn(ctx, database, contract.OperationIDs(), c.Database.folder(), at.url(), log)
 	if err == nil {
 		err = c.serve(ctx, server.Config{
 			Contract: contract, Store: database, Logger: log.Logger, FailedAttempts: c.FailedAttempts,
@@ -216,9 +218,9 @@ func (c *serveCommand) serve(ctx context.Context, config server.Config, at endpo
 	go manager.watch(watching)
 	manager.tellReady(at.url())
 	go announce(at.url(), log)
-	limits := server.DefaultLimits()
+	limits := listener.DefaultLimits()
 	limits.Connections = c.MaxConnections
-	if err := api.Serve(ctx, at, limits, at.security); err != nil {
+	if err := listener.Serve(ctx, at, api, limits, at.security, log.Logger); err != nil {
 		return err
 	}
 	log.Info("no request is left; the server stops")

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"example.com/providerd/server"
+	"example.com/providerd/server/contract"
 	"example.com/providerd/store"
 )
 
@@ -35,15 +35,15 @@ func (c *tokenCreateCommand) Validate() error {
 }
 
 // operations are those that the token allows.
-func (c *tokenCreateCommand) operations(contract *server.Contract) []string {
+func (c *tokenCreateCommand) operations(contract *contract.Document) []string {
 	if slices.Contains(c.Allow, "all") {
-		return contract.Operations()
+		return contract.OperationIDs()
 	}
 	return c.Allow
 }
 
 // Run makes a token. Where it cannot be printed, nobody has it, and it is revoked.
-func (c *tokenCreateCommand) Run(ctx context.Context, contract *server.Contract, out *output, say *messages) error {
+func (c *tokenCreateCommand) Run(ctx context.Context, contract *contract.Document, out *output, say *messages) error {
 	if isNullDevice(os.Stdout) {
 		return errors.New("standard output is closed or " + os.DevNull + ", where nobody would see the token; none was made")
 	}

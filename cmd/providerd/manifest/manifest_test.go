@@ -6,13 +6,12 @@ import (
 	"testing"
 
 	"example.com/providerd/cmd/providerd/manifest"
-	"example.com/providerd/gen/api"
-	"example.com/providerd/server"
+	"example.com/providerd/server/contract"
 )
 
 func kinds(t testing.TB) []manifest.Kind {
 	t.Helper()
-	contract, err := server.ParseContract(t.Context(), api.Contract())
+	contract, err := contract.Load(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

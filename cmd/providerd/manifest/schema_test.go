@@ -10,7 +10,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"example.com/providerd/cmd/providerd/manifest"
-	"example.com/providerd/gen/api"
+	"example.com/providerd/gen/contract"
 )
 
 func compileSchema(t *testing.T) *jsonschema.Schema {
@@ -42,7 +42,7 @@ func compileSchema(t *testing.T) *jsonschema.Schema {
 func TestSchemaTakesTheExamplesOfTheContract(t *testing.T) {
 	t.Parallel()
 	schema := compileSchema(t)
-	document, err := openapi3.NewLoader().LoadFromData(api.Contract())
+	document, err := openapi3.NewLoader().LoadFromData(contract.YAML())
 	if err != nil {
 		t.Fatal(err)
 	}

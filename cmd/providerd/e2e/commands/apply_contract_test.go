@@ -13,13 +13,13 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"example.com/providerd/gen/api"
+	"example.com/providerd/gen/contract"
 )
 
 // A dry run sends nothing to a server that does not say that it knows validate_only.
 func TestDryRunSendsNothingToAServerThatWouldCreate(t *testing.T) {
 	t.Parallel()
-	contract, err := openapi3.NewLoader().LoadFromData(api.Contract())
+	contract, err := openapi3.NewLoader().LoadFromData(contract.YAML())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,9 +16,8 @@ import (
 	"time"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
-
-	"example.com/providerd/server"
 	"example.com/providerd/server/contracttest"
+	"example.com/providerd/server/listener"
 )
 
 const (
@@ -160,7 +159,7 @@ func (c *hostileCrowd) exchange(ctx context.Context, t *testing.T, number int) {
 		token := c.tokens[number%len(c.tokens)]
 		status, text, err := c.post(context.WithoutCancel(ctx), token, c.paths[shape], c.bodies[shape], key)
 		// Hundreds of bodies share two processors: one that does not arrive in time is given up.
-		if err != nil && time.Since(begun) >= server.DefaultLimits().RequestTimeout {
+		if err != nil && time.Since(begun) >= listener.DefaultLimits().RequestTimeout {
 			continue
 		}
 		if err != nil {
