@@ -17,17 +17,8 @@ import (
 
 const challengeHeader = "WWW-Authenticate"
 
-// tokenRefusal is why a token is refused.
-type tokenRefusal string
-
-const (
-	tokenMissing   tokenRefusal = "missing"
-	tokenMistyped  tokenRefusal = "mistyped"
-	tokenUnknown   tokenRefusal = "unknown"
-	tokenExpired                = tokenRefusal(store.TokenExpired)
-	tokenRevoked                = tokenRefusal(store.TokenRevoked)
-	tokenForbidden tokenRefusal = "forbidden"
-)
+const damagedTokenDetail = "What is stored of the access token is damaged and cannot be read, and trying again does " +
+	"not help. Nothing was stored. Tell the operator of the server, or use another token."
 
 // authenticate finds out who the caller is by the bearer token (RFC 6750 section 2.1). A token anywhere else than in
 // the header Authorization counts for nothing.

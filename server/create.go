@@ -2,9 +2,14 @@ package server
 
 import (
 	"context"
+	"net/http"
+	"time"
+
+	"github.com/labstack/echo/v4"
 
 	"example.com/providerd/gen/api"
 	"example.com/providerd/server/advice"
+	"example.com/providerd/store"
 )
 
 // verdict answers a request that is only validated, and would be answered with a record otherwise: with the one that
@@ -36,4 +41,45 @@ func valueOr[T any](sent *T, otherwise T) T {
 		return *sent
 	}
 	return otherwise
+}
+
+// storageTimeout is how long a request may wait for the storage in all, for the token and for the create. What the
+// caller takes to send the body does not count.
+const storageTimeout = 5 * time.Second
+
+// limitStorage bounds how long the storage may take to handle the request.
+func limitStorage(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		request := c.Request()
+		ctx, cancel := context.WithTimeout(request.Context(), exchangeOf(request.Context()).timeForStorage(request))
+		defer cancel()
+		c.SetRequest(request.WithContext(ctx))
+		return next(c)
+	}
+}
+
+// timeForStorage returns how long the storage may take to handle the request. A sixth of the time in which the answer
+// can be sent is left for saying that it takes too long.
+func (e *exchange) timeForStorage(request *http.Request) time.Duration {
+	left := storageTimeout - e.waited
+	server, ok := request.Context().Value(http.ServerContextKey).(*http.Server)
+	if !ok || server.WriteTimeout == 0 {
+		return left
+	}
+	return min(left, server.WriteTimeout-server.WriteTimeout/6-time.Since(e.started))
+}
+
+// createRequest says who asks for a provider.
+func createRequest(ctx context.Context, name string, idempotencyKey *string) store.CreateRequest {
+	current := exchangeOf(ctx)
+	return store.CreateRequest{
+		Name:           name,
+		CreatedBy:      current.token.Name,
+		RequestID:      current.requestID,
+		IdempotencyKey: idempotencyKey,
+		BodyDigest:     current.bodyDigest,
+		RemoteAddress:  current.remoteAddress,
+		ValidateOnly:   current.validateOnly,
+		Timing:         current.spans.createTiming(),
+	}
 }

@@ -2,26 +2,13 @@ package server
 
 import (
 	"context"
-	"crypto/rand"
-	"fmt"
 	"io"
-	"log/slog"
-	"net"
-	"net/http"
-	"net/url"
-	"regexp"
-	"runtime/debug"
-	"strings"
 	"time"
 
-	"github.com/labstack/echo/v4"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
 
 	"example.com/providerd/store"
-)
-
-const (
-	requestIDHeader             = "X-Request-Id"
-	contentSecurityPolicyHeader = "Content-Security-Policy"
 )
 
 // exchange is what is known of one request while it is answered.
@@ -61,183 +48,33 @@ type exchangeKey struct{}
 // exchangeOf returns the exchange that a context belongs to. It panics if there is none.
 func exchangeOf(ctx context.Context) *exchange { return ctx.Value(exchangeKey{}).(*exchange) }
 
-// serveExchange gives the request its id, survives a panic in what follows, and logs, counts and traces the answer.
-func (s *Server) serveExchange(next echo.HandlerFunc) echo.HandlerFunc {
-	return func(c echo.Context) error {
-		current := &exchange{
-			requestID: s.requestID(c.Request()), started: time.Now(), remoteAddress: remoteAddress(c.Request()),
-			body: c.Request().Body,
-		}
-		caller := c.Request().Context()
-		// The context does not end when the caller's does, since one who has closed only the sending half, and awaits the
-		// answer, cannot be told from one who is gone.
-		work := context.WithValue(context.WithoutCancel(caller), exchangeKey{}, current)
-		c.SetRequest(c.Request().WithContext(work))
-		setHeaders(c, current)
-		if err := callRecovered(next, c); err != nil {
-			c.Error(err)
-		}
-		current.took = time.Since(current.started)
-		s.log(c, current, caller.Err() != nil)
-		s.metrics.count(current, c.Response().Status)
-		current.spans.end(c.Request().Context(), current, c.Response().Status)
+// spans are those of one request. Where it is nil, none are made. All are made when the request is answered.
+type spans struct {
+	tracer trace.Tracer
+	root   trace.Span
+	// fixed are the attributes that all requests for the operation have.
+	fixed []attribute.KeyValue
+	// validation is when the body was validated; zero where it was not.
+	validation interval
+	// timing is what the store says of the create.
+	timing store.Timing
+}
+
+type interval struct{ begun, ended time.Time }
+
+// validate notes that the body is validated from now until end is called.
+func (s *spans) validate() (end func()) {
+	if s == nil {
+		return func() {}
+	}
+	s.validation.begun = time.Now()
+	return func() { s.validation.ended = time.Now() }
+}
+
+// createTiming is what the store is to fill in; nil where no spans are made.
+func (s *spans) createTiming() *store.Timing {
+	if s == nil {
 		return nil
 	}
-}
-
-// storageTimeout is how long a request may wait for the storage in all, for the token and for the create. What the
-// caller takes to send the body does not count.
-const storageTimeout = 5 * time.Second
-
-// limitStorage bounds how long the storage may take to handle the request.
-func limitStorage(next echo.HandlerFunc) echo.HandlerFunc {
-	return func(c echo.Context) error {
-		request := c.Request()
-		ctx, cancel := context.WithTimeout(request.Context(), exchangeOf(request.Context()).timeForStorage(request))
-		defer cancel()
-		c.SetRequest(request.WithContext(ctx))
-		return next(c)
-	}
-}
-
-// timeForStorage returns how long the storage may take to handle the request. A sixth of the time in which the answer
-// can be sent is left for saying that it takes too long.
-func (e *exchange) timeForStorage(request *http.Request) time.Duration {
-	left := storageTimeout - e.waited
-	server, ok := request.Context().Value(http.ServerContextKey).(*http.Server)
-	if !ok || server.WriteTimeout == 0 {
-		return left
-	}
-	return min(left, server.WriteTimeout-server.WriteTimeout/6-time.Since(e.started))
-}
-
-// setHeaders sets what every answer has. A page that loads a style sheet or runs scripts has a policy of its own.
-func setHeaders(c echo.Context, current *exchange) {
-	header := c.Response().Header()
-	header.Set(requestIDHeader, current.requestID)
-	header.Set(contentSecurityPolicyHeader, "default-src 'none'; frame-ancestors 'none'")
-	header.Set("Cross-Origin-Resource-Policy", "same-origin")
-	header.Set("Referrer-Policy", "no-referrer")
-	header.Set("X-Content-Type-Options", "nosniff")
-	if isPageOverHTTPS(c.Request()) {
-		header.Set("Strict-Transport-Security", "max-age=86400")
-	}
-	if framedLoosely(c.Request()) {
-		// Where a front end and this server read the end of a body differently, what follows would be smuggled.
-		header.Set("Connection", "close")
-	}
-}
-
-// isPageOverHTTPS reports whether a browser asks for a page over HTTPS, so that it may keep to that for a day (RFC
-// 6797). A loopback name is left out: other programs serve plain HTTP under it.
-func isPageOverHTTPS(r *http.Request) bool {
-	host := strings.ToLower(strings.TrimSuffix((&url.URL{Host: r.Host}).Hostname(), "."))
-	isLoopback := host == "localhost" || strings.HasSuffix(host, ".localhost")
-	return r.TLS != nil && (r.Method == http.MethodGet || r.Method == http.MethodHead) && !isLoopback
-}
-
-// framedLoosely tells whether the length of the body may be read in two ways. The HTTP library drops a Content-Length
-// beside a Transfer-Encoding, and a Transfer-Encoding of HTTP/1.0, without a trace; RFC 9112 section 6.1 demands that
-// the connection is then closed.
-func framedLoosely(r *http.Request) bool {
-	return len(r.TransferEncoding) > 0 || !r.ProtoAtLeast(1, 1)
-}
-
-// requestID takes the caller's id over where it is well-formed, and makes one otherwise.
-func (s *Server) requestID(r *http.Request) string {
-	if ids := r.Header.Values(requestIDHeader); len(ids) == 1 && s.requestIDPattern.MatchString(ids[0]) {
-		return ids[0]
-	}
-	return rand.Text()
-}
-
-// remoteAddress is the address of the peer, without its port. What a header says of it counts for nothing: anyone can
-// send it.
-func remoteAddress(r *http.Request) string {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		return r.RemoteAddr
-	}
-	return host
-}
-
-func requestIDPattern() *regexp.Regexp {
-	return regexp.MustCompile(`^[0-9A-Za-z._~+/=:-]{1,128}$`)
-}
-
-func callRecovered(next echo.HandlerFunc, c echo.Context) (err error) {
-	defer func() {
-		if value := recover(); value != nil {
-			err = &refusal{slug: internal, cause: fmt.Errorf("panic: %v\n%s", value, debug.Stack())}
-		}
-	}()
-	return next(c)
-}
-
-const (
-	// maxLoggedField bounds, in bytes, what a caller chooses and the log holds.
-	maxLoggedField = 256
-	// maxLoggedError leaves room for the stack of a panic.
-	maxLoggedError = 16 << 10
-)
-
-// cut shows that a text was longer.
-func cut(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	return text[:limit] + "…"
-}
-
-// log writes one line for each exchange. It holds nothing of the body, and nothing of the query but validate_only. The
-// caller is gone who closed the connection, or its sending half, before the answer.
-func (s *Server) log(c echo.Context, current *exchange, callerIsGone bool) {
-	attributes := []slog.Attr{
-		slog.String("request_id", current.requestID),
-		slog.String("method", cut(c.Request().Method, maxLoggedField)),
-		slog.String("path", cut(c.Request().URL.Path, maxLoggedField)),
-		slog.Int("status", c.Response().Status),
-		slog.Int64("bytes", c.Response().Size),
-		slog.Duration("duration", current.took),
-		slog.String("remote", c.Request().RemoteAddr),
-	}
-	if current.token.ID != 0 {
-		attributes = append(attributes,
-			slog.String("caller", current.token.Name), slog.Int64("token_id", int64(current.token.ID)))
-	}
-	if current.traceID != "" {
-		attributes = append(attributes, slog.String("trace_id", current.traceID))
-	}
-	if current.validateOnly {
-		attributes = append(attributes, slog.Bool(validateOnlyParameter, true))
-	}
-	level := slog.LevelInfo
-	if refused := current.refused; refused != nil {
-		attributes = append(attributes, slog.String("problem", string(refused.slug)))
-		if refused.cause != nil {
-			attributes = append(attributes, slog.String("error", cut(refused.cause.Error(), maxLoggedError)))
-		}
-		if s.problems[refused.slug].Status >= http.StatusInternalServerError {
-			level = slog.LevelError
-		}
-	}
-	if callerIsGone || current.refused.isCutOff() || current.writeError != nil {
-		attributes = append(attributes, slog.String("outcome", "canceled"))
-	}
-	if current.writeError != nil {
-		attributes = append(attributes, slog.String("write_error", cut(current.writeError.Error(), maxLoggedError)))
-	}
-	s.writeLine(c.Request().Context(), current.started.Add(current.took), level, attributes)
-}
-
-// writeLine spares what the logger's own methods take: the time once more, and the line of source that logs.
-func (s *Server) writeLine(ctx context.Context, at time.Time, level slog.Level, attributes []slog.Attr) {
-	handler := s.logger.Handler()
-	if !handler.Enabled(ctx, level) {
-		return
-	}
-	record := slog.NewRecord(at, level, "request", 0)
-	record.AddAttrs(attributes...)
-	// As with the logger's own methods, an error has nowhere to go.
-	_ = handler.Handle(ctx, record)
+	return &s.timing
 }

@@ -53,3 +53,7 @@ func (m *Metrics) watchReadiness(server *Server) {
 		return 1
 	})
 }
+
+func answerHealth(c echo.Context, code int, status string) error {
+	return c.JSON(code, map[string]string{"status": status})
+}

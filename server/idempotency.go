@@ -51,21 +51,6 @@ func canonicalize(text *jsontext.Value) error {
 	return nil
 }
 
-// createRequest says who asks for a provider.
-func createRequest(ctx context.Context, name string, idempotencyKey *string) store.CreateRequest {
-	current := exchangeOf(ctx)
-	return store.CreateRequest{
-		Name:           name,
-		CreatedBy:      current.token.Name,
-		RequestID:      current.requestID,
-		IdempotencyKey: idempotencyKey,
-		BodyDigest:     current.bodyDigest,
-		RemoteAddress:  current.remoteAddress,
-		ValidateOnly:   current.validateOnly,
-		Timing:         current.spans.createTiming(),
-	}
-}
-
 // replayedHeader is the value of Idempotency-Replayed; nil where the record is new.
 func replayedHeader(replayed bool) *string {
 	if !replayed {

@@ -48,10 +48,6 @@ func (s *Server) registerPages(router *echo.Echo) error {
 	return nil
 }
 
-func answerHealth(c echo.Context, code int, status string) error {
-	return c.JSON(code, map[string]string{"status": status})
-}
-
 // explain answers the page that the URI of a problem leads to.
 func (s *Server) explain(c echo.Context, pages *template.Template) error {
 	kind, ok := s.problems[slug(c.Param("slug"))]

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"regexp"
 	"sync/atomic"
-	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -50,67 +49,6 @@ type Server struct {
 	traces       *Traces
 	router       *echo.Echo
 	isDraining   atomic.Bool
-}
-
-var _ api.StrictServerInterface = (*Server)(nil)
-
-// New makes a Server.
-func New(config Config) (*Server, error) {
-	server := &Server{
-		contract:         config.Contract,
-		store:            config.Store,
-		logger:           config.Logger,
-		problems:         map[slug]problemKind{},
-		requestIDPattern: requestIDPattern(),
-		attempts:         newLimiters(RateLimit{Requests: config.FailedAttempts, Window: time.Minute}),
-		bodies:           newBodies(),
-		unreadBodies:     newRoom(maxUnreadBodies, maxUnreadBodies/4),
-		metrics:          config.Metrics,
-		traces:           config.Traces,
-		router:           echo.New(),
-	}
-	if config.RateLimit != (RateLimit{}) {
-		server.callers = newLimiters(config.RateLimit)
-	}
-	for _, kind := range problemKinds() {
-		server.problems[kind.Slug] = kind
-	}
-	server.router.HTTPErrorHandler = server.handleError
-	server.router.Binder = binder{}
-	server.router.Use(server.serveExchange)
-	if err := server.registerPages(server.router); err != nil {
-		return nil, err
-	}
-	api.RegisterHandlersWithOptions(server.router, api.NewStrictHandler(server, nil), api.RegisterHandlersOptions{
-		BaseURL: config.Contract.BaseURL, OperationMiddlewares: server.operationMiddlewares(),
-	})
-	server.metrics.watchReadiness(server)
-	return server, nil
-}
-
-// operationMiddlewares is the way of a request to each operation, from the outside in. Nothing of the body is read
-// before the caller is known.
-func (s *Server) operationMiddlewares() map[string][]echo.MiddlewareFunc {
-	chains := map[string][]echo.MiddlewareFunc{}
-	for _, op := range s.contract.Operations() {
-		chain := []echo.MiddlewareFunc{begin(op)}
-		if s.traces != nil {
-			chain = append(chain, s.traces.begin(op))
-		}
-		chains[op.ID] = append(chain, s.authenticate, s.limitRate, s.authorise(op), negotiate, checkParameters,
-			checkIdempotencyKey(op), prefer, validate(op, s.bodies), limitStorage)
-	}
-	return chains
-}
-
-// begin notes what the request is for.
-func begin(op *contract.Operation) echo.MiddlewareFunc {
-	return func(next echo.HandlerFunc) echo.HandlerFunc {
-		return func(c echo.Context) error {
-			exchangeOf(c.Request().Context()).operation = op.ID
-			return next(c)
-		}
-	}
 }
 
 // ServeHTTP answers one request.

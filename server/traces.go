@@ -14,7 +14,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"example.com/providerd/server/contract"
-	"example.com/providerd/store"
 )
 
 // traceparentHeader is that of W3C Trace Context. Its companion tracestate is free text of the caller, and not read.
@@ -81,37 +80,6 @@ func parentContext(r *http.Request) context.Context {
 		return r.Context()
 	}
 	return propagation.TraceContext{}.Extract(r.Context(), propagation.MapCarrier{traceparentHeader: values[0]})
-}
-
-// spans are those of one request. Where it is nil, none are made. All are made when the request is answered.
-type spans struct {
-	tracer trace.Tracer
-	root   trace.Span
-	// fixed are the attributes that all requests for the operation have.
-	fixed []attribute.KeyValue
-	// validation is when the body was validated; zero where it was not.
-	validation interval
-	// timing is what the store says of the create.
-	timing store.Timing
-}
-
-type interval struct{ begun, ended time.Time }
-
-// validate notes that the body is validated from now until end is called.
-func (s *spans) validate() (end func()) {
-	if s == nil {
-		return func() {}
-	}
-	s.validation.begun = time.Now()
-	return func() { s.validation.ended = time.Now() }
-}
-
-// createTiming is what the store is to fill in; nil where no spans are made.
-func (s *spans) createTiming() *store.Timing {
-	if s == nil {
-		return nil
-	}
-	return &s.timing
 }
 
 // end ends the span of a request that was answered, once it has made those within it.
