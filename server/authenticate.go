@@ -41,7 +41,7 @@ func (s *Server) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 			return s.invalidToken(c, "The access token is unknown.", err, reason)
 		}
 		if errors.Is(err, store.ErrDamaged) {
-			return untilRepaired(damagedTokenDetail, err)
+			return unavailableUntilRepaired(damagedTokenDetail, err)
 		}
 		if err != nil {
 			return fmt.Errorf("authenticate: %w", err)
@@ -87,8 +87,8 @@ func (s *Server) invalidToken(c echo.Context, description string, cause error, r
 	}
 }
 
-// authorise lets the caller pass where the token allows the operation.
-func (s *Server) authorise(op *contract.Operation) echo.MiddlewareFunc {
+// authorize lets the caller pass where the token allows the operation.
+func authorize(op *contract.Operation) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
 			if slices.Contains(exchangeOf(c.Request().Context()).token.Operations, op.ID) {

@@ -82,7 +82,7 @@ func (r *bodyReservation) resize(bytes, kept int64) error {
 		return nil
 	}
 	if !r.reservation.resize(bytes, kept) {
-		return &refusal{slug: overloaded, header: comeBack()}
+		return &refusal{slug: overloaded, header: retryAfterSecond()}
 	}
 	return nil
 }
@@ -159,7 +159,7 @@ func (b *bodies) compare(ctx context.Context, work func() error) error {
 
 func withMemory(ctx context.Context, memory *semaphore.Weighted, cost int64, work func() error) error {
 	if err := memory.Acquire(ctx, cost); err != nil {
-		return &refusal{slug: overloaded, header: comeBack(), cause: err}
+		return &refusal{slug: overloaded, header: retryAfterSecond(), cause: err}
 	}
 	defer memory.Release(cost)
 	return work()
@@ -168,8 +168,8 @@ func withMemory(ctx context.Context, memory *semaphore.Weighted, cost int64, wor
 // renderedLength is the length that a text in JSON has in a response at most, where some characters are escaped.
 func renderedLength(text []byte) int64 {
 	length := len(text)
-	for _, one := range []string{"<", ">", "&", "\u2028", "\u2029"} {
-		length += bytes.Count(text, []byte(one)) * (len(`\u003c`) - len(one))
+	for _, character := range []string{"<", ">", "&", "\u2028", "\u2029"} {
+		length += bytes.Count(text, []byte(character)) * (len(`\u003c`) - len(character))
 	}
 	return int64(length)
 }

@@ -18,8 +18,8 @@ func verdict(
 	ctx context.Context, madeBefore int32, advice []advice.Advice, preference *api.Prefer,
 ) api.VerdictJSONResponse {
 	body := api.Verdict{Outcome: api.VerdictOutcomeWouldCreate, Advice: make([]api.Advice, len(advice))}
-	for i, one := range advice {
-		body.Advice[i] = api.Advice{Code: one.Code, Pointer: one.Pointer, Detail: one.Detail, Section: one.Section}
+	for i, item := range advice {
+		body.Advice[i] = api.Advice{Code: item.Code, Pointer: item.Pointer, Detail: item.Detail, Section: item.Section}
 	}
 	if madeBefore != 0 {
 		body.Outcome, body.PK = api.VerdictOutcomeAlreadyCreated, &madeBefore

@@ -43,10 +43,10 @@ func asRefusal(err error) *refusal {
 	return storeRefusal(err)
 }
 
-func toAPIViolations(found []contract.Violation) []api.Violation {
-	violations := make([]api.Violation, len(found))
-	for i, one := range found {
-		violations[i] = api.Violation{Code: api.ViolationCode(one.Code), Detail: one.Detail, Pointer: one.Pointer}
+func toAPIViolations(list []contract.Violation) []api.Violation {
+	violations := make([]api.Violation, len(list))
+	for i, found := range list {
+		violations[i] = api.Violation{Code: api.ViolationCode(found.Code), Detail: found.Detail, Pointer: found.Pointer}
 	}
 	return violations
 }
@@ -59,15 +59,15 @@ func storeRefusal(err error) *refusal {
 			Pointer: "/client_id", Code: api.ViolationCodeTaken, Detail: "is taken by another provider",
 		}}}
 	case errors.Is(err, store.ErrOverloaded):
-		return &refusal{slug: overloaded, header: comeBack()}
+		return &refusal{slug: overloaded, header: retryAfterSecond()}
 	case errors.Is(err, store.ErrOutcomeUnknown):
-		return &refusal{slug: outcomeUnknown, header: comeBack(), cause: err}
+		return &refusal{slug: outcomeUnknown, header: retryAfterSecond(), cause: err}
 	case errors.Is(err, store.ErrNoPKLeft):
-		return untilRepaired(noPKLeftDetail, err)
+		return unavailableUntilRepaired(noPKLeftDetail, err)
 	case errors.Is(err, store.ErrDamaged):
-		return untilRepaired(damagedDetail, err)
+		return unavailableUntilRepaired(damagedDetail, err)
 	case errors.Is(err, store.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):
-		return &refusal{slug: storageUnavailable, header: comeBack(), cause: err}
+		return &refusal{slug: storageUnavailable, header: retryAfterSecond(), cause: err}
 	default:
 		return &refusal{slug: internal, cause: err}
 	}

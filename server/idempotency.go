@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -19,8 +20,8 @@ import (
 
 const idempotencyKeyHeader = "Idempotency-Key"
 
-// checkIdempotencyKey refuses a key that the contract does not allow, before anything of the body is read.
-func checkIdempotencyKey(op *contract.Operation) echo.MiddlewareFunc {
+// validateIdempotencyKey refuses a key that the contract does not allow, before anything of the body is read.
+func validateIdempotencyKey(op *contract.Operation) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
 			keys := c.Request().Header.Values(idempotencyKeyHeader)
@@ -30,6 +31,14 @@ func checkIdempotencyKey(op *contract.Operation) echo.MiddlewareFunc {
 			return next(c)
 		}
 	}
+}
+
+// noteBodyDigest notes what tells the body of a request with a key from other bodies.
+func noteBodyDigest(request *http.Request, body []byte) (err error) {
+	if request.Header.Get(idempotencyKeyHeader) != "" {
+		exchangeOf(request.Context()).bodyDigest, err = digest(body)
+	}
+	return err
 }
 
 // digest is the SHA-256 of a body in its canonical form.
@@ -51,7 +60,7 @@ func canonicalize(text *jsontext.Value) error {
 	return nil
 }
 
-// replayedHeader is the value of Idempotency-Replayed; nil where the record is new.
+// replayedHeader is the value of Idempotency-Replayed; nil if the record is new.
 func replayedHeader(replayed bool) *string {
 	if !replayed {
 		return nil
@@ -59,11 +68,11 @@ func replayedHeader(replayed bool) *string {
 	return new("true")
 }
 
-// explainReuse returns an error of the store: as the refusal that tells what differs, where it says that an idempotency
-// key was used for another body. Pair turns the record that the key made into what was answered and what the body asks
-// for, both as records of the API.
+// explainReuse returns an error of the store. If that says that an idempotency key was used for another body, it is
+// the refusal that lists what differs. Pair turns the record that the key made into what was answered and what the body
+// requests, both as records of the API.
 func explainReuse[Stored store.Record](
-	ctx context.Context, s *Server, err error, pair func(stored Stored) (answered, asked any),
+	ctx context.Context, s *Server, err error, pair func(stored Stored) (answered, requested any),
 ) error {
 	reused, ok := errors.AsType[*store.KeyReusedError](err)
 	if !ok {
@@ -80,8 +89,8 @@ func explainReuse[Stored store.Record](
 		if !ok {
 			return fmt.Errorf("compare with provider %d: it is a %T", reused.PK, record)
 		}
-		answered, asked := pair(stored)
-		differs, err = differing(op, answered, asked)
+		answered, requested := pair(stored)
+		differs, err = differing(op, answered, requested)
 		return err
 	})
 	if err != nil {

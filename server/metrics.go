@@ -105,8 +105,8 @@ func (m *Metrics) count(answered *exchange, status int) {
 
 func (m *Metrics) countRefusal(refused *refusal, operation string) {
 	m.problems.WithLabelValues(string(refused.slug)).Inc()
-	for _, one := range refused.violations {
-		m.violations.WithLabelValues(string(one.Code)).Inc()
+	for _, violation := range refused.violations {
+		m.violations.WithLabelValues(string(violation.Code)).Inc()
 	}
 	if refused.token != "" {
 		m.tokenRefusals.WithLabelValues(string(refused.token)).Inc()

@@ -16,19 +16,19 @@ const (
 	clientSecretLength = 128
 )
 
-// ProvidersOauth2Create stores an OAuth2 provider (contract section 4.1), or tells what it would do.
+// ProvidersOauth2Create stores an OAuth2 provider or, if it is only validated, reports what it would do.
 func (s *Server) ProvidersOauth2Create(
 	ctx context.Context, request api.ProvidersOauth2CreateRequestObject,
 ) (api.ProvidersOauth2CreateResponseObject, error) {
-	asked := createRequest(ctx, request.Body.Name, request.Params.IdempotencyKey)
+	requested := createRequest(ctx, request.Body.Name, request.Params.IdempotencyKey)
 	settings := FromAPIOAuth2(*request.Body)
-	record, replayed, err := s.store.CreateOAuth2Provider(ctx, asked, settings)
+	record, replayed, err := s.store.CreateOAuth2Provider(ctx, requested, settings)
 	if err != nil {
 		return nil, explainReuse(ctx, s, err, func(stored store.OAuth2Provider) (any, any) {
-			return ToAPIOAuth2(stored), ToAPIOAuth2(askedOAuth2(*request.Body, stored))
+			return ToAPIOAuth2(stored), ToAPIOAuth2(requestedOAuth2(*request.Body, stored))
 		})
 	}
-	if asked.ValidateOnly {
+	if requested.ValidateOnly {
 		return api.ProvidersOauth2Create200JSONResponse{
 			VerdictJSONResponse: verdict(ctx, record.PK, advice.OAuth2(settings), request.Params.Prefer),
 		}, nil
@@ -45,23 +45,23 @@ func (s *Server) ProvidersOauth2Create(
 	}, nil
 }
 
-// askedOAuth2 is a stored record as it would be if the request had made it. Credentials that the request leaves to the
-// server are as asked where the server may have made them.
-func askedOAuth2(request api.OAuth2ProviderRequest, stored store.OAuth2Provider) store.OAuth2Provider {
-	asked := stored
-	asked.Name, asked.OAuth2Settings = request.Name, FromAPIOAuth2(request)
-	if request.ClientID == nil && mayBeMade(stored.ClientID, clientIDLength) {
-		asked.ClientID = stored.ClientID
+// requestedOAuth2 is a stored record as it would be if the request had made it. Credentials that the request leaves to
+// the server are the stored ones if they look generated.
+func requestedOAuth2(request api.OAuth2ProviderRequest, stored store.OAuth2Provider) store.OAuth2Provider {
+	requested := stored
+	requested.Name, requested.OAuth2Settings = request.Name, FromAPIOAuth2(request)
+	if request.ClientID == nil && looksGenerated(stored.ClientID, clientIDLength) {
+		requested.ClientID = stored.ClientID
 	}
-	isPublic := asked.ClientType == string(api.ClientTypeEnumPublic)
-	if request.ClientSecret == nil && !isPublic && mayBeMade(stored.ClientSecret.Reveal(), clientSecretLength) {
-		asked.ClientSecret = stored.ClientSecret
+	isPublic := requested.ClientType == string(api.ClientTypeEnumPublic)
+	if request.ClientSecret == nil && !isPublic && looksGenerated(stored.ClientSecret.Reveal(), clientSecretLength) {
+		requested.ClientSecret = stored.ClientSecret
 	}
-	return asked
+	return requested
 }
 
-// mayBeMade tells whether a text is one that the server makes for a caller who sends none.
-func mayBeMade(text string, length int) bool {
+// looksGenerated reports whether a text may be one that the server generates for a caller who sends none.
+func looksGenerated(text string, length int) bool {
 	return len(text) == length && store.IsAlphanumeric(text)
 }
 

@@ -16,6 +16,19 @@ import (
 	"example.com/providerd/server/contract"
 )
 
+const (
+	advicePath = "/advice/"
+	stylePath  = "/pages.css"
+	// pagesPolicy lets the pages load their style sheet and nothing else.
+	pagesPolicy = "default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; " +
+		"frame-ancestors 'none'"
+)
+
+// pageFiles are the templates of the pages, and their style sheet.
+//
+//go:embed pages
+var pageFiles embed.FS
+
 // registerPages adds the paths that need no token: the front page, health, the contract and the pages of the problems.
 func (s *Server) registerPages(router *echo.Echo) error {
 	pages, err := template.ParseFS(pageFiles, "pages/*.html")
@@ -26,7 +39,8 @@ func (s *Server) registerPages(router *echo.Echo) error {
 	if err != nil {
 		return fmt.Errorf("read style sheet: %w", err)
 	}
-	if s.problemExamples, err = problemExamples(s.contract); err != nil {
+	examples, err := problemExamples(s.contract)
+	if err != nil {
 		return err
 	}
 	for path, handler := range map[string]echo.HandlerFunc{
@@ -40,78 +54,13 @@ func (s *Server) registerPages(router *echo.Echo) error {
 		"/openapi.json":       func(c echo.Context) error { return c.JSONBlob(http.StatusOK, s.contract.JSON) },
 		advicePath:            func(c echo.Context) error { return listAdvice(c, pages) },
 		problemPath:           func(c echo.Context) error { return renderPage(c, pages, "problems.html", problemKinds()) },
-		problemPath + ":slug": func(c echo.Context) error { return s.explain(c, pages) },
+		problemPath + ":slug": func(c echo.Context) error { return s.explain(c, pages, examples) },
 	} {
 		router.Match([]string{http.MethodGet, http.MethodHead}, path, handler)
 	}
 	registerDocs(router)
 	return nil
 }
-
-// explain answers the page that the URI of a problem leads to.
-func (s *Server) explain(c echo.Context, pages *template.Template) error {
-	kind, ok := s.problems[slug(c.Param("slug"))]
-	if !ok {
-		return echo.ErrNotFound
-	}
-	example, err := s.exampleOf(kind)
-	if err != nil {
-		return err
-	}
-	return renderPage(c, pages, "problem.html", problemPageData{problemKind: kind, Example: example})
-}
-
-// problemPageData is what the page of a problem shows.
-type problemPageData struct {
-	problemKind
-	// Example is an answer in JSON.
-	Example string
-}
-
-// exampleOf takes the example of the contract, which has none for what no operation answers.
-func (s *Server) exampleOf(kind problemKind) (string, error) {
-	example, ok := s.problemExamples[kind.Slug]
-	if !ok {
-		example = api.Problem{
-			Type: problemPath + string(kind.Slug), Title: kind.Title, Status: kind.Status, Detail: kind.Detail,
-			RequestID: "3NQ5ZB7WLGVQ6RQH2M4XK7JYTA",
-		}
-	}
-	text, err := json.MarshalIndent(example, "", "  ")
-	if err != nil {
-		return "", fmt.Errorf("render example of %s: %w", kind.Slug, err)
-	}
-	return string(text), nil
-}
-
-// problemExamples reads the examples of the answers other than success.
-func problemExamples(openapi *contract.Document) (map[slug]api.Problem, error) {
-	texts, err := openapi.Examples(problemMediaType)
-	if err != nil {
-		return nil, fmt.Errorf("read examples of problems: %w", err)
-	}
-	examples := map[slug]api.Problem{}
-	for kind, text := range texts {
-		var problem api.Problem
-		if err := json.Unmarshal(text, &problem); err != nil {
-			return nil, fmt.Errorf("read example of %s: %w", kind, err)
-		}
-		examples[slug(kind)] = problem
-	}
-	return examples, nil
-}
-
-const (
-	stylePath = "/pages.css"
-	// pagesPolicy lets the pages load their style sheet and nothing else.
-	pagesPolicy = "default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; " +
-		"frame-ancestors 'none'"
-)
-
-// pageFiles are the templates of the pages, and their style sheet.
-//
-//go:embed pages
-var pageFiles embed.FS
 
 // link leads from the front page to what is served without a token.
 type link struct {
@@ -161,18 +110,6 @@ func (s *Server) greet(c echo.Context, pages *template.Template) error {
 	return renderPage(c, pages, "home.html", home)
 }
 
-// renderPage answers a page of the server's own.
-func renderPage(c echo.Context, pages *template.Template, name string, data any) error {
-	var text bytes.Buffer
-	if err := pages.ExecuteTemplate(&text, name, data); err != nil {
-		return fmt.Errorf("render page %s: %w", name, err)
-	}
-	c.Response().Header().Set(contentSecurityPolicyHeader, pagesPolicy)
-	return c.HTMLBlob(http.StatusOK, text.Bytes())
-}
-
-const advicePath = "/advice/"
-
 // ruleGroup is the rules of advice on one kind of provider.
 type ruleGroup struct {
 	Kind  string
@@ -185,4 +122,67 @@ func listAdvice(c echo.Context, pages *template.Template) error {
 		{"OAuth2 provider", advice.OAuth2Rules()},
 		{"Workspace directory-sync provider", advice.WorkspaceDirectoryRules()},
 	})
+}
+
+// explain answers the page that the URI of a problem leads to.
+func (s *Server) explain(c echo.Context, pages *template.Template, examples map[slug]api.Problem) error {
+	kind, ok := s.problems[slug(c.Param("slug"))]
+	if !ok {
+		return echo.ErrNotFound
+	}
+	example, err := exampleOf(kind, examples)
+	if err != nil {
+		return err
+	}
+	return renderPage(c, pages, "problem.html", problemPageData{problemKind: kind, Example: example})
+}
+
+// problemPageData is what the page of a problem shows.
+type problemPageData struct {
+	problemKind
+	// Example is an answer in JSON.
+	Example string
+}
+
+// exampleOf takes the example of the contract, which has none for what no operation answers.
+func exampleOf(kind problemKind, examples map[slug]api.Problem) (string, error) {
+	example, ok := examples[kind.Slug]
+	if !ok {
+		example = api.Problem{
+			Type: problemPath + string(kind.Slug), Title: kind.Title, Status: kind.Status, Detail: kind.Detail,
+			RequestID: "3NQ5ZB7WLGVQ6RQH2M4XK7JYTA",
+		}
+	}
+	text, err := json.MarshalIndent(example, "", "  ")
+	if err != nil {
+		return "", fmt.Errorf("render example of %s: %w", kind.Slug, err)
+	}
+	return string(text), nil
+}
+
+// problemExamples reads the examples of the answers other than success.
+func problemExamples(openapi *contract.Document) (map[slug]api.Problem, error) {
+	texts, err := openapi.Examples(problemMediaType)
+	if err != nil {
+		return nil, fmt.Errorf("read examples of problems: %w", err)
+	}
+	examples := map[slug]api.Problem{}
+	for kind, text := range texts {
+		var problem api.Problem
+		if err := json.Unmarshal(text, &problem); err != nil {
+			return nil, fmt.Errorf("read example of %s: %w", kind, err)
+		}
+		examples[slug(kind)] = problem
+	}
+	return examples, nil
+}
+
+// renderPage answers a page of the server's own.
+func renderPage(c echo.Context, pages *template.Template, name string, data any) error {
+	var text bytes.Buffer
+	if err := pages.ExecuteTemplate(&text, name, data); err != nil {
+		return fmt.Errorf("render page %s: %w", name, err)
+	}
+	c.Response().Header().Set(contentSecurityPolicyHeader, pagesPolicy)
+	return c.HTMLBlob(http.StatusOK, text.Bytes())
 }

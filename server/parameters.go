@@ -18,9 +18,9 @@ const validateOnlyParameter = "validate_only"
 // maxQuotedName bounds, in bytes, what a problem repeats of the name of a parameter.
 const maxQuotedName = 64
 
-// checkParameters refuses a query that the contract does not allow, before anything of the body is read: what was meant
+// validateQuery refuses a query that the contract does not allow, before anything of the body is read: what was meant
 // to be validated is never stored for a typing error.
-func checkParameters(next echo.HandlerFunc) echo.HandlerFunc {
+func validateQuery(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		query, err := url.ParseQuery(c.Request().URL.RawQuery)
 		if err != nil {
@@ -37,7 +37,7 @@ func checkParameters(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// wrongParameter says what is wrong with a parameter of the query; "" where nothing is.
+// wrongParameter says what is wrong with a parameter of the query; "" if nothing is.
 func wrongParameter(name string, values []string) string {
 	if name == validateOnlyParameter {
 		if _, ok := parseBool(values); ok {

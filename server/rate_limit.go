@@ -19,32 +19,6 @@ const (
 	rateLimitPolicy       = "caller"
 )
 
-// limitRate asks a caller to wait who sends more than it may, whatever becomes of its requests. Callers are told apart
-// by the names of their tokens.
-func (s *Server) limitRate(next echo.HandlerFunc) echo.HandlerFunc {
-	if s.callers == nil {
-		return next
-	}
-	limit := s.callers.limit
-	seconds := int(limit.Window.Seconds())
-	policy := fmt.Sprintf("%q;q=%d;w=%d", rateLimitPolicy, limit.Requests, seconds)
-	detail := fmt.Sprintf("The tokens of one name may send %d requests per %d s. Wait the seconds that Retry-After names.",
-		limit.Requests, seconds)
-	return func(c echo.Context) error {
-		wait := s.callers.take(exchangeOf(c.Request().Context()).token.Name, time.Now())
-		if wait == 0 {
-			return next(c)
-		}
-		return &refusal{
-			slug: tooManyRequests, detail: detail, isLimited: true, header: map[string]string{
-				retryAfterHeader:      wholeSeconds(wait),
-				rateLimitHeader:       fmt.Sprintf("%q;r=0;t=%s", rateLimitPolicy, wholeSeconds(wait)),
-				rateLimitPolicyHeader: policy,
-			},
-		}
-	}
-}
-
 // maxLimiters bounds the memory for those who are counted.
 const maxLimiters = 10_000
 
@@ -112,3 +86,31 @@ func networkOf(address string) string {
 
 // wholeSeconds is a wait as headers tell it, rounded up.
 func wholeSeconds(wait time.Duration) string { return strconv.Itoa(int(math.Ceil(wait.Seconds()))) }
+
+// limitRate asks a caller to wait who sends more than it may, whatever becomes of its requests. Callers are told apart
+// by the names of their tokens; they have no limit if the limiters are nil.
+func limitRate(callers *limiters) echo.MiddlewareFunc {
+	if callers == nil {
+		return func(next echo.HandlerFunc) echo.HandlerFunc { return next }
+	}
+	limit := callers.limit
+	seconds := int(limit.Window.Seconds())
+	policy := fmt.Sprintf("%q;q=%d;w=%d", rateLimitPolicy, limit.Requests, seconds)
+	detail := fmt.Sprintf("The tokens of one name may send %d requests per %d s. Wait the seconds that Retry-After names.",
+		limit.Requests, seconds)
+	return func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c echo.Context) error {
+			wait := callers.take(exchangeOf(c.Request().Context()).token.Name, time.Now())
+			if wait == 0 {
+				return next(c)
+			}
+			return &refusal{
+				slug: tooManyRequests, detail: detail, isLimited: true, header: map[string]string{
+					retryAfterHeader:      wholeSeconds(wait),
+					rateLimitHeader:       fmt.Sprintf("%q;r=0;t=%s", rateLimitPolicy, wholeSeconds(wait)),
+					rateLimitPolicyHeader: policy,
+				},
+			}
+		}
+	}
+}

@@ -57,12 +57,12 @@ const (
 	tokenForbidden tokenRefusal = "forbidden"
 )
 
-// comeBack asks the caller to wait a second for the storage.
-func comeBack() map[string]string { return map[string]string{retryAfterHeader: "1"} }
+// retryAfterSecond asks the caller to wait a second for the storage.
+func retryAfterSecond() map[string]string { return map[string]string{retryAfterHeader: "1"} }
 
-// untilRepaired says that the storage refuses until an operator has put it right. The contract asks for the header; a
-// day is longer than any program waits.
-func untilRepaired(detail string, cause error) *refusal {
+// unavailableUntilRepaired says that the storage refuses until an operator has repaired it. The contract asks for the
+// header; a day is longer than any program waits.
+func unavailableUntilRepaired(detail string, cause error) *refusal {
 	return &refusal{
 		slug: storageUnavailable, detail: detail, header: map[string]string{retryAfterHeader: "86400"}, cause: cause,
 	}

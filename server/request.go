@@ -143,7 +143,7 @@ func (s *Server) log(c echo.Context, current *exchange, callerIsGone bool) {
 		attributes = append(attributes, slog.String("trace_id", current.traceID))
 	}
 	if current.validateOnly {
-		attributes = append(attributes, slog.Bool(validateOnlyParameter, true))
+		attributes = append(attributes, slog.Bool("validate_only", true))
 	}
 	level := slog.LevelInfo
 	if refused := current.refused; refused != nil {

@@ -50,18 +50,18 @@ func New(config Config) (*Server, error) {
 func (s *Server) operationMiddlewares() map[string][]echo.MiddlewareFunc {
 	chains := map[string][]echo.MiddlewareFunc{}
 	for _, op := range s.contract.Operations() {
-		chain := []echo.MiddlewareFunc{begin(op)}
+		chain := []echo.MiddlewareFunc{noteOperation(op)}
 		if s.traces != nil {
 			chain = append(chain, s.traces.begin(op))
 		}
-		chains[op.ID] = append(chain, s.authenticate, s.limitRate, s.authorise(op), negotiate, checkParameters,
-			checkIdempotencyKey(op), prefer, validate(op, s.bodies), limitStorage)
+		chains[op.ID] = append(chain, s.authenticate, limitRate(s.callers), authorize(op), negotiate, validateQuery,
+			validateIdempotencyKey(op), prefer, validateBody(op, s.bodies), limitStorage)
 	}
 	return chains
 }
 
-// begin notes what the request is for.
-func begin(op *contract.Operation) echo.MiddlewareFunc {
+// noteOperation notes what the request is for.
+func noteOperation(op *contract.Operation) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
 			exchangeOf(c.Request().Context()).operation = op.ID

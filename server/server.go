@@ -8,7 +8,6 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"example.com/providerd/gen/api"
 	"example.com/providerd/server/contract"
 	"example.com/providerd/store"
 )
@@ -31,12 +30,10 @@ type Config struct {
 
 // Server is the HTTP API.
 type Server struct {
-	contract *contract.Document
-	store    *store.Store
-	logger   *slog.Logger
-	problems map[slug]problemKind
-	// problemExamples has, by its kind, a problem that an operation answers.
-	problemExamples  map[slug]api.Problem
+	contract         *contract.Document
+	store            *store.Store
+	logger           *slog.Logger
+	problems         map[slug]problemKind
 	requestIDPattern *regexp.Regexp
 	// attempts counts the wrong tokens that come from each network.
 	attempts *limiters

@@ -14,8 +14,8 @@ import (
 	"example.com/providerd/server/listener"
 )
 
-// validate reads the body and checks it against the contract. The handler gets the very value that was validated.
-func validate(op *contract.Operation, bodies *bodies) echo.MiddlewareFunc {
+// validateBody reads the body and validates it. The handler gets the very value that was validated.
+func validateBody(op *contract.Operation, bodies *bodies) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
 			reserved := bodies.reserve(c.Request().Context())
@@ -31,7 +31,7 @@ func validate(op *contract.Operation, bodies *bodies) echo.MiddlewareFunc {
 	}
 }
 
-// accept gives the request the value of its body, or returns why there is none.
+// accept replaces the body of a request by what was validated of it, or returns why it is refused.
 func accept(c echo.Context, op *contract.Operation, reserved *bodyReservation) error {
 	request := c.Request()
 	body, err := reserved.read(request.Body)
@@ -46,10 +46,8 @@ func accept(c echo.Context, op *contract.Operation, reserved *bodyReservation) e
 		if err != nil {
 			return err
 		}
-		if request.Header.Get(idempotencyKeyHeader) != "" {
-			if exchangeOf(request.Context()).bodyDigest, err = digest(body); err != nil {
-				return err
-			}
+		if err := noteBodyDigest(request, body); err != nil {
+			return err
 		}
 		lenient := isLenient(request.Header)
 		if lenient {
@@ -69,7 +67,7 @@ type binder struct{}
 
 var _ echo.Binder = binder{}
 
-// Bind is called by the generated code, after validate.
+// Bind is called by the generated code, after validateBody.
 func (binder) Bind(into any, c echo.Context) error {
 	body, ok := c.Request().Body.(*validBody)
 	if !ok {

@@ -12,22 +12,22 @@ import (
 	"example.com/providerd/store"
 )
 
-// ProvidersWorkspaceDirectoryCreate stores a workspace directory-sync provider (contract section 4.2), or tells what it
-// would do.
+// ProvidersWorkspaceDirectoryCreate stores a workspace directory-sync provider or, if it is only validated, reports
+// what it would do.
 func (s *Server) ProvidersWorkspaceDirectoryCreate(
 	ctx context.Context, request api.ProvidersWorkspaceDirectoryCreateRequestObject,
 ) (api.ProvidersWorkspaceDirectoryCreateResponseObject, error) {
-	asked := createRequest(ctx, request.Body.Name, request.Params.IdempotencyKey)
+	requested := createRequest(ctx, request.Body.Name, request.Params.IdempotencyKey)
 	settings := FromAPIWorkspaceDirectory(*request.Body)
-	record, replayed, err := s.store.CreateWorkspaceDirectoryProvider(ctx, asked, settings)
+	record, replayed, err := s.store.CreateWorkspaceDirectoryProvider(ctx, requested, settings)
 	if err != nil {
 		return nil, explainReuse(ctx, s, err, func(stored store.WorkspaceDirectoryProvider) (any, any) {
-			asked := stored
-			asked.Name, asked.WorkspaceDirectorySettings = request.Body.Name, FromAPIWorkspaceDirectory(*request.Body)
-			return ToAPIWorkspaceDirectory(stored), ToAPIWorkspaceDirectory(asked)
+			requested := stored
+			requested.Name, requested.WorkspaceDirectorySettings = request.Body.Name, FromAPIWorkspaceDirectory(*request.Body)
+			return ToAPIWorkspaceDirectory(stored), ToAPIWorkspaceDirectory(requested)
 		})
 	}
-	if asked.ValidateOnly {
+	if requested.ValidateOnly {
 		return api.ProvidersWorkspaceDirectoryCreate200JSONResponse{
 			VerdictJSONResponse: verdict(ctx, record.PK, advice.WorkspaceDirectory(settings), request.Params.Prefer),
 		}, nil
@@ -51,7 +51,7 @@ func FromAPIWorkspaceDirectory(request api.WorkspaceDirectoryProviderRequest) st
 		PropertyMappings:           valueOr(request.PropertyMappings, []uuid.UUID{}),
 		PropertyMappingsGroup:      valueOr(request.PropertyMappingsGroup, []uuid.UUID{}),
 		DelegatedSubject:           request.DelegatedSubject,
-		Credentials:                store.NewSecret(shortest(request.Credentials)),
+		Credentials:                store.NewSecret(compactJSON(request.Credentials)),
 		Scopes:                     valueOr(request.Scopes, ""),
 		ExcludeUsersServiceAccount: valueOr(request.ExcludeUsersServiceAccount, false),
 		FilterGroup:                request.FilterGroup,
@@ -61,9 +61,9 @@ func FromAPIWorkspaceDirectory(request api.WorkspaceDirectoryProviderRequest) st
 	}
 }
 
-// shortest writes valid JSON without white space and needless escapes. So a replay, whose body may be as short as that,
-// is never answered with more than it was counted for.
-func shortest(text json.RawMessage) string {
+// compactJSON writes valid JSON without white space and needless escapes. So a replay, whose body may be as short as
+// that, is never answered with more than it was counted for.
+func compactJSON(text json.RawMessage) string {
 	short, err := jsontext.AppendFormat(nil, text, jsontext.AllowDuplicateNames(true))
 	if err != nil {
 		return string(text)

@@ -140,35 +140,35 @@ func violated(violations iter.Seq[Violation]) *InvalidError {
 // whether there are more.
 func listable(violations iter.Seq[Violation]) (listed []Violation, length int, more bool) {
 	length = len("[]")
-	for one := range violations {
+	for violation := range violations {
 		if len(listed) == 0 {
-			one = fitting(one)
+			violation = fitting(violation)
 		}
-		next := length + len(",") + lengthOf(one)
+		next := length + len(",") + lengthOf(violation)
 		if len(listed) == maxViolations || next > maxViolationBytes {
 			return listed, length, true
 		}
-		listed, length = append(listed, one), next
+		listed, length = append(listed, violation), next
 	}
 	return listed, length, false
 }
 
 // fitting moves a violation whose pointer is too long for any answer to the nearest place around it whose is not.
-func fitting(one Violation) Violation {
+func fitting(violation Violation) Violation {
 	const room = maxViolationBytes - len("[,]")
-	if lengthOf(one) <= room {
-		return one
+	if lengthOf(violation) <= room {
+		return violation
 	}
-	one.Detail = "has in it, at a pointer too long to be listed, what breaks this rule: " + one.Detail
-	for lengthOf(one) > room {
-		one.Pointer = string(jsontext.Pointer(one.Pointer).Parent())
+	violation.Detail = "has in it, at a pointer too long to be listed, what breaks this rule: " + violation.Detail
+	for lengthOf(violation) > room {
+		violation.Pointer = string(jsontext.Pointer(violation.Pointer).Parent())
 	}
-	return one
+	return violation
 }
 
 // lengthOf is the length of a violation in an answer, in bytes.
-func lengthOf(one Violation) int {
-	text, err := json.Marshal(one)
+func lengthOf(violation Violation) int {
+	text, err := json.Marshal(violation)
 	if err != nil {
 		return maxViolationBytes
 	}
@@ -184,8 +184,8 @@ func firstBroken(schema *openapi3.Schema, value any) (first *openapi3.SchemaErro
 	}
 	rules := []string{"minLength", "maxLength", "enum", "pattern", "not"}
 	lowest := 0
-	for _, one := range several {
-		broken, ok := errors.AsType[*openapi3.SchemaError](one)
+	for _, err := range several {
+		broken, ok := errors.AsType[*openapi3.SchemaError](err)
 		if !ok {
 			continue
 		}

@@ -51,8 +51,8 @@ func connectionOf(served net.Conn) *Conn {
 
 // FromContext returns the connection of a request; nil if it came in any other way.
 func FromContext(ctx context.Context) *Conn {
-	one, _ := ctx.Value(connectionKey{}).(*Conn)
-	return one
+	conn, _ := ctx.Value(connectionKey{}).(*Conn)
+	return conn
 }
 
 // MarkTransferring notes that the caller of a request is known, and sends its body or takes its answer from now on.
@@ -63,10 +63,10 @@ func MarkWorking(ctx context.Context) { enterPhase(ctx, working) }
 
 // enterPhase notes what the connection of a request is at from now on.
 func enterPhase(ctx context.Context, next phase) {
-	if one := FromContext(ctx); one != nil {
-		one.owner.mutex.Lock()
-		defer one.owner.mutex.Unlock()
-		one.enter(next)
+	if conn := FromContext(ctx); conn != nil {
+		conn.owner.mutex.Lock()
+		defer conn.owner.mutex.Unlock()
+		conn.enter(next)
 	}
 }
 

@@ -110,9 +110,9 @@ func (c *connections) admit(newcomer *Conn) (wait time.Duration, err error) {
 // The caller holds the mutex.
 func (c *connections) makeRoom() time.Duration {
 	var longest [working]*Conn
-	for one := range c.open {
-		if one.phase < working && (longest[one.phase] == nil || one.since.Before(longest[one.phase].since)) {
-			longest[one.phase] = one
+	for conn := range c.open {
+		if conn.phase < working && (longest[conn.phase] == nil || conn.since.Before(longest[conn.phase].since)) {
+			longest[conn.phase] = conn
 		}
 	}
 	graces := [working]time.Duration{idle: grace, unknown: grace, transferring: c.transferGrace}
@@ -133,9 +133,9 @@ func (c *connections) makeRoom() time.Duration {
 }
 
 // release gives the place of a connection back, once. The caller holds the mutex.
-func (c *connections) release(one *Conn) {
-	if c.open[one] {
-		delete(c.open, one)
+func (c *connections) release(conn *Conn) {
+	if c.open[conn] {
+		delete(c.open, conn)
 		c.wake()
 	}
 }
@@ -155,14 +155,14 @@ func (c *connections) context(ctx context.Context, served net.Conn) context.Cont
 
 // note is told by the HTTP server what it does with a connection.
 func (c *connections) note(served net.Conn, state http.ConnState) {
-	one := connectionOf(served)
+	conn := connectionOf(served)
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	switch {
 	case state == http.StateIdle:
-		one.enter(idle)
-	case state == http.StateActive && one.phase == idle:
-		one.enter(unknown)
+		conn.enter(idle)
+	case state == http.StateActive && conn.phase == idle:
+		conn.enter(unknown)
 	}
 }
 
