@@ -1,5 +1,5 @@
-// Package contract holds openapi.yaml as it was when gen/ was generated, and nothing else. What reads it is
-// server/contract.
+// Package contract holds openapi.yaml as it was when gen/ was generated, and nothing else. Package server/contract
+// parses it.
 package contract
 
 import _ "embed"
