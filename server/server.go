@@ -1,3 +1,13 @@
+// Package server answers the two operations of openapi.yaml over HTTP, from a request to the record that the store made
+// of it, and serves the pages that need no token. It is the only package that knows Echo.
+//
+// A request passes, in this order: request id and log, route, trace, authenticate, rate limit, authorize, negotiate,
+// validate (query, Idempotency-Key, body), handler, store. Errors travel up as Go errors and become problem documents
+// (RFC 9457) in one place, Server.handleError.
+//
+// What a body may be is in server/contract, what a connection may cost in server/listener, what a provider could do
+// better in server/advice, and what becomes of a create in store. Start with New and operationMiddlewares in routes.go;
+// oauth2.go is where they lead.
 package server
 
 import (

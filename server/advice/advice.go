@@ -1,7 +1,8 @@
 // Package advice says what the settings of a provider could do better, by the standards of OAuth 2.0 and OpenID
 // Connect. Advice refuses nothing: what breaks the contract is refused long before.
 //
-// All that it says are the sentences of its rules and numbers of lines. No value of a record is ever in it.
+// All that it says are the sentences of its rules and numbers of lines. No value of a record is ever in it. What the
+// contract forbids is in server/contract. Start with OAuth2 in oauth2.go, then its rules in oauth2_rules.go.
 package advice
 
 import "example.com/providerd/store"

@@ -1,5 +1,9 @@
-// Package contract parses openapi.yaml, and reads and checks bodies by it. It knows neither HTTP nor Echo: server makes
-// problem documents of its errors, and apply checks its files with it. Start with document.go.
+// Package contract parses openapi.yaml, reads bodies, and validates them against it: every violation at once, each with
+// a pointer, a code and a sentence. It knows neither HTTP nor Echo, and no problem documents: server makes those of its
+// errors, and apply validates files with it before anything is sent.
+//
+// Start with Document and Operation in document.go. json_object.go reads a body once, malformed.go says why one cannot
+// be read, validate.go and violations.go find what breaks the contract, describe.go and suggest.go have the sentences.
 package contract
 
 import (
@@ -44,9 +48,9 @@ type Operation struct {
 type field struct {
 	name     string
 	required bool
-	// rules are those of the value, without those of the elements of a list, which are items; nil where it is no list.
+	// rules are those of the value, without those of the elements of a list, which are items; nil if it is not a list.
 	rules, items *openapi3.Schema
-	// freeForm tells that it takes any JSON object.
+	// freeForm is true if it takes any JSON object.
 	freeForm bool
 }
 
@@ -122,6 +126,25 @@ func (d *Document) ViolationCodes() []string {
 	return codes
 }
 
+// Examples returns the examples of the responses of a media type as JSON, by their names.
+func (d *Document) Examples(mediaType string) (map[string][]byte, error) {
+	examples := map[string][]byte{}
+	for name, response := range d.parsed.Components.Responses {
+		media := response.Value.Content[mediaType]
+		if media == nil {
+			continue
+		}
+		for title, example := range media.Examples {
+			text, err := json.Marshal(example.Value.Value)
+			if err != nil {
+				return nil, fmt.Errorf("render example %s of response %s: %w", title, name, err)
+			}
+			examples[title] = text
+		}
+	}
+	return examples, nil
+}
+
 // Operation finds an operation by its operationId.
 func (d *Document) Operation(id string) (*Operation, bool) {
 	at := slices.IndexFunc(d.operations, func(op *Operation) bool { return op.ID == id })
@@ -150,7 +173,7 @@ func newOperation(method, path string, op *openapi3.Operation) *Operation {
 	return result
 }
 
-// isClosed tells whether the body takes no fields but those of the contract.
+// isClosed reports whether the body takes only the fields of the contract.
 func (o *Operation) isClosed() bool {
 	takesMore := o.body.AdditionalProperties.Has
 	return takesMore != nil && !*takesMore
@@ -180,23 +203,4 @@ func (o *Operation) FieldNames() []string {
 // AllowsHeader reports whether the contract allows a header of the operation to have a value.
 func (o *Operation) AllowsHeader(name, value string) bool {
 	return visit(o.parameters.GetByInAndName(openapi3.ParameterInHeader, name).Schema.Value, value) == nil
-}
-
-// Examples returns the examples of the responses of a media type in JSON, by their names.
-func (d *Document) Examples(mediaType string) (map[string][]byte, error) {
-	examples := map[string][]byte{}
-	for name, response := range d.parsed.Components.Responses {
-		media := response.Value.Content[mediaType]
-		if media == nil {
-			continue
-		}
-		for title, example := range media.Examples {
-			text, err := json.Marshal(example.Value.Value)
-			if err != nil {
-				return nil, fmt.Errorf("render example %s of response %s: %w", title, name, err)
-			}
-			examples[title] = text
-		}
-	}
-	return examples, nil
 }

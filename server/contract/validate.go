@@ -11,8 +11,8 @@ import (
 // MaxBodyBytes is the size of the largest body that a server reads: 1 MiB.
 const MaxBodyBytes = 1 << 20
 
-// Validate returns the violations that the answer to a body would list, for a program that wants to know them before it
-// sends anything; none where the body would be taken. Its error says what is wrong with a body that is too large, or is
+// Validate returns the violations that the response to a body would list, for a program that wants to know them before
+// it sends anything; none if the body would be accepted. Its error says what is wrong with a body that is too large or
 // not one clean JSON object.
 func (d *Document) Validate(ctx context.Context, operationID string, body []byte) ([]Violation, error) {
 	if err := ctx.Err(); err != nil {
@@ -35,8 +35,8 @@ func (d *Document) Validate(ctx context.Context, operationID string, body []byte
 	return nil, err
 }
 
-// Validate returns an *InvalidError for a body that breaks rules of the contract. Lenient lets fields pass that the
-// operation does not know.
+// Validate returns an *InvalidError if a body breaks rules of the contract. Lenient ignores fields that the operation
+// does not have.
 func (o *Operation) Validate(sent Object, lenient bool) error {
 	err := visit(o.body, sent.members)
 	if err == nil && len(sent.unknown) == 0 && !sent.mayHaveNUL {
@@ -51,7 +51,7 @@ func (o *Operation) Validate(sent Object, lenient bool) error {
 	return nil
 }
 
-// RequestSchema is the schema of an operation's body; nil where the contract has no such operation.
+// RequestSchema returns the schema of an operation's body; nil if the contract has no such operation.
 func (d *Document) RequestSchema(operationID string) *openapi3.Schema {
 	op, ok := d.Operation(operationID)
 	if !ok {

@@ -1,4 +1,5 @@
-// Package contracttest checks every answer of a server against the contract.
+// Package contracttest checks every answer of a server against the contract, with a validator that the server itself
+// does not use, so that no mistake is made twice. It is for tests alone. Start with NewChecker and Checker.Client.
 package contracttest
 
 import (

@@ -37,9 +37,9 @@ type connections struct {
 	open  map[*Conn]bool
 }
 
-func limitConnections(listener net.Listener, limits Limits) *connections {
+func limitConnections(listener net.Listener, limit int, transferGrace time.Duration) *connections {
 	return &connections{
-		Listener: listener, limit: limits.Connections, transferGrace: limits.TransferGrace,
+		Listener: listener, limit: limit, transferGrace: transferGrace,
 		freed: make(chan struct{}, 1), open: map[*Conn]bool{},
 	}
 }

@@ -1,6 +1,8 @@
-// Package listener bounds what connections may cost: how many there are, how long each may take, and which one has to
-// go when there are too many. It knows nothing of what requests say; whoever handles them marks when a caller is known
-// and when work begins. Start with serve.go.
+// Package listener serves HTTP/1.1 over a bounded number of connections: how many are open, how long each may take, and
+// which one is closed to make room for another. It does not know what a request asks for: the handler marks when a
+// caller is known (MarkTransferring) and when work begins (MarkWorking). What a body may cost is bounded by server.
+//
+// Start with Serve in serve.go; connections.go decides which connection is closed, connection.go notes what each is at.
 package listener
 
 import (
@@ -61,7 +63,7 @@ func Serve(
 ) error {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
-	open := limitConnections(listener, limits)
+	open := limitConnections(listener, limits.Connections, limits.TransferGrace)
 	httpServer := &http.Server{
 		Handler:           open.yielding(handler),
 		ConnContext:       open.context,
