@@ -2,7 +2,7 @@
 // Connect. Advice refuses nothing: what breaks the contract is refused long before.
 //
 // All that it says are the sentences of its rules and numbers of lines. No value of a record is ever in it. What the
-// contract forbids is in server/contract. Start with OAuth2 in oauth2.go, then its rules in oauth2_rules.go.
+// contract forbids is in server/contract. Start with OAuth2 in advice.go, then the rules in oauth2_rules.go.
 package advice
 
 import "example.com/providerd/store"

@@ -199,8 +199,3 @@ func (o *Operation) FieldNames() []string {
 	}
 	return names
 }
-
-// AllowsHeader reports whether the contract allows a header of the operation to have a value.
-func (o *Operation) AllowsHeader(name, value string) bool {
-	return visit(o.parameters.GetByInAndName(openapi3.ParameterInHeader, name).Schema.Value, value) == nil
-}

@@ -64,7 +64,7 @@ type objectReader struct {
 func (r objectReader) next() (jsontext.Token, error) {
 	token, err := r.decoder.ReadToken()
 	if err != nil {
-		return jsontext.Token{}, r.malformed(err)
+		return jsontext.Token{}, syntaxError(r.body, r.decoder, err)
 	}
 	if r.decoder.StackDepth() > maxNesting {
 		return jsontext.Token{}, malformed(fmt.Sprintf("%s nesting is deeper than %d levels.",

@@ -13,15 +13,6 @@ import (
 // maxPointerInText is the length, in bytes, up to which a sentence repeats a pointer. Line and column say where, too.
 const maxPointerInText = 256
 
-// MalformedError says why a body is not one clean JSON object.
-type MalformedError struct {
-	// Detail is for the caller, and repeats nothing of what was sent but the names in a pointer.
-	Detail string
-}
-
-// Error returns the detail.
-func (e *MalformedError) Error() string { return e.Detail }
-
 func malformed(detail string) error { return &MalformedError{Detail: detail} }
 
 // position says where a byte of the body stands, for people and for programs.
@@ -32,9 +23,10 @@ func position(body []byte, offset int64) string {
 		bytes.Count(before, []byte("\n"))+1, utf8.RuneCount(before[lineStart:])+1, offset)
 }
 
-// malformed says where the decoder stopped and why. The decoder's own text is not used: it repeats what was sent.
-func (r objectReader) malformed(err error) error {
-	offset, where := r.decoder.InputOffset(), ""
+// syntaxError says where the decoder of a body stopped and why. The decoder's own text is not used: it repeats what was
+// sent.
+func syntaxError(body []byte, decoder *jsontext.Decoder, err error) error {
+	offset, where := decoder.InputOffset(), ""
 	if syntactic, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
 		offset = syntactic.ByteOffset
 		if at := syntactic.JSONPointer; at != "" && len(at) <= maxPointerInText {
@@ -48,20 +40,20 @@ func (r objectReader) malformed(err error) error {
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		reason = "the body ends before its JSON object does"
 	default:
-		reason = r.syntaxError(offset)
+		reason = syntaxReason(body, decoder, offset)
 	}
 	return malformed(fmt.Sprintf("%s%s: %s. Send exactly one JSON object in UTF-8.",
-		position(r.body, offset), where, reason))
+		position(body, offset), where, reason))
 }
 
-// syntaxError says what is wrong at a byte, as far as the byte tells.
-func (r objectReader) syntaxError(offset int64) string {
-	if offset >= int64(len(r.body)) {
+// syntaxReason says what is wrong at a byte, as far as the byte tells.
+func syntaxReason(body []byte, decoder *jsontext.Decoder, offset int64) string {
+	if offset >= int64(len(body)) {
 		return "the body ends before its JSON object does"
 	}
-	rest := r.body[offset:]
+	rest := body[offset:]
 	// An object has had an odd number of names and values where the value of a name comes next.
-	kind, count := r.decoder.StackIndex(r.decoder.StackDepth())
+	kind, count := decoder.StackIndex(decoder.StackDepth())
 	awaitsValue := kind == '{' && count%2 == 1
 	switch c := rest[0]; {
 	case c == ',', isClosing(c):

@@ -11,16 +11,12 @@ const (
 	// maxSuggestions is for how many unknown fields a known one is looked for. Whoever errs more often errs in the
 	// request.
 	maxSuggestions = 20
-	// maxSuggestionLength bounds the names that are compared, in bytes.
-	maxSuggestionLength = 64
-	// maxEdits is how many characters may differ.
-	maxEdits  = 2
-	notAField = "is not a field of this request; leave it out"
+	notAField      = "is not a field of this request; leave it out"
 )
 
 // suggestField says what to do instead of sending a name that is not a field of the request.
 func (o *Operation) suggestField(name string) string {
-	if len(name) > maxSuggestionLength {
+	if len(name) > maxSimilarLength {
 		return notAField
 	}
 	if path, ok := o.elsewhere[plainName(name)]; ok {
@@ -88,7 +84,7 @@ func hasWords(field string, words []string) bool {
 
 // SuggestPath returns the path of the operation that a caller most likely meant by another path; "" if none is near.
 func (d *Document) SuggestPath(path string) string {
-	if len(path) > maxSuggestionLength {
+	if len(path) > maxSimilarLength {
 		return ""
 	}
 	var paths []string
@@ -105,56 +101,3 @@ func (d *Document) SuggestPath(path string) string {
 }
 
 func isNumber(text string) bool { return text != "" && strings.Trim(text, "0123456789") == "" }
-
-// MostSimilar returns the one of the known names that is nearest to a name; "" where none is near. Letter case and the
-// ways to join words count for nothing.
-func MostSimilar(name string, known []string) string {
-	if len(name) > maxSuggestionLength {
-		return ""
-	}
-	plain := plainName(name)
-	nearest, fewest := "", maxEdits+1
-	for _, other := range known {
-		// In short names a few edits lead anywhere.
-		if edits := editDistance(plain, plainName(other)); edits < fewest && edits < cmp.Or(len(plain)/2, 1) {
-			nearest, fewest = other, edits
-		}
-	}
-	return nearest
-}
-
-func plainName(name string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '_' || r == '-' || r == ' ' {
-			return -1
-		}
-		return unicode.ToLower(r)
-	}, name)
-}
-
-// editDistance is the least number of bytes to insert, delete, replace or swap with the next that makes one text of the
-// other (optimal string alignment). Of texts that cannot be near it is more than maxEdits.
-func editDistance(a, b string) int {
-	if max(len(a)-len(b), len(b)-len(a)) > maxEdits {
-		return maxEdits + 1
-	}
-	before, row, next := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		next[0] = i + 1
-		for j := range len(b) {
-			replaced := row[j]
-			if a[i] != b[j] {
-				replaced++
-			}
-			next[j+1] = min(replaced, row[j+1]+1, next[j]+1)
-			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				next[j+1] = min(next[j+1], before[j-1]+1)
-			}
-		}
-		before, row, next = row, next, before
-	}
-	return row[len(b)]
-}

@@ -59,3 +59,8 @@ func (d *Document) RequestSchema(operationID string) *openapi3.Schema {
 	}
 	return op.body
 }
+
+// AllowsHeader reports whether the contract allows a header of the operation to have a value.
+func (o *Operation) AllowsHeader(name, value string) bool {
+	return visit(o.parameters.GetByInAndName(openapi3.ParameterInHeader, name).Schema.Value, value) == nil
+}

@@ -14,33 +14,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-const (
-	// maxViolations is how many violations an answer lists.
-	maxViolations = 1000
-	// maxViolationBytes is the length, in an answer, of all that it lists: 1 MiB.
-	maxViolationBytes = 1 << 20
-)
-
-// InvalidError says how a body breaks the contract.
-type InvalidError struct {
-	// Detail is for the caller.
-	Detail string
-	// Violations are as many as an answer may list, and Length is that of their list as JSON, in bytes.
-	Violations []Violation
-	Length     int64
-}
-
-// Error returns the detail.
-func (e *InvalidError) Error() string { return e.Detail }
-
-// Violation is one rule of the contract that a body breaks, as an answer lists it. Nothing in it repeats a value.
-type Violation struct {
-	// Code names the rule: one of Document.ViolationCodes.
-	Code   string `json:"code"`
-	Detail string `json:"detail"`
-	// Pointer says where in the body (RFC 6901).
-	Pointer string `json:"pointer"`
-}
+// maxViolationBytes is the length, in a response, of all violations that it lists: 1 MiB.
+const maxViolationBytes = 1 << 20
 
 // violations finds all that is wrong with a body, one for each place, in the order of the contract's fields and then
 // that of the body. Each is found only once the one before it is taken, so that whoever stops early pays for no more.
