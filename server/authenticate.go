@@ -67,7 +67,7 @@ func bearerToken(header http.Header) (string, bool) {
 	return token, found && token != "" && strings.EqualFold(scheme, "Bearer")
 }
 
-// invalidToken refuses a token. An address from which too many came is asked to wait, which does not touch those who
+// invalidToken refuses a token. An address that sent too many must wait, which does not affect callers who
 // show a valid one from there.
 func (s *Server) invalidToken(c echo.Context, description string, cause error, reason tokenRefusal) error {
 	network := networkOf(exchangeOf(c.Request().Context()).remoteAddress)
@@ -87,7 +87,7 @@ func (s *Server) invalidToken(c echo.Context, description string, cause error, r
 	}
 }
 
-// authorize lets the caller pass where the token allows the operation.
+// authorize refuses the caller unless the token allows the operation.
 func authorize(op *contract.Operation) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {

@@ -59,7 +59,7 @@ func newBodies() *bodies {
 type bodyReservation struct {
 	reservation
 	bodies *bodies
-	// isLarge tells that memory was ever reserved, which small bodies need not.
+	// isLarge is true once memory was reserved, which small bodies do not need.
 	isLarge bool
 	// writing is how much the response takes at most while it is written.
 	writing int64

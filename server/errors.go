@@ -115,7 +115,7 @@ func (s *Server) handleError(err error, c echo.Context) {
 	}
 }
 
-// explainPath says what to do instead where a path or a method is wrong; "" where the sentence of the kind says it.
+// explainPath says what to do about a wrong path or method; "" if the sentence of the kind says it.
 func (s *Server) explainPath(kind slug, path string) string {
 	meant := s.contract.SuggestPath(path)
 	switch {

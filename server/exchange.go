@@ -19,7 +19,7 @@ type exchange struct {
 	took time.Duration
 	// waited is how long it has waited for the storage to find its token.
 	waited time.Duration
-	// operation is the operationId of what the request is for; "" where that is no operation.
+	// operation is the operationId of what the request is for; "" if it is not for an operation.
 	operation string
 	// token is what the caller showed; the zero value before it is known.
 	token store.Token
@@ -27,19 +27,19 @@ type exchange struct {
 	remoteAddress string
 	// body is what has not been read of the request's body.
 	body io.Reader
-	// validateOnly tells that the caller asks for nothing to be stored.
+	// validateOnly is true if the caller wants nothing to be stored.
 	validateOnly bool
 	// bodyDigest tells the body apart from others with the same idempotency key; nil without a key.
 	bodyDigest []byte
-	// replayed tells that the answer is a record that was made before.
+	// replayed is true if the response is a record that was created before.
 	replayed bool
 	// refused is nil while nothing went wrong.
 	refused *refusal
 	// writeError is why the answer could not be sent.
 	writeError error
-	// traceID is the trace that the request is a part of; "" where it is part of none.
+	// traceID is the trace that the request is a part of; "" if it is not part of one.
 	traceID string
-	// spans are nil where none are made.
+	// spans are nil if none are made.
 	spans *spans
 }
 
@@ -48,13 +48,13 @@ type exchangeKey struct{}
 // exchangeOf returns the exchange that a context belongs to. It panics if there is none.
 func exchangeOf(ctx context.Context) *exchange { return ctx.Value(exchangeKey{}).(*exchange) }
 
-// spans are those of one request. Where it is nil, none are made. All are made when the request is answered.
+// spans are those of one request, all made when it has been answered. A nil pointer makes none.
 type spans struct {
 	tracer trace.Tracer
 	root   trace.Span
 	// fixed are the attributes that all requests for the operation have.
 	fixed []attribute.KeyValue
-	// validation is when the body was validated; zero where it was not.
+	// validation is when the body was validated; zero if it was not.
 	validation interval
 	// timing is what the store says of the create.
 	timing store.Timing
@@ -71,7 +71,7 @@ func (s *spans) validate() (end func()) {
 	return func() { s.validation.ended = time.Now() }
 }
 
-// createTiming is what the store is to fill in; nil where no spans are made.
+// createTiming is what the store fills in; nil if no spans are made.
 func (s *spans) createTiming() *store.Timing {
 	if s == nil {
 		return nil

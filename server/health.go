@@ -14,8 +14,8 @@ import (
 // readinessTimeout is how long the database may take to show whether it is ready.
 const readinessTimeout = 5 * time.Second
 
-// BeginDrain makes /readyz fail from now on, while everything else goes on to be served: whoever sends requests to the
-// server is to send them elsewhere.
+// BeginDrain makes /readyz fail from now on, so that load balancers send requests elsewhere. Everything else is still
+// served.
 func (s *Server) BeginDrain() { s.isDraining.Store(true) }
 
 // checkReady asks the database, because a server without it can do nothing.

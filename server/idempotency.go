@@ -51,7 +51,7 @@ func digest(body []byte) ([]byte, error) {
 	return sum[:], nil
 }
 
-// canonicalize brings JSON into its canonical form (RFC 8785), but for numbers, which keep their digits.
+// canonicalize brings JSON into its canonical form (RFC 8785), except for numbers, which keep their digits.
 func canonicalize(text *jsontext.Value) error {
 	err := text.Canonicalize(jsontext.CanonicalizeRawInts(false), jsontext.CanonicalizeRawFloats(false))
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"example.com/providerd/store"
 )
 
-// otherOperation stands for whatever a request is for that is no operation: the pages, and what does not exist.
+// otherOperation stands for everything that is not an operation: the pages, and what does not exist.
 const otherOperation = "other"
 
 // Metrics counts what a server answers. The values of labels are this program's own; what a caller sends is none.
@@ -28,8 +28,8 @@ type Metrics struct {
 }
 
 // NewMetrics makes the metrics of the one server of a contract and a store, and those of the store itself. They are
-// read from the registry, where everything begins with 0 but requests, whose statuses are many. It panics where the
-// registry has them already, as New does where the metrics have a server.
+// read from the registry, where everything except requests, whose statuses are many, begins with 0. It panics if the
+// registry has them already, as New does if the metrics have a server.
 func NewMetrics(registry prometheus.Registerer, openapi *contract.Document, database *store.Store) *Metrics {
 	counters := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return promauto.With(registry).NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
@@ -140,10 +140,10 @@ func watchStore(registry prometheus.Registerer, database *store.Store) {
 // storeCollector asks a store for its figures each time the metrics are read.
 type storeCollector struct{ store *store.Store }
 
-// Describe names nothing beforehand, since the store may not know the figures of the WAL.
+// Describe names nothing, since the store may not know the figures of the WAL.
 func (storeCollector) Describe(chan<- *prometheus.Desc) {}
 
-// Collect sends the figures of now. Those of the WAL are left out where the store knows of none.
+// Collect sends the current figures. Those of the WAL are left out if the store has none.
 func (c storeCollector) Collect(out chan<- prometheus.Metric) {
 	stats := c.store.Stats()
 	sendGauge(out, "queue_length", "Creates that wait for their transaction.", stats.QueueLength)

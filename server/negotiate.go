@@ -29,7 +29,7 @@ func negotiate(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// sendsJSON tells whether the body is JSON in UTF-8 without a content coding (RFC 9110 sections 8.3 and 8.4).
+// sendsJSON reports whether the body is JSON in UTF-8 without a content coding (RFC 9110 sections 8.3 and 8.4).
 func sendsJSON(header http.Header) bool {
 	for coding := range strings.SplitSeq(strings.Join(header.Values(echo.HeaderContentEncoding), ","), ",") {
 		if coding = strings.TrimSpace(coding); coding != "" && !strings.EqualFold(coding, "identity") {
@@ -52,9 +52,9 @@ func sendsJSON(header http.Header) bool {
 	return true
 }
 
-// acceptsJSON tells whether application/json may be answered (RFC 9110 section 12.5.1): the most exact range that
-// matches decides, and of several that are as exact the one with the highest weight. What is no media range, or has a
-// weight that cannot be read, does not count, and a header without any range accepts everything.
+// acceptsJSON reports whether the response may be application/json (RFC 9110 section 12.5.1): the most exact range that
+// matches decides, and of several that are as exact the one with the highest weight. What is not a media range, or has
+// a weight that cannot be read, does not count, and a header without any range accepts everything.
 func acceptsJSON(fields []string) bool {
 	exactness, weight := 0, 1.0
 	ranges := 0
@@ -76,14 +76,14 @@ func acceptsJSON(fields []string) bool {
 	return ranges == 0 || exactness > 0 && weight > 0
 }
 
-// isMediaRange tells whether a text is a media range. mime.ParseMediaType also takes a type without a subtype, and a
+// isMediaRange reports whether a text is a media range. mime.ParseMediaType also takes a type without a subtype, and a
 // subtype of all types.
 func isMediaRange(text string) bool {
 	mainType, subtype, ok := strings.Cut(text, "/")
 	return ok && (mainType != "*" || subtype == "*")
 }
 
-// jsonExactness is how exactly a media range names application/json; 0 where it does not match.
+// jsonExactness is how exactly a media range names application/json; 0 if it does not match.
 func jsonExactness(mediaRange string) int {
 	switch mediaRange {
 	case echo.MIMEApplicationJSON:

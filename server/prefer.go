@@ -26,10 +26,10 @@ func prefer(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// isLenient tells whether fields that the request does not know are ignored.
+// isLenient reports whether fields that the request does not know are ignored.
 func isLenient(header http.Header) bool { return header.Get(preferHeader) == handlingLenient }
 
-// prefersLenient tells whether the first handling preference is lenient (RFC 7240 section 4.4). Preferences that are
+// prefersLenient reports whether the first handling preference is lenient (RFC 7240 section 4.4). Preferences that are
 // unknown or cannot be read are ignored.
 func prefersLenient(fields []string) bool {
 	for preference := range strings.SplitSeq(strings.Join(fields, ","), ",") {

@@ -84,7 +84,7 @@ func networkOf(address string) string {
 	return netip.PrefixFrom(ip.WithZone(""), hostBits).Masked().String()
 }
 
-// wholeSeconds is a wait as headers tell it, rounded up.
+// wholeSeconds is a wait as headers have it, rounded up.
 func wholeSeconds(wait time.Duration) string { return strconv.Itoa(int(math.Ceil(wait.Seconds()))) }
 
 // limitRate asks a caller to wait who sends more than it may, whatever becomes of its requests. Callers are told apart

@@ -15,15 +15,15 @@ const retryAfterHeader = "Retry-After"
 // refusal is an error that knows its answer. What the caller is told and what the log gets are apart.
 type refusal struct {
 	slug slug
-	// detail takes the place of the sentence of the kind, where it is not empty.
+	// detail replaces the sentence of the kind unless it is empty.
 	detail     string
 	header     map[string]string
 	violations []api.Violation
-	// pk is that of the record that an idempotency key has made before; nil where something else is refused.
+	// pk is that of the record that an idempotency key created; nil if something else is refused.
 	pk *int32
-	// token is why the caller's token is refused; "" where something else is.
+	// token is why the caller's token is refused; "" if something else is refused.
 	token tokenRefusal
-	// isLimited tells that the caller sends more than it may.
+	// isLimited is true if the caller sends more than it may.
 	isLimited bool
 	// cause is for the log alone.
 	cause error
@@ -40,7 +40,7 @@ func (r *refusal) Error() string {
 // Unwrap returns the cause.
 func (r *refusal) Unwrap() error { return r.cause }
 
-// isCutOff tells whether a request is refused because its connection ended in the middle of its body.
+// isCutOff reports whether a request is refused because its connection ended in the middle of its body.
 func (r *refusal) isCutOff() bool {
 	return r != nil && (errors.Is(r.cause, io.ErrUnexpectedEOF) || errors.Is(r.cause, syscall.ECONNRESET))
 }

@@ -70,14 +70,14 @@ func isPageOverHTTPS(r *http.Request) bool {
 	return r.TLS != nil && (r.Method == http.MethodGet || r.Method == http.MethodHead) && !isLoopback
 }
 
-// framedLoosely tells whether the length of the body may be read in two ways. The HTTP library drops a Content-Length
+// framedLoosely reports whether the length of the body may be read in two ways. The HTTP library drops a Content-Length
 // beside a Transfer-Encoding, and a Transfer-Encoding of HTTP/1.0, without a trace; RFC 9112 section 6.1 demands that
 // the connection is then closed.
 func framedLoosely(r *http.Request) bool {
 	return len(r.TransferEncoding) > 0 || !r.ProtoAtLeast(1, 1)
 }
 
-// requestID takes the caller's id over where it is well-formed, and makes one otherwise.
+// requestID returns the caller's id if it is well-formed, and a new one otherwise.
 func (s *Server) requestID(r *http.Request) string {
 	if ids := r.Header.Values(requestIDHeader); len(ids) == 1 && s.requestIDPattern.MatchString(ids[0]) {
 		return ids[0]

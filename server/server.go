@@ -32,9 +32,9 @@ type Config struct {
 	FailedAttempts int
 	// RateLimit is for each name of a token; the zero value for none.
 	RateLimit RateLimit
-	// Metrics counts what is answered; nil where nobody reads them.
+	// Metrics counts what is answered; nil if nothing reads them.
 	Metrics *Metrics
-	// Traces makes spans; nil where nobody collects them.
+	// Traces makes spans; nil if nothing collects them.
 	Traces *Traces
 }
 
@@ -47,7 +47,7 @@ type Server struct {
 	requestIDPattern *regexp.Regexp
 	// attempts counts the wrong tokens that come from each network.
 	attempts *limiters
-	// callers counts the requests of each name of a token; nil where they have no limit.
+	// callers counts the requests of each name of a token; nil if they have no limit.
 	callers *limiters
 	bodies  *bodies
 	// unreadBodies counts those that are read though their requests are refused.

@@ -32,7 +32,7 @@ const (
 const maxAttributes = 10
 
 // Traces makes spans of the requests for operations, by the semantic conventions of OpenTelemetry for HTTP servers. In
-// no attribute is what a caller sends, but for a request id that is well-formed.
+// no attribute is what a caller sends, except a request id that is well-formed.
 type Traces struct{ tracer trace.Tracer }
 
 // NewTraces makes the spans with the tracer of a provider.

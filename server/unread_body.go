@@ -14,7 +14,7 @@ const (
 	// takes.
 	maxUnread     = 1 << 20
 	unreadTimeout = 2 * time.Second
-	// maxKeptOpen is how much a connection may have sent in vain that is kept open.
+	// maxKeptOpen is how much of a refused body, in bytes, a connection may have sent and be kept open.
 	maxKeptOpen = 256 << 10
 	// maxUnreadBodies is how many such bodies are read at a time; one address gets at most a quarter of them.
 	maxUnreadBodies = 256

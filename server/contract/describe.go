@@ -116,7 +116,7 @@ func firstBadLine(schema *openapi3.Schema, text string) int {
 	return number
 }
 
-// describeType says what type a value must have, with an example where the contract has one.
+// describeType says what type a value must have, with an example if the contract has one.
 func describeType(broken *openapi3.SchemaError) string {
 	if known, ok := patternRuleOf(broken.Schema); ok && known.Type != "" {
 		return known.Type

@@ -23,13 +23,13 @@ type Object struct {
 	objects map[string]jsontext.Value
 	// unknown are the names of the other members in their order, but no more than can be listed and one.
 	unknown []string
-	// mayHaveNUL tells that a string or name can have U+0000.
+	// mayHaveNUL is true if a string or name can have U+0000.
 	mayHaveNUL bool
 }
 
 // Read reads a body that is exactly one JSON object (RFC 8259) in clean UTF-8, without a byte order mark, a member name
 // that occurs twice, a lone surrogate, deep nesting, or anything after the object. Otherwise it returns a
-// *MalformedError with the byte offset and, where there is one, the pointer.
+// *MalformedError with the byte offset and, if there is one, the pointer.
 func (o *Operation) Read(body []byte) (Object, error) {
 	reader := objectReader{body: body, decoder: jsontext.NewDecoder(bytes.NewBuffer(body))}
 	kind := reader.decoder.PeekKind()
@@ -118,7 +118,7 @@ func (r objectReader) object() (jsontext.Value, error) {
 	return r.body[begin:r.decoder.InputOffset()], nil
 }
 
-// value reads a scalar, or a list of them where the schema wants one. What is in any other list or object is left out.
+// value reads a scalar, or a list of them if the schema has one. What is in any other list or object is left out.
 func (r objectReader) value(schema *openapi3.Schema) (any, error) {
 	token, err := r.next()
 	if err != nil {

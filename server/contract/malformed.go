@@ -106,7 +106,7 @@ func misplacedCharacter(rest []byte) string {
 
 func isClosing(c byte) bool { return c == '}' || c == ']' }
 
-// afterSpace returns the first byte that is no white space; 0 where there is none.
+// afterSpace returns the first byte that is not white space; 0 if there is none.
 func afterSpace(text []byte) byte {
 	if text = bytes.TrimLeft(text, " \t\r\n"); len(text) > 0 {
 		return text[0]

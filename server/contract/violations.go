@@ -18,7 +18,7 @@ import (
 const maxViolationBytes = 1 << 20
 
 // violations finds all that is wrong with a body, one for each place, in the order of the contract's fields and then
-// that of the body. Each is found only once the one before it is taken, so that whoever stops early pays for no more.
+// that of the body. Each is found only once the previous one is taken, so a caller that stops early pays for no more.
 func (o *Operation) violations(sent Object, lenient bool) iter.Seq[Violation] {
 	return func(yield func(Violation) bool) {
 		for _, field := range o.fields {
@@ -41,7 +41,7 @@ func (o *Operation) violations(sent Object, lenient bool) iter.Seq[Violation] {
 	}
 }
 
-// ofValue yields what is wrong with a field as a whole. Like what follows, it tells whether to go on.
+// ofValue yields what is wrong with a field as a whole. Like the following ones, it reports whether to continue.
 func (f field) ofValue(sent Object, yield func(Violation) bool) bool {
 	if value, ok := sent.members[f.name]; ok {
 		broken := firstBroken(f.rules, value)
@@ -95,7 +95,7 @@ func at(place jsontext.Pointer, found Violation) Violation {
 
 func (f field) pointer() jsontext.Pointer { return jsontext.Pointer("").AppendToken(f.name) }
 
-// violated is the error of a body with violations; nil where there are none.
+// violated is the error of a body with violations; nil if there are none.
 func violated(violations iter.Seq[Violation]) *InvalidError {
 	listed, size, more := listable(violations)
 	detail := "The body breaks a rule. Fix the entry of errors and send it again."
@@ -150,7 +150,7 @@ func lengthOf(violation Violation) int {
 	return len(text)
 }
 
-// firstBroken finds the rule of a schema that a value breaks, the first of several; nil where it breaks none.
+// firstBroken finds the rule of a schema that a value breaks, the first of several; nil if it breaks none.
 func firstBroken(schema *openapi3.Schema, value any) (first *openapi3.SchemaError) {
 	err := visit(schema, value, openapi3.MultiErrors())
 	several, ok := errors.AsType[openapi3.MultiError](err)
@@ -179,5 +179,5 @@ func firstBroken(schema *openapi3.Schema, value any) (first *openapi3.SchemaErro
 // as a pattern, so that callers have it too. Fields that are read-only need none either, because a request has none.
 func visit(schema *openapi3.Schema, value any, options ...openapi3.SchemaValidationOption) error {
 	options = append(options, openapi3.DisableSchemaErrorDetails())
-	return schema.VisitJSON(value, options...) //nolint:wrapcheck // Whoever asks knows what was checked.
+	return schema.VisitJSON(value, options...) //nolint:wrapcheck // The caller knows what was checked.
 }

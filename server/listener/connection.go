@@ -101,7 +101,7 @@ func (c *Conn) Write(text []byte) (written int, err error) {
 	return written, nil
 }
 
-// Close gives the place back.
+// Close releases the place.
 func (c *Conn) Close() error {
 	c.owner.mutex.Lock()
 	c.owner.release(c)
@@ -109,7 +109,7 @@ func (c *Conn) Close() error {
 	return c.Conn.Close() //nolint:wrapcheck // It is the connection's own.
 }
 
-// enter begins a phase, or the same one anew. The caller holds the mutex.
+// enter begins a phase, or restarts the same one. The caller holds the mutex.
 func (c *Conn) enter(next phase) {
 	c.phase, c.since = next, time.Now()
 	c.progress, c.transferred = c.since, 0

@@ -18,21 +18,22 @@ const grace = 500 * time.Millisecond
 // writeBuffer is how many bytes the kernel takes of a response that the caller does not read.
 const writeBuffer = 64 << 10
 
-// connections is a listener that has a bounded number of connections open. When all places are taken, a newcomer gets
-// that of the connection that is idle for longest, or else of the one whose caller is unknown for longest, and waits
-// while neither has gone on for grace. Then comes the one that transfers a body or an answer of a known caller for
-// longest, once that has gone on for a longer grace. Only while a request of a known caller is worked on does its
-// connection keep its place. So nobody keeps others out, be it by sending slowly or nothing, or by taking no answer.
+// connections is a listener that has a bounded number of connections open. At the limit, a connection is closed to make
+// room for a newcomer, the first that applies of: the one that has been idle longest, and the one whose caller has been
+// unknown longest, either for at least grace; the one that has transferred a body or a response of a known caller
+// longest, for at least a longer grace. Until one applies, the newcomer waits. Only a connection on which a request of
+// a known caller is worked on keeps its place. So nobody keeps others out by sending slowly or nothing, or by not
+// reading responses.
 type connections struct {
 	net.Listener
 	limit int
 	// transferGrace is that of connections that transfer.
 	transferGrace time.Duration
-	// waits tells whether a newcomer waits; freed gets a value when it should look again.
+	// waits is true while a newcomer waits; freed gets a value when it should try again.
 	waits atomic.Bool
 	freed chan struct{}
 	mutex sync.Mutex
-	// ended tells that no newcomer is taken in any more.
+	// ended is true once no newcomer is admitted any more.
 	ended bool
 	open  map[*Conn]bool
 }
@@ -66,8 +67,7 @@ func (c *connections) Accept() (net.Conn, error) {
 	}
 }
 
-// acceptAny returns the next connection. Where the process may have no more files, room is made as if all places were
-// taken.
+// acceptAny returns the next connection. If the process may open no more files, room is made as at the limit.
 func (c *connections) acceptAny() (net.Conn, error) {
 	for {
 		accepted, err := c.Listener.Accept()
@@ -87,8 +87,7 @@ func (c *connections) acceptAny() (net.Conn, error) {
 	}
 }
 
-// admit gives a newcomer a place. It returns how long to wait where there is none yet, and an error where there will be
-// none any more.
+// admit gives a newcomer a place. It returns how long to wait if there is none yet, and an error if there will be none.
 func (c *connections) admit(newcomer *Conn) (wait time.Duration, err error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -106,7 +105,7 @@ func (c *connections) admit(newcomer *Conn) (wait time.Duration, err error) {
 	return wait, nil
 }
 
-// makeRoom closes the connection whose place a newcomer may have. It returns how long to wait where there is none yet.
+// makeRoom closes the connection whose place a newcomer may have. It returns how long to wait if there is none yet.
 // The caller holds the mutex.
 func (c *connections) makeRoom() time.Duration {
 	var longest [working]*Conn
@@ -132,7 +131,7 @@ func (c *connections) makeRoom() time.Duration {
 	return wait
 }
 
-// release gives the place of a connection back, once. The caller holds the mutex.
+// release frees the place of a connection, once. The caller holds the mutex.
 func (c *connections) release(conn *Conn) {
 	if c.open[conn] {
 		delete(c.open, conn)
@@ -140,7 +139,7 @@ func (c *connections) release(conn *Conn) {
 	}
 }
 
-// wake lets a newcomer that waits look again.
+// wake lets a waiting newcomer try again.
 func (c *connections) wake() {
 	select {
 	case c.freed <- struct{}{}:
@@ -177,7 +176,7 @@ func (c *connections) yielding(next http.Handler) http.Handler {
 	})
 }
 
-// Close takes no more newcomers in.
+// Close admits no more newcomers.
 func (c *connections) Close() error {
 	c.mutex.Lock()
 	c.ended = true

@@ -18,11 +18,11 @@ import (
 
 // Limits bound what a connection may cost.
 type Limits struct {
-	// Connections is how many are open at a time. For a further one, the one is closed that is idle for longest, or else
-	// the one on which no valid token was shown for longest, or else that of TransferGrace.
+	// Connections is how many are open at a time. At the limit, the connection that has been idle longest is closed to
+	// make room, or else the one that has gone longest without a valid token, or else that of TransferGrace.
 	Connections int
-	// TransferGrace is how long a caller with a valid token may take to send a body, or to take an answer, before a
-	// further connection gets the place of the one that takes longest.
+	// TransferGrace is how long a caller with a valid token may take to send a body or to read a response before the
+	// connection that has taken longest is closed to make room.
 	TransferGrace time.Duration
 	// HeaderBytes bounds the request line and the header, for which the HTTP library adds 4 KiB. Each field of few bytes
 	// takes many times its size.
@@ -31,12 +31,12 @@ type Limits struct {
 	HeaderTimeout time.Duration
 	// RequestTimeout is how long the header and the body together may take to arrive.
 	RequestTimeout time.Duration
-	// AnswerTimeout is how long the caller may take to send the body and to take the answer. A request is worked on for at
-	// most five sixths of it.
+	// AnswerTimeout is how long the caller may take to send the body and to read the response. A request is worked on for
+	// at most five sixths of it.
 	AnswerTimeout time.Duration
 	// IdleTimeout is how long a connection may wait for its next request.
 	IdleTimeout time.Duration
-	// DrainTimeout is how long the requests that have begun may take when the server is told to stop.
+	// DrainTimeout is how long the requests that have begun may take once the server stops.
 	DrainTimeout time.Duration
 }
 
@@ -55,8 +55,8 @@ func DefaultLimits() Limits {
 }
 
 // Serve lets a handler answer the requests that come to a listener until ctx is done, then takes no new ones and waits
-// for those that have begun. It speaks HTTP/1.1, inside of TLS unless security is nil. What the HTTP library has to say
-// goes to the logger. It returns nil when all requests were answered.
+// for those that have begun. It speaks HTTP/1.1, inside of TLS unless security is nil. What the HTTP library reports
+// goes to the logger. It returns nil if all requests were answered.
 func Serve(
 	ctx context.Context, listener net.Listener, handler http.Handler, limits Limits, security *tls.Config,
 	logger *slog.Logger,
