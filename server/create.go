@@ -12,36 +12,8 @@ import (
 	"example.com/providerd/store"
 )
 
-// verdict answers a request that is only validated, and would be answered with a record otherwise: with the one that
-// the idempotency key made before, or with a new one, where madeBefore is 0.
-func verdict(
-	ctx context.Context, madeBefore int32, advice []advice.Advice, preference *api.Prefer,
-) api.VerdictJSONResponse {
-	body := api.Verdict{Outcome: api.VerdictOutcomeWouldCreate, Advice: make([]api.Advice, len(advice))}
-	for i, item := range advice {
-		body.Advice[i] = api.Advice{Code: item.Code, Pointer: item.Pointer, Detail: item.Detail, Section: item.Section}
-	}
-	if madeBefore != 0 {
-		body.Outcome, body.PK = api.VerdictOutcomeAlreadyCreated, &madeBefore
-	}
-	return api.VerdictJSONResponse{
-		Body: body,
-		Headers: api.VerdictResponseHeaders{
-			CacheControl: noStore, PreferenceApplied: preference, XRequestID: exchangeOf(ctx).requestID,
-		},
-	}
-}
-
-// noStore is the value of Cache-Control in the answer of a record, which has secrets.
+// noStore is the value of Cache-Control in the response with a record, which has secrets.
 const noStore = "no-store"
-
-// valueOr is what was sent, or a default.
-func valueOr[T any](sent *T, otherwise T) T {
-	if sent != nil {
-		return *sent
-	}
-	return otherwise
-}
 
 // storageTimeout is how long a request may wait for the storage in all, for the token and for the create. What the
 // caller takes to send the body does not count.
@@ -69,7 +41,7 @@ func (e *exchange) timeForStorage(request *http.Request) time.Duration {
 	return min(left, server.WriteTimeout-server.WriteTimeout/6-time.Since(e.started))
 }
 
-// createRequest says who asks for a provider.
+// createRequest says who requests a provider.
 func createRequest(ctx context.Context, name string, idempotencyKey *string) store.CreateRequest {
 	current := exchangeOf(ctx)
 	return store.CreateRequest{
@@ -82,4 +54,32 @@ func createRequest(ctx context.Context, name string, idempotencyKey *string) sto
 		ValidateOnly:   current.validateOnly,
 		Timing:         current.spans.createTiming(),
 	}
+}
+
+// verdict is the response to a request that is only validated. A create would respond with the record that the
+// idempotency key created before, or with a new one if priorPK is 0.
+func verdict(
+	ctx context.Context, priorPK int32, advice []advice.Advice, preference *api.Prefer,
+) api.VerdictJSONResponse {
+	body := api.Verdict{Outcome: api.VerdictOutcomeWouldCreate, Advice: make([]api.Advice, len(advice))}
+	for i, item := range advice {
+		body.Advice[i] = api.Advice{Code: item.Code, Pointer: item.Pointer, Detail: item.Detail, Section: item.Section}
+	}
+	if priorPK != 0 {
+		body.Outcome, body.PK = api.VerdictOutcomeAlreadyCreated, &priorPK
+	}
+	return api.VerdictJSONResponse{
+		Body: body,
+		Headers: api.VerdictResponseHeaders{
+			CacheControl: noStore, PreferenceApplied: preference, XRequestID: exchangeOf(ctx).requestID,
+		},
+	}
+}
+
+// valueOr is what was sent, or a default.
+func valueOr[T any](sent *T, otherwise T) T {
+	if sent != nil {
+		return *sent
+	}
+	return otherwise
 }

@@ -22,10 +22,11 @@ const idempotencyKeyHeader = "Idempotency-Key"
 
 // validateIdempotencyKey refuses a key that the contract does not allow, before anything of the body is read.
 func validateIdempotencyKey(op *contract.Operation) echo.MiddlewareFunc {
+	isAllowed := op.HeaderRule(idempotencyKeyHeader)
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
 			keys := c.Request().Header.Values(idempotencyKeyHeader)
-			if len(keys) > 1 || len(keys) == 1 && !op.AllowsHeader(idempotencyKeyHeader, keys[0]) {
+			if len(keys) > 1 || len(keys) == 1 && !isAllowed(keys[0]) {
 				return &refusal{slug: invalidHeader}
 			}
 			return next(c)

@@ -60,7 +60,9 @@ func (d *Document) RequestSchema(operationID string) *openapi3.Schema {
 	return op.body
 }
 
-// AllowsHeader reports whether the contract allows a header of the operation to have a value.
-func (o *Operation) AllowsHeader(name, value string) bool {
-	return visit(o.parameters.GetByInAndName(openapi3.ParameterInHeader, name).Schema.Value, value) == nil
+// HeaderRule returns a function that reports whether a header of the operation may have a value. It panics if the
+// operation does not have the header.
+func (o *Operation) HeaderRule(name string) func(value string) bool {
+	schema := o.parameters.GetByInAndName(openapi3.ParameterInHeader, name).Schema.Value
+	return func(value string) bool { return visit(schema, value) == nil }
 }
