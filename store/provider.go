@@ -8,7 +8,7 @@ import (
 // Kind tells the two kinds of provider apart.
 type Kind string
 
-// The kinds of provider (contract section 2).
+// The kinds of provider.
 const (
 	KindOAuth2             Kind = "oauth2"
 	KindWorkspaceDirectory Kind = "workspace_directory"

@@ -24,7 +24,7 @@ type kindRow interface {
 	record(common Provider, keys *seal.Keys) (Record, error)
 }
 
-// OAuth2Settings are the fields of an OAuth2 provider (contract section 2.1), defaults already applied.
+// OAuth2Settings are the fields of an OAuth2 provider, defaults already applied.
 type OAuth2Settings struct {
 	AuthenticationFlow     *uuid.UUID
 	AuthorizationFlow      uuid.UUID
@@ -49,8 +49,7 @@ type OAuth2Provider struct {
 	OAuth2Settings
 }
 
-// WorkspaceDirectorySettings are the fields of a workspace directory-sync provider (contract section 2.2), defaults
-// already applied.
+// WorkspaceDirectorySettings are the fields of a workspace directory-sync provider, defaults already applied.
 type WorkspaceDirectorySettings struct {
 	PropertyMappings      List[uuid.UUID]
 	PropertyMappingsGroup List[uuid.UUID]
