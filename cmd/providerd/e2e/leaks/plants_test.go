@@ -15,12 +15,12 @@ func plants() []providerdtest.Plant {
 			Old: "lenient := isLenient(request.Header)", New: "println(string(body))\n\tlenient := isLenient(request.Header)",
 		},
 		{
-			Title: "a body in the text of an error", File: "server/json_object.go",
+			Title: "a body in the text of an error", File: "server/contract/json_object.go",
 			Old: `"The body is not a JSON object. Send exactly one."`, New: `"The body is not a JSON object: " + string(body)`,
 		},
 		{
-			Title: "a body in a panic", File: "server/json_object.go",
-			Old: `return object{}, malformed("The body begins with a byte order mark. Leave it out.")`, New: "panic(string(body))",
+			Title: "a body in a panic", File: "server/contract/json_object.go",
+			Old: `return Object{}, malformed("The body begins with a byte order mark. Leave it out.")`, New: "panic(string(body))",
 		},
 		{
 			Title: "a secret that can be printed", File: "store/settings.go",
@@ -37,12 +37,12 @@ func plants() []providerdtest.Plant {
 			New: "if digest != nil {\n\t\treturn digest, nil\n\t}\n\tfingerprint, err := k.mac.ComputeMAC(digest)",
 		},
 		{
-			Title: "a token in the log", File: "server/exchange.go",
+			Title: "a token in the log", File: "server/request.go",
 			Old: `slog.String("path", cut(c.Request().URL.Path, maxLoggedField)),`,
 			New: `slog.Any("header", c.Request().Header),`,
 		},
 		{
-			Title: "a query in the log", File: "server/exchange.go",
+			Title: "a query in the log", File: "server/request.go",
 			Old: `slog.String("path", cut(c.Request().URL.Path, maxLoggedField)),`,
 			New: `slog.String("path", c.Request().URL.String()),`,
 		},
@@ -95,7 +95,7 @@ func plants() []providerdtest.Plant {
 			New: "XRequestID:          exchangeOf(ctx).requestID + record.ClientSecret.Reveal(),",
 		},
 		{
-			Title: "a query in a label of the metrics", File: "server/exchange.go",
+			Title: "a query in a label of the metrics", File: "server/request.go",
 			Old: "s.metrics.count(current, c.Response().Status)",
 			New: "current.operation = c.Request().URL.String()\n\t\ts.metrics.count(current, c.Response().Status)",
 		},
@@ -114,12 +114,13 @@ func plants() []providerdtest.Plant {
 			Old: "propagation.MapCarrier{traceparentHeader: values[0]}", New: "propagation.HeaderCarrier(r.Header)",
 		},
 		{
-			Title: "a value in what differs", File: "server/made_before.go",
-			Old: "differs = append(differs, string(field.pointer()))", New: "differs = append(differs, string(a[field.name]))",
+			Title: "a value in what differs", File: "server/idempotency.go",
+			Old: `differs = append(differs, string(jsontext.Pointer("").AppendToken(name)))`,
+			New: "differs = append(differs, string(a[name]))",
 		},
 		{
 			Title: "a secret in the talk of a validation", File: "server/oauth2.go",
-			Old: "if asked.ValidateOnly {", New: "if asked.ValidateOnly {\n\t\tprintln(settings.ClientSecret.Reveal())",
+			Old: "if requested.ValidateOnly {", New: "if requested.ValidateOnly {\n\t\tprintln(settings.ClientSecret.Reveal())",
 		},
 		{
 			Title: "a backup that others can read", File: "store/durable/draft.go",
@@ -133,7 +134,7 @@ func plants() []providerdtest.Plant {
 		},
 		{
 			Title: "a value of the query in a problem", File: "server/parameters.go",
-			Old: "cut(name, maxSuggestionLength)", New: "cut(fmt.Sprint(name, values), maxSuggestionLength)",
+			Old: "cut(name, maxQuotedName)", New: "cut(fmt.Sprint(name, values), maxQuotedName)",
 		},
 	}
 }
