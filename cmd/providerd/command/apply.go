@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"os"
 	"os/signal"
@@ -185,10 +186,10 @@ func (c *applyCommand) providers() (*client.Providers, error) {
 // warnOfPlainHTTP tells that others may read what is sent, where it leaves this machine unencrypted.
 func (c *applyCommand) warnOfPlainHTTP(say *messages) {
 	server, err := url.Parse(c.Server)
-	if err != nil || server.Scheme != schemeHTTP || server.Hostname() == "localhost" {
+	if err != nil || server.Scheme != "http" || server.Hostname() == "localhost" {
 		return
 	}
-	if !isLoopback(server.Hostname()) {
+	if ip := net.ParseIP(server.Hostname()); ip == nil || !ip.IsLoopback() {
 		say.warn("the token and the secrets go to %s unencrypted; use https", server.Host)
 	}
 }

@@ -100,7 +100,7 @@ func faultAt(entry manifest.Entry, pointer, detail string) manifest.Fault {
 // printFaults tells the faults as people read them, and as JSON where that is asked for.
 func printFaults(out *output, say *messages, format string, faults []manifest.Fault) error {
 	for _, fault := range faults {
-		say.at(fault.Position, fault.Kind, fault.ID, fault.Detail)
+		say.at(fault.Position.String(), fault.Kind, fault.ID, fault.Detail)
 	}
 	if format != formatJSON {
 		return nil

@@ -44,7 +44,7 @@ func newApplyReport(output string, isPlan bool, say *messages, entries []manifes
 func (r *applyReport) tellAdvice() (advised int) {
 	for _, one := range r.applied {
 		for _, advice := range one.Advice {
-			r.say.at(one.entry.At(advice.Pointer), one.Kind, one.ID,
+			r.say.at(one.entry.At(advice.Pointer).String(), one.Kind, one.ID,
 				fmt.Sprintf("advice: %s %s (%s)", advice.Pointer, advice.Detail, advice.Section))
 		}
 		if len(one.Advice) > 0 {
@@ -90,7 +90,7 @@ func (r *applyReport) print(out *output) error {
 	for _, one := range r.applied {
 		counts[one.Outcome]++
 		if one.Detail != "" {
-			r.say.at(one.entry.At(one.pointer), one.Kind, one.ID, one.Detail)
+			r.say.at(one.entry.At(one.pointer).String(), one.Kind, one.ID, one.Detail)
 		}
 	}
 	if r.isOfAnotherToken(counts) {

@@ -42,7 +42,7 @@ func (c *auditCommand) Run(ctx context.Context, out *output, say *messages) erro
 		value: func(event store.Event) any { return event },
 	}
 	return c.withStore(ctx, func(database *store.Store) error {
-		found := limited(database.Events(ctx, c.filter(since), c.After), c.Limit, func(last store.Event) {
+		found := limited(database.Events(ctx, c.filter(since), c.After), int64(c.Limit), func(last store.Event) {
 			// Its error is always nil.
 			text, _ := last.Cursor.MarshalText()
 			say.note("there are more; go on with --after %s", text)

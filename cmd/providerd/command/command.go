@@ -20,12 +20,6 @@ const (
 	exitMisused = 2
 )
 
-// complaint begins a line that says why a command failed.
-const complaint = "providerd: "
-
-// schemeHTTP is that of a URL whose requests are not encrypted.
-const schemeHTTP = "http"
-
 // Main carries out the command line that the program was started with, and returns the exit status.
 func Main() int {
 	// Otherwise a write to a pipe whose reader is gone ends the program, whatever it has still to put right.

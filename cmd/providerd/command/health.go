@@ -31,7 +31,7 @@ const healthPatience = 5 * time.Second
 func (c *healthCommand) Run(ctx context.Context, out *output) error {
 	ctx, cancel := context.WithTimeout(ctx, healthPatience)
 	defer cancel()
-	scheme, transport := schemeHTTP, &http.Transport{}
+	scheme, transport := "http", &http.Transport{}
 	if c.TLSCert != "" {
 		security, err := trustOnly(c.TLSCert)
 		if err != nil {

@@ -148,9 +148,9 @@ func printYAML(out *output, text []byte, form func([]byte, yamltext.Change) ([]b
 }
 
 // limited hands on at most so many elements, 0 for all, and tells of the last one where there are more.
-func limited[T any](elements iter.Seq2[T, error], limit rowLimit, more func(last T)) iter.Seq2[T, error] {
+func limited[T any](elements iter.Seq2[T, error], limit int64, more func(last T)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		given := rowLimit(0)
+		given := int64(0)
 		var last T
 		for element, err := range elements {
 			if limit > 0 && given == limit {

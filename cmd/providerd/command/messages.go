@@ -3,9 +3,10 @@ package command
 import (
 	"fmt"
 	"os"
-
-	"example.com/providerd/cmd/providerd/manifest"
 )
+
+// complaint begins a line that says why a command failed.
+const complaint = "providerd: "
 
 // messages are what a command tells people on standard error.
 type messages struct {
@@ -33,9 +34,8 @@ func (m *messages) complain(err error) {
 // progress shows how far something is.
 func (m *messages) progress(what string) *progress { return newProgress(m.file, what, m.isQuiet) }
 
-// at tells what is wrong or could be better at a place in a file.
-func (m *messages) at(at manifest.Position, kind, id, detail string) {
-	place := at.String()
+// at tells what is wrong or could be better at a place.
+func (m *messages) at(place, kind, id, detail string) {
 	if kind != "" {
 		place += ": " + kind
 	}

@@ -54,7 +54,7 @@ func (f providerFlags) records(
 	ctx context.Context, database *store.Store, say *messages,
 ) iter.Seq2[store.Record, error] {
 	records := database.Providers(ctx, f.filter(f.Since), int32(f.After))
-	return limited(records, f.Limit, func(last store.Record) {
+	return limited(records, int64(f.Limit), func(last store.Record) {
 		say.note("there are more; go on with --after %d", last.Common().PK)
 	})
 }

@@ -192,9 +192,12 @@ func (c *serveCommand) serve(ctx context.Context, config server.Config, at endpo
 		registry = newRegistry(log)
 		config.Metrics = server.NewMetrics(registry, config.Contract, config.Store)
 	}
-	traces, flushTraces := startTraces(ctx, log)
+	version, _ := builtFrom()
+	traces, flushTraces := startTraces(ctx, log.Logger, log.say, version)
 	defer flushTraces()
-	config.Traces = traces
+	if traces != nil {
+		config.Traces = server.NewTraces(traces)
+	}
 	api, err := server.New(config)
 	if err != nil {
 		return err

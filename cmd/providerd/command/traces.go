@@ -18,8 +18,6 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
-
-	"example.com/providerd/server"
 )
 
 const (
@@ -41,32 +39,33 @@ var errRedirected = errors.New("the collector redirects, which is not followed")
 
 // startTraces exports traces until stop is called, if the environment names a collector. If it names one that cannot be
 // used, the server continues without traces: what collects traces must not keep it from serving.
-func startTraces(ctx context.Context, log *serveLog) (traces *server.Traces, stop func()) {
+func startTraces(
+	ctx context.Context, logger *slog.Logger, say func(slog.Level, string), version string,
+) (provider *sdktrace.TracerProvider, stop func()) {
 	endpoint, err := traceEndpoint()
 	if err == nil && endpoint == nil {
 		return nil, func() {}
 	}
-	var provider *sdktrace.TracerProvider
 	if err == nil {
-		provider, err = newTracerProvider(ctx, endpoint, log.Logger)
+		provider, err = newTracerProvider(ctx, endpoint, version, logger)
 	}
 	if err != nil {
-		log.say(slog.LevelWarn, "traces are not exported: "+err.Error())
+		say(slog.LevelWarn, "traces are not exported: "+err.Error())
 		return nil, func() {}
 	}
-	log.say(slog.LevelInfo, "exporting traces to "+originOf(endpoint))
-	return server.NewTraces(provider), func() {
+	say(slog.LevelInfo, "exporting traces to "+originOf(endpoint))
+	return provider, func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), collectorTimeout)
 		defer cancel()
 		if err := provider.Shutdown(ctx); err != nil {
-			log.Warn("the last traces were not exported", slog.String("error", err.Error()))
+			logger.Warn("the last traces were not exported", slog.String("error", err.Error()))
 		}
 	}
 }
 
 // newTracerProvider returns a provider that exports to a collector. The SDK and its exporter read the environment.
 func newTracerProvider(
-	ctx context.Context, endpoint *url.URL, logger *slog.Logger,
+	ctx context.Context, endpoint *url.URL, version string, logger *slog.Logger,
 ) (*sdktrace.TracerProvider, error) {
 	// The SDK reports errors to these two only, which belong to the process and write to standard error by default.
 	otel.SetLogger(logr.FromSlogHandler(messagesOnly{logger.Handler()}))
@@ -78,7 +77,6 @@ func newTracerProvider(
 	if err != nil {
 		return nil, fmt.Errorf("start exporter: %w", err)
 	}
-	version, _ := builtFrom()
 	program, err := resource.New(ctx, resource.WithTelemetrySDK(), resource.WithAttributes(
 		semconv.ServiceName("providerd"), semconv.ServiceVersion(version),
 		semconv.ServiceInstanceID(uuid.NewString()),
@@ -131,7 +129,7 @@ func traceEndpoint() (*url.URL, error) {
 // parseEndpoint reads the URL of a collector from a variable. The exporter would drop a user and a query silently.
 func parseEndpoint(name string) (*url.URL, error) {
 	endpoint, err := url.Parse(variable(name))
-	if err != nil || endpoint.Hostname() == "" || endpoint.Scheme != schemeHTTP && endpoint.Scheme != "https" {
+	if err != nil || endpoint.Hostname() == "" || endpoint.Scheme != "http" && endpoint.Scheme != "https" {
 		return nil, fmt.Errorf("%s is not the URL of a collector; set it to one, such as http://127.0.0.1:4318", name)
 	}
 	if endpoint.User != nil || endpoint.RawQuery != "" || endpoint.ForceQuery || endpoint.Fragment != "" {
