@@ -1,7 +1,6 @@
 package command
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -166,18 +165,3 @@ const (
 	maxErrorBytes    = 4096
 	maxClientIDBytes = 255 * utf8.UTFMax
 )
-
-func shortened(text string, maxBytes int) string {
-	if len(text) <= maxBytes {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxBytes], "") + "…"
-}
-
-// count puts a number before a word.
-func count(number int, one string, many ...string) string {
-	if number == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", number, cmp.Or(strings.Join(many, ""), one+"s"))
-}

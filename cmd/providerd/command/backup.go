@@ -44,7 +44,7 @@ func (c *backupCommand) AfterApply(*kong.Context) error {
 	}
 	switch {
 	case c.Every == 0:
-		return checkPlaces(c.Database, c.Keyset, c.File)
+		return checkPlaces(c.Database, c.Keyset, string(c.File))
 	case time.Duration(c.Every) < time.Second:
 		// The names of backups tell seconds apart.
 		return errors.New("--every must be at least 1s")

@@ -2,10 +2,11 @@ package command
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"example.com/providerd/server/contract"
 )
 
 type cli struct {
@@ -36,14 +37,6 @@ type helpCommand struct {
 	Command []string `arg:"" optional:"" help:"The command to explain, such as token create."`
 }
 
-// withHelpFlag turns "help COMMAND" into "COMMAND --help".
-func withHelpFlag(arguments []string) []string {
-	if len(arguments) == 0 || arguments[0] != "help" {
-		return arguments
-	}
-	return append(slices.Clone(arguments[1:]), "--help")
-}
-
 const description = "Provider configuration server: creates OAuth2 and workspace directory-sync providers over an " +
 	"HTTP JSON API.\n\nData goes to standard output, messages to standard error. The exit status is 0 when done, 1 when " +
 	"failed, 2 when misused."
@@ -61,6 +54,29 @@ func newParser(root *cli, operations []string) (*kong.Kong, error) {
 		return nil, fmt.Errorf("build command line: %w", err)
 	}
 	return parser, nil
+}
+
+// checkServe lets the doctor read flags and variables as "serve" does.
+func checkServe(contract *contract.Document) (serveConfiguration, error) {
+	parser, err := newParser(&cli{}, contract.OperationIDs())
+	if err != nil {
+		return serveConfiguration{}, err
+	}
+	check := func(arguments []string) string {
+		if _, err := parser.Parse(arguments); err != nil {
+			return describeMisuse(err)
+		}
+		return ""
+	}
+	variables := []string{tokenVariable}
+	for _, command := range parser.Model.Leaves(false) {
+		for _, flags := range command.AllFlags(false) {
+			for _, flag := range flags {
+				variables = append(variables, flag.Envs...)
+			}
+		}
+	}
+	return serveConfiguration{Check: check, Variables: variables}, nil
 }
 
 // commandPath is the command of a parsed command line without its arguments.

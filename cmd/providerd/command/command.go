@@ -4,6 +4,7 @@ package command
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
@@ -50,7 +51,8 @@ func run(ctx context.Context, arguments []string) int {
 		return complainOfMisuse(err)
 	}
 	command.BindTo(ctx, (*context.Context)(nil))
-	command.Bind(&messages{file: os.Stderr, isQuiet: root.Quiet})
+	version, _ := builtFrom()
+	command.Bind(&messages{file: os.Stderr, isQuiet: root.Quiet}, programVersion(version))
 	return failure(runCommand(command, contract))
 }
 
@@ -70,6 +72,9 @@ func failure(err error) int {
 // runCommand carries out a command that was parsed. What it could not print is an error.
 func runCommand(command *kong.Context, contract *contract.Document) error {
 	out := newOutput(os.Stdout)
+	if err := command.BindToProvider(checkServe); err != nil {
+		return fmt.Errorf("bind the configuration: %w", err)
+	}
 	err := command.Run(contract, out)
 	if flushErr := out.flush(); err == nil {
 		err = flushErr

@@ -53,8 +53,6 @@ type location interface {
 	look(ctx context.Context) (database.View, error)
 	// migrate brings the database to a level of the schema, and returns the level that it had.
 	migrate(ctx context.Context, logger *slog.Logger, level int64) (before int64, err error)
-	// examine makes the checks of the doctor.
-	examine(ctx context.Context, keyset string) []finding
 	// path is that of the database's file, and folder the one that it is in; "" for a database on a server.
 	path() string
 	folder() string

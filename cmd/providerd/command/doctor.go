@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-
-	"example.com/providerd/server/contract"
 )
 
 type doctorCommand struct {
@@ -75,9 +73,9 @@ func (f finding) cells() [][]string {
 }
 
 // Run looks at all there is. What fails keeps no checks from being made but those that need it.
-func (c *doctorCommand) Run(ctx context.Context, contract *contract.Document, out *output, say *messages) error {
+func (c *doctorCommand) Run(ctx context.Context, configuration serveConfiguration, out *output, say *messages) error {
 	findings := slices.Concat(
-		c.checkConfiguration(contract.OperationIDs()), checkCertificate(c.TLSCert.path, c.TLSKey.path), c.checkDatabase(ctx))
+		c.checkConfiguration(configuration), checkCertificate(c.TLSCert.path, c.TLSKey.path), c.checkDatabase(ctx))
 	table := list[finding]{
 		headings: "STATUS,CHECK,FINDING", rows: finding.cells, value: func(found finding) any { return found },
 	}
@@ -105,7 +103,14 @@ func (c *doctorCommand) checkDatabase(ctx context.Context) []finding {
 		return append(checkKeysetFile(keyset, userOf(keyset)), checkKeysetAlone(keyset)...)
 	case checkPlaces(c.Database.databaseURL, keyset, "") != nil:
 		return nil
+	}
+	keyset = cmp.Or(keyset, c.Database.defaultKeyset())
+	switch at := c.Database.location.(type) {
+	case sqliteFile:
+		return checkSQLite(ctx, at, keyset)
+	case postgresURL:
+		return checkPostgreSQL(ctx, at.URL, keyset)
 	default:
-		return c.Database.examine(ctx, cmp.Or(keyset, c.Database.defaultKeyset()))
+		return nil
 	}
 }

@@ -4,23 +4,25 @@ import (
 	"os"
 	"slices"
 	"strings"
-
-	"github.com/alecthomas/kong"
 )
 
 const checkOfConfiguration = "configuration"
 
+// serveConfiguration is what "providerd serve" makes of its flags and of the environment.
+type serveConfiguration struct {
+	// Check says what is wrong with the arguments of "serve", or with the environment; "" where nothing is.
+	Check func(arguments []string) string
+	// Variables are those of the environment that the program reads.
+	Variables []string
+}
+
 // checkConfiguration reads the environment as "serve" would, with the flags that were given to the doctor.
-func (c *doctorCommand) checkConfiguration(operations []string) []finding {
-	parser, err := newParser(&cli{}, operations)
-	if err != nil {
-		return []finding{failedBy(checkOfConfiguration, err)}
-	}
+func (c *doctorCommand) checkConfiguration(configuration serveConfiguration) []finding {
 	var found []finding
-	if _, err := parser.Parse(c.serveLine()); err != nil {
-		found = append(found, failed(checkOfConfiguration, "set the variable or the flag right", "%s", describeMisuse(err)))
+	if misuse := configuration.Check(c.serveLine()); misuse != "" {
+		found = append(found, failed(checkOfConfiguration, "set the variable or the flag right", "%s", misuse))
 	}
-	for _, name := range unknownVariables(parser.Model.Node) {
+	for _, name := range unknownVariables(configuration.Variables) {
 		found = append(found, warned(checkOfConfiguration, `"providerd serve --help" names those that there are`,
 			"%s is set, and no variable of this program", name))
 	}
@@ -52,15 +54,7 @@ func (c *doctorCommand) serveLine() []string {
 }
 
 // unknownVariables names those of the environment that look like this program's, and are not.
-func unknownVariables(program *kong.Node) []string {
-	known := []string{tokenVariable}
-	for _, command := range program.Leaves(false) {
-		for _, flags := range command.AllFlags(false) {
-			for _, flag := range flags {
-				known = append(known, flag.Envs...)
-			}
-		}
-	}
+func unknownVariables(known []string) []string {
 	var unknown []string
 	for _, variable := range os.Environ() {
 		name, _, _ := strings.Cut(variable, "=")

@@ -12,16 +12,16 @@ import (
 // serverPatience is how long a server may take to tell its settings.
 const serverPatience = 10 * time.Second
 
-// examine looks at a PostgreSQL database, and at the server that it is on.
-func (u postgresURL) examine(ctx context.Context, keyset string) []finding {
+// checkPostgreSQL looks at a PostgreSQL database, and at the server that it is on.
+func checkPostgreSQL(ctx context.Context, url postgres.URL, keyset string) []finding {
 	found := checkKeysetFile(keyset, userOf(keyset))
-	view, err := lookAtServer(ctx, u.URL)
+	view, err := lookAtServer(ctx, url)
 	if err != nil {
 		found = append(found, failedBy(checkOfDatabase, err))
 		return append(found, checkKeysetAlone(keyset)...)
 	}
 	defer func() { _ = view.Close() }()
-	found = append(found, passed(checkOfDatabase, "%s answers", u.URL))
+	found = append(found, passed(checkOfDatabase, "%s answers", url))
 	found = append(found, checkServer(ctx, view)...)
 	return append(found, checkContent(ctx, view, keyset)...)
 }

@@ -13,9 +13,9 @@ import (
 
 const checkOfDatabase = "database"
 
-// examine looks at a SQLite database, and at the folder that it is in.
-func (f sqliteFile) examine(ctx context.Context, keyset string) (found []finding) {
-	path, folder := f.path(), f.folder()
+// checkSQLite looks at a SQLite database, and at the folder that it is in.
+func checkSQLite(ctx context.Context, file sqliteFile, keyset string) (found []finding) {
+	path, folder := file.path(), file.folder()
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -72,18 +71,6 @@ func reasonOfRefusal(response *http.Response) string {
 	default:
 		return `"providerd doctor" and the log of the server say why`
 	}
-}
-
-// local is where a server that listens on this address can be reached on its own machine.
-func (a listenAddress) local() string {
-	host, port, _ := net.SplitHostPort(string(a))
-	switch ip := net.ParseIP(host); {
-	case host == "" || ip.Equal(net.IPv4zero):
-		host = "127.0.0.1"
-	case ip.Equal(net.IPv6zero):
-		host = "::1"
-	}
-	return net.JoinHostPort(host, port)
 }
 
 // trustOnly lets a connection be made to whoever shows the certificate in a file, whatever name it is for.

@@ -15,7 +15,6 @@ import (
 )
 
 const (
-	initialTokenFile = "initial-token"
 	initialTokenName = "initial"
 	defaultLifetime  = 90 * day
 )

@@ -11,6 +11,9 @@ import (
 	"example.com/providerd/store/sqlite"
 )
 
+// initialTokenFile is the name of the file with the token of a first start, in the folder of a SQLite database.
+const initialTokenFile = "initial-token"
+
 // sqliteFile is the path of a SQLite database.
 type sqliteFile string
 

@@ -1,9 +1,13 @@
 package command
 
 import (
+	"errors"
 	"fmt"
 	"os"
 )
+
+// errSaid ends a command whose operator was told why.
+var errSaid = errors.New("failed, and said why")
 
 // complaint begins a line that says why a command failed.
 const complaint = "providerd: "

@@ -10,9 +10,9 @@ import (
 	"example.com/providerd/store/sqlite"
 )
 
-// createStore is create for a server, with the store over the database. The log says if the database is new, because
+// createStore is create of a location for a server, with the store over the database. The log says if the database is new, because
 // one that was lost is not to be replaced unseen. A PostgreSQL database is never created.
-func (f databaseFlag) createStore(ctx context.Context, log *serveLog) (*store.Store, error) {
+func createStore(ctx context.Context, f databaseFlag, log *serveLog) (*store.Store, error) {
 	// The keyset of a new database is created after it, so that one found here is older, whoever creates them.
 	_, err := os.Stat(f.keysetPath())
 	hadKeyset := err == nil
@@ -25,12 +25,12 @@ func (f databaseFlag) createStore(ctx context.Context, log *serveLog) (*store.St
 		return nil, err
 	}
 	if created, ok := db.(*sqlite.Database); ok && created.IsNew() {
-		f.sayCreated(log, hadKeyset)
+		sayCreated(f, log, hadKeyset)
 	}
 	return opened, nil
 }
 
-func (f databaseFlag) sayCreated(log *serveLog, hadKeyset bool) {
+func sayCreated(f databaseFlag, log *serveLog, hadKeyset bool) {
 	path, keyset := f.Database.path(), f.keysetPath()
 	log.say(slog.LevelInfo, fmt.Sprintf("made a new database at %s with the keyset %s", path, keyset))
 	if hadKeyset {

@@ -7,8 +7,6 @@ import (
 	"io"
 	"os"
 	"syscall"
-
-	"github.com/alecthomas/kong"
 )
 
 // errPrint says that standard output did not take all that was printed: its disk is full, or its reader is gone.
@@ -43,14 +41,6 @@ func (o *output) lineNow(text string) error {
 
 // flush hands over what was printed. All of it was taken only where this returns nil.
 func (o *output) flush() error { return printError(o.buffer.Flush()) }
-
-// printHelp prints a help page past the buffer, since kong looks at standard output for the width of the terminal.
-func printHelp(options kong.HelpOptions, command *kong.Context) error {
-	if err := kong.DefaultHelpPrinter(options, command); err != nil {
-		return printError(err)
-	}
-	return printError(printExamples(command.Stdout, commandPath(command)))
-}
 
 func printError(err error) error {
 	if err == nil {

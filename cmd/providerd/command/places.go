@@ -14,7 +14,7 @@ type place struct{ what, path string }
 
 // checkPlaces refuses one file for two things, one of which would destroy the other: a database, its keyset, which a
 // flag may name, the token of its first start, and what a command is to write, unless that is "".
-func checkPlaces(database databaseURL, keyset string, output filePath) error {
+func checkPlaces(database databaseURL, keyset, output string) error {
 	places := database.files()
 	if keyset = cmp.Or(keyset, database.defaultKeyset()); keyset != "" {
 		if err := checkFileName(keyset); err != nil {
@@ -23,7 +23,7 @@ func checkPlaces(database databaseURL, keyset string, output filePath) error {
 		places = append(places, place{"the keyset", durable.Resolve(keyset)})
 	}
 	if output != "" {
-		places = append(places, place{"the file to write", durable.Resolve(string(output))})
+		places = append(places, place{"the file to write", durable.Resolve(output)})
 	}
 	for i, one := range places {
 		for _, other := range places[:i] {

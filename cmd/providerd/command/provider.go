@@ -132,12 +132,3 @@ func (c *providerShowCommand) show(out *output, record store.Record) error {
 	}
 	return list.flush()
 }
-
-// plain is a string without its JSON, and any other value as it stands.
-func plain(value json.RawMessage) string {
-	var text *string
-	if json.Unmarshal(value, &text) != nil || text == nil {
-		return string(value)
-	}
-	return *text
-}

@@ -42,7 +42,7 @@ func (c *providerExportCommand) Validate() error {
 	if c.Limit > 0 && c.Kind == "" {
 		return errors.New("missing flags: --kind=KIND, of which --limit counts the providers")
 	}
-	return checkPlaces(c.Database, c.Keyset, c.Output)
+	return checkPlaces(c.Database, c.Keyset, string(c.Output))
 }
 
 // Run writes the file.

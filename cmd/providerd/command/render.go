@@ -8,8 +8,6 @@ import (
 	"example.com/providerd/store"
 )
 
-const mask = "********"
-
 // render turns a record into what the API answers, with the secrets masked unless they are to be revealed.
 func render(record store.Record, reveal bool) any {
 	switch record := record.(type) {

@@ -52,6 +52,9 @@ func (c serveCommand) Validate() error {
 	return nil
 }
 
+// programVersion is the version of the program that serves, of which traces tell.
+type programVersion string
+
 // Help is the long help text.
 func (serveCommand) Help() string {
 	return "Creates the database where there is none, readable by its owner alone, and migrates it to the version of " +
@@ -72,12 +75,12 @@ const heapReserve = 12 << 20
 const memoryLimit = 176 << 20
 
 // Run serves until the process is told to stop.
-func (c *serveCommand) Run(ctx context.Context, contract *contract.Document, say *messages) error {
+func (c *serveCommand) Run(ctx context.Context, contract *contract.Document, version programVersion, say *messages) error {
 	ctx, stop := untilStopped(ctx)
 	defer stop()
 	log := newServeLog(say, c.LogFormat, slog.Level(c.LogLevel))
 	defer log.output.close()
-	if err := c.open(ctx, contract, log); err != nil {
+	if err := c.open(ctx, contract, version, log); err != nil {
 		log.say(slog.LevelError, explain(err).Error())
 		return errSaid
 	}
@@ -129,7 +132,9 @@ func (e endpoint) close() {
 }
 
 // open gets what a server needs, and serves.
-func (c *serveCommand) open(ctx context.Context, contract *contract.Document, log *serveLog) error {
+func (c *serveCommand) open(
+	ctx context.Context, contract *contract.Document, version programVersion, log *serveLog,
+) error {
 	// The addresses come first: where one is taken, nothing is made on disk.
 	at, err := c.listen(ctx)
 	if err != nil {
@@ -139,7 +144,7 @@ func (c *serveCommand) open(ctx context.Context, contract *contract.Document, lo
 	if at.security, err = newTLSConfig(c.TLSCert, c.TLSKey, log.Logger); err != nil {
 		return err
 	}
-	database, err := c.createStore(ctx, log)
+	database, err := createStore(ctx, c.databaseFlag, log)
 	if err != nil {
 		return err
 	}
@@ -148,7 +153,7 @@ func (c *serveCommand) open(ctx context.Context, contract *contract.Document, lo
 		err = c.serve(ctx, server.Config{
 			Contract: contract, Store: database, Logger: log.Logger, FailedAttempts: c.FailedAttempts,
 			RateLimit: server.RateLimit(c.RateLimit),
-		}, at, log)
+		}, at, version, log)
 	}
 	return errors.Join(err, database.Close())
 }
@@ -186,14 +191,15 @@ func listenOn(ctx context.Context, address listenAddress, flag string) (net.List
 	return listener, nil
 }
 
-func (c *serveCommand) serve(ctx context.Context, config server.Config, at endpoint, log *serveLog) error {
+func (c *serveCommand) serve(
+	ctx context.Context, config server.Config, at endpoint, version programVersion, log *serveLog,
+) error {
 	var registry *prometheus.Registry
 	if at.ops != nil {
 		registry = newRegistry(log)
 		config.Metrics = server.NewMetrics(registry, config.Contract, config.Store)
 	}
-	version, _ := builtFrom()
-	traces, flushTraces := startTraces(ctx, log.Logger, log.say, version)
+	traces, flushTraces := startTraces(ctx, log.Logger, log.say, string(version))
 	defer flushTraces()
 	if traces != nil {
 		config.Traces = server.NewTraces(traces)

@@ -3,15 +3,11 @@ package command
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"log/slog"
 
 	"example.com/providerd/cmd/providerd/escape"
 )
-
-// errSaid ends a command whose operator was told why.
-var errSaid = errors.New("failed, and said why")
 
 // serveLog is what a server says on standard error: its log, and sentences to its operator. Neither holds it up.
 type serveLog struct {

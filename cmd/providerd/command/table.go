@@ -4,12 +4,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
-
-	"example.com/providerd/cmd/providerd/escape"
 )
 
 const (
@@ -93,14 +89,3 @@ func (t *table) print(row tableRow) {
 		t.err = fmt.Errorf("write table: %w", err)
 	}
 }
-
-// printable escapes what would break the table or command the terminal.
-func printable(text string) string {
-	if !strings.ContainsFunc(text, escape.IsHidden) && !strings.ContainsAny(text, "\n\t") {
-		return text
-	}
-	quoted := strconv.QuoteToGraphic(text)
-	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
-}
-
-func timestamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -3,7 +3,6 @@ package command
 import (
 	"bytes"
 	"crypto/tls"
-	"encoding/pem"
 	"fmt"
 	"log/slog"
 	"net"
@@ -77,31 +76,4 @@ func warnOfPlainHTTP(log *serveLog, address net.Addr) {
 	}
 	log.say(slog.LevelWarn, fmt.Sprintf("tokens and secrets cross the network in clear text, because %s is not a "+
 		"loopback address; give --tls-cert and --tls-key, or listen on 127.0.0.1 behind a proxy that speaks TLS", address))
-}
-
-// loadCertificate reads a certificate chain and its key, both in PEM.
-func loadCertificate(certPath, keyPath string) (tls.Certificate, error) {
-	chain, err := readSmallFile(certPath)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	key, err := readSmallFile(keyPath)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	return tls.X509KeyPair(chain, key) //nolint:wrapcheck // Its callers name the files.
-}
-
-// readCertificate returns the first certificate of a file in PEM.
-func readCertificate(path string) ([]byte, error) {
-	text, err := readSmallFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("read the certificate: %w", err)
-	}
-	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
-		if block.Type == "CERTIFICATE" {
-			return block.Bytes, nil
-		}
-	}
-	return nil, fmt.Errorf("%s has no certificate in PEM", path)
 }

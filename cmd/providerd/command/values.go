@@ -12,8 +12,6 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
-
-	"example.com/providerd/server"
 )
 
 // listenAddress is HOST:PORT; port 0 stands for any free port.
@@ -32,8 +30,23 @@ func (a *listenAddress) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// local is where a server that listens on this address can be reached on its own machine.
+func (a listenAddress) local() string {
+	host, port, _ := net.SplitHostPort(string(a))
+	switch ip := net.ParseIP(host); {
+	case host == "" || ip.Equal(net.IPv4zero):
+		host = "127.0.0.1"
+	case ip.Equal(net.IPv6zero):
+		host = "::1"
+	}
+	return net.JoinHostPort(host, port)
+}
+
 // rateLimit is how many requests may come in a time. The zero value stands for no limit.
-type rateLimit server.RateLimit
+type rateLimit struct {
+	Requests int
+	Window   time.Duration
+}
 
 // UnmarshalText reads a number of requests in a second, minute or hour.
 func (l *rateLimit) UnmarshalText(text []byte) error {

@@ -1,0 +1,34 @@
+package command
+
+import (
+	"crypto/tls"
+	"encoding/pem"
+	"fmt"
+)
+
+// loadCertificate reads a certificate chain and its key, both in PEM.
+func loadCertificate(certPath, keyPath string) (tls.Certificate, error) {
+	chain, err := readSmallFile(certPath)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	key, err := readSmallFile(keyPath)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	return tls.X509KeyPair(chain, key) //nolint:wrapcheck // Its callers name the files.
+}
+
+// readCertificate returns the first certificate of a file in PEM.
+func readCertificate(path string) ([]byte, error) {
+	text, err := readSmallFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the certificate: %w", err)
+	}
+	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type == "CERTIFICATE" {
+			return block.Bytes, nil
+		}
+	}
+	return nil, fmt.Errorf("%s has no certificate in PEM", path)
+}
