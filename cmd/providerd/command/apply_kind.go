@@ -7,9 +7,7 @@ import (
 	"fmt"
 
 	"example.com/providerd/cmd/providerd/manifest"
-	"example.com/providerd/gen/api"
 	"example.com/providerd/gen/client"
-	"example.com/providerd/server"
 	"example.com/providerd/server/advice"
 	"example.com/providerd/server/contract"
 	"example.com/providerd/store"
@@ -44,9 +42,7 @@ func applyKinds() []applyKind {
 				return &stored{PK: record.PK, ClientID: shortened(record.ClientID, maxClientIDBytes)}
 			}),
 			sender((*client.Providers).ValidateOAuth2),
-			adviser(func(request api.OAuth2ProviderRequest) []advice.Advice {
-				return advice.OAuth2(server.FromAPIOAuth2(request))
-			}),
+			adviseOAuth2,
 		},
 		{
 			string(store.KindWorkspaceDirectory), "providers_workspace_directory_create",
@@ -54,9 +50,7 @@ func applyKinds() []applyKind {
 				return &stored{PK: record.PK}
 			}),
 			sender((*client.Providers).ValidateWorkspaceDirectory),
-			adviser(func(request api.WorkspaceDirectoryProviderRequest) []advice.Advice {
-				return advice.WorkspaceDirectory(server.FromAPIWorkspaceDirectory(request))
-			}),
+			adviseWorkspaceDirectory,
 		},
 	}
 }
@@ -107,16 +101,6 @@ func creator[Request, Record any](
 			return nil, err
 		}
 		return tell(record), nil
-	}
-}
-
-func adviser[Request any](advise func(Request) []advice.Advice) func(body []byte) ([]advice.Advice, error) {
-	return func(body []byte) ([]advice.Advice, error) {
-		request, err := readEntry[Request](body)
-		if err != nil {
-			return nil, err
-		}
-		return advise(request), nil
 	}
 }
 
