@@ -18,11 +18,6 @@ const (
 	formatYAML = "yaml"
 )
 
-// listFlag says how a list is printed.
-type listFlag struct {
-	Output string `default:"table" enum:"table,json,yaml" help:"Format of the output: ${enum} (default ${default})."`
-}
-
 // list is how the elements of a list are shown.
 type list[T any] struct {
 	// headings are those of a table, with commas between them.

@@ -14,6 +14,11 @@ import (
 	"unicode/utf8"
 )
 
+// listFlag says how a list is printed.
+type listFlag struct {
+	Output string `default:"table" enum:"table,json,yaml" help:"Format of the output: ${enum} (default ${default})."`
+}
+
 // listenAddress is HOST:PORT; port 0 stands for any free port.
 type listenAddress string
 
