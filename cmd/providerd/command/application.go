@@ -41,7 +41,7 @@ func (f linkFlags) application(slug urlSlug, name label) store.Application {
 }
 
 // Run makes the application.
-func (c *applicationCreateCommand) Run(ctx context.Context, out *output, say *messages) error {
+func (c *applicationCreateCommand) Run(ctx context.Context, out *Output, say *Messages) error {
 	return c.withStore(ctx, func(database *store.Store) error {
 		application, err := database.CreateApplication(ctx, c.application(c.Slug, c.Name))
 		return printApplication(out, say, application, err)
@@ -54,9 +54,9 @@ type applicationListCommand struct {
 }
 
 // Run lists the applications.
-func (c *applicationListCommand) Run(ctx context.Context, out *output, say *messages) error {
+func (c *applicationListCommand) Run(ctx context.Context, out *Output, say *Messages) error {
 	return c.withStore(ctx, func(database *store.Store) error {
-		return applications().print(out, say, c.Output, database.Applications(ctx))
+		return applications().Print(out, say, c.Output, database.Applications(ctx))
 	})
 }
 
@@ -84,7 +84,7 @@ func (*applicationLinkCommand) Help() string {
 }
 
 // Run makes the links.
-func (c *applicationLinkCommand) Run(ctx context.Context, out *output, say *messages) error {
+func (c *applicationLinkCommand) Run(ctx context.Context, out *Output, say *Messages) error {
 	return c.withStore(ctx, func(database *store.Store) error {
 		application, err := database.Link(ctx, c.application(c.Slug, ""))
 		return printApplication(out, say, application, err)
@@ -99,7 +99,7 @@ func (*applicationUnlinkCommand) Help() string {
 }
 
 // Run takes the links.
-func (c *applicationUnlinkCommand) Run(ctx context.Context, out *output, say *messages) error {
+func (c *applicationUnlinkCommand) Run(ctx context.Context, out *Output, say *Messages) error {
 	return c.withStore(ctx, func(database *store.Store) error {
 		application, err := database.Unlink(ctx, c.application(c.Slug, ""))
 		return printApplication(out, say, application, err)
@@ -113,20 +113,20 @@ type applicationDeleteCommand struct {
 }
 
 // Run deletes the applications.
-func (c *applicationDeleteCommand) Run(ctx context.Context, say *messages) error {
+func (c *applicationDeleteCommand) Run(ctx context.Context, say *Messages) error {
 	var slugs []string
 	for _, slug := range c.Slugs {
 		slugs = append(slugs, string(slug))
 	}
 	return c.withStore(ctx, func(database *store.Store) error {
-		what := count(len(slugs), "application") + ": " + strings.Join(slugs, ", ")
+		what := Count(len(slugs), "application") + ": " + strings.Join(slugs, ", ")
 		if err := c.ask("delete " + what); err != nil {
 			return err
 		}
 		if err := database.DeleteApplications(ctx, slugs); err != nil {
-			return listed(err, listOfApplications)
+			return PointToList(err, listOfApplications)
 		}
-		say.note("deleted %s", what)
+		say.Note("deleted %s", what)
 		return nil
 	})
 }
@@ -139,10 +139,10 @@ type shownApplication struct {
 	Backchannels []int32 `json:"backchannels"`
 }
 
-func applications() list[store.Application] {
-	return list[store.Application]{
-		headings: "SLUG,NAME,PROVIDER,BACKCHANNELS",
-		rows: func(application store.Application) [][]string {
+func applications() List[store.Application] {
+	return List[store.Application]{
+		Headings: "SLUG,NAME,PROVIDER,BACKCHANNELS",
+		Rows: func(application store.Application) [][]string {
 			provider := ""
 			if application.ProviderPK != nil {
 				provider = fmt.Sprint(*application.ProviderPK)
@@ -153,7 +153,7 @@ func applications() list[store.Application] {
 			}
 			return [][]string{{application.Slug, application.Name, provider, strings.Join(backchannels, ",")}}
 		},
-		value: func(application store.Application) any {
+		Value: func(application store.Application) any {
 			shown := shownApplication{application.Slug, application.Name, application.ProviderPK, []int32{}}
 			for _, link := range application.Backchannels {
 				shown.Backchannels = append(shown.Backchannels, link.ProviderPK)
@@ -164,9 +164,9 @@ func applications() list[store.Application] {
 }
 
 // printApplication prints an application, unless it could not be changed.
-func printApplication(out *output, say *messages, application store.Application, err error) error {
+func printApplication(out *Output, say *Messages, application store.Application, err error) error {
 	if err != nil {
-		return listed(err, listOfApplications+" or "+listOfProviders)
+		return PointToList(err, listOfApplications+" or "+listOfProviders)
 	}
-	return applications().print(out, say, "", each(application))
+	return applications().Print(out, say, "", Each(application))
 }

@@ -94,7 +94,7 @@ func (c *applyCommand) findMissing() error {
 }
 
 // Run creates the providers of the file.
-func (c *applyCommand) Run(ctx context.Context, contract *contract.Document, out *output, say *messages) error {
+func (c *applyCommand) Run(ctx context.Context, contract *contract.Document, out *Output, say *Messages) error {
 	if c.Schema {
 		return printSchema(out, contract)
 	}
@@ -118,8 +118,8 @@ func (c *applyCommand) Run(ctx context.Context, contract *contract.Document, out
 	defer context.AfterFunc(ctx, stop)()
 	ended := c.send(ctx, report)
 	if err := report.print(out); err != nil && ended != nil {
-		say.complain(fmt.Errorf("%w; %w", err, ended))
-		return errSaid
+		say.Complain(fmt.Errorf("%w; %w", err, ended))
+		return ErrSaid
 	} else if err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func (c *applyCommand) send(ctx context.Context, report *applyReport) error {
 	return report.send(ctx, providers, c.Parallel, (*applied).validate)
 }
 
-func printSchema(out *output, contract *contract.Document) error {
+func printSchema(out *Output, contract *contract.Document) error {
 	text, err := manifest.Schema(manifestKinds(contract))
 	if err != nil {
 		return err
@@ -153,7 +153,7 @@ func printSchema(out *output, contract *contract.Document) error {
 
 // read returns the entries of files that have no fault, and otherwise tells all of them.
 func (c *applyCommand) read(
-	ctx context.Context, contract *contract.Document, out *output, say *messages,
+	ctx context.Context, contract *contract.Document, out *Output, say *Messages,
 ) ([]manifest.Entry, error) {
 	keepHeapSmall()
 	files, err := readFiles(c.Files)
@@ -171,7 +171,7 @@ func (c *applyCommand) read(
 	if err := printFaults(out, say, c.Output, faults); err != nil {
 		return nil, err
 	}
-	sum := fmt.Sprintf("%s in %s", count(len(faults), "fault"), count(len(files), "file"))
+	sum := fmt.Sprintf("%s in %s", Count(len(faults), "fault"), Count(len(files), "file"))
 	if len(faults) == manifest.MaxFaults {
 		sum = "at least " + sum
 	}
@@ -184,13 +184,13 @@ func (c *applyCommand) providers() (*client.Providers, error) {
 }
 
 // warnOfPlainHTTP tells that others may read what is sent, where it leaves this machine unencrypted.
-func (c *applyCommand) warnOfPlainHTTP(say *messages) {
+func (c *applyCommand) warnOfPlainHTTP(say *Messages) {
 	server, err := url.Parse(c.Server)
 	if err != nil || server.Scheme != "http" || server.Hostname() == "localhost" {
 		return
 	}
 	if ip := net.ParseIP(server.Hostname()); ip == nil || !ip.IsLoopback() {
-		say.warn("the token and the secrets go to %s unencrypted; use https", server.Host)
+		say.Warn("the token and the secrets go to %s unencrypted; use https", server.Host)
 	}
 }
 

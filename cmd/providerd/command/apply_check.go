@@ -55,7 +55,7 @@ func entryFaults(ctx context.Context, contract *contract.Document, entry manifes
 func maskedSecret(kind applyKind, entry manifest.Entry) string {
 	field := secretField(kind)
 	var fields map[string]json.RawMessage
-	if json.Unmarshal(entry.Body, &fields) != nil || plain(fields[field]) != mask {
+	if json.Unmarshal(entry.Body, &fields) != nil || Plain(fields[field]) != Mask {
 		return ""
 	}
 	return "/" + field
@@ -98,11 +98,11 @@ func faultAt(entry manifest.Entry, pointer, detail string) manifest.Fault {
 }
 
 // printFaults tells the faults as people read them, and as JSON where that is asked for.
-func printFaults(out *output, say *messages, format string, faults []manifest.Fault) error {
+func printFaults(out *Output, say *Messages, format string, faults []manifest.Fault) error {
 	for _, fault := range faults {
-		say.at(fault.Position.String(), fault.Kind, fault.ID, fault.Detail)
+		say.At(fault.Position.String(), fault.Kind, fault.ID, fault.Detail)
 	}
-	if format != formatJSON {
+	if format != FormatJSON {
 		return nil
 	}
 	list := make([]appliedJSON, len(faults))

@@ -14,7 +14,7 @@ import (
 func checkCanValidate(ctx context.Context, from *client.Providers) error {
 	text, err := from.Contract(ctx)
 	if err != nil {
-		return fmt.Errorf("%s; nothing was sent", printable(reasonOf(err)))
+		return fmt.Errorf("%s; nothing was sent", Printable(reasonOf(err)))
 	}
 	if !bytes.Contains(text, []byte(`"validate_only"`)) {
 		return errors.New("the server does not have validate_only in its contract, and cannot tell what it would do; " +

@@ -39,7 +39,7 @@ func applyKinds() []applyKind {
 		{
 			string(store.KindOAuth2), "providers_oauth2_create",
 			creator((*client.Providers).CreateOAuth2, func(record *client.OAuth2Provider) *stored {
-				return &stored{PK: record.PK, ClientID: shortened(record.ClientID, maxClientIDBytes)}
+				return &stored{PK: record.PK, ClientID: Shortened(record.ClientID, maxClientIDBytes)}
 			}),
 			sender((*client.Providers).ValidateOAuth2),
 			adviseOAuth2,

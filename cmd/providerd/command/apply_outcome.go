@@ -25,19 +25,19 @@ const (
 )
 
 // mark is how the outcome begins its line, and the color of that, as users of plans and diffs know them.
-func (o outcome) mark() (symbol string, color color) {
+func (o outcome) mark() (symbol string, color Color) {
 	switch o {
 	case outcomeCreate, outcomeCreated:
-		return "+", green
+		return "+", Green
 	case outcomeUnchanged:
-		return "=", noColor
+		return "=", NoColor
 	case outcomeDrifted:
-		return "~", yellow
+		return "~", Yellow
 	case outcomeRefused, outcomeFaulty:
-		return "!", red
+		return "!", Red
 	case outcomePending:
 	}
-	return "?", noColor
+	return "?", NoColor
 }
 
 // Bounds of what is told of the answer of a server that may not be ours.

@@ -15,12 +15,12 @@ import (
 // applyReport has the entries of all files in their order.
 type applyReport struct {
 	output  string
-	say     *messages
+	say     *Messages
 	isPlan  bool
 	applied []applied
 }
 
-func newApplyReport(output string, isPlan bool, say *messages, entries []manifest.Entry) (*applyReport, error) {
+func newApplyReport(output string, isPlan bool, say *Messages, entries []manifest.Entry) (*applyReport, error) {
 	report := &applyReport{output: output, say: say, isPlan: isPlan, applied: make([]applied, len(entries))}
 	for i, entry := range entries {
 		kind, err := kindOf(entry)
@@ -43,7 +43,7 @@ func newApplyReport(output string, isPlan bool, say *messages, entries []manifes
 func (r *applyReport) tellAdvice() (advised int) {
 	for _, one := range r.applied {
 		for _, advice := range one.Advice {
-			r.say.at(one.entry.At(advice.Pointer).String(), one.Kind, one.ID,
+			r.say.At(one.entry.At(advice.Pointer).String(), one.Kind, one.ID,
 				fmt.Sprintf("advice: %s %s (%s)", advice.Pointer, advice.Detail, advice.Section))
 		}
 		if len(one.Advice) > 0 {
@@ -54,46 +54,46 @@ func (r *applyReport) tellAdvice() (advised int) {
 }
 
 // refuseAdvised tells that nothing was sent, and programs to which entries there is advice.
-func (r *applyReport) refuseAdvised(out *output, advised int) error {
-	if r.output == formatJSON {
+func (r *applyReport) refuseAdvised(out *Output, advised int) error {
+	if r.output == FormatJSON {
 		if err := printJSON(out, r.applied); err != nil {
 			return err
 		}
 	}
-	return fmt.Errorf("there is advice for %s; nothing was sent", count(advised, "entry", "entries"))
+	return fmt.Errorf("there is advice for %s; nothing was sent", Count(advised, "entry", "entries"))
 }
 
 // printEntries shows what the files have. What would become of it, only a server can tell.
-func (r *applyReport) printEntries(out *output) error {
-	if r.output == formatJSON {
+func (r *applyReport) printEntries(out *Output) error {
+	if r.output == FormatJSON {
 		if err := printJSON(out, r.applied); err != nil {
 			return err
 		}
 	} else {
-		list := newTable(out, "KIND", "ID", "PLACE")
+		list := NewTable(out, "KIND", "ID", "PLACE")
 		for _, one := range r.applied {
-			list.row(one.Kind, one.ID, one.place())
+			list.Row(one.Kind, one.ID, one.place())
 		}
-		if err := list.flush(); err != nil {
+		if err := list.Flush(); err != nil {
 			return err
 		}
 	}
-	r.say.note("%s checked without a server; name one with --server to see what would become of them",
-		count(len(r.applied), "entry", "entries"))
+	r.say.Note("%s checked without a server; name one with --server to see what would become of them",
+		Count(len(r.applied), "entry", "entries"))
 	return nil
 }
 
 // print shows the entries, why some are not stored as the file has them, and how many there are of each outcome.
-func (r *applyReport) print(out *output) error {
+func (r *applyReport) print(out *Output) error {
 	counts := map[outcome]int{}
 	for _, one := range r.applied {
 		counts[one.Outcome]++
 		if one.Detail != "" {
-			r.say.at(one.entry.At(one.pointer).String(), one.Kind, one.ID, one.Detail)
+			r.say.At(one.entry.At(one.pointer).String(), one.Kind, one.ID, one.Detail)
 		}
 	}
 	if r.isOfAnotherToken(counts) {
-		r.say.warn("every client_id is taken, and no entry is stored under the name of this token; " +
+		r.say.Warn("every client_id is taken, and no entry is stored under the name of this token; " +
 			"was the file applied with a token of another name? What is stored belongs to the name of the token")
 	}
 	if err := r.printOutcomes(out); err != nil {
@@ -103,9 +103,9 @@ func (r *applyReport) print(out *output) error {
 	bad := counts[outcomeDrifted] + counts[outcomeRefused]
 	switch {
 	case bad > 0 && r.isPlan:
-		return errors.New(count(bad, "entry", "entries") + " would not be stored as the file has it")
+		return errors.New(Count(bad, "entry", "entries") + " would not be stored as the file has it")
 	case bad > 0:
-		return errors.New(count(bad, "entry is", "entries are") + " not stored as the file has it")
+		return errors.New(Count(bad, "entry is", "entries are") + " not stored as the file has it")
 	default:
 		return nil
 	}
@@ -129,12 +129,12 @@ func (r *applyReport) printSummary(counts map[outcome]int) {
 			parts = append(parts, fmt.Sprintf("%d %s", counts[outcome], outcome))
 		}
 	}
-	r.say.note("%s: %s%s", count(len(r.applied), "entry", "entries"), strings.Join(parts, ", "), end)
+	r.say.Note("%s: %s%s", Count(len(r.applied), "entry", "entries"), strings.Join(parts, ", "), end)
 }
 
 // printOutcomes leaves out of the table what was not sent and, but in a plan, what is as it was before.
-func (r *applyReport) printOutcomes(out *output) error {
-	if r.output == formatJSON {
+func (r *applyReport) printOutcomes(out *Output) error {
+	if r.output == FormatJSON {
 		return printJSON(out, r.applied)
 	}
 	shown := slices.DeleteFunc(slices.Clone(r.applied), func(one applied) bool {
@@ -143,21 +143,21 @@ func (r *applyReport) printOutcomes(out *output) error {
 	if len(shown) == 0 {
 		return nil
 	}
-	list := newTable(out, "OUTCOME", "KIND", "ID", "PLACE", "PK", "CLIENT ID", "REASON")
+	list := NewTable(out, "OUTCOME", "KIND", "ID", "PLACE", "PK", "CLIENT ID", "REASON")
 	for _, one := range shown {
 		symbol, color := one.Outcome.mark()
-		list.colored(color, symbol+" "+string(one.Outcome), one.Kind, one.ID, one.place(),
+		list.Colored(color, symbol+" "+string(one.Outcome), one.Kind, one.ID, one.place(),
 			strings.TrimPrefix(fmt.Sprint(one.PK), "0"), one.ClientID, one.reason)
 	}
-	return list.flush()
+	return list.Flush()
 }
 
-func printJSON(out *output, entries any) error {
+func printJSON(out *Output, entries any) error {
 	text, err := json.MarshalIndent(entries, "", "  ")
 	if err != nil {
 		return fmt.Errorf("render entries: %w", err)
 	}
-	return out.line(string(escape.JSON(text)))
+	return out.Line(string(escape.JSON(text)))
 }
 
 // What a server that is not ours may say is told up to these bounds. The longest client_id has 255 characters.

@@ -19,7 +19,7 @@ type sendStep func(a *applied, ctx context.Context, to *client.Providers) error
 // send sends the entries, a bounded number at a time. What is wrong with one entry fails that alone; what would be
 // wrong with every other, too, ends it.
 func (r *applyReport) send(ctx context.Context, to *client.Providers, parallel int, step sendStep) error {
-	shown := r.say.progress("entries sent")
+	shown := r.say.Progress("entries sent")
 	var mutex sync.Mutex
 	done := int64(0)
 	group, groupCtx := errgroup.WithContext(ctx)
@@ -34,18 +34,18 @@ func (r *applyReport) send(ctx context.Context, to *client.Providers, parallel i
 			defer mutex.Unlock()
 			if err == nil {
 				done++
-				shown.update(done, int64(len(r.applied)))
+				shown.Update(done, int64(len(r.applied)))
 			}
 			return err
 		})
 	}
 	err := group.Wait()
-	shown.clear()
+	shown.Clear()
 	switch {
 	case ctx.Err() != nil:
 		return errors.New("interrupted; run it again for the rest")
 	case err != nil:
-		return errors.New(printable(reasonOf(err)) + runAgain(err))
+		return errors.New(Printable(reasonOf(err)) + runAgain(err))
 	default:
 		return nil
 	}
@@ -57,7 +57,7 @@ func reasonOf(err error) string {
 	if lost, ok := errors.AsType[*client.ConnectionError](err); ok && lost.Timeout() {
 		reason = strings.Replace(reason, "WithTryTimeout", "--timeout", 1) // It names the option of the SDK.
 	}
-	return strings.TrimSuffix(shortened(reason, maxErrorBytes), ".")
+	return strings.TrimSuffix(Shortened(reason, maxErrorBytes), ".")
 }
 
 // runAgain is the advice to run a command again after an error that may pass; "" after others.
@@ -117,7 +117,7 @@ func (a *applied) refuse(err error) error {
 		return nil
 	}
 	a.isClientIDTaken = refused.Type == client.TypeClientIDTaken
-	a.Outcome, a.Detail, a.reason = outcomeRefused, refused.Error(), shortened(refused.Title, maxReasonBytes)
+	a.Outcome, a.Detail, a.reason = outcomeRefused, refused.Error(), Shortened(refused.Title, maxReasonBytes)
 	if violations := refused.Violations(); len(violations) > 0 {
 		a.pointer = violations[0].Pointer
 	}
@@ -130,7 +130,7 @@ func (a *applied) drift(refused *client.Error) {
 	a.Outcome, a.PK = outcomeUnchanged, *refused.PK
 	for _, violation := range refused.Violations() {
 		if violation.Code == client.ViolationCodeDiffers && len(a.Differs) < maxDiffers {
-			a.Differs = append(a.Differs, shortened(violation.Pointer, maxReasonBytes))
+			a.Differs = append(a.Differs, Shortened(violation.Pointer, maxReasonBytes))
 		}
 	}
 	if len(a.Differs) == 0 {

@@ -23,7 +23,7 @@ func (*auditCommand) Help() string {
 }
 
 // Run prints what was done, oldest first.
-func (c *auditCommand) Run(ctx context.Context, out *output, say *messages) error {
+func (c *auditCommand) Run(ctx context.Context, out *Output, say *Messages) error {
 	since := moment(time.Now().Add(-day))
 	switch {
 	case c.Since != nil:
@@ -31,22 +31,22 @@ func (c *auditCommand) Run(ctx context.Context, out *output, say *messages) erro
 	case c.After != store.EventCursor{}:
 		since = moment{}
 	}
-	events := list[store.Event]{
-		headings: "TIME,EVENT,ID,KIND,NAME,BY,REQUEST,FROM",
-		rows: func(event store.Event) [][]string {
+	events := List[store.Event]{
+		Headings: "TIME,EVENT,ID,KIND,NAME,BY,REQUEST,FROM",
+		Rows: func(event store.Event) [][]string {
 			return [][]string{{
-				timestamp(event.At), string(event.Event), fmt.Sprint(event.ID), string(event.Kind), event.Name,
+				Timestamp(event.At), string(event.Event), fmt.Sprint(event.ID), string(event.Kind), event.Name,
 				event.CreatedBy, event.RequestID, event.RemoteAddress,
 			}}
 		},
-		value: func(event store.Event) any { return event },
+		Value: func(event store.Event) any { return event },
 	}
 	return c.withStore(ctx, func(database *store.Store) error {
-		found := limited(database.Events(ctx, c.filter(since), c.After), int64(c.Limit), func(last store.Event) {
+		found := Limited(database.Events(ctx, c.filter(since), c.After), int64(c.Limit), func(last store.Event) {
 			// Its error is always nil.
 			text, _ := last.Cursor.MarshalText()
-			say.note("there are more; go on with --after %s", text)
+			say.Note("there are more; go on with --after %s", text)
 		})
-		return events.print(out, say, c.Output, found)
+		return events.Print(out, say, c.Output, found)
 	})
 }

@@ -56,7 +56,7 @@ func (c *backupCommand) AfterApply(*kong.Context) error {
 }
 
 // Run makes one backup, or one after the other until it is told to stop.
-func (c *backupCommand) Run(ctx context.Context, out *output, say *messages) error {
+func (c *backupCommand) Run(ctx context.Context, out *Output, say *Messages) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if c.Every > 0 {
@@ -74,7 +74,7 @@ func (c *backupCommand) Run(ctx context.Context, out *output, say *messages) err
 }
 
 // write makes a backup. It returns store.ErrDamaged for one that is there, but has secrets that do not open.
-func (c *backupCommand) write(ctx context.Context, out *output, say *messages, path string) (err error) {
+func (c *backupCommand) write(ctx context.Context, out *Output, say *Messages, path string) (err error) {
 	db, err := sqlite.OpenForBackup(ctx, c.Database.path(), slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
@@ -86,7 +86,7 @@ func (c *backupCommand) write(ctx context.Context, out *output, say *messages, p
 		return err
 	}
 	proof := newBackupProof(keyset, say)
-	err = db.Backup(ctx, path, proof.copied.update, func(copied database.Readable) error {
+	err = db.Backup(ctx, path, proof.copied.Update, func(copied database.Readable) error {
 		err := proof.check(ctx, copied)
 		if damaged, ok := errors.AsType[*store.DamagedSecretsError](err); ok {
 			proof.damaged = damaged
@@ -95,39 +95,39 @@ func (c *backupCommand) write(ctx context.Context, out *output, say *messages, p
 		return err
 	})
 	if err != nil {
-		proof.copied.clear()
+		proof.copied.Clear()
 		return err
 	}
-	if err := out.lineNow(path); err != nil {
+	if err := out.LineNow(path); err != nil {
 		return err
 	}
 	if proof.damaged != nil {
 		return fmt.Errorf("%s has what the database has, but %w", path, proof.damaged)
 	}
-	say.note("%s is verified; the keyset is not in it: keep a copy of %s, but not where the backups are", path, keyset)
+	say.Note("%s is verified; the keyset is not in it: keep a copy of %s, but not where the backups are", path, keyset)
 	return nil
 }
 
 // backupProof opens the secrets of what was copied, and shows how far everything is.
 type backupProof struct {
 	keyset  string
-	say     *messages
-	copied  *progress
+	say     *Messages
+	copied  *Progress
 	damaged *store.DamagedSecretsError
 }
 
-func newBackupProof(keyset string, say *messages) *backupProof {
-	return &backupProof{keyset: keyset, say: say, copied: say.progress("bytes copied")}
+func newBackupProof(keyset string, say *Messages) *backupProof {
+	return &backupProof{keyset: keyset, say: say, copied: say.Progress("bytes copied")}
 }
 
 func (p *backupProof) check(ctx context.Context, copied database.Readable) error {
-	p.copied.finish()
-	opened := p.say.progress("secrets opened")
-	err := store.CheckSecrets(ctx, copied, p.keyset, opened.update)
+	p.copied.Finish()
+	opened := p.say.Progress("secrets opened")
+	err := store.CheckSecrets(ctx, copied, p.keyset, opened.Update)
 	if err == nil {
-		opened.finish()
+		opened.Finish()
 		return nil
 	}
-	opened.clear()
+	opened.Clear()
 	return err
 }

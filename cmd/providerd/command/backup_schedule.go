@@ -23,11 +23,11 @@ type backupSchedule struct {
 	prefix string
 	every  time.Duration
 	keep   int
-	say    *messages
+	say    *Messages
 }
 
 // newBackupSchedule expects the folder to be there: a disk that is not mounted is not written past.
-func newBackupSchedule(folder, database string, every timeSpan, keep int, say *messages) (*backupSchedule, error) {
+func newBackupSchedule(folder, database string, every timeSpan, keep int, say *Messages) (*backupSchedule, error) {
 	info, err := os.Stat(folder)
 	if err == nil && !info.IsDir() {
 		err = fmt.Errorf("%s is not a folder", folder)
@@ -50,7 +50,7 @@ func (s *backupSchedule) run(ctx context.Context, write func(path string) error)
 	}
 	for {
 		if wait := time.Until(due); wait > 0 {
-			s.say.note("the next backup is due at %s", timestamp(due))
+			s.say.Note("the next backup is due at %s", Timestamp(due))
 			select {
 			case <-time.After(wait):
 			case <-ctx.Done():
@@ -63,7 +63,7 @@ func (s *backupSchedule) run(ctx context.Context, write func(path string) error)
 			return nil //nolint:nilerr // What was interrupted has not failed.
 		}
 		if err != nil {
-			s.say.complain(fmt.Errorf("backup failed: %w", explain(err)))
+			s.say.Complain(fmt.Errorf("backup failed: %w", Explain(err)))
 		}
 	}
 }

@@ -7,19 +7,19 @@ import (
 	"github.com/mattn/go-isatty"
 )
 
-// color is the parameter of the terminal's control sequence SGR (ECMA-48, 8.3.117) that sets it.
-type color int
+// Color is the parameter of the terminal's control sequence SGR (ECMA-48, 8.3.117) that sets it.
+type Color int
 
 const (
-	noColor color = 0
-	red     color = 31
-	green   color = 32
-	yellow  color = 33
+	NoColor Color = 0
+	Red     Color = 31
+	Green   Color = 32
+	Yellow  Color = 33
 )
 
 // paint colors a text that is written to a terminal.
-func (c color) paint(output *os.File, text string) string {
-	if c == noColor || !takesColor(output) {
+func (c Color) paint(output *os.File, text string) string {
+	if c == NoColor || !takesColor(output) {
 		return text
 	}
 	return fmt.Sprintf("\x1b[%dm%s\x1b[0m", c, text)

@@ -44,7 +44,7 @@ func run(ctx context.Context, arguments []string) int {
 		return complainOfMisuse(err)
 	}
 	command, err := parser.Parse(withHelpFlag(arguments))
-	if errors.Is(err, errPrint) {
+	if errors.Is(err, ErrPrint) {
 		return failure(err)
 	}
 	if err != nil {
@@ -52,7 +52,7 @@ func run(ctx context.Context, arguments []string) int {
 	}
 	command.BindTo(ctx, (*context.Context)(nil))
 	version, _ := builtFrom()
-	command.Bind(&messages{file: os.Stderr, isQuiet: root.Quiet}, programVersion(version))
+	command.Bind(&Messages{File: os.Stderr, IsQuiet: root.Quiet}, programVersion(version))
 	return failure(runCommand(command, contract))
 }
 
@@ -62,27 +62,27 @@ func failure(err error) int {
 	switch {
 	case err == nil:
 		return 0
-	case errors.Is(err, errSaid), isReaderGone(err):
+	case errors.Is(err, ErrSaid), IsReaderGone(err):
 		return exitFailed
 	default:
-		return complain(explain(err), exitFailed)
+		return complain(Explain(err), exitFailed)
 	}
 }
 
 // runCommand carries out a command that was parsed. What it could not print is an error.
 func runCommand(command *kong.Context, contract *contract.Document) error {
-	out := newOutput(os.Stdout)
+	out := NewOutput(os.Stdout)
 	if err := command.BindToProvider(checkServe); err != nil {
 		return fmt.Errorf("bind the configuration: %w", err)
 	}
 	err := command.Run(contract, out)
-	if flushErr := out.flush(); err == nil {
+	if flushErr := out.Flush(); err == nil {
 		err = flushErr
 	}
 	return err
 }
 
 func complain(err error, status int) int {
-	(&messages{file: os.Stderr}).complain(err)
+	(&Messages{File: os.Stderr}).Complain(err)
 	return status
 }

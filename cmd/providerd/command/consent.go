@@ -32,7 +32,7 @@ func (f consentFlag) ask(what string) error {
 	if f.Yes {
 		return nil
 	}
-	fmt.Fprintf(os.Stderr, "%s? [y/N] ", printable(what))
+	fmt.Fprintf(os.Stderr, "%s? [y/N] ", Printable(what))
 	// Where the answer cannot be read, it is not yes.
 	answer, _ := bufio.NewReader(io.LimitReader(os.Stdin, maxAnswerBytes)).ReadString('\n')
 	switch strings.ToLower(strings.TrimSpace(answer)) {

@@ -53,7 +53,7 @@ func (c *copyCommand) AfterApply(command *kong.Context) error {
 func (c *copyCommand) keysetPath() string { return cmp.Or(c.Keyset, c.From.defaultKeyset()) }
 
 // Run copies until all is done or it is interrupted.
-func (c *copyCommand) Run(ctx context.Context, out *output, say *messages) (err error) {
+func (c *copyCommand) Run(ctx context.Context, out *Output, say *Messages) (err error) {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	// A process that opens one SQLite database twice loses its locks.
@@ -84,7 +84,7 @@ func (c *copyCommand) Run(ctx context.Context, out *output, say *messages) (err 
 		return err
 	}
 	if place := c.To.defaultKeyset(); place != "" && !isSamePath(keyset, place) {
-		say.note("the keyset of the copy is %s; copy it to %s, or name it with --keyset", keyset, place)
+		say.Note("the keyset of the copy is %s; copy it to %s, or name it with --keyset", keyset, place)
 	}
 	return nil
 }
@@ -99,43 +99,43 @@ func isSamePath(a, b string) bool {
 }
 
 func printContents(out io.Writer, contents []transfer.Content) error {
-	table := newTable(out, "TABLE", "ROWS", "SHA-256")
+	table := NewTable(out, "TABLE", "ROWS", "SHA-256")
 	for _, content := range contents {
-		table.row(content.Table, strconv.FormatInt(content.Rows, 10), content.Digest)
+		table.Row(content.Table, strconv.FormatInt(content.Rows, 10), content.Digest)
 	}
-	return table.flush()
+	return table.Flush()
 }
 
 // copyProgress shows how far each step is.
 type copyProgress struct {
-	say  *messages
+	say  *Messages
 	step transfer.Step
-	*progress
+	*Progress
 }
 
 func (p *copyProgress) update(step transfer.Step, done, total int64) {
-	if p.progress == nil || p.step != step {
+	if p.Progress == nil || p.step != step {
 		p.finish()
-		p.step, p.progress = step, p.say.progress("rows "+string(step))
+		p.step, p.Progress = step, p.say.Progress("rows "+string(step))
 	}
-	p.progress.update(done, total)
+	p.Progress.Update(done, total)
 }
 
 // finish ends the step, if one has begun.
 func (p *copyProgress) finish() {
-	if p.progress != nil {
-		p.progress.finish()
+	if p.Progress != nil {
+		p.Progress.Finish()
 	}
 }
 
 // failure says how far a copy came that was interrupted.
 func (p *copyProgress) failure(ctx context.Context, err error) error {
-	if p.progress == nil {
+	if p.Progress == nil {
 		return err
 	}
-	p.clear()
+	p.Clear()
 	if ctx.Err() != nil {
-		return fmt.Errorf("interrupted after %d of %d rows were %s; run it again for the rest", p.done, p.total, p.step)
+		return fmt.Errorf("interrupted after %d of %d rows were %s; run it again for the rest", p.Done, p.Total, p.step)
 	}
 	return err
 }

@@ -61,7 +61,7 @@ func failed(check, remedy, format string, values ...any) finding {
 
 // failedBy is failed for an error, with what explain knows to do about it.
 func failedBy(check string, err error) finding {
-	return finding{Check: check, Status: healthFail, Finding: err.Error(), Remedy: remedyFor(err)}
+	return finding{Check: check, Status: healthFail, Finding: err.Error(), Remedy: RemedyFor(err)}
 }
 
 func (f finding) cells() [][]string {
@@ -73,13 +73,13 @@ func (f finding) cells() [][]string {
 }
 
 // Run looks at all there is. What fails keeps no checks from being made but those that need it.
-func (c *doctorCommand) Run(ctx context.Context, configuration serveConfiguration, out *output, say *messages) error {
+func (c *doctorCommand) Run(ctx context.Context, configuration serveConfiguration, out *Output, say *Messages) error {
 	findings := slices.Concat(
 		c.checkConfiguration(configuration), checkCertificate(c.TLSCert.path, c.TLSKey.path), c.checkDatabase(ctx))
-	table := list[finding]{
-		headings: "STATUS,CHECK,FINDING", rows: finding.cells, value: func(found finding) any { return found },
+	table := List[finding]{
+		Headings: "STATUS,CHECK,FINDING", Rows: finding.cells, Value: func(found finding) any { return found },
 	}
-	if err := table.print(out, say, c.Output, each(findings...)); err != nil {
+	if err := table.Print(out, say, c.Output, Each(findings...)); err != nil {
 		return err
 	}
 	failures := 0
@@ -89,7 +89,7 @@ func (c *doctorCommand) Run(ctx context.Context, configuration serveConfiguratio
 		}
 	}
 	if failures > 0 {
-		return errors.New(count(failures, "check has", "checks have") + " failed")
+		return errors.New(Count(failures, "check has", "checks have") + " failed")
 	}
 	return nil
 }

@@ -78,10 +78,10 @@ func checkConnections(ctx context.Context, view *postgres.View, limit int) []fin
 	if wanted := replicas * postgres.MaxConnectionsOfReplica; wanted > limit {
 		return []finding{warned(check, "raise max_connections or the limit of the role, or put PgBouncer in front",
 			"%s may open up to %d connections, and the server allows %d: creates, tokens and /readyz wait for one",
-			count(replicas, "replica", "replicas"), wanted, limit)}
+			Count(replicas, "replica", "replicas"), wanted, limit)}
 	}
 	return []finding{passed(check, "%s may open up to %d connections each, and the server allows %d",
-		count(replicas, "replica", "replicas"), postgres.MaxConnectionsOfReplica, limit)}
+		Count(replicas, "replica", "replicas"), postgres.MaxConnectionsOfReplica, limit)}
 }
 
 // checkMessages reports the settings that decide in which language the server warns, and of what.

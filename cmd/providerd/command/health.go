@@ -27,7 +27,7 @@ func (healthCommand) Help() string {
 const healthPatience = 5 * time.Second
 
 // Run asks the server once.
-func (c *healthCommand) Run(ctx context.Context, out *output) error {
+func (c *healthCommand) Run(ctx context.Context, out *Output) error {
 	ctx, cancel := context.WithTimeout(ctx, healthPatience)
 	defer cancel()
 	scheme, transport := "http", &http.Transport{}
@@ -54,7 +54,7 @@ func (c *healthCommand) Run(ctx context.Context, out *output) error {
 	if response.StatusCode != http.StatusOK {
 		return fmt.Errorf("%s answers %s; %s", url, response.Status, reasonOfRefusal(response))
 	}
-	return out.line("ready")
+	return out.Line("ready")
 }
 
 // maxHealthBytes is more than a server that is not ready answers.

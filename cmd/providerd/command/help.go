@@ -9,9 +9,9 @@ import (
 // printHelp prints a help page past the buffer, since kong looks at standard output for the width of the terminal.
 func printHelp(options kong.HelpOptions, command *kong.Context) error {
 	if err := kong.DefaultHelpPrinter(options, command); err != nil {
-		return printError(err)
+		return PrintError(err)
 	}
-	return printError(printExamples(command.Stdout, commandPath(command)))
+	return PrintError(printExamples(command.Stdout, commandPath(command)))
 }
 
 // withHelpFlag turns "help COMMAND" into "COMMAND --help".

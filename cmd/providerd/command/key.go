@@ -37,7 +37,7 @@ func (c *keyCreateCommand) Validate() error {
 }
 
 // Run makes a keyset file.
-func (c *keyCreateCommand) Run(ctx context.Context, say *messages) error {
+func (c *keyCreateCommand) Run(ctx context.Context, say *Messages) error {
 	keyring, err := seal.CreateKeyring(ctx, c.Keyset)
 	if err != nil {
 		return err
@@ -46,7 +46,7 @@ func (c *keyCreateCommand) Run(ctx context.Context, say *messages) error {
 	if err != nil {
 		return err
 	}
-	say.note("created key %d in %s; distribute the file to each replica, and back it up: "+
+	say.Note("created key %d in %s; distribute the file to each replica, and back it up: "+
 		"without it, no secret can be read", keys.IDs()[0], c.Keyset)
 	return nil
 }
@@ -56,14 +56,14 @@ type keyRotateCommand struct {
 }
 
 // Run adds a key.
-func (c *keyRotateCommand) Run(ctx context.Context, say *messages) error {
+func (c *keyRotateCommand) Run(ctx context.Context, say *Messages) error {
 	return c.withStore(ctx, func(database *store.Store) error {
 		if database.IsShared() {
 			id, err := database.AddKey(ctx)
 			if err != nil {
 				return err
 			}
-			say.note("added key %d to %s; distribute the file to each replica, then run \"providerd key promote\"",
+			say.Note("added key %d to %s; distribute the file to each replica, then run \"providerd key promote\"",
 				id, c.Keyset)
 			return nil
 		}
@@ -81,7 +81,7 @@ type keyPromoteCommand struct {
 }
 
 // Run lets the newest key seal.
-func (c *keyPromoteCommand) Run(ctx context.Context, say *messages) error {
+func (c *keyPromoteCommand) Run(ctx context.Context, say *Messages) error {
 	return c.withStore(ctx, func(database *store.Store) error {
 		id, err := database.PromoteKey(ctx)
 		if err != nil {
@@ -89,14 +89,14 @@ func (c *keyPromoteCommand) Run(ctx context.Context, say *messages) error {
 		}
 		tellSealing(say, id)
 		if database.IsShared() {
-			say.note("distribute the keyset file to each replica again, so that it knows the new primary key")
+			say.Note("distribute the keyset file to each replica again, so that it knows the new primary key")
 		}
 		return nil
 	})
 }
 
-func tellSealing(say *messages, id uint32) {
-	say.note("new secrets are encrypted with key %d; \"providerd key reseal\" re-encrypts old ones", id)
+func tellSealing(say *Messages, id uint32) {
+	say.Note("new secrets are encrypted with key %d; \"providerd key reseal\" re-encrypts old ones", id)
 }
 
 type keyResealCommand struct {
@@ -104,16 +104,16 @@ type keyResealCommand struct {
 }
 
 // Run reseals old secrets until all are done or it is interrupted.
-func (c *keyResealCommand) Run(ctx context.Context, say *messages) error {
+func (c *keyResealCommand) Run(ctx context.Context, say *Messages) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	return c.withStore(ctx, func(database *store.Store) error {
-		report := say.progress("secrets re-encrypted")
-		err := database.Reseal(ctx, report.update)
+		report := say.Progress("secrets re-encrypted")
+		err := database.Reseal(ctx, report.Update)
 		if errors.Is(err, context.Canceled) {
-			return fmt.Errorf("interrupted after %d of %d secrets; run it again for the rest", report.done, report.total)
+			return fmt.Errorf("interrupted after %d of %d secrets; run it again for the rest", report.Done, report.Total)
 		}
-		report.finish()
+		report.Finish()
 		return err
 	})
 }
@@ -132,7 +132,7 @@ func (keyRetireCommand) Help() string {
 }
 
 // Run removes old keys.
-func (c *keyRetireCommand) Run(ctx context.Context, say *messages) error {
+func (c *keyRetireCommand) Run(ctx context.Context, say *Messages) error {
 	return c.withStore(ctx, func(database *store.Store) error {
 		retired, err := database.RetireKeys(ctx)
 		if errors.Is(err, store.ErrKeysInUse) {
@@ -142,14 +142,14 @@ func (c *keyRetireCommand) Run(ctx context.Context, say *messages) error {
 			return err
 		}
 		if len(retired.IDs) == 0 {
-			say.note("there are no keys to retire: none is older than the one that encrypts new secrets")
+			say.Note("there are no keys to retire: none is older than the one that encrypts new secrets")
 			return nil
 		}
-		say.note("retired %s", listKeys(retired.IDs))
-		say.warn("backups made before the last \"providerd key reseal\" need the keys that only %s has now; "+
+		say.Note("retired %s", listKeys(retired.IDs))
+		say.Warn("backups made before the last \"providerd key reseal\" need the keys that only %s has now; "+
 			"keep it as safe as the keyset, and as long as those backups", retired.Kept)
 		if database.IsShared() {
-			say.note("distribute the keyset file to each replica again")
+			say.Note("distribute the keyset file to each replica again")
 		}
 		return nil
 	})
@@ -163,7 +163,7 @@ func listKeys(ids []uint32) string {
 	for _, id := range ids[:min(len(ids), shownKeys)] {
 		names = append(names, fmt.Sprint(id))
 	}
-	list := count(len(ids), "key") + ": " + strings.Join(names, ", ")
+	list := Count(len(ids), "key") + ": " + strings.Join(names, ", ")
 	if more := len(ids) - len(names); more > 0 {
 		list += fmt.Sprintf(" and %d more", more)
 	}

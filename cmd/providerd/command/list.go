@@ -14,17 +14,17 @@ import (
 
 // The forms of output for programs, of which the log has the first.
 const (
-	formatJSON = "json"
-	formatYAML = "yaml"
+	FormatJSON = "json"
+	FormatYAML = "yaml"
 )
 
-// list is how the elements of a list are shown.
-type list[T any] struct {
-	// headings are those of a table, with commas between them.
-	headings string
-	// rows are those of a table, and value is what JSON and YAML have.
-	rows  func(element T) [][]string
-	value func(element T) any
+// List is how the elements of a list are shown.
+type List[T any] struct {
+	// Headings are those of a table, with commas between them.
+	Headings string
+	// Rows are those of a table, and value is what JSON and YAML have.
+	Rows  func(element T) [][]string
+	Value func(element T) any
 }
 
 // printer prints elements one after the other, so that any number of them fits into memory.
@@ -35,18 +35,18 @@ type printer interface {
 	end() error
 }
 
-// print prints a list. Elements that are damaged are told of and left out.
-func (l list[T]) print(out *output, say *messages, format string, elements iter.Seq2[T, error]) error {
-	to := newPrinter(out, format, l.headings)
+// Print prints a list. Elements that are damaged are told of and left out.
+func (l List[T]) Print(out *Output, say *Messages, format string, elements iter.Seq2[T, error]) error {
+	to := newPrinter(out, format, l.Headings)
 	damaged := 0
 	for element, err := range elements {
 		if errors.Is(err, store.ErrDamaged) {
-			say.complain(err)
+			say.Complain(err)
 			damaged++
 			continue
 		}
 		if err == nil {
-			err = to.add(l.value(element), l.rows(element))
+			err = to.add(l.Value(element), l.Rows(element))
 		}
 		if err != nil {
 			return err
@@ -55,24 +55,24 @@ func (l list[T]) print(out *output, say *messages, format string, elements iter.
 	if err := to.end(); err != nil {
 		return err
 	}
-	return damageError(damaged)
+	return DamageError(damaged)
 }
 
-func damageError(damaged int) error {
+func DamageError(damaged int) error {
 	if damaged == 0 {
 		return nil
 	}
-	return errors.New(count(damaged, "damaged record is", "damaged records are") + " left out")
+	return errors.New(Count(damaged, "damaged record is", "damaged records are") + " left out")
 }
 
-func newPrinter(out *output, format string, headings string) printer {
+func newPrinter(out *Output, format string, headings string) printer {
 	switch format {
-	case formatJSON:
+	case FormatJSON:
 		return &jsonPrinter{out: out, separator: "["}
-	case formatYAML:
+	case FormatYAML:
 		return &yamlPrinter{out: out}
 	default:
-		return tablePrinter{newTable(out, strings.Split(headings, ",")...)}
+		return tablePrinter{NewTable(out, strings.Split(headings, ",")...)}
 	}
 }
 
@@ -80,16 +80,16 @@ type tablePrinter struct{ table *table }
 
 func (p tablePrinter) add(_ any, rows [][]string) error {
 	for _, cells := range rows {
-		p.table.row(cells...)
+		p.table.Row(cells...)
 	}
 	return p.table.err
 }
 
-func (p tablePrinter) end() error { return p.table.flush() }
+func (p tablePrinter) end() error { return p.table.Flush() }
 
 // jsonPrinter prints one array, an element a line.
 type jsonPrinter struct {
-	out       *output
+	out       *Output
 	separator string
 }
 
@@ -105,14 +105,14 @@ func (p *jsonPrinter) add(value any, _ [][]string) error {
 
 func (p *jsonPrinter) end() error {
 	if p.separator == "[" {
-		return p.out.line("[\n]")
+		return p.out.Line("[\n]")
 	}
-	return p.out.line("\n]")
+	return p.out.Line("\n]")
 }
 
 // yamlPrinter prints one list.
 type yamlPrinter struct {
-	out   *output
+	out   *Output
 	begun bool
 }
 
@@ -122,18 +122,18 @@ func (p *yamlPrinter) add(value any, _ [][]string) error {
 	if err != nil {
 		return fmt.Errorf("render: %w", err)
 	}
-	return printYAML(p.out, text, yamltext.Element)
+	return PrintYAML(p.out, text, yamltext.Element)
 }
 
 func (p *yamlPrinter) end() error {
 	if p.begun {
 		return nil
 	}
-	return p.out.line("[]")
+	return p.out.Line("[]")
 }
 
-// printYAML prints JSON in a form of YAML.
-func printYAML(out *output, text []byte, form func([]byte, yamltext.Change) ([]byte, error)) error {
+// PrintYAML prints JSON in a form of YAML.
+func PrintYAML(out *Output, text []byte, form func([]byte, yamltext.Change) ([]byte, error)) error {
 	rendered, err := form(text, yamltext.Same)
 	if err != nil {
 		return fmt.Errorf("render: %w", err)
@@ -142,8 +142,8 @@ func printYAML(out *output, text []byte, form func([]byte, yamltext.Change) ([]b
 	return err
 }
 
-// limited hands on at most so many elements, 0 for all, and tells of the last one where there are more.
-func limited[T any](elements iter.Seq2[T, error], limit int64, more func(last T)) iter.Seq2[T, error] {
+// Limited hands on at most so many elements, 0 for all, and tells of the last one where there are more.
+func Limited[T any](elements iter.Seq2[T, error], limit int64, more func(last T)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		given := int64(0)
 		var last T
@@ -161,8 +161,8 @@ func limited[T any](elements iter.Seq2[T, error], limit int64, more func(last T)
 	}
 }
 
-// each hands on elements that are there already.
-func each[T any](elements ...T) iter.Seq2[T, error] {
+// Each hands on elements that are there already.
+func Each[T any](elements ...T) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for _, element := range elements {
 			if !yield(element, nil) {

@@ -13,7 +13,7 @@ import (
 type manCommand struct{}
 
 // Run prints the manual page, which has what the help pages have.
-func (manCommand) Run(app *kong.Kong, out *output) error {
+func (manCommand) Run(app *kong.Kong, out *Output) error {
 	page := &manPage{}
 	page.line(`.TH PROVIDERD 1 "" "providerd" "User Commands"`)
 	page.section("NAME")

@@ -24,20 +24,20 @@ func (migrateCommand) Help() string {
 }
 
 // Run shows the migrations, or makes them.
-func (c *migrateCommand) Run(ctx context.Context, out *output, say *messages) error {
+func (c *migrateCommand) Run(ctx context.Context, out *Output, say *Messages) error {
 	if c.Status {
 		return c.show(ctx, out, say)
 	}
-	logger := slog.New(slog.NewTextHandler(say.file, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	logger := slog.New(slog.NewTextHandler(say.File, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	before, err := c.Database.migrate(ctx, logger, int64(c.To))
 	if err != nil {
 		return err
 	}
 	if before == int64(c.To) {
-		say.note("the database has level %d already", before)
+		say.Note("the database has level %d already", before)
 		return nil
 	}
-	say.note("migrated the database from level %d to %d", before, c.To)
+	say.Note("migrated the database from level %d to %d", before, c.To)
 	return nil
 }
 
@@ -49,22 +49,22 @@ type shownMigration struct {
 }
 
 // show prints the migrations, and on standard error what follows from them.
-func (c *migrateCommand) show(ctx context.Context, out *output, say *messages) error {
+func (c *migrateCommand) show(ctx context.Context, out *Output, say *Messages) error {
 	schema, err := c.schema(ctx)
 	if err != nil {
 		return err
 	}
-	migrations := list[shownMigration]{
-		headings: "LEVEL,MIGRATION,STATE",
-		rows: func(one shownMigration) [][]string {
+	migrations := List[shownMigration]{
+		Headings: "LEVEL,MIGRATION,STATE",
+		Rows: func(one shownMigration) [][]string {
 			return [][]string{{strconv.FormatInt(one.Level, 10), one.Name, one.State}}
 		},
-		value: func(one shownMigration) any { return one },
+		Value: func(one shownMigration) any { return one },
 	}
-	if err := migrations.print(out, say, c.Output, each(shownMigrations(schema)...)); err != nil {
+	if err := migrations.Print(out, say, c.Output, Each(shownMigrations(schema)...)); err != nil {
 		return err
 	}
-	say.note("the database has level %d, this program level %d", schema.Level, schema.Program())
+	say.Note("the database has level %d, this program level %d", schema.Level, schema.Program())
 	return nil
 }
 

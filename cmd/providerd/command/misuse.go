@@ -66,11 +66,11 @@ func remedyForFlag(err error, unknown string) string {
 	}
 	for _, known := range []struct{ names, flag, example string }{
 		{"port p host addr address bind", "listen", "127.0.0.1:8080"},
-		{"format f json yaml o", "output", formatJSON},
+		{"format f json yaml o", "output", FormatJSON},
 		{"db dsn url database-url", "database", "sqlite:data/providerd.db"},
 		{"url u host address", "server", "http://127.0.0.1:8080"},
 		{"verbose v debug", "log-level", "debug"},
-		{"log json", "log-format", formatJSON},
+		{"log json", "log-format", FormatJSON},
 		{"cert certificate", "tls-cert", "server.pem"},
 		{"key private-key", "tls-key", "server.key"},
 		{"key keys", "keyset", "data/keyset.json"},
@@ -93,7 +93,7 @@ func remedyForFlag(err error, unknown string) string {
 func hasFlag(command *kong.Node, name, value string) bool {
 	for _, flag := range slices.Concat(command.AllFlags(false)...) {
 		if flag.Name == name {
-			return flag.Enum == "" && value != formatJSON || slices.Contains(strings.Split(flag.Enum, ","), value)
+			return flag.Enum == "" && value != FormatJSON || slices.Contains(strings.Split(flag.Enum, ","), value)
 		}
 	}
 	return false

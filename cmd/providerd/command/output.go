@@ -9,52 +9,52 @@ import (
 	"syscall"
 )
 
-// errPrint says that standard output did not take all that was printed: its disk is full, or its reader is gone.
-var errPrint = errors.New("print")
+// ErrPrint says that standard output did not take all that was printed: its disk is full, or its reader is gone.
+var ErrPrint = errors.New("print")
 
-// output is what a command prints on standard output. A write that fails makes all that follow it fail, flush included.
-type output struct {
+// Output is what a command prints on standard output. A write that fails makes all that follow it fail, flush included.
+type Output struct {
 	buffer *bufio.Writer
 }
 
-func newOutput(to io.Writer) *output { return &output{buffer: bufio.NewWriter(to)} }
+func NewOutput(to io.Writer) *Output { return &Output{buffer: bufio.NewWriter(to)} }
 
 // Write prints text once enough of it has come together, or flush is called.
-func (o *output) Write(text []byte) (int, error) {
+func (o *Output) Write(text []byte) (int, error) {
 	count, err := o.buffer.Write(text)
-	return count, printError(err)
+	return count, PrintError(err)
 }
 
-// line prints a text and a line end.
-func (o *output) line(text string) error {
+// Line prints a text and a line end.
+func (o *Output) Line(text string) error {
 	_, err := o.Write([]byte(text + "\n"))
 	return err
 }
 
-// lineNow prints a text and a line end at once.
-func (o *output) lineNow(text string) error {
-	if err := o.line(text); err != nil {
+// LineNow prints a text and a line end at once.
+func (o *Output) LineNow(text string) error {
+	if err := o.Line(text); err != nil {
 		return err
 	}
-	return o.flush()
+	return o.Flush()
 }
 
-// flush hands over what was printed. All of it was taken only where this returns nil.
-func (o *output) flush() error { return printError(o.buffer.Flush()) }
+// Flush hands over what was printed. All of it was taken only where this returns nil.
+func (o *Output) Flush() error { return PrintError(o.buffer.Flush()) }
 
-func printError(err error) error {
+func PrintError(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%w: %w", errPrint, err)
+	return fmt.Errorf("%w: %w", ErrPrint, err)
 }
 
-// isReaderGone tells whether standard output is a pipe whose reader has seen enough, as head has.
-func isReaderGone(err error) bool { return errors.Is(err, errPrint) && errors.Is(err, syscall.EPIPE) }
+// IsReaderGone tells whether standard output is a pipe whose reader has seen enough, as head has.
+func IsReaderGone(err error) bool { return errors.Is(err, ErrPrint) && errors.Is(err, syscall.EPIPE) }
 
-// isNullDevice tells whether what is written to a file is lost. Go puts the null device in the place of a standard
+// IsNullDevice tells whether what is written to a file is lost. Go puts the null device in the place of a standard
 // output that is closed, opened as some programs open it for those that they start.
-func isNullDevice(file *os.File) bool {
+func IsNullDevice(file *os.File) bool {
 	info, err := file.Stat()
 	if err != nil {
 		return false

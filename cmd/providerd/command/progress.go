@@ -9,25 +9,25 @@ import (
 	"github.com/schollz/progressbar/v3"
 )
 
-// progress shows how far something is: a bar in a terminal, and otherwise a line every few seconds.
-type progress struct {
+// Progress shows how far something is: a bar in a terminal, and otherwise a line every few seconds.
+type Progress struct {
 	output      *os.File
 	isQuiet     bool
 	what        string
 	bar         *progressbar.ProgressBar
-	done, total int64
+	Done, Total int64
 	shown       time.Time
 }
 
 // lineInterval is how far apart lines are where no bar can be shown.
 const lineInterval = 5 * time.Second
 
-func newProgress(output *os.File, what string, isQuiet bool) *progress {
-	return &progress{output: output, isQuiet: isQuiet, what: what, shown: time.Now()}
+func newProgress(output *os.File, what string, isQuiet bool) *Progress {
+	return &Progress{output: output, isQuiet: isQuiet, what: what, shown: time.Now()}
 }
 
-func (p *progress) update(done, total int64) {
-	p.done, p.total = done, total
+func (p *Progress) Update(done, total int64) {
+	p.Done, p.Total = done, total
 	if p.isQuiet {
 		return
 	}
@@ -40,30 +40,30 @@ func (p *progress) update(done, total int64) {
 	}
 }
 
-func (p *progress) draw() {
+func (p *Progress) draw() {
 	if p.bar == nil {
-		p.bar = progressbar.NewOptions64(max(p.total, 1), progressbar.OptionSetWriter(p.output),
+		p.bar = progressbar.NewOptions64(max(p.Total, 1), progressbar.OptionSetWriter(p.output),
 			progressbar.OptionSetDescription(p.what), progressbar.OptionShowCount(),
 			progressbar.OptionClearOnFinish(), progressbar.OptionThrottle(100*time.Millisecond))
 	}
-	_ = p.bar.Set64(p.done)
+	_ = p.bar.Set64(p.Done)
 }
 
-func (p *progress) line() {
+func (p *Progress) line() {
 	p.shown = time.Now()
-	_, _ = fmt.Fprintf(p.output, "%d of %d %s\n", p.done, p.total, p.what)
+	_, _ = fmt.Fprintf(p.output, "%d of %d %s\n", p.Done, p.Total, p.what)
 }
 
-// finish leaves one line, whatever was shown before.
-func (p *progress) finish() {
-	p.clear()
+// Finish leaves one line, whatever was shown before.
+func (p *Progress) Finish() {
+	p.Clear()
 	if !p.isQuiet {
 		p.line()
 	}
 }
 
-// clear takes a bar away.
-func (p *progress) clear() {
+// Clear takes a bar away.
+func (p *Progress) Clear() {
 	if p.bar != nil {
 		_ = p.bar.Clear()
 	}

@@ -38,24 +38,24 @@ type providerListCommand struct {
 }
 
 // Run lists the providers.
-func (c *providerListCommand) Run(ctx context.Context, out *output, say *messages) error {
-	providers := list[store.Record]{
-		headings: "PK,KIND,NAME,CLIENT ID OR SUBJECT,SECRET,APPLICATION,BACKCHANNEL,CREATED,BY",
-		rows:     c.rows,
-		value:    func(record store.Record) any { return render(record, c.Reveal) },
+func (c *providerListCommand) Run(ctx context.Context, out *Output, say *Messages) error {
+	providers := List[store.Record]{
+		Headings: "PK,KIND,NAME,CLIENT ID OR SUBJECT,SECRET,APPLICATION,BACKCHANNEL,CREATED,BY",
+		Rows:     c.rows,
+		Value:    func(record store.Record) any { return render(record, c.Reveal) },
 	}
 	return c.withStore(ctx, func(database *store.Store) error {
-		return providers.print(out, say, c.Output, c.records(ctx, database, say))
+		return providers.Print(out, say, c.Output, c.records(ctx, database, say))
 	})
 }
 
 // records are those that the flags select.
 func (f providerFlags) records(
-	ctx context.Context, database *store.Store, say *messages,
+	ctx context.Context, database *store.Store, say *Messages,
 ) iter.Seq2[store.Record, error] {
 	records := database.Providers(ctx, f.filter(f.Since), int32(f.After))
-	return limited(records, int64(f.Limit), func(last store.Record) {
-		say.note("there are more; go on with --after %d", last.Common().PK)
+	return Limited(records, int64(f.Limit), func(last store.Record) {
+		say.Note("there are more; go on with --after %d", last.Common().PK)
 	})
 }
 
@@ -64,7 +64,7 @@ func (c *providerListCommand) rows(record store.Record) [][]string {
 	identity, secret := identify(render(record, c.Reveal))
 	return [][]string{{
 		fmt.Sprint(common.PK), string(common.Kind), common.Name, identity, secret, common.Application.Slug,
-		common.Backchannel.Application.Slug, timestamp(common.CreatedAt), common.CreatedBy,
+		common.Backchannel.Application.Slug, Timestamp(common.CreatedAt), common.CreatedBy,
 	}}
 }
 
@@ -85,7 +85,7 @@ func (c *providerShowCommand) Validate() error {
 }
 
 // Run shows the provider.
-func (c *providerShowCommand) Run(ctx context.Context, out *output) error {
+func (c *providerShowCommand) Run(ctx context.Context, out *Output) error {
 	return c.withStore(ctx, func(database *store.Store) error {
 		var record store.Record
 		var err error
@@ -95,40 +95,40 @@ func (c *providerShowCommand) Run(ctx context.Context, out *output) error {
 			record, err = database.Provider(ctx, c.PK)
 		}
 		if err != nil {
-			return listed(err, listOfProviders)
+			return PointToList(err, listOfProviders)
 		}
 		return c.show(out, record)
 	})
 }
 
-func (c *providerShowCommand) show(out *output, record store.Record) error {
+func (c *providerShowCommand) show(out *Output, record store.Record) error {
 	text, err := json.Marshal(render(record, c.Reveal))
 	if err != nil {
 		return fmt.Errorf("render provider: %w", err)
 	}
-	if c.Output == formatJSON {
+	if c.Output == FormatJSON {
 		var indented bytes.Buffer
 		if err := json.Indent(&indented, escape.JSON(text), "", "  "); err != nil {
 			return fmt.Errorf("render provider: %w", err)
 		}
-		return out.line(indented.String())
+		return out.Line(indented.String())
 	}
-	if c.Output == formatYAML {
-		return printYAML(out, text, yamltext.Document)
+	if c.Output == FormatYAML {
+		return PrintYAML(out, text, yamltext.Document)
 	}
 	common := record.Common()
-	list := newTable(out)
-	list.row("kind", string(common.Kind))
-	list.row("created_at", timestamp(common.CreatedAt))
-	list.row("created_by", common.CreatedBy)
-	list.row("request_id", common.RequestID)
-	list.row("remote_address", common.RemoteAddress)
+	list := NewTable(out)
+	list.Row("kind", string(common.Kind))
+	list.Row("created_at", Timestamp(common.CreatedAt))
+	list.Row("created_by", common.CreatedBy)
+	list.Row("request_id", common.RequestID)
+	list.Row("remote_address", common.RemoteAddress)
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(text, &fields); err != nil {
 		return fmt.Errorf("render provider: %w", err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		list.row(name, plain(fields[name]))
+		list.Row(name, Plain(fields[name]))
 	}
-	return list.flush()
+	return list.Flush()
 }

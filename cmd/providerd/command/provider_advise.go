@@ -23,7 +23,7 @@ type advised struct {
 }
 
 // Run prints the advice for the providers that there is any for.
-func (c *providerAdviseCommand) Run(ctx context.Context, out *output, say *messages) error {
+func (c *providerAdviseCommand) Run(ctx context.Context, out *Output, say *Messages) error {
 	return c.withStore(ctx, func(database *store.Store) error {
 		read, found := 0, 0
 		providers := func(yield func(advised, error) bool) {
@@ -41,10 +41,10 @@ func (c *providerAdviseCommand) Run(ctx context.Context, out *output, say *messa
 				}
 			}
 		}
-		if err := advisedProviders().print(out, say, c.Output, providers); err != nil {
+		if err := advisedProviders().Print(out, say, c.Output, providers); err != nil {
 			return err
 		}
-		say.note("advice for %d of %s", found, count(read, "provider", "providers"))
+		say.Note("advice for %d of %s", found, Count(read, "provider", "providers"))
 		return nil
 	})
 }
@@ -56,7 +56,7 @@ func (c *providerAdviseCommand) records(ctx context.Context, database *store.Sto
 	}
 	return func(yield func(store.Record, error) bool) {
 		record, err := database.Provider(ctx, *c.PK)
-		yield(record, listed(err, listOfProviders))
+		yield(record, PointToList(err, listOfProviders))
 	}
 }
 
@@ -71,11 +71,11 @@ func advise(record store.Record) advised {
 	return provider
 }
 
-func advisedProviders() list[advised] {
-	return list[advised]{
-		headings: "PK,KIND,FIELD,CODE,SECTION,ADVICE",
-		rows:     advised.rows,
-		value:    func(provider advised) any { return provider },
+func advisedProviders() List[advised] {
+	return List[advised]{
+		Headings: "PK,KIND,FIELD,CODE,SECTION,ADVICE",
+		Rows:     advised.rows,
+		Value:    func(provider advised) any { return provider },
 	}
 }
 

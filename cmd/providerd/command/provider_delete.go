@@ -34,7 +34,7 @@ func (c *providerDeleteCommand) Validate() error {
 }
 
 // Run deletes the providers.
-func (c *providerDeleteCommand) Run(ctx context.Context, say *messages) error {
+func (c *providerDeleteCommand) Run(ctx context.Context, say *Messages) error {
 	pks := make([]int32, len(c.PKs))
 	for i, pk := range c.PKs {
 		pks[i] = int32(pk)
@@ -42,7 +42,7 @@ func (c *providerDeleteCommand) Run(ctx context.Context, say *messages) error {
 	return c.withStore(ctx, func(database *store.Store) error {
 		providers, err := database.Deletable(ctx, pks)
 		if err != nil {
-			return listed(err, listOfProviders)
+			return PointToList(err, listOfProviders)
 		}
 		if err := c.ask("delete " + nameProviders(providers)); err != nil {
 			return err
@@ -50,7 +50,7 @@ func (c *providerDeleteCommand) Run(ctx context.Context, say *messages) error {
 		if err := database.DeleteProviders(ctx, pks); err != nil {
 			return err
 		}
-		say.note("deleted %s", count(len(providers), "provider"))
+		say.Note("deleted %s", Count(len(providers), "provider"))
 		return nil
 	})
 }
@@ -61,12 +61,12 @@ const maxNamed = 10
 func nameProviders(providers []store.Provider) string {
 	var names []string
 	for _, provider := range providers[:min(len(providers), maxNamed)] {
-		names = append(names, fmt.Sprintf("%d (%s, %s)", provider.PK, provider.Kind, shortened(provider.Name, maxNameBytes)))
+		names = append(names, fmt.Sprintf("%d (%s, %s)", provider.PK, provider.Kind, Shortened(provider.Name, maxNameBytes)))
 	}
 	if more := len(providers) - len(names); more > 0 {
 		names = append(names, fmt.Sprintf("and %d more", more))
 	}
-	return count(len(providers), "provider") + ": " + strings.Join(names, ", ")
+	return Count(len(providers), "provider") + ": " + strings.Join(names, ", ")
 }
 
 // maxNameBytes is how much of a name is told in a question.

@@ -47,7 +47,7 @@ func (c *providerExportCommand) Validate() error {
 
 // Run writes the file.
 func (c *providerExportCommand) Run(
-	ctx context.Context, contract *contract.Document, out *output, say *messages,
+	ctx context.Context, contract *contract.Document, out *Output, say *Messages,
 ) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -57,9 +57,9 @@ func (c *providerExportCommand) Run(
 			return c.write(ctx, database, &to, out)
 		}
 		return writePrivately(string(c.Output), func(file io.Writer) error {
-			buffered := newOutput(file)
+			buffered := NewOutput(file)
 			err := c.write(ctx, database, &to, buffered)
-			return errors.Join(err, buffered.flush())
+			return errors.Join(err, buffered.Flush())
 		})
 	})
 	if err != nil {
@@ -79,7 +79,7 @@ func (c *providerExportCommand) write(ctx context.Context, database *store.Store
 		selected.Kind = providerKind(kind.name)
 		for record, err := range selected.records(ctx, database, to.say) {
 			if errors.Is(err, store.ErrDamaged) {
-				to.say.complain(err)
+				to.say.Complain(err)
 				to.damaged++
 				continue
 			}
@@ -98,7 +98,7 @@ func (c *providerExportCommand) write(ctx context.Context, database *store.Store
 type exporter struct {
 	writer   *manifest.Writer
 	contract *contract.Document
-	say      *messages
+	say      *Messages
 	reveal   bool
 	// exported, references and damaged count.
 	exported, references, damaged int
@@ -116,7 +116,7 @@ func (e *exporter) add(kind applyKind, record store.Record) error {
 	if isReference {
 		name := strings.ToUpper(strings.ReplaceAll(id, "-", "_") + "_" + secret)
 		fields[secret] = json.RawMessage(`"${` + name + `}"`)
-		e.say.note("%s stands for the %s of provider %d", name, secret, pk)
+		e.say.Note("%s stands for the %s of provider %d", name, secret, pk)
 		e.references++
 	}
 	body, err := inOrder(id, fields)
@@ -173,10 +173,10 @@ func inOrder(id string, fields map[string]json.RawMessage) ([]byte, error) {
 
 // sum says what was exported.
 func (e *exporter) sum() error {
-	sum := count(e.exported, "provider") + " exported"
+	sum := Count(e.exported, "provider") + " exported"
 	if e.references > 0 {
-		sum += fmt.Sprintf("; \"providerd apply\" needs %s in the environment", count(e.references, "variable"))
+		sum += fmt.Sprintf("; \"providerd apply\" needs %s in the environment", Count(e.references, "variable"))
 	}
-	e.say.note("%s", sum)
-	return damageError(e.damaged)
+	e.say.Note("%s", sum)
+	return DamageError(e.damaged)
 }

@@ -11,23 +11,23 @@ import (
 	"example.com/providerd/store/seal"
 )
 
-// errCertificate says that the certificate of the server cannot be used.
-var errCertificate = errors.New("certificate cannot be used")
+// ErrCertificate says that the certificate of the server cannot be used.
+var ErrCertificate = errors.New("certificate cannot be used")
 
-// mountToWrite is what to do about a file system that takes nothing.
-const mountToWrite = "mount its disk so that it can be written, or name another place"
+// MountToWrite is what to do about a file system that takes nothing.
+const MountToWrite = "mount its disk so that it can be written, or name another place"
 
-// explain adds what to do to an error that an operator can put right.
-func explain(err error) error {
-	if remedy := remedyFor(err); remedy != "" {
+// Explain adds what to do to an error that an operator can put right.
+func Explain(err error) error {
+	if remedy := RemedyFor(err); remedy != "" {
 		return fmt.Errorf("%w; %s", err, remedy)
 	}
 	return err
 }
 
-// remedyFor says what to do about an error; "" where the error says it, or nothing is known. Of several that fit, the
+// RemedyFor says what to do about an error; "" where the error says it, or nothing is known. Of several that fit, the
 // first is the cause.
-func remedyFor(err error) string {
+func RemedyFor(err error) string {
 	for _, known := range []struct {
 		sentinel error
 		remedy   string
@@ -48,8 +48,8 @@ func remedyFor(err error) string {
 		{store.ErrKeysetFull, `run "providerd key reseal", then "providerd key retire"`},
 		{seal.ErrKeysetExists, "name another one: it is not replaced"},
 		{fs.ErrPermission, "run this as the user whom it belongs to, or let this user read and write it"},
-		{syscall.EROFS, mountToWrite},
-		{errCertificate, "name a chain and the key that fits it, both in PEM"},
+		{syscall.EROFS, MountToWrite},
+		{ErrCertificate, "name a chain and the key that fits it, both in PEM"},
 	} {
 		if errors.Is(err, known.sentinel) {
 			return known.remedy
@@ -58,8 +58,8 @@ func remedyFor(err error) string {
 	return ""
 }
 
-// listed says which lists have the records that there are, where one does not exist.
-func listed(err error, lists string) error {
+// PointToList says which lists have the records that there are, where one does not exist.
+func PointToList(err error, lists string) error {
 	if !errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrProviderInUse) {
 		return err
 	}

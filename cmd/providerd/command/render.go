@@ -14,13 +14,13 @@ func render(record store.Record, reveal bool) any {
 	case store.OAuth2Provider:
 		answer := server.ToAPIOAuth2(record)
 		if !reveal {
-			answer.ClientSecret = mask
+			answer.ClientSecret = Mask
 		}
 		return answer
 	case store.WorkspaceDirectoryProvider:
 		answer := server.ToAPIWorkspaceDirectory(record)
 		if !reveal {
-			answer.Credentials = json.RawMessage(`"` + mask + `"`)
+			answer.Credentials = json.RawMessage(`"` + Mask + `"`)
 		}
 		return answer
 	default:
@@ -34,7 +34,7 @@ func identify(rendered any) (identity, secret string) {
 	case api.OAuth2Provider:
 		return answer.ClientID, answer.ClientSecret
 	case api.WorkspaceDirectoryProvider:
-		return answer.DelegatedSubject, plain(answer.Credentials)
+		return answer.DelegatedSubject, Plain(answer.Credentials)
 	default:
 		return "", ""
 	}

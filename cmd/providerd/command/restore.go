@@ -43,12 +43,12 @@ func (c *restoreCommand) AfterApply(*kong.Context) error {
 }
 
 // Run restores the backup.
-func (c *restoreCommand) Run(ctx context.Context, say *messages) error {
+func (c *restoreCommand) Run(ctx context.Context, say *Messages) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	proof := newBackupProof(c.keysetPath(), say)
 	kept, err := sqlite.Restoration{
-		Backup: string(c.File), Database: c.Database.path(), IsReplacing: c.Replace, Progress: proof.copied.update,
+		Backup: string(c.File), Database: c.Database.path(), IsReplacing: c.Replace, Progress: proof.copied.Update,
 		Check: func(copied database.Readable) error {
 			err := proof.check(ctx, copied)
 			if damaged, ok := errors.AsType[*store.DamagedSecretsError](err); ok {
@@ -58,16 +58,16 @@ func (c *restoreCommand) Run(ctx context.Context, say *messages) error {
 		},
 	}.Run(ctx)
 	if err != nil {
-		proof.copied.clear()
+		proof.copied.Clear()
 		if ctx.Err() != nil {
 			return errors.New("interrupted; nothing was restored")
 		}
 		return c.explain(err)
 	}
 	if kept != "" {
-		say.note("the database that was there is kept as %s", kept)
+		say.Note("the database that was there is kept as %s", kept)
 	}
-	say.note("restored %s as %s", c.File, c.Database.path())
+	say.Note("restored %s as %s", c.File, c.Database.path())
 	return nil
 }
 
@@ -81,10 +81,10 @@ func (c *restoreCommand) explain(err error) error {
 		err.Error())
 }
 
-func (c *restoreCommand) judge(damaged *store.DamagedSecretsError, say *messages) error {
+func (c *restoreCommand) judge(damaged *store.DamagedSecretsError, say *Messages) error {
 	if !c.Damaged {
 		return fmt.Errorf("%s: %w; --damaged restores it nevertheless", c.File, damaged)
 	}
-	say.warn("%v", damaged)
+	say.Warn("%v", damaged)
 	return nil
 }

@@ -18,24 +18,24 @@ type serveLog struct {
 	isQuiet bool
 }
 
-func newServeLog(say *messages, format string, level slog.Level) *serveLog {
-	if say.isQuiet {
+func newServeLog(say *Messages, format string, level slog.Level) *serveLog {
+	if say.IsQuiet {
 		level = max(level, slog.LevelWarn)
 	}
 	handler := func(output io.Writer, level slog.Level) slog.Handler {
 		options := &slog.HandlerOptions{Level: level}
-		if format == formatJSON {
+		if format == FormatJSON {
 			return slog.NewJSONHandler(escape.JSONWriter{To: output}, options)
 		}
 		return slog.NewTextHandler(output, options)
 	}
-	writer := newLogWriter(say.file, func(dropped int) []byte {
+	writer := newLogWriter(say.File, func(dropped int) []byte {
 		var line bytes.Buffer
 		slog.New(handler(&line, slog.LevelWarn)).Warn("log lines dropped", slog.Int("count", dropped))
 		return line.Bytes()
 	})
-	log := &serveLog{Logger: slog.New(handler(writer, level)), output: writer, isQuiet: say.isQuiet}
-	if format == formatJSON {
+	log := &serveLog{Logger: slog.New(handler(writer, level)), output: writer, isQuiet: say.IsQuiet}
+	if format == FormatJSON {
 		log.records = slog.New(handler(writer, slog.LevelDebug))
 	}
 	return log
@@ -50,6 +50,6 @@ func (l *serveLog) say(level slog.Level, sentence string) {
 		l.records.Log(context.Background(), level, sentence)
 		return
 	}
-	prefixes := map[slog.Level]string{slog.LevelWarn: "warning: ", slog.LevelError: complaint}
+	prefixes := map[slog.Level]string{slog.LevelWarn: "warning: ", slog.LevelError: Complaint}
 	_, _ = io.WriteString(l.output, prefixes[level]+sentence+"\n")
 }

@@ -31,10 +31,10 @@ type table struct {
 
 type tableRow struct {
 	cells []string
-	color color
+	color Color
 }
 
-func newTable(output io.Writer, headings ...string) *table {
+func NewTable(output io.Writer, headings ...string) *table {
 	result := &table{output: output}
 	if len(headings) > 0 {
 		result.rows = append(result.rows, tableRow{cells: headings})
@@ -42,23 +42,23 @@ func newTable(output io.Writer, headings ...string) *table {
 	return result
 }
 
-// row adds a row, and prints those that wait once there are enough. An error is that of flush.
-func (t *table) row(cells ...string) { t.colored(noColor, cells...) }
+// Row adds a row, and prints those that wait once there are enough. An error is that of flush.
+func (t *table) Row(cells ...string) { t.Colored(NoColor, cells...) }
 
-// colored adds a row that is shown in a color where standard output takes one.
-func (t *table) colored(color color, cells ...string) {
+// Colored adds a row that is shown in a color where standard output takes one.
+func (t *table) Colored(color Color, cells ...string) {
 	for i, cell := range cells {
-		cells[i] = printable(cell)
+		cells[i] = Printable(cell)
 		t.bytes += len(cell)
 	}
 	t.rows = append(t.rows, tableRow{cells, color})
 	if len(t.rows) >= tableRows || t.bytes >= tableBytes {
-		_ = t.flush()
+		_ = t.Flush()
 	}
 }
 
-// flush prints the rows that wait.
-func (t *table) flush() error {
+// Flush prints the rows that wait.
+func (t *table) Flush() error {
 	for _, row := range t.rows {
 		for i, cell := range row.cells {
 			if i == len(t.widths) {

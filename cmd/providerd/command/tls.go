@@ -33,7 +33,7 @@ func newTLSConfig(certPath, keyPath string, logger *slog.Logger) (*tls.Config, e
 	}
 	certificate, err := loadCertificate(certPath, keyPath)
 	if err != nil {
-		return nil, fmt.Errorf("%w: read the chain in %s and its key in %s: %w", errCertificate, certPath, keyPath, err)
+		return nil, fmt.Errorf("%w: read the chain in %s and its key in %s: %w", ErrCertificate, certPath, keyPath, err)
 	}
 	files := &certificateFiles{
 		certPath: certPath, keyPath: keyPath, logger: logger, certificate: &certificate, readAt: time.Now(),

@@ -43,8 +43,8 @@ func (c *tokenCreateCommand) operations(contract *contract.Document) []string {
 }
 
 // Run makes a token. Where it cannot be printed, nobody has it, and it is revoked.
-func (c *tokenCreateCommand) Run(ctx context.Context, contract *contract.Document, out *output, say *messages) error {
-	if isNullDevice(os.Stdout) {
+func (c *tokenCreateCommand) Run(ctx context.Context, contract *contract.Document, out *Output, say *Messages) error {
+	if IsNullDevice(os.Stdout) {
 		return errors.New("standard output is closed or " + os.DevNull + ", where nobody would see the token; none was made")
 	}
 	return c.withStore(ctx, func(database *store.Store) error {
@@ -54,12 +54,12 @@ func (c *tokenCreateCommand) Run(ctx context.Context, contract *contract.Documen
 		if err != nil {
 			return err
 		}
-		if err := out.lineNow(text); err != nil {
-			say.complain(revokeUnprinted(ctx, database, token.ID, err))
-			return errSaid
+		if err := out.LineNow(text); err != nil {
+			say.Complain(revokeUnprinted(ctx, database, token.ID, err))
+			return ErrSaid
 		}
-		say.note("token %d for %s allows %s until %s",
-			token.ID, token.Name, strings.Join(token.Operations, ", "), timestamp(token.ExpiresAt))
+		say.Note("token %d for %s allows %s until %s",
+			token.ID, token.Name, strings.Join(token.Operations, ", "), Timestamp(token.ExpiresAt))
 		return nil
 	})
 }
@@ -91,16 +91,16 @@ type shownToken struct {
 }
 
 // Run lists the tokens.
-func (c *tokenListCommand) Run(ctx context.Context, out *output, say *messages) error {
-	tokens := list[store.Token]{
-		headings: "ID,PREFIX,NAME,ALLOWS,CREATED,EXPIRES,STATE",
-		rows: func(token store.Token) [][]string {
+func (c *tokenListCommand) Run(ctx context.Context, out *Output, say *Messages) error {
+	tokens := List[store.Token]{
+		Headings: "ID,PREFIX,NAME,ALLOWS,CREATED,EXPIRES,STATE",
+		Rows: func(token store.Token) [][]string {
 			return [][]string{{
 				fmt.Sprint(token.ID), token.Prefix, token.Name, strings.Join(token.Operations, ","),
-				timestamp(token.CreatedAt), timestamp(token.ExpiresAt), string(token.State(time.Now())),
+				Timestamp(token.CreatedAt), Timestamp(token.ExpiresAt), string(token.State(time.Now())),
 			}}
 		},
-		value: func(token store.Token) any {
+		Value: func(token store.Token) any {
 			return shownToken{
 				token.ID, token.Prefix, token.Name, token.Operations, token.CreatedAt, token.ExpiresAt, token.RevokedAt,
 				token.State(time.Now()),
@@ -108,7 +108,7 @@ func (c *tokenListCommand) Run(ctx context.Context, out *output, say *messages) 
 		},
 	}
 	return c.withStore(ctx, func(database *store.Store) error {
-		return tokens.print(out, say, c.Output, database.Tokens(ctx))
+		return tokens.Print(out, say, c.Output, database.Tokens(ctx))
 	})
 }
 
@@ -118,12 +118,12 @@ type tokenRevokeCommand struct {
 }
 
 // Run revokes the token.
-func (c *tokenRevokeCommand) Run(ctx context.Context, say *messages) error {
+func (c *tokenRevokeCommand) Run(ctx context.Context, say *Messages) error {
 	return c.withStore(ctx, func(database *store.Store) error {
 		if err := database.RevokeToken(ctx, c.ID); err != nil {
-			return listed(err, `"providerd token list"`)
+			return PointToList(err, `"providerd token list"`)
 		}
-		say.note("token %d is revoked", c.ID)
+		say.Note("token %d is revoked", c.ID)
 		return nil
 	})
 }

@@ -55,7 +55,7 @@ func (e *sdkErrors) Handle(err error) {
 	e.omitted++
 	e.limit.Do(func() {
 		e.logger.Warn("traces are not exported as they should be", slog.String("collector", e.collector),
-			slog.String("error", shortened(reasonOfFailure(err), maxSDKError)), slog.Int("omitted", e.omitted-1))
+			slog.String("error", Shortened(reasonOfFailure(err), maxSDKError)), slog.Int("omitted", e.omitted-1))
 		e.omitted = 0
 	})
 }

@@ -41,7 +41,7 @@ func TestTableEscapesWhatTerminalsObey(t *testing.T) {
 	for text, want := range map[string]string{
 		"plain \"ü\" 🔑": "plain \"ü\" 🔑", "a\tb\n": `a\tb\n`, "\x1b[31m": `\x1b[31m`, "\u202e": `\u202e`, "": "",
 	} {
-		if got := printable(text); got != want {
+		if got := Printable(text); got != want {
 			t.Errorf("%q is shown as %q, want %q", text, got, want)
 		}
 	}

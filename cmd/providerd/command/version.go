@@ -19,13 +19,13 @@ type versionCommand struct{}
 const unknown = "unknown"
 
 // Run prints the version of the program and of what it is made of.
-func (versionCommand) Run(out *output) error {
+func (versionCommand) Run(out *Output) error {
 	version, commit := builtFrom()
 	level, err := sqlite.Level()
 	if err != nil {
 		return err
 	}
-	return out.line(fmt.Sprintf("providerd %s %s %s/%s\ncommit %s\nSQLite %s\nschema level %d, over PostgreSQL %d",
+	return out.Line(fmt.Sprintf("providerd %s %s %s/%s\ncommit %s\nSQLite %s\nschema level %d, over PostgreSQL %d",
 		version, runtime.Version(), runtime.GOOS, runtime.GOARCH, commit, sqlite.LibraryVersion(), level, postgres.Level()))
 }
 
@@ -60,8 +60,8 @@ type versionFlag bool
 
 // BeforeReset prints the version and ends the program.
 func (versionFlag) BeforeReset(app *kong.Kong) error {
-	out := newOutput(os.Stdout)
-	if err := errors.Join(versionCommand{}.Run(out), out.flush()); err != nil {
+	out := NewOutput(os.Stdout)
+	if err := errors.Join(versionCommand{}.Run(out), out.Flush()); err != nil {
 		return err
 	}
 	app.Exit(0)
