@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/store"
 )
 
@@ -41,7 +42,7 @@ func (f linkFlags) application(slug urlSlug, name label) store.Application {
 }
 
 // Run makes the application.
-func (c *applicationCreateCommand) Run(ctx context.Context, out *Output, say *Messages) error {
+func (c *applicationCreateCommand) Run(ctx context.Context, out *console.Output, say *console.Messages) error {
 	return c.withStore(ctx, func(database *store.Store) error {
 		application, err := database.CreateApplication(ctx, c.application(c.Slug, c.Name))
 		return printApplication(out, say, application, err)
@@ -54,7 +55,7 @@ type applicationListCommand struct {
 }
 
 // Run lists the applications.
-func (c *applicationListCommand) Run(ctx context.Context, out *Output, say *Messages) error {
+func (c *applicationListCommand) Run(ctx context.Context, out *console.Output, say *console.Messages) error {
 	return c.withStore(ctx, func(database *store.Store) error {
 		return applications().Print(out, say, c.Output, database.Applications(ctx))
 	})
@@ -84,7 +85,7 @@ func (*applicationLinkCommand) Help() string {
 }
 
 // Run makes the links.
-func (c *applicationLinkCommand) Run(ctx context.Context, out *Output, say *Messages) error {
+func (c *applicationLinkCommand) Run(ctx context.Context, out *console.Output, say *console.Messages) error {
 	return c.withStore(ctx, func(database *store.Store) error {
 		application, err := database.Link(ctx, c.application(c.Slug, ""))
 		return printApplication(out, say, application, err)
@@ -99,7 +100,7 @@ func (*applicationUnlinkCommand) Help() string {
 }
 
 // Run takes the links.
-func (c *applicationUnlinkCommand) Run(ctx context.Context, out *Output, say *Messages) error {
+func (c *applicationUnlinkCommand) Run(ctx context.Context, out *console.Output, say *console.Messages) error {
 	return c.withStore(ctx, func(database *store.Store) error {
 		application, err := database.Unlink(ctx, c.application(c.Slug, ""))
 		return printApplication(out, say, application, err)
@@ -113,18 +114,18 @@ type applicationDeleteCommand struct {
 }
 
 // Run deletes the applications.
-func (c *applicationDeleteCommand) Run(ctx context.Context, say *Messages) error {
+func (c *applicationDeleteCommand) Run(ctx context.Context, say *console.Messages) error {
 	var slugs []string
 	for _, slug := range c.Slugs {
 		slugs = append(slugs, string(slug))
 	}
 	return c.withStore(ctx, func(database *store.Store) error {
-		what := Count(len(slugs), "application") + ": " + strings.Join(slugs, ", ")
+		what := console.Count(len(slugs), "application") + ": " + strings.Join(slugs, ", ")
 		if err := c.ask("delete " + what); err != nil {
 			return err
 		}
 		if err := database.DeleteApplications(ctx, slugs); err != nil {
-			return PointToList(err, listOfApplications)
+			return console.PointToList(err, listOfApplications)
 		}
 		say.Note("deleted %s", what)
 		return nil
@@ -139,8 +140,8 @@ type shownApplication struct {
 	Backchannels []int32 `json:"backchannels"`
 }
 
-func applications() List[store.Application] {
-	return List[store.Application]{
+func applications() console.List[store.Application] {
+	return console.List[store.Application]{
 		Headings: "SLUG,NAME,PROVIDER,BACKCHANNELS",
 		Rows: func(application store.Application) [][]string {
 			provider := ""
@@ -164,9 +165,9 @@ func applications() List[store.Application] {
 }
 
 // printApplication prints an application, unless it could not be changed.
-func printApplication(out *Output, say *Messages, application store.Application, err error) error {
+func printApplication(out *console.Output, say *console.Messages, application store.Application, err error) error {
 	if err != nil {
-		return PointToList(err, listOfApplications+" or "+listOfProviders)
+		return console.PointToList(err, listOfApplications+" or "+listOfProviders)
 	}
-	return applications().Print(out, say, "", Each(application))
+	return applications().Print(out, say, "", console.Each(application))
 }

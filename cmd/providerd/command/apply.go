@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/cmd/providerd/manifest"
 	"example.com/providerd/gen/client"
 	"example.com/providerd/server/contract"
@@ -94,7 +95,7 @@ func (c *applyCommand) findMissing() error {
 }
 
 // Run creates the providers of the file.
-func (c *applyCommand) Run(ctx context.Context, contract *contract.Document, out *Output, say *Messages) error {
+func (c *applyCommand) Run(ctx context.Context, contract *contract.Document, out *console.Output, say *console.Messages) error {
 	if c.Schema {
 		return printSchema(out, contract)
 	}
@@ -119,7 +120,7 @@ func (c *applyCommand) Run(ctx context.Context, contract *contract.Document, out
 	ended := c.send(ctx, report)
 	if err := report.print(out); err != nil && ended != nil {
 		say.Complain(fmt.Errorf("%w; %w", err, ended))
-		return ErrSaid
+		return console.ErrSaid
 	} else if err != nil {
 		return err
 	}
@@ -142,7 +143,7 @@ func (c *applyCommand) send(ctx context.Context, report *applyReport) error {
 	return report.send(ctx, providers, c.Parallel, (*applied).validate)
 }
 
-func printSchema(out *Output, contract *contract.Document) error {
+func printSchema(out *console.Output, contract *contract.Document) error {
 	text, err := manifest.Schema(manifestKinds(contract))
 	if err != nil {
 		return err
@@ -153,7 +154,7 @@ func printSchema(out *Output, contract *contract.Document) error {
 
 // read returns the entries of files that have no fault, and otherwise tells all of them.
 func (c *applyCommand) read(
-	ctx context.Context, contract *contract.Document, out *Output, say *Messages,
+	ctx context.Context, contract *contract.Document, out *console.Output, say *console.Messages,
 ) ([]manifest.Entry, error) {
 	keepHeapSmall()
 	files, err := readFiles(c.Files)
@@ -171,7 +172,7 @@ func (c *applyCommand) read(
 	if err := printFaults(out, say, c.Output, faults); err != nil {
 		return nil, err
 	}
-	sum := fmt.Sprintf("%s in %s", Count(len(faults), "fault"), Count(len(files), "file"))
+	sum := fmt.Sprintf("%s in %s", console.Count(len(faults), "fault"), console.Count(len(files), "file"))
 	if len(faults) == manifest.MaxFaults {
 		sum = "at least " + sum
 	}
@@ -184,7 +185,7 @@ func (c *applyCommand) providers() (*client.Providers, error) {
 }
 
 // warnOfPlainHTTP tells that others may read what is sent, where it leaves this machine unencrypted.
-func (c *applyCommand) warnOfPlainHTTP(say *Messages) {
+func (c *applyCommand) warnOfPlainHTTP(say *console.Messages) {
 	server, err := url.Parse(c.Server)
 	if err != nil || server.Scheme != "http" || server.Hostname() == "localhost" {
 		return

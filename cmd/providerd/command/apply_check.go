@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/cmd/providerd/manifest"
 	"example.com/providerd/server/contract"
 )
@@ -55,7 +56,7 @@ func entryFaults(ctx context.Context, contract *contract.Document, entry manifes
 func maskedSecret(kind applyKind, entry manifest.Entry) string {
 	field := secretField(kind)
 	var fields map[string]json.RawMessage
-	if json.Unmarshal(entry.Body, &fields) != nil || Plain(fields[field]) != Mask {
+	if json.Unmarshal(entry.Body, &fields) != nil || console.Plain(fields[field]) != console.Mask {
 		return ""
 	}
 	return "/" + field
@@ -98,11 +99,11 @@ func faultAt(entry manifest.Entry, pointer, detail string) manifest.Fault {
 }
 
 // printFaults tells the faults as people read them, and as JSON where that is asked for.
-func printFaults(out *Output, say *Messages, format string, faults []manifest.Fault) error {
+func printFaults(out *console.Output, say *console.Messages, format string, faults []manifest.Fault) error {
 	for _, fault := range faults {
 		say.At(fault.Position.String(), fault.Kind, fault.ID, fault.Detail)
 	}
-	if format != FormatJSON {
+	if format != console.FormatJSON {
 		return nil
 	}
 	list := make([]appliedJSON, len(faults))

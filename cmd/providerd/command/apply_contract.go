@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/gen/client"
 )
 
@@ -14,7 +15,7 @@ import (
 func checkCanValidate(ctx context.Context, from *client.Providers) error {
 	text, err := from.Contract(ctx)
 	if err != nil {
-		return fmt.Errorf("%s; nothing was sent", Printable(reasonOf(err)))
+		return fmt.Errorf("%s; nothing was sent", console.Printable(reasonOf(err)))
 	}
 	if !bytes.Contains(text, []byte(`"validate_only"`)) {
 		return errors.New("the server does not have validate_only in its contract, and cannot tell what it would do; " +

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/cmd/providerd/manifest"
 	"example.com/providerd/gen/client"
 	"example.com/providerd/server/advice"
@@ -39,7 +40,7 @@ func applyKinds() []applyKind {
 		{
 			string(store.KindOAuth2), "providers_oauth2_create",
 			creator((*client.Providers).CreateOAuth2, func(record *client.OAuth2Provider) *stored {
-				return &stored{PK: record.PK, ClientID: Shortened(record.ClientID, maxClientIDBytes)}
+				return &stored{PK: record.PK, ClientID: console.Shortened(record.ClientID, maxClientIDBytes)}
 			}),
 			sender((*client.Providers).ValidateOAuth2),
 			adviseOAuth2,

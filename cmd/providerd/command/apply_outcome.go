@@ -3,6 +3,7 @@ package command
 import (
 	"fmt"
 
+	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/cmd/providerd/manifest"
 	"example.com/providerd/server/advice"
 )
@@ -25,19 +26,19 @@ const (
 )
 
 // mark is how the outcome begins its line, and the color of that, as users of plans and diffs know them.
-func (o outcome) mark() (symbol string, color Color) {
+func (o outcome) mark() (symbol string, color console.Color) {
 	switch o {
 	case outcomeCreate, outcomeCreated:
-		return "+", Green
+		return "+", console.Green
 	case outcomeUnchanged:
-		return "=", NoColor
+		return "=", console.NoColor
 	case outcomeDrifted:
-		return "~", Yellow
+		return "~", console.Yellow
 	case outcomeRefused, outcomeFaulty:
-		return "!", Red
+		return "!", console.Red
 	case outcomePending:
 	}
-	return "?", NoColor
+	return "?", console.NoColor
 }
 
 // Bounds of what is told of the answer of a server that may not be ours.

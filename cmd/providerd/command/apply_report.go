@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/cmd/providerd/escape"
 	"example.com/providerd/cmd/providerd/manifest"
 )
@@ -15,12 +16,12 @@ import (
 // applyReport has the entries of all files in their order.
 type applyReport struct {
 	output  string
-	say     *Messages
+	say     *console.Messages
 	isPlan  bool
 	applied []applied
 }
 
-func newApplyReport(output string, isPlan bool, say *Messages, entries []manifest.Entry) (*applyReport, error) {
+func newApplyReport(output string, isPlan bool, say *console.Messages, entries []manifest.Entry) (*applyReport, error) {
 	report := &applyReport{output: output, say: say, isPlan: isPlan, applied: make([]applied, len(entries))}
 	for i, entry := range entries {
 		kind, err := kindOf(entry)
@@ -54,23 +55,23 @@ func (r *applyReport) tellAdvice() (advised int) {
 }
 
 // refuseAdvised tells that nothing was sent, and programs to which entries there is advice.
-func (r *applyReport) refuseAdvised(out *Output, advised int) error {
-	if r.output == FormatJSON {
+func (r *applyReport) refuseAdvised(out *console.Output, advised int) error {
+	if r.output == console.FormatJSON {
 		if err := printJSON(out, r.applied); err != nil {
 			return err
 		}
 	}
-	return fmt.Errorf("there is advice for %s; nothing was sent", Count(advised, "entry", "entries"))
+	return fmt.Errorf("there is advice for %s; nothing was sent", console.Count(advised, "entry", "entries"))
 }
 
 // printEntries shows what the files have. What would become of it, only a server can tell.
-func (r *applyReport) printEntries(out *Output) error {
-	if r.output == FormatJSON {
+func (r *applyReport) printEntries(out *console.Output) error {
+	if r.output == console.FormatJSON {
 		if err := printJSON(out, r.applied); err != nil {
 			return err
 		}
 	} else {
-		list := NewTable(out, "KIND", "ID", "PLACE")
+		list := console.NewTable(out, "KIND", "ID", "PLACE")
 		for _, one := range r.applied {
 			list.Row(one.Kind, one.ID, one.place())
 		}
@@ -79,12 +80,12 @@ func (r *applyReport) printEntries(out *Output) error {
 		}
 	}
 	r.say.Note("%s checked without a server; name one with --server to see what would become of them",
-		Count(len(r.applied), "entry", "entries"))
+		console.Count(len(r.applied), "entry", "entries"))
 	return nil
 }
 
 // print shows the entries, why some are not stored as the file has them, and how many there are of each outcome.
-func (r *applyReport) print(out *Output) error {
+func (r *applyReport) print(out *console.Output) error {
 	counts := map[outcome]int{}
 	for _, one := range r.applied {
 		counts[one.Outcome]++
@@ -103,9 +104,9 @@ func (r *applyReport) print(out *Output) error {
 	bad := counts[outcomeDrifted] + counts[outcomeRefused]
 	switch {
 	case bad > 0 && r.isPlan:
-		return errors.New(Count(bad, "entry", "entries") + " would not be stored as the file has it")
+		return errors.New(console.Count(bad, "entry", "entries") + " would not be stored as the file has it")
 	case bad > 0:
-		return errors.New(Count(bad, "entry is", "entries are") + " not stored as the file has it")
+		return errors.New(console.Count(bad, "entry is", "entries are") + " not stored as the file has it")
 	default:
 		return nil
 	}
@@ -129,12 +130,12 @@ func (r *applyReport) printSummary(counts map[outcome]int) {
 			parts = append(parts, fmt.Sprintf("%d %s", counts[outcome], outcome))
 		}
 	}
-	r.say.Note("%s: %s%s", Count(len(r.applied), "entry", "entries"), strings.Join(parts, ", "), end)
+	r.say.Note("%s: %s%s", console.Count(len(r.applied), "entry", "entries"), strings.Join(parts, ", "), end)
 }
 
 // printOutcomes leaves out of the table what was not sent and, but in a plan, what is as it was before.
-func (r *applyReport) printOutcomes(out *Output) error {
-	if r.output == FormatJSON {
+func (r *applyReport) printOutcomes(out *console.Output) error {
+	if r.output == console.FormatJSON {
 		return printJSON(out, r.applied)
 	}
 	shown := slices.DeleteFunc(slices.Clone(r.applied), func(one applied) bool {
@@ -143,7 +144,7 @@ func (r *applyReport) printOutcomes(out *Output) error {
 	if len(shown) == 0 {
 		return nil
 	}
-	list := NewTable(out, "OUTCOME", "KIND", "ID", "PLACE", "PK", "CLIENT ID", "REASON")
+	list := console.NewTable(out, "OUTCOME", "KIND", "ID", "PLACE", "PK", "CLIENT ID", "REASON")
 	for _, one := range shown {
 		symbol, color := one.Outcome.mark()
 		list.Colored(color, symbol+" "+string(one.Outcome), one.Kind, one.ID, one.place(),
@@ -152,7 +153,7 @@ func (r *applyReport) printOutcomes(out *Output) error {
 	return list.Flush()
 }
 
-func printJSON(out *Output, entries any) error {
+func printJSON(out *console.Output, entries any) error {
 	text, err := json.MarshalIndent(entries, "", "  ")
 	if err != nil {
 		return fmt.Errorf("render entries: %w", err)

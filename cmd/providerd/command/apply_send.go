@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/gen/client"
 )
 
@@ -45,7 +46,7 @@ func (r *applyReport) send(ctx context.Context, to *client.Providers, parallel i
 	case ctx.Err() != nil:
 		return errors.New("interrupted; run it again for the rest")
 	case err != nil:
-		return errors.New(Printable(reasonOf(err)) + runAgain(err))
+		return errors.New(console.Printable(reasonOf(err)) + runAgain(err))
 	default:
 		return nil
 	}
@@ -57,7 +58,7 @@ func reasonOf(err error) string {
 	if lost, ok := errors.AsType[*client.ConnectionError](err); ok && lost.Timeout() {
 		reason = strings.Replace(reason, "WithTryTimeout", "--timeout", 1) // It names the option of the SDK.
 	}
-	return strings.TrimSuffix(Shortened(reason, maxErrorBytes), ".")
+	return strings.TrimSuffix(console.Shortened(reason, maxErrorBytes), ".")
 }
 
 // runAgain is the advice to run a command again after an error that may pass; "" after others.
@@ -117,7 +118,7 @@ func (a *applied) refuse(err error) error {
 		return nil
 	}
 	a.isClientIDTaken = refused.Type == client.TypeClientIDTaken
-	a.Outcome, a.Detail, a.reason = outcomeRefused, refused.Error(), Shortened(refused.Title, maxReasonBytes)
+	a.Outcome, a.Detail, a.reason = outcomeRefused, refused.Error(), console.Shortened(refused.Title, maxReasonBytes)
 	if violations := refused.Violations(); len(violations) > 0 {
 		a.pointer = violations[0].Pointer
 	}
@@ -130,7 +131,7 @@ func (a *applied) drift(refused *client.Error) {
 	a.Outcome, a.PK = outcomeUnchanged, *refused.PK
 	for _, violation := range refused.Violations() {
 		if violation.Code == client.ViolationCodeDiffers && len(a.Differs) < maxDiffers {
-			a.Differs = append(a.Differs, Shortened(violation.Pointer, maxReasonBytes))
+			a.Differs = append(a.Differs, console.Shortened(violation.Pointer, maxReasonBytes))
 		}
 	}
 	if len(a.Differs) == 0 {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/store"
 )
 
@@ -23,7 +24,7 @@ func (*auditCommand) Help() string {
 }
 
 // Run prints what was done, oldest first.
-func (c *auditCommand) Run(ctx context.Context, out *Output, say *Messages) error {
+func (c *auditCommand) Run(ctx context.Context, out *console.Output, say *console.Messages) error {
 	since := moment(time.Now().Add(-day))
 	switch {
 	case c.Since != nil:
@@ -31,18 +32,18 @@ func (c *auditCommand) Run(ctx context.Context, out *Output, say *Messages) erro
 	case c.After != store.EventCursor{}:
 		since = moment{}
 	}
-	events := List[store.Event]{
+	events := console.List[store.Event]{
 		Headings: "TIME,EVENT,ID,KIND,NAME,BY,REQUEST,FROM",
 		Rows: func(event store.Event) [][]string {
 			return [][]string{{
-				Timestamp(event.At), string(event.Event), fmt.Sprint(event.ID), string(event.Kind), event.Name,
+				console.Timestamp(event.At), string(event.Event), fmt.Sprint(event.ID), string(event.Kind), event.Name,
 				event.CreatedBy, event.RequestID, event.RemoteAddress,
 			}}
 		},
 		Value: func(event store.Event) any { return event },
 	}
 	return c.withStore(ctx, func(database *store.Store) error {
-		found := Limited(database.Events(ctx, c.filter(since), c.After), int64(c.Limit), func(last store.Event) {
+		found := console.Limited(database.Events(ctx, c.filter(since), c.After), int64(c.Limit), func(last store.Event) {
 			// Its error is always nil.
 			text, _ := last.Cursor.MarshalText()
 			say.Note("there are more; go on with --after %s", text)

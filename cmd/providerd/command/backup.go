@@ -12,6 +12,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/store"
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/sqlite"
@@ -56,7 +57,7 @@ func (c *backupCommand) AfterApply(*kong.Context) error {
 }
 
 // Run makes one backup, or one after the other until it is told to stop.
-func (c *backupCommand) Run(ctx context.Context, out *Output, say *Messages) error {
+func (c *backupCommand) Run(ctx context.Context, out *console.Output, say *console.Messages) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if c.Every > 0 {
@@ -74,7 +75,7 @@ func (c *backupCommand) Run(ctx context.Context, out *Output, say *Messages) err
 }
 
 // write makes a backup. It returns store.ErrDamaged for one that is there, but has secrets that do not open.
-func (c *backupCommand) write(ctx context.Context, out *Output, say *Messages, path string) (err error) {
+func (c *backupCommand) write(ctx context.Context, out *console.Output, say *console.Messages, path string) (err error) {
 	db, err := sqlite.OpenForBackup(ctx, c.Database.path(), slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
@@ -111,12 +112,12 @@ func (c *backupCommand) write(ctx context.Context, out *Output, say *Messages, p
 // backupProof opens the secrets of what was copied, and shows how far everything is.
 type backupProof struct {
 	keyset  string
-	say     *Messages
-	copied  *Progress
+	say     *console.Messages
+	copied  *console.Progress
 	damaged *store.DamagedSecretsError
 }
 
-func newBackupProof(keyset string, say *Messages) *backupProof {
+func newBackupProof(keyset string, say *console.Messages) *backupProof {
 	return &backupProof{keyset: keyset, say: say, copied: say.Progress("bytes copied")}
 }
 

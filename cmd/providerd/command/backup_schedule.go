@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/store"
 )
 
@@ -23,11 +24,11 @@ type backupSchedule struct {
 	prefix string
 	every  time.Duration
 	keep   int
-	say    *Messages
+	say    *console.Messages
 }
 
 // newBackupSchedule expects the folder to be there: a disk that is not mounted is not written past.
-func newBackupSchedule(folder, database string, every timeSpan, keep int, say *Messages) (*backupSchedule, error) {
+func newBackupSchedule(folder, database string, every timeSpan, keep int, say *console.Messages) (*backupSchedule, error) {
 	info, err := os.Stat(folder)
 	if err == nil && !info.IsDir() {
 		err = fmt.Errorf("%s is not a folder", folder)
@@ -50,7 +51,7 @@ func (s *backupSchedule) run(ctx context.Context, write func(path string) error)
 	}
 	for {
 		if wait := time.Until(due); wait > 0 {
-			s.say.Note("the next backup is due at %s", Timestamp(due))
+			s.say.Note("the next backup is due at %s", console.Timestamp(due))
 			select {
 			case <-time.After(wait):
 			case <-ctx.Done():
@@ -63,7 +64,7 @@ func (s *backupSchedule) run(ctx context.Context, write func(path string) error)
 			return nil //nolint:nilerr // What was interrupted has not failed.
 		}
 		if err != nil {
-			s.say.Complain(fmt.Errorf("backup failed: %w", Explain(err)))
+			s.say.Complain(fmt.Errorf("backup failed: %w", console.Explain(err)))
 		}
 	}
 }

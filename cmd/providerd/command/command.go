@@ -12,6 +12,7 @@ import (
 	"github.com/alecthomas/kong"
 	kongcompletion "github.com/jotaen/kong-completion"
 
+	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/server/contract"
 )
 
@@ -44,7 +45,7 @@ func run(ctx context.Context, arguments []string) int {
 		return complainOfMisuse(err)
 	}
 	command, err := parser.Parse(withHelpFlag(arguments))
-	if errors.Is(err, ErrPrint) {
+	if errors.Is(err, console.ErrPrint) {
 		return failure(err)
 	}
 	if err != nil {
@@ -52,7 +53,7 @@ func run(ctx context.Context, arguments []string) int {
 	}
 	command.BindTo(ctx, (*context.Context)(nil))
 	version, _ := builtFrom()
-	command.Bind(&Messages{File: os.Stderr, IsQuiet: root.Quiet}, programVersion(version))
+	command.Bind(&console.Messages{File: os.Stderr, IsQuiet: root.Quiet}, programVersion(version))
 	return failure(runCommand(command, contract))
 }
 
@@ -62,16 +63,16 @@ func failure(err error) int {
 	switch {
 	case err == nil:
 		return 0
-	case errors.Is(err, ErrSaid), IsReaderGone(err):
+	case errors.Is(err, console.ErrSaid), console.IsReaderGone(err):
 		return exitFailed
 	default:
-		return complain(Explain(err), exitFailed)
+		return complain(console.Explain(err), exitFailed)
 	}
 }
 
 // runCommand carries out a command that was parsed. What it could not print is an error.
 func runCommand(command *kong.Context, contract *contract.Document) error {
-	out := NewOutput(os.Stdout)
+	out := console.NewOutput(os.Stdout)
 	if err := command.BindToProvider(checkServe); err != nil {
 		return fmt.Errorf("bind the configuration: %w", err)
 	}
@@ -83,6 +84,6 @@ func runCommand(command *kong.Context, contract *contract.Document) error {
 }
 
 func complain(err error, status int) int {
-	(&Messages{File: os.Stderr}).Complain(err)
+	(&console.Messages{File: os.Stderr}).Complain(err)
 	return status
 }

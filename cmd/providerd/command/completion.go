@@ -5,6 +5,8 @@ import (
 
 	"github.com/alecthomas/kong"
 	kongcompletion "github.com/jotaen/kong-completion"
+
+	"example.com/providerd/cmd/providerd/console"
 )
 
 type completionCommand struct {
@@ -15,7 +17,7 @@ type completionCommand struct {
 func (c *completionCommand) Run(command *kong.Context) error {
 	code := kongcompletion.Completion{Shell: c.Shell, Code: true}
 	if err := code.Run(command); err != nil {
-		return fmt.Errorf("make completions: %w", PrintError(err))
+		return fmt.Errorf("make completions: %w", console.PrintError(err))
 	}
 	return nil
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/mattn/go-isatty"
+
+	"example.com/providerd/cmd/providerd/console"
 )
 
 // consentFlag is the flag of a command that destroys something.
@@ -32,7 +34,7 @@ func (f consentFlag) ask(what string) error {
 	if f.Yes {
 		return nil
 	}
-	fmt.Fprintf(os.Stderr, "%s? [y/N] ", Printable(what))
+	fmt.Fprintf(os.Stderr, "%s? [y/N] ", console.Printable(what))
 	// Where the answer cannot be read, it is not yes.
 	answer, _ := bufio.NewReader(io.LimitReader(os.Stdin, maxAnswerBytes)).ReadString('\n')
 	switch strings.ToLower(strings.TrimSpace(answer)) {

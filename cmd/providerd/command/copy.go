@@ -14,6 +14,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/store"
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/transfer"
@@ -53,7 +54,7 @@ func (c *copyCommand) AfterApply(command *kong.Context) error {
 func (c *copyCommand) keysetPath() string { return cmp.Or(c.Keyset, c.From.defaultKeyset()) }
 
 // Run copies until all is done or it is interrupted.
-func (c *copyCommand) Run(ctx context.Context, out *Output, say *Messages) (err error) {
+func (c *copyCommand) Run(ctx context.Context, out *console.Output, say *console.Messages) (err error) {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	// A process that opens one SQLite database twice loses its locks.
@@ -99,7 +100,7 @@ func isSamePath(a, b string) bool {
 }
 
 func printContents(out io.Writer, contents []transfer.Content) error {
-	table := NewTable(out, "TABLE", "ROWS", "SHA-256")
+	table := console.NewTable(out, "TABLE", "ROWS", "SHA-256")
 	for _, content := range contents {
 		table.Row(content.Table, strconv.FormatInt(content.Rows, 10), content.Digest)
 	}
@@ -108,9 +109,9 @@ func printContents(out io.Writer, contents []transfer.Content) error {
 
 // copyProgress shows how far each step is.
 type copyProgress struct {
-	say  *Messages
+	say  *console.Messages
 	step transfer.Step
-	*Progress
+	*console.Progress
 }
 
 func (p *copyProgress) update(step transfer.Step, done, total int64) {

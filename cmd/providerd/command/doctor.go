@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"example.com/providerd/cmd/providerd/console"
 )
 
 type doctorCommand struct {
@@ -61,7 +63,7 @@ func failed(check, remedy, format string, values ...any) finding {
 
 // failedBy is failed for an error, with what explain knows to do about it.
 func failedBy(check string, err error) finding {
-	return finding{Check: check, Status: healthFail, Finding: err.Error(), Remedy: RemedyFor(err)}
+	return finding{Check: check, Status: healthFail, Finding: err.Error(), Remedy: console.RemedyFor(err)}
 }
 
 func (f finding) cells() [][]string {
@@ -73,13 +75,13 @@ func (f finding) cells() [][]string {
 }
 
 // Run looks at all there is. What fails keeps no checks from being made but those that need it.
-func (c *doctorCommand) Run(ctx context.Context, configuration serveConfiguration, out *Output, say *Messages) error {
+func (c *doctorCommand) Run(ctx context.Context, configuration serveConfiguration, out *console.Output, say *console.Messages) error {
 	findings := slices.Concat(
 		c.checkConfiguration(configuration), checkCertificate(c.TLSCert.path, c.TLSKey.path), c.checkDatabase(ctx))
-	table := List[finding]{
+	table := console.List[finding]{
 		Headings: "STATUS,CHECK,FINDING", Rows: finding.cells, Value: func(found finding) any { return found },
 	}
-	if err := table.Print(out, say, c.Output, Each(findings...)); err != nil {
+	if err := table.Print(out, say, c.Output, console.Each(findings...)); err != nil {
 		return err
 	}
 	failures := 0
@@ -89,7 +91,7 @@ func (c *doctorCommand) Run(ctx context.Context, configuration serveConfiguratio
 		}
 	}
 	if failures > 0 {
-		return errors.New(Count(failures, "check has", "checks have") + " failed")
+		return errors.New(console.Count(failures, "check has", "checks have") + " failed")
 	}
 	return nil
 }

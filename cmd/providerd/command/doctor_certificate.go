@@ -4,6 +4,8 @@ import (
 	"crypto/x509"
 	"os"
 	"time"
+
+	"example.com/providerd/cmd/providerd/console"
 )
 
 const (
@@ -44,7 +46,7 @@ func checkChain(path string, chain [][]byte) finding {
 		}
 		if time.Now().Before(certificate.NotBefore) {
 			return failed(checkOfCertificate, "see whether the clock is right", "%s is not valid before %s", path,
-				Timestamp(certificate.NotBefore))
+				console.Timestamp(certificate.NotBefore))
 		}
 		if ends.IsZero() || certificate.NotAfter.Before(ends) {
 			ends = certificate.NotAfter
@@ -52,10 +54,10 @@ func checkChain(path string, chain [][]byte) finding {
 	}
 	switch left := time.Until(ends); {
 	case left <= 0:
-		return failed(checkOfCertificate, remedy, "%s is out of date since %s", path, Timestamp(ends))
+		return failed(checkOfCertificate, remedy, "%s is out of date since %s", path, console.Timestamp(ends))
 	case left < certificateNotice:
-		return warned(checkOfCertificate, remedy, "%s is valid until %s only", path, Timestamp(ends))
+		return warned(checkOfCertificate, remedy, "%s is valid until %s only", path, console.Timestamp(ends))
 	default:
-		return passed(checkOfCertificate, "%s is valid until %s", path, Timestamp(ends))
+		return passed(checkOfCertificate, "%s is valid until %s", path, console.Timestamp(ends))
 	}
 }

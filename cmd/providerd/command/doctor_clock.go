@@ -1,6 +1,10 @@
 package command
 
-import "time"
+import (
+	"time"
+
+	"example.com/providerd/cmd/providerd/console"
+)
 
 const (
 	checkOfClock = "clock"
@@ -13,7 +17,7 @@ const (
 func checkClockOfRecords(newest time.Time) finding {
 	if ahead := time.Until(newest); ahead > clockTolerance {
 		return failed(checkOfClock, synchronise+": tokens end by it",
-			"it says %s, which is %s before the newest record was stored", Timestamp(time.Now()), ahead.Round(time.Second))
+			"it says %s, which is %s before the newest record was stored", console.Timestamp(time.Now()), ahead.Round(time.Second))
 	}
 	return passed(checkOfClock, "no record was stored later than it says")
 }

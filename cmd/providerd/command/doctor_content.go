@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/store"
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/seal"
@@ -86,7 +87,7 @@ func checkKeyset(ctx context.Context, inspection store.Inspection, path string) 
 		return []finding{failedBy(checkOfKeyset, err)}
 	}
 	found := []finding{
-		passed(checkOfKeyset, "%s is that of the database, and has %s", path, Count(len(keys.IDs()), "key")),
+		passed(checkOfKeyset, "%s is that of the database, and has %s", path, console.Count(len(keys.IDs()), "key")),
 	}
 	found = append(found, checkSecretsOpen(ctx, inspection, keys)...)
 	return append(found, checkKeyAge(ctx, inspection, keys))
@@ -129,9 +130,9 @@ func checkKeyAge(ctx context.Context, inspection store.Inspection, keys *seal.Ke
 		return passed(check, "the database does not tell when key %d was made", newest)
 	case time.Since(made) > oldKey:
 		return warned(check, `run "providerd key rotate", then "providerd key reseal"`,
-			"the newest key, %d, is from %s", newest, Timestamp(made))
+			"the newest key, %d, is from %s", newest, console.Timestamp(made))
 	default:
-		return passed(check, "the newest key, %d, is from %s", newest, Timestamp(made))
+		return passed(check, "the newest key, %d, is from %s", newest, console.Timestamp(made))
 	}
 }
 
@@ -172,7 +173,7 @@ func checkTokens(ctx context.Context, inspection store.Inspection) finding {
 		fallthrough
 	case len(callers) > 0:
 		return warned(check, remedy+" of the same name", "those of these callers end before %s: %s",
-			Timestamp(now.Add(tokenNotice)), strings.Join(callers, ", "))
+			console.Timestamp(now.Add(tokenNotice)), strings.Join(callers, ", "))
 	default:
 		return passed(check, "each caller has one for more than 14 days")
 	}

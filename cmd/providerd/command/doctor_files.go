@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"syscall"
+
+	"example.com/providerd/cmd/providerd/console"
 )
 
 const (
@@ -35,7 +37,7 @@ func checkFolder(path string) (found finding, owner uint32) {
 		return warned(check, "run the doctor as the user of the server", "%s belongs to user %d, and this is user %d",
 			path, owner, me), owner
 	case errors.Is(syscall.Access(path, writable), syscall.EROFS):
-		return failed(check, MountToWrite, "%s is on a disk that is mounted read-only", path), owner
+		return failed(check, console.MountToWrite, "%s is on a disk that is mounted read-only", path), owner
 	case owner != 0 && info.Mode().Perm()&toMakeFiles != toMakeFiles:
 		return failed(check, "run chmod u+rwx on it",
 			"user %d, whom it belongs to, cannot make files in %s", owner, path), owner

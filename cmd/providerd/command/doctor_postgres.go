@@ -5,6 +5,7 @@ import (
 	"os"
 	"time"
 
+	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/store"
 	"example.com/providerd/store/postgres"
 )
@@ -78,10 +79,10 @@ func checkConnections(ctx context.Context, view *postgres.View, limit int) []fin
 	if wanted := replicas * postgres.MaxConnectionsOfReplica; wanted > limit {
 		return []finding{warned(check, "raise max_connections or the limit of the role, or put PgBouncer in front",
 			"%s may open up to %d connections, and the server allows %d: creates, tokens and /readyz wait for one",
-			Count(replicas, "replica", "replicas"), wanted, limit)}
+			console.Count(replicas, "replica", "replicas"), wanted, limit)}
 	}
 	return []finding{passed(check, "%s may open up to %d connections each, and the server allows %d",
-		Count(replicas, "replica", "replicas"), postgres.MaxConnectionsOfReplica, limit)}
+		console.Count(replicas, "replica", "replicas"), postgres.MaxConnectionsOfReplica, limit)}
 }
 
 // checkMessages reports the settings that decide in which language the server warns, and of what.

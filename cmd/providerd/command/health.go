@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"example.com/providerd/cmd/providerd/console"
 )
 
 type healthCommand struct {
@@ -27,7 +29,7 @@ func (healthCommand) Help() string {
 const healthPatience = 5 * time.Second
 
 // Run asks the server once.
-func (c *healthCommand) Run(ctx context.Context, out *Output) error {
+func (c *healthCommand) Run(ctx context.Context, out *console.Output) error {
 	ctx, cancel := context.WithTimeout(ctx, healthPatience)
 	defer cancel()
 	scheme, transport := "http", &http.Transport{}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 
+	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/store"
 	"example.com/providerd/store/seal"
 )
@@ -37,7 +38,7 @@ func (c *keyCreateCommand) Validate() error {
 }
 
 // Run makes a keyset file.
-func (c *keyCreateCommand) Run(ctx context.Context, say *Messages) error {
+func (c *keyCreateCommand) Run(ctx context.Context, say *console.Messages) error {
 	keyring, err := seal.CreateKeyring(ctx, c.Keyset)
 	if err != nil {
 		return err
@@ -56,7 +57,7 @@ type keyRotateCommand struct {
 }
 
 // Run adds a key.
-func (c *keyRotateCommand) Run(ctx context.Context, say *Messages) error {
+func (c *keyRotateCommand) Run(ctx context.Context, say *console.Messages) error {
 	return c.withStore(ctx, func(database *store.Store) error {
 		if database.IsShared() {
 			id, err := database.AddKey(ctx)
@@ -81,7 +82,7 @@ type keyPromoteCommand struct {
 }
 
 // Run lets the newest key seal.
-func (c *keyPromoteCommand) Run(ctx context.Context, say *Messages) error {
+func (c *keyPromoteCommand) Run(ctx context.Context, say *console.Messages) error {
 	return c.withStore(ctx, func(database *store.Store) error {
 		id, err := database.PromoteKey(ctx)
 		if err != nil {
@@ -95,7 +96,7 @@ func (c *keyPromoteCommand) Run(ctx context.Context, say *Messages) error {
 	})
 }
 
-func tellSealing(say *Messages, id uint32) {
+func tellSealing(say *console.Messages, id uint32) {
 	say.Note("new secrets are encrypted with key %d; \"providerd key reseal\" re-encrypts old ones", id)
 }
 
@@ -104,7 +105,7 @@ type keyResealCommand struct {
 }
 
 // Run reseals old secrets until all are done or it is interrupted.
-func (c *keyResealCommand) Run(ctx context.Context, say *Messages) error {
+func (c *keyResealCommand) Run(ctx context.Context, say *console.Messages) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	return c.withStore(ctx, func(database *store.Store) error {
@@ -132,7 +133,7 @@ func (keyRetireCommand) Help() string {
 }
 
 // Run removes old keys.
-func (c *keyRetireCommand) Run(ctx context.Context, say *Messages) error {
+func (c *keyRetireCommand) Run(ctx context.Context, say *console.Messages) error {
 	return c.withStore(ctx, func(database *store.Store) error {
 		retired, err := database.RetireKeys(ctx)
 		if errors.Is(err, store.ErrKeysInUse) {
@@ -163,7 +164,7 @@ func listKeys(ids []uint32) string {
 	for _, id := range ids[:min(len(ids), shownKeys)] {
 		names = append(names, fmt.Sprint(id))
 	}
-	list := Count(len(ids), "key") + ": " + strings.Join(names, ", ")
+	list := console.Count(len(ids), "key") + ": " + strings.Join(names, ", ")
 	if more := len(ids) - len(names); more > 0 {
 		list += fmt.Sprintf(" and %d more", more)
 	}

@@ -7,13 +7,15 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"example.com/providerd/cmd/providerd/console"
 )
 
 // manCommand is for those who make packages.
 type manCommand struct{}
 
 // Run prints the manual page, which has what the help pages have.
-func (manCommand) Run(app *kong.Kong, out *Output) error {
+func (manCommand) Run(app *kong.Kong, out *console.Output) error {
 	page := &manPage{}
 	page.line(`.TH PROVIDERD 1 "" "providerd" "User Commands"`)
 	page.section("NAME")

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strconv"
 
+	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/store/database"
 )
 
@@ -24,7 +25,7 @@ func (migrateCommand) Help() string {
 }
 
 // Run shows the migrations, or makes them.
-func (c *migrateCommand) Run(ctx context.Context, out *Output, say *Messages) error {
+func (c *migrateCommand) Run(ctx context.Context, out *console.Output, say *console.Messages) error {
 	if c.Status {
 		return c.show(ctx, out, say)
 	}
@@ -49,19 +50,19 @@ type shownMigration struct {
 }
 
 // show prints the migrations, and on standard error what follows from them.
-func (c *migrateCommand) show(ctx context.Context, out *Output, say *Messages) error {
+func (c *migrateCommand) show(ctx context.Context, out *console.Output, say *console.Messages) error {
 	schema, err := c.schema(ctx)
 	if err != nil {
 		return err
 	}
-	migrations := List[shownMigration]{
+	migrations := console.List[shownMigration]{
 		Headings: "LEVEL,MIGRATION,STATE",
 		Rows: func(one shownMigration) [][]string {
 			return [][]string{{strconv.FormatInt(one.Level, 10), one.Name, one.State}}
 		},
 		Value: func(one shownMigration) any { return one },
 	}
-	if err := migrations.Print(out, say, c.Output, Each(shownMigrations(schema)...)); err != nil {
+	if err := migrations.Print(out, say, c.Output, console.Each(shownMigrations(schema)...)); err != nil {
 		return err
 	}
 	say.Note("the database has level %d, this program level %d", schema.Level, schema.Program())

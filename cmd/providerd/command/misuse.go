@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/alecthomas/kong"
+
+	"example.com/providerd/cmd/providerd/console"
 )
 
 // checkUTF8 refuses arguments that the parser would change: it puts U+FFFD in the place of what is no character, so
@@ -66,11 +68,11 @@ func remedyForFlag(err error, unknown string) string {
 	}
 	for _, known := range []struct{ names, flag, example string }{
 		{"port p host addr address bind", "listen", "127.0.0.1:8080"},
-		{"format f json yaml o", "output", FormatJSON},
+		{"format f json yaml o", "output", console.FormatJSON},
 		{"db dsn url database-url", "database", "sqlite:data/providerd.db"},
 		{"url u host address", "server", "http://127.0.0.1:8080"},
 		{"verbose v debug", "log-level", "debug"},
-		{"log json", "log-format", FormatJSON},
+		{"log json", "log-format", console.FormatJSON},
 		{"cert certificate", "tls-cert", "server.pem"},
 		{"key private-key", "tls-key", "server.key"},
 		{"key keys", "keyset", "data/keyset.json"},
@@ -93,7 +95,7 @@ func remedyForFlag(err error, unknown string) string {
 func hasFlag(command *kong.Node, name, value string) bool {
 	for _, flag := range slices.Concat(command.AllFlags(false)...) {
 		if flag.Name == name {
-			return flag.Enum == "" && value != FormatJSON || slices.Contains(strings.Split(flag.Enum, ","), value)
+			return flag.Enum == "" && value != console.FormatJSON || slices.Contains(strings.Split(flag.Enum, ","), value)
 		}
 	}
 	return false

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 
+	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/cmd/providerd/escape"
 	"example.com/providerd/cmd/providerd/yamltext"
 	"example.com/providerd/store"
@@ -38,8 +39,8 @@ type providerListCommand struct {
 }
 
 // Run lists the providers.
-func (c *providerListCommand) Run(ctx context.Context, out *Output, say *Messages) error {
-	providers := List[store.Record]{
+func (c *providerListCommand) Run(ctx context.Context, out *console.Output, say *console.Messages) error {
+	providers := console.List[store.Record]{
 		Headings: "PK,KIND,NAME,CLIENT ID OR SUBJECT,SECRET,APPLICATION,BACKCHANNEL,CREATED,BY",
 		Rows:     c.rows,
 		Value:    func(record store.Record) any { return render(record, c.Reveal) },
@@ -51,10 +52,10 @@ func (c *providerListCommand) Run(ctx context.Context, out *Output, say *Message
 
 // records are those that the flags select.
 func (f providerFlags) records(
-	ctx context.Context, database *store.Store, say *Messages,
+	ctx context.Context, database *store.Store, say *console.Messages,
 ) iter.Seq2[store.Record, error] {
 	records := database.Providers(ctx, f.filter(f.Since), int32(f.After))
-	return Limited(records, int64(f.Limit), func(last store.Record) {
+	return console.Limited(records, int64(f.Limit), func(last store.Record) {
 		say.Note("there are more; go on with --after %d", last.Common().PK)
 	})
 }
@@ -64,7 +65,7 @@ func (c *providerListCommand) rows(record store.Record) [][]string {
 	identity, secret := identify(render(record, c.Reveal))
 	return [][]string{{
 		fmt.Sprint(common.PK), string(common.Kind), common.Name, identity, secret, common.Application.Slug,
-		common.Backchannel.Application.Slug, Timestamp(common.CreatedAt), common.CreatedBy,
+		common.Backchannel.Application.Slug, console.Timestamp(common.CreatedAt), common.CreatedBy,
 	}}
 }
 
@@ -85,7 +86,7 @@ func (c *providerShowCommand) Validate() error {
 }
 
 // Run shows the provider.
-func (c *providerShowCommand) Run(ctx context.Context, out *Output) error {
+func (c *providerShowCommand) Run(ctx context.Context, out *console.Output) error {
 	return c.withStore(ctx, func(database *store.Store) error {
 		var record store.Record
 		var err error
@@ -95,31 +96,31 @@ func (c *providerShowCommand) Run(ctx context.Context, out *Output) error {
 			record, err = database.Provider(ctx, c.PK)
 		}
 		if err != nil {
-			return PointToList(err, listOfProviders)
+			return console.PointToList(err, listOfProviders)
 		}
 		return c.show(out, record)
 	})
 }
 
-func (c *providerShowCommand) show(out *Output, record store.Record) error {
+func (c *providerShowCommand) show(out *console.Output, record store.Record) error {
 	text, err := json.Marshal(render(record, c.Reveal))
 	if err != nil {
 		return fmt.Errorf("render provider: %w", err)
 	}
-	if c.Output == FormatJSON {
+	if c.Output == console.FormatJSON {
 		var indented bytes.Buffer
 		if err := json.Indent(&indented, escape.JSON(text), "", "  "); err != nil {
 			return fmt.Errorf("render provider: %w", err)
 		}
 		return out.Line(indented.String())
 	}
-	if c.Output == FormatYAML {
-		return PrintYAML(out, text, yamltext.Document)
+	if c.Output == console.FormatYAML {
+		return console.PrintYAML(out, text, yamltext.Document)
 	}
 	common := record.Common()
-	list := NewTable(out)
+	list := console.NewTable(out)
 	list.Row("kind", string(common.Kind))
-	list.Row("created_at", Timestamp(common.CreatedAt))
+	list.Row("created_at", console.Timestamp(common.CreatedAt))
 	list.Row("created_by", common.CreatedBy)
 	list.Row("request_id", common.RequestID)
 	list.Row("remote_address", common.RemoteAddress)
@@ -128,7 +129,7 @@ func (c *providerShowCommand) show(out *Output, record store.Record) error {
 		return fmt.Errorf("render provider: %w", err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		list.Row(name, Plain(fields[name]))
+		list.Row(name, console.Plain(fields[name]))
 	}
 	return list.Flush()
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 
+	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/server/advice"
 	"example.com/providerd/store"
 )
@@ -23,7 +24,7 @@ type advised struct {
 }
 
 // Run prints the advice for the providers that there is any for.
-func (c *providerAdviseCommand) Run(ctx context.Context, out *Output, say *Messages) error {
+func (c *providerAdviseCommand) Run(ctx context.Context, out *console.Output, say *console.Messages) error {
 	return c.withStore(ctx, func(database *store.Store) error {
 		read, found := 0, 0
 		providers := func(yield func(advised, error) bool) {
@@ -44,7 +45,7 @@ func (c *providerAdviseCommand) Run(ctx context.Context, out *Output, say *Messa
 		if err := advisedProviders().Print(out, say, c.Output, providers); err != nil {
 			return err
 		}
-		say.Note("advice for %d of %s", found, Count(read, "provider", "providers"))
+		say.Note("advice for %d of %s", found, console.Count(read, "provider", "providers"))
 		return nil
 	})
 }
@@ -56,7 +57,7 @@ func (c *providerAdviseCommand) records(ctx context.Context, database *store.Sto
 	}
 	return func(yield func(store.Record, error) bool) {
 		record, err := database.Provider(ctx, *c.PK)
-		yield(record, PointToList(err, listOfProviders))
+		yield(record, console.PointToList(err, listOfProviders))
 	}
 }
 
@@ -71,8 +72,8 @@ func advise(record store.Record) advised {
 	return provider
 }
 
-func advisedProviders() List[advised] {
-	return List[advised]{
+func advisedProviders() console.List[advised] {
+	return console.List[advised]{
 		Headings: "PK,KIND,FIELD,CODE,SECTION,ADVICE",
 		Rows:     advised.rows,
 		Value:    func(provider advised) any { return provider },

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/store"
 )
 
@@ -34,7 +35,7 @@ func (c *providerDeleteCommand) Validate() error {
 }
 
 // Run deletes the providers.
-func (c *providerDeleteCommand) Run(ctx context.Context, say *Messages) error {
+func (c *providerDeleteCommand) Run(ctx context.Context, say *console.Messages) error {
 	pks := make([]int32, len(c.PKs))
 	for i, pk := range c.PKs {
 		pks[i] = int32(pk)
@@ -42,7 +43,7 @@ func (c *providerDeleteCommand) Run(ctx context.Context, say *Messages) error {
 	return c.withStore(ctx, func(database *store.Store) error {
 		providers, err := database.Deletable(ctx, pks)
 		if err != nil {
-			return PointToList(err, listOfProviders)
+			return console.PointToList(err, listOfProviders)
 		}
 		if err := c.ask("delete " + nameProviders(providers)); err != nil {
 			return err
@@ -50,7 +51,7 @@ func (c *providerDeleteCommand) Run(ctx context.Context, say *Messages) error {
 		if err := database.DeleteProviders(ctx, pks); err != nil {
 			return err
 		}
-		say.Note("deleted %s", Count(len(providers), "provider"))
+		say.Note("deleted %s", console.Count(len(providers), "provider"))
 		return nil
 	})
 }
@@ -61,12 +62,12 @@ const maxNamed = 10
 func nameProviders(providers []store.Provider) string {
 	var names []string
 	for _, provider := range providers[:min(len(providers), maxNamed)] {
-		names = append(names, fmt.Sprintf("%d (%s, %s)", provider.PK, provider.Kind, Shortened(provider.Name, maxNameBytes)))
+		names = append(names, fmt.Sprintf("%d (%s, %s)", provider.PK, provider.Kind, console.Shortened(provider.Name, maxNameBytes)))
 	}
 	if more := len(providers) - len(names); more > 0 {
 		names = append(names, fmt.Sprintf("and %d more", more))
 	}
-	return Count(len(providers), "provider") + ": " + strings.Join(names, ", ")
+	return console.Count(len(providers), "provider") + ": " + strings.Join(names, ", ")
 }
 
 // maxNameBytes is how much of a name is told in a question.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/cmd/providerd/manifest"
 	"example.com/providerd/server/contract"
 	"example.com/providerd/store"
@@ -46,9 +47,7 @@ func (c *providerExportCommand) Validate() error {
 }
 
 // Run writes the file.
-func (c *providerExportCommand) Run(
-	ctx context.Context, contract *contract.Document, out *Output, say *Messages,
-) error {
+func (c *providerExportCommand) Run(ctx context.Context, contract *contract.Document, out *console.Output, say *console.Messages) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	to := exporter{contract: contract, say: say, reveal: c.Reveal}
@@ -57,7 +56,7 @@ func (c *providerExportCommand) Run(
 			return c.write(ctx, database, &to, out)
 		}
 		return writePrivately(string(c.Output), func(file io.Writer) error {
-			buffered := NewOutput(file)
+			buffered := console.NewOutput(file)
 			err := c.write(ctx, database, &to, buffered)
 			return errors.Join(err, buffered.Flush())
 		})
@@ -98,7 +97,7 @@ func (c *providerExportCommand) write(ctx context.Context, database *store.Store
 type exporter struct {
 	writer   *manifest.Writer
 	contract *contract.Document
-	say      *Messages
+	say      *console.Messages
 	reveal   bool
 	// exported, references and damaged count.
 	exported, references, damaged int
@@ -173,10 +172,10 @@ func inOrder(id string, fields map[string]json.RawMessage) ([]byte, error) {
 
 // sum says what was exported.
 func (e *exporter) sum() error {
-	sum := Count(e.exported, "provider") + " exported"
+	sum := console.Count(e.exported, "provider") + " exported"
 	if e.references > 0 {
-		sum += fmt.Sprintf("; \"providerd apply\" needs %s in the environment", Count(e.references, "variable"))
+		sum += fmt.Sprintf("; \"providerd apply\" needs %s in the environment", console.Count(e.references, "variable"))
 	}
 	e.say.Note("%s", sum)
-	return DamageError(e.damaged)
+	return console.DamageError(e.damaged)
 }

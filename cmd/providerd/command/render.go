@@ -3,6 +3,7 @@ package command
 import (
 	"encoding/json"
 
+	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/gen/api"
 	"example.com/providerd/server"
 	"example.com/providerd/store"
@@ -14,13 +15,13 @@ func render(record store.Record, reveal bool) any {
 	case store.OAuth2Provider:
 		answer := server.ToAPIOAuth2(record)
 		if !reveal {
-			answer.ClientSecret = Mask
+			answer.ClientSecret = console.Mask
 		}
 		return answer
 	case store.WorkspaceDirectoryProvider:
 		answer := server.ToAPIWorkspaceDirectory(record)
 		if !reveal {
-			answer.Credentials = json.RawMessage(`"` + Mask + `"`)
+			answer.Credentials = json.RawMessage(`"` + console.Mask + `"`)
 		}
 		return answer
 	default:
@@ -34,7 +35,7 @@ func identify(rendered any) (identity, secret string) {
 	case api.OAuth2Provider:
 		return answer.ClientID, answer.ClientSecret
 	case api.WorkspaceDirectoryProvider:
-		return answer.DelegatedSubject, Plain(answer.Credentials)
+		return answer.DelegatedSubject, console.Plain(answer.Credentials)
 	default:
 		return "", ""
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/store"
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/sqlite"
@@ -43,7 +44,7 @@ func (c *restoreCommand) AfterApply(*kong.Context) error {
 }
 
 // Run restores the backup.
-func (c *restoreCommand) Run(ctx context.Context, say *Messages) error {
+func (c *restoreCommand) Run(ctx context.Context, say *console.Messages) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	proof := newBackupProof(c.keysetPath(), say)
@@ -81,7 +82,7 @@ func (c *restoreCommand) explain(err error) error {
 		err.Error())
 }
 
-func (c *restoreCommand) judge(damaged *store.DamagedSecretsError, say *Messages) error {
+func (c *restoreCommand) judge(damaged *store.DamagedSecretsError, say *console.Messages) error {
 	if !c.Damaged {
 		return fmt.Errorf("%s: %w; --damaged restores it nevertheless", c.File, damaged)
 	}

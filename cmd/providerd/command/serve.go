@@ -16,6 +16,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/server"
 	"example.com/providerd/server/contract"
 	"example.com/providerd/server/listener"
@@ -75,14 +76,14 @@ const heapReserve = 12 << 20
 const memoryLimit = 176 << 20
 
 // Run serves until the process is told to stop.
-func (c *serveCommand) Run(ctx context.Context, contract *contract.Document, version programVersion, say *Messages) error {
+func (c *serveCommand) Run(ctx context.Context, contract *contract.Document, version programVersion, say *console.Messages) error {
 	ctx, stop := untilStopped(ctx)
 	defer stop()
 	log := newServeLog(say, c.LogFormat, slog.Level(c.LogLevel))
 	defer log.output.close()
 	if err := c.open(ctx, contract, version, log); err != nil {
-		log.say(slog.LevelError, Explain(err).Error())
-		return ErrSaid
+		log.say(slog.LevelError, console.Explain(err).Error())
+		return console.ErrSaid
 	}
 	return nil
 }
@@ -238,7 +239,7 @@ func (c *serveCommand) serve(
 
 // announce tells whoever waits for it that the server is ready. Where nobody reads it, the server goes on.
 func announce(baseURL string, log *serveLog) {
-	if err := NewOutput(os.Stdout).LineNow("listening on " + baseURL); err != nil {
+	if err := console.NewOutput(os.Stdout).LineNow("listening on " + baseURL); err != nil {
 		log.Warn("address was not announced", slog.String("error", err.Error()))
 	}
 }

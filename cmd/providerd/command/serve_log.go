@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 
+	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/cmd/providerd/escape"
 )
 
@@ -18,13 +19,13 @@ type serveLog struct {
 	isQuiet bool
 }
 
-func newServeLog(say *Messages, format string, level slog.Level) *serveLog {
+func newServeLog(say *console.Messages, format string, level slog.Level) *serveLog {
 	if say.IsQuiet {
 		level = max(level, slog.LevelWarn)
 	}
 	handler := func(output io.Writer, level slog.Level) slog.Handler {
 		options := &slog.HandlerOptions{Level: level}
-		if format == FormatJSON {
+		if format == console.FormatJSON {
 			return slog.NewJSONHandler(escape.JSONWriter{To: output}, options)
 		}
 		return slog.NewTextHandler(output, options)
@@ -35,7 +36,7 @@ func newServeLog(say *Messages, format string, level slog.Level) *serveLog {
 		return line.Bytes()
 	})
 	log := &serveLog{Logger: slog.New(handler(writer, level)), output: writer, isQuiet: say.IsQuiet}
-	if format == FormatJSON {
+	if format == console.FormatJSON {
 		log.records = slog.New(handler(writer, slog.LevelDebug))
 	}
 	return log
@@ -50,6 +51,6 @@ func (l *serveLog) say(level slog.Level, sentence string) {
 		l.records.Log(context.Background(), level, sentence)
 		return
 	}
-	prefixes := map[slog.Level]string{slog.LevelWarn: "warning: ", slog.LevelError: Complaint}
+	prefixes := map[slog.Level]string{slog.LevelWarn: "warning: ", slog.LevelError: console.Complaint}
 	_, _ = io.WriteString(l.output, prefixes[level]+sentence+"\n")
 }

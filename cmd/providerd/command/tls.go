@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"example.com/providerd/cmd/providerd/console"
 )
 
 // reloadInterval is how long a certificate is used before its files are read again, so that no flood of handshakes
@@ -33,7 +35,7 @@ func newTLSConfig(certPath, keyPath string, logger *slog.Logger) (*tls.Config, e
 	}
 	certificate, err := loadCertificate(certPath, keyPath)
 	if err != nil {
-		return nil, fmt.Errorf("%w: read the chain in %s and its key in %s: %w", ErrCertificate, certPath, keyPath, err)
+		return nil, fmt.Errorf("%w: read the chain in %s and its key in %s: %w", console.ErrCertificate, certPath, keyPath, err)
 	}
 	files := &certificateFiles{
 		certPath: certPath, keyPath: keyPath, logger: logger, certificate: &certificate, readAt: time.Now(),

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/server/contract"
 	"example.com/providerd/store"
 )
@@ -43,8 +44,8 @@ func (c *tokenCreateCommand) operations(contract *contract.Document) []string {
 }
 
 // Run makes a token. Where it cannot be printed, nobody has it, and it is revoked.
-func (c *tokenCreateCommand) Run(ctx context.Context, contract *contract.Document, out *Output, say *Messages) error {
-	if IsNullDevice(os.Stdout) {
+func (c *tokenCreateCommand) Run(ctx context.Context, contract *contract.Document, out *console.Output, say *console.Messages) error {
+	if console.IsNullDevice(os.Stdout) {
 		return errors.New("standard output is closed or " + os.DevNull + ", where nobody would see the token; none was made")
 	}
 	return c.withStore(ctx, func(database *store.Store) error {
@@ -56,10 +57,10 @@ func (c *tokenCreateCommand) Run(ctx context.Context, contract *contract.Documen
 		}
 		if err := out.LineNow(text); err != nil {
 			say.Complain(revokeUnprinted(ctx, database, token.ID, err))
-			return ErrSaid
+			return console.ErrSaid
 		}
 		say.Note("token %d for %s allows %s until %s",
-			token.ID, token.Name, strings.Join(token.Operations, ", "), Timestamp(token.ExpiresAt))
+			token.ID, token.Name, strings.Join(token.Operations, ", "), console.Timestamp(token.ExpiresAt))
 		return nil
 	})
 }
@@ -91,13 +92,13 @@ type shownToken struct {
 }
 
 // Run lists the tokens.
-func (c *tokenListCommand) Run(ctx context.Context, out *Output, say *Messages) error {
-	tokens := List[store.Token]{
+func (c *tokenListCommand) Run(ctx context.Context, out *console.Output, say *console.Messages) error {
+	tokens := console.List[store.Token]{
 		Headings: "ID,PREFIX,NAME,ALLOWS,CREATED,EXPIRES,STATE",
 		Rows: func(token store.Token) [][]string {
 			return [][]string{{
 				fmt.Sprint(token.ID), token.Prefix, token.Name, strings.Join(token.Operations, ","),
-				Timestamp(token.CreatedAt), Timestamp(token.ExpiresAt), string(token.State(time.Now())),
+				console.Timestamp(token.CreatedAt), console.Timestamp(token.ExpiresAt), string(token.State(time.Now())),
 			}}
 		},
 		Value: func(token store.Token) any {
@@ -118,10 +119,10 @@ type tokenRevokeCommand struct {
 }
 
 // Run revokes the token.
-func (c *tokenRevokeCommand) Run(ctx context.Context, say *Messages) error {
+func (c *tokenRevokeCommand) Run(ctx context.Context, say *console.Messages) error {
 	return c.withStore(ctx, func(database *store.Store) error {
 		if err := database.RevokeToken(ctx, c.ID); err != nil {
-			return PointToList(err, `"providerd token list"`)
+			return console.PointToList(err, `"providerd token list"`)
 		}
 		say.Note("token %d is revoked", c.ID)
 		return nil

@@ -18,6 +18,8 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/sdk/resource"
 	"golang.org/x/time/rate"
+
+	"example.com/providerd/cmd/providerd/console"
 )
 
 const (
@@ -55,7 +57,7 @@ func (e *sdkErrors) Handle(err error) {
 	e.omitted++
 	e.limit.Do(func() {
 		e.logger.Warn("traces are not exported as they should be", slog.String("collector", e.collector),
-			slog.String("error", Shortened(reasonOfFailure(err), maxSDKError)), slog.Int("omitted", e.omitted-1))
+			slog.String("error", console.Shortened(reasonOfFailure(err), maxSDKError)), slog.Int("omitted", e.omitted-1))
 		e.omitted = 0
 	})
 }

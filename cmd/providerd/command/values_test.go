@@ -35,14 +35,3 @@ func TestRateLimitOfFlag(t *testing.T) {
 		}
 	}
 }
-
-func TestTableEscapesWhatTerminalsObey(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]string{
-		"plain \"ü\" 🔑": "plain \"ü\" 🔑", "a\tb\n": `a\tb\n`, "\x1b[31m": `\x1b[31m`, "\u202e": `\u202e`, "": "",
-	} {
-		if got := Printable(text); got != want {
-			t.Errorf("%q is shown as %q, want %q", text, got, want)
-		}
-	}
-}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/store/postgres"
 	"example.com/providerd/store/sqlite"
 )
@@ -19,7 +20,7 @@ type versionCommand struct{}
 const unknown = "unknown"
 
 // Run prints the version of the program and of what it is made of.
-func (versionCommand) Run(out *Output) error {
+func (versionCommand) Run(out *console.Output) error {
 	version, commit := builtFrom()
 	level, err := sqlite.Level()
 	if err != nil {
@@ -60,7 +61,7 @@ type versionFlag bool
 
 // BeforeReset prints the version and ends the program.
 func (versionFlag) BeforeReset(app *kong.Kong) error {
-	out := NewOutput(os.Stdout)
+	out := console.NewOutput(os.Stdout)
 	if err := errors.Join(versionCommand{}.Run(out), out.Flush()); err != nil {
 		return err
 	}

@@ -65,8 +65,8 @@ func plants() []providerdtest.Plant {
 		},
 		{
 			Title: "an entry of a file in the talk of apply", File: "cmd/providerd/command/apply_send.go",
-			Old: "a.Outcome, a.Detail, a.reason = outcomeRefused, refused.Error(), shortened(refused.Title, maxReasonBytes)",
-			New: "a.Outcome, a.Detail, a.reason = outcomeRefused, string(a.entry.Body), shortened(refused.Title, maxReasonBytes)",
+			Old: "a.Outcome, a.Detail, a.reason = outcomeRefused, refused.Error(), console.Shortened(refused.Title, maxReasonBytes)",
+			New: "a.Outcome, a.Detail, a.reason = outcomeRefused, string(a.entry.Body), console.Shortened(refused.Title, maxReasonBytes)",
 		},
 		{
 			Title: "a value in a fault of a file", File: "cmd/providerd/manifest/manifest.go",
@@ -74,7 +74,7 @@ func plants() []providerdtest.Plant {
 		},
 		{
 			Title: "a record that is not masked", File: "cmd/providerd/command/render.go",
-			Old: "answer.ClientSecret = mask", New: "_ = mask",
+			Old: "answer.ClientSecret = console.Mask", New: "_ = console.Mask",
 		},
 		{
 			Title: "a secret in advice", File: "cmd/providerd/command/provider_advise.go",
