@@ -21,9 +21,9 @@ type applicationCommands struct {
 const listOfApplications = `"providerd application list"`
 
 type applicationCreateCommand struct {
-	databaseFlag
-	Slug urlSlug `required:"" placeholder:"SLUG" help:"Internal name, used in URLs; unique."`
-	Name label   `required:"" placeholder:"NAME" help:"Display name."`
+	DatabaseFlags
+	Slug Slug  `required:"" placeholder:"SLUG" help:"Internal name, used in URLs; unique."`
+	Name Label `required:"" placeholder:"NAME" help:"Display name."`
 	linkFlags
 }
 
@@ -33,7 +33,7 @@ type linkFlags struct {
 	Backchannel []int32 `sep:"none" placeholder:"PK" help:"Provider that serves the application as a backchannel. May be repeated."`
 }
 
-func (f linkFlags) application(slug urlSlug, name label) store.Application {
+func (f linkFlags) application(slug Slug, name Label) store.Application {
 	application := store.Application{Slug: string(slug), Name: string(name), ProviderPK: f.Provider}
 	for _, pk := range f.Backchannel {
 		application.Backchannels = append(application.Backchannels, store.Backchannel{ProviderPK: pk})
@@ -43,28 +43,28 @@ func (f linkFlags) application(slug urlSlug, name label) store.Application {
 
 // Run makes the application.
 func (c *applicationCreateCommand) Run(ctx context.Context, out *console.Output, say *console.Messages) error {
-	return c.withStore(ctx, func(database *store.Store) error {
+	return c.WithStore(ctx, func(database *store.Store) error {
 		application, err := database.CreateApplication(ctx, c.application(c.Slug, c.Name))
 		return printApplication(out, say, application, err)
 	})
 }
 
 type applicationListCommand struct {
-	databaseFlag
-	listFlag
+	DatabaseFlags
+	ListFormat
 }
 
 // Run lists the applications.
 func (c *applicationListCommand) Run(ctx context.Context, out *console.Output, say *console.Messages) error {
-	return c.withStore(ctx, func(database *store.Store) error {
+	return c.WithStore(ctx, func(database *store.Store) error {
 		return applications().Print(out, say, c.Output, database.Applications(ctx))
 	})
 }
 
 // changedLinks are the flags of commands that change the links of an application.
 type changedLinks struct {
-	databaseFlag
-	Slug urlSlug `arg:"" placeholder:"SLUG" help:"The application."`
+	DatabaseFlags
+	Slug Slug `arg:"" placeholder:"SLUG" help:"The application."`
 	linkFlags
 }
 
@@ -86,7 +86,7 @@ func (*applicationLinkCommand) Help() string {
 
 // Run makes the links.
 func (c *applicationLinkCommand) Run(ctx context.Context, out *console.Output, say *console.Messages) error {
-	return c.withStore(ctx, func(database *store.Store) error {
+	return c.WithStore(ctx, func(database *store.Store) error {
 		application, err := database.Link(ctx, c.application(c.Slug, ""))
 		return printApplication(out, say, application, err)
 	})
@@ -101,16 +101,16 @@ func (*applicationUnlinkCommand) Help() string {
 
 // Run takes the links.
 func (c *applicationUnlinkCommand) Run(ctx context.Context, out *console.Output, say *console.Messages) error {
-	return c.withStore(ctx, func(database *store.Store) error {
+	return c.WithStore(ctx, func(database *store.Store) error {
 		application, err := database.Unlink(ctx, c.application(c.Slug, ""))
 		return printApplication(out, say, application, err)
 	})
 }
 
 type applicationDeleteCommand struct {
-	databaseFlag
+	DatabaseFlags
 	consentFlag
-	Slugs []urlSlug `arg:"" name:"slug" help:"Slugs of the applications. All of them are deleted, or, where one does not exist, none."`
+	Slugs []Slug `arg:"" name:"slug" help:"Slugs of the applications. All of them are deleted, or, where one does not exist, none."`
 }
 
 // Run deletes the applications.
@@ -119,7 +119,7 @@ func (c *applicationDeleteCommand) Run(ctx context.Context, say *console.Message
 	for _, slug := range c.Slugs {
 		slugs = append(slugs, string(slug))
 	}
-	return c.withStore(ctx, func(database *store.Store) error {
+	return c.WithStore(ctx, func(database *store.Store) error {
 		what := console.Count(len(slugs), "application") + ": " + strings.Join(slugs, ", ")
 		if err := c.ask("delete " + what); err != nil {
 			return err

@@ -156,7 +156,7 @@ func printSchema(out *console.Output, contract *contract.Document) error {
 func (c *applyCommand) read(
 	ctx context.Context, contract *contract.Document, out *console.Output, say *console.Messages,
 ) ([]manifest.Entry, error) {
-	keepHeapSmall()
+	KeepHeapSmall()
 	files, err := readFiles(c.Files)
 	if err != nil {
 		return nil, err

@@ -10,11 +10,11 @@ import (
 )
 
 type auditCommand struct {
-	databaseFlag
+	DatabaseFlags
 	filterFlags
-	Since *moment           `placeholder:"TIME" help:"From when on: how long ago, such as 12h or 30d, or a time such as 2026-01-31T08:00:00Z (default 1d, and all with --after)."`
+	Since *Moment           `placeholder:"TIME" help:"From when on: how long ago, such as 12h or 30d, or a time such as 2026-01-31T08:00:00Z (default 1d, and all with --after)."`
 	After store.EventCursor `placeholder:"CURSOR" help:"Only what comes behind an event, whose cursor is in the other forms of the output."`
-	listFlag
+	ListFormat
 }
 
 // Help is the long help text.
@@ -25,12 +25,12 @@ func (*auditCommand) Help() string {
 
 // Run prints what was done, oldest first.
 func (c *auditCommand) Run(ctx context.Context, out *console.Output, say *console.Messages) error {
-	since := moment(time.Now().Add(-day))
+	since := Moment(time.Now().Add(-Day))
 	switch {
 	case c.Since != nil:
 		since = *c.Since
 	case c.After != store.EventCursor{}:
-		since = moment{}
+		since = Moment{}
 	}
 	events := console.List[store.Event]{
 		Headings: "TIME,EVENT,ID,KIND,NAME,BY,REQUEST,FROM",
@@ -42,7 +42,7 @@ func (c *auditCommand) Run(ctx context.Context, out *console.Output, say *consol
 		},
 		Value: func(event store.Event) any { return event },
 	}
-	return c.withStore(ctx, func(database *store.Store) error {
+	return c.WithStore(ctx, func(database *store.Store) error {
 		found := console.Limited(database.Events(ctx, c.filter(since), c.After), int64(c.Limit), func(last store.Event) {
 			// Its error is always nil.
 			text, _ := last.Cursor.MarshalText()

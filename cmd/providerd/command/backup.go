@@ -19,9 +19,9 @@ import (
 )
 
 type backupCommand struct {
-	databaseFlag
-	File  filePath `arg:"" help:"The file to write, which must not be there yet; with --every, the folder to write files into."`
-	Every timeSpan `and:"schedule" placeholder:"TIME" help:"Go on, and make a backup each time that so long has gone by, such as 6h, in a folder."`
+	DatabaseFlags
+	File  FilePath `arg:"" help:"The file to write, which must not be there yet; with --every, the folder to write files into."`
+	Every TimeSpan `and:"schedule" placeholder:"TIME" help:"Go on, and make a backup each time that so long has gone by, such as 6h, in a folder."`
 	Keep  int      `and:"schedule" placeholder:"N" help:"With --every, the backups to keep: once a new one is verified, the oldest beyond them are removed."`
 }
 
@@ -38,14 +38,14 @@ func (backupCommand) Help() string {
 
 // AfterApply refuses what is not backed up by this program, a schedule that keeps nothing, and a file of the database.
 func (c *backupCommand) AfterApply(*kong.Context) error {
-	if c.Database.path() == "" {
+	if c.Database.Path() == "" {
 		return errors.New("a PostgreSQL database is backed up by PostgreSQL's own tools: pg_basebackup with WAL archiving, " +
 			"which can go back to any moment, or pg_dump for one dump; keep a copy of the keyset file apart from them, since " +
 			"neither has it")
 	}
 	switch {
 	case c.Every == 0:
-		return checkPlaces(c.Database, c.Keyset, string(c.File))
+		return CheckPlaces(c.Database, c.Keyset, string(c.File))
 	case time.Duration(c.Every) < time.Second:
 		// The names of backups tell seconds apart.
 		return errors.New("--every must be at least 1s")
@@ -61,7 +61,7 @@ func (c *backupCommand) Run(ctx context.Context, out *console.Output, say *conso
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if c.Every > 0 {
-		plan, err := newBackupSchedule(string(c.File), c.Database.path(), c.Every, c.Keep, say)
+		plan, err := newBackupSchedule(string(c.File), c.Database.Path(), c.Every, c.Keep, say)
 		if err != nil {
 			return err
 		}
@@ -76,12 +76,12 @@ func (c *backupCommand) Run(ctx context.Context, out *console.Output, say *conso
 
 // write makes a backup. It returns store.ErrDamaged for one that is there, but has secrets that do not open.
 func (c *backupCommand) write(ctx context.Context, out *console.Output, say *console.Messages, path string) (err error) {
-	db, err := sqlite.OpenForBackup(ctx, c.Database.path(), slog.New(slog.DiscardHandler))
+	db, err := sqlite.OpenForBackup(ctx, c.Database.Path(), slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	keyset := c.keysetPath()
+	keyset := c.KeysetPath()
 	// Without its keyset, a database is not copied for nothing.
 	if err := store.CheckKeyset(ctx, db, keyset); err != nil {
 		return err

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// loadCertificate reads a certificate chain and its key, both in PEM.
-func loadCertificate(certPath, keyPath string) (tls.Certificate, error) {
+// LoadCertificate reads a certificate chain and its key, both in PEM.
+func LoadCertificate(certPath, keyPath string) (tls.Certificate, error) {
 	chain, err := readSmallFile(certPath)
 	if err != nil {
 		return tls.Certificate{}, err
@@ -19,8 +19,8 @@ func loadCertificate(certPath, keyPath string) (tls.Certificate, error) {
 	return tls.X509KeyPair(chain, key) //nolint:wrapcheck // Its callers name the files.
 }
 
-// readCertificate returns the first certificate of a file in PEM.
-func readCertificate(path string) ([]byte, error) {
+// ReadCertificate returns the first certificate of a file in PEM.
+func ReadCertificate(path string) ([]byte, error) {
 	text, err := readSmallFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read the certificate: %w", err)

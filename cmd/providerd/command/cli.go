@@ -47,7 +47,7 @@ func newParser(root *cli, operations []string) (*kong.Kong, error) {
 		kong.Description(description),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.Help(printHelp),
-		kong.NamedMapper("path", kong.MapperFunc(readPath)),
+		kong.NamedMapper("path", kong.MapperFunc(ReadPath)),
 		kong.Vars{"operations": strings.Join(operations, ",")},
 	)
 	if err != nil {

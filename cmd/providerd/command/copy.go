@@ -21,8 +21,8 @@ import (
 )
 
 type copyCommand struct {
-	From   databaseURL `required:"" env:"PROVIDERD_FROM" placeholder:"URL" help:"The database to copy, sqlite:PATH or postgres://USER@HOST/DATABASE (${env})."`
-	To     databaseURL `required:"" env:"PROVIDERD_TO" placeholder:"URL" help:"The database to copy to, which is created where there is none, and must be empty otherwise (${env})."`
+	From   DatabaseURL `required:"" env:"PROVIDERD_FROM" placeholder:"URL" help:"The database to copy, sqlite:PATH or postgres://USER@HOST/DATABASE (${env})."`
+	To     DatabaseURL `required:"" env:"PROVIDERD_TO" placeholder:"URL" help:"The database to copy to, which is created where there is none, and must be empty otherwise (${env})."`
 	Keyset string      `env:"PROVIDERD_KEYSET" type:"path" placeholder:"PATH" help:"The file with the keys of both databases (${env}; default keyset.json beside the SQLite database to copy)."`
 }
 
@@ -37,31 +37,31 @@ func (copyCommand) Help() string {
 
 // AfterApply refuses what databaseFlag does, for either database.
 func (c *copyCommand) AfterApply(command *kong.Context) error {
-	if c.Keyset == "" && (c.From.defaultKeyset() == "" || c.To.defaultKeyset() == "") {
+	if c.Keyset == "" && (c.From.DefaultKeyset() == "" || c.To.DefaultKeyset() == "") {
 		return errors.New("--keyset: with a PostgreSQL database, the keyset file must be named; it is that of the database " +
 			"to copy")
 	}
-	if err := errors.Join(c.From.checkHidden("from", command.Args), c.To.checkHidden("to", command.Args)); err != nil {
+	if err := errors.Join(c.From.CheckHidden("from", command.Args), c.To.CheckHidden("to", command.Args)); err != nil {
 		return err
 	}
-	if err := checkPlaces(c.From, c.Keyset, ""); err != nil {
+	if err := CheckPlaces(c.From, c.Keyset, ""); err != nil {
 		return err
 	}
-	return checkPlaces(c.To, c.keysetPath(), "")
+	return CheckPlaces(c.To, c.keysetPath(), "")
 }
 
 // keysetPath is where the keyset of both databases is.
-func (c *copyCommand) keysetPath() string { return cmp.Or(c.Keyset, c.From.defaultKeyset()) }
+func (c *copyCommand) keysetPath() string { return cmp.Or(c.Keyset, c.From.DefaultKeyset()) }
 
 // Run copies until all is done or it is interrupted.
 func (c *copyCommand) Run(ctx context.Context, out *console.Output, say *console.Messages) (err error) {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	// A process that opens one SQLite database twice loses its locks.
-	if isSamePath(c.From.path(), c.To.path()) {
+	if isSamePath(c.From.Path(), c.To.Path()) {
 		return errors.New("--from and --to name the same file")
 	}
-	from, err := c.From.open(ctx, slog.New(slog.DiscardHandler))
+	from, err := c.From.Open(ctx, slog.New(slog.DiscardHandler))
 	if errors.Is(err, database.ErrNone) {
 		// It is not wrapped, since remedyFor would name another flag.
 		return fmt.Errorf("--from: %s; name the one to copy", err.Error())
@@ -70,7 +70,7 @@ func (c *copyCommand) Run(ctx context.Context, out *console.Output, say *console
 		return fmt.Errorf("--from: %w", err)
 	}
 	defer func() { err = errors.Join(err, from.Close()) }()
-	to, err := c.To.createAlone(ctx, slog.New(slog.DiscardHandler))
+	to, err := c.To.CreateAlone(ctx, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return fmt.Errorf("--to: %w", err)
 	}
@@ -84,7 +84,7 @@ func (c *copyCommand) Run(ctx context.Context, out *console.Output, say *console
 	if err := printContents(out, contents); err != nil {
 		return err
 	}
-	if place := c.To.defaultKeyset(); place != "" && !isSamePath(keyset, place) {
+	if place := c.To.DefaultKeyset(); place != "" && !isSamePath(keyset, place) {
 		say.Note("the keyset of the copy is %s; copy it to %s, or name it with --keyset", keyset, place)
 	}
 	return nil

@@ -19,76 +19,76 @@ import (
 	"example.com/providerd/store/sqlite"
 )
 
-// databaseFlag is the flag of every command that works on the database.
-type databaseFlag struct {
-	Database databaseURL `default:"sqlite:data/providerd.db" env:"PROVIDERD_DATABASE" placeholder:"URL" help:"The database, sqlite:PATH or postgres://USER@HOST/DATABASE (${env}; default ${default})."`
+// DatabaseFlags is the flag of every command that works on the database.
+type DatabaseFlags struct {
+	Database DatabaseURL `default:"sqlite:data/providerd.db" env:"PROVIDERD_DATABASE" placeholder:"URL" help:"The database, sqlite:PATH or postgres://USER@HOST/DATABASE (${env}; default ${default})."`
 	Keyset   string      `env:"PROVIDERD_KEYSET" type:"path" placeholder:"PATH" help:"The file with the keys of the database (${env}; default keyset.json beside a SQLite database)."`
 }
 
 // AfterApply refuses a SQLite database in the place of another file, a PostgreSQL database without a keyset, and a
 // password that every user of the machine could read.
-func (f databaseFlag) AfterApply(command *kong.Context) error {
-	if f.keysetPath() == "" {
+func (f DatabaseFlags) AfterApply(command *kong.Context) error {
+	if f.KeysetPath() == "" {
 		return errors.New("--keyset: a PostgreSQL database needs a keyset file, the same on each replica; " +
 			"\"providerd key create --keyset PATH\" makes one")
 	}
-	if err := f.Database.checkHidden("database", command.Args); err != nil {
+	if err := f.Database.CheckHidden("database", command.Args); err != nil {
 		return err
 	}
-	return checkPlaces(f.Database, f.Keyset, "")
+	return CheckPlaces(f.Database, f.Keyset, "")
 }
 
-// keysetPath is where the keyset of the database is.
-func (f databaseFlag) keysetPath() string { return cmp.Or(f.Keyset, f.Database.defaultKeyset()) }
+// KeysetPath is where the keyset of the database is.
+func (f DatabaseFlags) KeysetPath() string { return cmp.Or(f.Keyset, f.Database.DefaultKeyset()) }
 
-// location is the place of a database: a file of SQLite, or a database on a server of PostgreSQL.
-type location interface {
-	// create opens the database, or makes it, and brings it to the version of this program.
-	create(ctx context.Context, logger *slog.Logger) (database.Movable, error)
-	// createAlone is create that refuses any database with tables of other programs.
-	createAlone(ctx context.Context, logger *slog.Logger) (database.Movable, error)
-	// open opens the database as it is.
-	open(ctx context.Context, logger *slog.Logger) (database.Movable, error)
-	// look opens the database to be read alone, whatever is wrong with it.
-	look(ctx context.Context) (database.View, error)
-	// migrate brings the database to a level of the schema, and returns the level that it had.
-	migrate(ctx context.Context, logger *slog.Logger, level int64) (before int64, err error)
-	// path is that of the database's file, and folder the one that it is in; "" for a database on a server.
-	path() string
-	folder() string
-	// defaultKeyset is where the keyset is that no flag names; "" where a flag must name it.
-	defaultKeyset() string
+// Location is the place of a database: a file of SQLite, or a database on a server of PostgreSQL.
+type Location interface {
+	// Create opens the database, or makes it, and brings it to the version of this program.
+	Create(ctx context.Context, logger *slog.Logger) (database.Movable, error)
+	// CreateAlone is create that refuses any database with tables of other programs.
+	CreateAlone(ctx context.Context, logger *slog.Logger) (database.Movable, error)
+	// Open opens the database as it is.
+	Open(ctx context.Context, logger *slog.Logger) (database.Movable, error)
+	// Look opens the database to be read alone, whatever is wrong with it.
+	Look(ctx context.Context) (database.View, error)
+	// Migrate brings the database to a level of the schema, and returns the level that it had.
+	Migrate(ctx context.Context, logger *slog.Logger, level int64) (before int64, err error)
+	// Path is that of the database's file, and folder the one that it is in; "" for a database on a server.
+	Path() string
+	Folder() string
+	// DefaultKeyset is where the keyset is that no flag names; "" where a flag must name it.
+	DefaultKeyset() string
 	// files are those that nothing else may be written to.
 	files() []place
 	// hasPassword reports whether a password is in the URL.
 	hasPassword() bool
 }
 
-// databaseURL is a location as a flag names it.
-type databaseURL struct {
-	text string
-	location
+// DatabaseURL is a location as a flag names it.
+type DatabaseURL struct {
+	Text string
+	Location
 }
 
 // UnmarshalText checks the form of the URL.
-func (u *databaseURL) UnmarshalText(text []byte) error {
-	u.text = string(text)
-	if postgres.IsURL(u.text) {
-		url, err := postgres.ParseURL(u.text)
-		u.location = postgresURL{url}
+func (u *DatabaseURL) UnmarshalText(text []byte) error {
+	u.Text = string(text)
+	if postgres.IsURL(u.Text) {
+		url, err := postgres.ParseURL(u.Text)
+		u.Location = PostgresURL{url}
 		return err
 	}
-	path, err := sqlite.Path(u.text)
-	u.location = sqliteFile(path)
+	path, err := sqlite.Path(u.Text)
+	u.Location = SQLiteFile(path)
 	if err != nil {
 		return fmt.Errorf("%w, such as sqlite:data/providerd.db, nor does it begin with postgres://", err)
 	}
 	return sqlite.CheckName(path)
 }
 
-// checkHidden refuses a password that is in an argument, the value of a flag.
-func (u databaseURL) checkHidden(flag string, arguments []string) error {
-	isArgument := func(argument string) bool { return strings.Contains(argument, u.text) }
+// CheckHidden refuses a password that is in an argument, the value of a flag.
+func (u DatabaseURL) CheckHidden(flag string, arguments []string) error {
+	isArgument := func(argument string) bool { return strings.Contains(argument, u.Text) }
 	if !u.hasPassword() || !slices.ContainsFunc(arguments, isArgument) {
 		return nil
 	}
@@ -96,22 +96,22 @@ func (u databaseURL) checkHidden(flag string, arguments []string) error {
 		"or the password into a file that PGPASSFILE names", flag, strings.ToUpper(flag))
 }
 
-// keepHeapSmall is for a command that reads and prints what it never needs again.
-func keepHeapSmall() {
+// KeepHeapSmall is for a command that reads and prints what it never needs again.
+func KeepHeapSmall() {
 	const percent = 50
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(percent)
 	}
 }
 
-// withStore opens the database as it is, for a command that works on it.
-func (f databaseFlag) withStore(ctx context.Context, work func(database *store.Store) error) (err error) {
-	keepHeapSmall()
-	db, err := f.Database.open(ctx, slog.New(slog.DiscardHandler))
+// WithStore opens the database as it is, for a command that works on it.
+func (f DatabaseFlags) WithStore(ctx context.Context, work func(database *store.Store) error) (err error) {
+	KeepHeapSmall()
+	db, err := f.Database.Open(ctx, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}
-	opened, err := store.Open(ctx, db, f.keysetPath())
+	opened, err := store.Open(ctx, db, f.KeysetPath())
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ type doctorCommand struct {
 	Keyset   examinedPath `env:"PROVIDERD_KEYSET" placeholder:"PATH" help:"The file with the keys of the database (${env}; default keyset.json beside a SQLite database)."`
 	TLSCert  examinedPath `env:"PROVIDERD_TLS_CERT" placeholder:"PATH" help:"Certificate chain in PEM that the server shows (${env})."`
 	TLSKey   examinedPath `env:"PROVIDERD_TLS_KEY" placeholder:"PATH" help:"Private key of the certificate in PEM (${env})."`
-	listFlag
+	ListFormat
 }
 
 // Help is the long help text.
@@ -103,14 +103,14 @@ func (c *doctorCommand) checkDatabase(ctx context.Context) []finding {
 	switch {
 	case c.Database.fault != nil:
 		return append(checkKeysetFile(keyset, userOf(keyset)), checkKeysetAlone(keyset)...)
-	case checkPlaces(c.Database.databaseURL, keyset, "") != nil:
+	case CheckPlaces(c.Database.DatabaseURL, keyset, "") != nil:
 		return nil
 	}
-	keyset = cmp.Or(keyset, c.Database.defaultKeyset())
-	switch at := c.Database.location.(type) {
-	case sqliteFile:
+	keyset = cmp.Or(keyset, c.Database.DefaultKeyset())
+	switch at := c.Database.Location.(type) {
+	case SQLiteFile:
 		return checkSQLite(ctx, at, keyset)
-	case postgresURL:
+	case PostgresURL:
 		return checkPostgreSQL(ctx, at.URL, keyset)
 	default:
 		return nil

@@ -41,7 +41,7 @@ func (c *doctorCommand) checkConfiguration(configuration serveConfiguration) []f
 func (c *doctorCommand) serveLine() []string {
 	line := []string{"serve"}
 	for _, flag := range []struct{ name, variable, value string }{
-		{"--database", "PROVIDERD_DATABASE", c.Database.text},
+		{"--database", "PROVIDERD_DATABASE", c.Database.Text},
 		{"--keyset", "PROVIDERD_KEYSET", c.Keyset.path},
 		{"--tls-cert", "PROVIDERD_TLS_CERT", c.TLSCert.path},
 		{"--tls-key", "PROVIDERD_TLS_KEY", c.TLSKey.path},

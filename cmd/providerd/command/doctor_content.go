@@ -19,9 +19,9 @@ import (
 const (
 	checkOfKeyset = "keyset"
 	// tokenNotice is how long before their last token ends callers are warned of.
-	tokenNotice = 14 * day
+	tokenNotice = 14 * Day
 	// oldKey is the age at which a key is to be followed by another.
-	oldKey = 365 * day
+	oldKey = 365 * Day
 	// fewPKs are so few that creates may end before anybody has thought of it.
 	fewPKs = 10_000_000
 	// shownCallers are how many are named.

@@ -9,13 +9,13 @@ import (
 
 // examinedURL is a databaseURL that may be wrong, which is for the doctor to find.
 type examinedURL struct {
-	databaseURL
+	DatabaseURL
 	fault error
 }
 
 // UnmarshalText refuses nothing.
 func (u *examinedURL) UnmarshalText(text []byte) error { //nolint:unparam // encoding.TextUnmarshaler has it.
-	u.fault = u.databaseURL.UnmarshalText(text)
+	u.fault = u.DatabaseURL.UnmarshalText(text)
 	return nil
 }
 
@@ -29,7 +29,7 @@ type examinedPath struct {
 
 // UnmarshalText refuses nothing.
 func (p *examinedPath) UnmarshalText(text []byte) error { //nolint:unparam // encoding.TextUnmarshaler has it.
-	p.path, p.fault = absolutePath(string(text))
+	p.path, p.fault = AbsolutePath(string(text))
 	return nil
 }
 
@@ -50,5 +50,5 @@ func (c *doctorCommand) AfterApply(command *kong.Context) error {
 			return fmt.Errorf("--%s: %w", element.Flag.Name, err)
 		}
 	}
-	return c.Database.checkHidden("database", command.Args)
+	return c.Database.CheckHidden("database", command.Args)
 }

@@ -14,8 +14,8 @@ import (
 const checkOfDatabase = "database"
 
 // checkSQLite looks at a SQLite database, and at the folder that it is in.
-func checkSQLite(ctx context.Context, file sqliteFile, keyset string) (found []finding) {
-	path, folder := file.path(), file.folder()
+func checkSQLite(ctx context.Context, file SQLiteFile, keyset string) (found []finding) {
+	path, folder := file.Path(), file.Folder()
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 type healthCommand struct {
-	Listen  listenAddress `default:"127.0.0.1:8080" env:"PROVIDERD_LISTEN" placeholder:"HOST:PORT" help:"Address that the server listens on (${env}; default ${default})."`
+	Listen  ListenAddress `default:"127.0.0.1:8080" env:"PROVIDERD_LISTEN" placeholder:"HOST:PORT" help:"Address that the server listens on (${env}; default ${default})."`
 	TLSCert string        `env:"PROVIDERD_TLS_CERT" type:"path" placeholder:"PATH" help:"Certificate chain in PEM that the server shows, where it serves HTTPS (${env})."`
 }
 
@@ -40,7 +40,7 @@ func (c *healthCommand) Run(ctx context.Context, out *console.Output) error {
 		}
 		scheme, transport.TLSClientConfig = "https", security
 	}
-	url := scheme + "://" + c.Listen.local() + "/readyz"
+	url := scheme + "://" + c.Listen.Local() + "/readyz"
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return fmt.Errorf("ask the server: %w", err)
@@ -77,7 +77,7 @@ func reasonOfRefusal(response *http.Response) string {
 
 // trustOnly lets a connection be made to whoever shows the certificate in a file, whatever name it is for.
 func trustOnly(path string) (*tls.Config, error) {
-	wanted, err := readCertificate(path)
+	wanted, err := ReadCertificate(path)
 	if err != nil {
 		return nil, err
 	}

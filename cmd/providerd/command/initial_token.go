@@ -16,7 +16,7 @@ import (
 
 const (
 	initialTokenName = "initial"
-	defaultLifetime  = 90 * day
+	defaultLifetime  = 90 * Day
 )
 
 // letIn provides the token of a first start in the folder of the database, and tells a newcomer so. The replicas of a
@@ -27,7 +27,7 @@ func letIn(
 	if folder == "" {
 		return remindOfTokens(ctx, database, log)
 	}
-	path := filepath.Join(folder, initialTokenFile)
+	path := filepath.Join(folder, InitialTokenFile)
 	made, err := provideInitialToken(ctx, database, path, operations)
 	if made {
 		introduce(log, path, baseURL)

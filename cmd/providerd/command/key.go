@@ -31,7 +31,7 @@ func (c *keyCreateCommand) Validate() error {
 	if c.Keyset == "" {
 		return nil
 	}
-	if err := checkFileName(c.Keyset); err != nil {
+	if err := CheckFileName(c.Keyset); err != nil {
 		return fmt.Errorf("--keyset: %w", err)
 	}
 	return nil
@@ -53,12 +53,12 @@ func (c *keyCreateCommand) Run(ctx context.Context, say *console.Messages) error
 }
 
 type keyRotateCommand struct {
-	databaseFlag
+	DatabaseFlags
 }
 
 // Run adds a key.
 func (c *keyRotateCommand) Run(ctx context.Context, say *console.Messages) error {
-	return c.withStore(ctx, func(database *store.Store) error {
+	return c.WithStore(ctx, func(database *store.Store) error {
 		if database.IsShared() {
 			id, err := database.AddKey(ctx)
 			if err != nil {
@@ -78,12 +78,12 @@ func (c *keyRotateCommand) Run(ctx context.Context, say *console.Messages) error
 }
 
 type keyPromoteCommand struct {
-	databaseFlag
+	DatabaseFlags
 }
 
 // Run lets the newest key seal.
 func (c *keyPromoteCommand) Run(ctx context.Context, say *console.Messages) error {
-	return c.withStore(ctx, func(database *store.Store) error {
+	return c.WithStore(ctx, func(database *store.Store) error {
 		id, err := database.PromoteKey(ctx)
 		if err != nil {
 			return err
@@ -101,14 +101,14 @@ func tellSealing(say *console.Messages, id uint32) {
 }
 
 type keyResealCommand struct {
-	databaseFlag
+	DatabaseFlags
 }
 
 // Run reseals old secrets until all are done or it is interrupted.
 func (c *keyResealCommand) Run(ctx context.Context, say *console.Messages) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	return c.withStore(ctx, func(database *store.Store) error {
+	return c.WithStore(ctx, func(database *store.Store) error {
 		report := say.Progress("secrets re-encrypted")
 		err := database.Reseal(ctx, report.Update)
 		if errors.Is(err, context.Canceled) {
@@ -120,7 +120,7 @@ func (c *keyResealCommand) Run(ctx context.Context, say *console.Messages) error
 }
 
 type keyRetireCommand struct {
-	databaseFlag
+	DatabaseFlags
 }
 
 // Help is the long help text.
@@ -134,7 +134,7 @@ func (keyRetireCommand) Help() string {
 
 // Run removes old keys.
 func (c *keyRetireCommand) Run(ctx context.Context, say *console.Messages) error {
-	return c.withStore(ctx, func(database *store.Store) error {
+	return c.WithStore(ctx, func(database *store.Store) error {
 		retired, err := database.RetireKeys(ctx)
 		if errors.Is(err, store.ErrKeysInUse) {
 			return fmt.Errorf("%w; run \"providerd key reseal\" first", err)

@@ -11,10 +11,10 @@ import (
 )
 
 type migrateCommand struct {
-	databaseFlag
+	DatabaseFlags
 	Status bool     `required:"" xor:"what" help:"Show the migrations, and which of them the database has."`
 	To     positive `required:"" xor:"what" placeholder:"LEVEL" help:"Migrate to this level. Those that the database has are passed over; none is taken back."`
-	listFlag
+	ListFormat
 }
 
 // Help is the long help text.
@@ -30,7 +30,7 @@ func (c *migrateCommand) Run(ctx context.Context, out *console.Output, say *cons
 		return c.show(ctx, out, say)
 	}
 	logger := slog.New(slog.NewTextHandler(say.File, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	before, err := c.Database.migrate(ctx, logger, int64(c.To))
+	before, err := c.Database.Migrate(ctx, logger, int64(c.To))
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (c *migrateCommand) show(ctx context.Context, out *console.Output, say *con
 
 // schema reads how far the database is. One without tables has level 0.
 func (c *migrateCommand) schema(ctx context.Context) (database.Schema, error) {
-	view, err := c.Database.look(ctx)
+	view, err := c.Database.Look(ctx)
 	if err != nil {
 		return database.Schema{}, err
 	}

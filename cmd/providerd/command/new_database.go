@@ -12,15 +12,15 @@ import (
 
 // createStore is create of a location for a server, with the store over the database. The log says if the database is new, because
 // one that was lost is not to be replaced unseen. A PostgreSQL database is never created.
-func createStore(ctx context.Context, f databaseFlag, log *serveLog) (*store.Store, error) {
+func createStore(ctx context.Context, f DatabaseFlags, log *serveLog) (*store.Store, error) {
 	// The keyset of a new database is created after it, so that one found here is older, whoever creates them.
-	_, err := os.Stat(f.keysetPath())
+	_, err := os.Stat(f.KeysetPath())
 	hadKeyset := err == nil
-	db, err := f.Database.create(ctx, log.Logger)
+	db, err := f.Database.Create(ctx, log.Logger)
 	if err != nil {
 		return nil, err
 	}
-	opened, err := store.Create(ctx, db, f.keysetPath())
+	opened, err := store.Create(ctx, db, f.KeysetPath())
 	if err != nil {
 		return nil, err
 	}
@@ -30,8 +30,8 @@ func createStore(ctx context.Context, f databaseFlag, log *serveLog) (*store.Sto
 	return opened, nil
 }
 
-func sayCreated(f databaseFlag, log *serveLog, hadKeyset bool) {
-	path, keyset := f.Database.path(), f.keysetPath()
+func sayCreated(f DatabaseFlags, log *serveLog, hadKeyset bool) {
+	path, keyset := f.Database.Path(), f.KeysetPath()
 	log.say(slog.LevelInfo, fmt.Sprintf("made a new database at %s with the keyset %s", path, keyset))
 	if hadKeyset {
 		log.say(slog.LevelWarn, fmt.Sprintf("the keyset %s is older than the database; where %s was lost, stop the "+

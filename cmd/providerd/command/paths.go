@@ -7,14 +7,14 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// readPath reads the path of a file for the parser, whose own way takes an empty one, such as that of a variable
+// ReadPath reads the path of a file for the parser, whose own way takes an empty one, such as that of a variable
 // without a value, for the folder that the program runs in.
-func readPath(context *kong.DecodeContext, target reflect.Value) error {
+func ReadPath(context *kong.DecodeContext, target reflect.Value) error {
 	var text string
 	if err := context.Scan.PopValueInto("file", &text); err != nil {
 		return err //nolint:wrapcheck // The parser's own errors are put into plain words by describeMisuse.
 	}
-	path, err := absolutePath(text)
+	path, err := AbsolutePath(text)
 	if err != nil {
 		return err
 	}
@@ -22,8 +22,8 @@ func readPath(context *kong.DecodeContext, target reflect.Value) error {
 	return nil
 }
 
-// absolutePath is a path that is the same in any folder. It leaves "-" as it is, which is no file.
-func absolutePath(text string) (string, error) {
+// AbsolutePath is a path that is the same in any folder. It leaves "-" as it is, which is no file.
+func AbsolutePath(text string) (string, error) {
 	switch text {
 	case "":
 		return "", errors.New("must not be empty")

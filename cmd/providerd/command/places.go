@@ -12,12 +12,12 @@ import (
 // place is where a file is, or is to be.
 type place struct{ what, path string }
 
-// checkPlaces refuses one file for two things, one of which would destroy the other: a database, its keyset, which a
+// CheckPlaces refuses one file for two things, one of which would destroy the other: a database, its keyset, which a
 // flag may name, the token of its first start, and what a command is to write, unless that is "".
-func checkPlaces(database databaseURL, keyset, output string) error {
+func CheckPlaces(database DatabaseURL, keyset, output string) error {
 	places := database.files()
-	if keyset = cmp.Or(keyset, database.defaultKeyset()); keyset != "" {
-		if err := checkFileName(keyset); err != nil {
+	if keyset = cmp.Or(keyset, database.DefaultKeyset()); keyset != "" {
+		if err := CheckFileName(keyset); err != nil {
 			return fmt.Errorf("--keyset: %w", err)
 		}
 		places = append(places, place{"the keyset", durable.Resolve(keyset)})
@@ -35,8 +35,8 @@ func checkPlaces(database databaseURL, keyset, output string) error {
 	return nil
 }
 
-// checkFileName refuses what is no file of a person's own.
-func checkFileName(path string) error {
+// CheckFileName refuses what is no file of a person's own.
+func CheckFileName(path string) error {
 	switch path {
 	case "":
 		return errors.New("must not be empty")

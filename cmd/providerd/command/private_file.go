@@ -8,19 +8,19 @@ import (
 	"example.com/providerd/store/durable"
 )
 
-// filePath is where a file is to be.
-type filePath string
+// FilePath is where a file is to be.
+type FilePath string
 
 // UnmarshalText refuses an empty path, as a variable has that is not set, and what is no file of a person's own.
-func (p *filePath) UnmarshalText(text []byte) error {
-	*p = filePath(text)
-	return checkFileName(string(text))
+func (p *FilePath) UnmarshalText(text []byte) error {
+	*p = FilePath(text)
+	return CheckFileName(string(text))
 }
 
-// writePrivately puts a file in its place whole, or not at all. Only its owner can read it, which is who runs the
+// WritePrivately puts a file in its place whole, or not at all. Only its owner can read it, which is who runs the
 // program: what is in it may be more than others are to know. It replaces none: whatever is there may have more than is
 // written now, such as keys.
-func writePrivately(path string, write func(to io.Writer) error) (err error) {
+func WritePrivately(path string, write func(to io.Writer) error) (err error) {
 	if err := durable.CheckFree(path); err != nil {
 		return err
 	}

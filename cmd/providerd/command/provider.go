@@ -32,9 +32,9 @@ type revealFlag struct {
 }
 
 type providerListCommand struct {
-	databaseFlag
+	DatabaseFlags
 	providerFlags
-	listFlag
+	ListFormat
 	revealFlag
 }
 
@@ -45,7 +45,7 @@ func (c *providerListCommand) Run(ctx context.Context, out *console.Output, say 
 		Rows:     c.rows,
 		Value:    func(record store.Record) any { return render(record, c.Reveal) },
 	}
-	return c.withStore(ctx, func(database *store.Store) error {
+	return c.WithStore(ctx, func(database *store.Store) error {
 		return providers.Print(out, say, c.Output, c.records(ctx, database, say))
 	})
 }
@@ -70,8 +70,8 @@ func (c *providerListCommand) rows(record store.Record) [][]string {
 }
 
 type providerShowCommand struct {
-	databaseFlag
-	listFlag
+	DatabaseFlags
+	ListFormat
 	revealFlag
 	PK       int32  `arg:"" optional:"" help:"pk of the provider."`
 	ClientID string `placeholder:"ID" help:"client_id of the provider, in place of its pk."`
@@ -87,7 +87,7 @@ func (c *providerShowCommand) Validate() error {
 
 // Run shows the provider.
 func (c *providerShowCommand) Run(ctx context.Context, out *console.Output) error {
-	return c.withStore(ctx, func(database *store.Store) error {
+	return c.WithStore(ctx, func(database *store.Store) error {
 		var record store.Record
 		var err error
 		if c.ClientID != "" {

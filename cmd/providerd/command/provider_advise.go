@@ -11,8 +11,8 @@ import (
 )
 
 type providerAdviseCommand struct {
-	databaseFlag
-	listFlag
+	DatabaseFlags
+	ListFormat
 	PK *int32 `arg:"" optional:"" help:"pk of the provider. Without it, all are looked at."`
 }
 
@@ -25,7 +25,7 @@ type advised struct {
 
 // Run prints the advice for the providers that there is any for.
 func (c *providerAdviseCommand) Run(ctx context.Context, out *console.Output, say *console.Messages) error {
-	return c.withStore(ctx, func(database *store.Store) error {
+	return c.WithStore(ctx, func(database *store.Store) error {
 		read, found := 0, 0
 		providers := func(yield func(advised, error) bool) {
 			for record, err := range c.records(ctx, database) {

@@ -13,7 +13,7 @@ import (
 const maxDeleted = 1000
 
 type providerDeleteCommand struct {
-	databaseFlag
+	DatabaseFlags
 	consentFlag
 	PKs []positive `arg:"" name:"pk" help:"pks of the providers, up to 1000. All of them are deleted, or, where one does not exist or is linked to an application, none."`
 }
@@ -40,7 +40,7 @@ func (c *providerDeleteCommand) Run(ctx context.Context, say *console.Messages) 
 	for i, pk := range c.PKs {
 		pks[i] = int32(pk)
 	}
-	return c.withStore(ctx, func(database *store.Store) error {
+	return c.WithStore(ctx, func(database *store.Store) error {
 		providers, err := database.Deletable(ctx, pks)
 		if err != nil {
 			return console.PointToList(err, listOfProviders)

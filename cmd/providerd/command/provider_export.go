@@ -23,9 +23,9 @@ import (
 )
 
 type providerExportCommand struct {
-	databaseFlag
+	DatabaseFlags
 	providerFlags
-	Output filePath `placeholder:"FILE" help:"Write to this file, which its owner alone can read, in place of standard output. It must not be there yet, and is there whole or not at all."`
+	Output FilePath `placeholder:"FILE" help:"Write to this file, which its owner alone can read, in place of standard output. It must not be there yet, and is there whole or not at all."`
 	Reveal bool     `help:"Write secrets in plain text. Without it, references such as $${NAME} stand for them, which are listed on standard error."`
 }
 
@@ -43,7 +43,7 @@ func (c *providerExportCommand) Validate() error {
 	if c.Limit > 0 && c.Kind == "" {
 		return errors.New("missing flags: --kind=KIND, of which --limit counts the providers")
 	}
-	return checkPlaces(c.Database, c.Keyset, string(c.Output))
+	return CheckPlaces(c.Database, c.Keyset, string(c.Output))
 }
 
 // Run writes the file.
@@ -51,11 +51,11 @@ func (c *providerExportCommand) Run(ctx context.Context, contract *contract.Docu
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	to := exporter{contract: contract, say: say, reveal: c.Reveal}
-	err := c.withStore(ctx, func(database *store.Store) error {
+	err := c.WithStore(ctx, func(database *store.Store) error {
 		if c.Output == "" {
 			return c.write(ctx, database, &to, out)
 		}
-		return writePrivately(string(c.Output), func(file io.Writer) error {
+		return WritePrivately(string(c.Output), func(file io.Writer) error {
 			buffered := console.NewOutput(file)
 			err := c.write(ctx, database, &to, buffered)
 			return errors.Join(err, buffered.Flush())

@@ -17,8 +17,8 @@ import (
 )
 
 type restoreCommand struct {
-	databaseFlag
-	File    filePath `arg:"" help:"The backup."`
+	DatabaseFlags
+	File    FilePath `arg:"" help:"The backup."`
 	Replace bool     `help:"Where there is a database, keep it under a name with the time, and put the backup in its place."`
 	Damaged bool     `help:"Restore also where some secrets do not open with the keyset. They are named."`
 }
@@ -35,7 +35,7 @@ func (restoreCommand) Help() string {
 
 // AfterApply refuses what only a SQLite database is restored by.
 func (c *restoreCommand) AfterApply(*kong.Context) error {
-	if c.Database.path() == "" {
+	if c.Database.Path() == "" {
 		return errors.New("a PostgreSQL database is restored by PostgreSQL's own tools: what pg_basebackup wrote by a " +
 			"start over it, with the archived WAL, and what pg_dump wrote by pg_restore; the keyset file comes from a copy of " +
 			"its own")
@@ -47,9 +47,9 @@ func (c *restoreCommand) AfterApply(*kong.Context) error {
 func (c *restoreCommand) Run(ctx context.Context, say *console.Messages) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	proof := newBackupProof(c.keysetPath(), say)
+	proof := newBackupProof(c.KeysetPath(), say)
 	kept, err := sqlite.Restoration{
-		Backup: string(c.File), Database: c.Database.path(), IsReplacing: c.Replace, Progress: proof.copied.Update,
+		Backup: string(c.File), Database: c.Database.Path(), IsReplacing: c.Replace, Progress: proof.copied.Update,
 		Check: func(copied database.Readable) error {
 			err := proof.check(ctx, copied)
 			if damaged, ok := errors.AsType[*store.DamagedSecretsError](err); ok {
@@ -68,7 +68,7 @@ func (c *restoreCommand) Run(ctx context.Context, say *console.Messages) error {
 	if kept != "" {
 		say.Note("the database that was there is kept as %s", kept)
 	}
-	say.Note("restored %s as %s", c.File, c.Database.path())
+	say.Note("restored %s as %s", c.File, c.Database.Path())
 	return nil
 }
 

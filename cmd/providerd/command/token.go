@@ -21,10 +21,10 @@ type tokenCommands struct {
 }
 
 type tokenCreateCommand struct {
-	databaseFlag
-	Name      label    `required:"" placeholder:"NAME" help:"Name of the caller. A renewed token of the same name is the same caller."`
+	DatabaseFlags
+	Name      Label    `required:"" placeholder:"NAME" help:"Name of the caller. A renewed token of the same name is the same caller."`
 	Allow     []string `required:"" sep:"none" enum:"${operations},all" placeholder:"OPERATION" help:"Operation that the token allows: ${enum}. May be repeated."`
-	ExpiresIn timeSpan `default:"90d" placeholder:"TIME" help:"How long the token is accepted, such as 90d or 12h (default ${default})."`
+	ExpiresIn TimeSpan `default:"90d" placeholder:"TIME" help:"How long the token is accepted, such as 90d or 12h (default ${default})."`
 }
 
 // Validate refuses a token that would end before it is where it is used.
@@ -48,7 +48,7 @@ func (c *tokenCreateCommand) Run(ctx context.Context, contract *contract.Documen
 	if console.IsNullDevice(os.Stdout) {
 		return errors.New("standard output is closed or " + os.DevNull + ", where nobody would see the token; none was made")
 	}
-	return c.withStore(ctx, func(database *store.Store) error {
+	return c.WithStore(ctx, func(database *store.Store) error {
 		text, token, err := database.CreateToken(ctx, store.TokenGrant{
 			Name: string(c.Name), Operations: c.operations(contract), ExpiresIn: time.Duration(c.ExpiresIn),
 		})
@@ -75,8 +75,8 @@ func revokeUnprinted(ctx context.Context, database *store.Store, id int32, cause
 }
 
 type tokenListCommand struct {
-	databaseFlag
-	listFlag
+	DatabaseFlags
+	ListFormat
 }
 
 // shownToken is what JSON and YAML have of a token.
@@ -108,19 +108,19 @@ func (c *tokenListCommand) Run(ctx context.Context, out *console.Output, say *co
 			}
 		},
 	}
-	return c.withStore(ctx, func(database *store.Store) error {
+	return c.WithStore(ctx, func(database *store.Store) error {
 		return tokens.Print(out, say, c.Output, database.Tokens(ctx))
 	})
 }
 
 type tokenRevokeCommand struct {
-	databaseFlag
+	DatabaseFlags
 	ID int32 `arg:"" help:"ID of the token, from \"providerd token list\"."`
 }
 
 // Run revokes the token.
 func (c *tokenRevokeCommand) Run(ctx context.Context, say *console.Messages) error {
-	return c.withStore(ctx, func(database *store.Store) error {
+	return c.WithStore(ctx, func(database *store.Store) error {
 		if err := database.RevokeToken(ctx, c.ID); err != nil {
 			return console.PointToList(err, `"providerd token list"`)
 		}

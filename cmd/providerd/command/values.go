@@ -14,16 +14,16 @@ import (
 	"unicode/utf8"
 )
 
-// listFlag says how a list is printed.
-type listFlag struct {
+// ListFormat says how a list is printed.
+type ListFormat struct {
 	Output string `default:"table" enum:"table,json,yaml" help:"Format of the output: ${enum} (default ${default})."`
 }
 
-// listenAddress is HOST:PORT; port 0 stands for any free port.
-type listenAddress string
+// ListenAddress is HOST:PORT; port 0 stands for any free port.
+type ListenAddress string
 
 // UnmarshalText checks the form of the address.
-func (a *listenAddress) UnmarshalText(text []byte) error {
+func (a *ListenAddress) UnmarshalText(text []byte) error {
 	_, port, err := net.SplitHostPort(string(text))
 	if err != nil {
 		return fmt.Errorf("%q is not of the form HOST:PORT, such as 127.0.0.1:8080", text)
@@ -31,12 +31,12 @@ func (a *listenAddress) UnmarshalText(text []byte) error {
 	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
 		return fmt.Errorf("port %q is not a number from 0 to 65535", port)
 	}
-	*a = listenAddress(text)
+	*a = ListenAddress(text)
 	return nil
 }
 
-// local is where a server that listens on this address can be reached on its own machine.
-func (a listenAddress) local() string {
+// Local is where a server that listens on this address can be reached on its own machine.
+func (a ListenAddress) Local() string {
 	host, port, _ := net.SplitHostPort(string(a))
 	switch ip := net.ParseIP(host); {
 	case host == "" || ip.Equal(net.IPv4zero):
@@ -47,14 +47,14 @@ func (a listenAddress) local() string {
 	return net.JoinHostPort(host, port)
 }
 
-// rateLimit is how many requests may come in a time. The zero value stands for no limit.
-type rateLimit struct {
+// RateLimit is how many requests may come in a time. The zero value stands for no limit.
+type RateLimit struct {
 	Requests int
 	Window   time.Duration
 }
 
 // UnmarshalText reads a number of requests in a second, minute or hour.
-func (l *rateLimit) UnmarshalText(text []byte) error {
+func (l *RateLimit) UnmarshalText(text []byte) error {
 	parts := regexp.MustCompile(`^([1-9][0-9]{0,5})/([smh])$`).FindStringSubmatch(string(text))
 	if parts == nil {
 		return fmt.Errorf("%q is not of the form 100/s, 100/m or 100/h, with 1 to 999999", text)
@@ -67,32 +67,32 @@ func (l *rateLimit) UnmarshalText(text []byte) error {
 	if err != nil {
 		return fmt.Errorf("read time of requests: %w", err)
 	}
-	*l = rateLimit{Requests: requests, Window: window}
+	*l = RateLimit{Requests: requests, Window: window}
 	return nil
 }
 
-// logLevel is the lowest level that is logged.
-type logLevel slog.Level
+// LogLevel is the lowest level that is logged.
+type LogLevel slog.Level
 
 // UnmarshalText reads the name of a level, in any case.
-func (l *logLevel) UnmarshalText(text []byte) error {
+func (l *LogLevel) UnmarshalText(text []byte) error {
 	var level slog.Level
 	if err := level.UnmarshalText(text); err != nil {
 		return fmt.Errorf("%q is not a level: debug, info, warn or error", text)
 	}
-	*l = logLevel(level)
+	*l = LogLevel(level)
 	return nil
 }
 
-const day = 24 * time.Hour
+const Day = 24 * time.Hour
 
-// timeSpan is a length of time.
-type timeSpan time.Duration
+// TimeSpan is a length of time.
+type TimeSpan time.Duration
 
 // UnmarshalText reads a length of time.
-func (s *timeSpan) UnmarshalText(text []byte) error {
+func (s *TimeSpan) UnmarshalText(text []byte) error {
 	duration, err := parseDuration(string(text))
-	*s = timeSpan(duration)
+	*s = TimeSpan(duration)
 	return err
 }
 
@@ -101,43 +101,43 @@ func parseDuration(text string) (duration time.Duration, err error) {
 	if days, ok := strings.CutSuffix(text, "d"); ok {
 		var count uint64
 		count, err = strconv.ParseUint(days, 10, 16)
-		duration = time.Duration(count) * day
+		duration = time.Duration(count) * Day
 	} else {
 		duration, err = time.ParseDuration(text)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("%q is not a length of time such as 90d or 12h, at most %dd", text, math.MaxUint16)
 	}
-	if duration <= 0 || duration > math.MaxUint16*day {
+	if duration <= 0 || duration > math.MaxUint16*Day {
 		return 0, fmt.Errorf("%q is not between now and %d days", text, math.MaxUint16)
 	}
 	return duration, nil
 }
 
-// moment is a point in time.
-type moment time.Time
+// Moment is a point in time.
+type Moment time.Time
 
 // UnmarshalText reads a time (RFC 3339), or how long ago it was.
-func (m *moment) UnmarshalText(text []byte) error {
+func (m *Moment) UnmarshalText(text []byte) error {
 	if at, err := time.Parse(time.RFC3339, string(text)); err == nil {
-		*m = moment(at)
+		*m = Moment(at)
 		return nil
 	}
 	ago, err := parseDuration(string(text))
 	if err != nil {
 		return fmt.Errorf("%q is neither a length of time such as 12h or 30d nor a time such as 2026-01-31T08:00:00Z", text)
 	}
-	*m = moment(time.Now().Add(-ago))
+	*m = Moment(time.Now().Add(-ago))
 	return nil
 }
 
-// label is a name that people read: of a caller or of an application.
-type label string
+// Label is a name that people read: of a caller or of an application.
+type Label string
 
 const maxLabelLength = 100
 
 // UnmarshalText leaves out white space at the ends and refuses what would not be readable in a list.
-func (l *label) UnmarshalText(text []byte) error {
+func (l *Label) UnmarshalText(text []byte) error {
 	name := strings.TrimSpace(string(text))
 	if name == "" {
 		return errors.New("a name must not be empty")
@@ -151,18 +151,18 @@ func (l *label) UnmarshalText(text []byte) error {
 	if strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return errors.New("a name must not contain control characters")
 	}
-	*l = label(name)
+	*l = Label(name)
 	return nil
 }
 
-// urlSlug is the name of an application in URLs.
-type urlSlug string
+// Slug is the name of an application in URLs.
+type Slug string
 
 // UnmarshalText checks the characters of the slug.
-func (s *urlSlug) UnmarshalText(text []byte) error {
+func (s *Slug) UnmarshalText(text []byte) error {
 	if !regexp.MustCompile(`^[0-9A-Za-z_-]{1,100}$`).Match(text) {
 		return fmt.Errorf("%q is not a slug: 1 to 100 letters, digits, hyphens and underscores", text)
 	}
-	*s = urlSlug(text)
+	*s = Slug(text)
 	return nil
 }
