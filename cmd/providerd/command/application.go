@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"example.com/providerd/cmd/providerd/console"
+	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/store"
 )
 
@@ -21,9 +22,9 @@ type applicationCommands struct {
 const listOfApplications = `"providerd application list"`
 
 type applicationCreateCommand struct {
-	DatabaseFlags
-	Slug Slug  `required:"" placeholder:"SLUG" help:"Internal name, used in URLs; unique."`
-	Name Label `required:"" placeholder:"NAME" help:"Display name."`
+	flags.DatabaseFlags
+	Slug flags.Slug  `required:"" placeholder:"SLUG" help:"Internal name, used in URLs; unique."`
+	Name flags.Label `required:"" placeholder:"NAME" help:"Display name."`
 	linkFlags
 }
 
@@ -33,7 +34,7 @@ type linkFlags struct {
 	Backchannel []int32 `sep:"none" placeholder:"PK" help:"Provider that serves the application as a backchannel. May be repeated."`
 }
 
-func (f linkFlags) application(slug Slug, name Label) store.Application {
+func (f linkFlags) application(slug flags.Slug, name flags.Label) store.Application {
 	application := store.Application{Slug: string(slug), Name: string(name), ProviderPK: f.Provider}
 	for _, pk := range f.Backchannel {
 		application.Backchannels = append(application.Backchannels, store.Backchannel{ProviderPK: pk})
@@ -50,8 +51,8 @@ func (c *applicationCreateCommand) Run(ctx context.Context, out *console.Output,
 }
 
 type applicationListCommand struct {
-	DatabaseFlags
-	ListFormat
+	flags.DatabaseFlags
+	flags.ListFormat
 }
 
 // Run lists the applications.
@@ -63,8 +64,8 @@ func (c *applicationListCommand) Run(ctx context.Context, out *console.Output, s
 
 // changedLinks are the flags of commands that change the links of an application.
 type changedLinks struct {
-	DatabaseFlags
-	Slug Slug `arg:"" placeholder:"SLUG" help:"The application."`
+	flags.DatabaseFlags
+	Slug flags.Slug `arg:"" placeholder:"SLUG" help:"The application."`
 	linkFlags
 }
 
@@ -108,9 +109,9 @@ func (c *applicationUnlinkCommand) Run(ctx context.Context, out *console.Output,
 }
 
 type applicationDeleteCommand struct {
-	DatabaseFlags
+	flags.DatabaseFlags
 	consentFlag
-	Slugs []Slug `arg:"" name:"slug" help:"Slugs of the applications. All of them are deleted, or, where one does not exist, none."`
+	Slugs []flags.Slug `arg:"" name:"slug" help:"Slugs of the applications. All of them are deleted, or, where one does not exist, none."`
 }
 
 // Run deletes the applications.

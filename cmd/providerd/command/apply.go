@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"example.com/providerd/cmd/providerd/console"
+	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/cmd/providerd/manifest"
 	"example.com/providerd/gen/client"
 	"example.com/providerd/server/contract"
@@ -156,7 +157,7 @@ func printSchema(out *console.Output, contract *contract.Document) error {
 func (c *applyCommand) read(
 	ctx context.Context, contract *contract.Document, out *console.Output, say *console.Messages,
 ) ([]manifest.Entry, error) {
-	KeepHeapSmall()
+	flags.KeepHeapSmall()
 	files, err := readFiles(c.Files)
 	if err != nil {
 		return nil, err

@@ -6,15 +6,16 @@ import (
 	"time"
 
 	"example.com/providerd/cmd/providerd/console"
+	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/store"
 )
 
 type auditCommand struct {
-	DatabaseFlags
+	flags.DatabaseFlags
 	filterFlags
-	Since *Moment           `placeholder:"TIME" help:"From when on: how long ago, such as 12h or 30d, or a time such as 2026-01-31T08:00:00Z (default 1d, and all with --after)."`
+	Since *flags.Moment     `placeholder:"TIME" help:"From when on: how long ago, such as 12h or 30d, or a time such as 2026-01-31T08:00:00Z (default 1d, and all with --after)."`
 	After store.EventCursor `placeholder:"CURSOR" help:"Only what comes behind an event, whose cursor is in the other forms of the output."`
-	ListFormat
+	flags.ListFormat
 }
 
 // Help is the long help text.
@@ -25,12 +26,12 @@ func (*auditCommand) Help() string {
 
 // Run prints what was done, oldest first.
 func (c *auditCommand) Run(ctx context.Context, out *console.Output, say *console.Messages) error {
-	since := Moment(time.Now().Add(-Day))
+	since := flags.Moment(time.Now().Add(-flags.Day))
 	switch {
 	case c.Since != nil:
 		since = *c.Since
 	case c.After != store.EventCursor{}:
-		since = Moment{}
+		since = flags.Moment{}
 	}
 	events := console.List[store.Event]{
 		Headings: "TIME,EVENT,ID,KIND,NAME,BY,REQUEST,FROM",

@@ -13,16 +13,17 @@ import (
 	"github.com/alecthomas/kong"
 
 	"example.com/providerd/cmd/providerd/console"
+	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/store"
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/sqlite"
 )
 
 type backupCommand struct {
-	DatabaseFlags
-	File  FilePath `arg:"" help:"The file to write, which must not be there yet; with --every, the folder to write files into."`
-	Every TimeSpan `and:"schedule" placeholder:"TIME" help:"Go on, and make a backup each time that so long has gone by, such as 6h, in a folder."`
-	Keep  int      `and:"schedule" placeholder:"N" help:"With --every, the backups to keep: once a new one is verified, the oldest beyond them are removed."`
+	flags.DatabaseFlags
+	File  flags.FilePath `arg:"" help:"The file to write, which must not be there yet; with --every, the folder to write files into."`
+	Every flags.TimeSpan `and:"schedule" placeholder:"TIME" help:"Go on, and make a backup each time that so long has gone by, such as 6h, in a folder."`
+	Keep  int            `and:"schedule" placeholder:"N" help:"With --every, the backups to keep: once a new one is verified, the oldest beyond them are removed."`
 }
 
 // Help is the long help text.
@@ -45,7 +46,7 @@ func (c *backupCommand) AfterApply(*kong.Context) error {
 	}
 	switch {
 	case c.Every == 0:
-		return CheckPlaces(c.Database, c.Keyset, string(c.File))
+		return flags.CheckPlaces(c.Database, c.Keyset, string(c.File))
 	case time.Duration(c.Every) < time.Second:
 		// The names of backups tell seconds apart.
 		return errors.New("--every must be at least 1s")

@@ -6,6 +6,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/server/contract"
 )
 
@@ -47,7 +48,7 @@ func newParser(root *cli, operations []string) (*kong.Kong, error) {
 		kong.Description(description),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.Help(printHelp),
-		kong.NamedMapper("path", kong.MapperFunc(ReadPath)),
+		kong.NamedMapper("path", kong.MapperFunc(flags.ReadPath)),
 		kong.Vars{"operations": strings.Join(operations, ",")},
 	)
 	if err != nil {

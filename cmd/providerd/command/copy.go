@@ -15,15 +15,16 @@ import (
 	"github.com/alecthomas/kong"
 
 	"example.com/providerd/cmd/providerd/console"
+	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/store"
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/transfer"
 )
 
 type copyCommand struct {
-	From   DatabaseURL `required:"" env:"PROVIDERD_FROM" placeholder:"URL" help:"The database to copy, sqlite:PATH or postgres://USER@HOST/DATABASE (${env})."`
-	To     DatabaseURL `required:"" env:"PROVIDERD_TO" placeholder:"URL" help:"The database to copy to, which is created where there is none, and must be empty otherwise (${env})."`
-	Keyset string      `env:"PROVIDERD_KEYSET" type:"path" placeholder:"PATH" help:"The file with the keys of both databases (${env}; default keyset.json beside the SQLite database to copy)."`
+	From   flags.DatabaseURL `required:"" env:"PROVIDERD_FROM" placeholder:"URL" help:"The database to copy, sqlite:PATH or postgres://USER@HOST/DATABASE (${env})."`
+	To     flags.DatabaseURL `required:"" env:"PROVIDERD_TO" placeholder:"URL" help:"The database to copy to, which is created where there is none, and must be empty otherwise (${env})."`
+	Keyset string            `env:"PROVIDERD_KEYSET" type:"path" placeholder:"PATH" help:"The file with the keys of both databases (${env}; default keyset.json beside the SQLite database to copy)."`
 }
 
 // Help is the long help text.
@@ -44,10 +45,10 @@ func (c *copyCommand) AfterApply(command *kong.Context) error {
 	if err := errors.Join(c.From.CheckHidden("from", command.Args), c.To.CheckHidden("to", command.Args)); err != nil {
 		return err
 	}
-	if err := CheckPlaces(c.From, c.Keyset, ""); err != nil {
+	if err := flags.CheckPlaces(c.From, c.Keyset, ""); err != nil {
 		return err
 	}
-	return CheckPlaces(c.To, c.keysetPath(), "")
+	return flags.CheckPlaces(c.To, c.keysetPath(), "")
 }
 
 // keysetPath is where the keyset of both databases is.

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"example.com/providerd/cmd/providerd/console"
+	"example.com/providerd/cmd/providerd/flags"
 )
 
 type doctorCommand struct {
@@ -15,7 +16,7 @@ type doctorCommand struct {
 	Keyset   examinedPath `env:"PROVIDERD_KEYSET" placeholder:"PATH" help:"The file with the keys of the database (${env}; default keyset.json beside a SQLite database)."`
 	TLSCert  examinedPath `env:"PROVIDERD_TLS_CERT" placeholder:"PATH" help:"Certificate chain in PEM that the server shows (${env})."`
 	TLSKey   examinedPath `env:"PROVIDERD_TLS_KEY" placeholder:"PATH" help:"Private key of the certificate in PEM (${env})."`
-	ListFormat
+	flags.ListFormat
 }
 
 // Help is the long help text.
@@ -103,14 +104,14 @@ func (c *doctorCommand) checkDatabase(ctx context.Context) []finding {
 	switch {
 	case c.Database.fault != nil:
 		return append(checkKeysetFile(keyset, userOf(keyset)), checkKeysetAlone(keyset)...)
-	case CheckPlaces(c.Database.DatabaseURL, keyset, "") != nil:
+	case flags.CheckPlaces(c.Database.DatabaseURL, keyset, "") != nil:
 		return nil
 	}
 	keyset = cmp.Or(keyset, c.Database.DefaultKeyset())
 	switch at := c.Database.Location.(type) {
-	case SQLiteFile:
+	case flags.SQLiteFile:
 		return checkSQLite(ctx, at, keyset)
-	case PostgresURL:
+	case flags.PostgresURL:
 		return checkPostgreSQL(ctx, at.URL, keyset)
 	default:
 		return nil

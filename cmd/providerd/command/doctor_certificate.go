@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"example.com/providerd/cmd/providerd/console"
+	"example.com/providerd/cmd/providerd/flags"
 )
 
 const (
 	checkOfCertificate = "certificate"
 	// certificateNotice is how long before its end a certificate is warned of: one that is renewed by itself is a month
 	// old by then.
-	certificateNotice = 14 * Day
+	certificateNotice = 14 * flags.Day
 )
 
 // checkCertificate looks at what the server would show to its callers, if it has a certificate. That a path lacks the
@@ -21,7 +22,7 @@ func checkCertificate(certPath, keyPath string) []finding {
 	if certPath == "" || keyPath == "" {
 		return nil
 	}
-	pair, err := LoadCertificate(certPath, keyPath)
+	pair, err := flags.LoadCertificate(certPath, keyPath)
 	if err != nil {
 		return []finding{failed(checkOfCertificate, "put a certificate and its key, both in PEM, in their place",
 			"the certificate in %q and its key in %q cannot be used: %v", certPath, keyPath, err)}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"example.com/providerd/cmd/providerd/console"
+	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/store"
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/seal"
@@ -19,9 +20,9 @@ import (
 const (
 	checkOfKeyset = "keyset"
 	// tokenNotice is how long before their last token ends callers are warned of.
-	tokenNotice = 14 * Day
+	tokenNotice = 14 * flags.Day
 	// oldKey is the age at which a key is to be followed by another.
-	oldKey = 365 * Day
+	oldKey = 365 * flags.Day
 	// fewPKs are so few that creates may end before anybody has thought of it.
 	fewPKs = 10_000_000
 	// shownCallers are how many are named.

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"example.com/providerd/cmd/providerd/console"
+	"example.com/providerd/cmd/providerd/flags"
 )
 
 const (
@@ -127,7 +128,7 @@ func checkKeysetFile(path string, owner uint32) []finding {
 
 // checkInitialToken looks at the token of the first start, where its file is still there.
 func checkInitialToken(folder string, owner uint32) []finding {
-	path := filepath.Join(folder, InitialTokenFile)
+	path := filepath.Join(folder, flags.InitialTokenFile)
 	file := ownFile{"initial token", path, owner, "remove it: the token of a first start belongs there"}
 	return file.examineSecret("access token",
 		`run chmod 600 on it, then make another token by "providerd token create" and revoke that one`)

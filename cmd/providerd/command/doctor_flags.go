@@ -5,11 +5,13 @@ import (
 	"reflect"
 
 	"github.com/alecthomas/kong"
+
+	"example.com/providerd/cmd/providerd/flags"
 )
 
 // examinedURL is a databaseURL that may be wrong, which is for the doctor to find.
 type examinedURL struct {
-	DatabaseURL
+	flags.DatabaseURL
 	fault error
 }
 
@@ -29,7 +31,7 @@ type examinedPath struct {
 
 // UnmarshalText refuses nothing.
 func (p *examinedPath) UnmarshalText(text []byte) error { //nolint:unparam // encoding.TextUnmarshaler has it.
-	p.path, p.fault = AbsolutePath(string(text))
+	p.path, p.fault = flags.AbsolutePath(string(text))
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/seal"
 	"example.com/providerd/store/sqlite"
@@ -14,7 +15,7 @@ import (
 const checkOfDatabase = "database"
 
 // checkSQLite looks at a SQLite database, and at the folder that it is in.
-func checkSQLite(ctx context.Context, file SQLiteFile, keyset string) (found []finding) {
+func checkSQLite(ctx context.Context, file flags.SQLiteFile, keyset string) (found []finding) {
 	path, folder := file.Path(), file.Folder()
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target

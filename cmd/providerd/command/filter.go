@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/store"
 )
 
@@ -20,7 +21,7 @@ type filterFlags struct {
 	Limit     rowLimit     `placeholder:"N" help:"At most so many. Where there are more, the next --after is told on standard error."`
 }
 
-func (f filterFlags) filter(since Moment) store.Filter {
+func (f filterFlags) filter(since flags.Moment) store.Filter {
 	return store.Filter{
 		Kind: store.Kind(f.Kind), Name: string(f.Name), ClientID: string(f.ClientID), CreatedBy: string(f.CreatedBy),
 		Since: time.Time(since),
@@ -30,8 +31,8 @@ func (f filterFlags) filter(since Moment) store.Filter {
 // providerFlags select providers.
 type providerFlags struct {
 	filterFlags
-	Since Moment   `placeholder:"TIME" help:"Only what was created since: how long ago, such as 12h or 30d, or a time such as 2026-01-31T08:00:00Z."`
-	After positive `placeholder:"PK" help:"Only what has a higher pk."`
+	Since flags.Moment `placeholder:"TIME" help:"Only what was created since: how long ago, such as 12h or 30d, or a time such as 2026-01-31T08:00:00Z."`
+	After positive     `placeholder:"PK" help:"Only what has a higher pk."`
 }
 
 // providerKind is a kind of provider.

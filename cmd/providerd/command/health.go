@@ -12,11 +12,12 @@ import (
 	"time"
 
 	"example.com/providerd/cmd/providerd/console"
+	"example.com/providerd/cmd/providerd/flags"
 )
 
 type healthCommand struct {
-	Listen  ListenAddress `default:"127.0.0.1:8080" env:"PROVIDERD_LISTEN" placeholder:"HOST:PORT" help:"Address that the server listens on (${env}; default ${default})."`
-	TLSCert string        `env:"PROVIDERD_TLS_CERT" type:"path" placeholder:"PATH" help:"Certificate chain in PEM that the server shows, where it serves HTTPS (${env})."`
+	Listen  flags.ListenAddress `default:"127.0.0.1:8080" env:"PROVIDERD_LISTEN" placeholder:"HOST:PORT" help:"Address that the server listens on (${env}; default ${default})."`
+	TLSCert string              `env:"PROVIDERD_TLS_CERT" type:"path" placeholder:"PATH" help:"Certificate chain in PEM that the server shows, where it serves HTTPS (${env})."`
 }
 
 // Help is the long help text.
@@ -77,7 +78,7 @@ func reasonOfRefusal(response *http.Response) string {
 
 // trustOnly lets a connection be made to whoever shows the certificate in a file, whatever name it is for.
 func trustOnly(path string) (*tls.Config, error) {
-	wanted, err := ReadCertificate(path)
+	wanted, err := flags.ReadCertificate(path)
 	if err != nil {
 		return nil, err
 	}

@@ -10,13 +10,14 @@ import (
 
 	"github.com/mattn/go-isatty"
 
+	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/store"
 	"example.com/providerd/store/durable"
 )
 
 const (
 	initialTokenName = "initial"
-	defaultLifetime  = 90 * Day
+	defaultLifetime  = 90 * flags.Day
 )
 
 // letIn provides the token of a first start in the folder of the database, and tells a newcomer so. The replicas of a
@@ -27,7 +28,7 @@ func letIn(
 	if folder == "" {
 		return remindOfTokens(ctx, database, log)
 	}
-	path := filepath.Join(folder, InitialTokenFile)
+	path := filepath.Join(folder, flags.InitialTokenFile)
 	made, err := provideInitialToken(ctx, database, path, operations)
 	if made {
 		introduce(log, path, baseURL)

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"example.com/providerd/cmd/providerd/console"
+	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/store"
 	"example.com/providerd/store/seal"
 )
@@ -31,7 +32,7 @@ func (c *keyCreateCommand) Validate() error {
 	if c.Keyset == "" {
 		return nil
 	}
-	if err := CheckFileName(c.Keyset); err != nil {
+	if err := flags.CheckFileName(c.Keyset); err != nil {
 		return fmt.Errorf("--keyset: %w", err)
 	}
 	return nil
@@ -53,7 +54,7 @@ func (c *keyCreateCommand) Run(ctx context.Context, say *console.Messages) error
 }
 
 type keyRotateCommand struct {
-	DatabaseFlags
+	flags.DatabaseFlags
 }
 
 // Run adds a key.
@@ -78,7 +79,7 @@ func (c *keyRotateCommand) Run(ctx context.Context, say *console.Messages) error
 }
 
 type keyPromoteCommand struct {
-	DatabaseFlags
+	flags.DatabaseFlags
 }
 
 // Run lets the newest key seal.
@@ -101,7 +102,7 @@ func tellSealing(say *console.Messages, id uint32) {
 }
 
 type keyResealCommand struct {
-	DatabaseFlags
+	flags.DatabaseFlags
 }
 
 // Run reseals old secrets until all are done or it is interrupted.
@@ -120,7 +121,7 @@ func (c *keyResealCommand) Run(ctx context.Context, say *console.Messages) error
 }
 
 type keyRetireCommand struct {
-	DatabaseFlags
+	flags.DatabaseFlags
 }
 
 // Help is the long help text.

@@ -7,14 +7,15 @@ import (
 	"strconv"
 
 	"example.com/providerd/cmd/providerd/console"
+	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/store/database"
 )
 
 type migrateCommand struct {
-	DatabaseFlags
+	flags.DatabaseFlags
 	Status bool     `required:"" xor:"what" help:"Show the migrations, and which of them the database has."`
 	To     positive `required:"" xor:"what" placeholder:"LEVEL" help:"Migrate to this level. Those that the database has are passed over; none is taken back."`
-	ListFormat
+	flags.ListFormat
 }
 
 // Help is the long help text.

@@ -6,13 +6,14 @@ import (
 	"log/slog"
 	"os"
 
+	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/store"
 	"example.com/providerd/store/sqlite"
 )
 
 // createStore is create of a location for a server, with the store over the database. The log says if the database is new, because
 // one that was lost is not to be replaced unseen. A PostgreSQL database is never created.
-func createStore(ctx context.Context, f DatabaseFlags, log *serveLog) (*store.Store, error) {
+func createStore(ctx context.Context, f flags.DatabaseFlags, log *serveLog) (*store.Store, error) {
 	// The keyset of a new database is created after it, so that one found here is older, whoever creates them.
 	_, err := os.Stat(f.KeysetPath())
 	hadKeyset := err == nil
@@ -30,7 +31,7 @@ func createStore(ctx context.Context, f DatabaseFlags, log *serveLog) (*store.St
 	return opened, nil
 }
 
-func sayCreated(f DatabaseFlags, log *serveLog, hadKeyset bool) {
+func sayCreated(f flags.DatabaseFlags, log *serveLog, hadKeyset bool) {
 	path, keyset := f.Database.Path(), f.KeysetPath()
 	log.say(slog.LevelInfo, fmt.Sprintf("made a new database at %s with the keyset %s", path, keyset))
 	if hadKeyset {

@@ -12,6 +12,7 @@ import (
 
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/cmd/providerd/escape"
+	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/cmd/providerd/yamltext"
 	"example.com/providerd/store"
 )
@@ -32,9 +33,9 @@ type revealFlag struct {
 }
 
 type providerListCommand struct {
-	DatabaseFlags
+	flags.DatabaseFlags
 	providerFlags
-	ListFormat
+	flags.ListFormat
 	revealFlag
 }
 
@@ -70,8 +71,8 @@ func (c *providerListCommand) rows(record store.Record) [][]string {
 }
 
 type providerShowCommand struct {
-	DatabaseFlags
-	ListFormat
+	flags.DatabaseFlags
+	flags.ListFormat
 	revealFlag
 	PK       int32  `arg:"" optional:"" help:"pk of the provider."`
 	ClientID string `placeholder:"ID" help:"client_id of the provider, in place of its pk."`

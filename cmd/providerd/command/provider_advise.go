@@ -6,13 +6,14 @@ import (
 	"iter"
 
 	"example.com/providerd/cmd/providerd/console"
+	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/server/advice"
 	"example.com/providerd/store"
 )
 
 type providerAdviseCommand struct {
-	DatabaseFlags
-	ListFormat
+	flags.DatabaseFlags
+	flags.ListFormat
 	PK *int32 `arg:"" optional:"" help:"pk of the provider. Without it, all are looked at."`
 }
 

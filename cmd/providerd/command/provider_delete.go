@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"example.com/providerd/cmd/providerd/console"
+	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/store"
 )
 
@@ -13,7 +14,7 @@ import (
 const maxDeleted = 1000
 
 type providerDeleteCommand struct {
-	DatabaseFlags
+	flags.DatabaseFlags
 	consentFlag
 	PKs []positive `arg:"" name:"pk" help:"pks of the providers, up to 1000. All of them are deleted, or, where one does not exist or is linked to an application, none."`
 }

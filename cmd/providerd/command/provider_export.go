@@ -17,16 +17,17 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"example.com/providerd/cmd/providerd/console"
+	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/cmd/providerd/manifest"
 	"example.com/providerd/server/contract"
 	"example.com/providerd/store"
 )
 
 type providerExportCommand struct {
-	DatabaseFlags
+	flags.DatabaseFlags
 	providerFlags
-	Output FilePath `placeholder:"FILE" help:"Write to this file, which its owner alone can read, in place of standard output. It must not be there yet, and is there whole or not at all."`
-	Reveal bool     `help:"Write secrets in plain text. Without it, references such as $${NAME} stand for them, which are listed on standard error."`
+	Output flags.FilePath `placeholder:"FILE" help:"Write to this file, which its owner alone can read, in place of standard output. It must not be there yet, and is there whole or not at all."`
+	Reveal bool           `help:"Write secrets in plain text. Without it, references such as $${NAME} stand for them, which are listed on standard error."`
 }
 
 // Help is the long help text.
@@ -43,7 +44,7 @@ func (c *providerExportCommand) Validate() error {
 	if c.Limit > 0 && c.Kind == "" {
 		return errors.New("missing flags: --kind=KIND, of which --limit counts the providers")
 	}
-	return CheckPlaces(c.Database, c.Keyset, string(c.Output))
+	return flags.CheckPlaces(c.Database, c.Keyset, string(c.Output))
 }
 
 // Run writes the file.
@@ -55,7 +56,7 @@ func (c *providerExportCommand) Run(ctx context.Context, contract *contract.Docu
 		if c.Output == "" {
 			return c.write(ctx, database, &to, out)
 		}
-		return WritePrivately(string(c.Output), func(file io.Writer) error {
+		return flags.WritePrivately(string(c.Output), func(file io.Writer) error {
 			buffered := console.NewOutput(file)
 			err := c.write(ctx, database, &to, buffered)
 			return errors.Join(err, buffered.Flush())

@@ -11,16 +11,17 @@ import (
 	"github.com/alecthomas/kong"
 
 	"example.com/providerd/cmd/providerd/console"
+	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/store"
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/sqlite"
 )
 
 type restoreCommand struct {
-	DatabaseFlags
-	File    FilePath `arg:"" help:"The backup."`
-	Replace bool     `help:"Where there is a database, keep it under a name with the time, and put the backup in its place."`
-	Damaged bool     `help:"Restore also where some secrets do not open with the keyset. They are named."`
+	flags.DatabaseFlags
+	File    flags.FilePath `arg:"" help:"The backup."`
+	Replace bool           `help:"Where there is a database, keep it under a name with the time, and put the backup in its place."`
+	Damaged bool           `help:"Restore also where some secrets do not open with the keyset. They are named."`
 }
 
 // Help is the long help text.

@@ -17,23 +17,24 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"example.com/providerd/cmd/providerd/console"
+	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/server"
 	"example.com/providerd/server/contract"
 	"example.com/providerd/server/listener"
 )
 
 type serveCommand struct {
-	DatabaseFlags
-	Listen         ListenAddress `default:"127.0.0.1:8080" env:"PROVIDERD_LISTEN" placeholder:"HOST:PORT" help:"Address to listen on; port 0 takes a free one (${env}; default ${default})."`
-	MaxConnections int           `default:"1024" env:"PROVIDERD_MAX_CONNECTIONS" placeholder:"N" help:"Connections that are open at a time; for a further one, the one that is idle for longest is closed (${env}; default ${default})."`
-	FailedAttempts int           `default:"20" env:"PROVIDERD_FAILED_ATTEMPTS" placeholder:"N" help:"Invalid tokens that an address may send in a minute; further ones are answered 429 (${env}; default ${default})."`
-	RateLimit      RateLimit     `env:"PROVIDERD_RATE_LIMIT" placeholder:"N/s" help:"Requests that the tokens of one name may send to this server, in a second (100/s), minute (m) or hour (h) (${env}; default no limit)."`
-	TLSCert        string        `env:"PROVIDERD_TLS_CERT" and:"tls" type:"path" placeholder:"PATH" help:"Certificate chain in PEM, to serve HTTPS; read again when it changes (${env})."`
-	TLSKey         string        `env:"PROVIDERD_TLS_KEY" and:"tls" type:"path" placeholder:"PATH" help:"Private key of the certificate in PEM (${env})."`
-	DrainDelay     time.Duration `default:"0s" env:"PROVIDERD_DRAIN_DELAY" placeholder:"TIME" help:"How long to go on serving, but not ready, when told to stop, so that load balancers notice: up to 10m (${env}; default ${default})."`
-	LogFormat      string        `default:"text" enum:"text,json" env:"PROVIDERD_LOG_FORMAT" help:"Format of the log on standard error: ${enum} (${env}; default ${default})."`
-	LogLevel       LogLevel      `default:"info" env:"PROVIDERD_LOG_LEVEL" placeholder:"LEVEL" help:"Minimum log level: debug, info, warn or error (${env}; default ${default})."`
-	OpsListen      ListenAddress `env:"PROVIDERD_OPS_LISTEN" placeholder:"HOST:PORT" help:"Address that is for operators, with metrics, health, and profiles for callers on this machine (${env}; default none)."`
+	flags.DatabaseFlags
+	Listen         flags.ListenAddress `default:"127.0.0.1:8080" env:"PROVIDERD_LISTEN" placeholder:"HOST:PORT" help:"Address to listen on; port 0 takes a free one (${env}; default ${default})."`
+	MaxConnections int                 `default:"1024" env:"PROVIDERD_MAX_CONNECTIONS" placeholder:"N" help:"Connections that are open at a time; for a further one, the one that is idle for longest is closed (${env}; default ${default})."`
+	FailedAttempts int                 `default:"20" env:"PROVIDERD_FAILED_ATTEMPTS" placeholder:"N" help:"Invalid tokens that an address may send in a minute; further ones are answered 429 (${env}; default ${default})."`
+	RateLimit      flags.RateLimit     `env:"PROVIDERD_RATE_LIMIT" placeholder:"N/s" help:"Requests that the tokens of one name may send to this server, in a second (100/s), minute (m) or hour (h) (${env}; default no limit)."`
+	TLSCert        string              `env:"PROVIDERD_TLS_CERT" and:"tls" type:"path" placeholder:"PATH" help:"Certificate chain in PEM, to serve HTTPS; read again when it changes (${env})."`
+	TLSKey         string              `env:"PROVIDERD_TLS_KEY" and:"tls" type:"path" placeholder:"PATH" help:"Private key of the certificate in PEM (${env})."`
+	DrainDelay     time.Duration       `default:"0s" env:"PROVIDERD_DRAIN_DELAY" placeholder:"TIME" help:"How long to go on serving, but not ready, when told to stop, so that load balancers notice: up to 10m (${env}; default ${default})."`
+	LogFormat      string              `default:"text" enum:"text,json" env:"PROVIDERD_LOG_FORMAT" help:"Format of the log on standard error: ${enum} (${env}; default ${default})."`
+	LogLevel       flags.LogLevel      `default:"info" env:"PROVIDERD_LOG_LEVEL" placeholder:"LEVEL" help:"Minimum log level: debug, info, warn or error (${env}; default ${default})."`
+	OpsListen      flags.ListenAddress `env:"PROVIDERD_OPS_LISTEN" placeholder:"HOST:PORT" help:"Address that is for operators, with metrics, health, and profiles for callers on this machine (${env}; default none)."`
 }
 
 // Validate refuses a server that nobody could reach.
@@ -174,7 +175,7 @@ func (c *serveCommand) listen(ctx context.Context) (at endpoint, err error) {
 }
 
 // listenOn takes an address that a flag names.
-func listenOn(ctx context.Context, address ListenAddress, flag string) (net.Listener, error) {
+func listenOn(ctx context.Context, address flags.ListenAddress, flag string) (net.Listener, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", string(address))
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return nil, fmt.Errorf("address %s is in use; stop the other program, or name another address with %s",

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"example.com/providerd/cmd/providerd/console"
+	"example.com/providerd/cmd/providerd/flags"
 )
 
 // reloadInterval is how long a certificate is used before its files are read again, so that no flood of handshakes
@@ -33,7 +34,7 @@ func newTLSConfig(certPath, keyPath string, logger *slog.Logger) (*tls.Config, e
 	if certPath == "" {
 		return nil, nil //nolint:nilnil // It is net/http's own sign for plain HTTP.
 	}
-	certificate, err := LoadCertificate(certPath, keyPath)
+	certificate, err := flags.LoadCertificate(certPath, keyPath)
 	if err != nil {
 		return nil, fmt.Errorf("%w: read the chain in %s and its key in %s: %w", console.ErrCertificate, certPath, keyPath, err)
 	}
@@ -57,7 +58,7 @@ func (f *certificateFiles) current(*tls.ClientHelloInfo) (*tls.Certificate, erro
 
 // reload reads the files, and says what has changed since they were read last.
 func (f *certificateFiles) reload() {
-	certificate, err := LoadCertificate(f.certPath, f.keyPath)
+	certificate, err := flags.LoadCertificate(f.certPath, f.keyPath)
 	if err != nil {
 		if problem := err.Error(); problem != f.problem {
 			f.logger.Error("certificate cannot be used; the one of before stays", slog.String("error", problem))

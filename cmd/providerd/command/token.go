@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"example.com/providerd/cmd/providerd/console"
+	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/server/contract"
 	"example.com/providerd/store"
 )
@@ -21,10 +22,10 @@ type tokenCommands struct {
 }
 
 type tokenCreateCommand struct {
-	DatabaseFlags
-	Name      Label    `required:"" placeholder:"NAME" help:"Name of the caller. A renewed token of the same name is the same caller."`
-	Allow     []string `required:"" sep:"none" enum:"${operations},all" placeholder:"OPERATION" help:"Operation that the token allows: ${enum}. May be repeated."`
-	ExpiresIn TimeSpan `default:"90d" placeholder:"TIME" help:"How long the token is accepted, such as 90d or 12h (default ${default})."`
+	flags.DatabaseFlags
+	Name      flags.Label    `required:"" placeholder:"NAME" help:"Name of the caller. A renewed token of the same name is the same caller."`
+	Allow     []string       `required:"" sep:"none" enum:"${operations},all" placeholder:"OPERATION" help:"Operation that the token allows: ${enum}. May be repeated."`
+	ExpiresIn flags.TimeSpan `default:"90d" placeholder:"TIME" help:"How long the token is accepted, such as 90d or 12h (default ${default})."`
 }
 
 // Validate refuses a token that would end before it is where it is used.
@@ -75,8 +76,8 @@ func revokeUnprinted(ctx context.Context, database *store.Store, id int32, cause
 }
 
 type tokenListCommand struct {
-	DatabaseFlags
-	ListFormat
+	flags.DatabaseFlags
+	flags.ListFormat
 }
 
 // shownToken is what JSON and YAML have of a token.
@@ -114,7 +115,7 @@ func (c *tokenListCommand) Run(ctx context.Context, out *console.Output, say *co
 }
 
 type tokenRevokeCommand struct {
-	DatabaseFlags
+	flags.DatabaseFlags
 	ID int32 `arg:"" help:"ID of the token, from \"providerd token list\"."`
 }
 
