@@ -4,6 +4,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"example.com/providerd/cmd/providerd/tracing"
 )
 
 const checkOfConfiguration = "configuration"
@@ -26,7 +28,7 @@ func (c *doctorCommand) checkConfiguration(configuration serveConfiguration) []f
 		found = append(found, warned(checkOfConfiguration, `"providerd serve --help" names those that there are`,
 			"%s is set, and no variable of this program", name))
 	}
-	if _, err := traceEndpoint(); err != nil {
+	if _, err := tracing.Endpoint(); err != nil {
 		what, remedy, _ := strings.Cut(err.Error(), "; ")
 		found = append(found, warned(checkOfConfiguration, remedy, "no traces are exported: %s", what))
 	}

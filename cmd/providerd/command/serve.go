@@ -18,6 +18,7 @@ import (
 
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/cmd/providerd/flags"
+	"example.com/providerd/cmd/providerd/tracing"
 	"example.com/providerd/server"
 	"example.com/providerd/server/contract"
 	"example.com/providerd/server/listener"
@@ -201,7 +202,7 @@ func (c *serveCommand) serve(
 		registry = newRegistry(log)
 		config.Metrics = server.NewMetrics(registry, config.Contract, config.Store)
 	}
-	traces, flushTraces := startTraces(ctx, log.Logger, log.say, string(version))
+	traces, flushTraces := tracing.Start(ctx, log.Logger, log.say, string(version))
 	defer flushTraces()
 	if traces != nil {
 		config.Traces = server.NewTraces(traces)

@@ -1,4 +1,4 @@
-package command
+package tracing
 
 import (
 	"context"
@@ -37,12 +37,12 @@ const (
 
 var errRedirected = errors.New("the collector redirects, which is not followed")
 
-// startTraces exports traces until stop is called, if the environment names a collector. If it names one that cannot be
+// Start exports traces until stop is called, if the environment names a collector. If it names one that cannot be
 // used, the server continues without traces: what collects traces must not keep it from serving.
-func startTraces(
+func Start(
 	ctx context.Context, logger *slog.Logger, say func(slog.Level, string), version string,
 ) (provider *sdktrace.TracerProvider, stop func()) {
-	endpoint, err := traceEndpoint()
+	endpoint, err := Endpoint()
 	if err == nil && endpoint == nil {
 		return nil, func() {}
 	}
@@ -106,9 +106,9 @@ func proxyExceptRedirects(r *http.Request) (*url.URL, error) {
 	return http.ProxyFromEnvironment(r) //nolint:wrapcheck // The transport says what it is an error of.
 }
 
-// traceEndpoint returns the endpoint in the environment, or nil if traces are off. Its error does not contain the URL,
+// Endpoint returns the endpoint in the environment, or nil if traces are off. Its error does not contain the URL,
 // which may hold a secret.
-func traceEndpoint() (*url.URL, error) {
+func Endpoint() (*url.URL, error) {
 	if strings.EqualFold(variable("OTEL_SDK_DISABLED"), "true") ||
 		strings.EqualFold(variable("OTEL_TRACES_EXPORTER"), "none") {
 		return nil, nil
