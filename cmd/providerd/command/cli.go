@@ -6,6 +6,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"example.com/providerd/cmd/providerd/doctor"
 	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/server/contract"
 )
@@ -21,7 +22,7 @@ type cli struct {
 	Copy        copyCommand         `cmd:"" help:"Copy everything to another database, such as from SQLite to PostgreSQL."`
 	Backup      backupCommand       `cmd:"" help:"Write a SQLite database to a file, also while the server runs, and verify it."`
 	Restore     restoreCommand      `cmd:"" help:"Put a backup in the place of a SQLite database."`
-	Doctor      doctorCommand       `cmd:"" help:"Look at all that a server needs, and say what is wrong with it."`
+	Doctor      doctor.Command      `cmd:"" help:"Look at all that a server needs, and say what is wrong with it."`
 	Health      healthCommand       `cmd:"" help:"Ask the server on this machine whether it is ready."`
 	Migrate     migrateCommand      `cmd:"" help:"Show or change the level of the database's schema."`
 	Completion  completionCommand   `cmd:"" help:"Print a completion script for a shell."`
@@ -58,10 +59,10 @@ func newParser(root *cli, operations []string) (*kong.Kong, error) {
 }
 
 // checkServe lets the doctor read flags and variables as "serve" does.
-func checkServe(contract *contract.Document) (serveConfiguration, error) {
+func checkServe(contract *contract.Document) (doctor.Configuration, error) {
 	parser, err := newParser(&cli{}, contract.OperationIDs())
 	if err != nil {
-		return serveConfiguration{}, err
+		return doctor.Configuration{}, err
 	}
 	check := func(arguments []string) string {
 		if _, err := parser.Parse(arguments); err != nil {
@@ -77,7 +78,7 @@ func checkServe(contract *contract.Document) (serveConfiguration, error) {
 			}
 		}
 	}
-	return serveConfiguration{Check: check, Variables: variables}, nil
+	return doctor.Configuration{Check: check, Variables: variables}, nil
 }
 
 // commandPath is the command of a parsed command line without its arguments.

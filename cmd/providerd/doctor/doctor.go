@@ -1,4 +1,4 @@
-package command
+package doctor
 
 import (
 	"cmp"
@@ -11,7 +11,7 @@ import (
 	"example.com/providerd/cmd/providerd/flags"
 )
 
-type doctorCommand struct {
+type Command struct {
 	Database examinedURL  `default:"sqlite:data/providerd.db" env:"PROVIDERD_DATABASE" placeholder:"URL" help:"The database, sqlite:PATH or postgres://USER@HOST/DATABASE (${env}; default ${default})."`
 	Keyset   examinedPath `env:"PROVIDERD_KEYSET" placeholder:"PATH" help:"The file with the keys of the database (${env}; default keyset.json beside a SQLite database)."`
 	TLSCert  examinedPath `env:"PROVIDERD_TLS_CERT" placeholder:"PATH" help:"Certificate chain in PEM that the server shows (${env})."`
@@ -20,7 +20,7 @@ type doctorCommand struct {
 }
 
 // Help is the long help text.
-func (doctorCommand) Help() string {
+func (Command) Help() string {
 	return "Looks at the configuration, the files, the keyset, the database and what it lies on, also while a server " +
 		"runs, and says of each whether it is ok, or what to do. It changes nothing, makes no file and takes no lock that " +
 		"others wait for. Run it as the user and with the environment of the server. The exit status is 1 when " +
@@ -76,7 +76,7 @@ func (f finding) cells() [][]string {
 }
 
 // Run looks at all there is. What fails keeps no checks from being made but those that need it.
-func (c *doctorCommand) Run(ctx context.Context, configuration serveConfiguration, out *console.Output, say *console.Messages) error {
+func (c *Command) Run(ctx context.Context, configuration Configuration, out *console.Output, say *console.Messages) error {
 	findings := slices.Concat(
 		c.checkConfiguration(configuration), checkCertificate(c.TLSCert.path, c.TLSKey.path), c.checkDatabase(ctx))
 	table := console.List[finding]{
@@ -99,7 +99,7 @@ func (c *doctorCommand) Run(ctx context.Context, configuration serveConfiguratio
 
 // checkDatabase looks at the database, and at what is in it, where its place is told as it should be. Otherwise
 // checkConfiguration says what is wrong.
-func (c *doctorCommand) checkDatabase(ctx context.Context) []finding {
+func (c *Command) checkDatabase(ctx context.Context) []finding {
 	keyset := c.Keyset.path
 	switch {
 	case c.Database.fault != nil:

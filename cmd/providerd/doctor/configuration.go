@@ -1,4 +1,4 @@
-package command
+package doctor
 
 import (
 	"os"
@@ -10,8 +10,8 @@ import (
 
 const checkOfConfiguration = "configuration"
 
-// serveConfiguration is what "providerd serve" makes of its flags and of the environment.
-type serveConfiguration struct {
+// Configuration is what "providerd serve" makes of its flags and of the environment.
+type Configuration struct {
 	// Check says what is wrong with the arguments of "serve", or with the environment; "" where nothing is.
 	Check func(arguments []string) string
 	// Variables are those of the environment that the program reads.
@@ -19,7 +19,7 @@ type serveConfiguration struct {
 }
 
 // checkConfiguration reads the environment as "serve" would, with the flags that were given to the doctor.
-func (c *doctorCommand) checkConfiguration(configuration serveConfiguration) []finding {
+func (c *Command) checkConfiguration(configuration Configuration) []finding {
 	var found []finding
 	if misuse := configuration.Check(c.serveLine()); misuse != "" {
 		found = append(found, failed(checkOfConfiguration, "set the variable or the flag right", "%s", misuse))
@@ -40,7 +40,7 @@ func (c *doctorCommand) checkConfiguration(configuration serveConfiguration) []f
 
 // serveLine is how the server would be started. What comes from the environment is left to it: a password must not be
 // in an argument.
-func (c *doctorCommand) serveLine() []string {
+func (c *Command) serveLine() []string {
 	line := []string{"serve"}
 	for _, flag := range []struct{ name, variable, value string }{
 		{"--database", "PROVIDERD_DATABASE", c.Database.Text},

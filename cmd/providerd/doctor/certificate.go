@@ -1,4 +1,4 @@
-package command
+package doctor
 
 import (
 	"crypto/x509"

@@ -1,4 +1,4 @@
-package command
+package doctor
 
 import (
 	"fmt"
@@ -39,7 +39,7 @@ func (p examinedPath) check() error { return p.fault }
 
 // AfterApply refuses what is wrong with a flag that was given, which is a misuse of the doctor. A variable is also the
 // server's.
-func (c *doctorCommand) AfterApply(command *kong.Context) error {
+func (c *Command) AfterApply(command *kong.Context) error {
 	for _, element := range command.Path {
 		if element.Flag == nil {
 			continue
