@@ -8,11 +8,12 @@ import (
 
 	"example.com/providerd/cmd/providerd/doctor"
 	"example.com/providerd/cmd/providerd/flags"
+	"example.com/providerd/cmd/providerd/serve"
 	"example.com/providerd/server/contract"
 )
 
 type cli struct {
-	Serve       serveCommand        `cmd:"" help:"Serve the API."`
+	Serve       serve.Command       `cmd:"" help:"Serve the API."`
 	Token       tokenCommands       `cmd:"" help:"Create, list and revoke access tokens."`
 	Provider    providerCommands    `cmd:"" help:"List, show, export and delete stored providers, and check them against best practice."`
 	Application applicationCommands `cmd:"" help:"Create, list, link and delete the applications that providers are linked to."`

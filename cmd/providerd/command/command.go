@@ -13,6 +13,7 @@ import (
 	kongcompletion "github.com/jotaen/kong-completion"
 
 	"example.com/providerd/cmd/providerd/console"
+	"example.com/providerd/cmd/providerd/serve"
 	"example.com/providerd/server/contract"
 )
 
@@ -53,7 +54,7 @@ func run(ctx context.Context, arguments []string) int {
 	}
 	command.BindTo(ctx, (*context.Context)(nil))
 	version, _ := builtFrom()
-	command.Bind(&console.Messages{File: os.Stderr, IsQuiet: root.Quiet}, programVersion(version))
+	command.Bind(&console.Messages{File: os.Stderr, IsQuiet: root.Quiet}, serve.Version(version))
 	return failure(runCommand(command, contract))
 }
 

@@ -1,4 +1,4 @@
-package command_test
+package serve_test
 
 import (
 	"context"
@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"example.com/providerd/cmd/providerd/command"
 	"example.com/providerd/cmd/providerd/providerdtest"
+	"example.com/providerd/cmd/providerd/serve"
 )
 
 // TestWatchdogPings counts, in a time of its own, what a service manager hears in three of the intervals that it asks
@@ -19,7 +19,7 @@ func TestWatchdogPings(t *testing.T) {
 	t.Setenv("WATCHDOG_USEC", "30000000")
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		go command.Watch(ctx)
+		go serve.Watch(ctx)
 		<-time.After(91 * time.Second)
 		cancel()
 	})

@@ -1,4 +1,4 @@
-package command_test
+package serve_test
 
 import (
 	"bytes"
@@ -11,8 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"example.com/providerd/cmd/providerd/command"
 	"example.com/providerd/cmd/providerd/providerdtest"
+	"example.com/providerd/cmd/providerd/serve"
 )
 
 // expectReason demands that a log tells nothing but one reason why the files cannot be used, so many times.
@@ -35,7 +35,7 @@ func newHandshakes(t *testing.T) *handshakes {
 	h := &handshakes{folder: t.TempDir()}
 	providerdtest.WriteCertificate(t, h.folder, 1)
 	var err error
-	h.config, err = command.NewTLSConfig(h.path("cert.pem"), h.path("key.pem"), slog.New(slog.NewTextHandler(&h.log, nil)))
+	h.config, err = serve.NewTLSConfig(h.path("cert.pem"), h.path("key.pem"), slog.New(slog.NewTextHandler(&h.log, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,12 +70,12 @@ func TestCertificateIsReloaded(t *testing.T) {
 		}
 		replace("cert.pem")
 		for range 3 {
-			<-time.After(command.ReloadInterval)
+			<-time.After(serve.ReloadInterval)
 			h.expect(t, "with a new chain and the old key", 1)
 		}
 		expectReason(t, h.log.String(), "private key does not match public key", 1)
 		replace("key.pem")
-		<-time.After(command.ReloadInterval - 1)
+		<-time.After(serve.ReloadInterval - 1)
 		h.expect(t, "before the files are read again", 1)
 		<-time.After(1)
 		h.expect(t, "with both", 2)
@@ -91,7 +91,7 @@ func TestCertificateIsReloaded(t *testing.T) {
 				if err := os.WriteFile(h.path("key.pem"), text, 0o600); err != nil {
 					t.Fatal(err)
 				}
-				<-time.After(command.ReloadInterval)
+				<-time.After(serve.ReloadInterval)
 				h.expect(t, "with the key broken or repaired", 2)
 			}
 			expectReason(t, h.log.String(), noKey, broken+1)

@@ -1,4 +1,4 @@
-package command
+package serve
 
 import (
 	"context"
@@ -24,7 +24,7 @@ import (
 	"example.com/providerd/server/listener"
 )
 
-type serveCommand struct {
+type Command struct {
 	flags.DatabaseFlags
 	Listen         flags.ListenAddress `default:"127.0.0.1:8080" env:"PROVIDERD_LISTEN" placeholder:"HOST:PORT" help:"Address to listen on; port 0 takes a free one (${env}; default ${default})."`
 	MaxConnections int                 `default:"1024" env:"PROVIDERD_MAX_CONNECTIONS" placeholder:"N" help:"Connections that are open at a time; for a further one, the one that is idle for longest is closed (${env}; default ${default})."`
@@ -39,7 +39,7 @@ type serveCommand struct {
 }
 
 // Validate refuses a server that nobody could reach.
-func (c serveCommand) Validate() error {
+func (c Command) Validate() error {
 	if c.MaxConnections < 1 {
 		return errors.New("--max-connections must be at least 1")
 	}
@@ -55,11 +55,11 @@ func (c serveCommand) Validate() error {
 	return nil
 }
 
-// programVersion is the version of the program that serves, of which traces tell.
-type programVersion string
+// Version is the version of the program that serves, of which traces tell.
+type Version string
 
 // Help is the long help text.
-func (serveCommand) Help() string {
+func (Command) Help() string {
 	return "Creates the database where there is none, readable by its owner alone, and migrates it to the version of " +
 		"this program. Where the database has no token, writes one that allows both operations to the file initial-token " +
 		"beside it. Once ready, prints the address. On SIGTERM, SIGINT and SIGHUP, /readyz fails " +
@@ -78,7 +78,7 @@ const heapReserve = 12 << 20
 const memoryLimit = 176 << 20
 
 // Run serves until the process is told to stop.
-func (c *serveCommand) Run(ctx context.Context, contract *contract.Document, version programVersion, say *console.Messages) error {
+func (c *Command) Run(ctx context.Context, contract *contract.Document, version Version, say *console.Messages) error {
 	ctx, stop := untilStopped(ctx)
 	defer stop()
 	log := newServeLog(say, c.LogFormat, slog.Level(c.LogLevel))
@@ -135,8 +135,8 @@ func (e endpoint) close() {
 }
 
 // open gets what a server needs, and serves.
-func (c *serveCommand) open(
-	ctx context.Context, contract *contract.Document, version programVersion, log *serveLog,
+func (c *Command) open(
+	ctx context.Context, contract *contract.Document, version Version, log *serveLog,
 ) error {
 	// The addresses come first: where one is taken, nothing is made on disk.
 	at, err := c.listen(ctx)
@@ -162,7 +162,7 @@ func (c *serveCommand) open(
 }
 
 // listen takes the addresses.
-func (c *serveCommand) listen(ctx context.Context) (at endpoint, err error) {
+func (c *Command) listen(ctx context.Context) (at endpoint, err error) {
 	if at.Listener, err = listenOn(ctx, c.Listen, "--listen"); err != nil {
 		return at, err
 	}
@@ -194,8 +194,8 @@ func listenOn(ctx context.Context, address flags.ListenAddress, flag string) (ne
 	return listener, nil
 }
 
-func (c *serveCommand) serve(
-	ctx context.Context, config server.Config, at endpoint, version programVersion, log *serveLog,
+func (c *Command) serve(
+	ctx context.Context, config server.Config, at endpoint, version Version, log *serveLog,
 ) error {
 	var registry *prometheus.Registry
 	if at.ops != nil {
