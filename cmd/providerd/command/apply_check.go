@@ -54,7 +54,7 @@ func entryFaults(ctx context.Context, contract *contract.Document, entry manifes
 
 // maskedSecret is the pointer of the secret of an entry that was copied from where secrets are masked; "" for others.
 func maskedSecret(kind applyKind, entry manifest.Entry) string {
-	field := secretField(kind)
+	field := kind.secretField()
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(entry.Body, &fields) != nil || console.Plain(fields[field]) != console.Mask {
 		return ""

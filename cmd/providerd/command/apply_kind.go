@@ -56,6 +56,14 @@ func applyKinds() []applyKind {
 	}
 }
 
+// secretField is the field with the secret. Without a secret it is an empty string or an empty object.
+func (k applyKind) secretField() string {
+	if k.name == string(store.KindOAuth2) {
+		return "client_secret"
+	}
+	return "credentials"
+}
+
 func kindOf(entry manifest.Entry) (applyKind, error) {
 	for _, kind := range applyKinds() {
 		if kind.name == entry.Kind {

@@ -111,7 +111,7 @@ func (e *exporter) add(kind applyKind, record store.Record) error {
 	if err != nil {
 		return fmt.Errorf("render provider %d: %w", pk, err)
 	}
-	secret := secretField(kind)
+	secret := kind.secretField()
 	isReference := !e.reveal && len(fields[secret]) > len(`""`)
 	if isReference {
 		name := strings.ToUpper(strings.ReplaceAll(id, "-", "_") + "_" + secret)
@@ -127,14 +127,6 @@ func (e *exporter) add(kind applyKind, record store.Record) error {
 	return e.writer.Entry(kind.name, body, func(at jsontext.Pointer) bool {
 		return isReference && string(at) == "/"+secret
 	})
-}
-
-// secretField is the field with the secret. Without a secret it is an empty string or an empty object.
-func secretField(kind applyKind) string {
-	if kind.name == string(store.KindOAuth2) {
-		return "client_secret"
-	}
-	return "credentials"
 }
 
 // fields are those of a request that creates the record: what is null or empty by default, a request leaves out.
