@@ -6,6 +6,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"example.com/providerd/cmd/providerd/apply"
 	"example.com/providerd/cmd/providerd/doctor"
 	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/cmd/providerd/serve"
@@ -17,7 +18,7 @@ type cli struct {
 	Token       tokenCommands       `cmd:"" help:"Create, list and revoke access tokens."`
 	Provider    providerCommands    `cmd:"" help:"List, show, export and delete stored providers, and check them against best practice."`
 	Application applicationCommands `cmd:"" help:"Create, list, link and delete the applications that providers are linked to."`
-	Apply       applyCommand        `cmd:"" help:"Create the providers listed in YAML files, each exactly once however often it is run."`
+	Apply       apply.Command       `cmd:"" help:"Create the providers listed in YAML files, each exactly once however often it is run."`
 	Key         keyCommands         `cmd:"" help:"Manage the keys that encrypt secrets at rest."`
 	Audit       auditCommand        `cmd:"" help:"Show what was created and deleted, and what was done with tokens and keys."`
 	Copy        copyCommand         `cmd:"" help:"Copy everything to another database, such as from SQLite to PostgreSQL."`
@@ -71,7 +72,7 @@ func checkServe(contract *contract.Document) (doctor.Configuration, error) {
 		}
 		return ""
 	}
-	variables := []string{tokenVariable}
+	variables := []string{apply.TokenVariable}
 	for _, command := range parser.Model.Leaves(false) {
 		for _, flags := range command.AllFlags(false) {
 			for _, flag := range flags {

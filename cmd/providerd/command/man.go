@@ -8,6 +8,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"example.com/providerd/cmd/providerd/apply"
 	"example.com/providerd/cmd/providerd/console"
 )
 
@@ -121,5 +122,5 @@ func (p *manPage) environment(commands []*kong.Node) {
 	for _, name := range slices.Sorted(maps.Keys(flags)) {
 		p.tagged(name, "Stands for "+flags[name]+".")
 	}
-	p.tagged(tokenVariable, fmt.Sprintf("The token of %q.", "providerd apply"))
+	p.tagged(apply.TokenVariable, fmt.Sprintf("The token of %q.", "providerd apply"))
 }

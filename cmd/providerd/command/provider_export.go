@@ -16,9 +16,10 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"example.com/providerd/cmd/providerd/apply"
+	"example.com/providerd/cmd/providerd/apply/manifest"
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/cmd/providerd/flags"
-	"example.com/providerd/cmd/providerd/manifest"
 	"example.com/providerd/server/contract"
 	"example.com/providerd/store"
 )
@@ -71,12 +72,12 @@ func (c *providerExportCommand) Run(ctx context.Context, contract *contract.Docu
 // write writes the providers of one kind after the other.
 func (c *providerExportCommand) write(ctx context.Context, database *store.Store, to *exporter, out io.Writer) error {
 	to.writer = manifest.NewWriter(out)
-	for _, kind := range applyKinds() {
+	for _, kind := range apply.Kinds() {
 		selected := c.providerFlags
-		if c.Kind != "" && string(c.Kind) != kind.name {
+		if c.Kind != "" && string(c.Kind) != kind.Name {
 			continue
 		}
-		selected.Kind = providerKind(kind.name)
+		selected.Kind = providerKind(kind.Name)
 		for record, err := range selected.records(ctx, database, to.say) {
 			if errors.Is(err, store.ErrDamaged) {
 				to.say.Complain(err)
@@ -104,14 +105,14 @@ type exporter struct {
 	exported, references, damaged int
 }
 
-func (e *exporter) add(kind applyKind, record store.Record) error {
+func (e *exporter) add(kind apply.Kind, record store.Record) error {
 	pk := record.Common().PK
-	id := fmt.Sprintf("%s-%d", kind.name, pk)
+	id := fmt.Sprintf("%s-%d", kind.Name, pk)
 	fields, err := e.fields(kind, record)
 	if err != nil {
 		return fmt.Errorf("render provider %d: %w", pk, err)
 	}
-	secret := kind.secretField()
+	secret := kind.SecretField()
 	isReference := !e.reveal && len(fields[secret]) > len(`""`)
 	if isReference {
 		name := strings.ToUpper(strings.ReplaceAll(id, "-", "_") + "_" + secret)
@@ -124,13 +125,13 @@ func (e *exporter) add(kind applyKind, record store.Record) error {
 		return fmt.Errorf("render provider %d: %w", pk, err)
 	}
 	e.exported++
-	return e.writer.Entry(kind.name, body, func(at jsontext.Pointer) bool {
+	return e.writer.Entry(kind.Name, body, func(at jsontext.Pointer) bool {
 		return isReference && string(at) == "/"+secret
 	})
 }
 
 // fields are those of a request that creates the record: what is null or empty by default, a request leaves out.
-func (e *exporter) fields(kind applyKind, record store.Record) (map[string]json.RawMessage, error) {
+func (e *exporter) fields(kind apply.Kind, record store.Record) (map[string]json.RawMessage, error) {
 	text, err := json.Marshal(render(record, true))
 	if err != nil {
 		return nil, fmt.Errorf("write JSON: %w", err)
@@ -139,7 +140,7 @@ func (e *exporter) fields(kind applyKind, record store.Record) (map[string]json.
 	if err := json.Unmarshal(text, &fields); err != nil {
 		return nil, fmt.Errorf("read JSON: %w", err)
 	}
-	known := e.contract.RequestSchema(kind.operation).Properties
+	known := e.contract.RequestSchema(kind.Operation).Properties
 	maps.DeleteFunc(fields, func(name string, value json.RawMessage) bool {
 		property := known[name]
 		return property == nil || string(value) == "null" || string(value) == `""` && property.Value.MinLength > 0

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
+
+	"example.com/providerd/cmd/providerd/apply"
 )
 
 func newTestParser(t *testing.T) *kong.Kong {
@@ -74,8 +76,8 @@ func TestReadmeHasFlagsOfAll(t *testing.T) {
 			t.Errorf("--%s is missing", flag.Name)
 		}
 	}
-	if !slices.Contains(has, tokenVariable) {
-		t.Errorf("%s is missing", tokenVariable)
+	if !slices.Contains(has, apply.TokenVariable) {
+		t.Errorf("%s is missing", apply.TokenVariable)
 	}
 }
 

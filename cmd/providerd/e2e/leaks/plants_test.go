@@ -64,12 +64,12 @@ func plants() []providerdtest.Plant {
 			Old: "return durable.WriteFile(path, content, owner)", New: "_ = durable.WriteFile(path+\".old\", content, owner)\n\treturn durable.WriteFile(path, content, owner)",
 		},
 		{
-			Title: "an entry of a file in the talk of apply", File: "cmd/providerd/command/apply_send.go",
+			Title: "an entry of a file in the talk of apply", File: "cmd/providerd/apply/send.go",
 			Old: "a.Outcome, a.Detail, a.reason = outcomeRefused, refused.Error(), console.Shortened(refused.Title, maxReasonBytes)",
 			New: "a.Outcome, a.Detail, a.reason = outcomeRefused, string(a.entry.Body), console.Shortened(refused.Title, maxReasonBytes)",
 		},
 		{
-			Title: "a value in a fault of a file", File: "cmd/providerd/manifest/manifest.go",
+			Title: "a value in a fault of a file", File: "cmd/providerd/apply/manifest/manifest.go",
 			Old: `strings.HasPrefix(wrong.Message, "unknown anchor")`, New: `strings.HasPrefix(wrong.Message, "nothing")`,
 		},
 		{

@@ -9,7 +9,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"example.com/providerd/cmd/providerd/manifest"
+	"example.com/providerd/cmd/providerd/apply/manifest"
 	"example.com/providerd/gen/contract"
 )
 

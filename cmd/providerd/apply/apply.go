@@ -1,4 +1,4 @@
-package command
+package apply
 
 import (
 	"context"
@@ -12,14 +12,14 @@ import (
 	"syscall"
 	"time"
 
+	"example.com/providerd/cmd/providerd/apply/manifest"
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/cmd/providerd/flags"
-	"example.com/providerd/cmd/providerd/manifest"
 	"example.com/providerd/gen/client"
 	"example.com/providerd/server/contract"
 )
 
-type applyCommand struct {
+type Command struct {
 	Files    []string      `name:"file" short:"f" sep:"none" placeholder:"FILE" help:"A YAML file that lists providers, a folder of such files, or - for standard input; may be given several times."`
 	Server   string        `env:"PROVIDERD_SERVER" placeholder:"URL" help:"The server, such as http://127.0.0.1:8080 (${env}). The access token comes from PROVIDERD_TOKEN."`
 	DryRun   bool          `help:"Show what would become of each entry, and store nothing. Without --server, the files alone are checked."`
@@ -31,12 +31,12 @@ type applyCommand struct {
 }
 
 const (
-	tokenVariable = "PROVIDERD_TOKEN"
+	TokenVariable = "PROVIDERD_TOKEN"
 	maxParallel   = 256
 )
 
 // Help is the long help text.
-func (*applyCommand) Help() string {
+func (*Command) Help() string {
 	return "The file maps oauth2 and workspace_directory to lists of providers, each with the fields of the API and an " +
 		"id, which is its name where there is none. In values, ${NAME} is replaced by the variable of the environment, and " +
 		"$${ stands for ${ itself. The whole file is checked before anything is sent. Running it again creates nothing " +
@@ -47,7 +47,7 @@ func (*applyCommand) Help() string {
 }
 
 // Validate refuses flags that do not go together.
-func (c *applyCommand) Validate() error {
+func (c *Command) Validate() error {
 	if c.Schema {
 		return nil
 	}
@@ -72,10 +72,10 @@ func (c *applyCommand) Validate() error {
 }
 
 // needsServer tells whether the files are sent: a dry run asks a server only where one is named.
-func (c *applyCommand) needsServer() bool { return c.Server != "" || !c.DryRun }
+func (c *Command) needsServer() bool { return c.Server != "" || !c.DryRun }
 
 // findMissing names all that is missing at once.
-func (c *applyCommand) findMissing() error {
+func (c *Command) findMissing() error {
 	var flags, all []string
 	if len(c.Files) == 0 {
 		flags = append(flags, "--file=FILE")
@@ -87,7 +87,7 @@ func (c *applyCommand) findMissing() error {
 		all = append(all, "missing flags: "+strings.Join(flags, ", "))
 	}
 	if c.needsServer() && accessToken() == "" {
-		all = append(all, "the environment must have an access token in "+tokenVariable)
+		all = append(all, "the environment must have an access token in "+TokenVariable)
 	}
 	if len(all) > 0 {
 		return errors.New(strings.Join(all, "; "))
@@ -96,7 +96,7 @@ func (c *applyCommand) findMissing() error {
 }
 
 // Run creates the providers of the file.
-func (c *applyCommand) Run(ctx context.Context, contract *contract.Document, out *console.Output, say *console.Messages) error {
+func (c *Command) Run(ctx context.Context, contract *contract.Document, out *console.Output, say *console.Messages) error {
 	if c.Schema {
 		return printSchema(out, contract)
 	}
@@ -104,7 +104,7 @@ func (c *applyCommand) Run(ctx context.Context, contract *contract.Document, out
 	if err != nil {
 		return err
 	}
-	report, err := newApplyReport(c.Output, c.DryRun, say, entries)
+	report, err := newReport(c.Output, c.DryRun, say, entries)
 	if err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func (c *applyCommand) Run(ctx context.Context, contract *contract.Document, out
 }
 
 // send creates what the entries have, or asks what would become of them.
-func (c *applyCommand) send(ctx context.Context, report *applyReport) error {
+func (c *Command) send(ctx context.Context, report *report) error {
 	providers, err := c.providers()
 	if err != nil {
 		return err
@@ -154,7 +154,7 @@ func printSchema(out *console.Output, contract *contract.Document) error {
 }
 
 // read returns the entries of files that have no fault, and otherwise tells all of them.
-func (c *applyCommand) read(
+func (c *Command) read(
 	ctx context.Context, contract *contract.Document, out *console.Output, say *console.Messages,
 ) ([]manifest.Entry, error) {
 	flags.KeepHeapSmall()
@@ -181,12 +181,12 @@ func (c *applyCommand) read(
 }
 
 // providers is the client that creates them.
-func (c *applyCommand) providers() (*client.Providers, error) {
+func (c *Command) providers() (*client.Providers, error) {
 	return client.New(c.Server, accessToken(), client.WithTryTimeout(c.Timeout))
 }
 
 // warnOfPlainHTTP tells that others may read what is sent, where it leaves this machine unencrypted.
-func (c *applyCommand) warnOfPlainHTTP(say *console.Messages) {
+func (c *Command) warnOfPlainHTTP(say *console.Messages) {
 	server, err := url.Parse(c.Server)
 	if err != nil || server.Scheme != "http" || server.Hostname() == "localhost" {
 		return
@@ -196,4 +196,4 @@ func (c *applyCommand) warnOfPlainHTTP(say *console.Messages) {
 	}
 }
 
-func accessToken() string { return strings.TrimSpace(os.Getenv(tokenVariable)) }
+func accessToken() string { return strings.TrimSpace(os.Getenv(TokenVariable)) }

@@ -1,4 +1,4 @@
-package command
+package apply
 
 import (
 	"errors"
@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"example.com/providerd/cmd/providerd/manifest"
+	"example.com/providerd/cmd/providerd/apply/manifest"
 )
 
 const (

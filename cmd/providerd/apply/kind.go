@@ -1,4 +1,4 @@
-package command
+package apply
 
 import (
 	"context"
@@ -6,18 +6,18 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"example.com/providerd/cmd/providerd/apply/manifest"
 	"example.com/providerd/cmd/providerd/console"
-	"example.com/providerd/cmd/providerd/manifest"
 	"example.com/providerd/gen/client"
 	"example.com/providerd/server/advice"
 	"example.com/providerd/server/contract"
 	"example.com/providerd/store"
 )
 
-// applyKind is what a kind of provider is created with.
-type applyKind struct {
-	name      string
-	operation string
+// Kind is what a kind of provider is created with.
+type Kind struct {
+	Name      string
+	Operation string
 	create    sendFunc[stored]
 	validate  sendFunc[client.Verdict]
 	// advise returns the advice for a body that breaks no rule of the contract.
@@ -35,8 +35,8 @@ type stored struct {
 	ClientID string `json:"client_id,omitempty"`
 }
 
-func applyKinds() []applyKind {
-	return []applyKind{
+func Kinds() []Kind {
+	return []Kind{
 		{
 			string(store.KindOAuth2), "providers_oauth2_create",
 			creator((*client.Providers).CreateOAuth2, func(record *client.OAuth2Provider) *stored {
@@ -56,27 +56,27 @@ func applyKinds() []applyKind {
 	}
 }
 
-// secretField is the field with the secret. Without a secret it is an empty string or an empty object.
-func (k applyKind) secretField() string {
-	if k.name == string(store.KindOAuth2) {
+// SecretField is the field with the secret. Without a secret it is an empty string or an empty object.
+func (k Kind) SecretField() string {
+	if k.Name == string(store.KindOAuth2) {
 		return "client_secret"
 	}
 	return "credentials"
 }
 
-func kindOf(entry manifest.Entry) (applyKind, error) {
-	for _, kind := range applyKinds() {
-		if kind.name == entry.Kind {
+func kindOf(entry manifest.Entry) (Kind, error) {
+	for _, kind := range Kinds() {
+		if kind.Name == entry.Kind {
 			return kind, nil
 		}
 	}
-	return applyKind{}, fmt.Errorf("%q is not a kind of provider", entry.Kind)
+	return Kind{}, fmt.Errorf("%q is not a kind of provider", entry.Kind)
 }
 
 func manifestKinds(contract *contract.Document) []manifest.Kind {
 	var kinds []manifest.Kind
-	for _, kind := range applyKinds() {
-		kinds = append(kinds, manifest.Kind{Name: kind.name, Schema: contract.RequestSchema(kind.operation)})
+	for _, kind := range Kinds() {
+		kinds = append(kinds, manifest.Kind{Name: kind.Name, Schema: contract.RequestSchema(kind.Operation)})
 	}
 	return kinds
 }

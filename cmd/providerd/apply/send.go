@@ -1,4 +1,4 @@
-package command
+package apply
 
 import (
 	"context"
@@ -19,7 +19,7 @@ type sendStep func(a *applied, ctx context.Context, to *client.Providers) error
 
 // send sends the entries, a bounded number at a time. What is wrong with one entry fails that alone; what would be
 // wrong with every other, too, ends it.
-func (r *applyReport) send(ctx context.Context, to *client.Providers, parallel int, step sendStep) error {
+func (r *report) send(ctx context.Context, to *client.Providers, parallel int, step sendStep) error {
 	shown := r.say.Progress("entries sent")
 	var mutex sync.Mutex
 	done := int64(0)

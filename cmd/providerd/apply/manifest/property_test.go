@@ -11,7 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"pgregory.net/rapid"
 
-	"example.com/providerd/cmd/providerd/manifest"
+	"example.com/providerd/cmd/providerd/apply/manifest"
 )
 
 // JSON is YAML, so that any object must come back as it was, but for what ${ means in a manifest.

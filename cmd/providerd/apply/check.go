@@ -1,4 +1,4 @@
-package command
+package apply
 
 import (
 	"context"
@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"example.com/providerd/cmd/providerd/apply/manifest"
 	"example.com/providerd/cmd/providerd/console"
-	"example.com/providerd/cmd/providerd/manifest"
 	"example.com/providerd/server/contract"
 )
 
@@ -34,7 +34,7 @@ func entryFaults(ctx context.Context, contract *contract.Document, entry manifes
 	if err != nil {
 		return nil, err
 	}
-	violations, err := contract.Validate(ctx, kind.operation, entry.Body)
+	violations, err := contract.Validate(ctx, kind.Operation, entry.Body)
 	if err != nil {
 		return []manifest.Fault{faultAt(entry, "", err.Error())}, nil
 	}
@@ -53,8 +53,8 @@ func entryFaults(ctx context.Context, contract *contract.Document, entry manifes
 }
 
 // maskedSecret is the pointer of the secret of an entry that was copied from where secrets are masked; "" for others.
-func maskedSecret(kind applyKind, entry manifest.Entry) string {
-	field := kind.secretField()
+func maskedSecret(kind Kind, entry manifest.Entry) string {
+	field := kind.SecretField()
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(entry.Body, &fields) != nil || console.Plain(fields[field]) != console.Mask {
 		return ""

@@ -1,10 +1,10 @@
-package command
+package apply
 
 import (
 	"fmt"
 
+	"example.com/providerd/cmd/providerd/apply/manifest"
 	"example.com/providerd/cmd/providerd/console"
-	"example.com/providerd/cmd/providerd/manifest"
 	"example.com/providerd/server/advice"
 )
 
@@ -50,7 +50,7 @@ const (
 // applied is an entry with what became of it.
 type applied struct {
 	entry manifest.Entry
-	kind  applyKind
+	kind  Kind
 	appliedJSON
 	// reason says in a few words why an entry is not stored as the file has it, and pointer at which value.
 	reason, pointer string

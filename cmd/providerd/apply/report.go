@@ -1,4 +1,4 @@
-package command
+package apply
 
 import (
 	"encoding/json"
@@ -8,21 +8,21 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"example.com/providerd/cmd/providerd/apply/manifest"
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/cmd/providerd/escape"
-	"example.com/providerd/cmd/providerd/manifest"
 )
 
-// applyReport has the entries of all files in their order.
-type applyReport struct {
+// report has the entries of all files in their order.
+type report struct {
 	output  string
 	say     *console.Messages
 	isPlan  bool
 	applied []applied
 }
 
-func newApplyReport(output string, isPlan bool, say *console.Messages, entries []manifest.Entry) (*applyReport, error) {
-	report := &applyReport{output: output, say: say, isPlan: isPlan, applied: make([]applied, len(entries))}
+func newReport(output string, isPlan bool, say *console.Messages, entries []manifest.Entry) (*report, error) {
+	report := &report{output: output, say: say, isPlan: isPlan, applied: make([]applied, len(entries))}
 	for i, entry := range entries {
 		kind, err := kindOf(entry)
 		if err != nil {
@@ -41,7 +41,7 @@ func newApplyReport(output string, isPlan bool, say *console.Messages, entries [
 }
 
 // tellAdvice tells what could be better about the entries, and for how many there is something.
-func (r *applyReport) tellAdvice() (advised int) {
+func (r *report) tellAdvice() (advised int) {
 	for _, one := range r.applied {
 		for _, advice := range one.Advice {
 			r.say.At(one.entry.At(advice.Pointer).String(), one.Kind, one.ID,
@@ -55,7 +55,7 @@ func (r *applyReport) tellAdvice() (advised int) {
 }
 
 // refuseAdvised tells that nothing was sent, and programs to which entries there is advice.
-func (r *applyReport) refuseAdvised(out *console.Output, advised int) error {
+func (r *report) refuseAdvised(out *console.Output, advised int) error {
 	if r.output == console.FormatJSON {
 		if err := printJSON(out, r.applied); err != nil {
 			return err
@@ -65,7 +65,7 @@ func (r *applyReport) refuseAdvised(out *console.Output, advised int) error {
 }
 
 // printEntries shows what the files have. What would become of it, only a server can tell.
-func (r *applyReport) printEntries(out *console.Output) error {
+func (r *report) printEntries(out *console.Output) error {
 	if r.output == console.FormatJSON {
 		if err := printJSON(out, r.applied); err != nil {
 			return err
@@ -85,7 +85,7 @@ func (r *applyReport) printEntries(out *console.Output) error {
 }
 
 // print shows the entries, why some are not stored as the file has them, and how many there are of each outcome.
-func (r *applyReport) print(out *console.Output) error {
+func (r *report) print(out *console.Output) error {
 	counts := map[outcome]int{}
 	for _, one := range r.applied {
 		counts[one.Outcome]++
@@ -113,13 +113,13 @@ func (r *applyReport) print(out *console.Output) error {
 }
 
 // isOfAnotherToken reports whether each client_id of the files is taken, and nothing of them is known to be stored.
-func (r *applyReport) isOfAnotherToken(counts map[outcome]int) bool {
+func (r *report) isOfAnotherToken(counts map[outcome]int) bool {
 	isTaken := func(one applied) bool { return one.isClientIDTaken }
 	return counts[outcomeUnchanged]+counts[outcomeDrifted] == 0 && slices.ContainsFunc(r.applied, isTaken) &&
 		!slices.ContainsFunc(r.applied, func(one applied) bool { return !isTaken(one) && clientIDOf(one.entry) != "" })
 }
 
-func (r *applyReport) printSummary(counts map[outcome]int) {
+func (r *report) printSummary(counts map[outcome]int) {
 	first, end := outcomeCreated, ""
 	if r.isPlan {
 		first, end = outcomeCreate, "; nothing was stored"
@@ -134,7 +134,7 @@ func (r *applyReport) printSummary(counts map[outcome]int) {
 }
 
 // printOutcomes leaves out of the table what was not sent and, but in a plan, what is as it was before.
-func (r *applyReport) printOutcomes(out *console.Output) error {
+func (r *report) printOutcomes(out *console.Output) error {
 	if r.output == console.FormatJSON {
 		return printJSON(out, r.applied)
 	}

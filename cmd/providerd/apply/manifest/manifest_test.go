@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"example.com/providerd/cmd/providerd/manifest"
+	"example.com/providerd/cmd/providerd/apply/manifest"
 	"example.com/providerd/server/contract"
 )
 
