@@ -1,3 +1,7 @@
+// Package apply is the command that creates the providers that files list, each exactly once. The files themselves are
+// read in manifest, and what is sent goes through the SDK in gen/client.
+//
+// Start with Command.Run, which reads and checks the files, sends their entries and reports what became of them.
 package apply
 
 import (
@@ -19,6 +23,7 @@ import (
 	"example.com/providerd/server/contract"
 )
 
+// Command has the flags of "providerd apply".
 type Command struct {
 	Files    []string      `name:"file" short:"f" sep:"none" placeholder:"FILE" help:"A YAML file that lists providers, a folder of such files, or - for standard input; may be given several times."`
 	Server   string        `env:"PROVIDERD_SERVER" placeholder:"URL" help:"The server, such as http://127.0.0.1:8080 (${env}). The access token comes from PROVIDERD_TOKEN."`
@@ -30,10 +35,10 @@ type Command struct {
 	Schema   bool          `help:"Print the JSON Schema of the file, with which editors complete it, and end."`
 }
 
-const (
-	TokenVariable = "PROVIDERD_TOKEN"
-	maxParallel   = 256
-)
+// TokenVariable is the variable of the environment that has the access token.
+const TokenVariable = "PROVIDERD_TOKEN"
+
+const maxParallel = 256
 
 // Help is the long help text.
 func (*Command) Help() string {
@@ -96,7 +101,9 @@ func (c *Command) findMissing() error {
 }
 
 // Run creates the providers of the file.
-func (c *Command) Run(ctx context.Context, contract *contract.Document, out *console.Output, say *console.Messages) error {
+func (c *Command) Run(
+	ctx context.Context, contract *contract.Document, out *console.Output, say *console.Messages,
+) error {
 	if c.Schema {
 		return printSchema(out, contract)
 	}

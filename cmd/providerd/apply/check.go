@@ -83,17 +83,6 @@ func clientIDTwins(entries []manifest.Entry) []manifest.Fault {
 	return faults
 }
 
-// clientIDOf is the client_id that an entry names; empty where it names none.
-func clientIDOf(entry manifest.Entry) string {
-	var body struct {
-		ClientID string `json:"client_id"`
-	}
-	if json.Unmarshal(entry.Body, &body) != nil {
-		return ""
-	}
-	return body.ClientID
-}
-
 func faultAt(entry manifest.Entry, pointer, detail string) manifest.Fault {
 	return manifest.Fault{Position: entry.At(pointer), Kind: entry.Kind, ID: entry.ID, Detail: detail}
 }
@@ -101,7 +90,7 @@ func faultAt(entry manifest.Entry, pointer, detail string) manifest.Fault {
 // printFaults tells the faults as people read them, and as JSON where that is asked for.
 func printFaults(out *console.Output, say *console.Messages, format string, faults []manifest.Fault) error {
 	for _, fault := range faults {
-		say.At(fault.Position.String(), fault.Kind, fault.ID, fault.Detail)
+		say.At(fault.String(), fault.Kind, fault.ID, fault.Detail)
 	}
 	if format != console.FormatJSON {
 		return nil

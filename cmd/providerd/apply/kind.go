@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"unicode/utf8"
 
 	"example.com/providerd/cmd/providerd/apply/manifest"
 	"example.com/providerd/cmd/providerd/console"
@@ -29,12 +30,16 @@ type sendFunc[Answer any] func(
 	ctx context.Context, to *client.Providers, body []byte, options ...client.CreateOption,
 ) (*Answer, error)
 
+// maxClientIDBytes bounds what is told of the client_id that a server answers. The longest has 255 characters.
+const maxClientIDBytes = 255 * utf8.UTFMax
+
 // stored is what is told of a record; its secrets are not.
 type stored struct {
 	PK       int32  `json:"pk,omitempty"`
 	ClientID string `json:"client_id,omitempty"`
 }
 
+// Kinds are the kinds of provider, in the order of the contract.
 func Kinds() []Kind {
 	return []Kind{
 		{
@@ -123,4 +128,15 @@ func readEntry[Request any](body []byte) (request Request, err error) {
 // idempotencyKey is the same for an entry however often, where and in what order its file is applied.
 func idempotencyKey(entry manifest.Entry) string {
 	return fmt.Sprintf("apply/%s/%x", entry.Kind, sha256.Sum256([]byte(entry.ID)))
+}
+
+// clientIDOf is the client_id that an entry names; empty where it names none.
+func clientIDOf(entry manifest.Entry) string {
+	var body struct {
+		ClientID string `json:"client_id"`
+	}
+	if json.Unmarshal(entry.Body, &body) != nil {
+		return ""
+	}
+	return body.ClientID
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"example.com/providerd/cmd/providerd/apply/manifest"
 	"example.com/providerd/cmd/providerd/console"
@@ -160,9 +159,3 @@ func printJSON(out *console.Output, entries any) error {
 	}
 	return out.Line(string(escape.JSON(text)))
 }
-
-// What a server that is not ours may say is told up to these bounds. The longest client_id has 255 characters.
-const (
-	maxErrorBytes    = 4096
-	maxClientIDBytes = 255 * utf8.UTFMax
-)

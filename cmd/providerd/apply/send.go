@@ -52,6 +52,9 @@ func (r *report) send(ctx context.Context, to *client.Providers, parallel int, s
 	}
 }
 
+// maxErrorBytes bounds what is told of the error of a server that may not be ours.
+const maxErrorBytes = 4096
+
 // reasonOf says why no entry can be sent, as far as there is room.
 func reasonOf(err error) string {
 	reason := err.Error()

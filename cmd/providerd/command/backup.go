@@ -76,7 +76,9 @@ func (c *backupCommand) Run(ctx context.Context, out *console.Output, say *conso
 }
 
 // write makes a backup. It returns store.ErrDamaged for one that is there, but has secrets that do not open.
-func (c *backupCommand) write(ctx context.Context, out *console.Output, say *console.Messages, path string) (err error) {
+func (c *backupCommand) write(
+	ctx context.Context, out *console.Output, say *console.Messages, path string,
+) (err error) {
 	db, err := sqlite.OpenForBackup(ctx, c.Database.Path(), slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err

@@ -29,7 +29,9 @@ type backupSchedule struct {
 }
 
 // newBackupSchedule expects the folder to be there: a disk that is not mounted is not written past.
-func newBackupSchedule(folder, database string, every flags.TimeSpan, keep int, say *console.Messages) (*backupSchedule, error) {
+func newBackupSchedule(
+	folder, database string, every flags.TimeSpan, keep int, say *console.Messages,
+) (*backupSchedule, error) {
 	info, err := os.Stat(folder)
 	if err == nil && !info.IsDir() {
 		err = fmt.Errorf("%s is not a folder", folder)

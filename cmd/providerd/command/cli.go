@@ -82,14 +82,3 @@ func checkServe(contract *contract.Document) (doctor.Configuration, error) {
 	}
 	return doctor.Configuration{Check: check, Variables: variables}, nil
 }
-
-// commandPath is the command of a parsed command line without its arguments.
-func commandPath(command *kong.Context) string {
-	path := []string{command.Model.Name}
-	for _, element := range command.Path {
-		if element.Command != nil {
-			path = append(path, element.Command.Name)
-		}
-	}
-	return strings.Join(path, " ")
-}

@@ -1,4 +1,7 @@
-// Package command is the command line of providerd.
+// Package command is the command line of providerd: its parser, and the commands that are short. What is large has a
+// package of its own: serve, doctor and apply. What is printed is in console, what flags have in flags.
+//
+// Start with cli.go, which lists the commands, and with Main, which carries one out.
 package command
 
 import (
@@ -8,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"unicode/utf8"
 
 	"github.com/alecthomas/kong"
 	kongcompletion "github.com/jotaen/kong-completion"
@@ -87,4 +91,22 @@ func runCommand(command *kong.Context, contract *contract.Document) error {
 func complain(err error, status int) int {
 	(&console.Messages{File: os.Stderr}).Complain(err)
 	return status
+}
+
+// complainOfMisuse says what is wrong with a command line, and which help page tells more.
+func complainOfMisuse(err error) int {
+	status := complain(errors.New(describeMisuse(err)), exitMisused)
+	fmt.Fprintln(os.Stderr, helpHint(err))
+	return status
+}
+
+// checkUTF8 refuses arguments that the parser would change: it puts U+FFFD in the place of what is no character, so
+// that two names, or two paths, become one.
+func checkUTF8(arguments []string) error {
+	for i, argument := range arguments {
+		if !utf8.ValidString(argument) {
+			return fmt.Errorf("argument %d is not UTF-8", i+1)
+		}
+	}
+	return nil
 }

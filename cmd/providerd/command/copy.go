@@ -120,13 +120,13 @@ func (p *copyProgress) update(step transfer.Step, done, total int64) {
 		p.finish()
 		p.step, p.Progress = step, p.say.Progress("rows "+string(step))
 	}
-	p.Progress.Update(done, total)
+	p.Update(done, total)
 }
 
 // finish ends the step, if one has begun.
 func (p *copyProgress) finish() {
 	if p.Progress != nil {
-		p.Progress.Finish()
+		p.Finish()
 	}
 }
 

@@ -1,16 +1,21 @@
 package command
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"strconv"
 	"time"
 	"unicode/utf8"
 
+	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/store"
 )
+
+const listOfProviders = `"providerd provider list"`
 
 // filterFlags select providers, or what was done with them.
 type filterFlags struct {
@@ -33,6 +38,16 @@ type providerFlags struct {
 	filterFlags
 	Since flags.Moment `placeholder:"TIME" help:"Only what was created since: how long ago, such as 12h or 30d, or a time such as 2026-01-31T08:00:00Z."`
 	After positive     `placeholder:"PK" help:"Only what has a higher pk."`
+}
+
+// records are those that the flags select.
+func (f providerFlags) records(
+	ctx context.Context, database *store.Store, say *console.Messages,
+) iter.Seq2[store.Record, error] {
+	records := database.Providers(ctx, f.filter(f.Since), int32(f.After))
+	return console.Limited(records, int64(f.Limit), func(last store.Record) {
+		say.Note("there are more; go on with --after %d", last.Common().PK)
+	})
 }
 
 // providerKind is a kind of provider.

@@ -1,7 +1,10 @@
 package command
 
 import (
+	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/alecthomas/kong"
 
@@ -22,4 +25,25 @@ func withHelpFlag(arguments []string) []string {
 		return arguments
 	}
 	return append(slices.Clone(arguments[1:]), "--help")
+}
+
+// commandPath is the command of a parsed command line without its arguments.
+func commandPath(command *kong.Context) string {
+	path := []string{command.Model.Name}
+	for _, element := range command.Path {
+		if element.Command != nil {
+			path = append(path, element.Command.Name)
+		}
+	}
+	return strings.Join(path, " ")
+}
+
+// helpHint names the help page of the command that was misused.
+func helpHint(err error) string {
+	command := "providerd"
+	var misuse *kong.ParseError
+	if errors.As(err, &misuse) && misuse.Context != nil && misuse.Context.Command() != "" {
+		command = commandPath(misuse.Context)
+	}
+	return fmt.Sprintf("Run %q for help.", command+" --help")
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"maps"
 	"slices"
 
@@ -24,8 +23,6 @@ type providerCommands struct {
 	Export providerExportCommand `cmd:"" help:"Write providers as a file that \"providerd apply\" takes."`
 	Delete providerDeleteCommand `cmd:"" help:"Delete providers, so that they can be created again."`
 }
-
-const listOfProviders = `"providerd provider list"`
 
 // revealFlag says whether secrets are printed.
 type revealFlag struct {
@@ -48,16 +45,6 @@ func (c *providerListCommand) Run(ctx context.Context, out *console.Output, say 
 	}
 	return c.WithStore(ctx, func(database *store.Store) error {
 		return providers.Print(out, say, c.Output, c.records(ctx, database, say))
-	})
-}
-
-// records are those that the flags select.
-func (f providerFlags) records(
-	ctx context.Context, database *store.Store, say *console.Messages,
-) iter.Seq2[store.Record, error] {
-	records := database.Providers(ctx, f.filter(f.Since), int32(f.After))
-	return console.Limited(records, int64(f.Limit), func(last store.Record) {
-		say.Note("there are more; go on with --after %d", last.Common().PK)
 	})
 }
 

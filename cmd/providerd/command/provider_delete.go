@@ -63,7 +63,8 @@ const maxNamed = 10
 func nameProviders(providers []store.Provider) string {
 	var names []string
 	for _, provider := range providers[:min(len(providers), maxNamed)] {
-		names = append(names, fmt.Sprintf("%d (%s, %s)", provider.PK, provider.Kind, console.Shortened(provider.Name, maxNameBytes)))
+		name := console.Shortened(provider.Name, maxNameBytes)
+		names = append(names, fmt.Sprintf("%d (%s, %s)", provider.PK, provider.Kind, name))
 	}
 	if more := len(providers) - len(names); more > 0 {
 		names = append(names, fmt.Sprintf("and %d more", more))

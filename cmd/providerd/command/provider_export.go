@@ -49,7 +49,9 @@ func (c *providerExportCommand) Validate() error {
 }
 
 // Run writes the file.
-func (c *providerExportCommand) Run(ctx context.Context, contract *contract.Document, out *console.Output, say *console.Messages) error {
+func (c *providerExportCommand) Run(
+	ctx context.Context, contract *contract.Document, out *console.Output, say *console.Messages,
+) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	to := exporter{contract: contract, say: say, reveal: c.Reveal}

@@ -45,7 +45,9 @@ func (c *tokenCreateCommand) operations(contract *contract.Document) []string {
 }
 
 // Run makes a token. Where it cannot be printed, nobody has it, and it is revoked.
-func (c *tokenCreateCommand) Run(ctx context.Context, contract *contract.Document, out *console.Output, say *console.Messages) error {
+func (c *tokenCreateCommand) Run(
+	ctx context.Context, contract *contract.Document, out *console.Output, say *console.Messages,
+) error {
 	if console.IsNullDevice(os.Stdout) {
 		return errors.New("standard output is closed or " + os.DevNull + ", where nobody would see the token; none was made")
 	}

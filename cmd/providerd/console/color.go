@@ -10,6 +10,7 @@ import (
 // Color is the parameter of the terminal's control sequence SGR (ECMA-48, 8.3.117) that sets it.
 type Color int
 
+// The colors in use. NoColor leaves a text as it is.
 const (
 	NoColor Color = 0
 	Red     Color = 31

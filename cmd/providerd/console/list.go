@@ -58,6 +58,7 @@ func (l List[T]) Print(out *Output, say *Messages, format string, elements iter.
 	return DamageError(damaged)
 }
 
+// DamageError is why a command fails that has left out so many damaged records; nil for none.
 func DamageError(damaged int) error {
 	if damaged == 0 {
 		return nil

@@ -1,3 +1,7 @@
+// Package console is what commands tell people and programs: data on standard output, as tables, JSON or YAML, and
+// messages, progress and remedies on standard error. It knows records only as far as it says what to do about an error.
+//
+// Start with Output for data and Messages for people.
 package console
 
 import (
@@ -12,14 +16,15 @@ import (
 // ErrPrint says that standard output did not take all that was printed: its disk is full, or its reader is gone.
 var ErrPrint = errors.New("print")
 
-// Output is what a command prints on standard output. A write that fails makes all that follow it fail, flush included.
+// Output is what a command prints on standard output. A write that fails makes all that follow it fail, Flush included.
 type Output struct {
 	buffer *bufio.Writer
 }
 
+// NewOutput prints to a writer what comes together until Flush.
 func NewOutput(to io.Writer) *Output { return &Output{buffer: bufio.NewWriter(to)} }
 
-// Write prints text once enough of it has come together, or flush is called.
+// Write prints text once enough of it has come together, or Flush is called.
 func (o *Output) Write(text []byte) (int, error) {
 	count, err := o.buffer.Write(text)
 	return count, PrintError(err)
@@ -42,6 +47,7 @@ func (o *Output) LineNow(text string) error {
 // Flush hands over what was printed. All of it was taken only where this returns nil.
 func (o *Output) Flush() error { return PrintError(o.buffer.Flush()) }
 
+// PrintError makes an error of printing one that is ErrPrint, too; nil stays nil.
 func PrintError(err error) error {
 	if err == nil {
 		return nil

@@ -26,6 +26,7 @@ func newProgress(output *os.File, what string, isQuiet bool) *Progress {
 	return &Progress{output: output, isQuiet: isQuiet, what: what, shown: time.Now()}
 }
 
+// Update shows that so much of all is done.
 func (p *Progress) Update(done, total int64) {
 	p.Done, p.Total = done, total
 	if p.isQuiet {

@@ -34,6 +34,7 @@ type tableRow struct {
 	color Color
 }
 
+// NewTable begins a table, which has a line of headings if there are any.
 func NewTable(output io.Writer, headings ...string) *table {
 	result := &table{output: output}
 	if len(headings) > 0 {
@@ -42,7 +43,7 @@ func NewTable(output io.Writer, headings ...string) *table {
 	return result
 }
 
-// Row adds a row, and prints those that wait once there are enough. An error is that of flush.
+// Row adds a row, and prints those that wait once there are enough. An error is that of Flush.
 func (t *table) Row(cells ...string) { t.Colored(NoColor, cells...) }
 
 // Colored adds a row that is shown in a color where standard output takes one.

@@ -17,7 +17,8 @@ const (
 func checkClockOfRecords(newest time.Time) finding {
 	if ahead := time.Until(newest); ahead > clockTolerance {
 		return failed(checkOfClock, synchronise+": tokens end by it",
-			"it says %s, which is %s before the newest record was stored", console.Timestamp(time.Now()), ahead.Round(time.Second))
+			"it says %s, which is %s before the newest record was stored", console.Timestamp(time.Now()),
+			ahead.Round(time.Second))
 	}
 	return passed(checkOfClock, "no record was stored later than it says")
 }

@@ -18,10 +18,10 @@ type Configuration struct {
 	Variables []string
 }
 
-// checkConfiguration reads the environment as "serve" would, with the flags that were given to the doctor.
-func (c *Command) checkConfiguration(configuration Configuration) []finding {
+// checkConfiguration reads the environment as "serve" would, and these arguments of it.
+func checkConfiguration(configuration Configuration, arguments []string) []finding {
 	var found []finding
-	if misuse := configuration.Check(c.serveLine()); misuse != "" {
+	if misuse := configuration.Check(arguments); misuse != "" {
 		found = append(found, failed(checkOfConfiguration, "set the variable or the flag right", "%s", misuse))
 	}
 	for _, name := range unknownVariables(configuration.Variables) {
@@ -36,23 +36,6 @@ func (c *Command) checkConfiguration(configuration Configuration) []finding {
 		found = append(found, passed(checkOfConfiguration, "the environment is one that the server takes"))
 	}
 	return found
-}
-
-// serveLine is how the server would be started. What comes from the environment is left to it: a password must not be
-// in an argument.
-func (c *Command) serveLine() []string {
-	line := []string{"serve"}
-	for _, flag := range []struct{ name, variable, value string }{
-		{"--database", "PROVIDERD_DATABASE", c.Database.Text},
-		{"--keyset", "PROVIDERD_KEYSET", c.Keyset.path},
-		{"--tls-cert", "PROVIDERD_TLS_CERT", c.TLSCert.path},
-		{"--tls-key", "PROVIDERD_TLS_KEY", c.TLSKey.path},
-	} {
-		if flag.value != "" && flag.value != os.Getenv(flag.variable) {
-			line = append(line, flag.name+"="+flag.value)
-		}
-	}
-	return line
 }
 
 // unknownVariables names those of the environment that look like this program's, and are not.

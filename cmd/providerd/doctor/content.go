@@ -179,3 +179,15 @@ func checkTokens(ctx context.Context, inspection store.Inspection) finding {
 		return passed(check, "each caller has one for more than 14 days")
 	}
 }
+
+// checkKeysetAlone looks at the keyset of a database that cannot be read. That none is named for one that needs it,
+// checkConfiguration finds.
+func checkKeysetAlone(path string) []finding {
+	if path == "" {
+		return nil
+	}
+	if _, err := seal.OpenKeyring(path); err != nil {
+		return []finding{failedBy(checkOfKeyset, err)}
+	}
+	return nil
+}

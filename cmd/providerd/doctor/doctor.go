@@ -1,3 +1,7 @@
+// Package doctor is the command that looks at all that a server needs, and says what is wrong with it. It changes
+// nothing.
+//
+// Start with Command.Run; finding.go has what a check returns, and each other file the checks of one thing.
 package doctor
 
 import (
@@ -5,12 +9,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"reflect"
 	"slices"
+
+	"github.com/alecthomas/kong"
 
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/cmd/providerd/flags"
 )
 
+// Command has the flags of "providerd doctor".
 type Command struct {
 	Database examinedURL  `default:"sqlite:data/providerd.db" env:"PROVIDERD_DATABASE" placeholder:"URL" help:"The database, sqlite:PATH or postgres://USER@HOST/DATABASE (${env}; default ${default})."`
 	Keyset   examinedPath `env:"PROVIDERD_KEYSET" placeholder:"PATH" help:"The file with the keys of the database (${env}; default keyset.json beside a SQLite database)."`
@@ -27,58 +36,31 @@ func (Command) Help() string {
 		"something failed, and 0 when there are at most warnings."
 }
 
-// health is how good what a check found is.
-type health string
-
-const (
-	healthOK   health = "ok"
-	healthWarn health = "warn"
-	healthFail health = "fail"
-)
-
-// finding is what one check found.
-type finding struct {
-	Check  string `json:"check"`
-	Status health `json:"status"`
-	// Finding says what is so, and Remedy what to do about it; "" where it is ok.
-	Finding string `json:"finding"`
-	Remedy  string `json:"remedy"`
-}
-
-func passed(check, format string, values ...any) finding {
-	return finding{Check: check, Status: healthOK, Finding: fmt.Sprintf(format, values...)}
-}
-
-func (f finding) but(status health, remedy string) finding {
-	f.Status, f.Remedy = status, remedy
-	return f
-}
-
-func warned(check, remedy, format string, values ...any) finding {
-	return passed(check, format, values...).but(healthWarn, remedy)
-}
-
-func failed(check, remedy, format string, values ...any) finding {
-	return passed(check, format, values...).but(healthFail, remedy)
-}
-
-// failedBy is failed for an error, with what explain knows to do about it.
-func failedBy(check string, err error) finding {
-	return finding{Check: check, Status: healthFail, Finding: err.Error(), Remedy: console.RemedyFor(err)}
-}
-
-func (f finding) cells() [][]string {
-	text := f.Finding
-	if f.Remedy != "" {
-		text += "; " + f.Remedy
+// AfterApply refuses what is wrong with a flag that was given, which is a misuse of the doctor. A variable is also the
+// server's.
+func (c *Command) AfterApply(command *kong.Context) error {
+	for _, element := range command.Path {
+		if element.Flag == nil {
+			continue
+		}
+		examined, ok := reflect.TypeAssert[interface{ check() error }](element.Flag.Target)
+		if !ok {
+			continue
+		}
+		if err := examined.check(); err != nil {
+			return fmt.Errorf("--%s: %w", element.Flag.Name, err)
+		}
 	}
-	return [][]string{{string(f.Status), f.Check, text}}
+	return c.Database.CheckHidden("database", command.Args)
 }
 
 // Run looks at all there is. What fails keeps no checks from being made but those that need it.
-func (c *Command) Run(ctx context.Context, configuration Configuration, out *console.Output, say *console.Messages) error {
+func (c *Command) Run(
+	ctx context.Context, configuration Configuration, out *console.Output, say *console.Messages,
+) error {
 	findings := slices.Concat(
-		c.checkConfiguration(configuration), checkCertificate(c.TLSCert.path, c.TLSKey.path), c.checkDatabase(ctx))
+		checkConfiguration(configuration, c.serveLine()), checkCertificate(c.TLSCert.path, c.TLSKey.path),
+		c.checkDatabase(ctx))
 	table := console.List[finding]{
 		Headings: "STATUS,CHECK,FINDING", Rows: finding.cells, Value: func(found finding) any { return found },
 	}
@@ -116,4 +98,21 @@ func (c *Command) checkDatabase(ctx context.Context) []finding {
 	default:
 		return nil
 	}
+}
+
+// serveLine is how the server would be started. What comes from the environment is left to it: a password must not be
+// in an argument.
+func (c *Command) serveLine() []string {
+	line := []string{"serve"}
+	for _, flag := range []struct{ name, variable, value string }{
+		{"--database", "PROVIDERD_DATABASE", c.Database.Text},
+		{"--keyset", "PROVIDERD_KEYSET", c.Keyset.path},
+		{"--tls-cert", "PROVIDERD_TLS_CERT", c.TLSCert.path},
+		{"--tls-key", "PROVIDERD_TLS_KEY", c.TLSKey.path},
+	} {
+		if flag.value != "" && flag.value != os.Getenv(flag.variable) {
+			line = append(line, flag.name+"="+flag.value)
+		}
+	}
+	return line
 }

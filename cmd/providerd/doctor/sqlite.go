@@ -8,7 +8,6 @@ import (
 
 	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/store/database"
-	"example.com/providerd/store/seal"
 	"example.com/providerd/store/sqlite"
 )
 
@@ -60,16 +59,4 @@ func checkSecondNames(path string) (found []finding) {
 			"%s is no kept copy but the database itself: a restore that was killed left it", name))
 	}
 	return found
-}
-
-// checkKeysetAlone looks at the keyset of a database that cannot be read. That none is named for one that needs it,
-// checkConfiguration finds.
-func checkKeysetAlone(path string) []finding {
-	if path == "" {
-		return nil
-	}
-	if _, err := seal.OpenKeyring(path); err != nil {
-		return []finding{failedBy(checkOfKeyset, err)}
-	}
-	return nil
 }

@@ -11,32 +11,41 @@ import (
 	"example.com/providerd/store/sqlite"
 )
 
+// place is where a file is, or is to be.
+type place struct{ what, path string }
+
 // InitialTokenFile is the name of the file with the token of a first start, in the folder of a SQLite database.
 const InitialTokenFile = "initial-token"
 
 // SQLiteFile is the path of a SQLite database.
 type SQLiteFile string
 
+// Create is that of Location.
 func (f SQLiteFile) Create(ctx context.Context, logger *slog.Logger) (database.Movable, error) {
 	return sqlite.Create(ctx, f.Path(), logger)
 }
 
+// CreateAlone is that of Location.
 func (f SQLiteFile) CreateAlone(ctx context.Context, logger *slog.Logger) (database.Movable, error) {
 	return f.Create(ctx, logger)
 }
 
+// Open is that of Location.
 func (f SQLiteFile) Open(ctx context.Context, logger *slog.Logger) (database.Movable, error) {
 	return sqlite.Open(ctx, f.Path(), logger)
 }
 
+// Look is that of Location.
 func (f SQLiteFile) Look(ctx context.Context) (database.View, error) {
 	return sqlite.Look(ctx, f.Path())
 }
 
+// Migrate is that of Location.
 func (f SQLiteFile) Migrate(ctx context.Context, logger *slog.Logger, level int64) (before int64, err error) {
 	return sqlite.Migrate(ctx, f.Path(), logger, level)
 }
 
+// Path is the path itself.
 func (f SQLiteFile) Path() string { return string(f) }
 
 // Folder follows symbolic links: SQLite's other files are beside the target.
@@ -47,6 +56,7 @@ func (f SQLiteFile) Folder() string {
 	return filepath.Dir(f.Path())
 }
 
+// DefaultKeyset is the path of keyset.json in the folder of the database.
 func (f SQLiteFile) DefaultKeyset() string { return filepath.Join(f.Folder(), "keyset.json") }
 
 func (f SQLiteFile) files() []place {
@@ -59,30 +69,38 @@ func (SQLiteFile) hasPassword() bool { return false }
 // PostgresURL is the URL of a PostgreSQL database.
 type PostgresURL struct{ postgres.URL }
 
+// Create is that of Location.
 func (u PostgresURL) Create(ctx context.Context, logger *slog.Logger) (database.Movable, error) {
 	return postgres.Create(ctx, u.URL, logger)
 }
 
+// CreateAlone is that of Location.
 func (u PostgresURL) CreateAlone(ctx context.Context, logger *slog.Logger) (database.Movable, error) {
 	return postgres.CreateAlone(ctx, u.URL, logger)
 }
 
+// Open is that of Location.
 func (u PostgresURL) Open(ctx context.Context, logger *slog.Logger) (database.Movable, error) {
 	return postgres.Open(ctx, u.URL, logger)
 }
 
+// Look is that of Location.
 func (u PostgresURL) Look(ctx context.Context) (database.View, error) {
 	return postgres.Look(ctx, u.URL)
 }
 
+// Migrate is that of Location.
 func (u PostgresURL) Migrate(ctx context.Context, logger *slog.Logger, level int64) (before int64, err error) {
 	return postgres.Migrate(ctx, u.URL, logger, level)
 }
 
+// Path is empty.
 func (PostgresURL) Path() string { return "" }
 
+// Folder is empty.
 func (PostgresURL) Folder() string { return "" }
 
+// DefaultKeyset is empty.
 func (PostgresURL) DefaultKeyset() string { return "" }
 
 func (PostgresURL) files() []place { return nil }

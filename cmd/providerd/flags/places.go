@@ -9,9 +9,6 @@ import (
 	"example.com/providerd/store/sqlite"
 )
 
-// place is where a file is, or is to be.
-type place struct{ what, path string }
-
 // CheckPlaces refuses one file for two things, one of which would destroy the other: a database, its keyset, which a
 // flag may name, the token of its first start, and what a command is to write, unless that is "".
 func CheckPlaces(database DatabaseURL, keyset, output string) error {

@@ -84,6 +84,7 @@ func (l *LogLevel) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// Day is the length of a day in lengths of time.
 const Day = 24 * time.Hour
 
 // TimeSpan is a length of time.

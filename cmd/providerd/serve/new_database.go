@@ -11,8 +11,8 @@ import (
 	"example.com/providerd/store/sqlite"
 )
 
-// createStore is create of a location for a server, with the store over the database. The log says if the database is new, because
-// one that was lost is not to be replaced unseen. A PostgreSQL database is never created.
+// createStore opens the store of a server. The log says if the database is new, because one that was lost is not to be
+// replaced unseen. A PostgreSQL database is never created.
 func createStore(ctx context.Context, f flags.DatabaseFlags, log *serveLog) (*store.Store, error) {
 	// The keyset of a new database is created after it, so that one found here is older, whoever creates them.
 	_, err := os.Stat(f.KeysetPath())

@@ -1,3 +1,7 @@
+// Package serve is the command that serves the API: it opens the database, takes the addresses, writes the log, tells
+// operators and the service manager how the server is, and ends it in good order. Requests are answered in server.
+//
+// Start with Command.Run.
 package serve
 
 import (
@@ -24,6 +28,7 @@ import (
 	"example.com/providerd/server/listener"
 )
 
+// Command has the flags of "providerd serve".
 type Command struct {
 	flags.DatabaseFlags
 	Listen         flags.ListenAddress `default:"127.0.0.1:8080" env:"PROVIDERD_LISTEN" placeholder:"HOST:PORT" help:"Address to listen on; port 0 takes a free one (${env}; default ${default})."`

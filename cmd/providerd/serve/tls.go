@@ -36,7 +36,8 @@ func newTLSConfig(certPath, keyPath string, logger *slog.Logger) (*tls.Config, e
 	}
 	certificate, err := flags.LoadCertificate(certPath, keyPath)
 	if err != nil {
-		return nil, fmt.Errorf("%w: read the chain in %s and its key in %s: %w", console.ErrCertificate, certPath, keyPath, err)
+		return nil, fmt.Errorf("%w: read the chain in %s and its key in %s: %w", console.ErrCertificate, certPath,
+			keyPath, err)
 	}
 	files := &certificateFiles{
 		certPath: certPath, keyPath: keyPath, logger: logger, certificate: &certificate, readAt: time.Now(),

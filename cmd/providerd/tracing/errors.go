@@ -30,6 +30,8 @@ const (
 	maxSDKError = 512
 )
 
+var errRedirected = errors.New("the collector redirects, which is not followed")
+
 // sdkErrors logs what goes wrong with the export of traces.
 type sdkErrors struct {
 	logger *slog.Logger
@@ -132,3 +134,6 @@ func (h messagesOnly) Handle(ctx context.Context, record slog.Record) error {
 	message := slog.NewRecord(record.Time, record.Level, "OpenTelemetry: "+record.Message, 0)
 	return h.Handler.Handle(ctx, message) //nolint:wrapcheck // A handler in front of another adds nothing to its error.
 }
+
+// originOf is a URL without its path, which may hold a key.
+func originOf(address *url.URL) string { return address.Scheme + "://" + address.Host }

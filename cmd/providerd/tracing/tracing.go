@@ -1,8 +1,11 @@
+// Package tracing exports the traces of a server to the OpenTelemetry collector that the environment names. The spans
+// themselves are made in server.
+//
+// Start with Start.
 package tracing
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -34,8 +37,6 @@ const (
 	tracesEndpoint  = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
 	generalEndpoint = "OTEL_EXPORTER_OTLP_ENDPOINT"
 )
-
-var errRedirected = errors.New("the collector redirects, which is not followed")
 
 // Start exports traces until stop is called, if the environment names a collector. If it names one that cannot be
 // used, the server continues without traces: what collects traces must not keep it from serving.
@@ -141,6 +142,3 @@ func parseEndpoint(name string) (*url.URL, error) {
 
 // variable returns a variable of the environment as the exporter reads it.
 func variable(name string) string { return strings.TrimSpace(os.Getenv(name)) }
-
-// originOf is a URL without its path, which may hold a key.
-func originOf(address *url.URL) string { return address.Scheme + "://" + address.Host }
