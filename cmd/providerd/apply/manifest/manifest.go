@@ -1,4 +1,7 @@
-// Package manifest reads the YAML files that list providers to create.
+// Package manifest reads the YAML files that list providers to create, says at which place what is wrong with them, and
+// writes such files. It knows the shape of a provider by its schema alone, and sends nothing.
+//
+// Start with Read; body.go turns one entry into the body of a request.
 package manifest
 
 import (
