@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"example.com/providerd/gen/api"
 	"example.com/providerd/store"
 )
 
@@ -31,7 +30,7 @@ type client struct {
 	redirectURIs []redirectURI
 }
 
-func (c client) isPublic() bool { return c.ClientType == string(api.ClientTypeEnumPublic) }
+func (c client) isPublic() bool { return c.ClientType == "public" }
 
 func (c client) isNativeButConfidential() bool {
 	return !c.isPublic() && slices.ContainsFunc(c.redirectURIs, redirectURI.isNative)
@@ -68,10 +67,7 @@ func (c client) hasNothingToSignWith() bool {
 func (c client) isPublicWithoutRedirectURI() bool { return c.isPublic() && len(c.redirectURIs) == 0 }
 
 func (c client) hasReassignableSubject() bool {
-	reassignable := []api.SubModeEnum{
-		api.SubModeEnumUserEmail, api.SubModeEnumUserUpn, api.SubModeEnumUserUsername,
-	}
-	return slices.Contains(reassignable, api.SubModeEnum(c.SubMode))
+	return slices.Contains([]string{"user_email", "user_upn", "user_username"}, c.SubMode)
 }
 
 func isNil(id *uuid.UUID) bool { return id != nil && *id == uuid.Nil }

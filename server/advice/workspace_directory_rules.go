@@ -1,16 +1,13 @@
 package advice
 
-import (
-	"example.com/providerd/gen/api"
-	"example.com/providerd/store"
-)
+import "example.com/providerd/store"
 
 // directoryRules are in the order of the fields of the contract.
 func directoryRules(s store.WorkspaceDirectorySettings) []Rule {
 	const (
 		code    = "delete_action_destructive"
 		source  = "openapi.yaml, OutgoingSyncDeleteAction"
-		deleted = string(api.OutgoingSyncDeleteActionDelete)
+		deleted = "delete"
 	)
 	return []Rule{
 		{
