@@ -1,24 +1,24 @@
 package command
 
 import (
-	"os"
-	"os/exec"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
+
+	"example.com/providerd/cmd/providerd/console"
 )
 
 // The manual page has every command with each of its flags, and no line that man(7) would take for a request.
 func TestManualPageHasEveryFlag(t *testing.T) {
 	t.Parallel()
 	parser := newTestParser(t)
-	command := exec.CommandContext(t.Context(), os.Args[0])
-	command.Args = []string{"providerd", "man"}
-	page, err := command.Output()
-	if err != nil {
+	var page strings.Builder
+	out := console.NewOutput(&page)
+	if err := errors.Join(manCommand{}.Run(parser, out), out.Flush()); err != nil {
 		t.Fatal(err)
 	}
-	parts := strings.Split(string(page), "\n.SS ")
+	parts := strings.Split(page.String(), "\n.SS ")
 	leaves := parser.Model.Leaves(true)
 	if len(parts) != len(leaves)+1 {
 		t.Fatalf("%d commands are explained, want %d", len(parts)-1, len(leaves))
@@ -40,7 +40,7 @@ func TestManualPageHasEveryFlag(t *testing.T) {
 		}
 	}
 	requests := []string{".TH", ".SH", ".SS", ".PP", ".TP", ".EX", ".EE", ".B", ".I", ".RI"}
-	for line := range strings.SplitSeq(string(page), "\n") {
+	for line := range strings.SplitSeq(page.String(), "\n") {
 		request, _, _ := strings.Cut(line, " ")
 		if strings.HasPrefix(line, ".") && !slices.Contains(requests, request) {
 			t.Errorf("%q is no request of this page", line)
