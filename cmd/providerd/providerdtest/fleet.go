@@ -106,7 +106,7 @@ func (f *Fleet) Stop(t *testing.T) {
 
 // Create sends a create with its name as the key to one of the replicas.
 func (f *Fleet) Create(number int, name, clientID string) (status int, one Record, err error) {
-	return f.Replica(number).CreateNamed(f.Client, f.Folder, name, clientID)
+	return f.Replica(number).CreateNamed(f.Client, name, clientID)
 }
 
 // Readiness asks a replica whether it is ready.

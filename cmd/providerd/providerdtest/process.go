@@ -22,11 +22,13 @@ func Command(ctx context.Context, folder string, arguments ...string) *exec.Cmd 
 	return command
 }
 
-// Server is providerd, serving.
+// Server is providerd, serving. One that the test has not started itself has no Command and no Stderr.
 type Server struct {
 	Command *exec.Cmd
-	URL     string
-	Stderr  *Buffer
+	// URL is where callers reach it, and Folder what it runs in, with the initial token in data/.
+	URL, Folder string
+	// Stderr is what it has said so far.
+	Stderr *Buffer
 }
 
 // Serve starts "providerd serve" on a free port in a folder. It must end well, which it is told to after the test unless
@@ -36,7 +38,7 @@ func Serve(t *testing.T, folder string, arguments ...string) *Server {
 	return ServeWith(t, folder, nil, arguments...)
 }
 
-// ServeWith is serve with more environment variables.
+// ServeWith is Serve with more environment variables.
 func ServeWith(t *testing.T, folder string, environment []string, arguments ...string) *Server {
 	t.Helper()
 	// The context of the test ends before the cleanup.
@@ -108,47 +110,47 @@ func StartCommand(command *exec.Cmd) (*Server, error) {
 	if !ok {
 		return nil, fmt.Errorf("first line is %q", line)
 	}
-	return &Server{Command: command, URL: url, Stderr: stderr}, nil
+	return &Server{Command: command, URL: url, Folder: command.Dir, Stderr: stderr}, nil
 }
 
 // Signal sends the process a signal.
-func (p *Server) Signal(t *testing.T, signal os.Signal) {
+func (s *Server) Signal(t *testing.T, signal os.Signal) {
 	t.Helper()
-	if err := p.Command.Process.Signal(signal); err != nil {
+	if err := s.Command.Process.Signal(signal); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // Stop sends SIGTERM and waits until the process ends well.
-func (p *Server) Stop() error {
-	timer := time.AfterFunc(ReadyTimeout, func() { _ = p.Command.Process.Kill() })
+func (s *Server) Stop() error {
+	timer := time.AfterFunc(ReadyTimeout, func() { _ = s.Command.Process.Kill() })
 	defer timer.Stop()
-	return errors.Join(p.Command.Process.Signal(syscall.SIGTERM), p.Command.Wait())
+	return errors.Join(s.Command.Process.Signal(syscall.SIGTERM), s.Command.Wait())
 }
 
 // End stops the process, which must end well.
-func (p *Server) End(t *testing.T) {
+func (s *Server) End(t *testing.T) {
 	t.Helper()
-	if err := p.Stop(); err != nil {
-		t.Errorf("%v: %s", err, p.Stderr)
+	if err := s.Stop(); err != nil {
+		t.Errorf("%v: %s", err, s.Stderr)
 	}
 }
 
 // Kill ends the process at once.
-func (p *Server) Kill() error {
-	if err := p.Command.Process.Kill(); err != nil {
+func (s *Server) Kill() error {
+	if err := s.Command.Process.Kill(); err != nil {
 		return err
 	}
 	var exit *exec.ExitError
-	if err := p.Command.Wait(); !errors.As(err, &exit) {
+	if err := s.Command.Wait(); !errors.As(err, &exit) {
 		return fmt.Errorf("killed process: %w", err)
 	}
 	return nil
 }
 
 // IsClosed tells whether the server takes no connections any more.
-func (p *Server) IsClosed() bool {
-	connection, err := net.Dial("tcp", strings.TrimPrefix(p.URL, "http://"))
+func (s *Server) IsClosed() bool {
+	connection, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
 	if err == nil {
 		_ = connection.Close()
 	}

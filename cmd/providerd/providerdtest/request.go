@@ -12,6 +12,7 @@ import (
 	"testing"
 )
 
+// The paths of the two operations, and a body that the first one takes.
 const (
 	OAuth2Path    = "/api/v3/providers/oauth2/"
 	DirectoryPath = "/api/v3/providers/workspace_directory/"
@@ -19,17 +20,17 @@ const (
 )
 
 // Post sends a create with the token in the file initial-token.
-func (p *Server) Post(client *http.Client, folder, path, body string) (int, string, error) {
-	return p.PostWithKey(client, folder, path, body, "")
+func (s *Server) Post(client *http.Client, path, body string) (int, string, error) {
+	return s.PostWithKey(client, path, body, "")
 }
 
-// PostWithKey is post with an idempotency key, unless that is empty.
-func (p *Server) PostWithKey(client *http.Client, folder, path, body, key string) (int, string, error) {
-	token, err := os.ReadFile(filepath.Join(folder, "data", "initial-token"))
+// PostWithKey is Post with an idempotency key, unless that is empty.
+func (s *Server) PostWithKey(client *http.Client, path, body, key string) (int, string, error) {
+	token, err := os.ReadFile(filepath.Join(s.Folder, "data", "initial-token"))
 	if err != nil {
 		return 0, "", err
 	}
-	request, err := http.NewRequest(http.MethodPost, p.URL+path, strings.NewReader(body))
+	request, err := http.NewRequest(http.MethodPost, s.URL+path, strings.NewReader(body))
 	if err != nil {
 		return 0, "", err
 	}
@@ -48,9 +49,9 @@ func (p *Server) PostWithKey(client *http.Client, folder, path, body, key string
 }
 
 // Send makes a request, with those of the token and the headers that are not empty, and returns the status of the answer.
-func (p *Server) Send(t *testing.T, client *http.Client, method, path, token, body string, header http.Header) int {
+func (s *Server) Send(t *testing.T, client *http.Client, method, path, token, body string, header http.Header) int {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), method, p.URL+path, strings.NewReader(body))
+	request, err := http.NewRequestWithContext(t.Context(), method, s.URL+path, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,16 +97,22 @@ func NewToken(t *testing.T, folder, name string, others ...string) string {
 	return strings.TrimSpace(string(text))
 }
 
-func CreateOverHTTP(t *testing.T, client *http.Client, server *Server, folder string) {
+// Create creates a provider, which must be answered 201.
+func (s *Server) Create(t *testing.T, client *http.Client) {
 	t.Helper()
-	status, text, err := server.Post(client, folder, OAuth2Path, OAuth2Body)
+	status, text, err := s.Post(client, OAuth2Path, OAuth2Body)
 	if err != nil || status != http.StatusCreated {
 		t.Fatalf("status is %d, %v: %s", status, err, text)
 	}
 }
 
+// CreateOnce creates an OAuth2 provider whose name is its idempotency key. Each status that is not 201 is an error.
+func (s *Server) CreateOnce(client *http.Client, name string) (Record, error) {
+	return OnlyCreated(s.CreateNamed(client, name, ""))
+}
+
 // CreateNamed creates an OAuth2 provider whose name is its idempotency key. It has a client_id only if one is given.
-func (p *Server) CreateNamed(client *http.Client, folder, name, clientID string) (status int, one Record, err error) {
+func (s *Server) CreateNamed(client *http.Client, name, clientID string) (status int, one Record, err error) {
 	fields := map[string]string{"name": name, "authorization_flow": "3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"}
 	if clientID != "" {
 		fields["client_id"] = clientID
@@ -114,7 +121,7 @@ func (p *Server) CreateNamed(client *http.Client, folder, name, clientID string)
 	if err != nil {
 		return 0, Record{}, err
 	}
-	status, text, err := p.PostWithKey(client, folder, OAuth2Path, string(body), name)
+	status, text, err := s.PostWithKey(client, OAuth2Path, string(body), name)
 	if err != nil || status != http.StatusCreated {
 		return status, Record{}, err
 	}

@@ -49,7 +49,7 @@ func TestBackupUnderLoad(t *testing.T) {
 	defer client.CloseIdleConnections()
 	made := providerdtest.NewJournal()
 	load := made.Load(backupCallers, "load", func(name string) (providerdtest.Record, error) {
-		return providerdtest.OnlyCreated(server.CreateNamed(client, folder, name, ""))
+		return server.CreateOnce(client, name)
 	})
 	// A large database gives a baseline of its own size.
 	made.Await(t, max(createsBeforeBackup, rows/20))

@@ -52,7 +52,7 @@ func newSetUp(t *testing.T) setUp {
 	t.Helper()
 	folder := t.TempDir()
 	server := providerdtest.Serve(t, folder)
-	providerdtest.CreateOverHTTP(t, contracttest.Client(t), server, folder)
+	server.Create(t, contracttest.Client(t))
 	server.End(t)
 	return setUpIn(folder)
 }

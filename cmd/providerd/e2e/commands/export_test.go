@@ -32,7 +32,7 @@ func TestExportedRecordsComeBack(t *testing.T) {
 		 "authentication_flow":"3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e02","jwks_sources":["3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e03"],
 		 "include_claims_in_id_token":false,"issuer_mode":"global","access_code_validity":"seconds=1.5;minutes=2"`,
 	} {
-		status, text, err := server.Post(client, folder, providerdtest.OAuth2Path,
+		status, text, err := server.Post(client, providerdtest.OAuth2Path,
 			`{"authorization_flow":"3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01",`+fields+`}`)
 		if err != nil || status != http.StatusCreated {
 			t.Fatal(i, status, text, err)
@@ -44,7 +44,7 @@ func TestExportedRecordsComeBack(t *testing.T) {
 		`"credentials":{"key":"x"},"scopes":"a b","filter_group":"3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e04","user_delete_action":"suspend",
 		 "property_mappings":["3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e03","3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e03"]`,
 	} {
-		status, text, err := server.Post(client, folder, providerdtest.DirectoryPath,
+		status, text, err := server.Post(client, providerdtest.DirectoryPath,
 			`{"name":"dir","delegated_subject":"a@example.com","default_group_email_domain":"true",`+fields+`}`)
 		if err != nil || status != http.StatusCreated {
 			t.Fatal(i, status, text, err)

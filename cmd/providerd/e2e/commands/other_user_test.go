@@ -15,7 +15,7 @@ import (
 
 func expectCreates(t *testing.T, server *providerdtest.Server, folder string) {
 	t.Helper()
-	providerdtest.CreateOverHTTP(t, contracttest.Client(t), server, folder)
+	server.Create(t, contracttest.Client(t))
 	if status, readiness := providerdtest.Readiness(t, server); status != http.StatusOK {
 		t.Errorf("readiness is %d %s", status, readiness)
 	}

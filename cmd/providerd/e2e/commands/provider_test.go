@@ -21,7 +21,7 @@ func TestDamagedRecordsArePassedOver(t *testing.T) {
 	server := providerdtest.Serve(t, folder)
 	client := contracttest.Client(t)
 	for range 4 {
-		status, answer, err := server.Post(client, folder, providerdtest.OAuth2Path,
+		status, answer, err := server.Post(client, providerdtest.OAuth2Path,
 			`{"name":"x","authorization_flow":"3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01","sub_mode":"user_upn"}`)
 		if err != nil || status != 201 {
 			t.Fatal(status, answer, err)

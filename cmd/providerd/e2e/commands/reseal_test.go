@@ -25,7 +25,7 @@ func TestResealUnderLoad(t *testing.T) {
 	}
 	client, made := contracttest.Client(t), providerdtest.NewJournal()
 	load := made.Load(8, "load", func(name string) (providerdtest.Record, error) {
-		return providerdtest.OnlyCreated(server.CreateNamed(client, folder, name, ""))
+		return server.CreateOnce(client, name)
 	})
 	providerdtest.Operate(t, folder, "key", "rotate")
 	output := providerdtest.Operate(t, folder, "key", "reseal")

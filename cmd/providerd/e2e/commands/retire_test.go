@@ -149,7 +149,7 @@ func (r *retiring) persist(name string) (one providerdtest.Record, err error) {
 		server := r.server
 		r.mutex.RUnlock()
 		var status int
-		if status, one, err = server.CreateNamed(r.client, r.folder, name, ""); err == nil && status == http.StatusCreated {
+		if status, one, err = server.CreateNamed(r.client, name, ""); err == nil && status == http.StatusCreated {
 			return one, nil
 		}
 		if err == nil {

@@ -110,10 +110,10 @@ func scriptCommands(t *testing.T) map[string]scriptCommand {
 			})
 		},
 		"refused-within-a-second": func(script *testscript.TestScript, _ bool, arguments []string) {
-			server := &providerdtest.Server{URL: script.Getenv("URL")}
+			server := &providerdtest.Server{URL: script.Getenv("URL"), Folder: script.Getenv("WORK")}
 			for begun := time.Now(); ; {
 				asked := time.Now()
-				status, _, err := server.Post(client, script.Getenv("WORK"), arguments[0], "{}")
+				status, _, err := server.Post(client, arguments[0], "{}")
 				script.Check(err)
 				if status == http.StatusUnauthorized {
 					return
@@ -124,8 +124,8 @@ func scriptCommands(t *testing.T) map[string]scriptCommand {
 			}
 		},
 		"post": func(script *testscript.TestScript, _ bool, arguments []string) {
-			server := &providerdtest.Server{URL: script.Getenv("URL")}
-			status, text, err := server.Post(client, script.Getenv("WORK"), arguments[1], arguments[2])
+			server := &providerdtest.Server{URL: script.Getenv("URL"), Folder: script.Getenv("WORK")}
+			status, text, err := server.Post(client, arguments[1], arguments[2])
 			script.Check(err)
 			if want := arguments[0]; want != strconv.Itoa(status) {
 				script.Fatalf("status is %d, want %s: %s", status, want, text)

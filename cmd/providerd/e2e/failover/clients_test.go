@@ -121,7 +121,7 @@ func (f *failover) sendBare(one *entry, replica *providerdtest.Server) (name str
 	if err != nil {
 		return "", 0, err
 	}
-	status, text, err := replica.Post(f.fleet.Client, f.fleet.Folder, path, string(body))
+	status, text, err := replica.Post(f.fleet.Client, path, string(body))
 	if err != nil {
 		return "", 0, err
 	}

@@ -36,7 +36,7 @@ func newHarmedFiles(t *testing.T) *harmedFiles {
 	f.server = providerdtest.Serve(t, f.folder)
 	for _, suffix := range []string{".older", ".now"} {
 		for range untilReset {
-			providerdtest.CreateOverHTTP(t, f.client, f.server, f.folder)
+			f.server.Create(t, f.client)
 		}
 		for _, file := range []string{f.database, f.database + "-wal"} {
 			if err := providerdtest.CopyOver(file, file+suffix); err != nil {
@@ -51,7 +51,7 @@ func newHarmedFiles(t *testing.T) *harmedFiles {
 func (f *harmedFiles) refusesEverything(t *testing.T, words string) {
 	t.Helper()
 	for range 20 {
-		status, text, err := f.server.Post(f.client, f.folder, providerdtest.OAuth2Path, providerdtest.OAuth2Body)
+		status, text, err := f.server.Post(f.client, providerdtest.OAuth2Path, providerdtest.OAuth2Body)
 		if err != nil || status != http.StatusServiceUnavailable {
 			t.Fatalf("create: status is %d, %v: %s", status, err, text)
 		}

@@ -86,7 +86,7 @@ func TestHostileHangUps(t *testing.T) {
 		}
 		// The server works on this create, and gets half its body.
 		hangUp(t, providerdtest.BeginCreate(t, server, folder).Conn, providerdtest.OAuth2Body[:20], i%2 == 0)
-		providerdtest.CreateOverHTTP(t, client, server, folder)
+		server.Create(t, client)
 	}
 	server.End(t)
 	checkCanceled(t, server.Stderr.String(), 50)

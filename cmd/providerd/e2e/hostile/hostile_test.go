@@ -123,7 +123,7 @@ func (s *hostileSender) send(t *testing.T, number int) int {
 	if number%3 == 0 {
 		key = fmt.Sprint(number)
 	}
-	status, text, err := s.server.PostWithKey(s.client, s.folder, path, body, key)
+	status, text, err := s.server.PostWithKey(s.client, path, body, key)
 	if err != nil {
 		t.Fatalf("%v: %s", err, text)
 	}

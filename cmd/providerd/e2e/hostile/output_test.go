@@ -53,7 +53,7 @@ func TestHostileOutputFailsEveryCommand(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	server := providerdtest.Serve(t, folder)
-	providerdtest.CreateOverHTTP(t, contracttest.Client(t), server, folder)
+	server.Create(t, contracttest.Client(t))
 	server.End(t)
 	if err := os.WriteFile(folder+"/empty.yaml", []byte("oauth2: []\n"), 0o600); err != nil {
 		t.Fatal(err)

@@ -72,7 +72,7 @@ func TestHostilePipeThatNobodyReads(t *testing.T) {
 		})
 	}
 	group.Wait()
-	providerdtest.CreateOverHTTP(t, client, server, folder)
+	server.Create(t, client)
 	if dropped := providerdtest.Scrape(t, ops)["providerd_log_lines_dropped_total"]; dropped == 0 {
 		t.Error("the metrics do not count the lines that are dropped")
 	}
@@ -127,11 +127,11 @@ func TestHostileOutputsOfTheServer(t *testing.T) {
 			if err := command.Start(); err != nil {
 				t.Fatal(err)
 			}
-			server := &providerdtest.Server{Command: command, URL: readyURL(t, manager)}
+			server := &providerdtest.Server{Command: command, URL: readyURL(t, manager), Folder: folder}
 			client := contracttest.Client(t)
 			client.Timeout = 20 * time.Second
 			for range 10 {
-				providerdtest.CreateOverHTTP(t, client, server, folder)
+				server.Create(t, client)
 			}
 			server.End(t)
 		})

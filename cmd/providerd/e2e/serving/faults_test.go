@@ -42,7 +42,7 @@ func (o *tally) createUntil(t *testing.T, server *providerdtest.Server, folder s
 	for range 1000 {
 		body := fmt.Sprintf(`{"name":%q,"delegated_subject":"admin@example.com","credentials":{},`+
 			`"default_group_email_domain":"example.com"}`, strings.Repeat("x", 100_000))
-		status, text, err := server.Post(client, folder, "/api/v3/providers/workspace_directory/", body)
+		status, text, err := server.Post(client, "/api/v3/providers/workspace_directory/", body)
 		switch {
 		case err != nil:
 			t.Fatal(err)
@@ -88,7 +88,7 @@ func TestDiskFull(t *testing.T) {
 	client := contracttest.Client(t)
 	send := func(query, key string, want int) {
 		t.Helper()
-		status, text, err := server.PostWithKey(client, folder, providerdtest.OAuth2Path+query, providerdtest.OAuth2Body, key)
+		status, text, err := server.PostWithKey(client, providerdtest.OAuth2Path+query, providerdtest.OAuth2Body, key)
 		if err != nil || status != want {
 			t.Errorf("%s: status is %d, want %d, %v: %s", query, status, want, err, text)
 		}

@@ -36,7 +36,7 @@ func TestDiskFullOfTheWAL(t *testing.T) {
 	client := contracttest.Client(t)
 	send := func(query, key string, want ...int) int {
 		t.Helper()
-		status, text, err := server.PostWithKey(client, folder, providerdtest.OAuth2Path+query, providerdtest.OAuth2Body, key)
+		status, text, err := server.PostWithKey(client, providerdtest.OAuth2Path+query, providerdtest.OAuth2Body, key)
 		if err != nil || !slices.Contains(want, status) {
 			t.Fatalf("status is %d, want one of %d, %v: %s", status, want, err, text)
 		}

@@ -48,7 +48,7 @@ func killUnderLoad(t *testing.T, client *http.Client, folder, prefix string) *pr
 	}
 	sent := providerdtest.NewJournal()
 	load := sent.Load(killWorkers, prefix, func(name string) (providerdtest.Record, error) {
-		return providerdtest.OnlyCreated(server.CreateNamed(client, folder, name, ""))
+		return server.CreateOnce(client, name)
 	})
 	sent.Await(t, acknowledgedAtAll+rand.IntN(acknowledgedAtAll))
 	if err := server.Kill(); err != nil {
@@ -66,14 +66,14 @@ func retry(t *testing.T, client *http.Client, folder string, sent *providerdtest
 		t.Fatal(err)
 	}
 	for name := range sent.Failed {
-		one, err := providerdtest.OnlyCreated(server.CreateNamed(client, folder, name, ""))
+		one, err := server.CreateOnce(client, name)
 		if err != nil {
 			t.Errorf("retry of %s: %v", name, err)
 		}
 		sent.Creates[name] = one
 	}
 	for name, one := range sent.Creates {
-		if again, err := providerdtest.OnlyCreated(server.CreateNamed(client, folder, name, "")); err != nil || again != one {
+		if again, err := server.CreateOnce(client, name); err != nil || again != one {
 			t.Errorf("retry of %s gives %v, %v, want %v", name, again, err, one)
 		}
 	}

@@ -30,7 +30,7 @@ func TestLifeCycle(t *testing.T) {
 	if status, readiness := providerdtest.Readiness(t, server); status != http.StatusServiceUnavailable || readiness != "draining" {
 		t.Errorf("in the delay, /readyz is %d, %s", status, readiness)
 	}
-	providerdtest.CreateOverHTTP(t, client, server, folder)
+	server.Create(t, client)
 	providerdtest.ExpectState(t, manager, "WATCHDOG=1")
 	providerdtest.ExpectState(t, manager, providerdtest.StateEnding)
 	if delay := time.Since(told); delay < 3*time.Second {

@@ -126,7 +126,7 @@ func TestMetricsNameNobody(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	server, ops := providerdtest.ServeWatched(t, folder)
-	providerdtest.CreateOverHTTP(t, http.DefaultClient, server, folder)
+	server.Create(t, http.DefaultClient)
 	token := providerdtest.NewToken(t, folder, "canary-caller")
 	var first []string
 	for round := range 3 {
@@ -175,7 +175,7 @@ func TestMetricsOfTheStore(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	server, ops := providerdtest.ServeWatched(t, folder)
-	providerdtest.CreateOverHTTP(t, http.DefaultClient, server, folder)
+	server.Create(t, http.DefaultClient)
 	series := providerdtest.Scrape(t, ops)
 	expectSeries(t, series, map[string]float64{
 		"providerd_ready": 1, "providerd_queue_length": 0, "providerd_queue_capacity": 512,
@@ -188,7 +188,7 @@ func TestMetricsOfTheStore(t *testing.T) {
 			series["providerd_wal_pages"], series["providerd_wal_copied_pages"])
 	}
 	for range untilReset {
-		providerdtest.CreateOverHTTP(t, http.DefaultClient, server, folder)
+		server.Create(t, http.DefaultClient)
 	}
 	providerdtest.WaitUntil(t, "a checkpoint is done", func() bool { return providerdtest.Scrape(t, ops)["providerd_checkpoints_total"] >= 1 })
 	if err := os.Remove(filepath.Join(folder, "data", "providerd.db-wal")); err != nil {

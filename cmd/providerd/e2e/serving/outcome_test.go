@@ -95,14 +95,14 @@ func TestFailedCheckpoint(t *testing.T) {
 	client := contracttest.Client(t)
 	disk.fail(t, "checkpoint")
 	for range untilReset {
-		providerdtest.CreateOverHTTP(t, client, server, disk.folder)
+		server.Create(t, client)
 	}
 	providerdtest.WaitUntil(t, "the log tells of the failed checkpoint", func() bool {
 		return strings.Contains(server.Stderr.String(), `msg="checkpoint failed; the WAL stays as it is"`)
 	})
 	disk.heal(t, "checkpoint")
 	for range untilReset {
-		providerdtest.CreateOverHTTP(t, client, server, disk.folder)
+		server.Create(t, client)
 	}
 	server.End(t)
 	if stored := providerdtest.StoredPKs(t, disk.folder); len(stored) != 2*untilReset {
@@ -114,7 +114,7 @@ func TestFailedCheckpoint(t *testing.T) {
 // createNamed creates a provider with its name as the key and returns the answer, which must have the status.
 func createNamed(t *testing.T, server *providerdtest.Server, folder, name string, want int) string {
 	t.Helper()
-	status, text, err := server.PostWithKey(contracttest.Client(t), folder, "/api/v3/providers/workspace_directory/",
+	status, text, err := server.PostWithKey(contracttest.Client(t), "/api/v3/providers/workspace_directory/",
 		`{"name":"`+name+`","delegated_subject":"admin@example.com","credentials":{},`+
 			`"default_group_email_domain":"example.com"}`, name)
 	if err != nil {

@@ -17,7 +17,7 @@ func TestRateLimit(t *testing.T) {
 	ops, client := providerdtest.OpsURL(t, server), contracttest.Client(t)
 	statuses := map[int]int{}
 	providerdtest.WaitUntil(t, "five creates are stored, and one was refused", func() bool {
-		status, _, err := server.Post(client, folder, providerdtest.OAuth2Path, providerdtest.OAuth2Body)
+		status, _, err := server.Post(client, providerdtest.OAuth2Path, providerdtest.OAuth2Body)
 		if err != nil {
 			t.Fatal(err)
 		}

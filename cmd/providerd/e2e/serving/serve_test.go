@@ -22,7 +22,7 @@ func TestLogHasTheLinesOfItsLevel(t *testing.T) {
 			t.Parallel()
 			folder := t.TempDir()
 			server := providerdtest.Serve(t, folder, arguments)
-			providerdtest.CreateOverHTTP(t, client, server, folder)
+			server.Create(t, client)
 			server.End(t)
 			if lines := strings.Count(server.Stderr.String(), "msg=request"); lines != want {
 				t.Errorf("%d lines, want %d: %s", lines, want, server.Stderr)
@@ -45,7 +45,7 @@ func TestEveryBegunRequestIsAnsweredBeforeTheEnd(t *testing.T) {
 	for range 8 {
 		group.Go(func() {
 			for {
-				status, text, err := server.Post(client, folder, providerdtest.OAuth2Path, providerdtest.OAuth2Body)
+				status, text, err := server.Post(client, providerdtest.OAuth2Path, providerdtest.OAuth2Body)
 				if err != nil {
 					return
 				}
@@ -91,7 +91,7 @@ func TestServersOverOneDatabaseDoNotGetInEachOthersWay(t *testing.T) {
 	}
 	for _, server := range servers {
 		for range 20 {
-			group.Go(func() { providerdtest.CreateOverHTTP(t, client, server, folder) })
+			group.Go(func() { server.Create(t, client) })
 		}
 	}
 	group.Wait()

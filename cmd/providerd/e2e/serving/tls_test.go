@@ -24,7 +24,7 @@ func TestTLS(t *testing.T) {
 	}
 	trusted := providerdtest.Trust(t, folder)
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted}}}
-	providerdtest.CreateOverHTTP(t, client, server, folder)
+	server.Create(t, client)
 	old := &tls.Config{RootCAs: trusted, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}
 	if connection, err := tls.Dial("tcp", address, old); err == nil {
 		t.Error("TLS 1.1 is spoken")

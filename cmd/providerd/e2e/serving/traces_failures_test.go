@@ -81,7 +81,7 @@ func TestTracesThatCannotBeExported(t *testing.T) {
 	folder := t.TempDir()
 	server := providerdtest.ServeWith(t, folder,
 		[]string{"OTEL_EXPORTER_OTLP_ENDPOINT=http://user:canary@127.0.0.1:4318"})
-	providerdtest.CreateOverHTTP(t, contracttest.Client(t), server, folder)
+	server.Create(t, contracttest.Client(t))
 	server.End(t)
 	const want = "warning: traces are not exported: OTEL_EXPORTER_OTLP_ENDPOINT has a user, a query or a fragment"
 	if log := server.Stderr.String(); !strings.Contains(log, want) || strings.Contains(log, "canary") {
@@ -164,11 +164,11 @@ func TestTracesWithoutCollector(t *testing.T) {
 			server := providerdtest.ServeTraced(t, folder, url+"/%63anary", "OTEL_BSP_SCHEDULE_DELAY=1",
 				"OTEL_EXPORTER_OTLP_HEADERS=api-key=canary")
 			providerdtest.WaitUntil(t, "the export fails several times", func() bool {
-				providerdtest.CreateOverHTTP(t, contracttest.Client(t), server, folder)
+				server.Create(t, contracttest.Client(t))
 				return len(errorsOfTraces(t, server.Stderr.String())) >= firstErrors
 			})
 			for range 50 {
-				providerdtest.CreateOverHTTP(t, contracttest.Client(t), server, folder)
+				server.Create(t, contracttest.Client(t))
 			}
 			server.End(t)
 			log := server.Stderr.String()
@@ -201,7 +201,7 @@ func TestTracesOfHangingCollector(t *testing.T) {
 		"OTEL_BSP_MAX_QUEUE_SIZE=8", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE=4",
 		fmt.Sprintf("OTEL_BSP_EXPORT_TIMEOUT=%d", forever), fmt.Sprintf("OTEL_EXPORTER_OTLP_TIMEOUT=%d", forever))
 	for range 50 {
-		providerdtest.CreateOverHTTP(t, contracttest.Client(t), server, folder)
+		server.Create(t, contracttest.Client(t))
 	}
 	server.End(t)
 	if log := server.Stderr.String(); !strings.Contains(log, "the last traces were not exported") {
@@ -215,7 +215,7 @@ func TestTracesOfSlowCollector(t *testing.T) {
 	slow := providerdtest.AnsweringWith(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	folder := t.TempDir()
 	server := providerdtest.ServeTraced(t, folder, slow, "OTEL_BSP_SCHEDULE_DELAY=1", "OTEL_BSP_EXPORT_TIMEOUT=100")
-	providerdtest.CreateOverHTTP(t, contracttest.Client(t), server, folder)
+	server.Create(t, contracttest.Client(t))
 	providerdtest.WaitUntil(t, "the export fails for want of time", func() bool {
 		return slices.Contains(errorsOfTraces(t, server.Stderr.String()), "the collector does not answer in time")
 	})

@@ -201,7 +201,7 @@ func TestTracesOfSharedTransactions(t *testing.T) {
 	for range callers {
 		group.Go(func() {
 			for range each {
-				if status, text, err := server.Post(client, folder, providerdtest.OAuth2Path, providerdtest.OAuth2Body); err != nil || status != 201 {
+				if status, text, err := server.Post(client, providerdtest.OAuth2Path, providerdtest.OAuth2Body); err != nil || status != 201 {
 					t.Errorf("status is %d, %v: %s", status, err, text)
 				}
 			}

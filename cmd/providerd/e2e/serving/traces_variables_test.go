@@ -32,7 +32,7 @@ func TestTracesOfInvalidVariables(t *testing.T) {
 			t.Parallel()
 			collector, folder := providerdtest.StartCollector(t), t.TempDir()
 			server := providerdtest.ServeTraced(t, folder, collector.URL, line)
-			providerdtest.CreateOverHTTP(t, contracttest.Client(t), server, folder)
+			server.Create(t, contracttest.Client(t))
 			server.End(t)
 			log := server.Stderr.String()
 			if !strings.Contains(log, want) || strings.Contains(log, "canary") || collector.Requests() == 0 {
@@ -66,7 +66,7 @@ func TestTracesOverHTTPS(t *testing.T) {
 		environment = append(environment, "OTEL_EXPORTER_OTLP_"+name+"="+value)
 	}
 	server := providerdtest.ServeTraced(t, folder, listener.URL, environment...)
-	providerdtest.CreateOverHTTP(t, contracttest.Client(t), server, folder)
+	server.Create(t, contracttest.Client(t))
 	server.End(t)
 	if log := server.Stderr.String(); received.Requests() == 0 || strings.Contains(log, "WARN") {
 		t.Errorf("the collector got %d requests, and the server says %s", received.Requests(), log)
@@ -74,7 +74,7 @@ func TestTracesOverHTTPS(t *testing.T) {
 	folder = t.TempDir()
 	server = providerdtest.ServeTraced(t, folder, listener.URL, "OTEL_BSP_SCHEDULE_DELAY=1")
 	providerdtest.WaitUntil(t, "a collector that is not trusted is not sent to", func() bool {
-		providerdtest.CreateOverHTTP(t, contracttest.Client(t), server, folder)
+		server.Create(t, contracttest.Client(t))
 		return strings.Contains(server.Stderr.String(), "failed to verify certificate")
 	})
 }

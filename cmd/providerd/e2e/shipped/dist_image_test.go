@@ -150,7 +150,8 @@ func TestDistImage(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, "data", "initial-token"), []byte(token), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	providerdtest.CreateOverHTTP(t, contracttest.Client(t), server, folder)
+	server.Folder = folder
+	server.Create(t, contracttest.Client(t))
 	for _, line := range []string{"health --listen " + strings.TrimPrefix(server.URL, "http://"), "provider list", "doctor"} {
 		t.Log(b.run(t, inContainer(line)...))
 	}
@@ -176,7 +177,8 @@ exec chroot --userspec=65532:65532 "$1" /bin/providerd "${@:3}"`
 		return command
 	}
 	server := providerdtest.ServeCommand(t, inReadOnly("serve --listen 127.0.0.1:0"))
-	providerdtest.CreateOverHTTP(t, contracttest.Client(t), server, root)
+	server.Folder = root
+	server.Create(t, contracttest.Client(t))
 	for _, line := range []string{
 		"health --listen " + strings.TrimPrefix(server.URL, "http://"), "key rotate", "key reseal", "backup /data/backup.db", "doctor",
 	} {

@@ -63,7 +63,7 @@ func serves(t *testing.T, runner []string) {
 		return made
 	}
 	server := providerdtest.ServeCommand(t, command("serve", "--listen", "127.0.0.1:0"))
-	providerdtest.CreateOverHTTP(t, contracttest.Client(t), server, folder)
+	server.Create(t, contracttest.Client(t))
 	for _, line := range []string{
 		"version", "health --listen " + strings.TrimPrefix(server.URL, "http://"), "doctor", "provider list",
 	} {

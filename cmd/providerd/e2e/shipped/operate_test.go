@@ -83,7 +83,7 @@ func TestMetricsAreNamed(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	server, ops := providerdtest.ServeWatched(t, folder)
-	providerdtest.CreateOverHTTP(t, http.DefaultClient, server, folder)
+	server.Create(t, http.DefaultClient)
 	known := map[string]bool{"up": true}
 	for series := range providerdtest.Scrape(t, ops) {
 		name, _, _ := strings.Cut(series, "{")

@@ -23,7 +23,7 @@ func TestPrometheusTool(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	server, ops := providerdtest.ServeWatched(t, folder)
-	providerdtest.CreateOverHTTP(t, contracttest.Client(t), server, folder)
+	server.Create(t, contracttest.Client(t))
 	_, metrics := providerdtest.Get(t, ops+"/metrics")
 	for input, arguments := range map[string][]string{
 		metrics: {"check", "metrics"},
@@ -52,8 +52,8 @@ func TestPrometheusScrapes(t *testing.T) {
 		}
 		query = strings.NewReplacer("$__rate_interval", "30s", "$job", ".*", "$instance", ".*").Replace(query)
 		providerdtest.WaitUntil(t, what+" shows something", func() bool {
-			providerdtest.CreateOverHTTP(t, client, server, folder)
-			if status, text, err := server.Post(client, folder, providerdtest.OAuth2Path, "{}"); status != http.StatusBadRequest {
+			server.Create(t, client)
+			if status, text, err := server.Post(client, providerdtest.OAuth2Path, "{}"); status != http.StatusBadRequest {
 				t.Fatalf("status is %d, %v: %s", status, err, text)
 			}
 			var data struct{ Result []any }

@@ -47,13 +47,13 @@ func (s service) process(t *testing.T) *providerdtest.Server {
 	providerdtest.WaitUntil(t, "the service serves", func() bool {
 		return s.property(t, "ActiveState") == "active" && strings.HasPrefix(s.property(t, "StatusText"), serving)
 	})
-	return &providerdtest.Server{URL: strings.TrimPrefix(s.property(t, "StatusText"), serving)}
+	return &providerdtest.Server{URL: strings.TrimPrefix(s.property(t, "StatusText"), serving), Folder: s.folder}
 }
 
 // expectCreates demands that the service is ready, and creates.
 func (s service) expectCreates(t *testing.T) {
 	t.Helper()
-	providerdtest.CreateOverHTTP(t, s.client, s.process(t), s.folder)
+	s.process(t).Create(t, s.client)
 }
 
 // TestServiceUnderSystemd operates the unit as the README says.
@@ -126,7 +126,7 @@ func (s service) expectDrained(t *testing.T) {
 	if status, readiness := providerdtest.Readiness(t, server); status != http.StatusServiceUnavailable || readiness != "draining" {
 		t.Errorf("in its drain delay, /readyz is %d, %s", status, readiness)
 	}
-	providerdtest.CreateOverHTTP(t, s.client, server, s.folder)
+	server.Create(t, s.client)
 	providerdtest.WaitUntil(t, "the service ends", func() bool { return s.property(t, "ActiveState") != "deactivating" })
 	if result := s.property(t, "Result"); result != "success" {
 		t.Errorf("the service ends with %s", result)

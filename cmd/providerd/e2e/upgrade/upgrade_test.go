@@ -112,7 +112,7 @@ func createWith(t *testing.T, client *http.Client, program, folder string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	providerdtest.CreateOverHTTP(t, client, server, folder)
+	server.Create(t, client)
 	if err := server.Stop(); err != nil {
 		t.Errorf("%v: %s", err, server.Stderr)
 	}
