@@ -36,7 +36,7 @@ dist/providerd-linux-amd64: always
 dist/providerd-linux-arm64: always
 	$(call static,arm64,aarch64-linux-gnu-gcc)
 
-.PHONY: always cross buildah emulators shells
+.PHONY: always cross buildah emulators shells chromium promtool systemd-analyze
 # Go knows itself what is to be built again.
 always:
 
@@ -71,12 +71,15 @@ dist: cross ## Build what is shipped into dist/: static binaries, their parts an
 shells:
 	@type zsh fish >/dev/null 2>&1 || { apt-get update && apt-get install --yes --no-install-recommends zsh fish; }
 
+# The tests of what is built for release.
+BUILT := ^Test(Dist|Shipped)
+
 dist-test: dist buildah emulators shells ## Run what is shipped, with Buildah, QEMU, zsh and fish, which are installed if missing.
-	go test -count=1 -v -tags slow,dist -run '^Test(Dist|Shipped)' ./cmd/providerd/e2e/...
+	go test -count=1 -v -tags slow -run '$(BUILT)' ./cmd/providerd/e2e/shipped
 
 image: buildah ## Build the static binary and the image for this processor with Buildah, installed if missing, and run both.
 	processor=$$(go env GOHOSTARCH); $(MAKE) --no-print-directory "dist/providerd-linux-$$processor"; \
-	go test -count=1 -tags slow,dist -run "^TestDist/^$$processor\$$" ./cmd/providerd/e2e/...
+	go test -count=1 -tags slow -run "^TestDist/^$$processor\$$" ./cmd/providerd/e2e/shipped
 
 reproduce: ## Build what is shipped from clones in two folders, in one of them all anew, and compare the digests.
 	@folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; \
@@ -131,9 +134,11 @@ gen/typescript/node_modules: gen/typescript/package.json gen/typescript/package-
 	cd gen/typescript && npm ci --no-audit --no-fund
 	touch $@
 
-browser: ## Try the pages out in headless Chromium, which Debian has and this installs where it is not.
-	command -v chromium >/dev/null || { apt-get update && apt-get install --yes --no-install-recommends chromium; }
-	go test -count=1 -tags browser -run '^Test(ReferencePage|PagesOnAPhone)' ./cmd/providerd/e2e/...
+chromium:
+	@command -v chromium >/dev/null || { apt-get update && apt-get install --yes --no-install-recommends chromium; }
+
+browser: chromium ## Try the pages out in headless Chromium, which Debian has and this installs where it is not.
+	go test -count=1 -tags slow -run '^Test(ReferencePage|PagesOnAPhone)' ./cmd/providerd/e2e/docs
 
 postgres: ## Install PostgreSQL and PgBouncer where they are missing.
 	@ls /usr/lib/postgresql/*/bin/initdb /usr/sbin/pgbouncer >/dev/null 2>&1 || { \
@@ -145,13 +150,17 @@ postgres: ## Install PostgreSQL and PgBouncer where they are missing.
 patroni: postgres ## Install Patroni and etcd where they are missing. Neither is started.
 	@ls /usr/bin/patroni /usr/bin/etcd >/dev/null 2>&1 || { $(call install-unstarted,patroni etcd-server); }
 
-prometheus: ## Let Prometheus, which Debian has and this installs where it is not, check metrics and alerts, and scrape.
+promtool:
 	@ls /usr/bin/prometheus /usr/bin/promtool >/dev/null 2>&1 || { $(call install-unstarted,prometheus); }
-	go test -count=1 -tags prometheus -run '^TestPrometheus' ./cmd/providerd/e2e/...
 
-systemd: ## Let systemd, which Debian has and this installs where it is not, check the unit file and run the service.
+prometheus: promtool ## Let Prometheus, which Debian has and this installs where it is not, check metrics and alerts, and scrape.
+	go test -count=1 -tags slow -run '^TestPrometheus' ./cmd/providerd/e2e/shipped
+
+systemd-analyze:
 	@command -v systemd-analyze >/dev/null || { $(call install-unstarted,systemd); }
-	go test -count=1 -timeout 5m -tags systemd -run '^TestService' ./cmd/providerd/e2e/...
+
+systemd: systemd-analyze ## Let systemd, which Debian has and this installs where it is not, check the unit file and run the service.
+	go test -count=1 -timeout 5m -tags slow -run '^TestService' ./cmd/providerd/e2e/shipped
 
 define install-unstarted
 policy=/usr/sbin/policy-rc.d; \
@@ -163,47 +172,47 @@ typescript: build gen/typescript/node_modules ## Run the TypeScript SDK against 
 	cd gen/typescript && npm run --silent check && npm test --silent
 
 mock: .ci/node_modules ## Run the Go SDK against a mock that is made of the contract alone.
-	go test -count=1 -tags prism -run '^TestExamplesAreUsable$$' ./gen/client
+	go test -count=1 -tags slow -run '^TestExamplesAreUsable$$' ./gen/client
 
 contract: ## Send 20,000 generated requests, prove that they find faults, and that 100,000 validations come true.
 	go test -count=1 -v -timeout 30m -tags slow -run '^Test(Contract|EveryRule|Verdict)' ./server -rapid.checks=5000 | \
 		{ grep -Ev '^=== |^ *--- PASS|\[rapid\]' || true; }
 
 hostile: ## Send 100,000 hostile bodies, harm files, and meet hostile callers, pipes and servers, in 512 MiB of memory.
-	PROVIDERD_HOSTILE_BODIES=100000 go test -count=1 -v -timeout 60m -tags slow -run '^TestHostile' ./server ./cmd/providerd/e2e/...
+	PROVIDERD_HOSTILE_BODIES=100000 go test -count=1 -v -timeout 60m -tags slow -run '^TestHostile' ./server ./cmd/providerd/e2e/hostile
 
 faults: ## Kill the program 100 times under load, fill its disk and harm its files. Needs to be root.
-	PROVIDERD_KILL_ROUNDS=100 go test -count=1 -v -tags slow,faults -timeout 60m \
-		-run '^(TestKilledUnderLoad|TestDiskFull|TestDatabase|TestEveryBegunRequest|TestFailedC|TestHostileF)' ./cmd/providerd/e2e/... ./store/sqlite | \
+	PROVIDERD_KILL_ROUNDS=100 go test -count=1 -v -tags slow -timeout 60m \
+		-run '^(TestKilledUnderLoad|TestDiskFull|TestDatabase|TestEveryBegunRequest|TestFailedC|TestHostileF)' ./cmd/providerd/e2e/serving ./cmd/providerd/e2e/hostile ./store/sqlite | \
 		{ grep -Ev '^=== ' || true; }
 
 failover: patroni ## Take servers, replicas and networks away 100 times under load, and write the figures into store/postgres.
-	PROVIDERD_FAILOVER_ROUNDS=100 go test -count=1 -v -tags slow,failover -timeout 90m -run '^TestFailover' ./cmd/providerd/e2e/... | \
+	PROVIDERD_FAILOVER_ROUNDS=100 go test -count=1 -v -tags slow,failover -timeout 90m ./cmd/providerd/e2e/failover | \
 		{ grep -Ev '^=== ' || true; }
 
 upgrade: postgres ## Exchange replicas of the last release for those of this one under load, and back.
-	go test -count=1 -v -tags slow,upgrade -timeout 20m -run '^Test(RollingUpgrade|UpgradeOver)' ./cmd/providerd/e2e/... | \
+	go test -count=1 -v -tags slow,upgrade -timeout 20m ./cmd/providerd/e2e/upgrade | \
 		{ grep -Ev '^=== ' || true; }
 
 soak: ## Load a server steadily for 5 minutes while it meets what servers meet, and write the figures into cmd/providerd.
-	PROVIDERD_SOAK_DURATION=5m go test -count=1 -v -tags slow,soak -timeout 30m -run '^TestSoak' ./cmd/providerd/e2e/... | \
+	PROVIDERD_SOAK_DURATION=5m go test -count=1 -v -tags slow,soak -timeout 30m ./cmd/providerd/e2e/soak | \
 		{ grep -Ev '^=== ' || true; }
 
 reseal: ## Reseal 100,000 secrets, and rotate and retire keys 100 times with kills, while creates go on.
 	PROVIDERD_RESEAL_ROWS=100000 PROVIDERD_RETIRE_ROUNDS=100 go test -count=1 -v -tags slow -timeout 60m \
-		-run '^Test(ResealUnderLoad|KeysAreRetiredUnderLoad)' ./cmd/providerd/e2e/... | \
+		-run '^Test(ResealUnderLoad|KeysAreRetiredUnderLoad)' ./cmd/providerd/e2e/commands | \
 		{ grep -Ev '^=== ' || true; }
 
 backup-wait: ## Back up a million providers while 64 callers create, restore them, and show how long creates wait meanwhile.
-	PROVIDERD_BACKUP_ROWS=1000000 go test -count=1 -v -timeout 30m -tags slow -run '^TestBackupUnderLoad' ./cmd/providerd/e2e/... | \
+	PROVIDERD_BACKUP_ROWS=1000000 go test -count=1 -v -timeout 30m -tags slow -run '^TestBackupUnderLoad' ./cmd/providerd/e2e/commands | \
 		{ grep -Ev '^=== ' || true; }
 
 copy-million: postgres ## Copy a million providers from SQLite to PostgreSQL and back, compare and time it.
-	PROVIDERD_COPY_ROWS=1000000 go test -count=1 -v -timeout 30m -tags slow -run '^TestCopyThereAndBack' ./cmd/providerd/e2e/... | \
+	PROVIDERD_COPY_ROWS=1000000 go test -count=1 -v -timeout 30m -tags slow -run '^TestCopyThereAndBack' ./cmd/providerd/e2e/commands | \
 		{ grep -Ev '^=== ' || true; }
 
 list-million: ## Print every list and export over a million rows, time it and show the most memory that each uses.
-	PROVIDERD_LIST_ROWS=1000000 go test -count=1 -v -timeout 60m -tags slow -run '^TestListsInLittleMemory' ./cmd/providerd/e2e/... | \
+	PROVIDERD_LIST_ROWS=1000000 go test -count=1 -v -timeout 60m -tags slow -run '^TestListsInLittleMemory' ./cmd/providerd/e2e/commands | \
 		{ grep -Ev '^=== ' || true; }
 
 security: ## Look for changed dependencies and known vulnerabilities, as far as their database can be reached.
@@ -215,7 +224,7 @@ security: ## Look for changed dependencies and known vulnerabilities, as far as 
 	fi
 
 leaks: postgres ## Put leaks of secrets into the program's code, and prove that the gate of the tests finds each.
-	go test -count=1 -v -tags slow,leaks -timeout 20m -run '^TestGateFindsPlantedLeaks' ./cmd/providerd/e2e/... | \
+	go test -count=1 -v -tags slow,leaks -timeout 20m -run '^TestGateFindsPlantedLeaks' ./cmd/providerd/e2e/leaks | \
 		{ grep -Ev '^=== ' || true; }
 
 test: ## Run the tests that need only Go and gcc; the last lines say what is left out.
@@ -223,14 +232,17 @@ test: ## Run the tests that need only Go and gcc; the last lines say what is lef
 
 # The race detector makes a process several times slower. So it gets fewer generated requests, and of the tests that start
 # many processes those in which much happens at the same time.
-CONCURRENT := ^Test(Apply|DryRun|EveryBegun|LogWriter|ReplicasRace|ServersOverOne|TracesOfShared|ErrorsOfTraces)
+CONCURRENT := ^Test(Apply|DryRun|EveryBegun|ReplicasRace|ServersOverOne|TracesOfShared)
+# Some suites have targets of their own, which take long.
+ALONE := failover upgrade
 
 test-all: postgres ## Run all Go tests, the slow ones included, each once, most of them under the race detector.
-	go test -race -timeout 20m -tags slow $$(go list ./... | grep -Ev '/(cmd/providerd/e2e/[a-z]*|server)$$')
+	go test -race -timeout 20m -tags slow $$(go list ./... | grep -Ev '/e2e/|/server$$')
 	go test -race -timeout 20m ./server -rapid.checks=10
-	go test -race -timeout 20m -tags slow -run '$(CONCURRENT)' ./cmd/providerd/e2e/...
+	go test -race -timeout 20m -tags slow -run '$(CONCURRENT)' ./cmd/providerd/e2e/{commands,serving}
 	go test -timeout 20m -tags slow -run '^Test(ContractTests|EveryRule)' ./server
-	go test -timeout 20m -tags slow -skip '$(CONCURRENT)' ./cmd/providerd/e2e/...
+	go test -timeout 20m -tags slow -p 1 -skip '$(CONCURRENT)|$(BUILT)' \
+		$(filter-out $(ALONE:%=./cmd/providerd/e2e/%/),$(wildcard ./cmd/providerd/e2e/*/))
 
 cover: postgres ## Show which statements the tests reach.
 	go test -tags slow -coverpkg=./server/...,./store/...,./cmd/... -coverprofile=coverage.out ./...
@@ -260,4 +272,4 @@ bench-postgres: build postgres ## Measure replicas over PostgreSQL beside pgbenc
 	TMPDIR=/var/tmp bin/bench -postgres $(BENCH_FLAGS)
 
 ci: export NOTHING_LEFT_OUT := 1
-ci: drift breaking lint security typescript mock browser prometheus systemd image leaks test-all ## Run everything, each test once.
+ci: chromium promtool systemd-analyze drift breaking lint security typescript image leaks test-all ## Run everything, each test once.

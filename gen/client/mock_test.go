@@ -1,4 +1,4 @@
-//go:build prism
+//go:build slow
 
 package client_test
 
@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"reflect"
@@ -27,16 +28,19 @@ const contractPath = "../../openapi.yaml"
 // startMock starts a mock server that is made of the contract alone, and returns its URL.
 func startMock(t *testing.T) string {
 	t.Helper()
+	program, err := filepath.Abs("../../.ci/node_modules/.bin/prism")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(program); err != nil && os.Getenv("NOTHING_LEFT_OUT") == "" {
+		t.Skipf("%v; make mock installs what is missing", err)
+	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	address := listener.Addr().(*net.TCPAddr)
 	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
-	program, err := filepath.Abs("../../.ci/node_modules/.bin/prism")
-	if err != nil {
 		t.Fatal(err)
 	}
 	command := exec.CommandContext(t.Context(), program,
@@ -47,7 +51,7 @@ func startMock(t *testing.T) string {
 		t.Fatal(err)
 	}
 	if err := command.Start(); err != nil {
-		t.Fatalf("%v: the mock is installed by make mock", err)
+		t.Fatalf("%v; make mock installs what is missing", err)
 	}
 	t.Cleanup(func() { _ = command.Wait() })
 	timer := time.AfterFunc(time.Minute, func() { _ = command.Process.Kill() })

@@ -1,4 +1,4 @@
-//go:build faults
+//go:build slow
 
 package sqlite_test
 
@@ -12,11 +12,13 @@ import (
 	"testing"
 
 	"example.com/providerd/store/database"
+	"example.com/providerd/store/durable/durabletest"
 )
 
 // smallDisk mounts a file system of its own. It needs to be root.
 func smallDisk(t *testing.T) string {
 	t.Helper()
+	durabletest.DemandRoot(t)
 	folder := t.TempDir()
 	if err := syscall.Mount("tmpfs", folder, "tmpfs", 0, "size=64m"); err != nil {
 		t.Fatalf("mount a small disk: %v", err)

@@ -108,6 +108,7 @@ func (s *Schedule) End(t *testing.T, signal syscall.Signal) {
 	}
 }
 
+// StartSchedule starts a command that makes backups in a folder of the folder, backups.
 func StartSchedule(t *testing.T, folder string, command *exec.Cmd) *Schedule {
 	t.Helper()
 	s := &Schedule{command: command, folder: folder, Said: &Buffer{}}

@@ -61,6 +61,7 @@ func (c *Collector) Texts() [][]byte {
 	return c.bodies
 }
 
+// Spans are those that came.
 func (c *Collector) Spans() []Span {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -102,6 +103,7 @@ type Span struct {
 	Attributes                     map[string]string
 }
 
+// StartCollector starts one that runs until the test ends.
 func StartCollector(t *testing.T) *Collector {
 	t.Helper()
 	c := &Collector{}

@@ -17,6 +17,7 @@ type BegunCreate struct {
 	Answers *bufio.Reader
 }
 
+// Answer reads the next answer to the end.
 func (b *BegunCreate) Answer(t *testing.T) *http.Response {
 	t.Helper()
 	response, err := http.ReadResponse(b.Answers, nil)

@@ -63,6 +63,7 @@ func (f *Fleet) environment() []string {
 	return []string{"PROVIDERD_DATABASE=" + f.URL, "PROVIDERD_KEYSET=keyset.json"}
 }
 
+// Start starts a replica in the place of one that has ended.
 func (f *Fleet) Start(t *testing.T, number int) {
 	t.Helper()
 	replica, err := StartProgram(t.Context(), f.Program, f.Folder, f.environment())
@@ -95,6 +96,7 @@ func (f *Fleet) Restart(t *testing.T, number int, between func()) {
 	}
 }
 
+// Stop stops all replicas, each of which must end well.
 func (f *Fleet) Stop(t *testing.T) {
 	t.Helper()
 	for i, replica := range f.Replicas {

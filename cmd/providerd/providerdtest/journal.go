@@ -45,6 +45,7 @@ func (j *Journal) Acknowledge(one Record, begun time.Time) {
 	j.Waits = append(j.Waits, CreateWait{At: time.Since(j.Begun), took: time.Since(begun)})
 }
 
+// Fail notes an error of what was sent.
 func (j *Journal) Fail(sent string, err error) {
 	j.Mutex.Lock()
 	defer j.Mutex.Unlock()
@@ -108,6 +109,7 @@ func (j *Journal) Compare(t *testing.T, stored []Record) {
 	}
 }
 
+// NewJournal returns one that begins now.
 func NewJournal() *Journal {
 	return &Journal{Begun: time.Now(), Creates: map[string]Record{}, Failed: map[string]error{}}
 }

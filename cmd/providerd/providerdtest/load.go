@@ -17,6 +17,7 @@ func (l *Load) End() {
 	l.group.Wait()
 }
 
+// StartLoad starts so many callers. Each has its number, and counts its steps from 0.
 func StartLoad(callers int, step func(caller, n int) bool) *Load {
 	l := &Load{}
 	for caller := range callers {

@@ -15,7 +15,7 @@ func Operate(t *testing.T, folder string, arguments ...string) string {
 	return OperateWith(t, os.Args[0], folder, arguments...)
 }
 
-// OperateWith is operate for a program of another build.
+// OperateWith is Operate for a program of another build.
 func OperateWith(t *testing.T, program, folder string, arguments ...string) string {
 	t.Helper()
 	command := Command(t.Context(), folder, arguments...)
@@ -27,6 +27,7 @@ func OperateWith(t *testing.T, program, folder string, arguments ...string) stri
 	return string(output)
 }
 
+// Shell runs a program of the machine, which must end well.
 func Shell(t *testing.T, program string, arguments ...string) {
 	t.Helper()
 	if output, err := exec.CommandContext(t.Context(), program, arguments...).CombinedOutput(); err != nil {

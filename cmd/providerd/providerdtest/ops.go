@@ -83,6 +83,7 @@ func ParseSeries(text string) (map[string]float64, error) {
 	return series, nil
 }
 
+// Readiness returns what /readyz answers.
 func Readiness(t *testing.T, server *Server) (status int, readiness string) {
 	t.Helper()
 	status, text := Get(t, server.URL+"/readyz")

@@ -56,7 +56,7 @@ func BlockWith(t *testing.T, path, words string) string {
 	return ""
 }
 
-// Pasting runs commands in a folder, where providerd is on the path.
+// Pasting is a shell that is to run commands in a folder, where providerd is on the path.
 func Pasting(t *testing.T, folder, commands string) *exec.Cmd {
 	t.Helper()
 	bin := t.TempDir()
@@ -69,6 +69,7 @@ func Pasting(t *testing.T, folder, commands string) *exec.Cmd {
 	return shell
 }
 
+// Paste runs commands in a folder, where providerd is on the path. They must end well.
 func Paste(t *testing.T, folder, commands string) {
 	t.Helper()
 	if output, err := Pasting(t, folder, commands).CombinedOutput(); err != nil {

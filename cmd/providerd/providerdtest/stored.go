@@ -59,23 +59,24 @@ func readAll(t *testing.T, database *store.Store) (found []Record) {
 	return found
 }
 
-func StoredPKs(t *testing.T, folder string) []int32 {
+// StoredPKs returns the pks of the providers that the database in the folder of a server has.
+func StoredPKs(t *testing.T, folder string) (pks []int32) {
 	t.Helper()
-	database, err := storetest.OpenSQLite(t.Context(), filepath.Join(folder, "data", "providerd.db"), "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = database.Close() }()
-	var pks []int32
-	for record, err := range database.Providers(t.Context(), store.Filter{}, 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		pks = append(pks, record.Common().PK)
+	for _, one := range Stored(t, folder) {
+		pks = append(pks, one.PK)
 	}
 	return pks
 }
 
+// Fill makes a database in the folder of a server, with so many providers of both kinds.
+func Fill(t *testing.T, folder string, rows int) {
+	t.Helper()
+	if err := storetest.FillSQLite(t.Context(), filepath.Join(folder, "data", "providerd.db"), rows); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// CheckIntegrity lets SQLite check the file of a database.
 func CheckIntegrity(t *testing.T, path string) {
 	t.Helper()
 	db, err := sql.Open("sqlite3", path)

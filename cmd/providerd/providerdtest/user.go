@@ -10,14 +10,14 @@ import (
 	"example.com/providerd/store/durable/durabletest"
 )
 
-// The user that serves, whom no account needs to be of, and their group.
+// ServingUser serves in tests of several users, and is of servingGroup. No account needs to be of them.
 const ServingUser, servingGroup = 1234, 2234
 
 // NewFolderOfOther is a folder with one for the database that belongs to the user that serves. What only root can do is
 // skipped for others.
 func NewFolderOfOther(t *testing.T) string {
 	t.Helper()
-	durabletest.DemandRoot(t)
+	NeedRoot(t)
 	folder := t.TempDir()
 	Shell(t, "chmod", "755", filepath.Dir(folder), folder)
 	Shell(t, "install", "--directory", "--mode=700", "--owner="+strconv.Itoa(ServingUser),

@@ -12,14 +12,12 @@ import (
 	"example.com/providerd/cmd/providerd/providerdtest"
 
 	"github.com/getkin/kin-openapi/openapi3"
-
-	"example.com/providerd/gen/contract"
 )
 
 // A dry run sends nothing to a server that does not say that it knows validate_only.
 func TestDryRunSendsNothingToAServerThatWouldCreate(t *testing.T) {
 	t.Parallel()
-	contract, err := openapi3.NewLoader().LoadFromData(contract.YAML())
+	contract, err := openapi3.NewLoader().LoadFromFile(providerdtest.Path(t, "openapi.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}

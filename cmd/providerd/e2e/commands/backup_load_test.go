@@ -5,14 +5,11 @@ package commands_test
 import (
 	"fmt"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
-
-	"example.com/providerd/store/storetest"
 )
 
 const (
@@ -37,9 +34,7 @@ func TestBackupUnderLoad(t *testing.T) {
 	t.Parallel()
 	rows := providerdtest.CountFrom(t, "PROVIDERD_BACKUP_ROWS", defaultBackupRows)
 	folder := t.TempDir()
-	if err := storetest.FillSQLite(t.Context(), filepath.Join(folder, "data", "providerd.db"), rows); err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Fill(t, folder, rows)
 	server, err := providerdtest.Start(t.Context(), folder)
 	if err != nil {
 		t.Fatal(err)

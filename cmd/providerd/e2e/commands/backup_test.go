@@ -11,8 +11,6 @@ import (
 	"testing"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
-
-	"example.com/providerd/store/storetest"
 )
 
 // TestBackupInterrupted ends a backup by each signal. Nothing has the name of the backup, and the next one, whatever its
@@ -21,9 +19,7 @@ func TestBackupInterrupted(t *testing.T) {
 	t.Parallel()
 	const rows = 40_000
 	folder := t.TempDir()
-	if err := storetest.FillSQLite(t.Context(), filepath.Join(folder, "data", "providerd.db"), rows); err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Fill(t, folder, rows)
 	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM, syscall.SIGINT} {
 		name := strings.ReplaceAll(signal.String(), " ", "-") + ".db"
 		said := interrupt(t, folder, name, signal, "backup", name)
@@ -82,9 +78,7 @@ func TestRestoreInterrupted(t *testing.T) {
 	t.Parallel()
 	const rows = 40_000
 	folder := t.TempDir()
-	if err := storetest.FillSQLite(t.Context(), filepath.Join(folder, "data", "providerd.db"), rows); err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Fill(t, folder, rows)
 	providerdtest.Operate(t, folder, "backup", "backup.db")
 	providerdtest.Operate(t, folder, "provider", "delete", "17", "--yes")
 	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {

@@ -20,7 +20,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"example.com/providerd/store/postgres/postgrestest"
-	"example.com/providerd/store/storetest"
 )
 
 // defaultCopyRows is for an ordinary run; make copy-million asks for more.
@@ -55,9 +54,7 @@ func TestCopyThereAndBack(t *testing.T) {
 	t.Parallel()
 	rows := providerdtest.CountFrom(t, "PROVIDERD_COPY_ROWS", defaultCopyRows)
 	folder := t.TempDir()
-	if err := storetest.FillSQLite(t.Context(), filepath.Join(folder, "data", "providerd.db"), rows); err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Fill(t, folder, rows)
 	cluster := postgrestest.NewCluster(t)
 	const first, last = "sqlite:data/providerd.db", "sqlite:back/providerd.db"
 	middle := cluster.CreateDatabase(t)
@@ -90,9 +87,7 @@ func TestCopyInterrupted(t *testing.T) {
 	t.Parallel()
 	const rows = 30_000
 	folder := t.TempDir()
-	if err := storetest.FillSQLite(t.Context(), filepath.Join(folder, "data", "providerd.db"), rows); err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Fill(t, folder, rows)
 	cluster := postgrestest.NewCluster(t)
 	const from = "sqlite:data/providerd.db"
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL} {
@@ -141,9 +136,7 @@ func TestCopyInterrupted(t *testing.T) {
 func TestCopyBesideOtherTables(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	if err := storetest.FillSQLite(t.Context(), filepath.Join(folder, "data", "providerd.db"), 1); err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Fill(t, folder, 1)
 	cluster := postgrestest.NewCluster(t)
 	cluster.Exec(t, "postgres", "CREATE TABLE foo (id integer)")
 	output, err := copying(t.Context(), folder, "sqlite:data/providerd.db", cluster.URL("postgres")).CombinedOutput()

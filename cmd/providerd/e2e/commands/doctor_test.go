@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
-
 	"example.com/providerd/server/contracttest"
 )
 

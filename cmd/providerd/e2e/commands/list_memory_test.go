@@ -17,8 +17,6 @@ import (
 	"time"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
-
-	"example.com/providerd/store/storetest"
 )
 
 const (
@@ -33,7 +31,7 @@ func TestListsInLittleMemory(t *testing.T) {
 	t.Parallel()
 	rows := providerdtest.CountFrom(t, "PROVIDERD_LIST_ROWS", defaultListRows)
 	folder, program := t.TempDir(), providerdtest.Build(t)
-	fillLists(t, filepath.Join(folder, "data", "providerd.db"), rows)
+	fillLists(t, folder, rows)
 	for _, one := range []struct {
 		line  string
 		forms []string
@@ -105,12 +103,10 @@ func countRows(t *testing.T, command *exec.Cmd, form string) (rows, peak int) {
 
 // fillLists makes a database with this many providers, deleted providers, tokens and applications, each of which has a
 // provider and a backchannel.
-func fillLists(t *testing.T, path string, rows int) {
+func fillLists(t *testing.T, folder string, rows int) {
 	t.Helper()
-	if err := storetest.FillSQLite(t.Context(), path, rows); err != nil {
-		t.Fatal(err)
-	}
-	db, err := sql.Open("sqlite3", path+"?_foreign_keys=on")
+	providerdtest.Fill(t, folder, rows)
+	db, err := sql.Open("sqlite3", filepath.Join(folder, "data", "providerd.db?_foreign_keys=on"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,11 +9,10 @@ import (
 	"testing"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
-
 	"example.com/providerd/server/contracttest"
 )
 
-func expectCreates(t *testing.T, server *providerdtest.Server, folder string) {
+func expectCreates(t *testing.T, server *providerdtest.Server) {
 	t.Helper()
 	server.Create(t, contracttest.Client(t))
 	if status, readiness := providerdtest.Readiness(t, server); status != http.StatusOK {
@@ -30,10 +29,10 @@ func TestRootBesideServerOfAnotherUser(t *testing.T) {
 		"key rotate", "key reseal", "key retire", "token create --name n --allow all", "token list",
 		"application create --slug s --name n", "provider list", "audit", "backup backup.db",
 	} {
-		expectCreates(t, server, folder)
+		expectCreates(t, server)
 		providerdtest.Operate(t, folder, strings.Fields(command)...)
 	}
-	expectCreates(t, server, folder)
+	expectCreates(t, server)
 	providerdtest.ExpectAllOfOther(t, folder, "providerd.db", "providerd.db-wal", "keyset.json", "initial-token")
 	expectOnly(t, setUpIn(folder), nil)
 	info, err := os.Stat(filepath.Join(folder, "backup.db"))
@@ -47,7 +46,7 @@ func TestRootRestoresForAnotherUser(t *testing.T) {
 	t.Parallel()
 	folder := providerdtest.NewFolderOfOther(t)
 	server := providerdtest.ServeAsOther(t, folder)
-	expectCreates(t, server, folder)
+	expectCreates(t, server)
 	providerdtest.Operate(t, folder, "backup", "backup.db")
 	for _, isThere := range []bool{true, false} {
 		server.End(t)
@@ -56,7 +55,7 @@ func TestRootRestoresForAnotherUser(t *testing.T) {
 		}
 		providerdtest.Operate(t, folder, "restore", "backup.db", "--replace")
 		server = providerdtest.ServeAsOther(t, folder)
-		expectCreates(t, server, folder)
+		expectCreates(t, server)
 		providerdtest.ExpectAllOfOther(t, folder, "providerd.db", "keyset.json")
 		expectOnly(t, setUpIn(folder), nil)
 	}
@@ -67,12 +66,12 @@ func TestRootStartsForAnotherUser(t *testing.T) {
 	t.Parallel()
 	folder := providerdtest.NewFolderOfOther(t)
 	server := providerdtest.Serve(t, folder)
-	expectCreates(t, server, folder)
+	expectCreates(t, server)
 	if err := server.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	providerdtest.ExpectAllOfOther(t, folder, "providerd.db", "providerd.db-wal", "providerd.db-shm", "keyset.json", "initial-token")
-	expectCreates(t, providerdtest.ServeAsOther(t, folder), folder)
+	expectCreates(t, providerdtest.ServeAsOther(t, folder))
 	expectOnly(t, setUpIn(folder), nil)
 }
 

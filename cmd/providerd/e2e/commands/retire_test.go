@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
-
 	"example.com/providerd/server/contracttest"
 )
 

@@ -1,4 +1,4 @@
-//go:build browser
+//go:build slow
 
 package docs_test
 
@@ -33,6 +33,7 @@ type browser struct {
 // openBrowser starts Debian's Chromium. It may load from this server alone.
 func openBrowser(t *testing.T, serverURL string) *browser {
 	t.Helper()
+	providerdtest.NeedPrograms(t, "browser", "chromium")
 	const name = "providerd.example.com"
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.DisableGPU,
 		chromedp.Flag("disable-quic", true), chromedp.WindowSize(1200, 1600),
@@ -46,7 +47,7 @@ func openBrowser(t *testing.T, serverURL string) *browser {
 	b := &browser{ctx: ctx, url: strings.Replace(serverURL, "127.0.0.1", name, 1)}
 	chromedp.ListenTarget(ctx, b.note)
 	if err := chromedp.Run(ctx, network.Enable(), log.Enable(), runtime.Enable()); err != nil {
-		t.Fatalf("start Chromium (from Debian's package chromium): %v", err)
+		t.Fatalf("start Chromium: %v", err)
 	}
 	return b
 }

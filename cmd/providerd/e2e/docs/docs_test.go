@@ -1,4 +1,4 @@
-//go:build browser
+//go:build slow
 
 package docs_test
 

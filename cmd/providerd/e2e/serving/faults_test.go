@@ -1,4 +1,4 @@
-//go:build faults
+//go:build slow
 
 package serving_test
 
@@ -13,13 +13,13 @@ import (
 	"testing"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
-
 	"example.com/providerd/server/contracttest"
 )
 
 // smallDisk mounts a file system of its own, of this size, where the server keeps its data. It needs to be root.
 func smallDisk(t *testing.T, size string) string {
 	t.Helper()
+	providerdtest.NeedRoot(t)
 	folder := t.TempDir()
 	if err := syscall.Mount("tmpfs", folder, "tmpfs", 0, "size="+size); err != nil {
 		t.Fatalf("mount a small disk: %v", err)
@@ -36,7 +36,7 @@ func smallDisk(t *testing.T, size string) string {
 type tally struct{ acknowledged, refused int }
 
 // createUntil sends creates of about 100 kB until one has the status.
-func (o *tally) createUntil(t *testing.T, server *providerdtest.Server, folder string, want int) {
+func (o *tally) createUntil(t *testing.T, server *providerdtest.Server, want int) {
 	t.Helper()
 	client := contracttest.Client(t)
 	for range 1000 {
@@ -97,7 +97,7 @@ func TestDiskFull(t *testing.T) {
 	send("", key, http.StatusCreated)
 	result := tally{acknowledged: 1}
 	for range 3 {
-		result.createUntil(t, server, folder, http.StatusServiceUnavailable)
+		result.createUntil(t, server, http.StatusServiceUnavailable)
 		wantReady(t, server, http.StatusServiceUnavailable)
 		// What stores nothing does not make the server ready.
 		send(validation, "", http.StatusServiceUnavailable)
@@ -111,7 +111,7 @@ func TestDiskFull(t *testing.T) {
 	send(validation, "", http.StatusOK)
 	wantReady(t, server, http.StatusOK)
 	for range 5 {
-		result.createUntil(t, server, folder, http.StatusCreated)
+		result.createUntil(t, server, http.StatusCreated)
 	}
 	result.account(t, server, folder, "disk full, then not")
 }
@@ -135,7 +135,7 @@ func TestDatabaseReadOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	var result tally
-	result.createUntil(t, server, folder, http.StatusCreated)
+	result.createUntil(t, server, http.StatusCreated)
 	if err := server.Stop(); err != nil {
 		t.Fatal(err)
 	}
@@ -151,6 +151,7 @@ func TestDatabaseReadOnly(t *testing.T) {
 // bind mounts a file over itself, read-only.
 func bind(t *testing.T, path string) {
 	t.Helper()
+	providerdtest.NeedRoot(t)
 	err := syscall.Mount(path, path, "", syscall.MS_BIND, "")
 	if err == nil {
 		err = syscall.Mount("", path, "", syscall.MS_BIND|syscall.MS_REMOUNT|syscall.MS_RDONLY, "")

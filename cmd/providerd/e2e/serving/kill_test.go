@@ -9,9 +9,6 @@ import (
 	"testing"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
-
-	_ "github.com/mattn/go-sqlite3"
-
 	"example.com/providerd/server/contracttest"
 )
 

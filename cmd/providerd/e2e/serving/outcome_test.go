@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
-
 	"example.com/providerd/server/contracttest"
 )
 
@@ -58,9 +57,9 @@ func TestFailedCommit(t *testing.T) {
 				t.Parallel()
 				disk := newFaultyDisk(t)
 				server := providerdtest.ServeWith(t, disk.folder, disk.environment)
-				createNamed(t, server, disk.folder, "before", http.StatusCreated)
+				createNamed(t, server, "before", http.StatusCreated)
 				disk.fail(t, call)
-				problem := createNamed(t, server, disk.folder, "during", http.StatusServiceUnavailable)
+				problem := createNamed(t, server, "during", http.StatusServiceUnavailable)
 				if !strings.Contains(problem, `"/problems/outcome-unknown"`) {
 					t.Errorf("problem is %s", problem)
 				}
@@ -73,9 +72,9 @@ func TestFailedCommit(t *testing.T) {
 				if restart {
 					server = providerdtest.ServeWith(t, disk.folder, disk.environment)
 				}
-				createNamed(t, server, disk.folder, "during", http.StatusCreated)
-				createNamed(t, server, disk.folder, "during", http.StatusCreated)
-				createNamed(t, server, disk.folder, "after", http.StatusCreated)
+				createNamed(t, server, "during", http.StatusCreated)
+				createNamed(t, server, "during", http.StatusCreated)
+				createNamed(t, server, "after", http.StatusCreated)
 				server.End(t)
 				if pks := providerdtest.StoredPKs(t, disk.folder); len(pks) != 3 {
 					t.Errorf("stored are %v, want 3 records", pks)
@@ -112,7 +111,7 @@ func TestFailedCheckpoint(t *testing.T) {
 }
 
 // createNamed creates a provider with its name as the key and returns the answer, which must have the status.
-func createNamed(t *testing.T, server *providerdtest.Server, folder, name string, want int) string {
+func createNamed(t *testing.T, server *providerdtest.Server, name string, want int) string {
 	t.Helper()
 	status, text, err := server.PostWithKey(contracttest.Client(t), "/api/v3/providers/workspace_directory/",
 		`{"name":"`+name+`","delegated_subject":"admin@example.com","credentials":{},`+

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
-
 	"example.com/providerd/store/postgres/postgrestest"
 )
 

@@ -1,4 +1,4 @@
-//go:build dist
+//go:build slow
 
 package shipped_test
 
@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
-
 	"example.com/providerd/server/contracttest"
 )
 
@@ -79,7 +78,7 @@ func runFirstStage(t *testing.T, commands []string, out string) (commit string) 
 		}
 		return strings.TrimSpace(string(output))
 	}
-	bash(fmt.Sprintf(`cd ../../..
+	bash(fmt.Sprintf(`cd ../../../..
 git ls-files -z --cached --others --exclude-standard |
 	tar --create --null --ignore-failed-read --files-from=- | tar --extract --directory=%s
 cd %[1]s
@@ -122,11 +121,8 @@ func (b builder) checkSettings(t *testing.T, image string) {
 
 // TestDistImage builds the image and runs it: as a user that is not root, with nothing else in it.
 func TestDistImage(t *testing.T) {
-	program, err := exec.LookPath("buildah")
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := builder{program, t.TempDir()}
+	providerdtest.NeedPrograms(t, "image", "buildah")
+	b := builder{"buildah", t.TempDir()}
 	folder, commit := buildContext(t)
 	b.run(t, "build", "--isolation", "chroot", "--format", "docker", "--tag", "providerd", folder)
 	b.checkSettings(t, "providerd")

@@ -1,4 +1,4 @@
-//go:build dist
+//go:build slow
 
 package shipped_test
 
@@ -40,12 +40,15 @@ COMP_LINE="providerd ver" COMP_POINT=13 $(complete -p providerd | sed -E "s/.* -
 // /etc and /usr/local. They begin in an empty folder, of which no file completes a command.
 func afterInstalling(t *testing.T, install, commands string) string {
 	t.Helper()
+	providerdtest.NeedRoot(t)
+	builtFolder(t)
+	providerdtest.NeedPrograms(t, "dist-test", "zsh", "fish")
 	const script = `mount -t tmpfs layers "$1"
 for folder in /etc /usr/local; do
 	mkdir -p "$1$folder"/{upper,work}
 	mount -t overlay -o "lowerdir=$folder,upperdir=$1$folder/upper,workdir=$1$folder/work" overlay "$folder"
 done
-(cd ../../..; eval "$2") >&2
+(cd ../../../..; eval "$2") >&2
 cd "$HOME"
 eval "$3"`
 	var talk strings.Builder

@@ -1,4 +1,4 @@
-//go:build dist
+//go:build slow
 
 package shipped_test
 
@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
-
 	"example.com/providerd/server/contracttest"
 )
 
@@ -21,14 +20,12 @@ func TestDist(t *testing.T) {
 	for processor, emulation := range map[string]string{"arm64": "qemu-aarch64-static", "amd64": "qemu-x86_64-static"} {
 		t.Run(processor, func(t *testing.T) {
 			binary := providerdtest.Path(t, "dist/providerd-linux-"+processor)
+			providerdtest.NeedPrograms(t, "dist-test", binary)
 			isStatic(t, binary)
 			runner := []string{binary}
 			if processor != runtime.GOARCH {
-				emulator, err := exec.LookPath(emulation)
-				if err != nil {
-					t.Fatal(err)
-				}
-				runner = []string{emulator, binary}
+				providerdtest.NeedPrograms(t, "dist-test", emulation)
+				runner = []string{emulation, binary}
 			}
 			serves(t, runner)
 		})

@@ -1,4 +1,4 @@
-//go:build prometheus
+//go:build slow
 
 package shipped_test
 
@@ -14,13 +14,13 @@ import (
 	"testing"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
-
 	"example.com/providerd/server/contracttest"
 )
 
 // TestPrometheusTool lets promtool check the metrics of a running program, and the files for operators.
 func TestPrometheusTool(t *testing.T) {
 	t.Parallel()
+	providerdtest.NeedPrograms(t, "prometheus", "promtool")
 	folder := t.TempDir()
 	server, ops := providerdtest.ServeWatched(t, folder)
 	server.Create(t, contracttest.Client(t))
@@ -90,6 +90,7 @@ func TestPrometheusScrapes(t *testing.T) {
 // startPrometheus starts Debian's Prometheus, which scrapes an address each second, and returns its URL.
 func startPrometheus(t *testing.T, target string) string {
 	t.Helper()
+	providerdtest.NeedPrograms(t, "prometheus", "prometheus")
 	settings, err := os.ReadFile(providerdtest.Path(t, "cmd/providerd/deploy/prometheus.yaml"))
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-//go:build systemd
+//go:build slow
 
 package shipped_test
 
@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
-
 	"example.com/providerd/store/postgres/postgrestest"
 )
 
@@ -28,7 +27,7 @@ type bootedSystemd struct{ pid string }
 // bootSystemd starts systemd and waits until it runs.
 func bootSystemd(t *testing.T) bootedSystemd {
 	t.Helper()
-	demandNamespaces(t)
+	needNamespaces(t)
 	folder := t.TempDir()
 	for _, name := range []string{"groups", "layers", "root"} {
 		if err := os.Mkdir(filepath.Join(folder, name), 0o755); err != nil {
@@ -60,16 +59,13 @@ func bootSystemd(t *testing.T) bootedSystemd {
 	return bootedSystemd{pid: strconv.Itoa(child)}
 }
 
-// demandNamespaces demands what only root can do, and not in most containers. Without it the test is skipped, unless no
-// part of the tests may be left out.
-func demandNamespaces(t *testing.T) {
+// needNamespaces needs what only root can do, and not in most containers.
+func needNamespaces(t *testing.T) {
 	t.Helper()
+	providerdtest.NeedPrograms(t, "systemd", "systemd-analyze")
 	output, err := exec.CommandContext(t.Context(), "testdata/boot-systemd", "probe").CombinedOutput()
-	if err != nil && os.Getenv("NOTHING_LEFT_OUT") != "" {
-		t.Fatalf("systemd cannot be started here: %v: %s", err, output)
-	}
 	if err != nil {
-		t.Skipf("systemd cannot be started here: %v: %s", err, output)
+		providerdtest.Need(t, fmt.Errorf("systemd cannot be started here: %w: %s", err, output), "")
 	}
 }
 

@@ -1,4 +1,4 @@
-//go:build systemd
+//go:build slow
 
 package shipped_test
 
@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
-
 	"example.com/providerd/server/contracttest"
 )
 

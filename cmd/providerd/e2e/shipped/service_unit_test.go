@@ -1,4 +1,4 @@
-//go:build systemd
+//go:build slow
 
 package shipped_test
 
@@ -15,6 +15,7 @@ import (
 // TestServiceUnit lets systemd check the unit file, and rate how far it confines the server: 10 is not at all.
 func TestServiceUnit(t *testing.T) {
 	t.Parallel()
+	providerdtest.NeedPrograms(t, "systemd", "systemd-analyze")
 	text, err := os.ReadFile(providerdtest.Path(t, "cmd/providerd/deploy/providerd.service"))
 	if err != nil {
 		t.Fatal(err)
