@@ -74,6 +74,17 @@ type Schedule struct {
 	Said    *Buffer
 }
 
+// StartSchedule starts a command that makes backups in a folder of the folder, backups.
+func StartSchedule(t *testing.T, folder string, command *exec.Cmd) *Schedule {
+	t.Helper()
+	s := &Schedule{command: command, folder: folder, Said: &Buffer{}}
+	s.command.Stderr = s.Said
+	if err := s.command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
 // AwaitNext returns once the program waits for the next backup.
 func (s *Schedule) AwaitNext(t *testing.T) {
 	t.Helper()
@@ -106,15 +117,4 @@ func (s *Schedule) End(t *testing.T, signal syscall.Signal) {
 			t.Errorf("%s is left", name)
 		}
 	}
-}
-
-// StartSchedule starts a command that makes backups in a folder of the folder, backups.
-func StartSchedule(t *testing.T, folder string, command *exec.Cmd) *Schedule {
-	t.Helper()
-	s := &Schedule{command: command, folder: folder, Said: &Buffer{}}
-	s.command.Stderr = s.Said
-	if err := s.command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	return s
 }

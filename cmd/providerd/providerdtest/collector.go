@@ -26,6 +26,16 @@ type Collector struct {
 	bodies   [][]byte
 }
 
+// StartCollector starts one that runs until the test ends.
+func StartCollector(t *testing.T) *Collector {
+	t.Helper()
+	c := &Collector{}
+	listener := httptest.NewServer(c)
+	t.Cleanup(listener.Close)
+	c.URL = listener.URL
+	return c
+}
+
 func (c *Collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var body io.Reader = r.Body
 	if r.Header.Get("Content-Encoding") == "gzip" {
@@ -101,16 +111,6 @@ type Span struct {
 	HasFailed                      bool
 	events                         int
 	Attributes                     map[string]string
-}
-
-// StartCollector starts one that runs until the test ends.
-func StartCollector(t *testing.T) *Collector {
-	t.Helper()
-	c := &Collector{}
-	listener := httptest.NewServer(c)
-	t.Cleanup(listener.Close)
-	c.URL = listener.URL
-	return c
 }
 
 func textsOf(attributes []*commonpb.KeyValue) map[string]string {

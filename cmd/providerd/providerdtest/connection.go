@@ -17,6 +17,21 @@ type BegunCreate struct {
 	Answers *bufio.Reader
 }
 
+// BeginCreate sends the header of a create, and waits until the server asks for the body.
+func BeginCreate(t *testing.T, server *Server, folder string) *BegunCreate {
+	t.Helper()
+	connection := Dial(t, server)
+	text := CreateHeader(t, folder, len(OAuth2Body)) + "Expect: 100-continue\r\n\r\n"
+	if _, err := io.WriteString(connection, text); err != nil {
+		t.Fatal(err)
+	}
+	begun := &BegunCreate{Conn: connection, Answers: bufio.NewReader(connection)}
+	if response := begun.Answer(t); response.StatusCode != http.StatusContinue {
+		t.Fatalf("status is %d", response.StatusCode)
+	}
+	return begun
+}
+
 // Answer reads the next answer to the end.
 func (b *BegunCreate) Answer(t *testing.T) *http.Response {
 	t.Helper()
@@ -40,21 +55,6 @@ func (b *BegunCreate) Finish(t *testing.T) {
 	if response := b.Answer(t); response.StatusCode != http.StatusCreated {
 		t.Errorf("status is %d", response.StatusCode)
 	}
-}
-
-// BeginCreate sends the header of a create, and waits until the server asks for the body.
-func BeginCreate(t *testing.T, server *Server, folder string) *BegunCreate {
-	t.Helper()
-	connection := Dial(t, server)
-	text := CreateHeader(t, folder, len(OAuth2Body)) + "Expect: 100-continue\r\n\r\n"
-	if _, err := io.WriteString(connection, text); err != nil {
-		t.Fatal(err)
-	}
-	begun := &BegunCreate{Conn: connection, Answers: bufio.NewReader(connection)}
-	if response := begun.Answer(t); response.StatusCode != http.StatusContinue {
-		t.Fatalf("status is %d", response.StatusCode)
-	}
-	return begun
 }
 
 // Dial connects to the server, for as long as the test runs and at most ReadyTimeout.

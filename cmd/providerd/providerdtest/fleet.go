@@ -24,6 +24,29 @@ type Fleet struct {
 	Replicas []*Server
 }
 
+// StartFleet starts replicas over the database of a URL, of which each may be the one that makes the schema. Those that
+// the test does not stop are killed when it ends.
+func StartFleet(t *testing.T, program, url string, count int) *Fleet {
+	t.Helper()
+	f := &Fleet{
+		Program: program, Folder: t.TempDir(), URL: url, Client: contracttest.Client(t), Replicas: make([]*Server, count),
+	}
+	t.Cleanup(func() {
+		for i, replica := range f.Replicas {
+			if replica == nil {
+				continue
+			}
+			_ = replica.Kill()
+			if t.Failed() {
+				lines := strings.Split(replica.Stderr.String(), "\n")
+				t.Logf("replica %d: %s", i, strings.Join(lines[max(0, len(lines)-12):], "\n"))
+			}
+		}
+	})
+	f.begin(t)
+	return f
+}
+
 // begin starts the replicas at a time on an empty database, and makes a token.
 func (f *Fleet) begin(t *testing.T) {
 	t.Helper()
@@ -142,27 +165,4 @@ func (f *Fleet) Persist(name string) (Record, error) {
 		refusals = append(refusals, err)
 	}
 	return Record{}, errors.Join(refusals...)
-}
-
-// StartFleet starts replicas over the database of a URL, of which each may be the one that makes the schema. Those that
-// the test does not stop are killed when it ends.
-func StartFleet(t *testing.T, program, url string, count int) *Fleet {
-	t.Helper()
-	f := &Fleet{
-		Program: program, Folder: t.TempDir(), URL: url, Client: contracttest.Client(t), Replicas: make([]*Server, count),
-	}
-	t.Cleanup(func() {
-		for i, replica := range f.Replicas {
-			if replica == nil {
-				continue
-			}
-			_ = replica.Kill()
-			if t.Failed() {
-				lines := strings.Split(replica.Stderr.String(), "\n")
-				t.Logf("replica %d: %s", i, strings.Join(lines[max(0, len(lines)-12):], "\n"))
-			}
-		}
-	})
-	f.begin(t)
-	return f
 }

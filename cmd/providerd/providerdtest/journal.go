@@ -23,6 +23,11 @@ type Journal struct {
 	Failed map[string]error
 }
 
+// NewJournal returns one that begins now.
+func NewJournal() *Journal {
+	return &Journal{Begun: time.Now(), Creates: map[string]Record{}, Failed: map[string]error{}}
+}
+
 // Load starts callers of which each creates until one of its creates fails.
 func (j *Journal) Load(callers int, prefix string, create func(name string) (Record, error)) *Load {
 	return StartLoad(callers, func(caller, n int) bool {
@@ -107,11 +112,6 @@ func (j *Journal) Compare(t *testing.T, stored []Record) {
 	if len(j.Failed) > 0 {
 		t.Errorf("%d requests failed, such as %v", len(j.Failed), Some(j.Failed))
 	}
-}
-
-// NewJournal returns one that begins now.
-func NewJournal() *Journal {
-	return &Journal{Begun: time.Now(), Creates: map[string]Record{}, Failed: map[string]error{}}
 }
 
 // Some are a few entries of a map.

@@ -11,12 +11,6 @@ type Load struct {
 	group  sync.WaitGroup
 }
 
-// End lets the callers finish the steps that they have begun.
-func (l *Load) End() {
-	l.isOver.Store(true)
-	l.group.Wait()
-}
-
 // StartLoad starts so many callers. Each has its number, and counts its steps from 0.
 func StartLoad(callers int, step func(caller, n int) bool) *Load {
 	l := &Load{}
@@ -27,4 +21,10 @@ func StartLoad(callers int, step func(caller, n int) bool) *Load {
 		})
 	}
 	return l
+}
+
+// End lets the callers finish the steps that they have begun.
+func (l *Load) End() {
+	l.isOver.Store(true)
+	l.group.Wait()
 }

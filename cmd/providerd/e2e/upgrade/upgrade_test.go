@@ -50,7 +50,7 @@ func (r *rollout) create(name string) (providerdtest.Record, error) {
 	for {
 		if number := rand.IntN(len(r.inUse)); r.inUse[number].TryRLock() {
 			defer r.inUse[number].RUnlock()
-			return providerdtest.OnlyCreated(r.Fleet.Create(number, name, ""))
+			return providerdtest.OnlyCreated(r.Create(number, name, ""))
 		}
 	}
 }
