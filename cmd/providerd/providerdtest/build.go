@@ -31,14 +31,11 @@ type Plant struct {
 // Build compiles the program with the fault, and leaves the code as it is.
 func (p Plant) Build(t *testing.T) string {
 	t.Helper()
-	content, err := os.ReadFile(Path(t, p.File))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if strings.Count(string(content), p.Old) != 1 {
+	content := File(t, p.File)
+	if strings.Count(content, p.Old) != 1 {
 		t.Fatalf("%q does not occur once in %s", p.Old, p.File)
 	}
-	return BuildWith(t, p.File, strings.Replace(string(content), p.Old, p.New, 1))
+	return BuildWith(t, p.File, strings.Replace(content, p.Old, p.New, 1))
 }
 
 // BuildWith compiles the program with another content of a file of the module, which need not be there.

@@ -40,3 +40,13 @@ func Path(t testing.TB, name string) string {
 	t.Fatalf("no folder above has a go.mod, %v", err)
 	return ""
 }
+
+// File is the text of a file of this module.
+func File(t testing.TB, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(Path(t, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

@@ -12,11 +12,8 @@ import (
 // SectionOf returns a section of the README for operators.
 func SectionOf(t *testing.T, heading string) string {
 	t.Helper()
-	readme, err := os.ReadFile(Path(t, "cmd/providerd/README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, section, _ := strings.Cut(string(readme), "\n## "+heading+"\n")
+	readme := File(t, "cmd/providerd/README.md")
+	_, section, _ := strings.Cut(readme, "\n## "+heading+"\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	return section
 }
@@ -40,19 +37,15 @@ func BlocksOf(text, language string) []string {
 	return found
 }
 
-// BlockWith returns the commands of a README that have these words.
-func BlockWith(t *testing.T, path, words string) string {
+// BlockWith returns the commands of a README of the module that have these words.
+func BlockWith(t *testing.T, readme, words string) string {
 	t.Helper()
-	readme, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, commands := range BlocksOf(string(readme), "sh") {
+	for _, commands := range BlocksOf(File(t, readme), "sh") {
 		if strings.Contains(commands, words) {
 			return commands
 		}
 	}
-	t.Fatalf("%s has no commands with %q", path, words)
+	t.Fatalf("%s has no commands with %q", readme, words)
 	return ""
 }
 

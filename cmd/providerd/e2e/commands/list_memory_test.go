@@ -7,8 +7,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -67,8 +65,7 @@ func TestListsInLittleMemory(t *testing.T) {
 	}
 }
 
-// countRows counts the rows in the output of a command, and returns the most memory that it used, in KiB. That is read
-// while it prints: what the system tells of a process that has ended includes the one that it was started from.
+// countRows counts the rows in the output of a command, and returns the most memory that it used, in KiB.
 func countRows(t *testing.T, command *exec.Cmd, form string) (rows, peak int) {
 	t.Helper()
 	stdout, err := command.StdoutPipe()
@@ -87,12 +84,8 @@ func countRows(t *testing.T, command *exec.Cmd, form string) (rows, peak int) {
 		if begins.Match(lines.Bytes()) {
 			rows++
 		}
-		if read%1000 > 0 {
-			continue
-		}
-		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", command.Process.Pid))
-		if err == nil && strings.Contains(string(status), "VmHWM:") {
-			peak = providerdtest.NumberAfter(t, string(status), "VmHWM:")
+		if read%1000 == 0 {
+			peak = max(peak, providerdtest.PeakKiB(t, command))
 		}
 	}
 	if err := errors.Join(lines.Err(), command.Wait()); err != nil {

@@ -1,7 +1,6 @@
 package docs_test
 
 import (
-	"os"
 	"regexp"
 	"testing"
 
@@ -14,13 +13,10 @@ func TestOperatingReadmeWorks(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	providerdtest.Serve(t, folder)
-	readme, err := os.ReadFile(providerdtest.Path(t, "cmd/providerd/README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	readme := providerdtest.File(t, "cmd/providerd/README.md")
 	ran := 0
 	diagnosis := regexp.MustCompile(`^providerd (doctor|migrate|version)`)
-	for _, commands := range providerdtest.BlocksOf(string(readme), "sh") {
+	for _, commands := range providerdtest.BlocksOf(readme, "sh") {
 		if diagnosis.MatchString(commands) {
 			providerdtest.Paste(t, folder, commands)
 			ran++

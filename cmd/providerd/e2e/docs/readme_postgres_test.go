@@ -39,7 +39,7 @@ func TestReadmeCopies(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	providerdtest.StoreSecrets(t, folder, 3)
-	commands := overCluster(t, postgrestest.NewCluster(t), folder, providerdtest.BlockWith(t, providerdtest.Path(t, "cmd/providerd/README.md"), "providerd copy"))
+	commands := overCluster(t, postgrestest.NewCluster(t), folder, providerdtest.BlockWith(t, "cmd/providerd/README.md", "providerd copy"))
 	database := regexp.MustCompile(`postgres://\S+`).FindString(commands)
 	list := "providerd provider list --database " + database + " --keyset data/keyset.json --output json >listed\n"
 	providerdtest.Paste(t, folder, "export PGPASSFILE=pgpass\n"+commands+list+`grep '"pk":3,' listed`)
@@ -49,7 +49,7 @@ func TestReadmeCopies(t *testing.T) {
 func TestReadmeOfReplicasWorks(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	commands := providerdtest.BlockWith(t, providerdtest.Path(t, "store/postgres/README.md"), "providerd key create")
+	commands := providerdtest.BlockWith(t, "store/postgres/README.md", "providerd key create")
 	commands = overCluster(t, postgrestest.NewCluster(t), folder, strings.ReplaceAll(commands, "/etc/providerd", folder))
 	const serving = `providerd serve --listen 0.0.0.0:8080 `
 	if strings.Count(commands, serving) != 1 {

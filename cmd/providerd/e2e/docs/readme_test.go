@@ -16,19 +16,13 @@ import (
 // TestReadmeListsEveryDependency compares the README's table with the modules that the code imports itself.
 func TestReadmeListsEveryDependency(t *testing.T) {
 	t.Parallel()
-	module, err := os.ReadFile(providerdtest.Path(t, "go.mod"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	readme, err := os.ReadFile(providerdtest.Path(t, ".ci/README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	module := providerdtest.File(t, "go.mod")
+	readme := providerdtest.File(t, ".ci/README.md")
 	var direct, listed []string
-	for _, match := range regexp.MustCompile(`(?m)^\t(\S+) v\S+$`).FindAllStringSubmatch(string(module), -1) {
+	for _, match := range regexp.MustCompile(`(?m)^\t(\S+) v\S+$`).FindAllStringSubmatch(module, -1) {
 		direct = append(direct, match[1])
 	}
-	_, table, _ := strings.Cut(string(readme), "\n## Dependencies\n")
+	_, table, _ := strings.Cut(readme, "\n## Dependencies\n")
 	table, _, _ = strings.Cut(table, "\n## ")
 	for _, match := range regexp.MustCompile("`(\\S+\\.\\S+/\\S+)`").FindAllStringSubmatch(table, -1) {
 		listed = append(listed, match[1])
@@ -41,24 +35,17 @@ func TestReadmeListsEveryDependency(t *testing.T) {
 // blocks returns the code blocks of a language in the README, with the server's URL in place of the default one.
 func blocks(t *testing.T, language, url string) []string {
 	t.Helper()
-	readme, err := os.ReadFile(providerdtest.Path(t, "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return providerdtest.BlocksOf(strings.ReplaceAll(string(readme), "http://127.0.0.1:8080", url), language)
+	readme := providerdtest.File(t, "README.md")
+	return providerdtest.BlocksOf(strings.ReplaceAll(readme, "http://127.0.0.1:8080", url), language)
 }
 
 // Whoever follows the README saves files only where git ignores them.
 func TestReadmeLeavesNoFiles(t *testing.T) {
 	t.Parallel()
-	readme, err := os.ReadFile(providerdtest.Path(t, "README.md"))
-	ignored, ignoreErr := os.ReadFile(providerdtest.Path(t, ".gitignore"))
-	if err := errors.Join(err, ignoreErr); err != nil {
-		t.Fatal(err)
-	}
+	readme, ignored := providerdtest.File(t, "README.md"), providerdtest.File(t, ".gitignore")
 	saved := regexp.MustCompile("(?:saved as `|such as this `|run |-f |>)([\\w./]+\\.(?:go|yaml|json))\\b").
-		FindAllStringSubmatch(string(readme), -1)
-	if len(saved) != 5 || !strings.Contains(string(ignored), "\n/.scratch/\n") {
+		FindAllStringSubmatch(readme, -1)
+	if len(saved) != 5 || !strings.Contains(ignored, "\n/.scratch/\n") {
 		t.Errorf("%q are saved, and git ignores %s", saved, ignored)
 	}
 	for _, file := range saved {
@@ -78,9 +65,7 @@ func TestReadmeWorks(t *testing.T) {
 		if !strings.HasPrefix(command, "curl ") {
 			continue
 		}
-		shell := exec.CommandContext(t.Context(), "bash", "-euc", command)
-		shell.Dir = folder
-		output, err := shell.Output()
+		output, err := providerdtest.Pasting(t, folder, command).Output()
 		if err != nil || !strings.HasPrefix(string(output), "HTTP/1.1 201 ") {
 			t.Errorf("%s: %v: %s", command, err, output)
 		}
@@ -123,9 +108,7 @@ func applyExample(t *testing.T, folder, url string) int {
 			continue
 		}
 		for _, says := range []string{"3 entries: 3 created, ", "3 entries: 0 created, 3 unchanged, "} {
-			shell := exec.CommandContext(t.Context(), "bash", "-euc", command)
-			shell.Dir = folder
-			output, err := shell.CombinedOutput()
+			output, err := providerdtest.Pasting(t, folder, command).CombinedOutput()
 			if err != nil || !strings.Contains(string(output), says) || strings.Contains(string(output), "advice") {
 				t.Errorf("%s: %v: %s", command, err, output)
 			}

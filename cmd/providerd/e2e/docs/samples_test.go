@@ -2,8 +2,6 @@ package docs_test
 
 import (
 	"encoding/json"
-	"os"
-	"os/exec"
 	"strings"
 	"testing"
 
@@ -22,8 +20,8 @@ func TestSamplesWork(t *testing.T) {
 		source := strings.ReplaceAll(sample.Source, "http://127.0.0.1:8080", server.URL)
 		switch sample.Label {
 		case "curl":
-			shell := exec.CommandContext(t.Context(), "bash", "-euc", source)
-			shell.Env = append(os.Environ(), environment)
+			shell := providerdtest.Pasting(t, folder, source)
+			shell.Env = append(shell.Env, environment)
 			if output, err := shell.Output(); err != nil || !strings.HasPrefix(string(output), "HTTP/1.1 201 ") {
 				t.Errorf("%s: %v: %s", source, err, output)
 			}

@@ -41,11 +41,8 @@ func (b builder) run(t *testing.T, arguments ...string) string {
 // stages are those of the Dockerfile: the commands of the first one, and the text of the last one, from scratch.
 func stages(t *testing.T) (commands []string, last string) {
 	t.Helper()
-	dockerfile, err := os.ReadFile(providerdtest.Path(t, "cmd/providerd/deploy/Dockerfile"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	first, last, found := strings.Cut(strings.ReplaceAll(string(dockerfile), "\\\n", ""), "\nFROM scratch\n")
+	dockerfile := providerdtest.File(t, "cmd/providerd/deploy/Dockerfile")
+	first, last, found := strings.Cut(strings.ReplaceAll(dockerfile, "\\\n", ""), "\nFROM scratch\n")
 	if !found {
 		t.Fatal("the Dockerfile has no stage from scratch")
 	}
@@ -54,11 +51,8 @@ func stages(t *testing.T) (commands []string, last string) {
 			commands = append(commands, command)
 		}
 	}
-	module, err := os.ReadFile(providerdtest.Path(t, "go.mod"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	version := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(string(module))
+	module := providerdtest.File(t, "go.mod")
+	version := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(module)
 	if image := `(?m)^FROM golang:` + regexp.QuoteMeta(version[1]) + `\.\d+-[a-z]+ AS build$`; !regexp.MustCompile(image).MatchString(first) {
 		t.Errorf("the Dockerfile does not build with a pinned Go %s", version[1])
 	}

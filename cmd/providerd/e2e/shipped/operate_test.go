@@ -2,7 +2,6 @@ package shipped_test
 
 import (
 	"net/http"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -35,14 +34,10 @@ type dashboard struct {
 	}
 }
 
-// readOperate reads a file of YAML, which JSON is as well.
+// readOperate reads a file of the module in YAML, which JSON is as well.
 func readOperate(t *testing.T, name string, into any) {
 	t.Helper()
-	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := yaml.Unmarshal(text, into); err != nil {
+	if err := yaml.Unmarshal([]byte(providerdtest.File(t, name)), into); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
 }
@@ -50,7 +45,7 @@ func readOperate(t *testing.T, name string, into any) {
 func readRules(t *testing.T) (rules []rule) {
 	t.Helper()
 	var file struct{ Groups []struct{ Rules []rule } }
-	readOperate(t, providerdtest.Path(t, "cmd/providerd/deploy/alerts.yaml"), &file)
+	readOperate(t, "cmd/providerd/deploy/alerts.yaml", &file)
 	for _, group := range file.Groups {
 		rules = append(rules, group.Rules...)
 	}
@@ -65,7 +60,7 @@ func queries(t *testing.T) map[string]string {
 		found["alert "+rule.Alert] = rule.Expr
 	}
 	var board dashboard
-	readOperate(t, providerdtest.Path(t, "cmd/providerd/deploy/dashboard.json"), &board)
+	readOperate(t, "cmd/providerd/deploy/dashboard.json", &board)
 	for _, panel := range board.Panels {
 		for _, target := range panel.Targets {
 			found["panel "+panel.Title+": "+target.Expr] = target.Expr
@@ -122,7 +117,7 @@ func TestMetricsAreNamed(t *testing.T) {
 func TestEachAlertHasTests(t *testing.T) {
 	t.Parallel()
 	var tests ruleTests
-	readOperate(t, "alerts_test.yaml", &tests)
+	readOperate(t, "cmd/providerd/e2e/shipped/alerts_test.yaml", &tests)
 	fires, silent := map[string]bool{}, map[string]bool{}
 	for _, test := range tests.Tests {
 		for _, one := range test.AlertRuleTest {

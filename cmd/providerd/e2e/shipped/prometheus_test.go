@@ -91,12 +91,9 @@ func TestPrometheusScrapes(t *testing.T) {
 func startPrometheus(t *testing.T, target string) string {
 	t.Helper()
 	providerdtest.NeedPrograms(t, "prometheus", "prometheus")
-	settings, err := os.ReadFile(providerdtest.Path(t, "cmd/providerd/deploy/prometheus.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	settings := providerdtest.File(t, "cmd/providerd/deploy/prometheus.yaml")
 	alerts := providerdtest.Path(t, "cmd/providerd/deploy/alerts.yaml")
-	text := strings.NewReplacer("15s", "1s", "alerts.yaml", alerts, "127.0.0.1:9464", target).Replace(string(settings))
+	text := strings.NewReplacer("15s", "1s", "alerts.yaml", alerts, "127.0.0.1:9464", target).Replace(settings)
 	folder := t.TempDir()
 	config := filepath.Join(folder, "prometheus.yaml")
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {

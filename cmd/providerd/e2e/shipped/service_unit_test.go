@@ -16,16 +16,13 @@ import (
 func TestServiceUnit(t *testing.T) {
 	t.Parallel()
 	providerdtest.NeedPrograms(t, "systemd", "systemd-analyze")
-	text, err := os.ReadFile(providerdtest.Path(t, "cmd/providerd/deploy/providerd.service"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := providerdtest.File(t, "cmd/providerd/deploy/providerd.service")
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	unit := filepath.Join(t.TempDir(), "providerd.service")
-	placed := strings.ReplaceAll(string(text), "/usr/local/bin/providerd", program)
+	placed := strings.ReplaceAll(text, "/usr/local/bin/providerd", program)
 	if err := os.WriteFile(unit, []byte(placed), 0o600); err != nil {
 		t.Fatal(err)
 	}
