@@ -179,11 +179,11 @@ contract: ## Send 20,000 generated requests, prove that they find faults, and th
 		{ grep -Ev '^=== |^ *--- PASS|\[rapid\]' || true; }
 
 hostile: ## Send 100,000 hostile bodies, harm files, and meet hostile callers, pipes and servers, in 512 MiB of memory.
-	PROVIDERD_HOSTILE_BODIES=100000 go test -count=1 -v -timeout 60m -tags slow -run '^TestHostile' ./server ./cmd/providerd/e2e/hostile
+	PROVIDERD_HOSTILE_BODIES=100000 go test -count=1 -v -timeout 60m -tags slow -run '^TestHostile' ./server ./cmd/providerd/e2e/{hostile,serving}
 
 faults: ## Kill the program 100 times under load, fill its disk and harm its files. Needs to be root.
 	PROVIDERD_KILL_ROUNDS=100 go test -count=1 -v -tags slow -timeout 60m \
-		-run '^(TestKilledUnderLoad|TestDiskFull|TestDatabase|TestEveryBegunRequest|TestFailedC|TestHostileF)' ./cmd/providerd/e2e/serving ./cmd/providerd/e2e/hostile ./store/sqlite | \
+		-run '^(TestKilledUnderLoad|TestDiskFull|TestDatabase|TestEveryBegunRequest|TestFailedC|TestHostileF)' ./cmd/providerd/e2e/{serving,hostile} ./store/sqlite | \
 		{ grep -Ev '^=== ' || true; }
 
 failover: patroni ## Take servers, replicas and networks away 100 times under load, and write the figures into store/postgres.
