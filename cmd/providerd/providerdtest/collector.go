@@ -128,13 +128,6 @@ func textsOf(attributes []*commonpb.KeyValue) map[string]string {
 	return texts
 }
 
-// ServeTraced starts a server that exports its spans to a collector.
-func ServeTraced(t *testing.T, folder, collectorURL string, environment ...string) *Server {
-	t.Helper()
-	environment = append([]string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + collectorURL}, environment...)
-	return ServeWith(t, folder, environment, "--log-format", "json")
-}
-
 // AnsweringWith returns the URL of a collector that answers in some way, once it has read what it is sent: whoever closes
 // a connection before resets it, and so takes the answer back.
 func AnsweringWith(t *testing.T, handler http.HandlerFunc) string {

@@ -1,9 +1,6 @@
 package providerdtest
 
 import (
-	"context"
-	"database/sql"
-	"errors"
 	"os"
 	"os/exec"
 	"testing"
@@ -27,20 +24,10 @@ func OperateWith(t *testing.T, program, folder string, arguments ...string) stri
 	return string(output)
 }
 
-// Shell runs a program of the machine, which must end well.
-func Shell(t *testing.T, program string, arguments ...string) {
+// Run runs a program of the machine, which must end well.
+func Run(t *testing.T, program string, arguments ...string) {
 	t.Helper()
 	if output, err := exec.CommandContext(t.Context(), program, arguments...).CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v: %s", program, err, output)
 	}
-}
-
-// Execute runs a statement over a SQLite database, as another program would.
-func Execute(ctx context.Context, path, statement string) error {
-	db, err := sql.Open("sqlite3", path)
-	if err != nil {
-		return err
-	}
-	_, err = db.ExecContext(ctx, statement)
-	return errors.Join(err, db.Close())
 }

@@ -19,8 +19,8 @@ func NewFolderOfOther(t *testing.T) string {
 	t.Helper()
 	NeedRoot(t)
 	folder := t.TempDir()
-	Shell(t, "chmod", "755", filepath.Dir(folder), folder)
-	Shell(t, "install", "--directory", "--mode=700", "--owner="+strconv.Itoa(ServingUser),
+	Run(t, "chmod", "755", filepath.Dir(folder), folder)
+	Run(t, "install", "--directory", "--mode=700", "--owner="+strconv.Itoa(ServingUser),
 		"--group="+strconv.Itoa(servingGroup), filepath.Join(folder, "data"))
 	return folder
 }
@@ -29,7 +29,7 @@ func NewFolderOfOther(t *testing.T) string {
 func ServeAsOther(t *testing.T, folder string, arguments ...string) *Server {
 	t.Helper()
 	program := filepath.Join(folder, "providerd")
-	Shell(t, "install", "--mode=755", os.Args[0], program)
+	Run(t, "install", "--mode=755", os.Args[0], program)
 	command := Command(t.Context(), folder, append([]string{"serve", "--listen", "127.0.0.1:0"}, arguments...)...)
 	command.Path = program
 	command.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: ServingUser, Gid: servingGroup}}

@@ -86,14 +86,14 @@ func spoiltSetUps() map[string]spoilt {
 		"no keyset":          {remove("data/keyset.json"), []fault{{"keyset", healthFail, "no keyset file: data/keyset.json; put it back"}}},
 		"rubbish for keyset": {write("data/keyset.json", "{}"), []fault{{"keyset", healthFail, `"sealing" is not a Tink keyset; put the right one`}}},
 		"keyset of another database": {func(t *testing.T, s *setUp) {
-			providerdtest.Shell(t, "rm", s.keyset)
+			providerdtest.Run(t, "rm", s.keyset)
 			providerdtest.Operate(t, s.folder, strings.Fields("key create --keyset data/keyset.json")...)
 		}, []fault{{"keyset", healthFail, "not the keyset of this database; put the right one"}}},
 		"older keyset": {func(t *testing.T, s *setUp) {
-			providerdtest.Shell(t, "cp", "--archive", s.keyset, s.keyset+".old")
+			providerdtest.Run(t, "cp", "--archive", s.keyset, s.keyset+".old")
 			providerdtest.Operate(t, s.folder, strings.Fields("key rotate")...)
 			providerdtest.Operate(t, s.folder, strings.Fields("key reseal")...)
-			providerdtest.Shell(t, "mv", s.keyset+".old", s.keyset)
+			providerdtest.Run(t, "mv", s.keyset+".old", s.keyset)
 		}, []fault{{"keyset", healthFail, "it lacks key [0-9]+, which has encrypted secrets of this database; bring the newest"}}},
 		"key of one secret": {
 			statement("UPDATE oauth2_providers SET client_secret = x'01010203044444444444444444'"),
@@ -130,23 +130,23 @@ func spoiltSetUps() map[string]spoilt {
 		"WAL of another state": {otherWAL, []fault{{"database", healthFail, "is not what SQLite left there; .*put the right files back"}}},
 		"WAL without database": {func(t *testing.T, s *setUp) {
 			crash(t, s)
-			providerdtest.Shell(t, "rm", s.database)
+			providerdtest.Run(t, "rm", s.database)
 		}, []fault{{"database", healthFail, "is missing or empty, but its WAL is there; put the database back"}}},
 		"WAL without its index": {func(t *testing.T, s *setUp) {
 			crash(t, s)
-			providerdtest.Shell(t, "rm", s.database+"-shm")
+			providerdtest.Run(t, "rm", s.database+"-shm")
 		}, []fault{{"database", healthFail, "-wal is there without the -shm by which it is read; run"}}},
 		"replaced under a server": {func(t *testing.T, s *setUp) {
 			serveIn(t, s)
-			providerdtest.Shell(t, "cp", "--archive", s.database, s.database+".copy")
-			providerdtest.Shell(t, "mv", s.database+".copy", s.database)
+			providerdtest.Run(t, "cp", "--archive", s.database, s.database+".copy")
+			providerdtest.Run(t, "mv", s.database+".copy", s.database)
 		}, []fault{{"database", healthFail, "was removed or replaced while in use|is not what SQLite left there"}}},
 		"WAL moved away under a server": {func(t *testing.T, s *setUp) {
 			serveIn(t, s)
-			providerdtest.Shell(t, "mv", s.database+"-wal", s.database+".moved")
+			providerdtest.Run(t, "mv", s.database+"-wal", s.database+".moved")
 		}, []fault{{"database", healthFail, "providerd.db-wal was removed or replaced while in use; stop every program that uses the database, put the right file back"}}},
 		"damaged page": {func(t *testing.T, s *setUp) {
-			providerdtest.Shell(t, "dd", "if=/dev/zero", "of="+s.database, "bs=4096", "seek=1", "count=20", "conv=notrunc", "status=none")
+			providerdtest.Run(t, "dd", "if=/dev/zero", "of="+s.database, "bs=4096", "seek=1", "count=20", "conv=notrunc", "status=none")
 		}, []fault{{"database", healthFail, "malformed; put a backup in its place, or name another file"}}},
 		"in memory": {func(t *testing.T, s *setUp) {
 			folder, err := os.MkdirTemp("/dev/shm", "providerd") //nolint:usetesting // It is to be in memory.
@@ -154,7 +154,7 @@ func spoiltSetUps() map[string]spoilt {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = os.RemoveAll(folder) })
-			providerdtest.Shell(t, "cp", "--archive", s.folder+"/data", folder)
+			providerdtest.Run(t, "cp", "--archive", s.folder+"/data", folder)
 			*s = setUpIn(folder)
 		}, []fault{{"file system", healthWarn, "is kept in memory, and is gone with the machine; move"}}},
 		"wrong variable": {
@@ -185,17 +185,17 @@ func spoiltSetUps() map[string]spoilt {
 			"data/providerd.db": "database file", "data/keyset.json": "keyset file", "data/initial-token": "initial token",
 		} {
 			setUps[path+" of another user"] = spoilt{func(t *testing.T, s *setUp) {
-				providerdtest.Shell(t, "chown", "1", filepath.Join(s.folder, path))
+				providerdtest.Run(t, "chown", "1", filepath.Join(s.folder, path))
 				if check == "database file" {
 					// That others can read it is less than that the server cannot write to it.
-					providerdtest.Shell(t, "chmod", "644", filepath.Join(s.folder, path))
+					providerdtest.Run(t, "chmod", "644", filepath.Join(s.folder, path))
 				}
 			}, []fault{{check, healthFail, path + " belongs to user 1, and the server, by its folder, to user 0; run chown 0 on it"}}}
 		}
 		ofUserWith := func(mode, path string) spoiler {
 			return func(t *testing.T, s *setUp) {
-				providerdtest.Shell(t, "chown", "-R", "1", filepath.Dir(s.database))
-				providerdtest.Shell(t, "chmod", mode, filepath.Join(s.folder, path))
+				providerdtest.Run(t, "chown", "-R", "1", filepath.Dir(s.database))
+				providerdtest.Run(t, "chmod", mode, filepath.Join(s.folder, path))
 			}
 		}
 		setUps["folder that takes no file"] = spoilt{ofUserWith("500", "data"), []fault{
@@ -209,7 +209,7 @@ func spoiltSetUps() map[string]spoilt {
 }
 
 func remove(path string) spoiler {
-	return func(t *testing.T, s *setUp) { providerdtest.Shell(t, "rm", "-r", filepath.Join(s.folder, path)) }
+	return func(t *testing.T, s *setUp) { providerdtest.Run(t, "rm", "-r", filepath.Join(s.folder, path)) }
 }
 
 func write(path, content string) spoiler {
@@ -231,7 +231,7 @@ func mode(path string, mode os.FileMode) spoiler {
 // statement runs one past the program.
 func statement(statement string) spoiler {
 	return func(t *testing.T, s *setUp) {
-		if err := providerdtest.Execute(t.Context(), s.database, statement); err != nil {
+		if err := execute(t.Context(), s.database, statement); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -276,12 +276,12 @@ func longWALOf(t *testing.T, s *setUp) {
 
 // otherWAL puts a database of long before beside the WAL.
 func otherWAL(t *testing.T, s *setUp) {
-	providerdtest.Shell(t, "cp", "--archive", s.database, s.database+".old")
+	providerdtest.Run(t, "cp", "--archive", s.database, s.database+".old")
 	for range 3 {
 		providerdtest.Operate(t, s.folder, strings.Fields("token create --name x --allow all")...)
 	}
 	crash(t, s)
-	providerdtest.Shell(t, "mv", s.database+".old", s.database)
+	providerdtest.Run(t, "mv", s.database+".old", s.database)
 }
 
 // providerWithPK is a statement that stores a provider.

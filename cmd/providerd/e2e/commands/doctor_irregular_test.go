@@ -44,14 +44,14 @@ func irregularFiles() map[string]spoilt {
 
 func folderAt(path string) spoiler {
 	return func(t *testing.T, s *setUp) {
-		providerdtest.Shell(t, "rm", "--force", filepath.Join(s.folder, path))
-		providerdtest.Shell(t, "mkdir", "--mode=755", filepath.Join(s.folder, path))
+		providerdtest.Run(t, "rm", "--force", filepath.Join(s.folder, path))
+		providerdtest.Run(t, "mkdir", "--mode=755", filepath.Join(s.folder, path))
 	}
 }
 
 func fifoAt(path string) spoiler {
 	return func(t *testing.T, s *setUp) {
-		providerdtest.Shell(t, "rm", "--force", filepath.Join(s.folder, path))
-		providerdtest.Shell(t, "mkfifo", "--mode=644", filepath.Join(s.folder, path))
+		providerdtest.Run(t, "rm", "--force", filepath.Join(s.folder, path))
+		providerdtest.Run(t, "mkfifo", "--mode=644", filepath.Join(s.folder, path))
 	}
 }

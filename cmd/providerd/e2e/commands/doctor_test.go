@@ -65,7 +65,7 @@ func setUpIn(folder string) setUp {
 func (s setUp) copy(t *testing.T) *setUp {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), "copy")
-	providerdtest.Shell(t, "cp", "--archive", s.folder, folder)
+	providerdtest.Run(t, "cp", "--archive", s.folder, folder)
 	copied := setUpIn(folder)
 	return &copied
 }

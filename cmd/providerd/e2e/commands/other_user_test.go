@@ -51,7 +51,7 @@ func TestRootRestoresForAnotherUser(t *testing.T) {
 	for _, isThere := range []bool{true, false} {
 		server.End(t)
 		if !isThere {
-			providerdtest.Shell(t, "rm", filepath.Join(folder, "data", "providerd.db"))
+			providerdtest.Run(t, "rm", filepath.Join(folder, "data", "providerd.db"))
 		}
 		providerdtest.Operate(t, folder, "restore", "backup.db", "--replace")
 		server = providerdtest.ServeAsOther(t, folder)

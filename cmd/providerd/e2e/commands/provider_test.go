@@ -27,7 +27,7 @@ func TestDamagedRecordsArePassedOver(t *testing.T) {
 		}
 	}
 	server.End(t)
-	err := providerdtest.Execute(t.Context(), filepath.Join(folder, "data", "providerd.db"), `UPDATE oauth2_providers SET client_secret = 'rubbish' WHERE pk = 2;
+	err := execute(t.Context(), filepath.Join(folder, "data", "providerd.db"), `UPDATE oauth2_providers SET client_secret = 'rubbish' WHERE pk = 2;
 		UPDATE oauth2_providers SET property_mappings = '{bad' WHERE pk = 4; UPDATE tokens SET operations = '{bad'`)
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,9 @@
 package commands_test
 
 import (
+	"context"
+	"database/sql"
+	"errors"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -38,6 +41,16 @@ func TestCommandLineOverPostgreSQL(t *testing.T) {
 			return nil
 		},
 	})
+}
+
+// execute runs a statement over a SQLite database, as another program would.
+func execute(ctx context.Context, path, statement string) error {
+	db, err := sql.Open("sqlite3", path)
+	if err != nil {
+		return err
+	}
+	_, err = db.ExecContext(ctx, statement)
+	return errors.Join(err, db.Close())
 }
 
 // A command of testscript's own goes before one of the scripts' that has the same name, and may end a script as passed.
@@ -97,7 +110,7 @@ func scriptCommands(t *testing.T) map[string]scriptCommand {
 			script.Check(server.(*providerdtest.Server).Stop())
 		},
 		"spoil": func(script *testscript.TestScript, _ bool, arguments []string) {
-			script.Check(providerdtest.Execute(t.Context(), script.MkAbs(arguments[0]), arguments[1]))
+			script.Check(execute(t.Context(), script.MkAbs(arguments[0]), arguments[1]))
 		},
 		"stderr-of-server": func(script *testscript.TestScript, _ bool, arguments []string) {
 			server, ok := servers.Load(script.Getenv("WORK"))

@@ -25,18 +25,18 @@ func TestCertificateThatRootGivesToAnotherUser(t *testing.T) {
 	cert, key := filepath.Join(folder, "cert.pem"), filepath.Join(folder, "key.pem")
 	owner := strconv.Itoa(providerdtest.ServingUser)
 	providerdtest.WriteCertificate(t, folder, 1)
-	providerdtest.Shell(t, "chown", owner, cert, key)
+	providerdtest.Run(t, "chown", owner, cert, key)
 	server := providerdtest.ServeAsOther(t, folder, "--tls-cert", "cert.pem", "--tls-key", "key.pem")
 	address := strings.TrimPrefix(server.URL, "https://")
 
 	providerdtest.WriteCertificate(t, next, 2)
-	providerdtest.Shell(t, "install", "--mode=600", filepath.Join(next, "cert.pem"), filepath.Join(next, "key.pem"), folder)
+	providerdtest.Run(t, "install", "--mode=600", filepath.Join(next, "cert.pem"), filepath.Join(next, "key.pem"), folder)
 	for range 2 {
 		if serial := providerdtest.Served(t, address); serial != 1 {
 			t.Errorf("certificate %d is served while the files are root's, not 1", serial)
 		}
 	}
-	providerdtest.Shell(t, "chown", owner, cert, key)
+	providerdtest.Run(t, "chown", owner, cert, key)
 	providerdtest.WaitUntil(t, "the new certificate is served", func() bool { return providerdtest.Served(t, address) == 2 })
 	server.End(t)
 	expectProblem(t, server.Stderr.String(), "cert.pem: permission denied", 1)

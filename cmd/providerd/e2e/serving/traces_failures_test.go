@@ -160,7 +160,7 @@ func TestTracesWithoutCollector(t *testing.T) {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
 			folder, begun := t.TempDir(), time.Now()
-			server := providerdtest.ServeTraced(t, folder, url+"/%63anary", "OTEL_BSP_SCHEDULE_DELAY=1",
+			server := serveTraced(t, folder, url+"/%63anary", "OTEL_BSP_SCHEDULE_DELAY=1",
 				"OTEL_EXPORTER_OTLP_HEADERS=api-key=canary")
 			providerdtest.WaitUntil(t, "the export fails several times", func() bool {
 				server.Create(t, contracttest.Client(t))
@@ -196,7 +196,7 @@ func TestTracesOfHangingCollector(t *testing.T) {
 	t.Cleanup(func() { _ = hanging.Close() })
 	const forever = 3_600_000
 	folder := t.TempDir()
-	server := providerdtest.ServeTraced(t, folder, "http://"+hanging.Addr().String(), "OTEL_BSP_SCHEDULE_DELAY=1",
+	server := serveTraced(t, folder, "http://"+hanging.Addr().String(), "OTEL_BSP_SCHEDULE_DELAY=1",
 		"OTEL_BSP_MAX_QUEUE_SIZE=8", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE=4",
 		fmt.Sprintf("OTEL_BSP_EXPORT_TIMEOUT=%d", forever), fmt.Sprintf("OTEL_EXPORTER_OTLP_TIMEOUT=%d", forever))
 	for range 50 {
@@ -213,7 +213,7 @@ func TestTracesOfSlowCollector(t *testing.T) {
 	t.Parallel()
 	slow := providerdtest.AnsweringWith(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	folder := t.TempDir()
-	server := providerdtest.ServeTraced(t, folder, slow, "OTEL_BSP_SCHEDULE_DELAY=1", "OTEL_BSP_EXPORT_TIMEOUT=100")
+	server := serveTraced(t, folder, slow, "OTEL_BSP_SCHEDULE_DELAY=1", "OTEL_BSP_EXPORT_TIMEOUT=100")
 	server.Create(t, contracttest.Client(t))
 	providerdtest.WaitUntil(t, "the export fails for want of time", func() bool {
 		return slices.Contains(errorsOfTraces(t, server.Stderr.String()), "the collector does not answer in time")

@@ -26,6 +26,13 @@ const (
 	traceparent    = "00-" + tracedByCaller + "-" + spanOfCaller + "-01"
 )
 
+// serveTraced starts a server that exports its spans to a collector.
+func serveTraced(t *testing.T, folder, collectorURL string, environment ...string) *providerdtest.Server {
+	t.Helper()
+	environment = append([]string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + collectorURL}, environment...)
+	return providerdtest.ServeWith(t, folder, environment, "--log-format", "json")
+}
+
 // tracedCall is a request, and the spans that are to come of it.
 type tracedCall struct {
 	name, method, path, token, key, body string
@@ -135,7 +142,7 @@ func logLines(t *testing.T, log string) []map[string]any {
 func TestTracesOfRequests(t *testing.T) {
 	t.Parallel()
 	collector, folder := providerdtest.StartCollector(t), t.TempDir()
-	server := providerdtest.ServeTraced(t, folder, collector.URL, "OTEL_EXPORTER_OTLP_COMPRESSION=gzip",
+	server := serveTraced(t, folder, collector.URL, "OTEL_EXPORTER_OTLP_COMPRESSION=gzip",
 		"OTEL_RESOURCE_ATTRIBUTES=deployment.environment.name=test")
 	token := providerdtest.NewToken(t, folder, "narrow")
 	problem := func(slug string) map[string]string { return map[string]string{"providerd.problem": slug} }
@@ -194,7 +201,7 @@ func TestTracesOfRequests(t *testing.T) {
 func TestTracesOfSharedTransactions(t *testing.T) {
 	t.Parallel()
 	collector, folder := providerdtest.StartCollector(t), t.TempDir()
-	server := providerdtest.ServeTraced(t, folder, collector.URL, "OTEL_SERVICE_NAME=mine")
+	server := serveTraced(t, folder, collector.URL, "OTEL_SERVICE_NAME=mine")
 	const callers, each = 16, 8
 	var group sync.WaitGroup
 	client := contracttest.Client(t)

@@ -30,7 +30,7 @@ func TestTracesOfInvalidVariables(t *testing.T) {
 		t.Run(line, func(t *testing.T) {
 			t.Parallel()
 			collector, folder := providerdtest.StartCollector(t), t.TempDir()
-			server := providerdtest.ServeTraced(t, folder, collector.URL, line)
+			server := serveTraced(t, folder, collector.URL, line)
 			server.Create(t, contracttest.Client(t))
 			server.End(t)
 			log := server.Stderr.String()
@@ -64,14 +64,14 @@ func TestTracesOverHTTPS(t *testing.T) {
 	} {
 		environment = append(environment, "OTEL_EXPORTER_OTLP_"+name+"="+value)
 	}
-	server := providerdtest.ServeTraced(t, folder, listener.URL, environment...)
+	server := serveTraced(t, folder, listener.URL, environment...)
 	server.Create(t, contracttest.Client(t))
 	server.End(t)
 	if log := server.Stderr.String(); received.Requests() == 0 || strings.Contains(log, "WARN") {
 		t.Errorf("the collector got %d requests, and the server says %s", received.Requests(), log)
 	}
 	folder = t.TempDir()
-	server = providerdtest.ServeTraced(t, folder, listener.URL, "OTEL_BSP_SCHEDULE_DELAY=1")
+	server = serveTraced(t, folder, listener.URL, "OTEL_BSP_SCHEDULE_DELAY=1")
 	providerdtest.WaitUntil(t, "a collector that is not trusted is not sent to", func() bool {
 		server.Create(t, contracttest.Client(t))
 		return strings.Contains(server.Stderr.String(), "failed to verify certificate")

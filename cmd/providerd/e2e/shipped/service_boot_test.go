@@ -146,7 +146,7 @@ func writeUnits(t *testing.T, folder string) {
 		providerdtest.Path(t, "cmd/providerd/deploy/providerd.service"), "/lib/systemd/system/systemd-journald.service", "/lib/systemd/system/systemd-journald.socket",
 		"/lib/systemd/system/basic.target", "/lib/systemd/system/sysinit.target", "/lib/systemd/system/shutdown.target",
 	} {
-		providerdtest.Shell(t, "install", "--mode=644", "--target-directory="+folder, unit)
+		providerdtest.Run(t, "install", "--mode=644", "--target-directory="+folder, unit)
 	}
 	if err := os.Symlink("../systemd-journald.service", filepath.Join(folder, "sysinit.target.wants/systemd-journald.service")); err != nil {
 		t.Fatal(err)

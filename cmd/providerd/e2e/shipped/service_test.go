@@ -138,8 +138,8 @@ func (s service) expectDrained(t *testing.T) {
 func (s service) expectCertificates(t *testing.T, install, first, second string) {
 	t.Helper()
 	put := func(certificate string) {
-		providerdtest.Shell(t, "install", "--mode=600", filepath.Join(certificate, "key.pem"), s.path("/root/key.pem"))
-		providerdtest.Shell(t, "install", "--mode=600", filepath.Join(certificate, "cert.pem"), s.path("/root/chain.pem"))
+		providerdtest.Run(t, "install", "--mode=600", filepath.Join(certificate, "key.pem"), s.path("/root/key.pem"))
+		providerdtest.Run(t, "install", "--mode=600", filepath.Join(certificate, "cert.pem"), s.path("/root/chain.pem"))
 		s.run(t, "cd /root\n"+install)
 	}
 	put(first)
