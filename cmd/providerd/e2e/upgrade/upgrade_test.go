@@ -18,7 +18,6 @@ import (
 
 	"example.com/providerd/server/contracttest"
 	"example.com/providerd/store/postgres/postgrestest"
-	"example.com/providerd/store/sqlite"
 )
 
 // beforeReleases stands for the last release while there is none.
@@ -121,10 +120,7 @@ func createWith(t *testing.T, client *http.Client, program, folder string) {
 // buildNewer builds a program whose schema over SQLite has one level more than that of this one.
 func buildNewer(t *testing.T) string {
 	t.Helper()
-	level, err := sqlite.Level()
-	if err != nil {
-		t.Fatal(err)
-	}
+	level := providerdtest.NumberAfter(t, providerdtest.Operate(t, t.TempDir(), "version"), "schema level ")
 	return providerdtest.BuildWith(t, fmt.Sprintf("store/sqlite/migrations/%04d_later.sql", level+1),
 		"-- +goose Up\nCREATE TABLE later (pk INTEGER NOT NULL PRIMARY KEY);\n")
 }
