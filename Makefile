@@ -187,15 +187,15 @@ faults: ## Kill the program 100 times under load, fill its disk and harm its fil
 		{ grep -Ev '^=== ' || true; }
 
 failover: patroni ## Take servers, replicas and networks away 100 times under load, and write the figures into store/postgres.
-	PROVIDERD_FAILOVER_ROUNDS=100 go test -count=1 -v -tags slow,failover -timeout 90m ./cmd/providerd/e2e/failover | \
+	PROVIDERD_FAILOVER_ROUNDS=100 go test -count=1 -v -tags slow -timeout 90m ./cmd/providerd/e2e/failover | \
 		{ grep -Ev '^=== ' || true; }
 
 upgrade: postgres ## Exchange replicas of the last release for those of this one under load, and back.
-	go test -count=1 -v -tags slow,upgrade -timeout 20m ./cmd/providerd/e2e/upgrade | \
+	go test -count=1 -v -tags slow -timeout 20m ./cmd/providerd/e2e/upgrade | \
 		{ grep -Ev '^=== ' || true; }
 
 soak: ## Load a server steadily for 5 minutes while it meets what servers meet, and write the figures into cmd/providerd.
-	PROVIDERD_SOAK_DURATION=5m go test -count=1 -v -tags slow,soak -timeout 30m ./cmd/providerd/e2e/soak | \
+	PROVIDERD_SOAK_DURATION=5m go test -count=1 -v -tags slow -timeout 30m ./cmd/providerd/e2e/soak | \
 		{ grep -Ev '^=== ' || true; }
 
 reseal: ## Reseal 100,000 secrets, and rotate and retire keys 100 times with kills, while creates go on.
@@ -224,7 +224,7 @@ security: ## Look for changed dependencies and known vulnerabilities, as far as 
 	fi
 
 leaks: postgres ## Put leaks of secrets into the program's code, and prove that the gate of the tests finds each.
-	go test -count=1 -v -tags slow,leaks -timeout 20m -run '^TestGateFindsPlantedLeaks' ./cmd/providerd/e2e/leaks | \
+	go test -count=1 -v -tags slow -timeout 20m -run '^TestGateFindsPlantedLeaks' ./cmd/providerd/e2e/leaks | \
 		{ grep -Ev '^=== ' || true; }
 
 test: ## Run the tests that need only Go and gcc; the last lines say what is left out.
@@ -241,11 +241,12 @@ test-all: postgres ## Run all Go tests, the slow ones included, each once, most 
 	go test -race -timeout 20m ./server -rapid.checks=10
 	go test -race -timeout 20m -tags slow -run '$(CONCURRENT)' ./cmd/providerd/e2e/{commands,serving}
 	go test -timeout 20m -tags slow -run '^Test(ContractTests|EveryRule)' ./server
-	go test -timeout 20m -tags slow -p 1 -skip '$(CONCURRENT)|$(BUILT)' \
+	go test -timeout 20m -tags slow -p 1 -skip '$(CONCURRENT)|$(BUILT)|^TestSoakFinds' \
 		$(filter-out $(ALONE:%=./cmd/providerd/e2e/%/),$(wildcard ./cmd/providerd/e2e/*/))
 
 cover: postgres ## Show which statements the tests reach.
-	go test -tags slow -coverpkg=./server/...,./store/...,./cmd/... -coverprofile=coverage.out ./...
+	go test -tags slow -coverpkg=./server/...,./store/...,./cmd/... -coverprofile=coverage.out \
+		$$(go list ./... | grep -Ev '/e2e/(failover|upgrade|soak)$$')
 	go tool cover -func=coverage.out | tail -1
 
 fuzz: ## Run each fuzz target for a while (FUZZ_TIME=30s).
@@ -272,4 +273,4 @@ bench-postgres: build postgres ## Measure replicas over PostgreSQL beside pgbenc
 	TMPDIR=/var/tmp bin/bench -postgres $(BENCH_FLAGS)
 
 ci: export NOTHING_LEFT_OUT := 1
-ci: chromium promtool systemd-analyze drift breaking lint security typescript image leaks test-all ## Run everything, each test once.
+ci: chromium promtool systemd-analyze drift breaking lint security typescript image test-all ## Run everything, each test once.

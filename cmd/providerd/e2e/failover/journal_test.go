@@ -1,4 +1,4 @@
-//go:build failover
+//go:build slow
 
 package failover_test
 

@@ -1,4 +1,4 @@
-//go:build leaks
+//go:build slow
 
 package leaks_test
 

@@ -1,3 +1,7 @@
+// Package soak_test loads a server steadily while it meets what servers meet, and judges whether anything grows. How
+// fast a server is, cmd/bench measures.
+//
+// Start with soak_test.go.
 package soak_test
 
 import (

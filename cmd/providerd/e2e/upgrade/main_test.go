@@ -1,3 +1,7 @@
+// Package upgrade_test exchanges replicas of the last release for those of this one under load, and back, and databases
+// as well. Migrations alone are tested in store/sqlite and store/postgres.
+//
+// Start with upgrade_test.go.
 package upgrade_test
 
 import (

@@ -1,4 +1,4 @@
-//go:build upgrade
+//go:build slow
 
 package upgrade_test
 
