@@ -137,3 +137,11 @@ func deleteApplication(tx *gorm.DB, slug string) error {
 	}
 	return tx.Delete(&application).Error
 }
+
+func applicationNamed(tx *gorm.DB, slug string) (Application, error) {
+	var application Application
+	if err := tx.Preload("Backchannels").Where("slug = ?", slug).Take(&application).Error; err != nil {
+		return Application{}, fmt.Errorf("application %s: %w", slug, found(err))
+	}
+	return application, nil
+}

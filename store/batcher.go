@@ -143,7 +143,7 @@ func (l *lane) rest() { <-l.working }
 func (l *lane) commit(ctx context.Context, creates batch) (again batch) {
 	begun := time.Now()
 	l.crowded.Store(len(creates) > 1)
-	bounded, cancel := l.untilDeadline(ctx, creates)
+	bounded, cancel := creates.untilDeadline(ctx, l.leastTime)
 	defer cancel()
 	err := creates.commit(bounded, l.database, l.keys)
 	if watch := l.watcher.Load(); watch != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"example.com/providerd/store/database"
+	"example.com/providerd/store/seal"
 )
 
 // settle gives each create of a batch the outcome that the database did not tell. It looks on a fresh connection, in a
@@ -51,5 +52,42 @@ func (b batch) settle(ctx context.Context, db database.Batches, unknown error) e
 	return nil
 }
 
-// isInserted tells whether the rows of the create were written, as far as its transaction goes.
-func (c *create) isInserted() bool { return c.err == nil && c.replays == 0 && !c.validateOnly }
+// commit stores the creates in one durable transaction, but for those that it refuses, which have an error of their
+// own. Its error is that of all of them. Where other keys are to be used before it ends, it begins again.
+func (b batch) commit(ctx context.Context, db database.Batches, source keySource) error {
+	err := errKeysChanged
+	for errors.Is(err, errKeysChanged) {
+		keys, keysErr := source.current(ctx)
+		if keysErr != nil {
+			return fmt.Errorf("%w: %w", ErrUnavailable, keysErr)
+		}
+		err = db.Commit(ctx, b.withoutKeys(), func(tx database.Batch) error {
+			for _, one := range b {
+				one.replays, one.err = 0, nil
+			}
+			if err := (insertion{Batch: tx, keys: keys}).insert(b); err != nil {
+				return err
+			}
+			if !source.isCurrent(ctx, keys) {
+				return errKeysChanged
+			}
+			return nil
+		})
+	}
+	if errors.Is(err, ErrOutcomeUnknown) {
+		return b.settle(ctx, db, err)
+	}
+	return err
+}
+
+// keySource gives the keys to seal with.
+type keySource interface {
+	// current returns the keys of now.
+	current(ctx context.Context) (*seal.Keys, error)
+	// isCurrent reports whether they still are. A transaction asks that before it commits what they have sealed: what was
+	// found after a change of the keys to be sealed with none but the new ones stays so.
+	isCurrent(ctx context.Context, keys *seal.Keys) bool
+}
+
+// errKeysChanged says that what was written is sealed with keys that are not those of now. It is written again.
+var errKeysChanged = errors.New("the keys have changed meanwhile")

@@ -95,3 +95,24 @@ func newCreate(request CreateRequest, settings settings) *create {
 		timing:       request.Timing,
 	}
 }
+
+// CreateRequest says what a provider is to be called and who asks for it.
+type CreateRequest struct {
+	// Name of the provider; not unique.
+	Name string
+	// CreatedBy is the name of the token that the caller showed.
+	CreatedBy string
+	// RequestID identifies the exchange in which the provider was created.
+	RequestID string
+	// IdempotencyKey makes a retry find the record of the first try; nil for none. It is scoped to the caller and the
+	// kind.
+	IdempotencyKey *string
+	// BodyDigest tells bodies apart; it goes with the key, and is not stored as it stands.
+	BodyDigest []byte
+	// RemoteAddress is the IP address that the request came from.
+	RemoteAddress string
+	// ValidateOnly lets a create go the way of all creates, as far as it is decided, and stores nothing, not even the key.
+	ValidateOnly bool
+	// Timing is filled in while the create is carried out, also where it is refused; nil where nobody asks for it.
+	Timing *Timing
+}

@@ -42,10 +42,11 @@ func (b batch) deadline() (first time.Time) {
 	return first
 }
 
-// untilDeadline returns a context that ends with the first deadline of some creates, where the database heeds it.
-func (l *lane) untilDeadline(ctx context.Context, creates batch) (context.Context, context.CancelFunc) {
-	first := creates.deadline()
-	if l.leastTime == 0 || first.IsZero() {
+// untilDeadline returns a context that ends with the first deadline of the creates. The least time is 0 where the
+// database heeds no deadline.
+func (b batch) untilDeadline(ctx context.Context, least time.Duration) (context.Context, context.CancelFunc) {
+	first := b.deadline()
+	if least == 0 || first.IsZero() {
 		return ctx, func() {}
 	}
 	return context.WithDeadline(ctx, first)

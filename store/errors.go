@@ -31,8 +31,6 @@ var (
 	ErrWrongKind = errors.New("provider is of the wrong kind")
 	// ErrTokensExist says that the database already has a token, so that there is no first one to make.
 	ErrTokensExist = errors.New("tokens exist")
-	// ErrKeyReused says that the caller used the idempotency key for another body before. It comes as a KeyReusedError.
-	ErrKeyReused = errors.New("idempotency key was used for another body")
 	// ErrOverloaded says that as many creates wait as may. Nothing was stored.
 	ErrOverloaded = errors.New("too many creates wait")
 	// ErrOutcomeUnknown says that the database did not tell whether the commit took place. A retry with the same
@@ -49,7 +47,6 @@ var (
 	ErrReplicaSealsOtherwise = errors.New("a replica does not encrypt with key")
 	// ErrKeyPromoted says that the newest key is already in use.
 	ErrKeyPromoted = seal.ErrPromoted
-	errCursor      = errors.New("not the cursor of an event, such as 1790000000000000-0-17")
 	// ErrNoKeyset says that there is no keyset file, though the database has secrets that are sealed.
 	ErrNoKeyset = seal.ErrNoKeyset
 	// ErrKeysetUnusable says that the keyset file cannot be read, can be read by others, or is not that of the database.
@@ -60,19 +57,6 @@ var (
 	// that a row has a value that cannot be read.
 	ErrDamaged = seal.ErrDamaged
 )
-
-// KeyReusedError is ErrKeyReused with the record that the key made.
-type KeyReusedError struct {
-	// PK is that of the record.
-	PK    int32
-	scope idempotencyScope
-}
-
-// Error describes the error for the log.
-func (e *KeyReusedError) Error() string { return fmt.Sprintf("%v, provider %d", ErrKeyReused, e.PK) }
-
-// Unwrap returns ErrKeyReused.
-func (e *KeyReusedError) Unwrap() error { return ErrKeyReused }
 
 // found turns GORM's error for a missing record into that of the store.
 func found(err error) error {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -49,6 +50,8 @@ type Event struct {
 
 // maxMicros is the last time that every database knows: the end of the year 9999.
 const maxMicros = 253402300799999999
+
+var errCursor = errors.New("not the cursor of an event, such as 1790000000000000-0-17")
 
 // EventCursor is a place in the order of the events. The zero value is before all.
 type EventCursor struct {

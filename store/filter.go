@@ -2,7 +2,6 @@ package store
 
 import (
 	"database/sql"
-	"iter"
 	"time"
 
 	"gorm.io/gorm"
@@ -45,29 +44,4 @@ func (f Filter) where(query *gorm.DB, pk, createdBy string) *gorm.DB {
 		query = query.Where(createdBy+" = ?", f.CreatedBy)
 	}
 	return query
-}
-
-// pages hands on rows page by page. Each page is a statement of its own: a reader that held a transaction open for as
-// long as somebody looks at its output would keep the WAL from being reset.
-func pages[Row any](read func(last *Row) ([]Row, error)) iter.Seq2[Row, error] {
-	return func(yield func(Row, error) bool) {
-		var last *Row
-		for {
-			page, err := read(last)
-			if err != nil {
-				var none Row
-				yield(none, err)
-				return
-			}
-			for _, row := range page {
-				if !yield(row, nil) {
-					return
-				}
-			}
-			if len(page) < pageSize {
-				return
-			}
-			last = &page[len(page)-1]
-		}
-	}
 }

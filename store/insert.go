@@ -2,90 +2,13 @@ package store
 
 import (
 	"cmp"
-	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
-	"sync/atomic"
-	"time"
 
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/seal"
 )
-
-// create is one create on its way to the disk.
-type create struct {
-	creation Creation
-	// digest is that of the body; nil without a key.
-	digest   []byte
-	settings settings
-	// validateOnly tells that nothing is to be stored.
-	validateOnly bool
-	// timing is filled in; nil where nobody asked for it.
-	timing *Timing
-	// deadline is when its caller gives up; the zero time for never.
-	deadline time.Time
-	// claimed is set by whoever is first: the batcher that begins with it, or the caller that gives up.
-	claimed atomic.Bool
-	done    chan struct{}
-	// replays is the pk of the record that the key made before, or 0; err is why nothing is stored. Both are valid once
-	// done is closed.
-	replays int32
-	err     error
-}
-
-// batch is some creates that share one transaction.
-type batch []*create
-
-// commit stores the creates in one durable transaction, but for those that it refuses, which have an error of their
-// own. Its error is that of all of them. Where other keys are to be used before it ends, it begins again.
-func (b batch) commit(ctx context.Context, db database.Batches, source keySource) error {
-	err := errKeysChanged
-	for errors.Is(err, errKeysChanged) {
-		keys, keysErr := source.current(ctx)
-		if keysErr != nil {
-			return fmt.Errorf("%w: %w", ErrUnavailable, keysErr)
-		}
-		err = db.Commit(ctx, b.withoutKeys(), func(tx database.Batch) error {
-			for _, one := range b {
-				one.replays, one.err = 0, nil
-			}
-			if err := (insertion{Batch: tx, keys: keys}).insert(b); err != nil {
-				return err
-			}
-			if !source.isCurrent(ctx, keys) {
-				return errKeysChanged
-			}
-			return nil
-		})
-	}
-	if errors.Is(err, ErrOutcomeUnknown) {
-		return b.settle(ctx, db, err)
-	}
-	return err
-}
-
-// withoutKeys counts the creates that are to be stored, and are no replays for sure.
-func (b batch) withoutKeys() (count int) {
-	for _, one := range b {
-		if one.creation.IdempotencyKey == nil && !one.validateOnly {
-			count++
-		}
-	}
-	return count
-}
-
-// finish tells every caller the outcome.
-func (b batch) finish(err error) {
-	for _, one := range b {
-		if err != nil {
-			one.err = err
-		}
-		close(one.done)
-	}
-}
 
 // insertion writes the rows of a batch in a transaction that has begun. Rows of which a unique value is taken are left
 // out, and their creates refused; nothing else that is sent makes a statement fail, so that every database can go on.
@@ -110,6 +33,21 @@ func (i insertion) insert(creates batch) error {
 		return err
 	}
 	return i.takeBack(refused)
+}
+
+// withoutDecided leaves out the creates for which nothing is to be written: replays, and those that are only validated.
+func (i insertion) withoutDecided(creates batch) (batch, error) {
+	// This comes before the keys: where another program commits a create with both meanwhile, whoever finds the client_id
+	// taken finds the key, too.
+	taken, err := creates.takenValues(i.Batch)
+	if err != nil {
+		return nil, err
+	}
+	rest, err := creates.withoutReplays(i.Batch, i.keys)
+	if err != nil {
+		return nil, err
+	}
+	return rest.withoutValidated(i.Batch, taken)
 }
 
 // takeBack removes the common rows of creates whose client_id is taken, and refuses them.
@@ -199,83 +137,6 @@ func (i insertion) commonRows(creates batch) ([]*Creation, error) {
 		rows[n] = &one.creation
 	}
 	return rows, nil
-}
-
-// withoutReplays leaves out the creates whose key made a record before, and says which.
-func (i insertion) withoutReplays(creates batch) (batch, error) {
-	made, err := i.madeBefore(creates)
-	if err != nil || len(made) == 0 {
-		return slices.Clone(creates), err
-	}
-	before := map[idempotencyScope]Creation{}
-	for _, one := range made {
-		scope, _ := one.idempotencyScope()
-		before[scope] = one
-	}
-	return slices.DeleteFunc(slices.Clone(creates), func(one *create) bool {
-		scope, hasKey := one.creation.idempotencyScope()
-		first, ok := before[scope]
-		if !hasKey || !ok {
-			return false
-		}
-		one.replays = first.PK
-		if !i.keys.Matches(first.Fingerprint, one.digest) {
-			one.err = &KeyReusedError{PK: first.PK, scope: scope}
-		}
-		return true
-	}), nil
-}
-
-// madeBefore returns the records that the keys of some creates made. A subquery for each key is one search in the index
-// of the keys, whatever the database believes of the size of the table; a list of keys is planned each time, or read
-// the table instead.
-func (i insertion) madeBefore(creates batch) ([]Creation, error) {
-	var scopes [][]any
-	for _, one := range creates {
-		if scope, ok := one.creation.idempotencyScope(); ok {
-			scopes = append(scopes, []any{scope.createdBy, scope.kind, scope.key})
-		}
-	}
-	if len(scopes) == 0 {
-		return nil, nil
-	}
-	scopes = padded(scopes)
-	const search = "coalesce((SELECT pk FROM providers WHERE created_by = column1 AND kind = column2 " +
-		"AND idempotency_key = column3), 0)"
-	var pks []int32
-	list := "(VALUES " + strings.Repeat("(?,?,?),", len(scopes)-1) + "(?,?,?)) AS scopes"
-	if err := i.DB().Table(list, slices.Concat(scopes...)...).Pluck(search, &pks).Error; err != nil {
-		return nil, fmt.Errorf("look up idempotency keys: %w", err)
-	}
-	pks = slices.DeleteFunc(pks, func(pk int32) bool { return pk == 0 })
-	if len(pks) == 0 {
-		return nil, nil
-	}
-	var made []Creation
-	err := i.DB().Select("pk", "created_by", "kind", "idempotency_key", "fingerprint").
-		Where("pk IN ?", padded(pks)).Find(&made).Error
-	if err != nil {
-		return nil, fmt.Errorf("read the records of idempotency keys: %w", err)
-	}
-	return made, nil
-}
-
-func pksOf(creates batch) []int32 {
-	pks := make([]int32, len(creates))
-	for n, one := range creates {
-		pks[n] = one.creation.PK
-	}
-	return pks
-}
-
-// padded repeats the last element until there are a power of two: lists of few lengths make few statements, each of
-// which is prepared once.
-func padded[T any](list []T) []T {
-	count := 1
-	for count < len(list) {
-		count *= 2
-	}
-	return append(slices.Clone(list), slices.Repeat(list[len(list)-1:], count-len(list))...)
 }
 
 // findMissing returns the pks of the rows that are not stored.

@@ -100,3 +100,42 @@ func (i Inspection) Expiring(ctx context.Context, at, later time.Time, limit int
 func (i Inspection) activeTokens(ctx context.Context, at time.Time) *gorm.DB {
 	return i.reader(ctx).Model(&Token{}).Where("revoked_at IS NULL AND expires_at > ?", at.UTC())
 }
+
+// LiveReplicas counts the replicas that use the database now. If those that have ever used it and did not leave are
+// more than the limit, it waits 6 seconds for the next sign of life of each; otherwise they may include some that were
+// killed. It returns ErrUnavailable.
+func (i Inspection) LiveReplicas(ctx context.Context, limit int) (int, error) {
+	first, err := readBeats(i.reader(ctx))
+	if err != nil || len(first) <= limit {
+		return len(first), err
+	}
+	select {
+	case <-time.After(2 * beatInterval):
+	case <-ctx.Done():
+		return 0, fmt.Errorf("wait for signs of life: %w", ctx.Err())
+	}
+	last, err := readBeats(i.reader(ctx))
+	if err != nil {
+		return 0, err
+	}
+	living := 0
+	for id, beat := range last {
+		if beat != first[id] {
+			living++
+		}
+	}
+	return living, nil
+}
+
+// readBeats returns the last sign of life of each replica.
+func readBeats(db *gorm.DB) (map[string]int64, error) {
+	var rows []replicaRow
+	if err := db.Select("id", "beat").Find(&rows).Error; err != nil {
+		return nil, fmt.Errorf("read what replicas there are: %w", err)
+	}
+	beats := map[string]int64{}
+	for _, row := range rows {
+		beats[row.ID] = row.Beat
+	}
+	return beats, nil
+}

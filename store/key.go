@@ -2,40 +2,12 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"gorm.io/gorm"
 
 	"example.com/providerd/store/seal"
 )
-
-// keySource gives the keys to seal with.
-type keySource interface {
-	// current returns the keys of now.
-	current(ctx context.Context) (*seal.Keys, error)
-	// isCurrent reports whether they still are. A transaction asks that before it commits what they have sealed: what was
-	// found after a change of the keys to be sealed with none but the new ones stays so.
-	isCurrent(ctx context.Context, keys *seal.Keys) bool
-}
-
-// errKeysChanged says that what was written is sealed with keys that are not those of now. It is written again.
-var errKeysChanged = errors.New("the keys have changed meanwhile")
-
-// fileKeys are those of a file that all programs over a database share. It changes in a transaction of its own, so that
-// one which finds it as it was ends before.
-type fileKeys struct{ keyring *seal.Keyring }
-
-func (f fileKeys) current(ctx context.Context) (*seal.Keys, error) { return f.keyring.Current(ctx) }
-
-func (f fileKeys) isCurrent(ctx context.Context, keys *seal.Keys) bool {
-	now, err := f.keyring.Current(ctx)
-	return err == nil && now == keys
-}
-
-// IsShared tells whether other replicas use the database at the same time. A new key is then first to be brought to
-// each of them.
-func (s *Store) IsShared() bool { return s.database.IsShared() }
 
 // RotateKey adds a key to the keyset, with which secrets are sealed from now on, and returns its id. A running server
 // uses it from its next create on. Two programs that rotate at a time take turns.

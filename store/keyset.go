@@ -141,3 +141,28 @@ func (r keysetRow) verify(keys *seal.Keys) error {
 	}
 	return fmt.Errorf("%w: it is not the keyset of this database; put the right one in its place", ErrKeysetUnusable)
 }
+
+// fileKeys are those of a file that all programs over a database share. It changes in a transaction of its own, so that
+// one which finds it as it was ends before.
+type fileKeys struct{ keyring *seal.Keyring }
+
+func (f fileKeys) current(ctx context.Context) (*seal.Keys, error) { return f.keyring.Current(ctx) }
+
+func (f fileKeys) isCurrent(ctx context.Context, keys *seal.Keys) bool {
+	now, err := f.keyring.Current(ctx)
+	return err == nil && now == keys
+}
+
+// refuseRetired returns ErrKeysetUnusable for keys of which the one is retired that seals.
+func refuseRetired(tx *gorm.DB, keys *seal.Keys) error {
+	var count int64
+	err := tx.Model(&keyEvent{}).Where("event = ? AND key_id = ?", EventKeyRetired, keys.PrimaryID()).Count(&count).Error
+	if err != nil {
+		return fmt.Errorf("look up what keys are retired: %w", err)
+	}
+	if count > 0 {
+		return fmt.Errorf("%w: it encrypts with key %d, which was retired; bring the newest keyset here",
+			ErrKeysetUnusable, keys.PrimaryID())
+	}
+	return nil
+}

@@ -91,14 +91,6 @@ func setProvider(tx *gorm.DB, application Application, pk *int32) error {
 	return nil
 }
 
-func applicationNamed(tx *gorm.DB, slug string) (Application, error) {
-	var application Application
-	if err := tx.Preload("Backchannels").Where("slug = ?", slug).Take(&application).Error; err != nil {
-		return Application{}, fmt.Errorf("application %s: %w", slug, found(err))
-	}
-	return application, nil
-}
-
 // without returns those of some links that the application does not have.
 func (a Application) without(links Application) Application {
 	missing := Application{ID: a.ID, Slug: a.Slug}

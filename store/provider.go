@@ -1,8 +1,9 @@
 package store
 
 import (
-	"cmp"
 	"time"
+
+	"gorm.io/gorm"
 )
 
 // Kind tells the two kinds of provider apart.
@@ -13,27 +14,6 @@ const (
 	KindOAuth2             Kind = "oauth2"
 	KindWorkspaceDirectory Kind = "workspace_directory"
 )
-
-// CreateRequest says what a provider is to be called and who asks for it.
-type CreateRequest struct {
-	// Name of the provider; not unique.
-	Name string
-	// CreatedBy is the name of the token that the caller showed.
-	CreatedBy string
-	// RequestID identifies the exchange in which the provider was created.
-	RequestID string
-	// IdempotencyKey makes a retry find the record of the first try; nil for none. It is scoped to the caller and the
-	// kind.
-	IdempotencyKey *string
-	// BodyDigest tells bodies apart; it goes with the key, and is not stored as it stands.
-	BodyDigest []byte
-	// RemoteAddress is the IP address that the request came from.
-	RemoteAddress string
-	// ValidateOnly lets a create go the way of all creates, as far as it is decided, and stores nothing, not even the key.
-	ValidateOnly bool
-	// Timing is filled in while the create is carried out, also where it is refused; nil where nobody asks for it.
-	Timing *Timing
-}
 
 // Creation is the common row of a provider of either kind, and the audit record of its create: who asked for what, and
 // when.
@@ -64,27 +44,6 @@ type Provider struct {
 	Application Application `gorm:"foreignKey:ProviderPK;references:PK"`
 	// Backchannel leads to the application that this provider serves as a backchannel; the zero value while there is none.
 	Backchannel Backchannel `gorm:"foreignKey:ProviderPK;references:PK"`
-}
-
-// idempotencyScope is what an idempotency key is unique in, with the key.
-type idempotencyScope struct {
-	createdBy string
-	kind      Kind
-	key       string
-}
-
-func (c Creation) idempotencyScope() (scope idempotencyScope, hasKey bool) {
-	if c.IdempotencyKey == nil {
-		return idempotencyScope{}, false
-	}
-	return idempotencyScope{createdBy: c.CreatedBy, kind: c.Kind, key: *c.IdempotencyKey}, true
-}
-
-// compareScope orders creations by their idempotency keys, those without one first.
-func (c Creation) compareScope(other Creation) int {
-	a, _ := c.idempotencyScope()
-	b, _ := other.idempotencyScope()
-	return cmp.Or(cmp.Compare(a.createdBy, b.createdBy), cmp.Compare(a.kind, b.kind), cmp.Compare(a.key, b.key))
 }
 
 // TableName names the table for GORM.
@@ -122,4 +81,9 @@ type Backchannel struct {
 // now is the time in UTC in whole microseconds, which every database keeps.
 func now() time.Time {
 	return time.Now().UTC().Truncate(time.Microsecond)
+}
+
+// withApplications makes a query of providers load the applications that they are linked to.
+func withApplications(db *gorm.DB) *gorm.DB {
+	return db.Preload("Application").Preload("Backchannel.Application")
 }

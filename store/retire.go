@@ -111,20 +111,6 @@ func addRetirements(tx *gorm.DB, ids []uint32) error {
 	return nil
 }
 
-// refuseRetired returns ErrKeysetUnusable for keys of which the one is retired that seals.
-func refuseRetired(tx *gorm.DB, keys *seal.Keys) error {
-	var count int64
-	err := tx.Model(&keyEvent{}).Where("event = ? AND key_id = ?", EventKeyRetired, keys.PrimaryID()).Count(&count).Error
-	if err != nil {
-		return fmt.Errorf("look up what keys are retired: %w", err)
-	}
-	if count > 0 {
-		return fmt.Errorf("%w: it encrypts with key %d, which was retired; bring the newest keyset here",
-			ErrKeysetUnusable, keys.PrimaryID())
-	}
-	return nil
-}
-
 // demandUnused returns a KeysInUseError where keys that are older than the one that seals have sealed anything.
 func (s *Store) demandUnused(ctx context.Context, keys *seal.Keys) error {
 	var prefixes [][]byte

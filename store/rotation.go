@@ -11,46 +11,6 @@ import (
 	"example.com/providerd/store/seal"
 )
 
-// resealBatch is how many secrets are resealed in one transaction, so that creates need not wait long.
-const resealBatch = 200
-
-// sealedColumn is a column of secrets.
-type sealedColumn struct{ table, name string }
-
-func sealedColumns() []sealedColumn { return []sealedColumn{clientSecrets(), credentials()} }
-
-// sealedValue is what a column has in one row.
-type sealedValue struct {
-	PK    int32
-	Value []byte
-}
-
-func (c sealedColumn) place(pk int32) seal.Place {
-	return seal.Place{Table: c.table, Column: c.name, PK: pk}
-}
-
-// values returns the first values, in the order of their pk, that the query selects.
-func (c sealedColumn) values(query *gorm.DB) ([]sealedValue, error) {
-	var values []sealedValue
-	err := query.Table(c.table).Select("pk", c.name+" AS value").Order("pk").Limit(resealBatch).Find(&values).Error
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", c.name, err)
-	}
-	return values, nil
-}
-
-func (c sealedColumn) update(db *gorm.DB, pk int32, value []byte) error {
-	if err := db.Table(c.table).Where("pk = ?", pk).UpdateColumn(c.name, value).Error; err != nil {
-		return fmt.Errorf("write %s: %w", c.name, err)
-	}
-	return nil
-}
-
-// outdated narrows a query to what other keys than the primary one have sealed.
-func (c sealedColumn) outdated(db *gorm.DB, keys *seal.Keys) *gorm.DB {
-	return db.Where("substr("+c.name+", 1, 5) <> ?", seal.Prefix(keys.PrimaryID()))
-}
-
 // Reseal seals with the primary key what older keys have sealed, in small transactions, so that a server may go on
 // creating. It tells how far it is after each. Interrupted, it has done what it told, and the next call does the rest.
 //

@@ -2,6 +2,8 @@ package store
 
 import (
 	"fmt"
+	"iter"
+	"slices"
 
 	"gorm.io/gorm"
 )
@@ -45,4 +47,42 @@ func readRows[Row any](query *gorm.DB) ([]readable[Row], error) {
 		read = append(read, one)
 	}
 	return read, db.AddError(rows.Err()) //nolint:wrapcheck // The caller says what is read.
+}
+
+// padded repeats the last element until there are a power of two: lists of few lengths make few statements, each of
+// which is prepared once.
+func padded[T any](list []T) []T {
+	count := 1
+	for count < len(list) {
+		count *= 2
+	}
+	return append(slices.Clone(list), slices.Repeat(list[len(list)-1:], count-len(list))...)
+}
+
+// pageSize is how many rows are in memory at a time while a whole table is read.
+const pageSize = 500
+
+// pages hands on rows page by page. Each page is a statement of its own: a reader that held a transaction open for as
+// long as somebody looks at its output would keep the WAL from being reset.
+func pages[Row any](read func(last *Row) ([]Row, error)) iter.Seq2[Row, error] {
+	return func(yield func(Row, error) bool) {
+		var last *Row
+		for {
+			page, err := read(last)
+			if err != nil {
+				var none Row
+				yield(none, err)
+				return
+			}
+			for _, row := range page {
+				if !yield(row, nil) {
+					return
+				}
+			}
+			if len(page) < pageSize {
+				return
+			}
+			last = &page[len(page)-1]
+		}
+	}
 }

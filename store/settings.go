@@ -156,3 +156,5 @@ func (r workspaceDirectoryRow) record(common Provider, keys *seal.Keys) (Record,
 	r.Credentials, err = keys.Unseal(r.SealedCredentials, credentials().place(r.PK))
 	return WorkspaceDirectoryProvider{Provider: common, WorkspaceDirectorySettings: r.WorkspaceDirectorySettings}, err
 }
+
+func sealedColumns() []sealedColumn { return []sealedColumn{clientSecrets(), credentials()} }

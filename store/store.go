@@ -15,9 +15,6 @@ import (
 	"example.com/providerd/store/seal"
 )
 
-// pageSize is how many rows are in memory at a time while a whole table is read.
-const pageSize = 500
-
 // Store keeps providers, applications and tokens in one database. It is safe for concurrent use.
 type Store struct {
 	database database.Database
@@ -110,7 +107,6 @@ func (s *Store) Close() error {
 
 func (s *Store) reader(ctx context.Context) *gorm.DB { return s.database.Reader().WithContext(ctx) }
 
-// withApplications makes a query of providers load the applications that they are linked to.
-func withApplications(db *gorm.DB) *gorm.DB {
-	return db.Preload("Application").Preload("Backchannel.Application")
-}
+// IsShared tells whether other replicas use the database at the same time. A new key is then first to be brought to
+// each of them.
+func (s *Store) IsShared() bool { return s.database.IsShared() }

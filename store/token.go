@@ -6,50 +6,10 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"iter"
-	"sync"
 	"time"
 
 	"gorm.io/gorm"
 )
-
-// Token is what is stored of an access token. The token itself is not: it cannot be shown again.
-type Token struct {
-	ID int32 `gorm:"primaryKey"`
-	// Name is the caller. Several tokens may carry one name, so that a renewed token is the same caller.
-	Name string
-	// Prefix is the beginning of the token, enough to tell tokens apart and too little to use one.
-	Prefix string
-	// Digest is the SHA-256 of the token.
-	Digest []byte
-	// Operations are the operationIds that the token allows.
-	Operations List[string]
-	CreatedAt  time.Time
-	ExpiresAt  time.Time
-	// RevokedAt is nil while the token is not revoked.
-	RevokedAt *time.Time
-}
-
-// TokenState is whether a token is accepted.
-type TokenState string
-
-// The states of a token. A token that is both revoked and expired is revoked.
-const (
-	TokenActive  TokenState = "active"
-	TokenExpired TokenState = "expired"
-	TokenRevoked TokenState = "revoked"
-)
-
-// State returns whether the token is accepted at the given time.
-func (t Token) State(at time.Time) TokenState {
-	switch {
-	case t.RevokedAt != nil:
-		return TokenRevoked
-	case !at.Before(t.ExpiresAt):
-		return TokenExpired
-	default:
-		return TokenActive
-	}
-}
 
 // TokenGrant says who a token is for, what it allows and how long.
 type TokenGrant struct {
@@ -215,45 +175,4 @@ func anyToken(tokens *gorm.DB) (bool, error) {
 func digestToken(text string) []byte {
 	digest := sha256.Sum256([]byte(text))
 	return digest[:]
-}
-
-const (
-	// tokenCacheTime is how old a cached token may be. A revocation must be in force within one second.
-	tokenCacheTime = 500 * time.Millisecond
-	// maxCachedTokens bounds the memory of the cache.
-	maxCachedTokens = 1000
-)
-
-// tokenCache spares the database the look-up of the same few tokens with every request. Unknown tokens are not kept, so
-// that a new token is accepted at once.
-type tokenCache struct {
-	mutex  sync.RWMutex
-	tokens map[string]cachedToken
-}
-
-type cachedToken struct {
-	token Token
-	read  time.Time
-}
-
-func (c *tokenCache) get(digest string) (Token, bool) {
-	c.mutex.RLock()
-	defer c.mutex.RUnlock()
-	cached, ok := c.tokens[digest]
-	return cached.token, ok && time.Since(cached.read) < tokenCacheTime
-}
-
-func (c *tokenCache) put(digest string, token Token, read time.Time) {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	if len(c.tokens) >= maxCachedTokens {
-		clear(c.tokens)
-	}
-	c.tokens[digest] = cachedToken{token: token, read: read}
-}
-
-func (c *tokenCache) clear() {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	clear(c.tokens)
 }

@@ -4,27 +4,23 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"example.com/providerd/store/database"
 )
 
-// withoutDecided leaves out the creates for which nothing is to be written: replays, and those that are only validated.
-func (i insertion) withoutDecided(creates batch) (batch, error) {
-	// This comes before the keys: where another program commits a create with both meanwhile, whoever finds the client_id
-	// taken finds the key, too.
-	taken, err := i.takenValues(creates)
-	if err != nil {
-		return nil, err
-	}
-	rest, err := i.withoutReplays(creates)
-	if err != nil || !slices.ContainsFunc(rest, isValidated) {
-		return rest, err
+// withoutValidated leaves out the creates that are only validated, of whose unique values some are taken, and gives them
+// the outcome that they would have.
+func (b batch) withoutValidated(tx database.Batch, taken []string) (batch, error) {
+	if !slices.ContainsFunc(b, isValidated) {
+		return b, nil
 	}
 	// While creates are refused, a validation must not promise that one is stored.
-	refusal := i.CanStore()
-	last, err := i.LastPK()
+	refusal := tx.CanStore()
+	last, err := tx.LastPK()
 	if err != nil {
 		return nil, fmt.Errorf("look whether a pk is left: %w", err)
 	}
-	return slices.DeleteFunc(rest, func(one *create) bool {
+	return slices.DeleteFunc(b, func(one *create) bool {
 		switch {
 		case !one.validateOnly:
 			return false
@@ -42,9 +38,9 @@ func (i insertion) withoutDecided(creates batch) (batch, error) {
 func isValidated(one *create) bool { return one.validateOnly }
 
 // takenValues returns which of the unique values are taken of creates that are only validated.
-func (i insertion) takenValues(creates batch) (taken []string, err error) {
+func (b batch) takenValues(tx database.Batch) (taken []string, err error) {
 	var wanted []string
-	for _, one := range creates {
+	for _, one := range b {
 		if value := one.settings.uniqueValue(); one.validateOnly && value != "" {
 			wanted = append(wanted, value)
 		}
@@ -52,7 +48,7 @@ func (i insertion) takenValues(creates batch) (taken []string, err error) {
 	if len(wanted) == 0 {
 		return nil, nil
 	}
-	err = i.DB().Model(&oauth2Row{}).Where("client_id IN ?", padded(wanted)).Pluck("client_id", &taken).Error
+	err = tx.DB().Model(&oauth2Row{}).Where("client_id IN ?", padded(wanted)).Pluck("client_id", &taken).Error
 	if err != nil {
 		return nil, fmt.Errorf("look up client_ids: %w", err)
 	}

@@ -1,0 +1,47 @@
+package store
+
+import (
+	"fmt"
+
+	"gorm.io/gorm"
+
+	"example.com/providerd/store/seal"
+)
+
+// resealBatch is how many secrets are resealed in one transaction, so that creates need not wait long.
+const resealBatch = 200
+
+// sealedColumn is a column of secrets.
+type sealedColumn struct{ table, name string }
+
+// sealedValue is what a column has in one row.
+type sealedValue struct {
+	PK    int32
+	Value []byte
+}
+
+func (c sealedColumn) place(pk int32) seal.Place {
+	return seal.Place{Table: c.table, Column: c.name, PK: pk}
+}
+
+// values returns the first values, in the order of their pk, that the query selects.
+func (c sealedColumn) values(query *gorm.DB) ([]sealedValue, error) {
+	var values []sealedValue
+	err := query.Table(c.table).Select("pk", c.name+" AS value").Order("pk").Limit(resealBatch).Find(&values).Error
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", c.name, err)
+	}
+	return values, nil
+}
+
+func (c sealedColumn) update(db *gorm.DB, pk int32, value []byte) error {
+	if err := db.Table(c.table).Where("pk = ?", pk).UpdateColumn(c.name, value).Error; err != nil {
+		return fmt.Errorf("write %s: %w", c.name, err)
+	}
+	return nil
+}
+
+// outdated narrows a query to what other keys than the primary one have sealed.
+func (c sealedColumn) outdated(db *gorm.DB, keys *seal.Keys) *gorm.DB {
+	return db.Where("substr("+c.name+", 1, 5) <> ?", seal.Prefix(keys.PrimaryID()))
+}
