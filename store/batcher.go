@@ -127,16 +127,16 @@ func (b *batcher) freeLane() *lane {
 
 // commitAlone commits a create in the goroutine of its caller, and lets go of the lane.
 func (l *lane) commitAlone(ctx context.Context, one *create) {
-	defer l.rest()
+	defer l.release()
 	// What has begun is not for the caller to end.
 	ctx = context.WithoutCancel(ctx)
 	_ = l.commit(ctx, batch{one})
 }
 
-// work waits until nobody else commits over the lane.
-func (l *lane) work() { l.working <- struct{}{} }
+// acquire waits until nobody else commits over the lane.
+func (l *lane) acquire() { l.working <- struct{}{} }
 
-func (l *lane) rest() { <-l.working }
+func (l *lane) release() { <-l.working }
 
 // commit commits some creates and tells their callers. It returns those that have time for another batch, if the first
 // deadline of this one came too soon.
@@ -188,8 +188,8 @@ func (l *lane) run() {
 	ctx := context.Background()
 	idle := time.NewTicker(maintenanceInterval)
 	defer idle.Stop()
-	l.work()
-	defer l.rest()
+	l.acquire()
+	defer l.release()
 	var held []*create
 	for {
 		var next batch
@@ -258,8 +258,8 @@ func (b *batcher) poll() (one *create, ended bool) {
 
 // await returns once something may be in the queue, or it is closed. Until then, callers may commit over the lane.
 func (l *lane) await(ctx context.Context, idle <-chan time.Time) {
-	l.rest()
-	defer l.work()
+	l.release()
+	defer l.acquire()
 	for {
 		select {
 		case <-l.wake:
@@ -267,9 +267,9 @@ func (l *lane) await(ctx context.Context, idle <-chan time.Time) {
 			runtime.Gosched()
 			return
 		case <-idle:
-			l.work()
+			l.acquire()
 			l.database.Maintain(ctx)
-			l.rest()
+			l.release()
 		}
 	}
 }

@@ -71,10 +71,8 @@ func (s *Store) recordOfKey(ctx context.Context, pk int32, scope idempotencyScop
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return nil, err
 	}
-	if err == nil {
-		if found, hasKey := record.Common().idempotencyScope(); hasKey && found == scope {
-			return record, nil
-		}
+	if err == nil && scope.isOf(record) {
+		return record, nil
 	}
 	return nil, fmt.Errorf("%w: provider %d is not the one that was found", ErrUnavailable, pk)
 }

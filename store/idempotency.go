@@ -25,6 +25,12 @@ func (c Creation) idempotencyScope() (scope idempotencyScope, hasKey bool) {
 	return idempotencyScope{createdBy: c.CreatedBy, kind: c.Kind, key: *c.IdempotencyKey}, true
 }
 
+// isOf tells whether a record was made with a key in this scope.
+func (s idempotencyScope) isOf(record Record) bool {
+	scope, hasKey := record.Common().idempotencyScope()
+	return hasKey && scope == s
+}
+
 // compareScope orders creations by their idempotency keys, those without one first.
 func (c Creation) compareScope(other Creation) int {
 	a, _ := c.idempotencyScope()
@@ -50,7 +56,7 @@ func (e *KeyReusedError) Unwrap() error { return ErrKeyReused }
 
 // withoutReplays leaves out the creates whose key made a record before, and says which.
 func (b batch) withoutReplays(tx database.Batch, keys *seal.Keys) (batch, error) {
-	made, err := b.madeBefore(tx)
+	made, err := b.priorRecords(tx)
 	if err != nil || len(made) == 0 {
 		return slices.Clone(b), err
 	}
@@ -73,10 +79,10 @@ func (b batch) withoutReplays(tx database.Batch, keys *seal.Keys) (batch, error)
 	}), nil
 }
 
-// madeBefore returns the records that the keys of some creates made. A subquery for each key is one search in the index
+// priorRecords returns the records that the keys of some creates made. A subquery for each key is one search in the index
 // of the keys, whatever the database believes of the size of the table; a list of keys is planned each time, or read
 // the table instead.
-func (b batch) madeBefore(tx database.Batch) ([]Creation, error) {
+func (b batch) priorRecords(tx database.Batch) ([]Creation, error) {
 	var scopes [][]any
 	for _, one := range b {
 		if scope, ok := one.creation.idempotencyScope(); ok {
@@ -105,4 +111,15 @@ func (b batch) madeBefore(tx database.Batch) ([]Creation, error) {
 		return nil, fmt.Errorf("read the records of idempotency keys: %w", err)
 	}
 	return made, nil
+}
+
+// addFingerprint lets the body of the create be known again by who has the keys, where it has an idempotency key.
+func (c *create) addFingerprint(keys *seal.Keys) (err error) {
+	if c.digest == nil {
+		return nil
+	}
+	if c.creation.Fingerprint, err = keys.Fingerprint(c.digest); err != nil {
+		return fmt.Errorf("make fingerprint: %w", err)
+	}
+	return nil
 }

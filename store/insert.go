@@ -32,7 +32,7 @@ func (i insertion) insert(creates batch) error {
 	if err != nil || len(refused) == 0 {
 		return err
 	}
-	return i.takeBack(refused)
+	return i.removeRefused(refused)
 }
 
 // withoutDecided leaves out the creates for which nothing is to be written: replays, and those that are only validated.
@@ -50,8 +50,8 @@ func (i insertion) withoutDecided(creates batch) (batch, error) {
 	return rest.withoutValidated(i.Batch, taken)
 }
 
-// takeBack removes the common rows of creates whose client_id is taken, and refuses them.
-func (i insertion) takeBack(creates batch) error {
+// removeRefused removes the common rows of creates whose client_id is taken, and refuses them.
+func (i insertion) removeRefused(creates batch) error {
 	taken := map[string]bool{}
 	for _, one := range creates {
 		taken[one.settings.uniqueValue()] = true
@@ -128,11 +128,8 @@ func (i insertion) write(creates batch) (refused batch, err error) {
 func (i insertion) commonRows(creates batch) ([]*Creation, error) {
 	rows := make([]*Creation, len(creates))
 	for n, one := range creates {
-		if one.digest != nil {
-			var err error
-			if one.creation.Fingerprint, err = i.keys.Fingerprint(one.digest); err != nil {
-				return nil, fmt.Errorf("make fingerprint: %w", err)
-			}
+		if err := one.addFingerprint(i.keys); err != nil {
+			return nil, err
 		}
 		rows[n] = &one.creation
 	}

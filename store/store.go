@@ -32,7 +32,7 @@ type Store struct {
 // It returns ErrNoKeyset, ErrKeysetUnusable, ErrUnavailable or an error of the file system.
 func Create(ctx context.Context, db database.Database, keysetPath string) (*Store, error) {
 	store := newStore(db)
-	return store.orClosed(store.create(ctx, keysetPath))
+	return store.closeOnError(store.create(ctx, keysetPath))
 }
 
 // Open is Create for a program that works on a database that has its keyset.
@@ -40,7 +40,7 @@ func Create(ctx context.Context, db database.Database, keysetPath string) (*Stor
 // It returns database.ErrOlder for one that has none, ErrNoKeyset, ErrKeysetUnusable or ErrUnavailable.
 func Open(ctx context.Context, db database.Database, keysetPath string) (*Store, error) {
 	store := newStore(db)
-	return store.orClosed(store.open(ctx, keysetPath))
+	return store.closeOnError(store.open(ctx, keysetPath))
 }
 
 func newStore(db database.Database) *Store {
@@ -70,8 +70,8 @@ func (s *Store) open(ctx context.Context, keysetPath string) (err error) {
 	return err
 }
 
-// orClosed returns the store where there is no error, and closes it otherwise.
-func (s *Store) orClosed(err error) (*Store, error) {
+// closeOnError returns the store where there is no error, and closes it otherwise.
+func (s *Store) closeOnError(err error) (*Store, error) {
 	if err == nil {
 		return s, nil
 	}
