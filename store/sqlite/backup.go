@@ -74,7 +74,7 @@ func (d *Database) Backup(ctx context.Context, path string, progress Progress, c
 func (d *Database) copyTo(
 	ctx context.Context, draft *durable.Draft, progress Progress,
 ) (rows map[string]int64, err error) {
-	if err := d.files.check(); err != nil {
+	if err := d.files.Check(); err != nil {
 		return nil, err
 	}
 	pages := paging{draft: draft, databaseFolder: d.folder, progress: progress}
@@ -96,7 +96,7 @@ func (d *Database) copyTo(
 	if err := pages.copy(ctx); err != nil {
 		return nil, err
 	}
-	return rows, d.files.check()
+	return rows, d.files.Check()
 }
 
 // paging copies the pages that a transaction sees.

@@ -12,6 +12,7 @@ import (
 	"gorm.io/gorm"
 
 	"example.com/providerd/store/database"
+	"example.com/providerd/store/sqlite/guard"
 )
 
 // batches commits over a connection of its own, and keeps the WAL short. It is also the transaction of the batch that
@@ -24,7 +25,7 @@ type batches struct {
 	// inserts are those into the tables that had rows, by the type of the []*Row.
 	inserts map[reflect.Type]inserts
 	// index is the WAL after the last commit; nil once Maintain has seen it.
-	index *walIndex
+	index *guard.WALIndex
 	// tx is a handle on the transaction, and pks are those when it began, or with those reserved since.
 	tx  *gorm.DB
 	pks givenPKs
@@ -83,7 +84,7 @@ func (b *batches) Commit(ctx context.Context, _ int, statements func(database.Ba
 }
 
 func (b *batches) commit(ctx context.Context, statements func(database.Batch) error) error {
-	if err := b.database.files.checkBefore(); err != nil {
+	if err := b.database.files.CheckBefore(); err != nil {
 		return err
 	}
 	err := b.connection.transact(ctx, func() error {
@@ -96,7 +97,7 @@ func (b *batches) commit(ctx context.Context, statements func(database.Batch) er
 	if err != nil {
 		return err
 	}
-	index, err := b.database.files.look()
+	index, err := b.database.files.Look()
 	if err != nil {
 		return fmt.Errorf("%w: %w", database.ErrOutcomeUnknown, err)
 	}
@@ -147,7 +148,7 @@ func (b *batches) Maintain(ctx context.Context) {
 		b.checkpoints.committed(ctx, *committed)
 		return
 	}
-	index, err := b.database.files.look()
+	index, err := b.database.files.Look()
 	switch {
 	case err != nil:
 	case b.database.failed.Load():

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
+
+	"example.com/providerd/store/sqlite/guard"
 )
 
 // What comes to the WAL before a checkpoint: the more, the more transactions have touched the same page, which is
@@ -36,7 +38,7 @@ const passes = 2
 type checkpointer struct {
 	conn    *sql.Conn
 	batches *connection
-	files   *guard
+	files   *guard.Files
 	logger  *slog.Logger
 	counts  *checkpointCounts
 	// transactions counts those since the last checkpoint, and left is how many frames the WAL had after it: many where
@@ -60,23 +62,23 @@ func newCheckpointer(ctx context.Context, batches *connection, database *Databas
 }
 
 // committed counts a transaction that left the WAL in this state, and does what is due.
-func (c *checkpointer) committed(ctx context.Context, index walIndex) {
+func (c *checkpointer) committed(ctx context.Context, index guard.WALIndex) {
 	c.transactions++
-	if index.frames < c.left {
+	if index.Frames < c.left {
 		c.left = 0
 	}
-	c.advance(ctx, c.transactions >= walTransactions || index.frames >= c.left+maxWALFrames)
+	c.advance(ctx, c.transactions >= walTransactions || index.Frames >= c.left+maxWALFrames)
 }
 
 // idle does what is due while no create comes: other programs may have written, or a reader may have let go of the WAL.
-func (c *checkpointer) idle(ctx context.Context, index walIndex) {
-	c.advance(ctx, index.frames >= maxWALFrames)
+func (c *checkpointer) idle(ctx context.Context, index guard.WALIndex) {
+	c.advance(ctx, index.Frames >= maxWALFrames)
 }
 
 // makeRoom copies all of the WAL at once after a batch failed, so that the next transaction starts again at its front:
 // if only the WAL cannot grow, creates succeed again. They wait meanwhile, because without it they would fail.
-func (c *checkpointer) makeRoom(ctx context.Context, index walIndex) {
-	if index.frames == index.backfilled {
+func (c *checkpointer) makeRoom(ctx context.Context, index guard.WALIndex) {
+	if index.Frames == index.Backfilled {
 		return
 	}
 	if c.copied != nil {
@@ -119,7 +121,7 @@ func (c *checkpointer) copy(ctx context.Context) {
 		if err == nil {
 			// SQLite leaves this to the pass that finds nothing new in the WAL, which is the writer's. It does it again, and so
 			// learns of an error itself.
-			err = c.files.database.Sync()
+			err = c.files.Database().Sync()
 		}
 		if err != nil {
 			c.fail(err)
@@ -137,11 +139,11 @@ func (c *checkpointer) fail(err error) {
 // finish copies what has come meanwhile, while the writer adds nothing.
 func (c *checkpointer) finish(ctx context.Context) error {
 	c.transactions = 0
-	index, err := c.files.look()
+	index, err := c.files.Look()
 	if err != nil {
 		return err
 	}
-	if index.frames < truncateFrames {
+	if index.Frames < truncateFrames {
 		err = c.checkpoint(ctx, c.batches.conn, "PASSIVE")
 	} else {
 		err = c.truncate(ctx)
@@ -149,13 +151,13 @@ func (c *checkpointer) finish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if index, err = c.files.look(); err != nil {
+	if index, err = c.files.Look(); err != nil {
 		return err
 	}
-	grown := index.frames >= c.left+maxWALFrames
-	if c.left = index.frames; grown && index.frames > index.backfilled {
+	grown := index.Frames >= c.left+maxWALFrames
+	if c.left = index.Frames; grown && index.Frames > index.Backfilled {
 		c.logger.Warn("the WAL grows, because another program reads an old state of the database",
-			slog.Int64("bytes", int64(index.frames)*index.pageSize), slog.String("path", c.files.wal.Name()))
+			slog.Int64("bytes", int64(index.Frames)*index.PageSize), slog.String("path", c.files.Database().Name()+"-wal"))
 	}
 	return nil
 }
@@ -174,7 +176,7 @@ func (c *checkpointer) truncate(ctx context.Context) error {
 // the WAL.
 func (c *checkpointer) checkpoint(ctx context.Context, conn *sql.Conn, mode string) error {
 	// Copied into another file than that of the WAL, the frames would spoil it.
-	if err := c.files.check(); err != nil {
+	if err := c.files.Check(); err != nil {
 		return err
 	}
 	var busy, frames, copied int

@@ -10,6 +10,7 @@ import (
 	"gorm.io/gorm"
 
 	"example.com/providerd/store/database"
+	"example.com/providerd/store/sqlite/guard"
 )
 
 // Database is an open SQLite database.
@@ -21,8 +22,8 @@ type Database struct {
 	// level is that of the schema which this program makes.
 	level int64
 	// file is that of the database, and files are it and SQLite's own beside it.
-	file    *guardedFile
-	files   *guard
+	file    *guard.File
+	files   *guard.Files
 	writers database.Pool
 	readers database.Pool
 	// failed is set when a batch could not use the database, until rows are stored again or a probe shows that they can.
@@ -50,7 +51,7 @@ func (d *Database) Reader() *gorm.DB { return d.readers.GORM }
 
 // Change runs statements in one durable transaction between two looks at the files. SQLite runs them once.
 func (d *Database) Change(ctx context.Context, statements func(tx *gorm.DB) error) error {
-	if err := d.files.check(); err != nil {
+	if err := d.files.Check(); err != nil {
 		return err
 	}
 	tx := d.writers.GORM.WithContext(ctx).Begin()
@@ -62,7 +63,7 @@ func (d *Database) Change(ctx context.Context, statements func(tx *gorm.DB) erro
 	if err := d.checkSupport(tx); err != nil {
 		return err
 	}
-	if err := d.files.raiseGeneration(tx); err != nil {
+	if err := raiseGeneration(d.files, tx); err != nil {
 		return err
 	}
 	if err := statements(tx); err != nil {
@@ -71,7 +72,7 @@ func (d *Database) Change(ctx context.Context, statements func(tx *gorm.DB) erro
 	if err := commitError(tx.Commit().Error); err != nil {
 		return err
 	}
-	if err := d.files.check(); err != nil {
+	if err := d.files.Check(); err != nil {
 		return fmt.Errorf("%w: %w", database.ErrOutcomeUnknown, err)
 	}
 	return nil
@@ -84,7 +85,7 @@ func (d *Database) ChangeAlone(ctx context.Context, statements func(tx *gorm.DB)
 
 // Check reads from the database or, if a batch could not use it, writes to it.
 func (d *Database) Check(ctx context.Context) error {
-	if err := d.files.check(); err != nil {
+	if err := d.files.Check(); err != nil {
 		return err
 	}
 	if d.failed.Load() {
@@ -115,14 +116,14 @@ func (d *Database) Close() error {
 
 func (d *Database) close() error {
 	if d.files != nil {
-		if err := d.files.check(); err != nil {
+		if err := d.files.Check(); err != nil {
 			return err
 		}
 	}
 	err := database.ClosePools(d.readers, d.writers)
 	// The files go last: closed earlier, they would take the locks of SQLite with them.
 	if d.files != nil {
-		err = errors.Join(err, d.files.close())
+		err = errors.Join(err, d.files.Close())
 	}
 	if d.file != nil {
 		err = errors.Join(err, d.file.Close())

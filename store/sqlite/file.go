@@ -11,6 +11,7 @@ import (
 
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/durable"
+	"example.com/providerd/store/sqlite/guard"
 )
 
 // applicationID marks a SQLite database as one of providerd ("pvdd" in ASCII), in the header of its file.
@@ -42,13 +43,13 @@ func checkHeader(file *os.File) error {
 
 // openDatabaseFile opens the file of a database that nobody but its owner can write to. It returns ErrUnavailable,
 // ErrExposed or an error of the file system.
-func openDatabaseFile(path string) (*guardedFile, error) {
-	file, err := openGuarded(path, putDatabase)
+func openDatabaseFile(path string) (*guard.File, error) {
+	file, err := guard.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	const othersMayWrite = 0o022
-	if file.opened.Mode&othersMayWrite != 0 {
+	if file.Mode()&othersMayWrite != 0 {
 		err := fmt.Errorf("%w: others can write to %s; run chmod 600 on it", database.ErrExposed, path)
 		return nil, errors.Join(err, file.Close())
 	}

@@ -1,9 +1,13 @@
 package sqlite
 
 import (
+	"context"
+	"database/sql"
 	"fmt"
 
 	"gorm.io/gorm"
+
+	"example.com/providerd/store/sqlite/guard"
 )
 
 // The generation of a database is kept as SQLite's user_version, which stands at a fixed place in the header of its
@@ -14,10 +18,20 @@ func setGeneration(generation uint32) string {
 	return fmt.Sprintf("PRAGMA user_version = %d", generation)
 }
 
+// currentGeneration returns what reads the generation as SQLite reads it.
+func currentGeneration(ctx context.Context, db *sql.DB) func() (uint32, error) {
+	return func() (generation uint32, err error) {
+		if err := db.QueryRowContext(ctx, selectGeneration).Scan(&generation); err != nil {
+			return 0, fmt.Errorf("read the generation of the database: %w", classify(err))
+		}
+		return generation, nil
+	}
+}
+
 // raiseGeneration is called before a transaction writes anything else: if a checkpoint has copied the whole WAL, the
 // transaction resets it.
-func (g *guard) raiseGeneration(tx *gorm.DB) error {
-	isCopied, err := g.isCopied()
+func raiseGeneration(files *guard.Files, tx *gorm.DB) error {
+	isCopied, err := files.IsCopied()
 	if err != nil || !isCopied {
 		return err
 	}

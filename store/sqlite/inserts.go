@@ -37,7 +37,7 @@ func (i inserts) text(rows int) string {
 // Insert writes each list.
 func (b *batches) Insert(lists ...any) (left []int, err error) {
 	if !b.hasRows {
-		if err := b.database.files.raiseGeneration(b.tx); err != nil {
+		if err := raiseGeneration(b.database.files, b.tx); err != nil {
 			return nil, err
 		}
 		b.hasRows = true

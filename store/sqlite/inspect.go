@@ -11,6 +11,7 @@ import (
 	"github.com/mattn/go-sqlite3"
 
 	"example.com/providerd/store/database"
+	"example.com/providerd/store/sqlite/guard"
 )
 
 // inspect makes sure, before anything is changed, that a file is a database of providerd or new, and that the WAL which
@@ -18,7 +19,7 @@ import (
 // there is another: with the last one, SQLite copies the WAL into the database. So it is not closed where the WAL is
 // another's, and ends with the process.
 func (d *Database) inspect(ctx context.Context) (io.Closer, error) {
-	if err := checkShared(ctx, d.file); err != nil {
+	if err := guard.CheckShared(ctx, d.file); err != nil {
 		return nil, err
 	}
 	// It has no settings that make SQLite read the schema, which files that do not belong together may not have, or that
@@ -40,7 +41,7 @@ func (d *Database) inspectOver(ctx context.Context, probe *sql.DB) error {
 	var id int
 	err := probe.QueryRowContext(ctx, "PRAGMA application_id").Scan(&id)
 	if native, ok := errors.AsType[sqlite3.Error](err); ok && native.Code == sqlite3.ErrCorrupt {
-		return fmt.Errorf("%w: %s %s", database.ErrUnavailable, d.file.Name(), whenChanged)
+		return d.file.Changed()
 	}
 	if err != nil {
 		return fmt.Errorf("read database %s: %w", d.file.Name(), classify(err))
@@ -54,7 +55,7 @@ func (d *Database) inspectOver(ctx context.Context, probe *sql.DB) error {
 	if err := d.watch(); err != nil {
 		return err
 	}
-	return d.files.checkGeneration(ctx, probe)
+	return d.files.CheckGeneration(currentGeneration(ctx, probe))
 }
 
 // checkNew refuses a database of another program: one that is not marked as providerd's, and not empty.

@@ -14,7 +14,7 @@ var _ database.Movable = (*Database)(nil)
 
 // Snapshot runs statements over a connection that cannot write. While they run, the WAL is not reset, and grows.
 func (d *Database) Snapshot(ctx context.Context, statements func(tx *gorm.DB) error) error {
-	if err := d.files.check(); err != nil {
+	if err := d.files.Check(); err != nil {
 		return err
 	}
 	tx := d.readers.GORM.WithContext(ctx).Begin()
@@ -25,7 +25,7 @@ func (d *Database) Snapshot(ctx context.Context, statements func(tx *gorm.DB) er
 	if err := statements(tx); err != nil {
 		return err
 	}
-	return d.files.check()
+	return d.files.Check()
 }
 
 // bulkWAL makes a connection wait for 64 MiB of WAL before it makes a checkpoint. Bulk rows reach many pages of an

@@ -13,6 +13,7 @@ import (
 
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/durable"
+	"example.com/providerd/store/sqlite/guard"
 )
 
 // Restoration puts a copy of a backup in the place of a database.
@@ -152,11 +153,11 @@ func (r Restoration) checkPlace(place string) (isThere bool, err error) {
 
 // checkUnused returns ErrInUse while a program has the database open.
 func checkUnused(path string) error {
-	file, err := openGuarded(path, putDatabase)
+	file, err := guard.Open(path)
 	if err != nil {
 		return err
 	}
-	inUse, err := isLockedElsewhere(file.File, sharedBytes, sharedBytesCount)
+	inUse, err := file.IsInUse()
 	if err == nil && inUse {
 		err = fmt.Errorf("%w: %s; stop the server and every other program that has it open", database.ErrInUse, path)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/durable"
+	"example.com/providerd/store/sqlite/guard"
 )
 
 // Scheme begins the URL of a SQLite database, sqlite:PATH.
@@ -162,10 +163,10 @@ func (d *Database) open(ctx context.Context, path string, prepare preparation) (
 // watch begins to guard the files of the database, which stay once SQLite has it open.
 func (d *Database) watch() (err error) {
 	if d.files != nil {
-		return d.files.check()
+		return d.files.Check()
 	}
-	if d.files, err = newGuard(d.file); err != nil {
+	if d.files, err = guard.Watch(d.file); err != nil {
 		return err
 	}
-	return d.files.check()
+	return d.files.Check()
 }

@@ -11,12 +11,13 @@ import (
 
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/durable"
+	"example.com/providerd/store/sqlite/guard"
 )
 
 // View is a SQLite database that is only looked at.
 type View struct {
 	// file is kept open as long as SQLite has it: to close it would release the locks that SQLite holds.
-	file   *guardedFile
+	file   *guard.File
 	reader database.Pool
 	// isInUse tells that another program had the database open.
 	isInUse bool
@@ -41,7 +42,7 @@ func Look(ctx context.Context, path string) (*View, error) {
 	if err != nil {
 		return nil, fmt.Errorf("look for the database: %w", err)
 	}
-	file, err := openGuarded(path, putDatabase)
+	file, err := guard.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +54,7 @@ func Look(ctx context.Context, path string) (*View, error) {
 }
 
 func (v *View) open(ctx context.Context) (err error) {
-	if err := v.checkUse(ctx); err != nil {
+	if v.isInUse, err = guard.CheckUse(ctx, v.file); err != nil {
 		return err
 	}
 	hasWAL, err := v.hasWAL()
@@ -77,30 +78,7 @@ func (v *View) open(ctx context.Context) (err error) {
 	if !hasWAL || id != applicationID {
 		return nil
 	}
-	return (&guard{database: v.file}).checkGeneration(ctx, v.reader.DB)
-}
-
-// checkUse finds out whether other programs have the database open. It returns ErrUnavailable where they have another
-// file than the one that is there now.
-func (v *View) checkUse(ctx context.Context) error {
-	if err := checkShared(ctx, v.file); err != nil {
-		return err
-	}
-	// SQLite has the wal-index open only while it has the database open.
-	for range 2 {
-		isIndexInUse, err := isIndexLockedElsewhere(v.file.Name() + "-shm")
-		if err != nil {
-			return err
-		}
-		if v.isInUse, err = isLockedElsewhere(v.file.File, sharedBytes, sharedBytesCount); err != nil {
-			return err
-		}
-		if !isIndexInUse || v.isInUse {
-			return nil
-		}
-		// Another program may have closed both in between.
-	}
-	return fmt.Errorf("%w: %s %s", database.ErrUnavailable, v.file.Name(), whenMoved)
+	return v.file.CheckGeneration(currentGeneration(ctx, v.reader.DB))
 }
 
 // hasWAL tells whether there is a WAL to be read. It returns ErrUnavailable for one without its wal-index, which only a

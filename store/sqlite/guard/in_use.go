@@ -1,4 +1,4 @@
-package sqlite
+package guard
 
 import (
 	"context"
@@ -27,9 +27,9 @@ const (
 	joinRetry    = 20 * time.Millisecond
 )
 
-// checkShared makes sure that a database which other programs have open can be joined, before SQLite works on what it
+// CheckShared makes sure that a database which other programs have open can be joined, before SQLite works on what it
 // finds. It returns ErrUnavailable where a file was removed, replaced or changed under them.
-func checkShared(ctx context.Context, file *guardedFile) error {
+func CheckShared(ctx context.Context, file *File) error {
 	for begun := time.Now(); ; {
 		err := checkSharedNow(file)
 		if !errors.Is(err, database.ErrUnavailable) || time.Since(begun) > joinPatience {
@@ -43,8 +43,8 @@ func checkShared(ctx context.Context, file *guardedFile) error {
 	}
 }
 
-func checkSharedNow(file *guardedFile) error {
-	inUse, err := isLockedElsewhere(file.File, sharedBytes, sharedBytesCount)
+func checkSharedNow(file *File) error {
+	inUse, err := file.IsInUse()
 	if err != nil || !inUse {
 		return err
 	}
@@ -58,14 +58,14 @@ func checkSharedNow(file *guardedFile) error {
 	if !shared {
 		return fmt.Errorf("%w: %s %s", database.ErrUnavailable, index, whenMoved)
 	}
-	files, err := newGuard(file)
+	files, err := Watch(file)
 	if missing, ok := errors.AsType[*fs.PathError](err); ok && errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w: %s %s", database.ErrUnavailable, missing.Path, whenMoved)
 	}
 	if err != nil {
 		return err
 	}
-	return errors.Join(files.check(), files.close())
+	return errors.Join(files.Check(), files.Close())
 }
 
 func isIndexLockedElsewhere(path string) (bool, error) {
@@ -88,4 +88,32 @@ func isLockedElsewhere(file *os.File, start, length int64) (bool, error) {
 		return false, fmt.Errorf("look at the locks of %s: %w", file.Name(), err)
 	}
 	return lock.Type != syscall.F_UNLCK, nil
+}
+
+// IsInUse tells whether another program has the database open. It returns an error of the file system.
+func (f *File) IsInUse() (bool, error) {
+	return isLockedElsewhere(f.File, sharedBytes, sharedBytesCount)
+}
+
+// CheckUse is CheckShared for a database that is only read, and tells whether another program has it open. It returns
+// ErrUnavailable, too, if they have another file than the one that is there now.
+func CheckUse(ctx context.Context, file *File) (isInUse bool, err error) {
+	if err := CheckShared(ctx, file); err != nil {
+		return false, err
+	}
+	// SQLite has the wal-index open only while it has the database open.
+	for range 2 {
+		isIndexInUse, err := isIndexLockedElsewhere(file.Name() + "-shm")
+		if err != nil {
+			return false, err
+		}
+		if isInUse, err = file.IsInUse(); err != nil {
+			return false, err
+		}
+		if !isIndexInUse || isInUse {
+			return isInUse, nil
+		}
+		// Another program may have closed both in between.
+	}
+	return false, fmt.Errorf("%w: %s %s", database.ErrUnavailable, file.Name(), whenMoved)
 }

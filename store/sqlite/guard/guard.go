@@ -1,8 +1,6 @@
-package sqlite
+package guard
 
 import (
-	"context"
-	"database/sql"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -27,17 +25,17 @@ const (
 		"(for an older copy, remove those that end in -wal and -shm), and start again"
 )
 
-// guard notices that the files of a database are no longer those that SQLite works on: removed, replaced, cut off or
+// Files notices that the files of a database are no longer those that SQLite works on: removed, replaced, cut off or
 // overwritten. SQLite does not look; what it commits then is lost with the process, or spoils what is there. Other
-// processes change the files lawfully, so that the guard compares the files with each other and with the wal-index, in
+// processes change the files lawfully, so that it compares the files with each other and with the wal-index, in
 // which SQLite notes each lawful change.
-type guard struct {
-	database *guardedFile
-	wal      *guardedFile
-	index    *guardedFile
+type Files struct {
+	database *File
+	wal      *File
+	index    *File
 	mutex    sync.Mutex
 	// seen is the WAL when it was last in order, at the time checked, and size and generation are those of the database.
-	seen       walIndex
+	seen       WALIndex
 	checked    time.Time
 	size       int64
 	generation uint32
@@ -47,9 +45,9 @@ type guard struct {
 	changed error
 }
 
-// guardedFile is a file that is to stay what its path leads to. It is kept open as long as SQLite has it: to close it
+// File is a file that is to stay what its path leads to. It is kept open as long as SQLite has it: to close it
 // would release the locks that SQLite holds.
-type guardedFile struct {
+type File struct {
 	*os.File
 	opened syscall.Stat_t
 }
@@ -60,14 +58,18 @@ const (
 	moveAway    = "move it away"
 )
 
-// openGuarded returns ErrUnavailable, with the remedy, for what is not a regular file, or an error of the file system.
-func openGuarded(path, remedy string) (*guardedFile, error) {
+// Open opens the file of a database to be read. It returns ErrUnavailable for what is not a regular file, or an error of
+// the file system.
+func Open(path string) (*File, error) { return open(path, putDatabase) }
+
+// open returns ErrUnavailable, with the remedy, for what is not a regular file, or an error of the file system.
+func open(path, remedy string) (*File, error) {
 	// A FIFO is not waited for.
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, fmt.Errorf("look at the files of the database: %w", err)
 	}
-	guarded := &guardedFile{File: file}
+	guarded := &File{File: file}
 	if err := syscall.Fstat(int(file.Fd()), &guarded.opened); err != nil {
 		return nil, errors.Join(fmt.Errorf("look at the files of the database: %w", err), file.Close())
 	}
@@ -78,9 +80,17 @@ func openGuarded(path, remedy string) (*guardedFile, error) {
 	return guarded, nil
 }
 
+// Mode returns the type and permission bits that the file had when it was opened.
+func (f *File) Mode() uint32 { return f.opened.Mode }
+
+// Changed returns the ErrUnavailable for a file that is not what SQLite left there.
+func (f *File) Changed() error {
+	return fmt.Errorf("%w: %s %s", database.ErrUnavailable, f.Name(), whenChanged)
+}
+
 // check returns the size of the file, or ErrUnavailable where its path does not lead to it any more. It is called with
 // every commit, and so spares what os.Stat allocates.
-func (f *guardedFile) check() (size int64, err error) {
+func (f *File) check() (size int64, err error) {
 	var now syscall.Stat_t
 	err = syscall.Stat(f.Name(), &now)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && (now.Dev != f.opened.Dev || now.Ino != f.opened.Ino) {
@@ -92,33 +102,39 @@ func (f *guardedFile) check() (size int64, err error) {
 	return now.Size, nil
 }
 
-// newGuard watches the files of a database that is open.
-func newGuard(file *guardedFile) (*guard, error) {
-	wal, err := openGuarded(file.Name()+"-wal", moveAway)
+// Watch watches the files of a database that SQLite has open. It returns an error of the file system, or ErrUnavailable
+// for what is not a regular file.
+func Watch(file *File) (*Files, error) {
+	wal, err := open(file.Name()+"-wal", moveAway)
 	if err != nil {
 		return nil, err
 	}
-	index, err := openGuarded(file.Name()+"-shm", moveAway)
+	index, err := open(file.Name()+"-shm", moveAway)
 	if err != nil {
 		return nil, errors.Join(err, wal.Close())
 	}
-	return &guard{database: file, wal: wal, index: index}, nil
+	return &Files{database: file, wal: wal, index: index}, nil
 }
 
-// checkGeneration compares the generation in the file of the database with the one that SQLite reads, which is from the
+// CheckGeneration is that of Files, for a database whose files are not watched.
+func (f *File) CheckGeneration(read func() (uint32, error)) error {
+	return (&Files{database: f}).CheckGeneration(read)
+}
+
+// CheckGeneration compares the generation in the file of the database with the one that SQLite reads, which is from the
 // WAL where that has it. A checkpoint copies one generation at a time, so that the file is one behind at most. It
-// returns ErrUnavailable for files that do not belong together.
-func (g *guard) checkGeneration(ctx context.Context, db *sql.DB) error {
+// returns ErrUnavailable for files that do not belong together, or the error of read.
+func (f *Files) CheckGeneration(read func() (uint32, error)) error {
 	for range maxLooks {
-		before, err := g.readGeneration()
+		before, err := f.readGeneration()
 		if err != nil {
 			return err
 		}
-		var current uint32
-		if err := db.QueryRowContext(ctx, selectGeneration).Scan(&current); err != nil {
-			return fmt.Errorf("read the generation of the database: %w", classify(err))
+		current, err := read()
+		if err != nil {
+			return err
 		}
-		after, err := g.readGeneration()
+		after, err := f.readGeneration()
 		if err != nil {
 			return err
 		}
@@ -126,88 +142,88 @@ func (g *guard) checkGeneration(ctx context.Context, db *sql.DB) error {
 			return nil
 		}
 		if before == after {
-			return g.isChanged(g.database)
+			return f.isChanged(f.database)
 		}
 	}
-	return g.unreadable()
+	return f.unreadable()
 }
 
-// check returns ErrUnavailable where a file was removed, replaced or changed. What is stored must be so before it is
+// Check returns ErrUnavailable where a file was removed, replaced or changed. What is stored must be so before it is
 // written, so that nothing is spoilt, and after, so that nothing is acknowledged that is lost.
-func (g *guard) check() error {
-	_, err := g.look()
+func (f *Files) Check() error {
+	_, err := f.Look()
 	return err
 }
 
 // recent is how old a check may be that stands before a transaction. Under load, it is the one after the last commit.
 const recent = 10 * time.Millisecond
 
-// checkBefore is check before a transaction, whose commit is checked in any case.
-func (g *guard) checkBefore() error {
-	g.mutex.Lock()
-	isRecent := g.changed == nil && time.Since(g.checked) < recent
-	g.mutex.Unlock()
+// CheckBefore is Check before a transaction, whose commit is checked in any case.
+func (f *Files) CheckBefore() error {
+	f.mutex.Lock()
+	isRecent := f.changed == nil && time.Since(f.checked) < recent
+	f.mutex.Unlock()
 	if isRecent {
 		return nil
 	}
-	return g.check()
+	return f.Check()
 }
 
-// look is check that also returns what SQLite knows of the WAL.
-func (g *guard) look() (walIndex, error) {
-	g.mutex.Lock()
-	defer g.mutex.Unlock()
+// Look is Check that also returns what SQLite knows of the WAL.
+func (f *Files) Look() (WALIndex, error) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
 	// What fails is no check that the next transaction could rely on.
-	g.checked = time.Time{}
-	if g.changed != nil {
-		return walIndex{}, g.changed
+	f.checked = time.Time{}
+	if f.changed != nil {
+		return WALIndex{}, f.changed
 	}
-	size, err := g.database.check()
+	size, err := f.database.check()
 	if err != nil {
-		return walIndex{}, err
+		return WALIndex{}, err
 	}
-	for _, file := range [...]*guardedFile{g.wal, g.index} {
+	for _, file := range [...]*File{f.wal, f.index} {
 		if _, err := file.check(); err != nil {
-			return walIndex{}, err
+			return WALIndex{}, err
 		}
 	}
-	index, err := g.checkWAL()
+	index, err := f.checkWAL()
 	if err != nil {
-		return walIndex{}, err
+		return WALIndex{}, err
 	}
-	if err := g.checkDatabase(size, index); err != nil {
-		return walIndex{}, err
+	if err := f.checkDatabase(size, index); err != nil {
+		return WALIndex{}, err
 	}
-	g.checked = time.Now()
+	f.checked = time.Now()
 	return index, nil
 }
 
 // checkDatabase compares the file of the database with what it was before. Checkpoints make it grow, or after a VACUUM
 // as short as SQLite says, and, once for each reset of the WAL, raise the generation; SQLite's own change counter
 // stands still in WAL mode.
-func (g *guard) checkDatabase(size int64, index walIndex) error {
-	generation, err := g.readGeneration()
+func (f *Files) checkDatabase(size int64, index WALIndex) error {
+	generation, err := f.readGeneration()
 	if err != nil {
 		return err
 	}
-	isShort := size < g.size && size < int64(index.pages)*index.pageSize
-	if isShort || generation < g.generation {
-		return g.isChanged(g.database)
+	isShort := size < f.size && size < int64(index.pages)*index.PageSize
+	if isShort || generation < f.generation {
+		return f.isChanged(f.database)
 	}
-	g.size, g.generation = size, generation
+	f.size, f.generation = size, generation
 	return nil
 }
 
 // readGeneration reads the generation, which is SQLite's user_version, and makes sure that the file is a database.
-func (g *guard) readGeneration() (uint32, error) {
+func (f *Files) readGeneration() (uint32, error) {
 	const userVersion = 60
-	header := g.scratch[:userVersion+4]
-	ok, err := readWhole(g.database.File, header, 0)
+	header := f.scratch[:userVersion+4]
+	ok, err := readWhole(f.database.File, header, 0)
 	if err != nil {
 		return 0, fmt.Errorf("%w: %w", database.ErrUnavailable, err)
 	}
 	if !ok || string(header[:len(sqliteMagic)]) != sqliteMagic {
-		return 0, g.isChanged(g.database)
+		return 0, f.isChanged(f.database)
 	}
 	return binary.BigEndian.Uint32(header[userVersion:]), nil
 }
@@ -231,68 +247,71 @@ func awaitLook(number int) {
 
 // checkWAL compares the WAL with the wal-index. SQLite writes the wal-index before it resets the WAL and after it adds
 // to it, so that a difference counts only where the wal-index stays the same.
-func (g *guard) checkWAL() (walIndex, error) {
+func (f *Files) checkWAL() (WALIndex, error) {
 	for number := range maxLooks {
-		index, err := readWALIndex(g.index.File, g.scratch[:])
+		index, err := readWALIndex(f.index.File, f.scratch[:])
 		if errors.Is(err, errTorn) {
 			awaitLook(number)
 			continue
 		}
 		if err != nil {
-			return walIndex{}, fmt.Errorf("%w: %w", database.ErrUnavailable, err)
+			return WALIndex{}, fmt.Errorf("%w: %w", database.ErrUnavailable, err)
 		}
-		ok, err := g.isInOrder(index)
+		ok, err := f.isInOrder(index)
 		if err != nil {
-			return walIndex{}, fmt.Errorf("%w: %w", database.ErrUnavailable, err)
+			return WALIndex{}, fmt.Errorf("%w: %w", database.ErrUnavailable, err)
 		}
-		if ok && index.salts == g.seen.salts && index.frames < g.seen.frames {
-			return walIndex{}, g.isChanged(g.index)
+		if ok && index.salts == f.seen.salts && index.Frames < f.seen.Frames {
+			return WALIndex{}, f.isChanged(f.index)
 		}
 		if ok {
-			g.seen = index
+			f.seen = index
 			return index, nil
 		}
-		if again, err := readWALIndex(g.index.File, g.scratch[:]); err == nil && again == index {
-			return walIndex{}, g.isChanged(g.wal)
+		if again, err := readWALIndex(f.index.File, f.scratch[:]); err == nil && again == index {
+			return WALIndex{}, f.isChanged(f.wal)
 		}
 	}
-	return walIndex{}, g.unreadable()
+	return WALIndex{}, f.unreadable()
 }
 
-// isCopied tells whether a checkpoint has copied all of the WAL. Whoever asks has the lock to write, so that the WAL
-// stays as it is.
-func (g *guard) isCopied() (bool, error) {
-	g.mutex.Lock()
-	defer g.mutex.Unlock()
-	index, err := readWALIndex(g.index.File, g.scratch[:])
+// IsCopied tells whether a checkpoint has copied all of the WAL. The caller has the lock to write, so that the WAL stays
+// as it is. It returns ErrUnavailable.
+func (f *Files) IsCopied() (bool, error) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	index, err := readWALIndex(f.index.File, f.scratch[:])
 	if err != nil {
 		return false, fmt.Errorf("%w: %w", database.ErrUnavailable, err)
 	}
-	return index.frames == index.backfilled, nil
+	return index.Frames == index.Backfilled, nil
 }
 
 // isInOrder tells whether the WAL has the frame that SQLite committed last, and still the one that was the last before:
 // a WAL that is cut off and written on has a hole there.
-func (g *guard) isInOrder(index walIndex) (bool, error) {
-	ok, err := index.isWALOf(g.wal.File, g.scratch[:])
-	if !ok || err != nil || g.seen.salts != index.salts || g.seen.frames == index.frames {
+func (f *Files) isInOrder(index WALIndex) (bool, error) {
+	ok, err := index.isWALOf(f.wal.File, f.scratch[:])
+	if !ok || err != nil || f.seen.salts != index.salts || f.seen.Frames == index.Frames {
 		return ok, err
 	}
-	return g.seen.isWALOf(g.wal.File, g.scratch[:])
+	return f.seen.isWALOf(f.wal.File, f.scratch[:])
 }
 
-func (g *guard) isChanged(file *guardedFile) error {
-	g.changed = fmt.Errorf("%w: %s %s", database.ErrUnavailable, file.Name(), whenChanged)
-	return g.changed
+// Database returns the file of the database.
+func (f *Files) Database() *File { return f.database }
+
+func (f *Files) isChanged(file *File) error {
+	f.changed = file.Changed()
+	return f.changed
 }
 
-func (g *guard) unreadable() error {
-	return fmt.Errorf("%w: %s changes too often to be read", database.ErrUnavailable, g.index.Name())
+func (f *Files) unreadable() error {
+	return fmt.Errorf("%w: %s changes too often to be read", database.ErrUnavailable, f.index.Name())
 }
 
-// close leaves the file of the database open, which was there before.
-func (g *guard) close() error {
-	if err := errors.Join(g.index.Close(), g.wal.Close()); err != nil {
+// Close leaves the file of the database open, which was there before.
+func (f *Files) Close() error {
+	if err := errors.Join(f.index.Close(), f.wal.Close()); err != nil {
 		return fmt.Errorf("close the files of the WAL: %w", err)
 	}
 	return nil

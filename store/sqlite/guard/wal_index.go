@@ -1,4 +1,4 @@
-package sqlite
+package guard
 
 import (
 	"bytes"
@@ -21,15 +21,16 @@ const (
 // errTorn says that SQLite was writing what was read.
 var errTorn = errors.New("the wal-index was read while it was written")
 
-// walIndex is what SQLite knows of the WAL, as it stands in the wal-index (-shm), which all connections share.
-type walIndex struct {
-	pageSize int64
-	// frames is the number of the last frame that belongs to a commit.
-	frames uint32
+// WALIndex is what SQLite knows of the WAL, as it stands in the wal-index (-shm), which all connections share.
+type WALIndex struct {
+	// PageSize is that of the database, in bytes.
+	PageSize int64
+	// Frames is the number of the last frame that belongs to a commit.
+	Frames uint32
 	// pages is how many the database has after that commit.
 	pages uint32
-	// backfilled is how many frames a checkpoint has copied into the database.
-	backfilled uint32
+	// Backfilled is how many frames a checkpoint has copied into the database.
+	Backfilled uint32
 	// checksum is that of the last frame, and of all before it.
 	checksum [8]byte
 	// salts tell this generation of the WAL from those before. SQLite draws new ones each time it resets the WAL.
@@ -37,26 +38,26 @@ type walIndex struct {
 }
 
 // readWALIndex reads the header of a wal-index, into scratch. It returns errTorn where another read may fare better.
-func readWALIndex(file *os.File, scratch []byte) (walIndex, error) {
+func readWALIndex(file *os.File, scratch []byte) (WALIndex, error) {
 	content := scratch[:walIndexSize]
 	if _, err := file.ReadAt(content, 0); err != nil {
-		return walIndex{}, fmt.Errorf("read the wal-index: %w", err)
+		return WALIndex{}, fmt.Errorf("read the wal-index: %w", err)
 	}
 	header, second := content[:walIndexHeaderSize], content[walIndexHeaderSize:2*walIndexHeaderSize]
 	const initialized = 12
 	if !bytes.Equal(header, second) || header[initialized] == 0 {
-		return walIndex{}, errTorn
+		return WALIndex{}, errTorn
 	}
 	native := binary.NativeEndian
-	index := walIndex{
-		pageSize:   int64(native.Uint16(header[14:])),
-		frames:     native.Uint32(header[16:]),
+	index := WALIndex{
+		PageSize:   int64(native.Uint16(header[14:])),
+		Frames:     native.Uint32(header[16:]),
 		pages:      native.Uint32(header[20:]),
-		backfilled: native.Uint32(content[2*walIndexHeaderSize:]),
+		Backfilled: native.Uint32(content[2*walIndexHeaderSize:]),
 		salts:      [8]byte(header[32:40]),
 	}
-	if index.pageSize == 1 {
-		index.pageSize = 1 << 16
+	if index.PageSize == 1 {
+		index.PageSize = 1 << 16
 	}
 	// The wal-index has checksums as the machine writes numbers, the WAL has them big-endian.
 	binary.BigEndian.PutUint32(index.checksum[:4], native.Uint32(header[24:]))
@@ -65,8 +66,8 @@ func readWALIndex(file *os.File, scratch []byte) (walIndex, error) {
 }
 
 // isWALOf tells whether a file begins as the WAL that the index is of, and has its last frame. It reads into scratch.
-func (i walIndex) isWALOf(wal *os.File, scratch []byte) (bool, error) {
-	if i.frames == 0 {
+func (i WALIndex) isWALOf(wal *os.File, scratch []byte) (bool, error) {
+	if i.Frames == 0 {
 		return true, nil
 	}
 	header := scratch[:walHeaderSize]
@@ -74,7 +75,7 @@ func (i walIndex) isWALOf(wal *os.File, scratch []byte) (bool, error) {
 		return false, err
 	}
 	frame := scratch[:walFrameHeaderSize]
-	offset := walHeaderSize + int64(i.frames-1)*(walFrameHeaderSize+i.pageSize)
+	offset := walHeaderSize + int64(i.Frames-1)*(walFrameHeaderSize+i.PageSize)
 	if ok, err := readWhole(wal, frame, offset); !ok {
 		return false, err
 	}
