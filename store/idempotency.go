@@ -79,9 +79,9 @@ func (b batch) withoutReplays(tx database.Batch, keys *seal.Keys) (batch, error)
 	}), nil
 }
 
-// priorRecords returns the records that the keys of some creates made. A subquery for each key is one search in the index
-// of the keys, whatever the database believes of the size of the table; a list of keys is planned each time, or read
-// the table instead.
+// priorRecords returns the records that the keys of some creates made. A subquery for each key is one search in the
+// index of the keys, whatever the database believes of the size of the table; a list of keys is planned each time, or
+// read the table instead.
 func (b batch) priorRecords(tx database.Batch) ([]Creation, error) {
 	var scopes [][]any
 	for _, one := range b {

@@ -8,8 +8,8 @@ import (
 	"example.com/providerd/store/database"
 )
 
-// withoutValidated leaves out the creates that are only validated, of whose unique values some are taken, and gives them
-// the outcome that they would have.
+// withoutValidated leaves out the creates that are only validated, of whose unique values some are taken, and gives
+// them the outcome that they would have.
 func (b batch) withoutValidated(tx database.Batch, taken []string) (batch, error) {
 	if !slices.ContainsFunc(b, isValidated) {
 		return b, nil

@@ -1,14 +1,17 @@
+// Package guard notices that the files of a SQLite database were removed, replaced, cut off or overwritten while
+// programs use it, which SQLite does not look for. It reads the files alone: it runs no SQL, opens no database and repairs
+// nothing.
+//
+// Start with Files, which watches the files of an open database. File is one of them, WALIndex what SQLite knows of its
+// WAL, and CheckShared and CheckUse look for other programs before SQLite works on what it finds.
 package guard
 
 import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"runtime"
 	"sync"
-	"syscall"
 	"time"
 
 	"example.com/providerd/store/database"
@@ -16,14 +19,6 @@ import (
 
 // sqliteMagic is how every SQLite database begins.
 const sqliteMagic = "SQLite format 3\x00"
-
-// What the operator is told of each kind of harm.
-const (
-	whenMoved = "was removed or replaced while in use; stop every program that uses the database, put the right " +
-		"file back, and start again"
-	whenChanged = "is not what SQLite left there; stop every program that uses the database, put the right files back " +
-		"(for an older copy, remove those that end in -wal and -shm), and start again"
-)
 
 // Files notices that the files of a database are no longer those that SQLite works on: removed, replaced, cut off or
 // overwritten. SQLite does not look; what it commits then is lost with the process, or spoils what is there. Other
@@ -43,63 +38,6 @@ type Files struct {
 	scratch [walIndexSize]byte
 	// changed is not nil once a file was changed, which nothing but a new start can put right.
 	changed error
-}
-
-// File is a file that is to stay what its path leads to. It is kept open as long as SQLite has it: to close it
-// would release the locks that SQLite holds.
-type File struct {
-	*os.File
-	opened syscall.Stat_t
-}
-
-// What to do about something else in the place of a file.
-const (
-	putDatabase = "put the database in its place, or name another one"
-	moveAway    = "move it away"
-)
-
-// Open opens the file of a database to be read. It returns ErrUnavailable for what is not a regular file, or an error of
-// the file system.
-func Open(path string) (*File, error) { return open(path, putDatabase) }
-
-// open returns ErrUnavailable, with the remedy, for what is not a regular file, or an error of the file system.
-func open(path, remedy string) (*File, error) {
-	// A FIFO is not waited for.
-	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, fmt.Errorf("look at the files of the database: %w", err)
-	}
-	guarded := &File{File: file}
-	if err := syscall.Fstat(int(file.Fd()), &guarded.opened); err != nil {
-		return nil, errors.Join(fmt.Errorf("look at the files of the database: %w", err), file.Close())
-	}
-	if guarded.opened.Mode&syscall.S_IFMT != syscall.S_IFREG {
-		err := fmt.Errorf("%w: %s is not a regular file; %s", database.ErrUnavailable, path, remedy)
-		return nil, errors.Join(err, file.Close())
-	}
-	return guarded, nil
-}
-
-// Mode returns the type and permission bits that the file had when it was opened.
-func (f *File) Mode() uint32 { return f.opened.Mode }
-
-// Changed returns the ErrUnavailable for a file that is not what SQLite left there.
-func (f *File) Changed() error {
-	return fmt.Errorf("%w: %s %s", database.ErrUnavailable, f.Name(), whenChanged)
-}
-
-// check returns the size of the file, or ErrUnavailable where its path does not lead to it any more. It is called with
-// every commit, and so spares what os.Stat allocates.
-func (f *File) check() (size int64, err error) {
-	var now syscall.Stat_t
-	err = syscall.Stat(f.Name(), &now)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && (now.Dev != f.opened.Dev || now.Ino != f.opened.Ino) {
-		return 0, fmt.Errorf("%w: %s %s", database.ErrUnavailable, f.Name(), whenMoved)
-	}
-	if err != nil {
-		return 0, fmt.Errorf("%w: look at %s: %w", database.ErrUnavailable, f.Name(), err)
-	}
-	return now.Size, nil
 }
 
 // Watch watches the files of a database that SQLite has open. It returns an error of the file system, or ErrUnavailable
@@ -145,7 +83,7 @@ func (f *Files) CheckGeneration(read func() (uint32, error)) error {
 			return f.isChanged(f.database)
 		}
 	}
-	return f.unreadable()
+	return unreadable(f.database)
 }
 
 // Check returns ErrUnavailable where a file was removed, replaced or changed. What is stored must be so before it is
@@ -272,11 +210,11 @@ func (f *Files) checkWAL() (WALIndex, error) {
 			return WALIndex{}, f.isChanged(f.wal)
 		}
 	}
-	return WALIndex{}, f.unreadable()
+	return WALIndex{}, unreadable(f.index)
 }
 
-// IsCopied tells whether a checkpoint has copied all of the WAL. The caller has the lock to write, so that the WAL stays
-// as it is. It returns ErrUnavailable.
+// IsCopied tells whether a checkpoint has copied all of the WAL. The caller has the lock to write, so that the WAL
+// stays as it is. It returns ErrUnavailable.
 func (f *Files) IsCopied() (bool, error) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -305,8 +243,8 @@ func (f *Files) isChanged(file *File) error {
 	return f.changed
 }
 
-func (f *Files) unreadable() error {
-	return fmt.Errorf("%w: %s changes too often to be read", database.ErrUnavailable, f.index.Name())
+func unreadable(file *File) error {
+	return fmt.Errorf("%w: %s changes too often to be read", database.ErrUnavailable, file.Name())
 }
 
 // Close leaves the file of the database open, which was there before.
