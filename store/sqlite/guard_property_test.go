@@ -17,13 +17,12 @@ import (
 )
 
 // checkpoint returns how many frames the WAL has, and how many of them are copied.
-func checkpoint(t *rapid.T, conn *sql.Conn, mode string) (copied uint32) {
-	var busy, frames int
+func checkpoint(t *rapid.T, conn *sql.Conn, mode string) {
+	var busy, frames, copied int
 	err := conn.QueryRowContext(t.Context(), "PRAGMA wal_checkpoint("+mode+")").Scan(&busy, &frames, &copied)
 	if err != nil {
 		t.Fatalf("checkpoint %s: %v", mode, err)
 	}
-	return copied
 }
 
 // household is one database file with all who use it.

@@ -1,6 +1,6 @@
 // Package guard notices that the files of a SQLite database were removed, replaced, cut off or overwritten while
-// programs use it, which SQLite does not look for. It reads the files alone: it runs no SQL, opens no database and repairs
-// nothing.
+// programs use it, which SQLite does not look for. It reads the files alone: it runs no SQL, opens no database and
+// repairs nothing.
 //
 // Start with Files, which watches the files of an open database. File is one of them, WALIndex what SQLite knows of its
 // WAL, and CheckShared and CheckUse look for other programs before SQLite works on what it finds.
