@@ -16,12 +16,12 @@ const plantedCreates = 24_000
 // with each hundredth. None of the measures may be judged flat.
 func TestSoakFindsPlantedLeaks(t *testing.T) {
 	program := providerdtest.Plant{
-		Title: "memory, goroutines and descriptors that are never given back", File: "store/sqlite/guard.go",
-		Old: "func (g *guard) checkBefore() error {",
-		New: "var planted [][]byte\n\nvar plantedFiles []*os.File\n\nfunc (g *guard) checkBefore() error {\n" +
+		Title: "memory, goroutines and descriptors that are never given back", File: "store/sqlite/guard/guard.go",
+		Old: "func (f *Files) CheckBefore() error {",
+		New: "var planted [][]byte\n\nvar plantedFiles []*File\n\nfunc (f *Files) CheckBefore() error {\n" +
 			"\tplanted = append(planted, append(make([]byte, 0, 1<<10), sqliteMagic...))\n" +
 			"\tif len(planted)%100 == 0 {\n\t\tgo func() { select {} }()\n" +
-			"\t\tfile, _ := os.Open(os.DevNull)\n\t\tplantedFiles = append(plantedFiles, file)\n\t}\n",
+			"\t\tfile, _ := open(f.database.Name(), moveAway)\n\t\tplantedFiles = append(plantedFiles, file)\n\t}\n",
 	}.Build(t)
 	s := startSoak(t, program, time.Second)
 	for creates := 0; creates < plantedCreates; creates, _ = s.journal.soFar() {
