@@ -1,4 +1,9 @@
-// Package store keeps providers, applications and access tokens in a database. It knows nothing of HTTP.
+// Package store keeps providers, applications and access tokens in a database, commits the creates that wait in one
+// transaction, and records what was done. It knows nothing of HTTP and no SQL dialect: a package below opens the
+// database (store/sqlite, store/postgres) behind the seam of store/database, and store/seal has the keys.
+//
+// Start with create.go, and follow a create through batcher.go, commit.go, idempotency.go and insert.go. provider.go
+// and settings.go have the records, and store.go opens everything. README.md walks through all of it.
 //
 // A change that is reported as done is on disk. The errors that a function returns stand in its comment and are told
 // apart with errors.Is.

@@ -1,5 +1,9 @@
-// Package database is the seam between the store and the databases that can keep it. Each database has a package of its
-// own, which opens it, brings its schema to the version of this program, and returns a Database.
+// Package database is the seam between the store and the databases that can keep it: the interfaces that each of them
+// implements, their errors, and what they share about pools and schemas. It has no statement about a provider, no
+// driver and no dialect. Each database has a package of its own, which opens it, brings its schema to the version of
+// this program, and returns a Database.
+//
+// Start with Database in database.go; Batches and Batch, behind it, are the way of a create.
 package database
 
 import (

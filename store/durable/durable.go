@@ -1,4 +1,7 @@
-// Package durable writes files crash-safe, and lets programs take turns in a folder.
+// Package durable writes files that are whole after a crash, gives them to their owner, and lets programs take turns
+// in a folder. It knows nothing of what is in the files.
+//
+// Start with WriteFile and WithLock; Draft in draft.go is for files that are written step by step, such as a backup.
 package durable
 
 import (

@@ -1,4 +1,9 @@
-// Package postgres keeps providers in a PostgreSQL database, which any number of replicas share.
+// Package postgres keeps providers in a PostgreSQL database, which any number of replicas share. It has what is
+// PostgreSQL's alone: connections, failover, transactions whose outcome may be unknown, readiness and migrations. What
+// a create is it does not know; that is in store.
+//
+// Start with Create, then read batches.go, begin.go and transaction.go in the order of a commit. README.md shows what
+// failovers come to.
 package postgres
 
 import (

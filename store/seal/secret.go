@@ -1,4 +1,8 @@
-// Package seal encrypts secrets at rest, with the keys of a keyset file, and keeps them from leaving by accident.
+// Package seal encrypts secrets at rest with the keys of a keyset file, and keeps them from leaving by accident. It
+// knows no database: what is sealed is bound to a Place, which the caller names, and the caller stores it.
+//
+// Start with Keys in keys.go, which seals and unseals; Keyring in keyring.go is the file that they come from, and
+// steps.go and retire.go change it. Secret, below, is the text itself.
 package seal
 
 import (

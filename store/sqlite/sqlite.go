@@ -1,4 +1,9 @@
-// Package sqlite keeps providers in an embedded SQLite database.
+// Package sqlite keeps providers in an embedded SQLite database, and makes and restores its backups. It has what is
+// SQLite's alone: the connections, the commit and its checkpoints, the room on the disk and the migrations. What a
+// create is it does not know; that is in store. What guards the files against other programs and people is in
+// sqlite/guard.
+//
+// Start with Create, then read batches.go and checkpoint.go in the order of a commit.
 package sqlite
 
 import (

@@ -1,4 +1,7 @@
-// Package storetest proves what every storage backend must do. A backend's own test opens it and calls Run.
+// Package storetest proves what every storage backend must do. It has no test of what is one database's alone; those
+// are in the package of that database.
+//
+// A backend's own test opens it and calls Run, which is where to start reading: it lists the tests by what they prove.
 package storetest
 
 import (

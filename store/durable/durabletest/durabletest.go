@@ -1,4 +1,7 @@
-// Package durabletest looks in tests at whom files belong to.
+// Package durabletest helps tests of files to check whom a file belongs to, and to start other programs that use it.
+// It writes no files; store/durable does.
+//
+// Start with ExpectOwner here, and with Process in process.go.
 package durabletest
 
 import (

@@ -1,4 +1,7 @@
-// Package postgrestest starts real, private PostgreSQL servers for tests, from the packages of Debian. It needs Linux.
+// Package postgrestest starts real, private PostgreSQL servers for tests, with standbys, Patroni and PgBouncer, from
+// the packages of Debian. It needs Linux. It knows no table of the store.
+//
+// Start with NewCluster; patroni.go and pgbouncer.go put something in front of clusters.
 package postgrestest
 
 import (
