@@ -11,6 +11,8 @@ import (
 
 func testProvidersAreStoredAsGiven(t *testing.T, database *store.Store) {
 	oauth2 := fullOAuth2("shop")
+	expectFull(t, oauth2)
+	expectFull(t, fullWorkspaceDirectory())
 	created, _, err := database.CreateOAuth2Provider(t.Context(), creation("Shop"), oauth2)
 	if err != nil {
 		t.Fatal(err)
@@ -57,6 +59,17 @@ func testMissingProvider(t *testing.T, database *store.Store) {
 	}
 	if records := stored(t, database); len(records) != 0 {
 		t.Errorf("an empty database has %d records", len(records))
+	}
+}
+
+// expectFull fails for settings with a field that has its zero value, which a column that is missing would have, too.
+func expectFull(t *testing.T, settings any) {
+	t.Helper()
+	fields := reflect.ValueOf(settings)
+	for i := range fields.NumField() {
+		if fields.Field(i).IsZero() {
+			t.Errorf("%T.%s has no value to be stored", settings, fields.Type().Field(i).Name)
+		}
 	}
 }
 
