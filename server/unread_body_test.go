@@ -23,7 +23,6 @@ func TestHostileBodiesOfRefusedRequests(t *testing.T) {
 	})
 	limited := strings.TrimPrefix(h.url, "http://")
 	h.post(t, oauth2Path, "{}")
-	h.post(t, oauth2Path, "{}", set("Authorization", "Bearer x"))
 	address := h.listen(t, limits)
 	forbidden := h.newToken(t, store.TokenGrant{
 		Name: "forbidden", Operations: []string{workspaceDirectoryOperation}, ExpiresIn: time.Hour,
@@ -47,6 +46,10 @@ func TestHostileBodiesOfRefusedRequests(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if c.status == http.StatusTooManyRequests {
+				// Another invalid token is let through each minute, and other tests may have taken that long.
+				connect(t, c.address).send(t, c.head+"Content-Length: 0\r\n\r\n").answer(t)
+			}
 			for range 5 {
 				caller := connect(t, c.address)
 				// As over a network, the kernel does not take the whole body before the server reads it.
