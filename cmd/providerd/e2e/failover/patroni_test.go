@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/store/postgres/postgrestest"
 )
 
@@ -22,6 +23,7 @@ type managed struct{ *postgrestest.Patroni }
 // newManaged returns nodes with an empty database, and the URL that names them all.
 func newManaged(t *testing.T) (managed, string) {
 	t.Helper()
+	providerdtest.NeedPrograms(t, "patroni", "patroni", "etcd")
 	m := managed{postgrestest.NewPatroni(t, patroniNodes)}
 	return m, m.URL(patroniDatabase)
 }
