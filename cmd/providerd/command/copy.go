@@ -36,7 +36,7 @@ func (copyCommand) Help() string {
 		"compared, and the number of rows of each table and their SHA-256 are printed, which are the same for both."
 }
 
-// AfterApply refuses what databaseFlag does, for either database.
+// AfterApply refuses what flags.DatabaseFlags does, for either database.
 func (c *copyCommand) AfterApply(command *kong.Context) error {
 	if c.Keyset == "" && (c.From.DefaultKeyset() == "" || c.To.DefaultKeyset() == "") {
 		return errors.New("--keyset: with a PostgreSQL database, the keyset file must be named; it is that of the database " +
@@ -64,7 +64,7 @@ func (c *copyCommand) Run(ctx context.Context, out *console.Output, say *console
 	}
 	from, err := c.From.Open(ctx, slog.New(slog.DiscardHandler))
 	if errors.Is(err, database.ErrNone) {
-		// It is not wrapped, since remedyFor would name another flag.
+		// It is not wrapped, since console.Explain would name another flag.
 		return fmt.Errorf("--from: %s; name the one to copy", err.Error())
 	}
 	if err != nil {

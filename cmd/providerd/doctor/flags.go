@@ -4,7 +4,7 @@ import (
 	"example.com/providerd/cmd/providerd/flags"
 )
 
-// examinedURL is a databaseURL that may be wrong, which is for the doctor to find.
+// examinedURL is a flags.DatabaseURL that may be wrong, which is for the doctor to find.
 type examinedURL struct {
 	flags.DatabaseURL
 	fault error
