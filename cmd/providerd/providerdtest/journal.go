@@ -15,7 +15,7 @@ type CreateWait struct{ At, took time.Duration }
 // Journal is what callers were answered.
 type Journal struct {
 	Begun time.Time
-	Mutex sync.Mutex
+	mutex sync.Mutex
 	// Creates are those that were acknowledged, by their name, and waits are theirs, in the order of the answers.
 	Creates map[string]Record
 	Waits   []CreateWait
@@ -44,47 +44,49 @@ func (j *Journal) Load(callers int, prefix string, create func(name string) (Rec
 
 // Acknowledge notes a create that was sent at a time.
 func (j *Journal) Acknowledge(one Record, begun time.Time) {
-	j.Mutex.Lock()
-	defer j.Mutex.Unlock()
+	j.mutex.Lock()
+	defer j.mutex.Unlock()
 	j.Creates[one.Name] = one
 	j.Waits = append(j.Waits, CreateWait{At: time.Since(j.Begun), took: time.Since(begun)})
 }
 
 // Fail notes an error of what was sent.
 func (j *Journal) Fail(sent string, err error) {
-	j.Mutex.Lock()
-	defer j.Mutex.Unlock()
+	j.mutex.Lock()
+	defer j.mutex.Unlock()
 	j.Failed[sent] = err
 }
 
 // Acknowledged returns a copy of the creates until now.
 func (j *Journal) Acknowledged() map[string]Record {
-	j.Mutex.Lock()
-	defer j.Mutex.Unlock()
+	j.mutex.Lock()
+	defer j.mutex.Unlock()
 	return maps.Clone(j.Creates)
 }
 
 // Anyone returns one of the creates until now.
 func (j *Journal) Anyone() (one Record) {
-	j.Mutex.Lock()
-	defer j.Mutex.Unlock()
+	j.mutex.Lock()
+	defer j.mutex.Unlock()
 	for _, one = range j.Creates {
 		break
 	}
 	return one
 }
 
+// Counts are how many creates were acknowledged until now, and how many requests have failed.
+func (j *Journal) Counts() (creates, failed int) {
+	j.mutex.Lock()
+	defer j.mutex.Unlock()
+	return len(j.Creates), len(j.Failed)
+}
+
 // Await waits for so many creates more, or for one that fails.
 func (j *Journal) Await(t *testing.T, more int) {
 	t.Helper()
-	soFar := func() (creates, failed int) {
-		j.Mutex.Lock()
-		defer j.Mutex.Unlock()
-		return len(j.Creates), len(j.Failed)
-	}
-	first, _ := soFar()
+	first, _ := j.Counts()
 	WaitUntil(t, "creates go on", func() bool {
-		creates, failed := soFar()
+		creates, failed := j.Counts()
 		return creates >= first+more || failed > 0
 	})
 }

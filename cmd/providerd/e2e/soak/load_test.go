@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -36,6 +37,7 @@ const (
 // soakJournal has what else than creates was answered, too.
 type soakJournal struct {
 	*providerdtest.Journal
+	mutex sync.Mutex
 	// answers counts by what was asked for and answered as it is to be.
 	answers  map[string]int
 	requests int
@@ -48,8 +50,8 @@ func (j *soakJournal) answer(kind, key string, err error) bool {
 	if err != nil {
 		j.Fail(kind+" "+key, err)
 	}
-	j.Mutex.Lock()
-	defer j.Mutex.Unlock()
+	j.mutex.Lock()
+	defer j.mutex.Unlock()
 	j.requests++
 	if err == nil {
 		j.answers[kind]++
@@ -59,9 +61,10 @@ func (j *soakJournal) answer(kind, key string, err error) bool {
 
 // soFar returns how many creates and requests were answered until now.
 func (j *soakJournal) soFar() (creates, requests int) {
-	j.Mutex.Lock()
-	defer j.Mutex.Unlock()
-	return len(j.Creates), j.requests
+	creates, _ = j.Counts()
+	j.mutex.Lock()
+	defer j.mutex.Unlock()
+	return creates, j.requests
 }
 
 // startSoakLoad starts callers of a server, who trust the certificates in some folders. They send requests at a steady
