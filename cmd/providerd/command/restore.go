@@ -73,8 +73,8 @@ func (c *restoreCommand) Run(ctx context.Context, say *console.Messages) error {
 	return nil
 }
 
-// explain says of a file that is no backup what to do. Its error is not wrapped, since console.Explain would take it for
-// that of the database.
+// explain says of a file that is no backup what to do. Its error is not wrapped, since console.Explain would take it
+// for that of the database.
 func (c *restoreCommand) explain(err error) error {
 	if !errors.Is(err, database.ErrSpoilt) && !errors.Is(err, database.ErrForeign) {
 		return err
