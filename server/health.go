@@ -45,7 +45,7 @@ func (m *Metrics) watchReadiness(server *Server) {
 		return
 	}
 	promauto.With(m.registry).NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "providerd_ready", Help: "1 where /readyz says that the server is ready, or else 0, also while it drains.",
+		Name: "providerd_ready", Help: "1 if /readyz reports that the server is ready, otherwise 0; 0 while draining.",
 	}, func() float64 {
 		if server.isDraining.Load() || server.checkReady(context.Background()) != nil {
 			return 0

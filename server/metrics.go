@@ -37,20 +37,21 @@ func NewMetrics(registry prometheus.Registerer, openapi *contract.Document, data
 	metrics := &Metrics{
 		registry: registry,
 		requests: counters("providerd_requests_total",
-			"Requests that were answered, by operation and status.", "operation", "status"),
+			"Responses sent, by operation and HTTP status code.", "operation", "status"),
 		durations: promauto.With(registry).NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "providerd_request_duration_seconds",
-			Help:    "How long requests took, from the header to the end of the answer.",
+			Help:    "Time from receiving a request header to finishing its response, by operation.",
 			Buckets: secondsBuckets(),
 		}, []string{"operation"}),
-		problems:   counters("providerd_problems_total", "Problems that were answered, by type.", "type"),
-		violations: counters("providerd_violations_total", "Violations that answers have listed, by code.", "code"),
+		problems: counters("providerd_problems_total",
+			"Problem documents sent, by problem type; /readyz failures count too.", "type"),
+		violations: counters("providerd_violations_total", "Violations listed in problem documents, by code.", "code"),
 		replays: counters("providerd_replays_total",
-			"Creates that were answered with the record which their idempotency key had made.", "operation"),
+			"Creates answered with the record that the same Idempotency-Key created earlier, by operation.", "operation"),
 		tokenRefusals: counters("providerd_token_refusals_total",
-			"Requests whose token was refused, by reason.", "reason"),
+			"Requests refused because of their access token, by reason.", "reason"),
 		limited: counters("providerd_rate_limited_total",
-			"Requests that were refused because their caller sent more than --rate-limit allows.", "operation"),
+			"Requests refused by --rate-limit, by operation.", "operation"),
 	}
 	metrics.begin(openapi)
 	watchStore(registry, database)
@@ -122,12 +123,12 @@ const batchBuckets = 9
 // watchStore registers the metrics of a store.
 func watchStore(registry prometheus.Registerer, database *store.Store) {
 	sizes := promauto.With(registry).NewHistogram(prometheus.HistogramOpts{
-		Name: "providerd_batch_size", Help: "How many creates shared a transaction.",
+		Name: "providerd_batch_size", Help: "Creates committed in one transaction.",
 		Buckets: prometheus.ExponentialBuckets(1, 2, batchBuckets),
 	})
 	times := promauto.With(registry).NewHistogram(prometheus.HistogramOpts{
 		Name:    "providerd_commit_duration_seconds",
-		Help:    "How long transactions of creates took, from the first statement until they were on disk or refused.",
+		Help:    "Time from the first statement of a create transaction until it is durable or has failed.",
 		Buckets: secondsBuckets(),
 	})
 	database.Watch(func(creates int, took time.Duration) {
@@ -146,26 +147,26 @@ func (storeCollector) Describe(chan<- *prometheus.Desc) {}
 // Collect sends the current figures. Those of the WAL are left out if the store has none.
 func (c storeCollector) Collect(out chan<- prometheus.Metric) {
 	stats := c.store.Stats()
-	sendGauge(out, "queue_length", "Creates that wait for their transaction.", stats.QueueLength)
-	sendGauge(out, "queue_capacity", "How many creates may wait; further ones are refused as overloaded.",
+	sendGauge(out, "queue_length", "Creates waiting for a transaction.", stats.QueueLength)
+	sendGauge(out, "queue_capacity", "Maximum number of waiting creates; more are refused as overloaded.",
 		stats.QueueCapacity)
 	collectPool(out, stats.Database.Readers, "readers")
 	collectPool(out, stats.Database.Writers, "writers")
 	if wal := stats.Database.WAL; wal != nil {
-		sendGauge(out, "wal_pages", "Pages in the WAL of SQLite.", wal.Pages)
-		sendGauge(out, "wal_copied_pages", "Pages of the WAL that are copied into the database.", wal.CopiedPages)
-		sendCounter(out, "checkpoints_total", "Checkpoints of the WAL that were done.", wal.Checkpoints)
-		sendCounter(out, "checkpoint_failures_total", "Checkpoints of the WAL that failed.", wal.FailedCheckpoints)
+		sendGauge(out, "wal_pages", "Pages in the SQLite WAL file; a page is 4096 bytes.", wal.Pages)
+		sendGauge(out, "wal_copied_pages", "Pages of the SQLite WAL already copied into the database file.", wal.CopiedPages)
+		sendCounter(out, "checkpoints_total", "Completed checkpoints of the SQLite WAL.", wal.Checkpoints)
+		sendCounter(out, "checkpoint_failures_total", "Failed checkpoints of the SQLite WAL.", wal.FailedCheckpoints)
 	}
 }
 
 func collectPool(out chan<- prometheus.Metric, stats sql.DBStats, pool string) {
-	sendGauge(out, "pool_connections_limit", "How many connections a pool of the database may have.",
+	sendGauge(out, "pool_connections_limit", "Maximum number of connections in the pool.",
 		stats.MaxOpenConnections, pool)
-	sendGauge(out, "pool_connections_in_use", "Connections of a pool that are in use.", stats.InUse, pool)
-	sendGauge(out, "pool_connections_idle", "Connections of a pool that are idle.", stats.Idle, pool)
-	sendCounter(out, "pool_waits_total", "How often a connection of a pool was waited for.", stats.WaitCount, pool)
-	sendCounter(out, "pool_wait_seconds_total", "How long connections of a pool were waited for, by all who did.",
+	sendGauge(out, "pool_connections_in_use", "Connections of the pool in use.", stats.InUse, pool)
+	sendGauge(out, "pool_connections_idle", "Idle connections of the pool.", stats.Idle, pool)
+	sendCounter(out, "pool_waits_total", "Times a caller waited for a connection of the pool.", stats.WaitCount, pool)
+	sendCounter(out, "pool_wait_seconds_total", "Total time callers waited for a connection of the pool.",
 		stats.WaitDuration.Seconds(), pool)
 }
 

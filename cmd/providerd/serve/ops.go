@@ -36,7 +36,7 @@ func newRegistry(log *serveLog) *prometheus.Registry {
 	)
 	promauto.With(registry).NewCounterFunc(prometheus.CounterOpts{
 		Name: "providerd_log_lines_dropped_total",
-		Help: "Lines of the log that standard error did not take.",
+		Help: "Log lines dropped because standard error did not accept them.",
 	}, func() float64 { return float64(log.output.allDropped()) })
 	return registry
 }
