@@ -19,7 +19,7 @@ SCALAR := 1.72.1
 static = CGO_ENABLED=1 CGO_CFLAGS='-O2 $(SQLITE)' GOFLAGS= GOOS=linux GOARCH=$(1) CC=$(2) go build -trimpath -buildvcs=auto \
 	-tags netgo,osusergo,sqlite_omit_load_extension -ldflags '-s -w -extldflags "-static"' -o "$@" ./cmd/providerd
 
-.PHONY: run help build dist dist-test image reproduce gen reference drift breaking lint browser postgres patroni prometheus systemd typescript mock contract hostile faults failover upgrade soak reseal backup-wait copy-million list-million leaks security test test-all cover fuzz microbench bench bench-telemetry bench-postgres ci
+.PHONY: run help build dist dist-test image reproduce gen manual reference drift breaking lint browser postgres patroni prometheus systemd typescript mock contract hostile faults failover upgrade soak reseal backup-wait copy-million list-million leaks security test test-all cover fuzz microbench bench bench-telemetry bench-postgres ci
 
 run: build ## Serve on 127.0.0.1:8080, with the database in data/.
 	bin/providerd serve
@@ -115,6 +115,9 @@ packed=$$(mktemp -d); trap 'rm -r "$$packed"' EXIT; \
 (cd "$$packed" && npm pack --silent "@scalar/api-reference@$(SCALAR)" >/dev/null); \
 tar --extract --gzip --to-stdout --file "$$packed"/*.tgz package/dist/browser/standalone.js
 endef
+
+manual: ## Write the tables of the manual that the program generates.
+	UPDATE=1 go test -count=1 -run '^TestManualTables' ./cmd/providerd/command
 
 breaking: ## Find changes of the contract, since the last release or else the last commit, that break callers.
 	@base=$$(mktemp); trap 'rm "$$base"' EXIT; \
