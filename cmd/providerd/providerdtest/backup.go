@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// CopyOver copies a file as cp does: a file that is there stays the same file.
-func CopyOver(from, to string) error {
+// CopyFile copies a file as cp does: a file that is there stays the same file.
+func CopyFile(from, to string) error {
 	source, err := os.Open(from)
 	if err != nil {
 		return err
@@ -27,17 +27,17 @@ func CopyOver(from, to string) error {
 	return errors.Join(err, source.Close(), target.Close())
 }
 
-// RestoreElsewhere restores the backup in a folder of its own, and serves it.
-func RestoreElsewhere(t *testing.T, folder string) string {
+// RestoreBackup restores the backup in a folder of its own, and serves it.
+func RestoreBackup(t *testing.T, folder string) string {
 	t.Helper()
 	restored := t.TempDir()
 	if err := os.Mkdir(filepath.Join(restored, "data"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := CopyOver(filepath.Join(folder, "data", "keyset.json"), filepath.Join(restored, "data", "keyset.json")); err != nil {
+	if err := CopyFile(filepath.Join(folder, "data", "keyset.json"), filepath.Join(restored, "data", "keyset.json")); err != nil {
 		t.Fatal(err)
 	}
-	Operate(t, restored, "restore", filepath.Join(folder, "backup.db"))
+	RunCommand(t, restored, "restore", filepath.Join(folder, "backup.db"))
 	server, err := Start(t.Context(), restored)
 	if err != nil {
 		t.Fatal(err)
@@ -63,7 +63,7 @@ func CompareRestored(t *testing.T, folder, restored string, wanted map[string]Re
 		}
 	}
 	if len(missing) > 0 {
-		t.Errorf("%d were acknowledged before the backup, and are not in it, such as %v", len(missing), Some(missing))
+		t.Errorf("%d were acknowledged before the backup, and are not in it, such as %v", len(missing), Sample(missing))
 	}
 }
 
@@ -71,30 +71,30 @@ func CompareRestored(t *testing.T, folder, restored string, wanted map[string]Re
 type Schedule struct {
 	command *exec.Cmd
 	folder  string
-	Said    *Buffer
+	Stderr  *Buffer
 }
 
 // StartSchedule starts a command that makes backups in a folder of the folder, backups.
 func StartSchedule(t *testing.T, folder string, command *exec.Cmd) *Schedule {
 	t.Helper()
-	s := &Schedule{command: command, folder: folder, Said: &Buffer{}}
-	s.command.Stderr = s.Said
+	s := &Schedule{command: command, folder: folder, Stderr: &Buffer{}}
+	s.command.Stderr = s.Stderr
 	if err := s.command.Start(); err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-// AwaitNext returns once the program waits for the next backup.
-func (s *Schedule) AwaitNext(t *testing.T) {
+// WaitForNext returns once the program waits for the next backup.
+func (s *Schedule) WaitForNext(t *testing.T) {
 	t.Helper()
 	WaitUntil(t, "the next backup is waited for", func() bool {
-		return strings.Contains(s.Said.String(), "the next backup is due at ")
+		return strings.Contains(s.Stderr.String(), "the next backup is due at ")
 	})
 }
 
-// Names are those of everything in the folder of the backups.
-func (s *Schedule) Names(t *testing.T) (names []string) {
+// List are those of everything in the folder of the backups.
+func (s *Schedule) List(t *testing.T) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(s.folder, "backups"))
 	if err != nil {
@@ -106,13 +106,13 @@ func (s *Schedule) Names(t *testing.T) (names []string) {
 	return names
 }
 
-// End tells the program to stop, which leaves nothing unfinished.
-func (s *Schedule) End(t *testing.T, signal syscall.Signal) {
+// Stop tells the program to stop, which leaves nothing unfinished.
+func (s *Schedule) Stop(t *testing.T, signal syscall.Signal) {
 	t.Helper()
 	if err := errors.Join(s.command.Process.Signal(signal), s.command.Wait()); err != nil {
-		t.Errorf("%v: %s", err, s.Said)
+		t.Errorf("%v: %s", err, s.Stderr)
 	}
-	for _, name := range s.Names(t) {
+	for _, name := range s.List(t) {
 		if strings.HasSuffix(name, ".unfinished") {
 			t.Errorf("%s is left", name)
 		}

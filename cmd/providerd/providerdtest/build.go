@@ -21,25 +21,25 @@ func Build(t *testing.T) string {
 	return program
 }
 
-// Plant is a fault that is put into the program's code to see whether a test finds it.
-type Plant struct {
+// Fault is a fault that is put into the program's code to see whether a test finds it.
+type Fault struct {
 	Title string
 	// File is relative to the module; Old occurs in it once, and New takes its place.
 	File, Old, New string
 }
 
 // Build compiles the program with the fault, and leaves the code as it is.
-func (p Plant) Build(t *testing.T) string {
+func (p Fault) Build(t *testing.T) string {
 	t.Helper()
-	content := File(t, p.File)
+	content := ReadFile(t, p.File)
 	if strings.Count(content, p.Old) != 1 {
 		t.Fatalf("%q does not occur once in %s", p.Old, p.File)
 	}
-	return BuildWith(t, p.File, strings.Replace(content, p.Old, p.New, 1))
+	return BuildReplacing(t, p.File, strings.Replace(content, p.Old, p.New, 1))
 }
 
-// BuildWith compiles the program with another content of a file of the module, which need not be there.
-func BuildWith(t *testing.T, file, content string) string {
+// BuildReplacing compiles the program with another content of a file of the module, which need not be there.
+func BuildReplacing(t *testing.T, file, content string) string {
 	t.Helper()
 	folder := t.TempDir()
 	changed, overlay := filepath.Join(folder, "changed"+filepath.Ext(file)), filepath.Join(folder, "overlay.json")

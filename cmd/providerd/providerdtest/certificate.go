@@ -18,11 +18,11 @@ import (
 // WriteCertificate makes a certificate of its own for 127.0.0.1 and 127.0.0.2, and writes it and its key into a folder.
 func WriteCertificate(t *testing.T, folder string, serial int64) {
 	t.Helper()
-	WriteCertificateOf(t, folder, serial, time.Now().Add(-time.Hour), time.Now().Add(time.Hour))
+	WriteCertificateValid(t, folder, serial, time.Now().Add(-time.Hour), time.Now().Add(time.Hour))
 }
 
-// WriteCertificateOf is WriteCertificate for one that is valid for a certain time.
-func WriteCertificateOf(t *testing.T, folder string, serial int64, from, to time.Time) {
+// WriteCertificateValid is WriteCertificate for one that is valid for a certain time.
+func WriteCertificateValid(t *testing.T, folder string, serial int64, from, to time.Time) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -50,8 +50,8 @@ func WriteCertificateOf(t *testing.T, folder string, serial int64, from, to time
 	}
 }
 
-// Served returns the serial number of the certificate that the server shows once it has read the files again.
-func Served(t *testing.T, address string) int64 {
+// ServedSerial returns the serial number of the certificate that the server shows once it has read the files again.
+func ServedSerial(t *testing.T, address string) int64 {
 	t.Helper()
 	<-time.After(time.Second)
 	connection, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true})
@@ -62,8 +62,8 @@ func Served(t *testing.T, address string) int64 {
 	return connection.ConnectionState().PeerCertificates[0].SerialNumber.Int64()
 }
 
-// Trust returns the certificates that are in folders, for a client that trusts them alone.
-func Trust(t *testing.T, folders ...string) *x509.CertPool {
+// CertPool returns the certificates that are in folders, for a client that trusts them alone.
+func CertPool(t *testing.T, folders ...string) *x509.CertPool {
 	t.Helper()
 	trusted := x509.NewCertPool()
 	for _, folder := range folders {

@@ -57,15 +57,15 @@ func (c *Collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.mutex.Unlock()
 }
 
-// Requests counts what came.
-func (c *Collector) Requests() int {
+// RequestCount counts what came.
+func (c *Collector) RequestCount() int {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	return len(c.bodies)
 }
 
-// Texts are the bodies of what came.
-func (c *Collector) Texts() [][]byte {
+// Bodies are the bodies of what came.
+func (c *Collector) Bodies() [][]byte {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	return c.bodies
@@ -84,8 +84,8 @@ func (c *Collector) Spans() []Span {
 						Name: one.GetName(), Trace: hex.EncodeToString(one.GetTraceId()),
 						ID: hex.EncodeToString(one.GetSpanId()), Parent: hex.EncodeToString(one.GetParentSpanId()),
 						state: one.GetTraceState(), Kind: one.GetKind(), events: len(one.GetEvents()),
-						Begun:      time.Unix(0, int64(one.GetStartTimeUnixNano())),
-						Ended:      time.Unix(0, int64(one.GetEndTimeUnixNano())),
+						Start:      time.Unix(0, int64(one.GetStartTimeUnixNano())),
+						End:        time.Unix(0, int64(one.GetEndTimeUnixNano())),
 						HasFailed:  one.GetStatus().GetCode() == tracepb.Status_STATUS_CODE_ERROR,
 						Attributes: textsOf(one.GetAttributes()),
 					})
@@ -96,8 +96,8 @@ func (c *Collector) Spans() []Span {
 	return spans
 }
 
-// Resource has the attributes of the program that sent the spans.
-func (c *Collector) Resource() map[string]string {
+// ResourceAttributes has the attributes of the program that sent the spans.
+func (c *Collector) ResourceAttributes() map[string]string {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	return textsOf(c.received[0].GetResourceSpans()[0].GetResource().GetAttributes())
@@ -107,7 +107,7 @@ func (c *Collector) Resource() map[string]string {
 type Span struct {
 	Name, Trace, ID, Parent, state string
 	Kind                           tracepb.Span_SpanKind
-	Begun, Ended                   time.Time
+	Start, End                     time.Time
 	HasFailed                      bool
 	events                         int
 	Attributes                     map[string]string
@@ -128,9 +128,9 @@ func textsOf(attributes []*commonpb.KeyValue) map[string]string {
 	return texts
 }
 
-// AnsweringWith returns the URL of a collector that answers in some way, once it has read what it is sent: whoever closes
+// StartCollectorFunc returns the URL of a collector that answers in some way, once it has read what it is sent: whoever closes
 // a connection before resets it, and so takes the answer back.
-func AnsweringWith(t *testing.T, handler http.HandlerFunc) string {
+func StartCollectorFunc(t *testing.T, handler http.HandlerFunc) string {
 	t.Helper()
 	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)

@@ -11,31 +11,31 @@ import (
 	"time"
 )
 
-// BegunCreate is a create that the server works on, and that waits for its body.
-type BegunCreate struct {
+// PendingCreate is a create that the server works on, and that waits for its body.
+type PendingCreate struct {
 	net.Conn
-	Answers *bufio.Reader
+	Reader *bufio.Reader
 }
 
 // BeginCreate sends the header of a create, and waits until the server asks for the body.
-func BeginCreate(t *testing.T, server *Server, folder string) *BegunCreate {
+func BeginCreate(t *testing.T, server *Server, folder string) *PendingCreate {
 	t.Helper()
 	connection := Dial(t, server)
 	text := CreateHeader(t, folder, len(OAuth2Body)) + "Expect: 100-continue\r\n\r\n"
 	if _, err := io.WriteString(connection, text); err != nil {
 		t.Fatal(err)
 	}
-	begun := &BegunCreate{Conn: connection, Answers: bufio.NewReader(connection)}
-	if response := begun.Answer(t); response.StatusCode != http.StatusContinue {
+	begun := &PendingCreate{Conn: connection, Reader: bufio.NewReader(connection)}
+	if response := begun.ReadResponse(t); response.StatusCode != http.StatusContinue {
 		t.Fatalf("status is %d", response.StatusCode)
 	}
 	return begun
 }
 
-// Answer reads the next answer to the end.
-func (b *BegunCreate) Answer(t *testing.T) *http.Response {
+// ReadResponse reads the next answer to the end.
+func (b *PendingCreate) ReadResponse(t *testing.T) *http.Response {
 	t.Helper()
-	response, err := http.ReadResponse(b.Answers, nil)
+	response, err := http.ReadResponse(b.Reader, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,12 +47,12 @@ func (b *BegunCreate) Answer(t *testing.T) *http.Response {
 }
 
 // Finish sends the body, which must be answered with the record.
-func (b *BegunCreate) Finish(t *testing.T) {
+func (b *PendingCreate) Finish(t *testing.T) {
 	t.Helper()
 	if _, err := io.WriteString(b, OAuth2Body); err != nil {
 		t.Fatal(err)
 	}
-	if response := b.Answer(t); response.StatusCode != http.StatusCreated {
+	if response := b.ReadResponse(t); response.StatusCode != http.StatusCreated {
 		t.Errorf("status is %d", response.StatusCode)
 	}
 }

@@ -17,8 +17,8 @@ import (
 // Fleet is some replicas over one PostgreSQL database, and a caller.
 type Fleet struct {
 	// Program is the path of what is run; that of the tests themselves in most of them.
-	Program, Folder, URL string
-	Client               *http.Client
+	Program, Dir, URL string
+	Client            *http.Client
 	// Mutex guards the replicas, which are exchanged while they are called.
 	mutex    sync.RWMutex
 	Replicas []*Server
@@ -29,7 +29,7 @@ type Fleet struct {
 func StartFleet(t *testing.T, program, url string, count int) *Fleet {
 	t.Helper()
 	f := &Fleet{
-		Program: program, Folder: t.TempDir(), URL: url, Client: contracttest.Client(t), Replicas: make([]*Server, count),
+		Program: program, Dir: t.TempDir(), URL: url, Client: contracttest.Client(t), Replicas: make([]*Server, count),
 	}
 	t.Cleanup(func() {
 		for i, replica := range f.Replicas {
@@ -50,7 +50,7 @@ func StartFleet(t *testing.T, program, url string, count int) *Fleet {
 // begin starts the replicas at a time on an empty database, and makes a token.
 func (f *Fleet) begin(t *testing.T) {
 	t.Helper()
-	OperateWith(t, f.Program, f.Folder, "key", "create", "--keyset", "keyset.json")
+	RunProgram(t, f.Program, f.Dir, "key", "create", "--keyset", "keyset.json")
 	var group sync.WaitGroup
 	for i := range f.Replicas {
 		group.Go(func() { f.Start(t, i) })
@@ -59,9 +59,9 @@ func (f *Fleet) begin(t *testing.T) {
 	if t.Failed() {
 		t.FailNow()
 	}
-	token := f.Operate(t, f.Program, "token", "create", "--name", "ci",
+	token := f.RunCommand(t, f.Program, "token", "create", "--name", "ci",
 		"--allow", "providers_oauth2_create", "--allow", "providers_workspace_directory_create")
-	path := filepath.Join(f.Folder, "data", "initial-token")
+	path := filepath.Join(f.Dir, "data", "initial-token")
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -70,10 +70,10 @@ func (f *Fleet) begin(t *testing.T) {
 	}
 }
 
-// Operate runs a command of a program over the database of the replicas, and returns what it prints.
-func (f *Fleet) Operate(t *testing.T, program string, arguments ...string) string {
+// RunCommand runs a command of a program over the database of the replicas, and returns what it prints.
+func (f *Fleet) RunCommand(t *testing.T, program string, arguments ...string) string {
 	t.Helper()
-	command := Command(t.Context(), f.Folder, arguments...)
+	command := Command(t.Context(), f.Dir, arguments...)
 	command.Path, command.Env = program, append(os.Environ(), f.environment()...)
 	output, err := command.Output()
 	if err != nil {
@@ -89,7 +89,7 @@ func (f *Fleet) environment() []string {
 // Start starts a replica in the place of one that has ended.
 func (f *Fleet) Start(t *testing.T, number int) {
 	t.Helper()
-	replica, err := StartProgram(t.Context(), f.Program, f.Folder, f.environment())
+	replica, err := StartProgram(t.Context(), f.Program, f.Dir, f.environment())
 	if err != nil {
 		t.Errorf("replica %d: %v", number, err)
 		return
@@ -146,19 +146,19 @@ func (f *Fleet) Readiness(number int) (status int, err error) {
 // Stored returns what the database of a URL has, of which the fleet has the keyset.
 func (f *Fleet) Stored(t *testing.T, url string) []Record {
 	t.Helper()
-	database, err := storetest.CreatePostgres(t.Context(), url, filepath.Join(f.Folder, "keyset.json"))
+	database, err := storetest.CreatePostgres(t.Context(), url, filepath.Join(f.Dir, "keyset.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return readAll(t, database)
 }
 
-// Persist asks one replica after the other until one acknowledges.
-func (f *Fleet) Persist(name string) (Record, error) {
+// CreateWithRetry asks one replica after the other until one acknowledges.
+func (f *Fleet) CreateWithRetry(name string) (Record, error) {
 	var refusals []error
 	first := rand.IntN(len(f.Replicas))
 	for try := range 3 * len(f.Replicas) {
-		one, err := OnlyCreated(f.Create((first+try)%len(f.Replicas), name, ""))
+		one, err := ErrorUnlessCreated(f.Create((first+try)%len(f.Replicas), name, ""))
 		if err == nil {
 			return one, nil
 		}

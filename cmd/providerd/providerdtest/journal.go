@@ -9,23 +9,23 @@ import (
 	"time"
 )
 
-// CreateWait is how long a create took, and when it was answered.
-type CreateWait struct{ At, took time.Duration }
+// Latency is how long a create took, and when it was answered.
+type Latency struct{ At, took time.Duration }
 
 // Journal is what callers were answered.
 type Journal struct {
-	Begun time.Time
-	mutex sync.Mutex
+	Started time.Time
+	mutex   sync.Mutex
 	// Creates are those that were acknowledged, by their name, and waits are theirs, in the order of the answers.
-	Creates map[string]Record
-	Waits   []CreateWait
-	// Failed are errors by what was sent.
-	Failed map[string]error
+	Creates   map[string]Record
+	Latencies []Latency
+	// Failures are errors by what was sent.
+	Failures map[string]error
 }
 
 // NewJournal returns one that begins now.
 func NewJournal() *Journal {
-	return &Journal{Begun: time.Now(), Creates: map[string]Record{}, Failed: map[string]error{}}
+	return &Journal{Started: time.Now(), Creates: map[string]Record{}, Failures: map[string]error{}}
 }
 
 // Load starts callers of which each creates until one of its creates fails.
@@ -47,14 +47,14 @@ func (j *Journal) Acknowledge(one Record, begun time.Time) {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
 	j.Creates[one.Name] = one
-	j.Waits = append(j.Waits, CreateWait{At: time.Since(j.Begun), took: time.Since(begun)})
+	j.Latencies = append(j.Latencies, Latency{At: time.Since(j.Started), took: time.Since(begun)})
 }
 
 // Fail notes an error of what was sent.
 func (j *Journal) Fail(sent string, err error) {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
-	j.Failed[sent] = err
+	j.Failures[sent] = err
 }
 
 // Acknowledged returns a copy of the creates until now.
@@ -64,8 +64,8 @@ func (j *Journal) Acknowledged() map[string]Record {
 	return maps.Clone(j.Creates)
 }
 
-// Anyone returns one of the creates until now.
-func (j *Journal) Anyone() (one Record) {
+// Any returns one of the creates until now.
+func (j *Journal) Any() (one Record) {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
 	for _, one = range j.Creates {
@@ -78,11 +78,11 @@ func (j *Journal) Anyone() (one Record) {
 func (j *Journal) Counts() (creates, failed int) {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
-	return len(j.Creates), len(j.Failed)
+	return len(j.Creates), len(j.Failures)
 }
 
-// Await waits for so many creates more, or for one that fails.
-func (j *Journal) Await(t *testing.T, more int) {
+// WaitForMore waits for so many creates more, or for one that fails.
+func (j *Journal) WaitForMore(t *testing.T, more int) {
 	t.Helper()
 	first, _ := j.Counts()
 	WaitUntil(t, "creates go on", func() bool {
@@ -109,15 +109,15 @@ func (j *Journal) Compare(t *testing.T, stored []Record) {
 	double := len(stored) - len(counts)
 	t.Logf("acknowledged %d, stored %d, missing %d, double %d", len(j.Creates), len(stored), missing, double)
 	if missing+double+len(wrong) > 0 {
-		t.Errorf("stored are other providers than acknowledged, such as %v", Some(wrong))
+		t.Errorf("stored are other providers than acknowledged, such as %v", Sample(wrong))
 	}
-	if len(j.Failed) > 0 {
-		t.Errorf("%d requests failed, such as %v", len(j.Failed), Some(j.Failed))
+	if len(j.Failures) > 0 {
+		t.Errorf("%d requests failed, such as %v", len(j.Failures), Sample(j.Failures))
 	}
 }
 
-// Some are a few entries of a map.
-func Some[Value any](all map[string]Value) map[string]Value {
+// Sample are a few entries of a map.
+func Sample[Value any](all map[string]Value) map[string]Value {
 	few := map[string]Value{}
 	for key, value := range all {
 		if len(few) < 5 {
@@ -128,7 +128,7 @@ func Some[Value any](all map[string]Value) map[string]Value {
 }
 
 // Milliseconds returns how long creates took, sorted.
-func Milliseconds(waits []CreateWait) (sorted []float64) {
+func Milliseconds(waits []Latency) (sorted []float64) {
 	for _, one := range waits {
 		sorted = append(sorted, one.took.Seconds()*1000)
 	}

@@ -23,8 +23,8 @@ func StartLoad(callers int, step func(caller, n int) bool) *Load {
 	return l
 }
 
-// End lets the callers finish the steps that they have begun.
-func (l *Load) End() {
+// Stop lets the callers finish the steps that they have begun.
+func (l *Load) Stop() {
 	l.isOver.Store(true)
 	l.group.Wait()
 }

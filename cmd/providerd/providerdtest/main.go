@@ -18,8 +18,8 @@ import (
 
 // What the program ends with where something fails, and where it is called in a wrong way.
 const (
-	ExitFailed  = 1
-	ExitMisused = 2
+	ExitFailed = 1
+	ExitUsage  = 2
 )
 
 // Main runs the tests of a package. It lets their binary be started as providerd, so that go test knows which tests a
@@ -41,8 +41,8 @@ func Path(t testing.TB, name string) string {
 	return ""
 }
 
-// File is the text of a file of this module.
-func File(t testing.TB, name string) string {
+// ReadFile is the text of a file of this module.
+func ReadFile(t testing.TB, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(Path(t, name))
 	if err != nil {

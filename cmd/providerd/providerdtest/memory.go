@@ -74,8 +74,8 @@ func limitGroup(group, file string) error {
 	return exec.CommandContext(context.Background(), "sh", "-c", join, group).Run()
 }
 
-// DemandLowPeak demands that the program has never used more memory than it may, and says how much that was.
-func DemandLowPeak(t *testing.T, server *Server) {
+// CheckPeakMemory demands that the program has never used more memory than it may, and says how much that was.
+func CheckPeakMemory(t *testing.T, server *Server) {
 	t.Helper()
 	peak := PeakKiB(t, server.Command)
 	t.Logf("peak is %d MiB", peak>>10)

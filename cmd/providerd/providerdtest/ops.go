@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// ServeWatched starts a server that operators can watch, and returns the URL for them, too.
-func ServeWatched(t *testing.T, folder string) (server *Server, url string) {
+// ServeWithOps starts a server that operators can watch, and returns the URL for them, too.
+func ServeWithOps(t *testing.T, folder string) (server *Server, url string) {
 	t.Helper()
 	server = Serve(t, folder, "--ops-listen", "127.0.0.1:0")
 	return server, OpsURL(t, server)
@@ -22,14 +22,14 @@ func ServeWatched(t *testing.T, folder string) (server *Server, url string) {
 func OpsURL(t *testing.T, server *Server) (url string) {
 	t.Helper()
 	WaitUntil(t, "the server says where operators reach it", func() bool {
-		url = OpsURLIn(server.Stderr.String())
+		url = FindOpsURL(server.Stderr.String())
 		return url != ""
 	})
 	return url
 }
 
-// OpsURLIn is the URL that a log names for operators, or "" where it names none.
-func OpsURLIn(log string) string {
+// FindOpsURL is the URL that a log names for operators, or "" where it names none.
+func FindOpsURL(log string) string {
 	match := regexp.MustCompile(`serving metrics, health and profiles on (http://[0-9.:]+)`).FindStringSubmatch(log)
 	if match == nil {
 		return ""

@@ -25,8 +25,8 @@ func Command(ctx context.Context, folder string, arguments ...string) *exec.Cmd 
 // Server is providerd, serving. One that the test has not started itself has no Command and no Stderr.
 type Server struct {
 	Command *exec.Cmd
-	// URL is where callers reach it, and Folder what it runs in, with the initial token in data/.
-	URL, Folder string
+	// URL is where callers reach it, and Dir what it runs in, with the initial token in data/.
+	URL, Dir string
 	// Stderr is what it has said so far.
 	Stderr *Buffer
 }
@@ -48,7 +48,7 @@ func ServeWith(t *testing.T, folder string, environment []string, arguments ...s
 	}
 	t.Cleanup(func() {
 		if server.Command.ProcessState == nil {
-			server.End(t)
+			server.MustStop(t)
 		}
 	})
 	return server
@@ -110,7 +110,7 @@ func StartCommand(command *exec.Cmd) (*Server, error) {
 	if !ok {
 		return nil, fmt.Errorf("first line is %q", line)
 	}
-	return &Server{Command: command, URL: url, Folder: command.Dir, Stderr: stderr}, nil
+	return &Server{Command: command, URL: url, Dir: command.Dir, Stderr: stderr}, nil
 }
 
 // Signal sends the process a signal.
@@ -128,8 +128,8 @@ func (s *Server) Stop() error {
 	return errors.Join(s.Command.Process.Signal(syscall.SIGTERM), s.Command.Wait())
 }
 
-// End stops the process, which must end well.
-func (s *Server) End(t *testing.T) {
+// MustStop stops the process, which must end well.
+func (s *Server) MustStop(t *testing.T) {
 	t.Helper()
 	if err := s.Stop(); err != nil {
 		t.Errorf("%v: %s", err, s.Stderr)

@@ -9,27 +9,27 @@ import (
 	"testing"
 )
 
-// SectionOf returns a section of the README for operators.
-func SectionOf(t *testing.T, heading string) string {
+// ReadmeSection returns a section of the README for operators.
+func ReadmeSection(t *testing.T, heading string) string {
 	t.Helper()
-	readme := File(t, "cmd/providerd/README.md")
+	readme := ReadFile(t, "cmd/providerd/README.md")
 	_, section, _ := strings.Cut(readme, "\n## "+heading+"\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	return section
 }
 
-// ExamplesOf returns the commands of a section of the README for operators, of which there are so many.
-func ExamplesOf(t *testing.T, heading string, count int) []string {
+// ReadmeExamples returns the commands of a section of the README for operators, of which there are so many.
+func ReadmeExamples(t *testing.T, heading string, count int) []string {
 	t.Helper()
-	found := BlocksOf(SectionOf(t, heading), "sh")
+	found := CodeBlocks(ReadmeSection(t, heading), "sh")
 	if len(found) != count {
 		t.Fatalf("%d examples were found, want %d", len(found), count)
 	}
 	return found
 }
 
-// BlocksOf returns the code blocks of a language in a text.
-func BlocksOf(text, language string) []string {
+// CodeBlocks returns the code blocks of a language in a text.
+func CodeBlocks(text, language string) []string {
 	var found []string
 	for _, match := range regexp.MustCompile("(?ms)^```"+language+"\n(.*?)^```$").FindAllStringSubmatch(text, -1) {
 		found = append(found, match[1])
@@ -37,10 +37,10 @@ func BlocksOf(text, language string) []string {
 	return found
 }
 
-// BlockWith returns the commands of a README of the module that have these words.
-func BlockWith(t *testing.T, readme, words string) string {
+// FindCodeBlock returns the commands of a README of the module that have these words.
+func FindCodeBlock(t *testing.T, readme, words string) string {
 	t.Helper()
-	for _, commands := range BlocksOf(File(t, readme), "sh") {
+	for _, commands := range CodeBlocks(ReadFile(t, readme), "sh") {
 		if strings.Contains(commands, words) {
 			return commands
 		}
@@ -49,8 +49,8 @@ func BlockWith(t *testing.T, readme, words string) string {
 	return ""
 }
 
-// Pasting is a shell that is to run commands in a folder, where providerd is on the path.
-func Pasting(t *testing.T, folder, commands string) *exec.Cmd {
+// ShellCommand is a shell that is to run commands in a folder, where providerd is on the path.
+func ShellCommand(t *testing.T, folder, commands string) *exec.Cmd {
 	t.Helper()
 	bin := t.TempDir()
 	if err := os.Symlink(os.Args[0], filepath.Join(bin, "providerd")); err != nil {
@@ -62,10 +62,10 @@ func Pasting(t *testing.T, folder, commands string) *exec.Cmd {
 	return shell
 }
 
-// Paste runs commands in a folder, where providerd is on the path. They must end well.
-func Paste(t *testing.T, folder, commands string) {
+// RunShell runs commands in a folder, where providerd is on the path. They must end well.
+func RunShell(t *testing.T, folder, commands string) {
 	t.Helper()
-	if output, err := Pasting(t, folder, commands).CombinedOutput(); err != nil {
+	if output, err := ShellCommand(t, folder, commands).CombinedOutput(); err != nil {
 		t.Errorf("%s: %v: %s", commands, err, output)
 	}
 }

@@ -26,7 +26,7 @@ func (s *Server) Post(client *http.Client, path, body string) (int, string, erro
 
 // PostWithKey is Post with an idempotency key, unless that is empty.
 func (s *Server) PostWithKey(client *http.Client, path, body, key string) (int, string, error) {
-	token, err := os.ReadFile(filepath.Join(s.Folder, "data", "initial-token"))
+	token, err := os.ReadFile(filepath.Join(s.Dir, "data", "initial-token"))
 	if err != nil {
 		return 0, "", err
 	}
@@ -83,8 +83,8 @@ func Token(t *testing.T, folder string) string {
 	return strings.TrimSpace(string(token))
 }
 
-// NewToken makes a token for the OAuth2 operation, and for others, in the database of a folder.
-func NewToken(t *testing.T, folder, name string, others ...string) string {
+// CreateToken makes a token for the OAuth2 operation, and for others, in the database of a folder.
+func CreateToken(t *testing.T, folder, name string, others ...string) string {
 	t.Helper()
 	command := Command(t.Context(), folder, "token", "create", "--name", name, "--allow", "providers_oauth2_create")
 	for _, operation := range others {
@@ -108,7 +108,7 @@ func (s *Server) Create(t *testing.T, client *http.Client) {
 
 // CreateOnce creates an OAuth2 provider whose name is its idempotency key. Each status that is not 201 is an error.
 func (s *Server) CreateOnce(client *http.Client, name string) (Record, error) {
-	return OnlyCreated(s.CreateNamed(client, name, ""))
+	return ErrorUnlessCreated(s.CreateNamed(client, name, ""))
 }
 
 // CreateNamed creates an OAuth2 provider whose name is its idempotency key. It has a client_id only if one is given.
@@ -134,8 +134,8 @@ func (s *Server) CreateNamed(client *http.Client, name, clientID string) (status
 	return status, Record{record.Name, record.PK, record.Secret}, err
 }
 
-// OnlyCreated makes an error of each status that is not 201.
-func OnlyCreated(status int, one Record, err error) (Record, error) {
+// ErrorUnlessCreated makes an error of each status that is not 201.
+func ErrorUnlessCreated(status int, one Record, err error) (Record, error) {
 	if err == nil && status != http.StatusCreated {
 		err = fmt.Errorf("status is %d", status)
 	}

@@ -13,9 +13,9 @@ import (
 // ServingUser serves in tests of several users, and is of servingGroup. No account needs to be of them.
 const ServingUser, servingGroup = 1234, 2234
 
-// NewFolderOfOther is a folder with one for the database that belongs to the user that serves. What only root can do is
+// NewOtherUserDir is a folder with one for the database that belongs to the user that serves. What only root can do is
 // skipped for others.
-func NewFolderOfOther(t *testing.T) string {
+func NewOtherUserDir(t *testing.T) string {
 	t.Helper()
 	NeedRoot(t)
 	folder := t.TempDir()
@@ -25,8 +25,8 @@ func NewFolderOfOther(t *testing.T) string {
 	return folder
 }
 
-// ServeAsOther starts a server of another user in a folder, with a copy of the program that it can reach.
-func ServeAsOther(t *testing.T, folder string, arguments ...string) *Server {
+// ServeAsOtherUser starts a server of another user in a folder, with a copy of the program that it can reach.
+func ServeAsOtherUser(t *testing.T, folder string, arguments ...string) *Server {
 	t.Helper()
 	program := filepath.Join(folder, "providerd")
 	Run(t, "install", "--mode=755", os.Args[0], program)
@@ -38,8 +38,8 @@ func ServeAsOther(t *testing.T, folder string, arguments ...string) *Server {
 	return server
 }
 
-// ExpectAllOfOther demands that the folder of the database has nothing but private files of the user that serves.
-func ExpectAllOfOther(t *testing.T, folder string, want ...string) {
+// ExpectOtherUserOwns demands that the folder of the database has nothing but private files of the user that serves.
+func ExpectOtherUserOwns(t *testing.T, folder string, want ...string) {
 	t.Helper()
 	for _, name := range want {
 		if _, err := os.Stat(filepath.Join(folder, "data", name)); err != nil {

@@ -42,8 +42,8 @@ func WaitUntil(t *testing.T, what string, isSo func() bool) {
 	}
 }
 
-// CountFrom is the number that a target of the Makefile asks for in a variable, or that of an ordinary run.
-func CountFrom(t *testing.T, variable string, ordinary int) int {
+// EnvCount is the number that a target of the Makefile asks for in a variable, or that of an ordinary run.
+func EnvCount(t *testing.T, variable string, ordinary int) int {
 	t.Helper()
 	text := os.Getenv(variable)
 	if text == "" {

@@ -21,7 +21,7 @@ const (
 )
 
 // describe says how long creates waited.
-func describe(waits []providerdtest.CreateWait) string {
+func describe(waits []providerdtest.Latency) string {
 	sorted := providerdtest.Milliseconds(waits)
 	return fmt.Sprintf("%d creates: median %.1f ms, p99 %.1f ms, longest %.1f ms",
 		len(waits), providerdtest.Quantile(sorted, 0.5), providerdtest.Quantile(sorted, 0.99), providerdtest.Quantile(sorted, 1))
@@ -32,7 +32,7 @@ func describe(waits []providerdtest.CreateWait) string {
 // creates wait without and with a backup.
 func TestBackupUnderLoad(t *testing.T) {
 	t.Parallel()
-	rows := providerdtest.CountFrom(t, "PROVIDERD_BACKUP_ROWS", defaultBackupRows)
+	rows := providerdtest.EnvCount(t, "PROVIDERD_BACKUP_ROWS", defaultBackupRows)
 	folder := t.TempDir()
 	providerdtest.Fill(t, folder, rows)
 	server, err := providerdtest.Start(t.Context(), folder)
@@ -47,21 +47,21 @@ func TestBackupUnderLoad(t *testing.T) {
 		return server.CreateOnce(client, name)
 	})
 	// A large database gives a baseline of its own size.
-	made.Await(t, max(createsBeforeBackup, rows/20))
+	made.WaitForMore(t, max(createsBeforeBackup, rows/20))
 	before := made.Acknowledged()
 	begun := time.Now()
-	said := providerdtest.Operate(t, folder, "backup", "backup.db")
+	said := providerdtest.RunCommand(t, folder, "backup", "backup.db")
 	took := time.Since(begun)
 	during := len(made.Acknowledged())
-	load.End()
+	load.Stop()
 	if err := server.Stop(); err != nil {
 		t.Error(err)
 	}
-	if len(made.Failed) > 0 {
-		t.Errorf("%d creates failed, such as %v", len(made.Failed), providerdtest.Some(made.Failed))
+	if len(made.Failures) > 0 {
+		t.Errorf("%d creates failed, such as %v", len(made.Failures), providerdtest.Sample(made.Failures))
 	}
-	t.Logf("without a backup, %s", describe(made.Waits[:len(before)]))
-	t.Logf("during a backup of %d rows in %.1f s, %s", rows, took.Seconds(), describe(made.Waits[len(before):during]))
+	t.Logf("without a backup, %s", describe(made.Latencies[:len(before)]))
+	t.Logf("during a backup of %d rows in %.1f s, %s", rows, took.Seconds(), describe(made.Latencies[len(before):during]))
 	t.Log(strings.ReplaceAll(said, "\n", "; "))
-	providerdtest.CompareRestored(t, folder, providerdtest.RestoreElsewhere(t, folder), before)
+	providerdtest.CompareRestored(t, folder, providerdtest.RestoreBackup(t, folder), before)
 }

@@ -32,18 +32,18 @@ func TestBackupSchedule(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := providerdtest.StartSchedule(t, folder, providerdtest.Command(t.Context(), folder, "backup", "--every", "1s", "--keep", "2", "backups"))
-	providerdtest.WaitUntil(t, "a backup fails", func() bool { return strings.Contains(s.Said.String(), "backup failed: no keyset file") })
-	if names := s.Names(t); !slices.Contains(names, old) {
+	providerdtest.WaitUntil(t, "a backup fails", func() bool { return strings.Contains(s.Stderr.String(), "backup failed: no keyset file") })
+	if names := s.List(t); !slices.Contains(names, old) {
 		t.Errorf("after a failed backup, there are %v", names)
 	}
 	if err := os.Rename(keyset+".away", keyset); err != nil {
 		t.Fatal(err)
 	}
-	verified := func() int { return strings.Count(s.Said.String(), "is verified; the keyset is not in it") }
+	verified := func() int { return strings.Count(s.Stderr.String(), "is verified; the keyset is not in it") }
 	providerdtest.WaitUntil(t, "three backups are made", func() bool { return verified() >= 3 })
-	providerdtest.WaitUntil(t, "old backups are removed", func() bool { return len(s.Names(t)) == len(others)+2 })
-	s.End(t, syscall.SIGTERM)
-	names := s.Names(t)
+	providerdtest.WaitUntil(t, "old backups are removed", func() bool { return len(s.List(t)) == len(others)+2 })
+	s.Stop(t, syscall.SIGTERM)
+	names := s.List(t)
 	for _, name := range others {
 		if !slices.Contains(names, name) {
 			t.Errorf("%s was removed", name)
@@ -52,7 +52,7 @@ func TestBackupSchedule(t *testing.T) {
 	newest := names[len(names)-1]
 	t.Logf("%d backups were made, in the end there are %v", verified(), names)
 	demandNoneBeforeItsTime(t, folder, names)
-	providerdtest.Operate(t, folder, "restore", filepath.Join("backups", newest), "--replace")
+	providerdtest.RunCommand(t, folder, "restore", filepath.Join("backups", newest), "--replace")
 	providerdtest.CheckSecrets(t, folder, 10)
 }
 
@@ -60,9 +60,9 @@ func TestBackupSchedule(t *testing.T) {
 func demandNoneBeforeItsTime(t *testing.T, folder string, names []string) {
 	t.Helper()
 	s := providerdtest.StartSchedule(t, folder, providerdtest.Command(t.Context(), folder, "backup", "--every", "1h", "--keep", "2", "backups"))
-	s.AwaitNext(t)
-	s.End(t, syscall.SIGINT)
-	if now := s.Names(t); !slices.Equal(now, names) {
+	s.WaitForNext(t)
+	s.Stop(t, syscall.SIGINT)
+	if now := s.List(t); !slices.Equal(now, names) {
 		t.Errorf("started again, it makes %v of %v", now, names)
 	}
 }

@@ -33,7 +33,7 @@ func TestBackupInterrupted(t *testing.T) {
 		if signal == syscall.SIGKILL && len(left) == 0 {
 			t.Error("killed, it leaves nothing, so that nothing is shown")
 		}
-		providerdtest.Operate(t, folder, "backup", "next-"+name)
+		providerdtest.RunCommand(t, folder, "backup", "next-"+name)
 		if left := drafts(t, folder, "*"); len(left) > 0 {
 			t.Errorf("the next backup leaves %v", left)
 		}
@@ -79,8 +79,8 @@ func TestRestoreInterrupted(t *testing.T) {
 	const rows = 40_000
 	folder := t.TempDir()
 	providerdtest.Fill(t, folder, rows)
-	providerdtest.Operate(t, folder, "backup", "backup.db")
-	providerdtest.Operate(t, folder, "provider", "delete", "17", "--yes")
+	providerdtest.RunCommand(t, folder, "backup", "backup.db")
+	providerdtest.RunCommand(t, folder, "provider", "delete", "17", "--yes")
 	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
 		interrupt(t, folder, "data/providerd.db", signal, "restore", "backup.db", "--replace")
 		if output, err := providerdtest.Command(t.Context(), folder, "provider", "show", "17").CombinedOutput(); err == nil {
@@ -97,8 +97,8 @@ func TestRestoreInterrupted(t *testing.T) {
 	if output, _ := providerdtest.Command(t.Context(), folder, "doctor").Output(); !strings.Contains(string(output), finding) {
 		t.Errorf("the doctor says %s", output)
 	}
-	providerdtest.Operate(t, folder, "restore", "backup.db", "--replace")
-	providerdtest.Operate(t, folder, "provider", "show", "17")
+	providerdtest.RunCommand(t, folder, "restore", "backup.db", "--replace")
+	providerdtest.RunCommand(t, folder, "provider", "show", "17")
 	if kept, err := filepath.Glob(path + ".replaced-*"); err != nil || len(kept) != 1 || kept[0] == second {
 		t.Errorf("kept is %v: %v", kept, err)
 	}

@@ -52,7 +52,7 @@ func copyAll(t *testing.T, folder, from, to, password string) (printed string, u
 // TestCopyThereAndBack copies from SQLite to PostgreSQL and back, and times it.
 func TestCopyThereAndBack(t *testing.T) {
 	t.Parallel()
-	rows := providerdtest.CountFrom(t, "PROVIDERD_COPY_ROWS", defaultCopyRows)
+	rows := providerdtest.EnvCount(t, "PROVIDERD_COPY_ROWS", defaultCopyRows)
 	folder := t.TempDir()
 	providerdtest.Fill(t, folder, rows)
 	cluster := postgrestest.NewCluster(t)

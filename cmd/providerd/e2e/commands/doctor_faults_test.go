@@ -87,12 +87,12 @@ func spoiltSetUps() map[string]spoilt {
 		"rubbish for keyset": {write("data/keyset.json", "{}"), []fault{{"keyset", healthFail, `"sealing" is not a Tink keyset; put the right one`}}},
 		"keyset of another database": {func(t *testing.T, s *setUp) {
 			providerdtest.Run(t, "rm", s.keyset)
-			providerdtest.Operate(t, s.folder, strings.Fields("key create --keyset data/keyset.json")...)
+			providerdtest.RunCommand(t, s.folder, strings.Fields("key create --keyset data/keyset.json")...)
 		}, []fault{{"keyset", healthFail, "not the keyset of this database; put the right one"}}},
 		"older keyset": {func(t *testing.T, s *setUp) {
 			providerdtest.Run(t, "cp", "--archive", s.keyset, s.keyset+".old")
-			providerdtest.Operate(t, s.folder, strings.Fields("key rotate")...)
-			providerdtest.Operate(t, s.folder, strings.Fields("key reseal")...)
+			providerdtest.RunCommand(t, s.folder, strings.Fields("key rotate")...)
+			providerdtest.RunCommand(t, s.folder, strings.Fields("key reseal")...)
 			providerdtest.Run(t, "mv", s.keyset+".old", s.keyset)
 		}, []fault{{"keyset", healthFail, "it lacks key [0-9]+, which has encrypted secrets of this database; bring the newest"}}},
 		"key of one secret": {
@@ -108,11 +108,13 @@ func spoiltSetUps() map[string]spoilt {
 			[]fault{{"key age", healthWarn, `the newest key, [0-9]+, is from 2020-01-31T08:00:00Z; run "providerd key rotate"`}},
 		},
 		"no token": {
-			func(t *testing.T, s *setUp) { providerdtest.Operate(t, s.folder, strings.Fields("token revoke 1")...) },
+			func(t *testing.T, s *setUp) {
+				providerdtest.RunCommand(t, s.folder, strings.Fields("token revoke 1")...)
+			},
 			[]fault{{"tokens", healthWarn, `none is accepted.*; "providerd token create" makes one`}},
 		},
 		"token that ends": {func(t *testing.T, s *setUp) {
-			providerdtest.Operate(t, s.folder, strings.Fields("token create --name ci --allow all --expires-in 2d")...)
+			providerdtest.RunCommand(t, s.folder, strings.Fields("token create --name ci --allow all --expires-in 2d")...)
 		}, []fault{{"tokens", healthWarn, "those of these callers end before .*: ci; .*of the same name"}}},
 		"few pks": {
 			statement(providerWithPK("2140000000")),
@@ -244,7 +246,7 @@ func environment(variables ...string) spoiler {
 // certificate gives the server one that is valid for a time.
 func certificate(from, to time.Duration) spoiler {
 	return func(t *testing.T, s *setUp) {
-		providerdtest.WriteCertificateOf(t, s.folder, 1, time.Now().Add(from), time.Now().Add(to))
+		providerdtest.WriteCertificateValid(t, s.folder, 1, time.Now().Add(from), time.Now().Add(to))
 		s.flags = []string{"--tls-cert", "cert.pem", "--tls-key", "key.pem"}
 	}
 }
@@ -260,7 +262,7 @@ func serveIn(t *testing.T, s *setUp) {
 func crash(t *testing.T, s *setUp) {
 	t.Helper()
 	server := providerdtest.Serve(t, s.folder)
-	providerdtest.Operate(t, s.folder, strings.Fields("application create --slug s --name n")...)
+	providerdtest.RunCommand(t, s.folder, strings.Fields("application create --slug s --name n")...)
 	if err := server.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -278,7 +280,7 @@ func longWALOf(t *testing.T, s *setUp) {
 func otherWAL(t *testing.T, s *setUp) {
 	providerdtest.Run(t, "cp", "--archive", s.database, s.database+".old")
 	for range 3 {
-		providerdtest.Operate(t, s.folder, strings.Fields("token create --name x --allow all")...)
+		providerdtest.RunCommand(t, s.folder, strings.Fields("token create --name x --allow all")...)
 	}
 	crash(t, s)
 	providerdtest.Run(t, "mv", s.database+".old", s.database)

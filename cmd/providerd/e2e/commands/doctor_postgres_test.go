@@ -35,7 +35,7 @@ func TestDoctorOverPostgreSQL(t *testing.T) {
 		{"schema", healthFail, `no providerd database; "providerd serve" makes one`},
 		{"keyset", healthFail, "no keyset file: .*k.json; put it back"},
 	})
-	providerdtest.Operate(t, folder, "key", "create", "--keyset", "k.json")
+	providerdtest.RunCommand(t, folder, "key", "create", "--keyset", "k.json")
 	server := providerdtest.ServeWith(t, folder, examined.environment)
 	noToken := fault{"tokens", healthWarn, "none is accepted"}
 	expectChecks(t, expectOnly(t, examined, []fault{standby, archive, noToken}), "configuration, keyset file, "+
@@ -48,7 +48,7 @@ func TestDoctorOverPostgreSQL(t *testing.T) {
 		"connections", healthWarn, "1 replica may open up to 24 connections, and the server allows 20: .*; raise max_connections",
 	}})
 	cluster.Exec(t, name, "ALTER DATABASE "+name+" CONNECTION LIMIT -1")
-	server.End(t)
+	server.MustStop(t)
 	for setting, says := range map[string]string{
 		"fsync":                         `its setting fsync is "off", with which it could lose .*; set it to on`,
 		"full_page_writes":              `its setting full_page_writes is "off"`,

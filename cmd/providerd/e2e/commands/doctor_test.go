@@ -52,7 +52,7 @@ func newSetUp(t *testing.T) setUp {
 	folder := t.TempDir()
 	server := providerdtest.Serve(t, folder)
 	server.Create(t, contracttest.Client(t))
-	server.End(t)
+	server.MustStop(t)
 	return setUpIn(folder)
 }
 

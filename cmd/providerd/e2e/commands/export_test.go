@@ -63,7 +63,7 @@ func TestExportedRecordsComeBack(t *testing.T) {
 		for _, match := range regexp.MustCompile(`(?m)^(\w+) stands for the \w+ of provider (\d+)$`).FindAllStringSubmatch(string(talk), -1) {
 			environment = append(environment, match[1]+"="+first[match[2]])
 		}
-		providerdtest.Operate(t, folder, append([]string{"provider", "delete", "--yes"}, pksIn(first)...)...)
+		providerdtest.RunCommand(t, folder, append([]string{"provider", "delete", "--yes"}, pksIn(first)...)...)
 		apply := providerdtest.Command(t.Context(), folder, "apply", "-f", file, "--server", server.URL, "--parallel", "1")
 		apply.Env = environment
 		if output, err := apply.CombinedOutput(); err != nil || !strings.Contains(string(output), "8 entries: 8 created,") {
@@ -92,7 +92,7 @@ func expectVisible(t *testing.T, folder string) {
 		"provider show 4 --output json", "provider show 4 --output yaml", "provider show 4", "provider export --reveal",
 		"apply --dry-run --file hidden.yaml --output json", "apply --dry-run --file hidden.yaml",
 	} {
-		expectNothingHidden(t, line, providerdtest.Operate(t, folder, strings.Fields(line)...))
+		expectNothingHidden(t, line, providerdtest.RunCommand(t, folder, strings.Fields(line)...))
 	}
 }
 

@@ -27,7 +27,7 @@ const (
 // TestListsInLittleMemory reads every list, in each form, and every export over many rows.
 func TestListsInLittleMemory(t *testing.T) {
 	t.Parallel()
-	rows := providerdtest.CountFrom(t, "PROVIDERD_LIST_ROWS", defaultListRows)
+	rows := providerdtest.EnvCount(t, "PROVIDERD_LIST_ROWS", defaultListRows)
 	folder, program := t.TempDir(), providerdtest.Build(t)
 	fillLists(t, folder, rows)
 	for _, one := range []struct {

@@ -23,17 +23,17 @@ func expectCreates(t *testing.T, server *providerdtest.Server) {
 // TestRootBesideServerOfAnotherUser runs commands as root, as an operator of the service does, and the server goes on.
 func TestRootBesideServerOfAnotherUser(t *testing.T) {
 	t.Parallel()
-	folder := providerdtest.NewFolderOfOther(t)
-	server := providerdtest.ServeAsOther(t, folder)
+	folder := providerdtest.NewOtherUserDir(t)
+	server := providerdtest.ServeAsOtherUser(t, folder)
 	for _, command := range []string{
 		"key rotate", "key reseal", "key retire", "token create --name n --allow all", "token list",
 		"application create --slug s --name n", "provider list", "audit", "backup backup.db",
 	} {
 		expectCreates(t, server)
-		providerdtest.Operate(t, folder, strings.Fields(command)...)
+		providerdtest.RunCommand(t, folder, strings.Fields(command)...)
 	}
 	expectCreates(t, server)
-	providerdtest.ExpectAllOfOther(t, folder, "providerd.db", "providerd.db-wal", "keyset.json", "initial-token")
+	providerdtest.ExpectOtherUserOwns(t, folder, "providerd.db", "providerd.db-wal", "keyset.json", "initial-token")
 	expectOnly(t, setUpIn(folder), nil)
 	info, err := os.Stat(filepath.Join(folder, "backup.db"))
 	if err != nil || info.Sys().(*syscall.Stat_t).Uid != 0 || info.Mode() != 0o600 {
@@ -44,19 +44,19 @@ func TestRootBesideServerOfAnotherUser(t *testing.T) {
 // TestRootRestoresForAnotherUser restores while nobody serves, over a database and where none is.
 func TestRootRestoresForAnotherUser(t *testing.T) {
 	t.Parallel()
-	folder := providerdtest.NewFolderOfOther(t)
-	server := providerdtest.ServeAsOther(t, folder)
+	folder := providerdtest.NewOtherUserDir(t)
+	server := providerdtest.ServeAsOtherUser(t, folder)
 	expectCreates(t, server)
-	providerdtest.Operate(t, folder, "backup", "backup.db")
+	providerdtest.RunCommand(t, folder, "backup", "backup.db")
 	for _, isThere := range []bool{true, false} {
-		server.End(t)
+		server.MustStop(t)
 		if !isThere {
 			providerdtest.Run(t, "rm", filepath.Join(folder, "data", "providerd.db"))
 		}
-		providerdtest.Operate(t, folder, "restore", "backup.db", "--replace")
-		server = providerdtest.ServeAsOther(t, folder)
+		providerdtest.RunCommand(t, folder, "restore", "backup.db", "--replace")
+		server = providerdtest.ServeAsOtherUser(t, folder)
 		expectCreates(t, server)
-		providerdtest.ExpectAllOfOther(t, folder, "providerd.db", "keyset.json")
+		providerdtest.ExpectOtherUserOwns(t, folder, "providerd.db", "keyset.json")
 		expectOnly(t, setUpIn(folder), nil)
 	}
 }
@@ -64,14 +64,14 @@ func TestRootRestoresForAnotherUser(t *testing.T) {
 // TestRootStartsForAnotherUser makes all files of a database as root, those of a crash included.
 func TestRootStartsForAnotherUser(t *testing.T) {
 	t.Parallel()
-	folder := providerdtest.NewFolderOfOther(t)
+	folder := providerdtest.NewOtherUserDir(t)
 	server := providerdtest.Serve(t, folder)
 	expectCreates(t, server)
 	if err := server.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	providerdtest.ExpectAllOfOther(t, folder, "providerd.db", "providerd.db-wal", "providerd.db-shm", "keyset.json", "initial-token")
-	expectCreates(t, providerdtest.ServeAsOther(t, folder))
+	providerdtest.ExpectOtherUserOwns(t, folder, "providerd.db", "providerd.db-wal", "providerd.db-shm", "keyset.json", "initial-token")
+	expectCreates(t, providerdtest.ServeAsOtherUser(t, folder))
 	expectOnly(t, setUpIn(folder), nil)
 }
 
@@ -79,8 +79,8 @@ func TestRootStartsForAnotherUser(t *testing.T) {
 // right.
 func TestDoctorOfUserWhoCannotLook(t *testing.T) {
 	t.Parallel()
-	folder := providerdtest.NewFolderOfOther(t)
-	providerdtest.ServeAsOther(t, folder)
+	folder := providerdtest.NewOtherUserDir(t)
+	providerdtest.ServeAsOtherUser(t, folder)
 	examined := setUpIn(folder)
 	examined.user = providerdtest.ServingUser + 1
 	const remedy = "permission denied; run the doctor as the user of the server or as root"

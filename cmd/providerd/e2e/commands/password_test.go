@@ -56,7 +56,7 @@ func TestPasswordInAnArgument(t *testing.T) {
 	for _, url := range append(faultyURLs(password), "POSTGRESQL://u:"+password+"@127.0.0.1:1/x") {
 		command := providerdtest.Command(t.Context(), t.TempDir(), "token", "list", "--keyset", "keyset.json", "--database="+url)
 		said, _ := command.CombinedOutput()
-		if command.ProcessState.ExitCode() != providerdtest.ExitMisused || strings.Contains(string(said), password) {
+		if command.ProcessState.ExitCode() != providerdtest.ExitUsage || strings.Contains(string(said), password) {
 			t.Errorf("%s: %s, %s", url, command.ProcessState, said)
 		}
 		if isUpper := strings.HasPrefix(strings.ToLower(url), "postgres") && !strings.HasPrefix(url, "postgres"); isUpper &&

@@ -26,7 +26,7 @@ func TestDamagedRecordsArePassedOver(t *testing.T) {
 			t.Fatal(status, answer, err)
 		}
 	}
-	server.End(t)
+	server.MustStop(t)
 	err := execute(t.Context(), filepath.Join(folder, "data", "providerd.db"), `UPDATE oauth2_providers SET client_secret = 'rubbish' WHERE pk = 2;
 		UPDATE oauth2_providers SET property_mappings = '{bad' WHERE pk = 4; UPDATE tokens SET operations = '{bad'`)
 	if err != nil {

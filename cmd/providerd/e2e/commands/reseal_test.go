@@ -15,7 +15,7 @@ const defaultResealRows = 2_000
 // TestResealUnderLoad rotates the key and reseals all old secrets while creates go on, none of which may fail.
 func TestResealUnderLoad(t *testing.T) {
 	t.Parallel()
-	rows := providerdtest.CountFrom(t, "PROVIDERD_RESEAL_ROWS", defaultResealRows)
+	rows := providerdtest.EnvCount(t, "PROVIDERD_RESEAL_ROWS", defaultResealRows)
 	folder := t.TempDir()
 	providerdtest.StoreSecrets(t, folder, rows)
 	server, err := providerdtest.Start(t.Context(), folder)
@@ -26,9 +26,9 @@ func TestResealUnderLoad(t *testing.T) {
 	load := made.Load(8, "load", func(name string) (providerdtest.Record, error) {
 		return server.CreateOnce(client, name)
 	})
-	providerdtest.Operate(t, folder, "key", "rotate")
-	output := providerdtest.Operate(t, folder, "key", "reseal")
-	load.End()
+	providerdtest.RunCommand(t, folder, "key", "rotate")
+	output := providerdtest.RunCommand(t, folder, "key", "reseal")
+	load.Stop()
 	if err := server.Stop(); err != nil {
 		t.Error(err)
 	}

@@ -50,7 +50,7 @@ type retiring struct {
 // acknowledged can be read at any time, and older backups with the keys that were kept.
 func TestKeysAreRetiredUnderLoad(t *testing.T) {
 	t.Parallel()
-	rounds, begun := providerdtest.CountFrom(t, "PROVIDERD_RETIRE_ROUNDS", defaultRetireRounds), time.Now()
+	rounds, begun := providerdtest.EnvCount(t, "PROVIDERD_RETIRE_ROUNDS", defaultRetireRounds), time.Now()
 	r := &retiring{folder: t.TempDir(), client: contracttest.Client(t), made: providerdtest.NewJournal()}
 	r.start(t)
 	pace := time.NewTicker(createInterval)
@@ -59,24 +59,24 @@ func TestKeysAreRetiredUnderLoad(t *testing.T) {
 		<-pace.C
 		return r.persist(name)
 	})
-	defer load.End()
-	r.made.Await(t, createsARound)
+	defer load.Stop()
+	r.made.WaitForMore(t, createsARound)
 	replays := providerdtest.StartLoad(1, func(int, int) bool { return r.replay(t) })
-	defer replays.End()
+	defer replays.Stop()
 	backups := map[int]map[string]providerdtest.Record{}
 	for round := range rounds {
-		r.made.Await(t, createsARound)
+		r.made.WaitForMore(t, createsARound)
 		if round%backupEvery == 0 {
 			backups[round] = r.made.Acknowledged()
-			providerdtest.Operate(t, r.folder, "backup", backupOf(round))
+			providerdtest.RunCommand(t, r.folder, "backup", backupOf(round))
 		}
 		r.round(t)
 		if older := round - restoredAfter; backups[older] != nil {
 			r.restore(t, backupOf(older), backups[older])
 		}
 	}
-	load.End()
-	replays.End()
+	load.Stop()
+	replays.Stop()
 	if err := r.server.Stop(); err != nil {
 		t.Error(err)
 	}
@@ -104,7 +104,7 @@ func (r *retiring) round(t *testing.T) {
 		if rand.IntN(2) == 0 {
 			r.kill(t, "key", action)
 		}
-		providerdtest.Operate(t, r.folder, "key", action)
+		providerdtest.RunCommand(t, r.folder, "key", action)
 		group.Wait()
 	}
 }
@@ -161,7 +161,7 @@ func (r *retiring) persist(name string) (one providerdtest.Record, err error) {
 
 // replay sends a create again, whose secret must be what it was.
 func (r *retiring) replay(t *testing.T) bool {
-	before := r.made.Anyone()
+	before := r.made.Any()
 	again, err := r.persist(before.Name)
 	if err != nil || again != before {
 		t.Errorf("replay of %s: provider %d, was %d, %v", before.Name, again.PK, before.PK, err)
@@ -183,7 +183,7 @@ func (r *retiring) restore(t *testing.T, backup string, want map[string]provider
 	}
 	r.named++
 	kept := filepath.Join("data", string(named[1]))
-	providerdtest.Operate(t, folder, "restore", path, "--keyset", kept)
+	providerdtest.RunCommand(t, folder, "restore", path, "--keyset", kept)
 	if err := os.Rename(filepath.Join(folder, kept), filepath.Join(folder, "data", "keyset.json")); err != nil {
 		t.Fatal(err)
 	}

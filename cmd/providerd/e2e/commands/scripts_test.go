@@ -123,7 +123,7 @@ func scriptCommands(t *testing.T) map[string]scriptCommand {
 			})
 		},
 		"refused-within-a-second": func(script *testscript.TestScript, _ bool, arguments []string) {
-			server := &providerdtest.Server{URL: script.Getenv("URL"), Folder: script.Getenv("WORK")}
+			server := &providerdtest.Server{URL: script.Getenv("URL"), Dir: script.Getenv("WORK")}
 			for begun := time.Now(); ; {
 				asked := time.Now()
 				status, _, err := server.Post(client, arguments[0], "{}")
@@ -137,7 +137,7 @@ func scriptCommands(t *testing.T) map[string]scriptCommand {
 			}
 		},
 		"post": func(script *testscript.TestScript, _ bool, arguments []string) {
-			server := &providerdtest.Server{URL: script.Getenv("URL"), Folder: script.Getenv("WORK")}
+			server := &providerdtest.Server{URL: script.Getenv("URL"), Dir: script.Getenv("WORK")}
 			status, text, err := server.Post(client, arguments[1], arguments[2])
 			script.Check(err)
 			if want := arguments[0]; want != strconv.Itoa(status) {

@@ -86,7 +86,7 @@ func TestReferencePage(t *testing.T) {
 	if complaints := b.heard(); len(complaints) > 0 {
 		t.Errorf("the browser complains: %v", complaints)
 	}
-	server.End(t)
+	server.MustStop(t)
 	if pks := providerdtest.StoredPKs(t, folder); len(pks) != 2 {
 		t.Errorf("stored are %v, want two records", pks)
 	}

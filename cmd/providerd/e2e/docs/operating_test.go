@@ -13,12 +13,12 @@ func TestOperatingReadmeWorks(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	providerdtest.Serve(t, folder)
-	readme := providerdtest.File(t, "cmd/providerd/README.md")
+	readme := providerdtest.ReadFile(t, "cmd/providerd/README.md")
 	ran := 0
 	diagnosis := regexp.MustCompile(`^providerd (doctor|migrate|version)`)
-	for _, commands := range providerdtest.BlocksOf(readme, "sh") {
+	for _, commands := range providerdtest.CodeBlocks(readme, "sh") {
 		if diagnosis.MatchString(commands) {
-			providerdtest.Paste(t, folder, commands)
+			providerdtest.RunShell(t, folder, commands)
 			ran++
 		}
 	}

@@ -39,17 +39,17 @@ func TestReadmeCopies(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	providerdtest.StoreSecrets(t, folder, 3)
-	commands := overCluster(t, postgrestest.NewCluster(t), folder, providerdtest.BlockWith(t, "cmd/providerd/README.md", "providerd copy"))
+	commands := overCluster(t, postgrestest.NewCluster(t), folder, providerdtest.FindCodeBlock(t, "cmd/providerd/README.md", "providerd copy"))
 	database := regexp.MustCompile(`postgres://\S+`).FindString(commands)
 	list := "providerd provider list --database " + database + " --keyset data/keyset.json --output json >listed\n"
-	providerdtest.Paste(t, folder, "export PGPASSFILE=pgpass\n"+commands+list+`grep '"pk":3,' listed`)
+	providerdtest.RunShell(t, folder, "export PGPASSFILE=pgpass\n"+commands+list+`grep '"pk":3,' listed`)
 }
 
 // TestReadmeOfReplicasWorks pastes the commands that start a replica.
 func TestReadmeOfReplicasWorks(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	commands := providerdtest.BlockWith(t, "store/postgres/README.md", "providerd key create")
+	commands := providerdtest.FindCodeBlock(t, "store/postgres/README.md", "providerd key create")
 	commands = overCluster(t, postgrestest.NewCluster(t), folder, strings.ReplaceAll(commands, "/etc/providerd", folder))
 	const serving = `providerd serve --listen 0.0.0.0:8080 `
 	if strings.Count(commands, serving) != 1 {
@@ -57,5 +57,5 @@ func TestReadmeOfReplicasWorks(t *testing.T) {
 	}
 	begun := strings.Replace(commands, serving,
 		`coproc providerd serve --listen 127.0.0.1:0; replica=$COPROC_PID; read -r -u "${COPROC[0]}" `, 1)
-	providerdtest.Paste(t, folder, begun+`kill "$replica"; wait "$replica"`)
+	providerdtest.RunShell(t, folder, begun+`kill "$replica"; wait "$replica"`)
 }

@@ -16,8 +16,8 @@ import (
 // TestReadmeListsEveryDependency compares the README's table with the modules that the code imports itself.
 func TestReadmeListsEveryDependency(t *testing.T) {
 	t.Parallel()
-	module := providerdtest.File(t, "go.mod")
-	readme := providerdtest.File(t, ".ci/README.md")
+	module := providerdtest.ReadFile(t, "go.mod")
+	readme := providerdtest.ReadFile(t, ".ci/README.md")
 	var direct, listed []string
 	for _, match := range regexp.MustCompile(`(?m)^\t(\S+) v\S+$`).FindAllStringSubmatch(module, -1) {
 		direct = append(direct, match[1])
@@ -35,14 +35,14 @@ func TestReadmeListsEveryDependency(t *testing.T) {
 // blocks returns the code blocks of a language in the README, with the server's URL in place of the default one.
 func blocks(t *testing.T, language, url string) []string {
 	t.Helper()
-	readme := providerdtest.File(t, "README.md")
-	return providerdtest.BlocksOf(strings.ReplaceAll(readme, "http://127.0.0.1:8080", url), language)
+	readme := providerdtest.ReadFile(t, "README.md")
+	return providerdtest.CodeBlocks(strings.ReplaceAll(readme, "http://127.0.0.1:8080", url), language)
 }
 
 // Whoever follows the README saves files only where git ignores them.
 func TestReadmeLeavesNoFiles(t *testing.T) {
 	t.Parallel()
-	readme, ignored := providerdtest.File(t, "README.md"), providerdtest.File(t, ".gitignore")
+	readme, ignored := providerdtest.ReadFile(t, "README.md"), providerdtest.ReadFile(t, ".gitignore")
 	saved := regexp.MustCompile("(?:saved as `|such as this `|run |-f |>)([\\w./]+\\.(?:go|yaml|json))\\b").
 		FindAllStringSubmatch(readme, -1)
 	if len(saved) != 5 || !strings.Contains(ignored, "\n/.scratch/\n") {
@@ -65,7 +65,7 @@ func TestReadmeWorks(t *testing.T) {
 		if !strings.HasPrefix(command, "curl ") {
 			continue
 		}
-		output, err := providerdtest.Pasting(t, folder, command).Output()
+		output, err := providerdtest.ShellCommand(t, folder, command).Output()
 		if err != nil || !strings.HasPrefix(string(output), "HTTP/1.1 201 ") {
 			t.Errorf("%s: %v: %s", command, err, output)
 		}
@@ -83,7 +83,7 @@ func TestReadmeWorks(t *testing.T) {
 		t.Errorf("%d examples were found, want 3", created)
 	}
 	created += applyExample(t, folder, server.URL)
-	server.End(t)
+	server.MustStop(t)
 	if pks := providerdtest.StoredPKs(t, folder); len(pks) != created {
 		t.Errorf("stored are %v, want %d records", pks, created)
 	}
@@ -108,7 +108,7 @@ func applyExample(t *testing.T, folder, url string) int {
 			continue
 		}
 		for _, says := range []string{"3 entries: 3 created, ", "3 entries: 0 created, 3 unchanged, "} {
-			output, err := providerdtest.Pasting(t, folder, command).CombinedOutput()
+			output, err := providerdtest.ShellCommand(t, folder, command).CombinedOutput()
 			if err != nil || !strings.Contains(string(output), says) || strings.Contains(string(output), "advice") {
 				t.Errorf("%s: %v: %s", command, err, output)
 			}

@@ -20,7 +20,7 @@ func TestSamplesWork(t *testing.T) {
 		source := strings.ReplaceAll(sample.Source, "http://127.0.0.1:8080", server.URL)
 		switch sample.Label {
 		case "curl":
-			shell := providerdtest.Pasting(t, folder, source)
+			shell := providerdtest.ShellCommand(t, folder, source)
 			shell.Env = append(shell.Env, environment)
 			if output, err := shell.Output(); err != nil || !strings.HasPrefix(string(output), "HTTP/1.1 201 ") {
 				t.Errorf("%s: %v: %s", source, err, output)
@@ -33,7 +33,7 @@ func TestSamplesWork(t *testing.T) {
 			created++
 		}
 	}
-	server.End(t)
+	server.MustStop(t)
 	if pks := providerdtest.StoredPKs(t, folder); created != 4 || len(pks) != created {
 		t.Errorf("stored are %v, of %d samples in curl and Go, want 4", pks, created)
 	}

@@ -83,7 +83,7 @@ func newFailover(t *testing.T, program string, servers site, url string) *failov
 	f := &failover{
 		site: servers, fleet: providerdtest.StartFleet(t, program, url, replicaCount), journal: &failoverJournal{entries: map[string]*entry{}},
 	}
-	token, err := os.ReadFile(filepath.Join(f.fleet.Folder, "data", "initial-token"))
+	token, err := os.ReadFile(filepath.Join(f.fleet.Dir, "data", "initial-token"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func newFailover(t *testing.T, program string, servers site, url string) *failov
 // TestFailover takes servers of PostgreSQL, replicas and the network between them away under load. Every acknowledged
 // create must be stored once, and creates must stand still little longer than the database.
 func TestFailover(t *testing.T) {
-	rounds := providerdtest.CountFrom(t, "PROVIDERD_FAILOVER_ROUNDS", defaultRounds)
+	rounds := providerdtest.EnvCount(t, "PROVIDERD_FAILOVER_ROUNDS", defaultRounds)
 	var outcomes []roundResult
 	plain := spread(plainKinds(), rounds-rounds/5)
 	t.Run("plain", func(t *testing.T) {
@@ -148,7 +148,7 @@ func (f *failover) run(t *testing.T, kind string, strike func()) roundResult {
 	recovered := time.Now()
 	f.site.restore(t)
 	f.awaitAcknowledged(t, kind)
-	load.End()
+	load.Stop()
 	one := roundResult{kind: kind, database: f.probe.longestPause(struck, recovered)}
 	one.creates, one.slowest = f.journal.longestPauses(struck, recovered)
 	f.settle(t)

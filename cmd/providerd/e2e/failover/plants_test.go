@@ -14,14 +14,14 @@ import (
 // what is stored, and with one that sends again what may be stored. The account must find losses and doubles.
 func TestFailoverFindsPlantedFaults(t *testing.T) {
 	for _, c := range []struct {
-		plant providerdtest.Plant
+		plant providerdtest.Fault
 		count func(one roundResult) int
 	}{
-		{providerdtest.Plant{
+		{providerdtest.Fault{
 			Title: "losses without the wait for replication", File: "store/postgres/begin.go",
 			Old: "pg_logical_emit_message(true, 'providerd', '')::text", New: "''",
 		}, func(one roundResult) int { return one.missing }},
-		{providerdtest.Plant{
+		{providerdtest.Fault{
 			Title: "doubles where everything is retried", File: "store/postgres/database.go",
 			Old: "d.doubt(tx)\n\t\treturn false, err", New: "d.doubt(tx)\n\t\treturn true, err",
 		}, func(one roundResult) int { return one.double }},

@@ -88,7 +88,7 @@ func (p *probe) start(t *testing.T, config *pgx.ConnConfig) {
 		return true
 	})
 	t.Cleanup(func() {
-		load.End()
+		load.Stop()
 		_ = db.Close()
 	})
 }

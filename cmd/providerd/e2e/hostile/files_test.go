@@ -39,7 +39,7 @@ func newHarmedFiles(t *testing.T) *harmedFiles {
 			f.server.Create(t, f.client)
 		}
 		for _, file := range []string{f.database, f.database + "-wal"} {
-			if err := providerdtest.CopyOver(file, file+suffix); err != nil {
+			if err := providerdtest.CopyFile(file, file+suffix); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -87,19 +87,19 @@ func TestHostileFiles(t *testing.T) {
 		putBack func(database string) error
 	}{
 		"an older copy over the database": {
-			func(database string) error { return providerdtest.CopyOver(database+".older", database) },
+			func(database string) error { return providerdtest.CopyFile(database+".older", database) },
 			"providerd.db is not what SQLite left there",
-			func(database string) error { return providerdtest.CopyOver(database+".now", database) },
+			func(database string) error { return providerdtest.CopyFile(database+".now", database) },
 		},
 		"the WAL cut off": {
 			func(database string) error { return os.Truncate(database+"-wal", 0) },
 			"providerd.db-wal is not what SQLite left there",
-			func(database string) error { return providerdtest.CopyOver(database+"-wal.now", database+"-wal") },
+			func(database string) error { return providerdtest.CopyFile(database+"-wal.now", database+"-wal") },
 		},
 		"an older WAL over the WAL": {
-			func(database string) error { return providerdtest.CopyOver(database+"-wal.older", database+"-wal") },
+			func(database string) error { return providerdtest.CopyFile(database+"-wal.older", database+"-wal") },
 			"providerd.db-wal is not what SQLite left there",
-			func(database string) error { return providerdtest.CopyOver(database+"-wal.now", database+"-wal") },
+			func(database string) error { return providerdtest.CopyFile(database+"-wal.now", database+"-wal") },
 		},
 		"the wal-index removed": {
 			func(database string) error { return os.Remove(database + "-shm") },

@@ -34,7 +34,7 @@ func TestHostileHalfClosing(t *testing.T) {
 	if status != http.StatusBadRequest {
 		t.Errorf("a body that is cut off is answered %d", status)
 	}
-	server.End(t)
+	server.MustStop(t)
 	if stored := len(providerdtest.StoredPKs(t, folder)); stored != creates {
 		t.Errorf("%d records are stored, want %d", stored, creates)
 	}
@@ -51,8 +51,8 @@ func halfClose(t *testing.T, server *providerdtest.Server, request string) int {
 	if err := connection.(*net.TCPConn).CloseWrite(); err != nil {
 		t.Fatal(err)
 	}
-	answer := providerdtest.BegunCreate{Conn: connection, Answers: bufio.NewReader(connection)}
-	return answer.Answer(t).StatusCode
+	answer := providerdtest.PendingCreate{Conn: connection, Reader: bufio.NewReader(connection)}
+	return answer.ReadResponse(t).StatusCode
 }
 
 // checkCanceled demands that at least so many requests are logged as canceled, and nothing as a fault of the server.
@@ -88,7 +88,7 @@ func TestHostileHangUps(t *testing.T) {
 		hangUp(t, providerdtest.BeginCreate(t, server, folder).Conn, providerdtest.OAuth2Body[:20], i%2 == 0)
 		server.Create(t, client)
 	}
-	server.End(t)
+	server.MustStop(t)
 	checkCanceled(t, server.Stderr.String(), 50)
 	providerdtest.CheckIntegrity(t, folder+"/data/providerd.db")
 }

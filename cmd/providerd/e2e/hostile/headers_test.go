@@ -23,7 +23,7 @@ func TestHostileHeaders(t *testing.T) {
 	for _, length := range []int{8 << 10, 36 << 10} {
 		holdHeaders(t, server, length)
 	}
-	providerdtest.DemandLowPeak(t, server)
+	providerdtest.CheckPeakMemory(t, server)
 }
 
 func holdHeaders(t *testing.T, server *providerdtest.Server, length int) {

@@ -26,7 +26,7 @@ const maxGrowth = 5 << 20
 // hostileBodies is how many bodies are to be sent.
 func hostileBodies(t *testing.T) int {
 	t.Helper()
-	return providerdtest.CountFrom(t, "PROVIDERD_HOSTILE_BODIES", defaultHostileBodies)
+	return providerdtest.EnvCount(t, "PROVIDERD_HOSTILE_BODIES", defaultHostileBodies)
 }
 
 // hostileConnections is how many connections are to send bodies at once. Others are left for the ordinary creates.
@@ -55,8 +55,8 @@ func TestHostileBodies(t *testing.T) {
 		statuses[sender.send(t, i)]++
 	}
 	after := liveHeap(t, server)
-	providerdtest.DemandLowPeak(t, server)
-	server.End(t)
+	providerdtest.CheckPeakMemory(t, server)
+	server.MustStop(t)
 	t.Logf("%d bodies: statuses %v; live heap %d KiB after a tenth, %d KiB after all", count, statuses, before>>10, after>>10)
 	if after-before > maxGrowth {
 		t.Errorf("memory has grown by %d bytes, want at most %d", after-before, maxGrowth)

@@ -56,7 +56,7 @@ func TestHostileKeysAtOnce(t *testing.T) {
 	}
 	close(keys)
 	senders.Wait()
-	providerdtest.DemandLowPeak(t, server)
+	providerdtest.CheckPeakMemory(t, server)
 	t.Logf("%d connections: small bodies are compared with %v", connections, slices.Collect(maps.Keys(stored)))
-	server.End(t)
+	server.MustStop(t)
 }

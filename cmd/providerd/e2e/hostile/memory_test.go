@@ -47,7 +47,7 @@ func sendHostileBodies(t *testing.T, callers int) {
 	server := providerdtest.ServeLimited(t, folder)
 	crowd := newHostileCrowd(t, server, folder)
 	for i := range callers {
-		token := providerdtest.NewToken(t, folder, fmt.Sprint("hostile-", i), "providers_workspace_directory_create")
+		token := providerdtest.CreateToken(t, folder, fmt.Sprint("hostile-", i), "providers_workspace_directory_create")
 		crowd.tokens = append(crowd.tokens, token)
 	}
 	crowd.create(t, 300)
@@ -75,14 +75,14 @@ func sendHostileBodies(t *testing.T, callers int) {
 	stop()
 	senders.Wait()
 	crowd.create(t, 1)
-	providerdtest.DemandLowPeak(t, server)
+	providerdtest.CheckPeakMemory(t, server)
 	t.Logf("%d connections: statuses %v", connections, crowd.statuses)
 	for status := range crowd.statuses {
 		if !slices.Contains([]int{http.StatusCreated, http.StatusBadRequest, http.StatusServiceUnavailable}, status) {
 			t.Errorf("%d answers have status %d", crowd.statuses[status], status)
 		}
 	}
-	server.End(t)
+	server.MustStop(t)
 }
 
 // hostileCrowd sends hostile bodies over many connections.

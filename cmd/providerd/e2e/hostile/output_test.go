@@ -54,7 +54,7 @@ func TestHostileOutputFailsEveryCommand(t *testing.T) {
 	folder := t.TempDir()
 	server := providerdtest.Serve(t, folder)
 	server.Create(t, contracttest.Client(t))
-	server.End(t)
+	server.MustStop(t)
 	if err := os.WriteFile(folder+"/empty.yaml", []byte("oauth2: []\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}

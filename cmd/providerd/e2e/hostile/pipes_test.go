@@ -78,7 +78,7 @@ func TestHostilePipeThatNobodyReads(t *testing.T) {
 	}
 	logged := make(chan int)
 	go func() { logged <- countLogged(t, log) }()
-	server.End(t)
+	server.MustStop(t)
 	// That the server stops may be among what is dropped.
 	const linesOfTheEnd = 2
 	if count := <-logged; count < requests+1 || count > requests+1+linesOfTheEnd {
@@ -94,7 +94,7 @@ func readOpsURL(t *testing.T, log *bufio.Reader) string {
 		if err != nil {
 			t.Fatalf("the log says nowhere where operators reach the server: %v", err)
 		}
-		if url := providerdtest.OpsURLIn(line); url != "" {
+		if url := providerdtest.FindOpsURL(line); url != "" {
 			return url
 		}
 	}
@@ -127,13 +127,13 @@ func TestHostileOutputsOfTheServer(t *testing.T) {
 			if err := command.Start(); err != nil {
 				t.Fatal(err)
 			}
-			server := &providerdtest.Server{Command: command, URL: readyURL(t, manager), Folder: folder}
+			server := &providerdtest.Server{Command: command, URL: readyURL(t, manager), Dir: folder}
 			client := contracttest.Client(t)
 			client.Timeout = 20 * time.Second
 			for range 10 {
 				server.Create(t, client)
 			}
-			server.End(t)
+			server.MustStop(t)
 		})
 	}
 }
@@ -163,7 +163,7 @@ func TestHostileLogForPrograms(t *testing.T) {
 	folder := t.TempDir()
 	server := providerdtest.Serve(t, folder,
 		"--log-format", "json", "--log-level", "error", "--listen", "0.0.0.0:0", "--ops-listen", "0.0.0.0:0")
-	server.End(t)
+	server.MustStop(t)
 	for _, said := range []string{"clear text", "wrote an access token", "profiles on http", "whoever reaches"} {
 		if !strings.Contains(server.Stderr.String(), said) {
 			t.Errorf("%q is not said", said)

@@ -56,7 +56,7 @@ func TestHostileServers(t *testing.T) {
 	if err := packer.Close(); err != nil {
 		t.Fatal(err)
 	}
-	other := providerdtest.AnsweringWith(t, func(http.ResponseWriter, *http.Request) { t.Error("the target of the redirects is asked") })
+	other := providerdtest.StartCollectorFunc(t, func(http.ResponseWriter, *http.Request) { t.Error("the target of the redirects is asked") })
 	otherHost := strings.TrimPrefix(other, "http://")
 	redirect := func(status int) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
@@ -87,7 +87,7 @@ func TestHostileServers(t *testing.T) {
 			if name == "silence" {
 				timeout = "300ms"
 			}
-			applyToHostile(t, program, providerdtest.AnsweringWith(t, c.handler), timeout, c.says)
+			applyToHostile(t, program, providerdtest.StartCollectorFunc(t, c.handler), timeout, c.says)
 		})
 	}
 }

@@ -64,5 +64,5 @@ func TestHostileSignalIgnoredByNohup(t *testing.T) {
 	for range 20 {
 		providerdtest.BeginCreate(t, server, folder).Finish(t)
 	}
-	server.End(t)
+	server.MustStop(t)
 }

@@ -213,7 +213,7 @@ func (s *search) spans() {
 		}
 		return false
 	})
-	for _, text := range s.collector.Texts() {
+	for _, text := range s.collector.Bodies() {
 		s.scan("the traces", text)
 	}
 }

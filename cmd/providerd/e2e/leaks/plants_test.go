@@ -8,8 +8,8 @@ import (
 	"example.com/providerd/cmd/providerd/providerdtest"
 )
 
-func plants() []providerdtest.Plant {
-	return []providerdtest.Plant{
+func plants() []providerdtest.Fault {
+	return []providerdtest.Fault{
 		{
 			Title: "a body in the log", File: "server/validate.go",
 			Old: "lenient := isLenient(request.Header)", New: "println(string(body))\n\tlenient := isLenient(request.Header)",

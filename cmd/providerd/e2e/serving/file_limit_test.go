@@ -61,7 +61,7 @@ func TestDiskFullOfTheWAL(t *testing.T) {
 	if refusals == 0 || refusals > mostRefused {
 		t.Errorf("%d of %d creates are refused, want 1 to %d", refusals, creates, mostRefused)
 	}
-	server.End(t)
+	server.MustStop(t)
 	if stored := len(providerdtest.StoredPKs(t, folder)); stored != 1+creates-refusals {
 		t.Errorf("%d are stored, %d were acknowledged", stored, 1+creates-refusals)
 	}

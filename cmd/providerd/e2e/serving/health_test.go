@@ -33,7 +33,7 @@ func TestHealthAsksTheServerOfItsMachine(t *testing.T) {
 			t.Fatal(err)
 		}
 		expectHealth(t, folder, "/readyz answers 503 ", address)
-		server.End(t)
+		server.MustStop(t)
 		expectHealth(t, folder, "does not answer", address)
 	}
 }

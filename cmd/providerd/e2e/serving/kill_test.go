@@ -24,7 +24,7 @@ const (
 func TestKilledUnderLoad(t *testing.T) {
 	t.Parallel()
 	folder, client, all, settled := t.TempDir(), contracttest.Client(t), providerdtest.NewJournal(), 0
-	rounds := providerdtest.CountFrom(t, "PROVIDERD_KILL_ROUNDS", defaultKillRounds)
+	rounds := providerdtest.EnvCount(t, "PROVIDERD_KILL_ROUNDS", defaultKillRounds)
 	for round := range rounds {
 		sent := killUnderLoad(t, client, folder, fmt.Sprint(round))
 		settled += len(providerdtest.StoredPKs(t, folder)) - len(all.Creates) - len(sent.Creates)
@@ -47,11 +47,11 @@ func killUnderLoad(t *testing.T, client *http.Client, folder, prefix string) *pr
 	load := sent.Load(killWorkers, prefix, func(name string) (providerdtest.Record, error) {
 		return server.CreateOnce(client, name)
 	})
-	sent.Await(t, acknowledgedAtAll+rand.IntN(acknowledgedAtAll))
+	sent.WaitForMore(t, acknowledgedAtAll+rand.IntN(acknowledgedAtAll))
 	if err := server.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	load.End()
+	load.Stop()
 	return sent
 }
 
@@ -62,7 +62,7 @@ func retry(t *testing.T, client *http.Client, folder string, sent *providerdtest
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name := range sent.Failed {
+	for name := range sent.Failures {
 		one, err := server.CreateOnce(client, name)
 		if err != nil {
 			t.Errorf("retry of %s: %v", name, err)

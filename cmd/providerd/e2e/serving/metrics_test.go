@@ -54,13 +54,13 @@ func (c watchedCall) want() map[string]float64 {
 func TestMetricsCount(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	server, ops := providerdtest.ServeWatched(t, folder)
-	narrow, revoked := providerdtest.NewToken(t, folder, "narrow"), providerdtest.NewToken(t, folder, "revoked")
-	providerdtest.Operate(t, folder, "token", "revoke", "3")
+	server, ops := providerdtest.ServeWithOps(t, folder)
+	narrow, revoked := providerdtest.CreateToken(t, folder, "narrow"), providerdtest.CreateToken(t, folder, "revoked")
+	providerdtest.RunCommand(t, folder, "token", "revoke", "3")
 	elsewhere := t.TempDir()
-	other, _ := providerdtest.ServeWatched(t, elsewhere)
-	unknown := providerdtest.NewToken(t, elsewhere, "unknown")
-	other.End(t)
+	other, _ := providerdtest.ServeWithOps(t, elsewhere)
+	unknown := providerdtest.CreateToken(t, elsewhere, "unknown")
+	other.MustStop(t)
 	const oauth2, directory, rest = "providers_oauth2_create", "providers_workspace_directory_create", "other"
 	const taken = `{"name":"a","authorization_flow":"3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01","client_id":"taken"}`
 	const broken = `{"name":"","sub_mode":"x","mine":1,"yours":2}`
@@ -124,9 +124,9 @@ func TestMetricsCount(t *testing.T) {
 func TestMetricsNameNobody(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	server, ops := providerdtest.ServeWatched(t, folder)
+	server, ops := providerdtest.ServeWithOps(t, folder)
 	server.Create(t, http.DefaultClient)
-	token := providerdtest.NewToken(t, folder, "canary-caller")
+	token := providerdtest.CreateToken(t, folder, "canary-caller")
 	var first []string
 	for round := range 3 {
 		for n := range 20 {
@@ -173,7 +173,7 @@ func expectSeries(t *testing.T, series, want map[string]float64) {
 func TestMetricsOfTheStore(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	server, ops := providerdtest.ServeWatched(t, folder)
+	server, ops := providerdtest.ServeWithOps(t, folder)
 	server.Create(t, http.DefaultClient)
 	series := providerdtest.Scrape(t, ops)
 	expectSeries(t, series, map[string]float64{
@@ -207,7 +207,7 @@ func TestMetricsOverPostgreSQL(t *testing.T) {
 	cluster := postgrestest.NewCluster(t)
 	folder := t.TempDir()
 	keyset := filepath.Join(folder, "keyset.json")
-	providerdtest.Operate(t, folder, "key", "create", "--keyset", keyset)
+	providerdtest.RunCommand(t, folder, "key", "create", "--keyset", keyset)
 	server := providerdtest.ServeWith(t, folder,
 		[]string{"PROVIDERD_DATABASE=" + cluster.CreateDatabase(t), "PROVIDERD_KEYSET=" + keyset},
 		"--ops-listen", "127.0.0.1:0")

@@ -16,7 +16,7 @@ import (
 
 func TestOperatorsAreServedApart(t *testing.T) {
 	t.Parallel()
-	server, ops := providerdtest.ServeWatched(t, t.TempDir())
+	server, ops := providerdtest.ServeWithOps(t, t.TempDir())
 	for path, want := range map[string]int{
 		"/metrics": http.StatusOK, "/healthz": http.StatusOK, "/readyz": http.StatusOK,
 		"/debug/pprof/heap": http.StatusOK, "/": http.StatusNotFound, "/openapi.yaml": http.StatusNotFound,
@@ -37,7 +37,7 @@ func TestOperatorsAreServedApart(t *testing.T) {
 // more than a header may have.
 func TestHostileConnectionsOfOperators(t *testing.T) {
 	t.Parallel()
-	_, ops := providerdtest.ServeWatched(t, t.TempDir())
+	_, ops := providerdtest.ServeWithOps(t, t.TempDir())
 	watched := &providerdtest.Server{URL: ops}
 	first := providerdtest.Dial(t, watched)
 	const places = 64
@@ -70,7 +70,7 @@ func TestHostileConnectionsOfOperators(t *testing.T) {
 func TestOperatorsSeeTheEnd(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	server, ops := providerdtest.ServeWatched(t, folder)
+	server, ops := providerdtest.ServeWithOps(t, folder)
 	begun := providerdtest.BeginCreate(t, server, folder)
 	server.Signal(t, syscall.SIGTERM)
 	providerdtest.WaitUntil(t, "no caller is taken in any more", server.IsClosed)

@@ -75,7 +75,7 @@ func TestFailedCommit(t *testing.T) {
 				createNamed(t, server, "during", http.StatusCreated)
 				createNamed(t, server, "during", http.StatusCreated)
 				createNamed(t, server, "after", http.StatusCreated)
-				server.End(t)
+				server.MustStop(t)
 				if pks := providerdtest.StoredPKs(t, disk.folder); len(pks) != 3 {
 					t.Errorf("stored are %v, want 3 records", pks)
 				}
@@ -103,7 +103,7 @@ func TestFailedCheckpoint(t *testing.T) {
 	for range untilReset {
 		server.Create(t, client)
 	}
-	server.End(t)
+	server.MustStop(t)
 	if stored := providerdtest.StoredPKs(t, disk.folder); len(stored) != 2*untilReset {
 		t.Errorf("%d records are stored, want %d", len(stored), 2*untilReset)
 	}

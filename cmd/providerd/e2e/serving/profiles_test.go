@@ -11,7 +11,7 @@ import (
 // Whoever asks for profiles cannot make them long.
 func TestProfilesAreBounded(t *testing.T) {
 	t.Parallel()
-	_, ops := providerdtest.ServeWatched(t, t.TempDir())
+	_, ops := providerdtest.ServeWithOps(t, t.TempDir())
 	for query, want := range map[string]int{
 		"profile?seconds=61": http.StatusBadRequest, "trace?seconds=1e9": http.StatusBadRequest,
 		"trace?seconds=-1": http.StatusBadRequest, "heap?seconds=x": http.StatusBadRequest, "trace?seconds=NaN": http.StatusBadRequest,

@@ -25,7 +25,7 @@ func TestRefusalsComeInTime(t *testing.T) {
 	const documented, slack = 5 * time.Second, 4 * time.Second
 	cluster := postgrestest.NewCluster(t)
 	f := providerdtest.StartFleet(t, os.Args[0], cluster.CreateDatabase(t), 1)
-	if _, err := f.Persist("before"); err != nil {
+	if _, err := f.CreateWithRetry("before"); err != nil {
 		t.Fatal(err)
 	}
 	cluster.Freeze()
@@ -51,7 +51,7 @@ func TestRefusalsComeInTime(t *testing.T) {
 		t.Errorf("the slowest refusal took %v, want %v", slowest, documented)
 	}
 	providerdtest.WaitUntil(t, "a create is stored", func() bool {
-		_, err := f.Persist("after")
+		_, err := f.CreateWithRetry("after")
 		return err == nil
 	})
 	f.Stop(t)

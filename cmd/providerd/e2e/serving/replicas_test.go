@@ -25,7 +25,7 @@ func TestReplicasRace(t *testing.T) {
 	for i := range keys {
 		for try := range tries {
 			group.Go(func() {
-				one, err := providerdtest.OnlyCreated(f.Create(try%replicas, fmt.Sprint("key-", i), ""))
+				one, err := providerdtest.ErrorUnlessCreated(f.Create(try%replicas, fmt.Sprint("key-", i), ""))
 				if err != nil {
 					t.Errorf("key %d: %v", i, err)
 				}
@@ -55,15 +55,15 @@ func TestReplicasDieUnderLoad(t *testing.T) {
 	t.Parallel()
 	const replicas, rounds, callers, creates = 3, 6, 12, 200
 	f, made := providerdtest.StartFleet(t, os.Args[0], postgrestest.NewCluster(t).CreateDatabase(t), replicas), providerdtest.NewJournal()
-	load := made.Load(callers, "k", f.Persist)
+	load := made.Load(callers, "k", f.CreateWithRetry)
 	for round := range rounds {
-		made.Await(t, creates)
-		f.Restart(t, round%replicas, func() { made.Await(t, creates) })
+		made.WaitForMore(t, creates)
+		f.Restart(t, round%replicas, func() { made.WaitForMore(t, creates) })
 	}
-	load.End()
+	load.Stop()
 	made.Compare(t, f.Stored(t, f.URL))
 	for name, one := range made.Creates {
-		if again, err := f.Persist(name); err != nil || again != one {
+		if again, err := f.CreateWithRetry(name); err != nil || again != one {
 			t.Errorf("%s: is %v, was %v, %v", name, again, one, err)
 		}
 	}

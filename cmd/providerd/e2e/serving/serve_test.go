@@ -22,7 +22,7 @@ func TestLogHasTheLinesOfItsLevel(t *testing.T) {
 			folder := t.TempDir()
 			server := providerdtest.Serve(t, folder, arguments)
 			server.Create(t, client)
-			server.End(t)
+			server.MustStop(t)
 			if lines := strings.Count(server.Stderr.String(), "msg=request"); lines != want {
 				t.Errorf("%d lines, want %d: %s", lines, want, server.Stderr)
 			}
@@ -60,7 +60,7 @@ func TestEveryBegunRequestIsAnsweredBeforeTheEnd(t *testing.T) {
 		})
 	}
 	<-begun
-	server.End(t)
+	server.MustStop(t)
 	group.Wait()
 	stored := len(providerdtest.StoredPKs(t, folder))
 	t.Logf("SIGTERM in a burst: acknowledged %d, stored but not acknowledged %d, missing %d, double 0",
@@ -96,7 +96,7 @@ func TestServersOverOneDatabaseDoNotGetInEachOthersWay(t *testing.T) {
 	group.Wait()
 	var creators int
 	for _, server := range servers {
-		server.End(t)
+		server.MustStop(t)
 		creators += strings.Count(server.Stderr.String(), "made a new database")
 	}
 	if stored := providerdtest.StoredPKs(t, folder); len(stored) != 60 || creators != 1 {

@@ -21,23 +21,23 @@ func expectProblem(t *testing.T, log, reason string, times int) {
 // root's at first, and no time of theirs changes when they get their owner.
 func TestCertificateThatRootGivesToAnotherUser(t *testing.T) {
 	t.Parallel()
-	folder, next := providerdtest.NewFolderOfOther(t), t.TempDir()
+	folder, next := providerdtest.NewOtherUserDir(t), t.TempDir()
 	cert, key := filepath.Join(folder, "cert.pem"), filepath.Join(folder, "key.pem")
 	owner := strconv.Itoa(providerdtest.ServingUser)
 	providerdtest.WriteCertificate(t, folder, 1)
 	providerdtest.Run(t, "chown", owner, cert, key)
-	server := providerdtest.ServeAsOther(t, folder, "--tls-cert", "cert.pem", "--tls-key", "key.pem")
+	server := providerdtest.ServeAsOtherUser(t, folder, "--tls-cert", "cert.pem", "--tls-key", "key.pem")
 	address := strings.TrimPrefix(server.URL, "https://")
 
 	providerdtest.WriteCertificate(t, next, 2)
 	providerdtest.Run(t, "install", "--mode=600", filepath.Join(next, "cert.pem"), filepath.Join(next, "key.pem"), folder)
 	for range 2 {
-		if serial := providerdtest.Served(t, address); serial != 1 {
+		if serial := providerdtest.ServedSerial(t, address); serial != 1 {
 			t.Errorf("certificate %d is served while the files are root's, not 1", serial)
 		}
 	}
 	providerdtest.Run(t, "chown", owner, cert, key)
-	providerdtest.WaitUntil(t, "the new certificate is served", func() bool { return providerdtest.Served(t, address) == 2 })
-	server.End(t)
+	providerdtest.WaitUntil(t, "the new certificate is served", func() bool { return providerdtest.ServedSerial(t, address) == 2 })
+	server.MustStop(t)
 	expectProblem(t, server.Stderr.String(), "cert.pem: permission denied", 1)
 }

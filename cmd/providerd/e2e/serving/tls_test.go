@@ -22,7 +22,7 @@ func TestTLS(t *testing.T) {
 	if !ok {
 		t.Fatalf("the server says %s", server.URL)
 	}
-	trusted := providerdtest.Trust(t, folder)
+	trusted := providerdtest.CertPool(t, folder)
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted}}}
 	server.Create(t, client)
 	old := &tls.Config{RootCAs: trusted, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}
@@ -32,30 +32,30 @@ func TestTLS(t *testing.T) {
 	}
 
 	providerdtest.WriteCertificate(t, folder, 2)
-	if serial := providerdtest.Served(t, address); serial != 2 {
+	if serial := providerdtest.ServedSerial(t, address); serial != 2 {
 		t.Errorf("certificate %d is served after a change, not 2", serial)
 	}
 	if err := os.WriteFile(filepath.Join(folder, "key.pem"), []byte("rubbish"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if serial := providerdtest.Served(t, address); serial != 2 {
+	if serial := providerdtest.ServedSerial(t, address); serial != 2 {
 		t.Errorf("certificate %d is served with a broken key, not 2", serial)
 	}
 	fifo := filepath.Join(folder, "cert.pem")
 	if err := errors.Join(os.Remove(fifo), syscall.Mkfifo(fifo, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	if serial := providerdtest.Served(t, address); serial != 2 {
+	if serial := providerdtest.ServedSerial(t, address); serial != 2 {
 		t.Errorf("certificate %d is served with a FIFO in its place, not 2", serial)
 	}
 	if err := os.Remove(fifo); err != nil {
 		t.Fatal(err)
 	}
 	providerdtest.WriteCertificate(t, folder, 3)
-	if serial := providerdtest.Served(t, address); serial != 3 {
+	if serial := providerdtest.ServedSerial(t, address); serial != 3 {
 		t.Errorf("certificate %d is served after the repair, not 3", serial)
 	}
-	server.End(t)
+	server.MustStop(t)
 	if log := server.Stderr.String(); strings.Count(log, "certificate cannot be used") != 2 {
 		t.Errorf("log is %s", log)
 	}
@@ -83,7 +83,7 @@ func TestPlainHTTPBeyondThisMachineIsWarnedOf(t *testing.T) {
 	for address, warned := range map[string]bool{"0.0.0.0:0": true, "[::1]:0": false, "127.0.0.1:0": false} {
 		folder := t.TempDir()
 		server := providerdtest.Serve(t, folder, "--listen", address)
-		server.End(t)
+		server.MustStop(t)
 		if strings.Contains(server.Stderr.String(), "--tls-cert") != warned {
 			t.Errorf("%s: output is %s", address, server.Stderr)
 		}

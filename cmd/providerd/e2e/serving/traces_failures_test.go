@@ -32,13 +32,13 @@ func TestTracesThatAreOff(t *testing.T) {
 			}
 			server := providerdtest.ServeWith(t, folder, environment)
 			tracedCall{
-				name: "x", method: http.MethodPost, path: providerdtest.OAuth2Path, token: providerdtest.NewToken(t, folder, "x"), body: providerdtest.OAuth2Body,
+				name: "x", method: http.MethodPost, path: providerdtest.OAuth2Path, token: providerdtest.CreateToken(t, folder, "x"), body: providerdtest.OAuth2Body,
 				traceparent: []string{traceparent}, status: http.StatusCreated,
 			}.send(t, server)
-			server.End(t)
+			server.MustStop(t)
 			isTracing := name == "nothing is sampled"
-			if log := server.Stderr.String(); collector.Requests() > 0 || strings.Contains(log, "trace") != isTracing {
-				t.Errorf("the collector got %d requests, and the server says %s", collector.Requests(), log)
+			if log := server.Stderr.String(); collector.RequestCount() > 0 || strings.Contains(log, "trace") != isTracing {
+				t.Errorf("the collector got %d requests, and the server says %s", collector.RequestCount(), log)
 			}
 		})
 	}
@@ -81,7 +81,7 @@ func TestTracesThatCannotBeExported(t *testing.T) {
 	server := providerdtest.ServeWith(t, folder,
 		[]string{"OTEL_EXPORTER_OTLP_ENDPOINT=http://user:canary@127.0.0.1:4318"})
 	server.Create(t, contracttest.Client(t))
-	server.End(t)
+	server.MustStop(t)
 	const want = "warning: traces are not exported: OTEL_EXPORTER_OTLP_ENDPOINT has a user, a query or a fragment"
 	if log := server.Stderr.String(); !strings.Contains(log, want) || strings.Contains(log, "canary") {
 		t.Errorf("the server says %s", log)
@@ -104,7 +104,7 @@ func errorsOfTraces(t *testing.T, log string) []string {
 // path, that they were sent.
 func failingCollectors(t *testing.T) map[string]string {
 	t.Helper()
-	elsewhere := providerdtest.AnsweringWith(t, func(_ http.ResponseWriter, r *http.Request) {
+	elsewhere := providerdtest.StartCollectorFunc(t, func(_ http.ResponseWriter, r *http.Request) {
 		t.Errorf("another host gets the key %s", r.Header.Get("Api-Key"))
 	})
 	echo := func(r *http.Request) string { return "bad key " + r.Header.Get("Api-Key") + " for " + r.URL.Path }
@@ -120,30 +120,30 @@ func failingCollectors(t *testing.T) map[string]string {
 	}
 	return map[string]string{
 		"connect: connection refused": "http://127.0.0.1:1",
-		"the collector answers 403 Forbidden": providerdtest.AnsweringWith(t, func(w http.ResponseWriter, r *http.Request) {
+		"the collector answers 403 Forbidden": providerdtest.StartCollectorFunc(t, func(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, strings.Repeat(echo(r), 1_000), http.StatusForbidden)
 		}),
-		"the collector answers 404 Not Found": providerdtest.AnsweringWith(t, func(w http.ResponseWriter, r *http.Request) {
+		"the collector answers 404 Not Found": providerdtest.StartCollectorFunc(t, func(w http.ResponseWriter, r *http.Request) {
 			answer(t, w, "HTTP/1.1 404 "+echo(r)+"\r\nConnection: close\r\n\r\n"+echo(r))
 		}),
-		"(429, 502, 503 or 504)": providerdtest.AnsweringWith(t, func(w http.ResponseWriter, r *http.Request) {
+		"(429, 502, 503 or 504)": providerdtest.StartCollectorFunc(t, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Retry-After", "3600")
 			http.Error(w, echo(r), http.StatusServiceUnavailable)
 		}),
-		"the collector answers more than is read": providerdtest.AnsweringWith(t, func(w http.ResponseWriter, r *http.Request) {
+		"the collector answers more than is read": providerdtest.StartCollectorFunc(t, func(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, strings.Repeat(echo(r), 10_000), http.StatusForbidden)
 		}),
-		"the collector redirects, which is not followed": providerdtest.AnsweringWith(t, func(w http.ResponseWriter, r *http.Request) {
+		"the collector redirects, which is not followed": providerdtest.StartCollectorFunc(t, func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, elsewhere+r.URL.Path, http.StatusTemporaryRedirect)
 		}),
-		"the collector does not take all that it is sent": providerdtest.AnsweringWith(t, func(w http.ResponseWriter, r *http.Request) {
+		"the collector does not take all that it is sent": providerdtest.StartCollectorFunc(t, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = fmt.Fprintf(w, `{"partialSuccess":{"rejectedSpans":"1","errorMessage":%q}}`, echo(r))
 		}),
-		"the collector does not answer as OTLP over HTTP is answered": providerdtest.AnsweringWith(t, func(w http.ResponseWriter, r *http.Request) {
+		"the collector does not answer as OTLP over HTTP is answered": providerdtest.StartCollectorFunc(t, func(w http.ResponseWriter, r *http.Request) {
 			answer(t, w, echo(r)+"\r\n\r\n")
 		}),
-		"the collector closes the connection": providerdtest.AnsweringWith(t, func(w http.ResponseWriter, _ *http.Request) {
+		"the collector closes the connection": providerdtest.StartCollectorFunc(t, func(w http.ResponseWriter, _ *http.Request) {
 			answer(t, w, "")
 		}),
 	}
@@ -169,7 +169,7 @@ func TestTracesWithoutCollector(t *testing.T) {
 			for range 50 {
 				server.Create(t, contracttest.Client(t))
 			}
-			server.End(t)
+			server.MustStop(t)
 			log := server.Stderr.String()
 			lines := errorsOfTraces(t, log)
 			if len(lines) > firstErrors+int(time.Since(begun).Minutes()) {
@@ -202,7 +202,7 @@ func TestTracesOfHangingCollector(t *testing.T) {
 	for range 50 {
 		server.Create(t, contracttest.Client(t))
 	}
-	server.End(t)
+	server.MustStop(t)
 	if log := server.Stderr.String(); !strings.Contains(log, "the last traces were not exported") {
 		t.Errorf("the server says %s", log)
 	}
@@ -211,7 +211,7 @@ func TestTracesOfHangingCollector(t *testing.T) {
 // Whoever looks why there are no traces is told that the collector takes too long.
 func TestTracesOfSlowCollector(t *testing.T) {
 	t.Parallel()
-	slow := providerdtest.AnsweringWith(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	slow := providerdtest.StartCollectorFunc(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	folder := t.TempDir()
 	server := serveTraced(t, folder, slow, "OTEL_BSP_SCHEDULE_DELAY=1", "OTEL_BSP_EXPORT_TIMEOUT=100")
 	server.Create(t, contracttest.Client(t))

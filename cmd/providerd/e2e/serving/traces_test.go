@@ -107,8 +107,8 @@ func (c tracedCall) checkParts(t *testing.T, spans []providerdtest.Span, root pr
 			continue
 		}
 		names += part.Name + " "
-		if part.Trace != root.Trace || part.Begun.Before(root.Begun) || part.Ended.After(root.Ended) ||
-			part.Ended.Before(part.Begun) {
+		if part.Trace != root.Trace || part.Start.Before(root.Start) || part.End.After(root.End) ||
+			part.End.Before(part.Start) {
 			t.Errorf("%s: %+v is not within %+v", c.name, part, root)
 		}
 		want := map[string]string{}
@@ -144,7 +144,7 @@ func TestTracesOfRequests(t *testing.T) {
 	collector, folder := providerdtest.StartCollector(t), t.TempDir()
 	server := serveTraced(t, folder, collector.URL, "OTEL_EXPORTER_OTLP_COMPRESSION=gzip",
 		"OTEL_RESOURCE_ATTRIBUTES=deployment.environment.name=test")
-	token := providerdtest.NewToken(t, folder, "narrow")
+	token := providerdtest.CreateToken(t, folder, "narrow")
 	problem := func(slug string) map[string]string { return map[string]string{"providerd.problem": slug} }
 	given := []string{traceparent}
 	calls := []tracedCall{
@@ -177,7 +177,7 @@ func TestTracesOfRequests(t *testing.T) {
 		map[string]string{"providerd.problem": "storage-unavailable", "error.type": "503"},
 	})
 	calls[len(calls)-1].send(t, server)
-	server.End(t)
+	server.MustStop(t)
 	spans, lines := collector.Spans(), map[any]map[string]any{}
 	for _, line := range logLines(t, server.Stderr.String()) {
 		lines[line["request_id"]] = line
@@ -185,12 +185,12 @@ func TestTracesOfRequests(t *testing.T) {
 	for _, call := range calls {
 		call.check(t, spans, lines[call.name])
 	}
-	for _, text := range collector.Texts() {
+	for _, text := range collector.Bodies() {
 		if strings.Contains(string(text), "canary") {
 			t.Errorf("what a caller sent is in %q", text)
 		}
 	}
-	resource := collector.Resource()
+	resource := collector.ResourceAttributes()
 	if resource["service.name"] != "providerd" || resource["service.version"] == "" ||
 		resource["service.instance.id"] == "" || resource["deployment.environment.name"] != "test" {
 		t.Errorf("the spans are of %v", resource)
@@ -215,13 +215,13 @@ func TestTracesOfSharedTransactions(t *testing.T) {
 		})
 	}
 	group.Wait()
-	server.End(t)
+	server.MustStop(t)
 	type transaction struct{ begun, ended time.Time }
 	sizes, count := map[transaction]int{}, map[string]int{}
 	for _, span := range collector.Spans() {
 		count[span.Name]++
 		if span.Name == "commit" {
-			sizes[transaction{span.Begun, span.Ended}]++
+			sizes[transaction{span.Start, span.End}]++
 		}
 	}
 	const all = callers * each
@@ -230,7 +230,7 @@ func TestTracesOfSharedTransactions(t *testing.T) {
 	}
 	largest := 0
 	for _, span := range collector.Spans() {
-		if size := sizes[transaction{span.Begun, span.Ended}]; span.Name == "commit" &&
+		if size := sizes[transaction{span.Start, span.End}]; span.Name == "commit" &&
 			span.Attributes["providerd.batch_size"] != strconv.Itoa(size) {
 			t.Errorf("%d creates have the transaction of %+v", size, span)
 		} else if span.Name == "commit" {
@@ -240,7 +240,7 @@ func TestTracesOfSharedTransactions(t *testing.T) {
 	if largest < 2 {
 		t.Error("no creates shared a transaction")
 	}
-	if name := collector.Resource()["service.name"]; name != "mine" {
+	if name := collector.ResourceAttributes()["service.name"]; name != "mine" {
 		t.Errorf("the spans are of %q", name)
 	}
 }

@@ -32,10 +32,10 @@ func TestTracesOfInvalidVariables(t *testing.T) {
 			collector, folder := providerdtest.StartCollector(t), t.TempDir()
 			server := serveTraced(t, folder, collector.URL, line)
 			server.Create(t, contracttest.Client(t))
-			server.End(t)
+			server.MustStop(t)
 			log := server.Stderr.String()
-			if !strings.Contains(log, want) || strings.Contains(log, "canary") || collector.Requests() == 0 {
-				t.Errorf("the collector got %d requests, and the server says %s", collector.Requests(), log)
+			if !strings.Contains(log, want) || strings.Contains(log, "canary") || collector.RequestCount() == 0 {
+				t.Errorf("the collector got %d requests, and the server says %s", collector.RequestCount(), log)
 			}
 		})
 	}
@@ -53,7 +53,7 @@ func TestTracesOverHTTPS(t *testing.T) {
 	}
 	listener := httptest.NewUnstartedServer(received)
 	listener.TLS = &tls.Config{
-		Certificates: []tls.Certificate{pair}, ClientCAs: providerdtest.Trust(t, folder), ClientAuth: tls.RequireAndVerifyClientCert,
+		Certificates: []tls.Certificate{pair}, ClientCAs: providerdtest.CertPool(t, folder), ClientAuth: tls.RequireAndVerifyClientCert,
 	}
 	listener.StartTLS()
 	t.Cleanup(listener.Close)
@@ -66,9 +66,9 @@ func TestTracesOverHTTPS(t *testing.T) {
 	}
 	server := serveTraced(t, folder, listener.URL, environment...)
 	server.Create(t, contracttest.Client(t))
-	server.End(t)
-	if log := server.Stderr.String(); received.Requests() == 0 || strings.Contains(log, "WARN") {
-		t.Errorf("the collector got %d requests, and the server says %s", received.Requests(), log)
+	server.MustStop(t)
+	if log := server.Stderr.String(); received.RequestCount() == 0 || strings.Contains(log, "WARN") {
+		t.Errorf("the collector got %d requests, and the server says %s", received.RequestCount(), log)
 	}
 	folder = t.TempDir()
 	server = serveTraced(t, folder, listener.URL, "OTEL_BSP_SCHEDULE_DELAY=1")

@@ -41,7 +41,7 @@ func (b builder) run(t *testing.T, arguments ...string) string {
 // stages are those of the Dockerfile: the commands of the first one, and the text of the last one, from scratch.
 func stages(t *testing.T) (commands []string, last string) {
 	t.Helper()
-	dockerfile := providerdtest.File(t, "cmd/providerd/deploy/Dockerfile")
+	dockerfile := providerdtest.ReadFile(t, "cmd/providerd/deploy/Dockerfile")
 	first, last, found := strings.Cut(strings.ReplaceAll(dockerfile, "\\\n", ""), "\nFROM scratch\n")
 	if !found {
 		t.Fatal("the Dockerfile has no stage from scratch")
@@ -51,7 +51,7 @@ func stages(t *testing.T) (commands []string, last string) {
 			commands = append(commands, command)
 		}
 	}
-	module := providerdtest.File(t, "go.mod")
+	module := providerdtest.ReadFile(t, "go.mod")
 	version := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(module)
 	if image := `(?m)^FROM golang:` + regexp.QuoteMeta(version[1]) + `\.\d+-[a-z]+ AS build$`; !regexp.MustCompile(image).MatchString(first) {
 		t.Errorf("the Dockerfile does not build with a pinned Go %s", version[1])
@@ -140,7 +140,7 @@ func TestDistImage(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, "data", "initial-token"), []byte(token), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	server.Folder = folder
+	server.Dir = folder
 	server.Create(t, contracttest.Client(t))
 	for _, line := range []string{"health --listen " + strings.TrimPrefix(server.URL, "http://"), "provider list", "doctor"} {
 		t.Log(b.run(t, inContainer(line)...))
@@ -167,7 +167,7 @@ exec chroot --userspec=65532:65532 "$1" /bin/providerd "${@:3}"`
 		return command
 	}
 	server := providerdtest.ServeCommand(t, inReadOnly("serve --listen 127.0.0.1:0"))
-	server.Folder = root
+	server.Dir = root
 	server.Create(t, contracttest.Client(t))
 	for _, line := range []string{
 		"health --listen " + strings.TrimPrefix(server.URL, "http://"), "key rotate", "key reseal", "backup /data/backup.db", "doctor",
@@ -179,5 +179,5 @@ exec chroot --userspec=65532:65532 "$1" /bin/providerd "${@:3}"`
 	if output, err := inReadOnly("backup /backup.db").CombinedOutput(); err == nil || !strings.Contains(string(output), "read-only") {
 		t.Errorf("the root is not read-only: %s", output)
 	}
-	server.End(t)
+	server.MustStop(t)
 }

@@ -16,7 +16,7 @@ import (
 // that they do not change, and uses what they have installed.
 func TestShippedFilesInstall(t *testing.T) {
 	t.Parallel()
-	install := strings.ReplaceAll(providerdtest.BlockWith(t, "cmd/providerd/README.md", "/usr/local/bin/providerd"), "amd64", runtime.GOARCH)
+	install := strings.ReplaceAll(providerdtest.FindCodeBlock(t, "cmd/providerd/README.md", "/usr/local/bin/providerd"), "amd64", runtime.GOARCH)
 	for name, uses := range map[string]struct{ commands, says string }{
 		"program":     {"providerd version", "schema level"},
 		"unit":        {"$(sed -n 's/^ExecStart=\\(.*\\) serve$/\\1/p' /etc/systemd/system/providerd.service) version", "schema level"},

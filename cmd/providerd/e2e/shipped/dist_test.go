@@ -70,7 +70,7 @@ func serves(t *testing.T, runner []string) {
 		}
 		t.Logf("%s: %s", line, output)
 	}
-	server.End(t)
+	server.MustStop(t)
 	if _, err := os.Stat(filepath.Join(folder, "data", "providerd.db-wal")); !os.IsNotExist(err) {
 		t.Errorf("a WAL is left, %v", err)
 	}

@@ -37,7 +37,7 @@ type dashboard struct {
 // readOperate reads a file of the module in YAML, which JSON is as well.
 func readOperate(t *testing.T, name string, into any) {
 	t.Helper()
-	if err := yaml.Unmarshal([]byte(providerdtest.File(t, name)), into); err != nil {
+	if err := yaml.Unmarshal([]byte(providerdtest.ReadFile(t, name)), into); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
 }
@@ -77,7 +77,7 @@ func queries(t *testing.T) map[string]string {
 func TestMetricsAreNamed(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	server, ops := providerdtest.ServeWatched(t, folder)
+	server, ops := providerdtest.ServeWithOps(t, folder)
 	server.Create(t, http.DefaultClient)
 	known := map[string]bool{"up": true}
 	for series := range providerdtest.Scrape(t, ops) {
@@ -138,7 +138,7 @@ func TestEachAlertHasTests(t *testing.T) {
 // inReadme are the names in the first cells of the README's tables of metrics and alerts.
 func inReadme(t *testing.T, name string) (names []string) {
 	t.Helper()
-	for line := range strings.Lines(providerdtest.SectionOf(t, "Metrics and alerts")) {
+	for line := range strings.Lines(providerdtest.ReadmeSection(t, "Metrics and alerts")) {
 		if cells := strings.Split(line, "|"); len(cells) > 2 {
 			for _, match := range regexp.MustCompile("`("+name+")`").FindAllStringSubmatch(cells[1], -1) {
 				names = append(names, match[1])

@@ -22,7 +22,7 @@ func TestPrometheusTool(t *testing.T) {
 	t.Parallel()
 	providerdtest.NeedPrograms(t, "prometheus", "promtool")
 	folder := t.TempDir()
-	server, ops := providerdtest.ServeWatched(t, folder)
+	server, ops := providerdtest.ServeWithOps(t, folder)
 	server.Create(t, contracttest.Client(t))
 	_, metrics := providerdtest.Get(t, ops+"/metrics")
 	for input, arguments := range map[string][]string{
@@ -43,7 +43,7 @@ func TestPrometheusTool(t *testing.T) {
 func TestPrometheusScrapes(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	server, ops := providerdtest.ServeWatched(t, folder)
+	server, ops := providerdtest.ServeWithOps(t, folder)
 	prometheus := startPrometheus(t, strings.TrimPrefix(ops, "http://"))
 	client := contracttest.Client(t)
 	for what, query := range queries(t) {
@@ -91,7 +91,7 @@ func TestPrometheusScrapes(t *testing.T) {
 func startPrometheus(t *testing.T, target string) string {
 	t.Helper()
 	providerdtest.NeedPrograms(t, "prometheus", "prometheus")
-	settings := providerdtest.File(t, "cmd/providerd/deploy/prometheus.yaml")
+	settings := providerdtest.ReadFile(t, "cmd/providerd/deploy/prometheus.yaml")
 	alerts := providerdtest.Path(t, "cmd/providerd/deploy/alerts.yaml")
 	text := strings.NewReplacer("15s", "1s", "alerts.yaml", alerts, "127.0.0.1:9464", target).Replace(settings)
 	folder := t.TempDir()

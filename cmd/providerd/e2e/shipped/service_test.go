@@ -46,7 +46,7 @@ func (s service) process(t *testing.T) *providerdtest.Server {
 	providerdtest.WaitUntil(t, "the service serves", func() bool {
 		return s.property(t, "ActiveState") == "active" && strings.HasPrefix(s.property(t, "StatusText"), serving)
 	})
-	return &providerdtest.Server{URL: strings.TrimPrefix(s.property(t, "StatusText"), serving), Folder: s.folder}
+	return &providerdtest.Server{URL: strings.TrimPrefix(s.property(t, "StatusText"), serving), Dir: s.folder}
 }
 
 // expectCreates demands that the service is ready, and creates.
@@ -61,9 +61,9 @@ func TestServiceUnderSystemd(t *testing.T) {
 	first, second := t.TempDir(), t.TempDir()
 	providerdtest.WriteCertificate(t, first, 1)
 	providerdtest.WriteCertificate(t, second, 2)
-	trusting := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: providerdtest.Trust(t, first, second)}}
+	trusting := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: providerdtest.CertPool(t, first, second)}}
 	s := startService(t, contracttest.ClientOver(t, trusting))
-	examples := providerdtest.ExamplesOf(t, "As a service", 3)
+	examples := providerdtest.ReadmeExamples(t, "As a service", 3)
 	operate, install, restore := examples[0], examples[1], examples[2]
 
 	s.expectConfined(t)
@@ -150,11 +150,11 @@ PROVIDERD_TLS_KEY=/var/lib/providerd/key.pem
 end
 systemctl restart providerd`)
 	address, before := strings.TrimPrefix(s.process(t).URL, "https://"), s.property(t, "MainPID")
-	if serial := providerdtest.Served(t, address); serial != 1 {
+	if serial := providerdtest.ServedSerial(t, address); serial != 1 {
 		t.Errorf("certificate %d is served, not 1", serial)
 	}
 	put(second)
-	if serial := providerdtest.Served(t, address); serial != 2 {
+	if serial := providerdtest.ServedSerial(t, address); serial != 2 {
 		t.Errorf("certificate %d is served after a change, not 2", serial)
 	}
 	s.expectCreates(t)

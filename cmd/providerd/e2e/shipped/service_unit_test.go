@@ -16,7 +16,7 @@ import (
 func TestServiceUnit(t *testing.T) {
 	t.Parallel()
 	providerdtest.NeedPrograms(t, "systemd", "systemd-analyze")
-	text := providerdtest.File(t, "cmd/providerd/deploy/providerd.service")
+	text := providerdtest.ReadFile(t, "cmd/providerd/deploy/providerd.service")
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

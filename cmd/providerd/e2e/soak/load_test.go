@@ -75,7 +75,7 @@ func startSoakLoad(t *testing.T, server *operated, journal *soakJournal, trusted
 	if err != nil {
 		t.Fatal(err)
 	}
-	security := &tls.Config{RootCAs: providerdtest.Trust(t, trusted...), VerifyConnection: func(state tls.ConnectionState) error {
+	security := &tls.Config{RootCAs: providerdtest.CertPool(t, trusted...), VerifyConnection: func(state tls.ConnectionState) error {
 		journal.certificate.Store(state.PeerCertificates[0].SerialNumber.Int64())
 		return nil
 	}}

@@ -15,7 +15,7 @@ const plantedCreates = 24_000
 // TestSoakFindsPlantedLeaks loads a program that leaks 1 KiB with each transaction, and a goroutine and a descriptor
 // with each hundredth. None of the measures may be judged flat.
 func TestSoakFindsPlantedLeaks(t *testing.T) {
-	program := providerdtest.Plant{
+	program := providerdtest.Fault{
 		Title: "memory, goroutines and descriptors that are never given back", File: "store/sqlite/guard/guard.go",
 		Old: "func (f *Files) CheckBefore() error {",
 		New: "var planted [][]byte\n\nvar plantedFiles []*File\n\nfunc (f *Files) CheckBefore() error {\n" +

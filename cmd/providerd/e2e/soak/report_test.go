@@ -93,7 +93,7 @@ func (s *soak) lasted() time.Duration { return s.processes[1][len(s.processes[1]
 
 // waits returns how long creates took that were answered within a time, in ms, sorted.
 func (s *soak) waits(from, to time.Duration) []float64 {
-	return providerdtest.Milliseconds(slices.DeleteFunc(slices.Clone(s.journal.Waits), func(one providerdtest.CreateWait) bool {
+	return providerdtest.Milliseconds(slices.DeleteFunc(slices.Clone(s.journal.Latencies), func(one providerdtest.Latency) bool {
 		return one.At < from || one.At >= to
 	}))
 }

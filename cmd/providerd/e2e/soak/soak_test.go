@@ -90,20 +90,20 @@ func startSoak(t *testing.T, program string, interval time.Duration) *soak {
 	creates, watch := startSoakLoad(t, server, journal, server.folder, next), s.watch.start(interval)
 	s.end = func(t *testing.T) {
 		t.Helper()
-		creates.End()
-		watch.End()
+		creates.Stop()
+		watch.Stop()
 		s.processes = s.watch.processes()
 		server.stop(t)
 	}
 	return s
 }
 
-func (s *soak) now() time.Duration { return time.Since(s.journal.Begun) }
+func (s *soak) now() time.Duration { return time.Since(s.journal.Started) }
 
 // operate runs a command of the program as shipped, beside the server, and logs what it says.
 func (s *soak) operate(t *testing.T, arguments ...string) {
 	t.Helper()
-	t.Log(providerdtest.OperateWith(t, s.server.program, s.server.folder, arguments...))
+	t.Log(providerdtest.RunProgram(t, s.server.program, s.server.folder, arguments...))
 }
 
 // account compares what was acknowledged with what is stored, and the backup with what it was made of.
@@ -111,5 +111,5 @@ func (s *soak) account(t *testing.T) {
 	t.Helper()
 	s.journal.Compare(t, providerdtest.Stored(t, s.server.folder))
 	s.operate(t, "doctor")
-	providerdtest.CompareRestored(t, s.server.folder, providerdtest.RestoreElsewhere(t, s.server.folder), s.backup.creates)
+	providerdtest.CompareRestored(t, s.server.folder, providerdtest.RestoreBackup(t, s.server.folder), s.backup.creates)
 }

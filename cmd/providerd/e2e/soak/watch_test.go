@@ -106,5 +106,5 @@ func (w *soakWatch) sample() (soakSample, error) {
 	}
 	creates, requests := w.journal.soFar()
 	values["creates"], values["requests"] = float64(creates), float64(requests)
-	return soakSample{at: time.Since(w.journal.Begun), values: values}, nil
+	return soakSample{at: time.Since(w.journal.Started), values: values}, nil
 }

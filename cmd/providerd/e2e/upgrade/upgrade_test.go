@@ -49,7 +49,7 @@ func (r *rollout) create(name string) (providerdtest.Record, error) {
 	for {
 		if number := rand.IntN(len(r.inUse)); r.inUse[number].TryRLock() {
 			defer r.inUse[number].RUnlock()
-			return providerdtest.OnlyCreated(r.Create(number, name, ""))
+			return providerdtest.ErrorUnlessCreated(r.Create(number, name, ""))
 		}
 	}
 }
@@ -77,12 +77,12 @@ func TestRollingUpgrade(t *testing.T) {
 	for _, program := range []string{os.Args[0], old, os.Args[0]} {
 		for number := range replicas {
 			r.exchange(t, number, program)
-			made.Await(t, creates)
+			made.WaitForMore(t, creates)
 		}
 	}
-	load.End()
+	load.Stop()
 	const headings = 1
-	if lines := strings.Count(r.Operate(t, old, "provider", "list"), "\n") - headings; lines != len(made.Creates) {
+	if lines := strings.Count(r.RunCommand(t, old, "provider", "list"), "\n") - headings; lines != len(made.Creates) {
 		t.Errorf("the last release reads %d records, want %d", lines, len(made.Creates))
 	}
 	r.Stop(t)
@@ -120,8 +120,8 @@ func createWith(t *testing.T, client *http.Client, program, folder string) {
 // buildNewer builds a program whose schema over SQLite has one level more than that of this one.
 func buildNewer(t *testing.T) string {
 	t.Helper()
-	level := providerdtest.NumberAfter(t, providerdtest.Operate(t, t.TempDir(), "version"), "schema level ")
-	return providerdtest.BuildWith(t, fmt.Sprintf("store/sqlite/migrations/%04d_later.sql", level+1),
+	level := providerdtest.NumberAfter(t, providerdtest.RunCommand(t, t.TempDir(), "version"), "schema level ")
+	return providerdtest.BuildReplacing(t, fmt.Sprintf("store/sqlite/migrations/%04d_later.sql", level+1),
 		"-- +goose Up\nCREATE TABLE later (pk INTEGER NOT NULL PRIMARY KEY);\n")
 }
 
@@ -129,13 +129,13 @@ func buildNewer(t *testing.T) string {
 func TestUpgradeOverSQLiteAndBack(t *testing.T) {
 	newer, folder, client := buildNewer(t), t.TempDir(), contracttest.Client(t)
 	createWith(t, client, os.Args[0], folder)
-	providerdtest.Operate(t, folder, "backup", "before.db")
+	providerdtest.RunCommand(t, folder, "backup", "before.db")
 	createWith(t, client, newer, folder)
 	_, err := providerdtest.StartProgram(t.Context(), os.Args[0], folder, nil)
 	if err == nil || !strings.Contains(err.Error(), "use a newer providerd") {
 		t.Errorf("this program starts over a newer database with %v", err)
 	}
-	providerdtest.Operate(t, folder, "restore", "before.db", "--replace")
+	providerdtest.RunCommand(t, folder, "restore", "before.db", "--replace")
 	if stored := providerdtest.StoredPKs(t, folder); !slices.Equal(stored, []int32{1}) {
 		t.Errorf("%v are stored, want what was there before the upgrade", stored)
 	}

@@ -6,14 +6,14 @@ import (
 	"testing"
 )
 
-// Operate runs a command of the operator and returns what it says.
-func Operate(t *testing.T, folder string, arguments ...string) string {
+// RunCommand runs a command of the operator and returns what it says.
+func RunCommand(t *testing.T, folder string, arguments ...string) string {
 	t.Helper()
-	return OperateWith(t, os.Args[0], folder, arguments...)
+	return RunProgram(t, os.Args[0], folder, arguments...)
 }
 
-// OperateWith is Operate for a program of another build.
-func OperateWith(t *testing.T, program, folder string, arguments ...string) string {
+// RunProgram is RunCommand for a program of another build.
+func RunProgram(t *testing.T, program, folder string, arguments ...string) string {
 	t.Helper()
 	command := Command(t.Context(), folder, arguments...)
 	command.Path = program
