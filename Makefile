@@ -117,7 +117,7 @@ tar --extract --gzip --to-stdout --file "$$packed"/*.tgz package/dist/browser/st
 endef
 
 manual: ## Write the tables of the manual that the program generates.
-	UPDATE=1 go test -count=1 -run '^TestManualTables' ./cmd/providerd/command
+	UPDATE=1 go test -count=1 -run '^TestManualTables' ./cmd/providerd/command ./cmd/providerd/e2e/shipped
 
 breaking: ## Find changes of the contract, since the last release or else the last commit, that break callers.
 	@base=$$(mktemp); trap 'rm "$$base"' EXIT; \

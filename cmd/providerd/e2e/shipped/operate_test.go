@@ -1,10 +1,6 @@
 package shipped_test
 
 import (
-	"net/http"
-	"regexp"
-	"slices"
-	"strings"
 	"testing"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
@@ -13,9 +9,16 @@ import (
 )
 
 // rule is an alert of deploy/alerts.yaml.
-type rule struct{ Alert, Expr string }
+type rule struct {
+	Alert, Expr, For string
+	Labels           struct{ Severity string }
+	Annotations      struct {
+		Summary    string
+		RunbookURL string `yaml:"runbook_url"`
+	}
+}
 
-// ruleTests is the form of alerts_test.yaml.
+// ruleTests is the content of alerts_test.yaml.
 type ruleTests struct {
 	Tests []struct {
 		AlertRuleTest []struct {
@@ -25,19 +28,22 @@ type ruleTests struct {
 	}
 }
 
-// dashboard is the form of deploy/dashboard.json.
-type dashboard struct {
-	Panels []struct {
-		ID      int
-		Title   string
-		Targets []struct{ Expr string }
-	}
+// panel is a panel or a row of deploy/dashboard.json.
+type panel struct {
+	ID          int
+	Type, Title string
+	Description string
+	Targets     []struct{ Expr string }
+	GridPos     struct{ X, Y, W, H int } `yaml:"gridPos"`
+	FieldConfig struct {
+		Defaults struct{ Unit string }
+	} `yaml:"fieldConfig"`
 }
 
-// readOperate reads a file of the module in YAML, which JSON is as well.
-func readOperate(t *testing.T, name string, into any) {
+// readYAML reads a file of the module, in YAML or JSON, into a value.
+func readYAML(t *testing.T, name string, value any) {
 	t.Helper()
-	if err := yaml.Unmarshal([]byte(providerdtest.ReadFile(t, name)), into); err != nil {
+	if err := yaml.Unmarshal([]byte(providerdtest.ReadFile(t, name)), value); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
 }
@@ -45,116 +51,79 @@ func readOperate(t *testing.T, name string, into any) {
 func readRules(t *testing.T) (rules []rule) {
 	t.Helper()
 	var file struct{ Groups []struct{ Rules []rule } }
-	readOperate(t, "cmd/providerd/deploy/alerts.yaml", &file)
+	readYAML(t, "cmd/providerd/deploy/alerts.yaml", &file)
 	for _, group := range file.Groups {
 		rules = append(rules, group.Rules...)
 	}
 	return rules
 }
 
-// queries are the expressions of the panels and alerts, by what they are of.
+func readPanels(t *testing.T) []panel {
+	t.Helper()
+	var board struct{ Panels []panel }
+	readYAML(t, "cmd/providerd/deploy/dashboard.json", &board)
+	return board.Panels
+}
+
+// queries returns the expressions of the panels and alerts by where they are from.
 func queries(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
 	for _, rule := range readRules(t) {
 		found["alert "+rule.Alert] = rule.Expr
 	}
-	var board dashboard
-	readOperate(t, "cmd/providerd/deploy/dashboard.json", &board)
-	for _, panel := range board.Panels {
+	for _, panel := range readPanels(t) {
 		for _, target := range panel.Targets {
 			found["panel "+panel.Title+": "+target.Expr] = target.Expr
 		}
 	}
 	if len(found) < 30 {
-		t.Fatalf("only %d queries were found", len(found))
+		t.Fatalf("found %d queries, want at least 30", len(found))
 	}
 	return found
 }
 
-// TestMetricsAreNamed looks for each metric of the panels and alerts in what the running program tells, and for each that
-// it tells in the README.
-func TestMetricsAreNamed(t *testing.T) {
+// TestAlertsHaveUnitTests checks that alerts_test.yaml shows each alert both firing and silent.
+func TestAlertsHaveUnitTests(t *testing.T) {
 	t.Parallel()
-	folder := t.TempDir()
-	server, ops := providerdtest.ServeWithOps(t, folder)
-	server.Create(t, http.DefaultClient)
-	known := map[string]bool{"up": true}
-	for series := range providerdtest.Scrape(t, ops) {
-		name, _, _ := strings.Cut(series, "{")
-		known[name] = true
-	}
-	name := regexp.MustCompile(`\b(up|(?:providerd|go|process)_[a-z0-9_]+)\b`)
-	asked := map[string]bool{}
-	for what, query := range queries(t) {
-		names := name.FindAllString(query, -1)
-		if len(names) == 0 {
-			t.Errorf("%s asks for nothing", what)
-		}
-		for _, one := range names {
-			if asked[one] = true; !known[one] {
-				t.Errorf("%s asks for %s, which there is not", what, one)
-			}
-		}
-	}
-	_, text := providerdtest.Get(t, ops+"/metrics")
-	var told []string
-	for _, match := range regexp.MustCompile(`(?m)^# TYPE (providerd_\S+) `).FindAllStringSubmatch(text, -1) {
-		told = append(told, match[1])
-	}
-	if listed := inReadme(t, "providerd_[a-z_]+"); len(told) == 0 || !slices.Equal(slices.Sorted(slices.Values(listed)), told) {
-		t.Errorf("the README lists %v, the program tells %v", listed, told)
-	}
-	for one := range known {
-		base := regexp.MustCompile(`_(bucket|sum|count)$`).ReplaceAllString(one, "")
-		if strings.HasPrefix(one, "providerd_") && !asked[one] && !asked[base+"_bucket"] {
-			t.Errorf("nobody asks for %s", one)
-		}
-	}
-}
-
-// Each alert is shown to fire, and to stay silent.
-func TestEachAlertHasTests(t *testing.T) {
-	t.Parallel()
-	var tests ruleTests
-	readOperate(t, "cmd/providerd/e2e/shipped/alerts_test.yaml", &tests)
+	var file ruleTests
+	readYAML(t, "cmd/providerd/e2e/shipped/alerts_test.yaml", &file)
 	fires, silent := map[string]bool{}, map[string]bool{}
-	for _, test := range tests.Tests {
-		for _, one := range test.AlertRuleTest {
-			if len(one.ExpAlerts) > 0 {
-				fires[one.Alertname] = true
+	for _, group := range file.Tests {
+		for _, test := range group.AlertRuleTest {
+			if len(test.ExpAlerts) > 0 {
+				fires[test.Alertname] = true
 			} else {
-				silent[one.Alertname] = true
+				silent[test.Alertname] = true
 			}
 		}
 	}
 	for _, rule := range readRules(t) {
 		if !fires[rule.Alert] || !silent[rule.Alert] {
-			t.Errorf("%s is shown to fire: %v, to stay silent: %v", rule.Alert, fires[rule.Alert], silent[rule.Alert])
+			t.Errorf("%s: tested firing: %v, tested silent: %v", rule.Alert, fires[rule.Alert], silent[rule.Alert])
 		}
 	}
 }
 
-// inReadme are the names in the first cells of the README's tables of metrics and alerts.
-func inReadme(t *testing.T, name string) (names []string) {
-	t.Helper()
-	for line := range strings.Lines(providerdtest.ReadmeSection(t, "Metrics and alerts")) {
-		if cells := strings.Split(line, "|"); len(cells) > 2 {
-			for _, match := range regexp.MustCompile("`("+name+")`").FindAllStringSubmatch(cells[1], -1) {
-				names = append(names, match[1])
+// TestDashboardLayout checks that panels have titles, descriptions and units, do not overlap, and stay in the grid.
+func TestDashboardLayout(t *testing.T) {
+	t.Parallel()
+	ids, cells := map[int]bool{}, map[[2]int]string{}
+	for _, panel := range readPanels(t) {
+		if panel.Title == "" || ids[panel.ID] {
+			t.Errorf("panel %d: its id is not unique, or it has no title %q", panel.ID, panel.Title)
+		}
+		ids[panel.ID] = true
+		if panel.Type != "row" && (panel.Description == "" || panel.FieldConfig.Defaults.Unit == "") {
+			t.Errorf("panel %q has no description or no unit", panel.Title)
+		}
+		for x := panel.GridPos.X; x < panel.GridPos.X+panel.GridPos.W; x++ {
+			for y := panel.GridPos.Y; y < panel.GridPos.Y+panel.GridPos.H; y++ {
+				if other, taken := cells[[2]int{x, y}]; taken || x >= 24 {
+					t.Fatalf("panel %q is at column %d, which is outside of the grid or taken by %q", panel.Title, x, other)
+				}
+				cells[[2]int{x, y}] = panel.Title
 			}
 		}
-	}
-	return names
-}
-
-func TestReadmeExplainsAlerts(t *testing.T) {
-	t.Parallel()
-	var alerts []string
-	for _, rule := range readRules(t) {
-		alerts = append(alerts, rule.Alert)
-	}
-	if explained := inReadme(t, "Providerd[A-Za-z]+"); len(alerts) == 0 || !slices.Equal(explained, alerts) {
-		t.Errorf("the README explains %v, the rules have %v", explained, alerts)
 	}
 }
