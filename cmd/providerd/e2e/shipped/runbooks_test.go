@@ -1,6 +1,7 @@
 package shipped_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"path"
 	"regexp"
@@ -77,6 +78,26 @@ func TestEachProblemHasRunbook(t *testing.T) {
 	}
 }
 
+// TestManualNamesDoctorChecks checks that the page about the doctor has a row for each check of a SQLite database.
+func TestManualNamesDoctorChecks(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	providerdtest.Serve(t, dir)
+	var findings []struct{ Check string }
+	if err := json.Unmarshal([]byte(providerdtest.RunCommand(t, dir, "doctor", "--output", "json")), &findings); err != nil {
+		t.Fatal(err)
+	}
+	page := providerdtest.ReadFile(t, "cmd/providerd/manual/doctor.md")
+	for _, finding := range findings {
+		if row := regexp.MustCompile("(?m)^\\|[^|]*`" + finding.Check + "`"); !row.MatchString(page) {
+			t.Errorf("doctor.md has no row for the check %q", finding.Check)
+		}
+	}
+	if len(findings) < 10 {
+		t.Errorf("doctor has %d findings, want at least 10", len(findings))
+	}
+}
+
 // standIns are shell functions in place of programs that need systemd, PostgreSQL or installed files. They check the
 // options that they are called with.
 const standIns = `
@@ -95,7 +116,7 @@ df() { command df --human-readable /; }
 // TestRunbookCommands runs the commands of the runbooks beside a server that has created a provider and refused another.
 func TestRunbookCommands(t *testing.T) {
 	t.Parallel()
-	for _, page := range append(slices.Clone(alertPages), problemPage, "metrics.md") {
+	for _, page := range append(slices.Clone(alertPages), problemPage, "doctor.md", "metrics.md") {
 		t.Run(page, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
