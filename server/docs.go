@@ -18,14 +18,14 @@ import (
 
 const (
 	docsPath = "/docs/"
-	// docsPolicy lets the page run its own scripts and talk to this server alone. Scalar sets styles on its elements,
-	// which neither a digest nor a nonce can name.
+	// docsPolicy lets the page run its own scripts and connect only to this server. Scalar sets style attributes, which
+	// neither a hash nor a nonce can allow.
 	docsPolicy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
 		"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 	gzipCoding = "gzip"
 )
 
-// The files of the reference page, Scalar's script packed.
+// The files of the reference page. Scalar's script is compressed.
 var (
 	//go:embed reference/index.html
 	referencePage []byte
@@ -34,22 +34,22 @@ var (
 	//go:embed reference/reference.js
 	referenceScript []byte
 	//go:embed reference/scalar.js.gz
-	packedScalar []byte
+	scalarGzip []byte
 )
 
-// registerDocs adds the reference page: Scalar, which the program has in it, over the contract that it serves.
+// registerDocs adds the reference page: Scalar, embedded in the program, shows the contract that the server serves.
 func registerDocs(router *echo.Echo) {
 	methods := []string{http.MethodGet, http.MethodHead}
 	router.Match(methods, docsPath, serveFile("index.html", referencePage))
 	router.Match(methods, docsPath+"reference.css", serveFile("reference.css", referenceStyle))
 	router.Match(methods, docsPath+"reference.js", serveFile("reference.js", referenceScript))
-	router.Match(methods, docsPath+"scalar.js", servePacked("scalar.js", packedScalar))
+	router.Match(methods, docsPath+"scalar.js", serveGzip("scalar.js", scalarGzip))
 	router.Match(methods, strings.TrimSuffix(docsPath, "/"), func(c echo.Context) error {
 		return c.Redirect(http.StatusMovedPermanently, docsPath)
 	})
 }
 
-// serveFile answers a file of the reference page.
+// serveFile serves a file of the reference page.
 func serveFile(name string, content []byte) echo.HandlerFunc {
 	digest := sha256.Sum256(content)
 	tag := `"` + hex.EncodeToString(digest[:8]) + `"`
@@ -64,27 +64,27 @@ func serveFile(name string, content []byte) echo.HandlerFunc {
 	}
 }
 
-// servePacked answers a file packed to callers that take gzip. For others it is unpacked once: callers without a token
-// could otherwise keep the processor busy.
-func servePacked(name string, content []byte) echo.HandlerFunc {
-	packed := serveFile(name, content)
-	unpacked := sync.OnceValues(func() (echo.HandlerFunc, error) {
+// serveGzip serves a compressed file as it is to clients that accept gzip. For others it is decompressed once, so that
+// callers without a token cannot keep the processor busy.
+func serveGzip(name string, content []byte) echo.HandlerFunc {
+	compressed := serveFile(name, content)
+	decompressed := sync.OnceValues(func() (echo.HandlerFunc, error) {
 		reader, err := gzip.NewReader(bytes.NewReader(content))
 		if err != nil {
-			return nil, fmt.Errorf("unpack %s of the reference page: %w", name, err)
+			return nil, fmt.Errorf("decompress %s of the reference page: %w", name, err)
 		}
 		plain, err := io.ReadAll(reader)
 		if err != nil {
-			return nil, fmt.Errorf("unpack %s of the reference page: %w", name, err)
+			return nil, fmt.Errorf("decompress %s of the reference page: %w", name, err)
 		}
 		return serveFile(name, plain), nil
 	})
 	return func(c echo.Context) error {
 		if strings.Contains(c.Request().Header.Get(echo.HeaderAcceptEncoding), gzipCoding) {
 			c.Response().Header().Set(echo.HeaderContentEncoding, gzipCoding)
-			return packed(c)
+			return compressed(c)
 		}
-		serve, err := unpacked()
+		serve, err := decompressed()
 		if err != nil {
 			return err
 		}

@@ -2,15 +2,13 @@ package server_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"html"
 	"net/http"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
-	"example.com/providerd/server/advice"
+	"example.com/providerd/server"
 )
 
 const browserAccept = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
@@ -18,6 +16,7 @@ const browserAccept = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*
 func TestFrontPageLeadsToEveryPage(t *testing.T) {
 	t.Parallel()
 	h := start(t)
+	h.serve(t, func(c *server.Config) { c.Version = "1.2.3" })
 	page := h.send(t, http.MethodGet, "/", nil, set("Authorization"), set("Accept", browserAccept))
 	if page.status != http.StatusOK || !strings.HasPrefix(page.header.Get("Content-Type"), "text/html") {
 		t.Fatalf("%d: %s", page.status, page.body)
@@ -31,14 +30,37 @@ func TestFrontPageLeadsToEveryPage(t *testing.T) {
 		}
 	}
 	for _, path := range []string{
-		"/docs/", "/openapi.yaml", "/openapi.json", "/problems/", "/advice/", "/healthz", "/readyz", "/pages.css",
+		"/docs/", "/openapi.yaml", "/openapi.json", "/problems/", "/advice/", "/conventions/", "/healthz", "/readyz", "/pages.css",
 	} {
 		if !leadsTo[path] {
 			t.Errorf("nothing leads to %s", path)
 		}
 	}
-	if !strings.Contains(string(page.body), "POST "+oauth2Path) {
-		t.Error("the operations are not named")
+	for _, part := range []string{"POST " + oauth2Path, "curl -i " + h.url + oauth2Path, ">1.2.3</span>", ">Ready</strong>"} {
+		if !strings.Contains(html.UnescapeString(string(page.body)), part) {
+			t.Errorf("%q is not in %s", part, page.body)
+		}
+	}
+}
+
+func TestFrontPageReportsReadiness(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	server := h.serve(t)
+	server.BeginDrain()
+	page := h.send(t, http.MethodGet, "/", nil, set("Accept", browserAccept))
+	if page.status != http.StatusOK || !strings.Contains(string(page.body), ">Not ready</strong>") {
+		t.Errorf("%d: %s", page.status, page.body)
+	}
+}
+
+func TestConventionsAreThoseOfTheContract(t *testing.T) {
+	t.Parallel()
+	page := string(start(t).send(t, http.MethodGet, "/conventions/", nil, set("Authorization")).body)
+	for _, part := range []string{"<h2>Responses</h2>", "404, 405, 401, 429, 403, 406", "<code>X-Request-Id</code>"} {
+		if !strings.Contains(page, part) {
+			t.Errorf("%q is not in %s", part, page)
+		}
 	}
 }
 
@@ -66,7 +88,7 @@ func TestPagesLoadTheirStyleSheetAlone(t *testing.T) {
 		!strings.Contains(string(style.body), "prefers-color-scheme: dark") {
 		t.Errorf("%s: %s", style.header.Get("Content-Type"), style.body)
 	}
-	for _, path := range []string{"/", "/advice/", "/problems/", "/problems/overloaded"} {
+	for _, path := range []string{"/", "/advice/", "/conventions/", "/problems/", "/problems/overloaded"} {
 		page := h.send(t, http.MethodGet, path, nil, set("Accept", browserAccept))
 		if policy := page.header.Get("Content-Security-Policy"); !strings.Contains(policy, "default-src 'none'; style-src 'self'; ") {
 			t.Errorf("%s: the policy is %q", path, policy)
@@ -81,21 +103,5 @@ func TestPagesLoadTheirStyleSheetAlone(t *testing.T) {
 				t.Errorf("%s has %s, which its policy does not let it load", path, match[0])
 			}
 		}
-	}
-}
-
-func TestRulesOfAdviceAreListed(t *testing.T) {
-	t.Parallel()
-	page := html.UnescapeString(string(start(t).send(t, http.MethodGet, "/advice/", nil, set("Authorization")).body))
-	rules := slices.Concat(advice.OAuth2Rules(), advice.WorkspaceDirectoryRules())
-	for _, rule := range rules {
-		row := fmt.Sprintf("<li><p><code>%s</code> <code>%s</code></p><p>When: %s</p><p>%s</p><p>%s</p></li>",
-			rule.Pointer, rule.Code, rule.When, rule.Detail, rule.Section)
-		if !strings.Contains(page, row) {
-			t.Errorf("the page lacks %s", row)
-		}
-	}
-	if rows := strings.Count(page, "<li>"); rows != len(rules) {
-		t.Errorf("the page has %d rows for %d rules", rows, len(rules))
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/labstack/echo/v4"
+	"github.com/yuin/goldmark"
 
 	"example.com/providerd/gen/api"
 	"example.com/providerd/server/advice"
@@ -17,19 +18,22 @@ import (
 )
 
 const (
-	advicePath = "/advice/"
-	stylePath  = "/pages.css"
-	// pagesPolicy lets the pages load their style sheet and nothing else.
+	advicePath      = "/advice/"
+	conventionsPath = "/conventions/"
+	stylePath       = "/pages.css"
+	// sampleURL is the server in the samples of the contract.
+	sampleURL = "http://127.0.0.1:8080"
+	// pagesPolicy lets the pages load only their style sheet.
 	pagesPolicy = "default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; " +
 		"frame-ancestors 'none'"
 )
 
-// pageFiles are the templates of the pages, and their style sheet.
+// pageFiles holds the templates of the pages and their style sheet.
 //
 //go:embed pages
 var pageFiles embed.FS
 
-// registerPages adds the paths that need no token: the front page, health, the contract and the pages of the problems.
+// registerPages adds the paths that need no token.
 func (s *Server) registerPages(router *echo.Echo) error {
 	pages, err := template.ParseFS(pageFiles, "pages/*.html")
 	if err != nil {
@@ -43,8 +47,12 @@ func (s *Server) registerPages(router *echo.Echo) error {
 	if err != nil {
 		return err
 	}
+	conventions, err := newConventionsPage(s.contract)
+	if err != nil {
+		return err
+	}
 	for path, handler := range map[string]echo.HandlerFunc{
-		"/":        func(c echo.Context) error { return s.greet(c, pages) },
+		"/":        func(c echo.Context) error { return s.home(c, pages) },
 		stylePath:  func(c echo.Context) error { return c.Blob(http.StatusOK, "text/css; charset=utf-8", style) },
 		"/healthz": func(c echo.Context) error { return answerHealth(c, http.StatusOK, "ok") },
 		"/readyz":  s.ready,
@@ -53,6 +61,7 @@ func (s *Server) registerPages(router *echo.Echo) error {
 		},
 		"/openapi.json":       func(c echo.Context) error { return c.JSONBlob(http.StatusOK, s.contract.JSON) },
 		advicePath:            func(c echo.Context) error { return listAdvice(c, pages) },
+		conventionsPath:       func(c echo.Context) error { return renderPage(c, pages, "conventions.html", conventions) },
 		problemPath:           func(c echo.Context) error { return renderPage(c, pages, "problems.html", problemKinds()) },
 		problemPath + ":slug": func(c echo.Context) error { return s.explain(c, pages, examples) },
 	} {
@@ -62,9 +71,9 @@ func (s *Server) registerPages(router *echo.Echo) error {
 	return nil
 }
 
-// link leads from the front page to what is served without a token.
+// link is a link of the front page.
 type link struct {
-	// Name is the member of the answer to a program, Title the text of the link in a browser.
+	// Name is the member in the response to a program, Title the text of the link in a browser.
 	Name, Path, Title, About string
 }
 
@@ -74,57 +83,71 @@ func links() []link {
 			"reference", docsPath, "Reference",
 			"Every field and error, samples in curl, Go and TypeScript, and a form to try them.",
 		},
-		{"problems", problemPath, "Problems", "What each refusal means, and how to fix it."},
-		{"advice", advicePath, "Advice", "What the contract allows, but a standard advises against."},
+		{"problems", problemPath, "Problems", "What each refusal means and how to fix it."},
+		{"advice", advicePath, "Advice", "Settings that the contract allows but a standard advises against."},
+		{
+			"conventions", conventionsPath, "Conventions",
+			"How bodies are read, requests refused and retries answered, and what the limits are.",
+		},
 		{"openapi_yaml", "/openapi.yaml", "openapi.yaml", "The contract (OpenAPI 3.0), for people and generators."},
 		{"openapi_json", "/openapi.json", "openapi.json", "The same contract as JSON."},
-		{"health", "/healthz", "Health", "Answers while the process lives."},
-		{"readiness", "/readyz", "Readiness", "Answers while the database can store a provider."},
+		{"readiness", "/readyz", "Readiness", "Responds with 200 while the database can store a provider."},
+		{"health", "/healthz", "Health", "Responds with 200 while the process runs."},
 	}
 }
 
 // homePage is what the front page shows.
 type homePage struct {
-	Operations []homeOperation
-	Links      []link
+	Version    string
+	IsReady    bool
+	Operations []*contract.Operation
+	// Sample is a curl command that creates a provider on this server.
+	Sample string
+	Links  []link
 }
 
-type homeOperation struct{ Method, Path, Summary string }
-
-// greet answers the front page: links, as HTML to a browser and as JSON to any other program.
-func (s *Server) greet(c echo.Context, pages *template.Template) error {
+// home serves the front page: HTML to a browser, and the links as JSON to any other program.
+func (s *Server) home(c echo.Context, pages *template.Template) error {
 	c.Response().Header().Set(echo.HeaderVary, echo.HeaderAccept)
-	home := homePage{Links: links()}
+	page := homePage{Version: s.version, Operations: s.contract.Operations(), Links: links()}
 	if !strings.Contains(c.Request().Header.Get(echo.HeaderAccept), echo.MIMETextHTML) {
 		paths := map[string]string{}
-		for _, link := range home.Links {
+		for _, link := range page.Links {
 			paths[link.Name] = link.Path
 		}
 		return c.JSON(http.StatusOK, paths)
 	}
-	for _, op := range s.contract.Operations() {
-		home.Operations = append(home.Operations, homeOperation{
-			Method: op.Method, Path: op.Path, Summary: op.Summary,
-		})
-	}
-	return renderPage(c, pages, "home.html", home)
+	page.IsReady = !s.isDraining.Load() && s.checkReady(c.Request().Context()) == nil
+	//nolint:forbidigo // Behind a proxy only a header has the scheme, and the caller who sent it is the one who is shown it.
+	page.Sample = strings.ReplaceAll(page.Operations[0].CurlSample, sampleURL, c.Scheme()+"://"+c.Request().Host)
+	return renderPage(c, pages, "home.html", page)
 }
 
-// ruleGroup is the rules of advice on one kind of provider.
+// newConventionsPage renders what the description of the contract says under headings, which is Markdown.
+func newConventionsPage(openapi *contract.Document) (template.HTML, error) {
+	_, conventions, _ := strings.Cut(openapi.Description, "\n## ")
+	var page bytes.Buffer
+	if err := goldmark.Convert([]byte("## "+conventions), &page); err != nil {
+		return "", fmt.Errorf("render conventions: %w", err)
+	}
+	return template.HTML(page.String()), nil //nolint:gosec // The contract is part of the program.
+}
+
+// ruleGroup holds the rules for one kind of provider.
 type ruleGroup struct {
 	Kind  string
 	Rules []advice.Rule
 }
 
-// listAdvice answers the page that lists the rules of advice.
+// listAdvice serves the page that lists the rules of advice.
 func listAdvice(c echo.Context, pages *template.Template) error {
 	return renderPage(c, pages, "advice.html", []ruleGroup{
-		{"OAuth2 provider", advice.OAuth2Rules()},
-		{"Workspace directory-sync provider", advice.WorkspaceDirectoryRules()},
+		{"OAuth2 providers", advice.OAuth2Rules()},
+		{"Workspace directory-sync providers", advice.WorkspaceDirectoryRules()},
 	})
 }
 
-// explain answers the page that the URI of a problem leads to.
+// explain serves the page at the URI of a problem.
 func (s *Server) explain(c echo.Context, pages *template.Template, examples map[slug]api.Problem) error {
 	kind, ok := s.problems[slug(c.Param("slug"))]
 	if !ok {
@@ -134,17 +157,17 @@ func (s *Server) explain(c echo.Context, pages *template.Template, examples map[
 	if err != nil {
 		return err
 	}
-	return renderPage(c, pages, "problem.html", problemPageData{problemKind: kind, Example: example})
+	return renderPage(c, pages, "problem.html", problemPageData{problemKind: kind, Response: example})
 }
 
 // problemPageData is what the page of a problem shows.
 type problemPageData struct {
 	problemKind
-	// Example is an answer in JSON.
-	Example string
+	// Response is an example, in JSON.
+	Response string
 }
 
-// exampleOf takes the example of the contract, which has none for what no operation answers.
+// exampleOf returns the example in the contract, which has none for problems that no operation responds with.
 func exampleOf(kind problemKind, examples map[slug]api.Problem) (string, error) {
 	example, ok := examples[kind.Slug]
 	if !ok {
@@ -160,7 +183,7 @@ func exampleOf(kind problemKind, examples map[slug]api.Problem) (string, error) 
 	return string(text), nil
 }
 
-// problemExamples reads the examples of the answers other than success.
+// problemExamples reads the examples of all responses other than success.
 func problemExamples(openapi *contract.Document) (map[slug]api.Problem, error) {
 	texts, err := openapi.Examples(problemMediaType)
 	if err != nil {
@@ -177,7 +200,7 @@ func problemExamples(openapi *contract.Document) (map[slug]api.Problem, error) {
 	return examples, nil
 }
 
-// renderPage answers a page of the server's own.
+// renderPage serves a page.
 func renderPage(c echo.Context, pages *template.Template, name string, data any) error {
 	var text bytes.Buffer
 	if err := pages.ExecuteTemplate(&text, name, data); err != nil {

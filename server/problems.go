@@ -28,133 +28,172 @@ const (
 	storageUnavailable   slug = "storage-unavailable"
 )
 
-// problemKind is a row of the table of errors.
+// problemKind is a row of the table of problems.
 type problemKind struct {
 	Slug   slug
 	Status int32
 	Title  string
-	// Detail is the sentence of an answer that has nothing more exact to say.
+	// Detail is sent when nothing more specific is known.
 	Detail string
-	// Meaning and Remedy are for the page that the URI of the kind leads to.
-	Meaning string
-	Remedy  string
+	// Meaning, Remedy, Bad and Good are for the page at the URI of the kind. Bad and Good are the relevant part of a request
+	// that gets the problem and of one that does not: the request line, a header, or the body.
+	Meaning, Remedy, Bad, Good string
 }
 
-// problemKinds is the table of errors.
+// problemKinds returns the table of problems, in the order of their statuses.
 //
 //nolint:funlen // A table is as long as its rows are many.
 func problemKinds() []problemKind {
 	return []problemKind{
 		{
 			malformedJSON, http.StatusBadRequest, "Malformed JSON",
-			"The body is not one JSON object. Send exactly one.",
-			"The body is not exactly one clean JSON object in UTF-8.",
-			"Send one JSON object: no byte order mark, no member name twice, nothing after the object, nesting up to 64.",
+			"The body is not a single JSON object. Send exactly one.",
+			"The body is not exactly one well-formed JSON object in UTF-8.",
+			"Send one JSON object without a byte order mark, repeated member names or trailing text, nested at most 64 levels " +
+				"deep.",
+			`{"name": "Intranet", "name": "Wiki", "authorization_flow": "3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"}`,
+			`{"name": "Intranet", "authorization_flow": "3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"}`,
 		},
 		{
 			validationFailed, http.StatusBadRequest, "Validation failed",
-			"The body breaks rules of the contract. Fix every entry of errors and send it again.",
-			"The body breaks rules of the contract. Every violation has an entry in errors, which lists the first 1000.",
-			"Each entry's pointer says where, its code which rule, its detail what the value must be. Fix all of them.",
+			"The body does not meet the contract. Fix every entry in errors and send it again.",
+			"The body does not meet the contract. errors lists every violation, up to the first 1000.",
+			"Fix every entry: its pointer names the field, its code the rule, and its detail what the value must be.",
+			`{"name": "Intranet", "authorization_flow": "default", "sub_mode": "email"}`,
+			`{"name": "Intranet", "authorization_flow": "3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01", "sub_mode": "user_email"}`,
 		},
 		{
 			invalidParameter, http.StatusBadRequest, "Invalid parameter",
-			"The query cannot be read. Write it as in ?validate_only=true.",
-			"The query has a parameter that the operation does not know, one that is sent twice, or a value that is not " +
-				"allowed. Nothing was stored.",
-			"Send ?validate_only=true or no query at all. A token belongs in the header Authorization.",
+			"The query cannot be read. Write it as ?validate_only=true.",
+			"The query has an unknown parameter, a parameter that appears twice, or a value that is not allowed. Nothing was " +
+				"stored.",
+			"Send ?validate_only=true or no query at all. A token belongs in the Authorization header.",
+			"POST /api/v3/providers/oauth2/?validate_only=yes",
+			"POST /api/v3/providers/oauth2/?validate_only=true",
 		},
 		{
 			invalidHeader, http.StatusBadRequest, "Invalid header",
-			"The header Idempotency-Key must be sent once at most, with 1 to 255 visible ASCII characters.",
-			"The header Idempotency-Key is empty, too long, sent twice, or has characters other than visible ASCII.",
+			"Idempotency-Key must appear at most once and have 1 to 255 visible ASCII characters.",
+			"The Idempotency-Key header is empty, too long, sent twice, or has characters other than visible ASCII.",
 			"Send one Idempotency-Key of 1 to 255 visible ASCII characters, such as a UUID, or none.",
+			"Idempotency-Key: my first provider",
+			"Idempotency-Key: my-first-provider",
 		},
 		{
 			unauthorized, http.StatusUnauthorized, "Unauthorized",
 			`Send the header "Authorization: Bearer TOKEN" with a valid access token.`,
-			"The request has no access token, or one that is wrong, expired or revoked.",
-			`Send the header "Authorization: Bearer TOKEN". An operator makes tokens with "providerd token create".`,
+			"The request has no access token, or one that is unknown, expired or revoked.",
+			`Send the header "Authorization: Bearer TOKEN". An operator creates tokens with "providerd token create".`,
+			"Authorization: Basic TOKEN",
+			"Authorization: Bearer TOKEN",
 		},
 		{
 			forbidden, http.StatusForbidden, "Forbidden",
 			"The token does not allow this operation. Ask the operator for one that does.",
 			"The access token is valid but does not allow this operation.",
-			`Ask the operator for a token made with "providerd token create --allow OPERATION".`,
+			`Ask the operator for a token created with "providerd token create --allow OPERATION".`,
+			"providerd token create --name ci --allow providers_workspace_directory_create",
+			"providerd token create --name ci --allow providers_oauth2_create",
 		},
 		{
 			notFound, http.StatusNotFound, "Not found",
 			"There is nothing at this path. The operations are listed in /openapi.yaml.",
 			"There is nothing at this path.",
-			"Look the path up in /openapi.yaml. The paths of the operations end in a slash.",
+			"Find the path in /openapi.yaml. The paths of the operations end in a slash.",
+			"POST /api/v3/providers/oauth2",
+			"POST /api/v3/providers/oauth2/",
 		},
 		{
 			methodNotAllowed, http.StatusMethodNotAllowed, "Method not allowed",
-			"This path does not take this method. The header Allow lists those that it takes.",
-			"The path exists but does not take this method.",
-			"Use a method that the header Allow lists. The operations are POST.",
+			"This path does not support this method. The Allow header lists the methods that it supports.",
+			"The path exists but does not support this method.",
+			"Use a method that the Allow header lists. The operations use POST.",
+			"PUT /api/v3/providers/oauth2/",
+			"POST /api/v3/providers/oauth2/",
 		},
 		{
 			notAcceptable, http.StatusNotAcceptable, "Not acceptable",
-			`Only JSON can be answered. Send "Accept: application/json".`,
-			"The header Accept excludes JSON, and nothing else can be answered.",
-			`Send "Accept: application/json", or no Accept at all.`,
+			`Only application/json is available. Send "Accept: application/json".`,
+			"The Accept header excludes JSON, the only media type available.",
+			`Send "Accept: application/json", or no Accept header.`,
+			"Accept: application/xml",
+			"Accept: application/json",
 		},
 		{
 			clientIDTaken, http.StatusConflict, "Client id taken",
-			"Another provider has this client_id. Choose another, or leave the field out to get a random one.",
-			"A client_id identifies one provider, and another provider has this one. Nothing was stored.",
-			"Choose another client_id, or leave the field out to get a random one.",
+			"Another provider has this client_id. Choose another, or omit the field to get a random one.",
+			"Another provider has this client_id, which must be unique. Nothing was stored.",
+			"Choose another client_id, or omit the field to get a random one.",
+			`{"name": "Shop", "authorization_flow": "3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01", "client_id": "web-shop"}`,
+			`{"name": "Shop", "authorization_flow": "3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01", "client_id": "web-shop-2"}`,
 		},
 		{
 			tooLarge, http.StatusRequestEntityTooLarge, "Content too large",
 			"The body is larger than 1048576 bytes. Send a smaller one.",
 			"The body is larger than 1048576 bytes (1 MiB).",
 			"Send a smaller body.",
+			"Content-Length: 1048577",
+			"Content-Length: 1048576",
 		},
 		{
 			unsupportedMediaType, http.StatusUnsupportedMediaType, "Unsupported media type",
 			`Send the body as JSON in UTF-8, with "Content-Type: application/json" and no content coding.`,
-			"The body is not sent as application/json, or in a charset other than UTF-8, or with a content coding.",
+			"The body is not sent as application/json, has a charset other than UTF-8, or has a content coding.",
 			`Send "Content-Type: application/json" and no Content-Encoding.`,
+			"Content-Type: application/x-www-form-urlencoded",
+			"Content-Type: application/json",
 		},
 		{
 			idempotencyKeyReused, http.StatusUnprocessableEntity, "Idempotency key reused",
-			"This Idempotency-Key was used for another body before. Send the first body again, or use a new key.",
-			"The caller used this Idempotency-Key for another body before. Nothing was stored. The record that it made is " +
-				"named by pk, and the fields with other values in errors.",
+			"This Idempotency-Key was already used with a different body. Send the first body again, or use a new key.",
+			"The caller already used this Idempotency-Key with a different body. Nothing was stored. pk names the record that " +
+				"the key created, and errors the fields whose values differ.",
 			"Send the first body again to get its record, or use a new key for the new body.",
+			"Idempotency-Key: intranet",
+			"Idempotency-Key: intranet-2",
 		},
 		{
 			tooManyRequests, http.StatusTooManyRequests, "Too many requests",
-			"Too many wrong access tokens came from this address. Use a valid one, or try again later.",
-			"Too many wrong, expired or revoked access tokens came from this address, and valid ones are still taken; or the " +
-				"caller sends more requests than it may, which the header RateLimit-Policy then tells.",
-			"Use a valid token. With it, or for another wrong one, wait the seconds that the header Retry-After names.",
+			"Too many invalid access tokens came from this address. Use a valid one, or try again later.",
+			"Too many unknown, expired or revoked access tokens came from this address; valid ones are still accepted. Or the " +
+				"caller exceeded its request rate, which the RateLimit-Policy header then states.",
+			"Use a valid token. If it is valid, or to try another one, wait as many seconds as the Retry-After header says.",
+			`until curl --fail "$URL" -d @provider.json; do :; done`,
+			`curl --retry 5 "$URL" -d @provider.json`,
 		},
 		{
 			internal, http.StatusInternalServerError, "Internal server error",
-			"The server failed. Give its operator the request id.",
-			"The server failed. The cause is in its log, under the request id.",
-			"Give the request id to the operator of the server.",
+			"The server failed. Report the request id to its operator.",
+			"The server failed. Its log has the cause under the request id.",
+			"Report the request id to the operator of the server.",
+			"The server failed this morning.",
+			"The server failed, request id 3NQ5ZB7WLGVQ6RQH2M4XK7JYTA.",
 		},
 		{
 			overloaded, http.StatusServiceUnavailable, "Overloaded",
-			"The server has too much in work. Nothing was stored; try again later.",
-			"More creates wait, or larger bodies are in work, than the server can take at once. Nothing was stored.",
-			"Try again after the seconds that the header Retry-After names.",
+			"The server has too many requests in flight. Nothing was stored; try again later.",
+			"More creates are waiting, or larger bodies are in flight, than the server can handle at once. Nothing was stored.",
+			"Try again after as many seconds as the Retry-After header says.",
+			`ls *.json | xargs --max-procs=600 -I {} curl "$URL" -d @{}`,
+			`ls *.json | xargs --max-procs=50 -I {} curl --retry 5 "$URL" -d @{}`,
 		},
 		{
 			outcomeUnknown, http.StatusServiceUnavailable, "Outcome unknown",
-			"The database did not tell whether the record was stored. Try again with the same Idempotency-Key.",
-			"The database failed while it stored the record, and did not tell whether it did.",
-			"Try again with the same Idempotency-Key: the answer is the record, made once. Without a key, look it up first.",
+			"The database did not report whether the record was stored. Try again with the same Idempotency-Key.",
+			"The database failed while storing the record and did not report whether it succeeded.",
+			"Try again with the same Idempotency-Key: the response is the record, created once. If the request had no key, " +
+				"ask the operator whether the record exists before sending it again.",
+			`curl --retry 5 "$URL" -d @provider.json`,
+			`curl --retry 5 -H "Idempotency-Key: intranet" "$URL" -d @provider.json`,
 		},
 		{
 			storageUnavailable, http.StatusServiceUnavailable, "Storage unavailable",
-			"The storage cannot be used at the moment. Nothing was stored; try again later.",
-			"The database is away, its disk is full, no pk is left, or the record or token is damaged. Nothing was stored.",
-			"Try again after the seconds that the header Retry-After names.",
+			"The database is not available. Nothing was stored; try again later.",
+			"The database cannot be reached, its disk is full, no pk is left, or the record or token is corrupt. Nothing was " +
+				"stored.",
+			"Try again after as many seconds as the Retry-After header says.",
+			`curl "$URL" -d @provider.json`,
+			`curl --retry 5 -H "Idempotency-Key: intranet" "$URL" -d @provider.json`,
 		},
 	}
 }

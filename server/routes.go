@@ -15,6 +15,7 @@ var _ api.StrictServerInterface = (*Server)(nil)
 func New(config Config) (*Server, error) {
 	server := &Server{
 		contract:         config.Contract,
+		version:          config.Version,
 		store:            config.Store,
 		logger:           config.Logger,
 		problems:         map[slug]problemKind{},

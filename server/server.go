@@ -26,6 +26,8 @@ import (
 type Config struct {
 	Contract *contract.Document
 	Store    *store.Store
+	// Version is the version of the program, for the front page.
+	Version string
 	// Logger gets one line for each request.
 	Logger *slog.Logger
 	// FailedAttempts is how many wrong, expired or revoked tokens an address may show in a minute.
@@ -41,6 +43,7 @@ type Config struct {
 // Server is the HTTP API.
 type Server struct {
 	contract         *contract.Document
+	version          string
 	store            *store.Store
 	logger           *slog.Logger
 	problems         map[slug]problemKind

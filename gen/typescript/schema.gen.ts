@@ -469,7 +469,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description The server has too much in work, or the storage cannot be used at the moment: nothing was stored. Only where the type is outcome-unknown, the record may have been stored; a retry with the same idempotency key settles it. */
+        /** @description The server has too many requests in flight, or the database is not available: nothing was stored. Only if the type is outcome-unknown, the record may have been stored; a retry with the same idempotency key settles it. */
         ServiceUnavailable: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];

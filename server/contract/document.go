@@ -25,6 +25,8 @@ const jsonMediaType = "application/json"
 type Document struct {
 	// YAML is the text that was parsed, and JSON the same as JSON.
 	YAML, JSON []byte
+	// Description is the description of the API, in Markdown.
+	Description string
 	// BaseURL is the path that those of the operations begin with.
 	BaseURL    string
 	operations []*Operation
@@ -35,7 +37,9 @@ type Document struct {
 type Operation struct {
 	// ID is the operationId, Path the whole one, BaseURL included.
 	ID, Method, Path, Summary string
-	parameters                openapi3.Parameters
+	// CurlSample is the curl command of its x-codeSamples.
+	CurlSample string
+	parameters openapi3.Parameters
 	// body is the schema of the body.
 	body *openapi3.Schema
 	// fields are those of the body, in the order of the contract.
@@ -75,7 +79,9 @@ func Parse(ctx context.Context, yaml []byte) (*Document, error) {
 	if err != nil {
 		return nil, fmt.Errorf("render contract as JSON: %w", err)
 	}
-	result := &Document{YAML: yaml, JSON: text, BaseURL: document.Servers[0].URL, parsed: document}
+	result := &Document{
+		YAML: yaml, JSON: text, Description: document.Info.Description, BaseURL: document.Servers[0].URL, parsed: document,
+	}
 	for path, item := range document.Paths.Map() {
 		for method, op := range item.Operations() {
 			result.operations = append(result.operations, newOperation(method, result.BaseURL+path, op))
@@ -157,7 +163,8 @@ func (d *Document) Operation(id string) (*Operation, bool) {
 func newOperation(method, path string, op *openapi3.Operation) *Operation {
 	body := op.RequestBody.Value.Content[jsonMediaType].Schema.Value
 	result := &Operation{
-		ID: op.OperationID, Method: method, Path: path, Summary: op.Summary, parameters: op.Parameters, body: body,
+		ID: op.OperationID, Method: method, Path: path, Summary: op.Summary, CurlSample: curlSample(op),
+		parameters: op.Parameters, body: body,
 	}
 	line := map[string]int{}
 	for name, property := range body.Properties {
@@ -171,6 +178,17 @@ func newOperation(method, path string, op *openapi3.Operation) *Operation {
 		return cmp.Or(cmp.Compare(line[a.name], line[b.name]), cmp.Compare(a.name, b.name))
 	})
 	return result
+}
+
+func curlSample(op *openapi3.Operation) string {
+	samples, _ := op.Extensions["x-codeSamples"].([]any)
+	for _, sample := range samples {
+		if sample, _ := sample.(map[string]any); sample["label"] == "curl" {
+			source, _ := sample["source"].(string)
+			return source
+		}
+	}
+	return ""
 }
 
 // isClosed reports whether the body takes only the fields of the contract.

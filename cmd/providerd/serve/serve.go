@@ -159,7 +159,7 @@ func (c *Command) open(
 	err = letIn(ctx, database, contract.OperationIDs(), c.Database.Folder(), at.url(), log)
 	if err == nil {
 		err = c.serve(ctx, server.Config{
-			Contract: contract, Store: database, Logger: log.Logger, FailedAttempts: c.FailedAttempts,
+			Contract: contract, Store: database, Version: string(version), Logger: log.Logger, FailedAttempts: c.FailedAttempts,
 			RateLimit: server.RateLimit(c.RateLimit),
 		}, at, version, log)
 	}

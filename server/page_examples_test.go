@@ -1,0 +1,125 @@
+package server_test
+
+import (
+	"fmt"
+	"html"
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/providerd/server/advice"
+	"example.com/providerd/store"
+)
+
+// pageExample returns the bad and the good example of a page.
+func pageExample(t *testing.T, page []byte) (bad, good string) {
+	t.Helper()
+	examples := regexp.MustCompile(`(?s)<pre class="(?:bad|good)">(.*?)</pre>`).FindAllSubmatch(page, -1)
+	if len(examples) != 2 {
+		t.Fatalf("%d examples, want 2: %s", len(examples), page)
+	}
+	return html.UnescapeString(string(examples[0][1])), html.UnescapeString(string(examples[1][1]))
+}
+
+// TestExamplesOfProblems sends the examples of each problem that a request causes: the bad one gets it, the good one
+// creates a provider or validates one.
+func TestExamplesOfProblems(t *testing.T) {
+	t.Parallel()
+	for slug, status := range map[string]int{
+		"malformed-json": 400, "validation-failed": 400, "invalid-parameter": 400, "invalid-header": 400,
+		"unauthorized": 401, "forbidden": 403, "not-found": 404, "method-not-allowed": 405, "not-acceptable": 406,
+		"client-id-taken": 409, "too-large": 413, "unsupported-media-type": 415, "idempotency-key-reused": 422,
+	} {
+		t.Run(slug, func(t *testing.T) {
+			t.Parallel()
+			h := start(t)
+			body := minimal(oauth2Path)
+			maps.Copy(body, map[string]any{"name": "First", "client_id": "web-shop"})
+			h.post(t, oauth2Path, encode(t, body), set("Idempotency-Key", "intranet")).record(t)
+			bad, good := pageExample(t, h.send(t, http.MethodGet, "/problems/"+slug, nil).body)
+			h.sendExample(t, bad).problem(t, status, slug)
+			if got := h.sendExample(t, good); got.status/100 != 2 {
+				t.Errorf("%s gets %d: %s", good, got.status, got.body)
+			}
+		})
+	}
+}
+
+// sendExample sends a create of which the example replaces the request line, a header, the body, or the token.
+func (h *harness) sendExample(t *testing.T, example string) answer {
+	t.Helper()
+	method, path, body := http.MethodPost, oauth2Path, encode(t, minimal(oauth2Path))
+	headers := map[string]string{"Authorization": "Bearer TOKEN", "Content-Type": "application/json"}
+	token := h.token
+	name, value, isHeader := strings.Cut(example, ": ")
+	switch {
+	case strings.HasPrefix(example, "{"):
+		body = example
+	case strings.HasPrefix(example, "providerd token create "):
+		operation := example[strings.LastIndex(example, " ")+1:]
+		token = h.newToken(t, store.TokenGrant{Name: "ci", Operations: []string{operation}, ExpiresIn: time.Hour})
+	case name == "Content-Length":
+		length, err := strconv.Atoi(value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body += strings.Repeat(" ", length-len(body))
+	case isHeader:
+		headers[name] = value
+	default:
+		method, path, _ = strings.Cut(example, " ")
+	}
+	var changes []func(*http.Request)
+	for name, value := range headers {
+		changes = append(changes, set(name, strings.ReplaceAll(value, "TOKEN", token)))
+	}
+	return h.send(t, method, path, strings.NewReader(body), changes...)
+}
+
+// TestAdviceIsListed validates the examples of each rule on the page: the bad one gets its advice, the good one does
+// not.
+func TestAdviceIsListed(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	items := regexp.MustCompile(`(?s)<li>.*?</li>`).FindAllString(string(h.send(t, http.MethodGet, "/advice/", nil).body), -1)
+	rules := slices.Concat(advice.OAuth2Rules(), advice.WorkspaceDirectoryRules())
+	if len(items) != len(rules) {
+		t.Fatalf("%d rules are listed, want %d", len(items), len(rules))
+	}
+	for i, rule := range rules {
+		for _, text := range []string{rule.Pointer, rule.Code, rule.When, rule.Detail, rule.Section} {
+			if !strings.Contains(html.UnescapeString(items[i]), text) {
+				t.Errorf("%s of %s is not in %s", text, rule.Code, items[i])
+			}
+		}
+		path := oauth2Path
+		if i >= len(advice.OAuth2Rules()) {
+			path = workspaceDirectoryPath
+		}
+		bad, good := pageExample(t, []byte(items[i]))
+		if !h.isAdvised(t, path, bad, rule) || h.isAdvised(t, path, good, rule) {
+			t.Errorf("%s at %s: %s must get the advice, and %s must not", rule.Code, rule.Pointer, bad, good)
+		}
+	}
+}
+
+// isAdvised reports whether a minimal request with these members gets the advice of a rule.
+func (h *harness) isAdvised(t *testing.T, path, members string, rule advice.Rule) bool {
+	t.Helper()
+	body, changed := minimal(path), map[string]any{}
+	if err := decodeNumbers([]byte("{"+members+"}"), &changed); err != nil {
+		t.Fatal(err)
+	}
+	maps.Copy(body, changed)
+	got := h.post(t, path+validateOnly, encode(t, body))
+	if got.status != http.StatusOK {
+		t.Fatalf("%s gets %d: %s", members, got.status, got.body)
+	}
+	return strings.Contains(string(got.body), fmt.Sprintf(`"code":%q`, rule.Code)) &&
+		strings.Contains(string(got.body), fmt.Sprintf(`"pointer":%q`, rule.Pointer))
+}
