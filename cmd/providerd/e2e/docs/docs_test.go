@@ -92,31 +92,36 @@ func TestReferencePage(t *testing.T) {
 	}
 }
 
-// readOperation unfolds an operation, and reads its fields and samples.
+// readOperation reads the fields and the samples of an operation, and which response is shown first.
 func readOperation(t *testing.T, b *browser) {
 	t.Helper()
-	var folded bool
-	var fields, sample string
+	var operations, introduction int
+	var fields, sample, responses string
 	var labels []string
 	picker := operationBlock + ` [data-testid="client-picker"]`
 	b.run(t,
-		chromedp.Evaluate(`document.querySelector(".endpoint-content") === null`, &folded),
-		click(operationBlock+" .section-accordion-button"),
+		await(`document.querySelectorAll("section[id*='POST/providers/']").length === 2`),
+		chromedp.Evaluate(`document.querySelectorAll(".request-card").length`, &operations),
+		chromedp.Evaluate(`document.querySelector(".introduction-description").innerText.length`, &introduction),
 		click(picker),
 		await(`document.querySelectorAll("[role=option]").length > 0`),
 		chromedp.Evaluate(`[...document.querySelectorAll("[role=option]")].map((option) => option.innerText.trim())`, &labels),
 		chromedp.Evaluate(`[...document.querySelectorAll("[role=option]")].find((option) => /Go/.test(option.innerText)).click()`, nil),
 		await(fmt.Sprintf(`document.querySelector(%q).innerText.includes("package main")`, operationBlock+" .request-card")),
 		chromedp.Text(operationBlock+" .request-card", &sample, chromedp.ByQuery),
-		chromedp.Text(operationBlock+" .operation-details-card", &fields, chromedp.ByQuery),
+		chromedp.Text(operationBlock, &fields, chromedp.ByQuery),
+		chromedp.Text(operationBlock+" .response-card", &responses, chromedp.ByQuery),
 	)
-	if !folded {
-		t.Error("operations are not folded at first")
+	if operations != 2 || introduction > 250 {
+		t.Errorf("%d operations are open, want 2, after an introduction of %d characters", operations, introduction)
 	}
 	if want := []string{"curl", "Go", "TypeScript"}; !slices.Equal(labels, want) || !strings.Contains(sample, `client.New("`+b.url) {
 		t.Errorf("samples are %v, want %v; that in Go is %s", labels, want, sample)
 	}
-	for _, part := range []string{"redirect_uris", "One URI per line", "issuer_mode", "per_provider", "Sources of keys"} {
+	if !strings.Contains(responses, `"client_secret"`) || strings.Index(responses, "201") > strings.Index(responses, "2XX") {
+		t.Errorf("the response shown first is %s", responses)
+	}
+	for _, part := range []string{"redirect_uris", "One URI per line", "issuer_mode", "per_provider", "jwks_sources"} {
 		if !strings.Contains(fields, part) {
 			t.Errorf("%q cannot be read without a click", part)
 		}

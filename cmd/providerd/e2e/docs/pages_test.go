@@ -19,6 +19,7 @@ func TestPagesOnAPhone(t *testing.T) {
 	for path, ready := range map[string]string{
 		"/":                           "h1",
 		"/advice/":                    "h1",
+		"/conventions/":               "h2",
 		"/problems/":                  "h1",
 		"/problems/validation-failed": "pre",
 		"/docs/":                      operationBlock,
@@ -26,6 +27,7 @@ func TestPagesOnAPhone(t *testing.T) {
 		backgrounds := map[string]bool{}
 		for _, scheme := range []string{"light", "dark"} {
 			var width int
+			var operationTop float64
 			var background string
 			var screenshot []byte
 			b.run(t,
@@ -39,6 +41,13 @@ func TestPagesOnAPhone(t *testing.T) {
 				chromedp.Evaluate("getComputedStyle(document.body).backgroundColor", &background),
 				chromedp.FullScreenshot(&screenshot, 100),
 			)
+			if path == "/docs/" {
+				b.run(t, chromedp.Evaluate(fmt.Sprintf(
+					`document.querySelector("%s h2, %[1]s h3").getBoundingClientRect().top + scrollY`, "section[id*='POST/']"), &operationTop))
+			}
+			if operationTop > 700 {
+				t.Errorf("the first operation begins %.0f pixels down", operationTop)
+			}
 			backgrounds[background] = true
 			if width > 400 {
 				t.Errorf("%s is %d pixels wide", path, width)
