@@ -1,6 +1,9 @@
 package shipped_test
 
 import (
+	"regexp"
+	"strconv"
+	"strings"
 	"testing"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
@@ -36,7 +39,10 @@ type panel struct {
 	Targets     []struct{ Expr string }
 	GridPos     struct{ X, Y, W, H int } `yaml:"gridPos"`
 	FieldConfig struct {
-		Defaults struct{ Unit string }
+		Defaults struct {
+			Unit       string
+			Thresholds struct{ Steps []struct{ Value float64 } }
+		}
 	} `yaml:"fieldConfig"`
 }
 
@@ -125,5 +131,43 @@ func TestDashboardLayout(t *testing.T) {
 				cells[[2]int{x, y}] = panel.Title
 			}
 		}
+	}
+}
+
+// limit returns the number that an alert compares with, which may be written as a product.
+func (r rule) limit(t *testing.T) float64 {
+	t.Helper()
+	limit := 1.0
+	for factor := range strings.SplitSeq(r.Expr[strings.LastIndex(r.Expr, ">")+1:], "*") {
+		number, err := strconv.ParseFloat(strings.TrimSpace(factor), 64)
+		if err != nil {
+			t.Fatalf("%s: %v", r.Alert, err)
+		}
+		limit *= number
+	}
+	return limit
+}
+
+// TestDashboardShowsAlertLimits checks that the line of a panel is at the limit of the alert that its description names.
+func TestDashboardShowsAlertLimits(t *testing.T) {
+	t.Parallel()
+	alerts := map[string]rule{}
+	for _, rule := range readRules(t) {
+		alerts[rule.Alert] = rule
+	}
+	lines := 0
+	for _, panel := range readPanels(t) {
+		named := regexp.MustCompile(`the limit of the alert (\w+)`).FindStringSubmatch(panel.Description)
+		if named == nil {
+			continue
+		}
+		lines++
+		steps, alert := panel.FieldConfig.Defaults.Thresholds.Steps, alerts[named[1]]
+		if len(steps) != 2 || alert.Alert == "" || steps[1].Value != alert.limit(t) {
+			t.Errorf("panel %q has the thresholds %v, and %s has the expression %s", panel.Title, steps, named[1], alert.Expr)
+		}
+	}
+	if lines < 5 {
+		t.Errorf("%d panels name an alert, want at least 5", lines)
 	}
 }
