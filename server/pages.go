@@ -118,7 +118,7 @@ func (s *Server) home(c echo.Context, pages *template.Template) error {
 		return c.JSON(http.StatusOK, paths)
 	}
 	page.IsReady = !s.isDraining.Load() && s.checkReady(c.Request().Context()) == nil
-	//nolint:forbidigo // Behind a proxy only a header has the scheme, and the caller who sent it is the one who is shown it.
+	//nolint:forbidigo // Only a header has the scheme behind a proxy, and only the caller who sent it sees it.
 	page.Sample = strings.ReplaceAll(page.Operations[0].CurlSample, sampleURL, c.Scheme()+"://"+c.Request().Host)
 	return renderPage(c, pages, "home.html", page)
 }

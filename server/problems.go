@@ -35,8 +35,8 @@ type problemKind struct {
 	Title  string
 	// Detail is sent when nothing more specific is known.
 	Detail string
-	// Meaning, Remedy, Bad and Good are for the page at the URI of the kind. Bad and Good are the relevant part of a request
-	// that gets the problem and of one that does not: the request line, a header, or the body.
+	// Meaning, Remedy, Bad and Good are for the page at the URI of the kind. Bad and Good are the relevant part of a
+	// request that gets the problem and of one that does not: the request line, a header, or the body.
 	Meaning, Remedy, Bad, Good string
 }
 
