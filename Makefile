@@ -2,8 +2,8 @@ SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := build
 
-# SQLite syncs with fdatasync, which leaves out what a commit does not need, only where it is told that it may. It counts
-# its memory, under a lock, unless it is told that nobody asks.
+# SQLite uses fdatasync, which skips metadata that a commit does not need, only if told that it is available. Memory
+# statistics, which nothing reads, would take a lock on every allocation.
 SQLITE := -DHAVE_FDATASYNC=1 -DSQLITE_DEFAULT_MEMSTATUS=0
 CGO_CFLAGS ?= -O2 -g
 export CGO_CFLAGS += $(SQLITE)
@@ -12,10 +12,10 @@ OASDIFF := go run github.com/oasdiff/oasdiff@v1.35.0
 GOVULNCHECK := go run golang.org/x/vuln/cmd/govulncheck@v1.9.0
 GOLANGCI_LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 FUZZ_TIME := 30s
-# The reference page, of the npm package @scalar/api-reference.
+# The version of the npm package @scalar/api-reference that the reference page uses.
 SCALAR := 1.72.1
 
-# What is shipped needs no library of the machine that it runs on, and tells nothing of the one that it was built on.
+# Released binaries need no shared libraries and contain nothing of the machine that built them.
 static = CGO_ENABLED=1 CGO_CFLAGS='-O2 $(SQLITE)' GOFLAGS= GOOS=linux GOARCH=$(1) CC=$(2) go build -trimpath -buildvcs=auto \
 	-tags netgo,osusergo,sqlite_omit_load_extension -ldflags '-s -w -extldflags "-static"' -o "$@" ./cmd/providerd
 
@@ -37,7 +37,7 @@ dist/providerd-linux-arm64: always
 	$(call static,arm64,aarch64-linux-gnu-gcc)
 
 .PHONY: always cross buildah emulators shells chromium promtool systemd-analyze
-# Go knows itself what is to be built again.
+# Go decides what to rebuild.
 always:
 
 cross:
@@ -54,8 +54,8 @@ emulators:
 		apt-get update && apt-get install --yes --no-install-recommends qemu-user-static; \
 	}
 
-# In the folders that zsh looks into for completions, a file is a function that completes, and its first line says what.
-dist: cross ## Build what is shipped into dist/: static binaries, their parts and digests, unit, completions, manual page.
+# zsh loads a completion file as a function; its first line names the commands that it completes.
+dist: cross ## Build the release into dist/: static binaries, SBOMs, checksums, unit, completions, man page.
 	rm -rf dist && mkdir dist
 	$(MAKE) --no-print-directory dist/providerd-linux-amd64 dist/providerd-linux-arm64
 	for binary in dist/providerd-linux-*; do go run ./cmd/sbom "$$binary" >"$$binary.cdx.json"; done
@@ -71,36 +71,36 @@ dist: cross ## Build what is shipped into dist/: static binaries, their parts an
 shells:
 	@type zsh fish >/dev/null 2>&1 || { apt-get update && apt-get install --yes --no-install-recommends zsh fish; }
 
-# The tests of what is built for release.
+# The tests of the release.
 BUILT := ^Test(Dist|Shipped)
 
-dist-test: dist buildah emulators shells ## Run what is shipped, with Buildah, QEMU, zsh and fish, which are installed if missing.
+dist-test: dist buildah emulators shells ## Test the release with Buildah, QEMU, zsh and fish; install them if missing.
 	go test -count=1 -v -tags slow -run '$(BUILT)' ./cmd/providerd/e2e/shipped
 
-image: buildah ## Build the static binary and the image for this processor with Buildah, installed if missing, and run both.
+image: buildah ## Build and run the static binary and the image for this processor; install Buildah if missing.
 	processor=$$(go env GOHOSTARCH); $(MAKE) --no-print-directory "dist/providerd-linux-$$processor"; \
 	go test -count=1 -tags slow -run "^TestDist/^$$processor\$$" ./cmd/providerd/e2e/shipped
 
-reproduce: ## Build what is shipped from clones in two folders, in one of them all anew, and compare the digests.
-	@folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; \
-	git clone --quiet . "$$folder/one"; git clone --quiet . "$$folder/in/another/folder"; \
-	$(MAKE) --no-print-directory --silent -C "$$folder/one" dist; \
-	GOCACHE="$$folder/cache" $(MAKE) --no-print-directory --silent -C "$$folder/in/another/folder" dist; \
-	diff "$$folder"/{one,in/another/folder}/dist/SHA256SUMS; cat "$$folder/one/dist/SHA256SUMS"
+reproduce: ## Build the release in two directories, one with an empty cache, and compare the checksums.
+	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
+	git clone --quiet . "$$dir/one"; git clone --quiet . "$$dir/in/another/dir"; \
+	$(MAKE) --no-print-directory --silent -C "$$dir/one" dist; \
+	GOCACHE="$$dir/cache" $(MAKE) --no-print-directory --silent -C "$$dir/in/another/dir" dist; \
+	diff "$$dir"/{one,in/another/dir}/dist/SHA256SUMS; cat "$$dir/one/dist/SHA256SUMS"
 
-gen: gen/typescript/node_modules ## Generate what comes from openapi.yaml.
+gen: gen/typescript/node_modules ## Generate code from openapi.yaml.
 	@$(call generate,gen)
 
-reference: ## Fetch the script of the reference page in the version that is named above.
+reference: ## Download the script of the reference page, in the version set above.
 	@$(call scalar) | gzip -9n >server/reference/scalar.js.gz
 
-drift: gen/typescript/node_modules ## Prove that gen/ is what openapi.yaml gives, and the reference page's script what npm has.
+drift: gen/typescript/node_modules ## Check that gen/ matches openapi.yaml and that the reference page's script matches npm.
 	@fresh=$$(mktemp -d); trap 'rm -r "$$fresh"' EXIT; mkdir "$$fresh"/{api,client,contract,typescript}; \
 	$(call generate,$$fresh); \
 	for file in "$$fresh"/*/*; do diff -u "gen/$${file#"$$fresh"/}" "$$file"; done; \
-	echo "gen/ is what openapi.yaml gives"
+	echo "gen/ matches openapi.yaml"
 	@$(call scalar) | cmp - <(gunzip --stdout server/reference/scalar.js.gz)
-	@echo "the reference page's script is that of Scalar $(SCALAR)"
+	@echo "the script of the reference page matches Scalar $(SCALAR)"
 
 define generate
 go tool oapi-codegen -config gen/api/oapi-codegen.yaml -o "$(1)/api/api.gen.go" openapi.yaml; \
@@ -119,13 +119,13 @@ endef
 manual: ## Write the tables of the manual that the program generates.
 	UPDATE=1 go test -count=1 -run '^TestManualTables' ./cmd/providerd/command ./cmd/providerd/e2e/shipped
 
-breaking: ## Find changes of the contract, since the last release or else the last commit, that break callers.
+breaking: ## Find changes to the contract since the last release (or commit) that break callers.
 	@base=$$(mktemp); trap 'rm "$$base"' EXIT; \
 	since=$$(git describe --tags --abbrev=0 2>/dev/null || git rev-parse HEAD~1); \
 	git show "$$since:openapi.yaml" >"$$base"; \
 	$(OASDIFF) breaking --fail-on ERR "$$base" openapi.yaml
 
-lint: .ci/node_modules ## Check the Go code and the contract.
+lint: .ci/node_modules ## Lint the Go code and the contract, and check spelling and wording.
 	$(GOLANGCI_LINT) run
 	cd .ci && npm run --silent lint
 
@@ -140,29 +140,29 @@ gen/typescript/node_modules: gen/typescript/package.json gen/typescript/package-
 chromium:
 	@command -v chromium >/dev/null || { apt-get update && apt-get install --yes --no-install-recommends chromium; }
 
-browser: chromium ## Try the pages out in headless Chromium, which Debian has and this installs where it is not.
+browser: chromium ## Test the pages in headless Chromium; install it if missing.
 	go test -count=1 -tags slow -run '^Test(ReferencePage|PagesOnAPhone)' ./cmd/providerd/e2e/docs
 
-postgres: ## Install PostgreSQL and PgBouncer where they are missing.
+postgres: ## Install PostgreSQL and PgBouncer if missing.
 	@ls /usr/lib/postgresql/*/bin/initdb /usr/sbin/pgbouncer >/dev/null 2>&1 || { \
 		settings=/etc/postgresql-common/createcluster.d/providerd.conf; mkdir -p "$${settings%/*}"; \
 		trap 'rm "$$settings"' EXIT; echo "create_main_cluster = false" >"$$settings"; \
 		apt-get update && apt-get install --yes --no-install-recommends postgresql pgbouncer; \
 	}
 
-patroni: postgres ## Install Patroni and etcd where they are missing. Neither is started.
+patroni: postgres ## Install Patroni and etcd if missing, without starting them.
 	@ls /usr/bin/patroni /usr/bin/etcd >/dev/null 2>&1 || { $(call install-unstarted,patroni etcd-server); }
 
 promtool:
 	@ls /usr/bin/prometheus /usr/bin/promtool >/dev/null 2>&1 || { $(call install-unstarted,prometheus); }
 
-prometheus: promtool ## Let Prometheus, which Debian has and this installs where it is not, check metrics and alerts, and scrape.
+prometheus: promtool ## Test metrics, alerts and dashboard with Prometheus; install it if missing.
 	go test -count=1 -tags slow -run '^TestPrometheus' ./cmd/providerd/e2e/shipped
 
 systemd-analyze:
 	@command -v systemd-analyze >/dev/null || { $(call install-unstarted,systemd); }
 
-systemd: systemd-analyze ## Let systemd, which Debian has and this installs where it is not, check the unit file and run the service.
+systemd: systemd-analyze ## Test the unit file with systemd; install it if missing.
 	go test -count=1 -timeout 5m -tags slow -run '^TestService' ./cmd/providerd/e2e/shipped
 
 define install-unstarted
@@ -171,75 +171,75 @@ policy=/usr/sbin/policy-rc.d; \
 apt-get update && apt-get install --yes --no-install-recommends $(1)
 endef
 
-typescript: build gen/typescript/node_modules ## Run the TypeScript SDK against the binary.
+typescript: build gen/typescript/node_modules ## Test the TypeScript SDK against the binary.
 	cd gen/typescript && npm run --silent check && npm test --silent
 
-mock: .ci/node_modules ## Run the Go SDK against a mock that is made of the contract alone.
+mock: .ci/node_modules ## Test the Go SDK against a mock server generated from the contract.
 	go test -count=1 -tags slow -run '^TestExamplesAreUsable$$' ./gen/client
 
-contract: ## Send 20,000 generated requests, prove that they find faults, and that 100,000 validations come true.
+contract: ## Send 20,000 generated requests, check that they find injected faults, and compare 100,000 validations with creates.
 	go test -count=1 -v -timeout 30m -tags slow -run '^Test(Contract|EveryRule|Verdict)' ./server -rapid.checks=5000 | \
 		{ grep -Ev '^=== |^ *--- PASS|\[rapid\]' || true; }
 
-hostile: ## Send 100,000 hostile bodies, harm files, and meet hostile callers, pipes and servers, in 512 MiB of memory.
+hostile: ## Send 100,000 hostile bodies, damage files, and face hostile callers, pipes and servers, in 512 MiB of memory.
 	PROVIDERD_HOSTILE_BODIES=100000 go test -count=1 -v -timeout 60m -tags slow -run '^TestHostile' ./server ./cmd/providerd/e2e/{hostile,serving}
 
-faults: ## Kill the program 100 times under load, fill its disk and harm its files. Needs to be root.
+faults: ## Kill the server 100 times under load, fill its disk and damage its files; needs root.
 	PROVIDERD_KILL_ROUNDS=100 go test -count=1 -v -tags slow -timeout 60m \
 		-run '^(TestKilledUnderLoad|TestDiskFull|TestDatabase|TestEveryBegunRequest|TestFailedC|TestHostileF)' ./cmd/providerd/e2e/{serving,hostile} ./store/sqlite | \
 		{ grep -Ev '^=== ' || true; }
 
-failover: patroni ## Take servers, replicas and networks away 100 times under load, and write the figures into store/postgres.
+failover: patroni ## Break primaries, replicas and networks 100 times under load; write the figures to store/postgres.
 	PROVIDERD_FAILOVER_ROUNDS=100 go test -count=1 -v -tags slow -timeout 90m ./cmd/providerd/e2e/failover | \
 		{ grep -Ev '^=== ' || true; }
 
-upgrade: postgres ## Exchange replicas of the last release for those of this one under load, and back.
+upgrade: postgres ## Replace replicas of the last release with this one under load, and roll back.
 	go test -count=1 -v -tags slow -timeout 20m ./cmd/providerd/e2e/upgrade | \
 		{ grep -Ev '^=== ' || true; }
 
-soak: ## Load a server steadily for 5 minutes while it meets what servers meet, and write the figures into cmd/providerd.
+soak: ## Load a server for 5 minutes through restarts, rotations and faults; write the figures.
 	PROVIDERD_SOAK_DURATION=5m go test -count=1 -v -tags slow -timeout 30m ./cmd/providerd/e2e/soak | \
 		{ grep -Ev '^=== ' || true; }
 
-reseal: ## Reseal 100,000 secrets, and rotate and retire keys 100 times with kills, while creates go on.
+reseal: ## Reseal 100,000 secrets, and rotate and retire keys 100 times with kills, under load.
 	PROVIDERD_RESEAL_ROWS=100000 PROVIDERD_RETIRE_ROUNDS=100 go test -count=1 -v -tags slow -timeout 60m \
 		-run '^Test(ResealUnderLoad|KeysAreRetiredUnderLoad)' ./cmd/providerd/e2e/commands | \
 		{ grep -Ev '^=== ' || true; }
 
-backup-wait: ## Back up a million providers while 64 callers create, restore them, and show how long creates wait meanwhile.
+backup-wait: ## Back up and restore a million providers while 64 callers create; report how long creates wait.
 	PROVIDERD_BACKUP_ROWS=1000000 go test -count=1 -v -timeout 30m -tags slow -run '^TestBackupUnderLoad' ./cmd/providerd/e2e/commands | \
 		{ grep -Ev '^=== ' || true; }
 
-copy-million: postgres ## Copy a million providers from SQLite to PostgreSQL and back, compare and time it.
+copy-million: postgres ## Copy a million providers from SQLite to PostgreSQL and back; compare and time them.
 	PROVIDERD_COPY_ROWS=1000000 go test -count=1 -v -timeout 30m -tags slow -run '^TestCopyThereAndBack' ./cmd/providerd/e2e/commands | \
 		{ grep -Ev '^=== ' || true; }
 
-list-million: ## Print every list and export over a million rows, time it and show the most memory that each uses.
+list-million: ## Print every list and export of a million rows; report time and peak memory.
 	PROVIDERD_LIST_ROWS=1000000 go test -count=1 -v -timeout 60m -tags slow -run '^TestListsInLittleMemory' ./cmd/providerd/e2e/commands | \
 		{ grep -Ev '^=== ' || true; }
 
-security: ## Look for changed dependencies and known vulnerabilities, as far as their database can be reached.
+security: ## Check dependencies for changes and, if the database can be reached, known vulnerabilities.
 	go mod verify
 	@if curl --silent --fail --max-time 20 --output /dev/null https://vuln.go.dev/index/db.json; then \
 		$(GOVULNCHECK) ./...; \
 	else \
-		echo "govulncheck was not run: its database, vuln.go.dev, cannot be reached from here"; \
+		echo "govulncheck not run: cannot reach its database, vuln.go.dev"; \
 	fi
 
-leaks: postgres ## Put leaks of secrets into the program's code, and prove that the gate of the tests finds each.
+leaks: postgres ## Inject leaks of secrets into the code and check that the tests find each.
 	go test -count=1 -v -tags slow -timeout 20m -run '^TestGateFindsPlantedLeaks' ./cmd/providerd/e2e/leaks | \
 		{ grep -Ev '^=== ' || true; }
 
-test: ## Run the tests that need only Go and gcc; the last lines say what is left out.
+test: ## Run the tests that need only Go and gcc; the last lines say what was left out.
 	@.ci/test
 
-# The race detector makes a process several times slower. So it gets fewer generated requests, and of the tests that start
-# many processes those in which much happens at the same time.
+# The race detector makes a process several times slower, so it gets fewer generated requests and, among the end-to-end
+# tests, only the most concurrent ones.
 CONCURRENT := ^Test(Apply|DryRun|EveryBegun|ReplicasRace|ServersOverOne|TracesOfShared)
-# Some suites have targets of their own, which take long.
+# Slow suites that have targets of their own.
 ALONE := failover upgrade
 
-test-all: postgres ## Run all Go tests, the slow ones included, each once, most of them under the race detector.
+test-all: postgres ## Run all Go tests once, including the slow ones, most of them under the race detector.
 	go test -race -timeout 20m -tags slow $$(go list ./... | grep -Ev '/e2e/|/server$$')
 	go test -race -timeout 20m ./server -rapid.checks=10
 	go test -race -timeout 20m -tags slow -run '$(CONCURRENT)' ./cmd/providerd/e2e/{commands,serving}
@@ -247,12 +247,12 @@ test-all: postgres ## Run all Go tests, the slow ones included, each once, most 
 	go test -timeout 20m -tags slow -p 1 -skip '$(CONCURRENT)|$(BUILT)|^TestSoakFinds' \
 		$(filter-out $(ALONE:%=./cmd/providerd/e2e/%/),$(wildcard ./cmd/providerd/e2e/*/))
 
-cover: postgres ## Show which statements the tests reach.
+cover: postgres ## Report test coverage.
 	go test -tags slow -coverpkg=./server/...,./store/...,./cmd/... -coverprofile=coverage.out \
 		$$(go list ./... | grep -Ev '/e2e/(failover|upgrade|soak)$$')
 	go tool cover -func=coverage.out | tail -1
 
-fuzz: ## Run each fuzz target for a while (FUZZ_TIME=30s).
+fuzz: ## Run each fuzz target for FUZZ_TIME (30s).
 	@for package in $$(go list ./...); do \
 		for target in $$(go test -list '^Fuzz' "$$package" | grep '^Fuzz' || true); do \
 			echo "$$package $$target"; \
@@ -260,20 +260,20 @@ fuzz: ## Run each fuzz target for a while (FUZZ_TIME=30s).
 		done; \
 	done
 
-microbench: ## Time the hot functions, and count their allocations.
+microbench: ## Benchmark hot functions and count their allocations.
 	go test -run '^$$' -bench . -benchmem ./server ./store
 
-bench: build ## Measure the server under load, and write the figures into cmd/bench. Needs wrk.
+bench: build ## Measure the server under load; write the figures to cmd/bench. Needs wrk.
 	go build -o bin/bench ./cmd/bench
 	bin/bench $(BENCH_FLAGS)
 
-bench-telemetry: build ## Measure what metrics and traces cost, and write the figures into cmd/bench. Needs wrk.
+bench-telemetry: build ## Measure the cost of metrics and traces; write the figures to cmd/bench. Needs wrk.
 	go build -o bin/bench ./cmd/bench
 	bin/bench -telemetry -rounds 13 $(BENCH_FLAGS)
 
-bench-postgres: build postgres ## Measure replicas over PostgreSQL beside pgbench, and write the figures into store/postgres. Needs wrk.
+bench-postgres: build postgres ## Measure replicas over PostgreSQL beside pgbench; write the figures to store/postgres. Needs wrk.
 	go build -o bin/bench ./cmd/bench
 	TMPDIR=/var/tmp bin/bench -postgres $(BENCH_FLAGS)
 
 ci: export NOTHING_LEFT_OUT := 1
-ci: chromium promtool systemd-analyze drift breaking lint security typescript image test-all ## Run everything, each test once.
+ci: chromium promtool systemd-analyze drift breaking lint security typescript image test-all ## Run every check and test once.
