@@ -128,8 +128,8 @@ func textsOf(attributes []*commonpb.KeyValue) map[string]string {
 	return texts
 }
 
-// StartCollectorFunc returns the URL of a collector that answers in some way, once it has read what it is sent: whoever closes
-// a connection before resets it, and so takes the answer back.
+// StartCollectorFunc returns the URL of a collector that answers in some way, once it has read what it is sent: whoever
+// closes a connection before resets it, and so takes the answer back.
 func StartCollectorFunc(t *testing.T, handler http.HandlerFunc) string {
 	t.Helper()
 	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -8,12 +8,12 @@ import (
 )
 
 // StateEnding is what a service manager is told once the drain delay of a server is over.
-const StateEnding = "STATUS=ending the requests that have begun"
+const StateEnding = "STATUS=finishing requests in flight"
 
-// StateDraining is what a service manager is told when a server is told to stop: for its end it has a minute more than its
-// drain delay.
+// StateDraining is what a service manager is told when a server is told to stop: for its end it has a minute more than
+// its drain delay.
 func StateDraining(delay time.Duration) string {
-	return fmt.Sprintf("STOPPING=1\nEXTEND_TIMEOUT_USEC=%d\nSTATUS=draining: not ready, but still answering new requests",
+	return fmt.Sprintf("STOPPING=1\nEXTEND_TIMEOUT_USEC=%d\nSTATUS=draining: not ready, still serving requests",
 		(delay + time.Minute).Microseconds())
 }
 

@@ -30,7 +30,7 @@ func OpsURL(t *testing.T, server *Server) (url string) {
 
 // FindOpsURL is the URL that a log names for operators, or "" where it names none.
 func FindOpsURL(log string) string {
-	match := regexp.MustCompile(`serving metrics, health and profiles on (http://[0-9.:]+)`).FindStringSubmatch(log)
+	match := regexp.MustCompile(`serving metrics, health and pprof profiles on (http://[0-9.:]+)`).FindStringSubmatch(log)
 	if match == nil {
 		return ""
 	}

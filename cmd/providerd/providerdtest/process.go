@@ -31,8 +31,8 @@ type Server struct {
 	Stderr *Buffer
 }
 
-// Serve starts "providerd serve" on a free port in a folder. It must end well, which it is told to after the test unless
-// it has ended before.
+// Serve starts "providerd serve" on a free port in a folder. It must end well, which it is told to after the test
+// unless it has ended before.
 func Serve(t *testing.T, folder string, arguments ...string) *Server {
 	t.Helper()
 	return ServeWith(t, folder, nil, arguments...)

@@ -48,7 +48,8 @@ func (s *Server) PostWithKey(client *http.Client, path, body, key string) (int, 
 	return response.StatusCode, string(text), err
 }
 
-// Send makes a request, with those of the token and the headers that are not empty, and returns the status of the answer.
+// Send makes a request, with those of the token and the headers that are not empty, and returns the status of the
+// answer.
 func (s *Server) Send(t *testing.T, client *http.Client, method, path, token, body string, header http.Header) int {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, s.URL+path, strings.NewReader(body))

@@ -6,13 +6,13 @@ import (
 	"log/slog"
 )
 
-// ReloadInterval lies between two looks at the files of a certificate.
+// ReloadInterval is how often the certificate files are checked at most.
 const ReloadInterval = reloadInterval
 
-// NewTLSConfig reads a certificate and its key again as they change.
+// NewTLSConfig returns a configuration that reloads the certificate and its key when they change.
 func NewTLSConfig(cert, key string, logger *slog.Logger) (*tls.Config, error) {
 	return newTLSConfig(cert, key, logger)
 }
 
-// Watch tells the service manager again and again that the server lives.
+// Watch pings the watchdog of the service manager until ctx is canceled.
 func Watch(ctx context.Context) { serviceManager{slog.New(slog.DiscardHandler)}.watch(ctx) }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/mattn/go-isatty"
 
@@ -17,43 +18,67 @@ import (
 
 const (
 	initialTokenName = "initial"
-	defaultLifetime  = 90 * flags.Day
+	initialTokenDays = 90
+	// defaultDatabase is the default of --database.
+	defaultDatabase = "sqlite:data/providerd.db"
 )
 
-// letIn provides the token of a first start in the folder of the database, and tells a newcomer so. The replicas of a
-// database on a server have no folder in common.
-func letIn(
-	ctx context.Context, database *store.Store, operations []string, folder, baseURL string, log *serveLog,
+// ensureInitialToken creates a token for the operations if a SQLite database has none, and tells the operator where it
+// is, or how to create another one. It never creates one for PostgreSQL: replicas share no directory to write it to.
+func (c *Command) ensureInitialToken(
+	ctx context.Context, database *store.Store, operations []string, baseURL string, log *serveLog,
 ) error {
-	if folder == "" {
-		return remindOfTokens(ctx, database, log)
-	}
-	path := filepath.Join(folder, flags.InitialTokenFile)
-	made, err := provideInitialToken(ctx, database, path, operations)
-	if made {
-		introduce(log, path, baseURL)
-	}
-	return err
-}
-
-func remindOfTokens(ctx context.Context, database *store.Store, log *serveLog) error {
 	exist, err := database.HasTokens(ctx)
-	if err == nil && !exist {
-		log.say(slog.LevelWarn, "the database has no token yet: \"providerd token create\" makes one")
+	if err != nil {
+		return err
 	}
-	return err
+	dir := c.Database.Folder()
+	if !exist && dir != "" {
+		path := filepath.Join(dir, flags.InitialTokenFile)
+		created, err := createInitialToken(ctx, database, path, operations)
+		if err != nil {
+			return err
+		}
+		if created {
+			announceToken(log, path, baseURL)
+			return nil
+		}
+		exist = true
+	}
+	command := c.tokenCommand()
+	if exist {
+		log.notify(slog.LevelInfo, "to create an access token, run: "+command, "access tokens exist",
+			slog.String("create_command", command))
+	} else {
+		log.notify(slog.LevelWarn, "the database has no access token; to create one, run: "+command, "no access token exists",
+			slog.String("create_command", command))
+	}
+	return nil
 }
 
-// provideInitialToken makes a token that allows the operations where the database has none, and writes it to the
-// file at path, which root gives to the owner of its folder, like the database beside it. The token itself is never
-// shown. It tells whether it made one.
-func provideInitialToken(
+// tokenCommand returns the command that creates a token in the server's database.
+func (c *Command) tokenCommand() string {
+	quote := func(value string) string { return "'" + strings.ReplaceAll(value, "'", `'\''`) + "'" }
+	command := "providerd token create --name NAME --allow all"
+	if url, ok := c.Database.Location.(flags.PostgresURL); ok && url.HasPassword() {
+		// The URL came from the environment: flags with a password are refused.
+		command = "PROVIDERD_DATABASE=URL " + command
+	} else if c.Database.Text != defaultDatabase {
+		command += " --database " + quote(c.Database.Text)
+	}
+	if c.Keyset != "" {
+		command += " --keyset " + quote(c.Keyset)
+	}
+	return command
+}
+
+// createInitialToken creates a token if the database has none, and writes it to the file at path, which gets the owner
+// of its directory even when root starts the server. It reports whether it created one: another server may have been
+// faster.
+func createInitialToken(
 	ctx context.Context, database *store.Store, path string, operations []string,
 ) (bool, error) {
-	if exist, err := database.HasTokens(ctx); err != nil || exist {
-		return false, err
-	}
-	grant := store.TokenGrant{Name: initialTokenName, Operations: operations, ExpiresIn: defaultLifetime}
+	grant := store.TokenGrant{Name: initialTokenName, Operations: operations, ExpiresIn: initialTokenDays * flags.Day}
 	err := durable.WithLock(ctx, filepath.Dir(path), func() error {
 		return database.CreateFirstToken(ctx, grant, func(text string) error {
 			owner, err := durable.OwnerFor(path)
@@ -69,15 +94,18 @@ func provideInitialToken(
 	return err == nil, err
 }
 
-// introduce tells a newcomer where the token is, and in a terminal how to use it.
-func introduce(log *serveLog, path, baseURL string) {
-	sentence := "wrote an access token for both operations, valid for 90 days, to " + path
+// announceToken tells the operator where the initial token is and, on a terminal, how to use it. It never shows the
+// token itself.
+func announceToken(log *serveLog, path, baseURL string) {
+	text := fmt.Sprintf("wrote an access token to %s; it allows all operations and expires in %d days",
+		path, initialTokenDays)
 	if isatty.IsTerminal(os.Stderr.Fd()) {
-		sentence += "\n" + fmt.Sprintf(tryIt, baseURL, path)
+		text += "\n" + fmt.Sprintf(curlExample, baseURL, path)
 	}
-	log.say(slog.LevelInfo, sentence)
+	log.notify(slog.LevelInfo, text, "wrote initial token",
+		slog.String("path", path), slog.Int("valid_days", initialTokenDays))
 }
 
-const tryIt = `try it: curl -X POST %s/api/v3/providers/oauth2/ -H "Authorization: Bearer $(cat '%s')" ` +
+const curlExample = `try it: curl -X POST %s/api/v3/providers/oauth2/ -H "Authorization: Bearer $(cat '%s')" ` +
 	`-H 'Content-Type: application/json' ` +
 	`-d '{"name": "Intranet", "authorization_flow": "3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"}'`

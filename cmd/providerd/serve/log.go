@@ -10,12 +10,12 @@ import (
 	"example.com/providerd/cmd/providerd/escape"
 )
 
-// serveLog is what a server says on standard error: its log, and sentences to its operator. Neither holds it up.
+// serveLog is the server's log and its notices to the operator, both on standard error. Writing to it never blocks.
 type serveLog struct {
 	*slog.Logger
 	output *logWriter
-	// records gets the sentences where every line is for programs, whatever the level of the log; nil otherwise.
-	records *slog.Logger
+	// notices logs notices as records, whatever the level of the log, if the log is JSON; otherwise it is nil.
+	notices *slog.Logger
 	isQuiet bool
 }
 
@@ -37,20 +37,21 @@ func newServeLog(say *console.Messages, format string, level slog.Level) *serveL
 	})
 	log := &serveLog{Logger: slog.New(handler(writer, level)), output: writer, isQuiet: say.IsQuiet}
 	if format == console.FormatJSON {
-		log.records = slog.New(handler(writer, slog.LevelDebug))
+		log.notices = slog.New(handler(writer, slog.LevelDebug))
 	}
 	return log
 }
 
-// say tells the operator a sentence: something good to know (info), a danger (warn), or why the server ends (error).
-func (l *serveLog) say(level slog.Level, sentence string) {
+// notify tells the operator text or, if the log is JSON, logs a record with msg and attributes instead. A notice of
+// level info is suppressed by --quiet.
+func (l *serveLog) notify(level slog.Level, text, msg string, attributes ...slog.Attr) {
 	if l.isQuiet && level < slog.LevelWarn {
 		return
 	}
-	if l.records != nil {
-		l.records.Log(context.Background(), level, sentence)
+	if l.notices != nil {
+		l.notices.LogAttrs(context.Background(), level, msg, attributes...)
 		return
 	}
 	prefixes := map[slog.Level]string{slog.LevelWarn: "warning: ", slog.LevelError: console.Complaint}
-	_, _ = io.WriteString(l.output, prefixes[level]+sentence+"\n")
+	_, _ = io.WriteString(l.output, prefixes[level]+text+"\n")
 }

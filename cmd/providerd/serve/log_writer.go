@@ -8,26 +8,25 @@ import (
 )
 
 const (
-	// maxPendingLog is how many bytes of the log may wait for its output.
+	// maxPendingLog is how many bytes of the log may be pending.
 	maxPendingLog = 1 << 20
-	// closeLogTimeout is how long the end of the program may wait for the output of the log.
+	// closeLogTimeout is how long close waits for pending lines to be written.
 	closeLogTimeout = time.Second
-	// logInterval is how long lines wait after a write. It spares most requests a system call and a thread's wake-up.
+	// logInterval is the pause after a write. Batching saves most requests a system call and a thread wakeup.
 	logInterval = 10 * time.Millisecond
 )
 
-// logWriter writes a line at once where none came just before, and otherwise together with those that follow in the
-// next few milliseconds. Nobody waits for it: lines that the output does not take, because it is stuck, slow or gone,
-// are dropped and counted.
+// logWriter writes a line at once if none was written in the last few milliseconds, and otherwise with the lines that
+// follow. Its Write never blocks: if the output is stuck, slow or closed, lines are dropped and counted.
 type logWriter struct {
 	output io.Writer
-	// note renders the line that says how many are missing before it.
+	// note renders the line that reports how many lines were dropped.
 	note    func(dropped int) []byte
 	mutex   sync.Mutex
 	pending []byte
-	// dropped counts the lines that are missing since the last note, and total all that ever were.
+	// dropped counts the lines dropped since the last note, and total all of them.
 	dropped, total int
-	// changed has a value when pending has grown.
+	// changed has a value if pending has grown.
 	changed        chan struct{}
 	closing, ended chan struct{}
 }
@@ -41,7 +40,7 @@ func newLogWriter(output io.Writer, note func(dropped int) []byte) *logWriter {
 	return writer
 }
 
-// Write hands whole lines over, or drops them where too many are pending. It returns no error.
+// Write queues whole lines, or drops them if too many are pending. It never returns an error.
 func (w *logWriter) Write(lines []byte) (int, error) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -76,7 +75,7 @@ func (w *logWriter) run() {
 	}
 }
 
-// writePending exchanges the lines that are pending for an empty buffer, writes them and returns theirs.
+// writePending swaps the pending lines for an empty buffer, writes them, and returns their buffer for reuse.
 func (w *logWriter) writePending(empty []byte) []byte {
 	w.mutex.Lock()
 	lines, dropped := w.pending, w.dropped
@@ -95,22 +94,21 @@ func (w *logWriter) writePending(empty []byte) []byte {
 	return lines
 }
 
-// drop counts lines that the output refused, and those before them of which it refused the note.
-func (w *logWriter) drop(lines, before int) {
+// drop counts lines that were not written, and earlier ones whose note was not written.
+func (w *logWriter) drop(lines, unreported int) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	w.dropped += before + lines
+	w.dropped += unreported + lines
 	w.total += lines
 }
 
-// allDropped is how many lines were ever dropped.
-func (w *logWriter) allDropped() int {
+func (w *logWriter) totalDropped() int {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	return w.total
 }
 
-// close writes what is pending, as far as the output takes it in time. An output that is stuck keeps its goroutine.
+// close waits for pending lines to be written, for closeLogTimeout at most. A stuck output leaks its goroutine.
 func (w *logWriter) close() {
 	close(w.closing)
 	select {

@@ -67,7 +67,8 @@ func TestLogWriter(t *testing.T) {
 	})
 }
 
-// An output that takes nothing holds nobody up, costs no more than its bound, and does not keep the program from ending.
+// An output that takes nothing holds nobody up, costs no more than its bound, and does not keep the program from
+// ending.
 func TestLogWriterIsBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -118,15 +119,15 @@ func TestLogWriterCountsWhatIsRefused(t *testing.T) {
 	for range 3 {
 		_, _ = writer.Write([]byte("one\ntwo\n"))
 	}
-	for writer.allDropped() < 6 {
+	for writer.totalDropped() < 6 {
 		runtime.Gosched()
 	}
 	output.broken = false
 	_, _ = writer.Write([]byte("three\n"))
 	writer.close()
 	<-writer.ended
-	if output.String() != "three\ndropped 6\n" || writer.allDropped() != 6 {
-		t.Errorf("log is %q, of which %d lines were ever dropped", output.String(), writer.allDropped())
+	if output.String() != "three\ndropped 6\n" || writer.totalDropped() != 6 {
+		t.Errorf("log is %q, of which %d lines were ever dropped", output.String(), writer.totalDropped())
 	}
 }
 

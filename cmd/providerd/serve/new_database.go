@@ -11,10 +11,10 @@ import (
 	"example.com/providerd/store/sqlite"
 )
 
-// createStore opens the store of a server. The log says if the database is new, because one that was lost is not to be
-// replaced unseen. A PostgreSQL database is never created.
+// createStore opens the server's store, and creates a SQLite database that does not exist. It then tells the operator,
+// who may have lost the previous one.
 func createStore(ctx context.Context, f flags.DatabaseFlags, log *serveLog) (*store.Store, error) {
-	// The keyset of a new database is created after it, so that one found here is older, whoever creates them.
+	// The keyset of a new database is created after the database, so one that exists now is older.
 	_, err := os.Stat(f.KeysetPath())
 	hadKeyset := err == nil
 	db, err := f.Database.Create(ctx, log.Logger)
@@ -26,16 +26,18 @@ func createStore(ctx context.Context, f flags.DatabaseFlags, log *serveLog) (*st
 		return nil, err
 	}
 	if created, ok := db.(*sqlite.Database); ok && created.IsNew() {
-		sayCreated(f, log, hadKeyset)
+		reportCreated(f, log, hadKeyset)
 	}
 	return opened, nil
 }
 
-func sayCreated(f flags.DatabaseFlags, log *serveLog, hadKeyset bool) {
+func reportCreated(f flags.DatabaseFlags, log *serveLog, hadKeyset bool) {
 	path, keyset := f.Database.Path(), f.KeysetPath()
-	log.say(slog.LevelInfo, fmt.Sprintf("made a new database at %s with the keyset %s", path, keyset))
+	facts := []slog.Attr{slog.String("database", path), slog.String("keyset", keyset)}
+	log.notify(slog.LevelInfo, fmt.Sprintf("created the database %s with the keyset %s", path, keyset),
+		"created database", facts...)
 	if hadKeyset {
-		log.say(slog.LevelWarn, fmt.Sprintf("the keyset %s is older than the database; where %s was lost, stop the "+
-			"server and restore a backup", keyset, path))
+		log.notify(slog.LevelWarn, fmt.Sprintf("the keyset %s is older than the new database; if %s was lost, stop the "+
+			"server and restore a backup", keyset, path), "keyset is older than new database", facts...)
 	}
 }

@@ -19,15 +19,15 @@ import (
 )
 
 const (
-	// maxOpsConnections are for a few operators and what watches the server for them.
+	// maxOpsConnections is enough for a few operators and their monitoring.
 	maxOpsConnections = 64
-	// maxScrapes is how many read the metrics at a time; others are asked to try again.
+	// maxScrapes is how many scrapes run at a time; further ones get 503.
 	maxScrapes = 8
-	// opsDrainTimeout is how long the end of the program waits for what an operator reads.
+	// opsDrainTimeout is how long shutdown waits for responses on the ops listener.
 	opsDrainTimeout = time.Second
 )
 
-// newRegistry makes a registry with the metrics of the process and of its log. Nothing registers with the global one.
+// newRegistry returns a new registry with the metrics of the process and of its log. The global registry is not used.
 func newRegistry(log *serveLog) *prometheus.Registry {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(
@@ -37,13 +37,13 @@ func newRegistry(log *serveLog) *prometheus.Registry {
 	promauto.With(registry).NewCounterFunc(prometheus.CounterOpts{
 		Name: "providerd_log_lines_dropped_total",
 		Help: "Log lines dropped because standard error did not accept them.",
-	}, func() float64 { return float64(log.output.allDropped()) })
+	}, func() float64 { return float64(log.output.totalDropped()) })
 	return registry
 }
 
-// serveOps serves what is for operators until stop is called, so that they can watch how the server ends.
+// serveOps serves the ops listener until stop is called, so that operators can watch the shutdown.
 func serveOps(
-	ctx context.Context, api *server.Server, registry *prometheus.Registry, open net.Listener, log *serveLog,
+	ctx context.Context, api *server.Server, registry *prometheus.Registry, ops net.Listener, log *serveLog,
 ) (stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	limits := listener.DefaultLimits()
@@ -51,14 +51,17 @@ func serveOps(
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		if err := listener.Serve(ctx, open, opsHandler(api, registry, log.Logger), limits, nil, log.Logger); err != nil {
-			log.Warn("operators are not served any more", slog.String("error", err.Error()))
+		if err := listener.Serve(ctx, ops, opsHandler(api, registry, log.Logger), limits, nil, log.Logger); err != nil {
+			log.Warn("ops listener failed", slog.String("error", err.Error()))
 		}
 	}()
-	log.say(slog.LevelInfo, fmt.Sprintf("serving metrics, health and profiles on http://%s", open.Addr()))
-	if !isLoopback(hostOf(open.Addr().String())) {
-		log.say(slog.LevelWarn, fmt.Sprintf("whoever reaches %s reads the metrics, because it is not a loopback address; "+
-			"let only what watches the server reach it (profiles are for this machine alone)", open.Addr()))
+	address := ops.Addr().String()
+	log.notify(slog.LevelInfo, "serving metrics, health and pprof profiles on http://"+address,
+		"serving metrics, health and pprof profiles", slog.String("url", "http://"+address))
+	if !isLoopback(hostOf(address)) {
+		log.notify(slog.LevelWarn, fmt.Sprintf("anyone who can reach %s can read the metrics, because it is not a loopback "+
+			"address; restrict access to your monitoring (pprof profiles are served to loopback clients only)", address),
+			"ops listener is not on a loopback address", slog.String("address", address))
 	}
 	return func() {
 		cancel()
@@ -66,7 +69,7 @@ func serveOps(
 	}
 }
 
-// opsHandler answers what is for operators. Health is what the API says.
+// opsHandler serves metrics, pprof profiles, and the health endpoints of the API.
 func opsHandler(api http.Handler, registry *prometheus.Registry, logger *slog.Logger) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/healthz", api)
@@ -74,28 +77,28 @@ func opsHandler(api http.Handler, registry *prometheus.Registry, logger *slog.Lo
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{
 		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelError), MaxRequestsInFlight: maxScrapes,
 	}))
-	mux.Handle("/debug/pprof/", onlyFromHere(newProfiles()))
+	mux.Handle("/debug/pprof/", loopbackOnly(newProfiles()))
 	return mux
 }
 
-// onlyFromHere refuses requests from other machines, since a profile tells what is in memory, and those for another
-// host than this machine. A page in a browser on this machine sends such requests when the name that it came from is
-// made to lead here (DNS rebinding).
-func onlyFromHere(next http.Handler) http.Handler {
+// loopbackOnly refuses requests from other machines, because a profile reveals what is in memory. It also refuses
+// requests whose Host is not a loopback name or address: a page in a local browser could send them after its host name
+// was made to resolve to this machine (DNS rebinding).
+func loopbackOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !isLoopback(hostOf(r.RemoteAddr)) {
-			http.Error(w, "profiles are for callers on the machine of the server alone", http.StatusForbidden)
+			http.Error(w, "pprof profiles are served to loopback clients only", http.StatusForbidden)
 			return
 		}
 		if host := hostOf(r.Host); host != "localhost" && !isLoopback(host) {
-			http.Error(w, "profiles are served under no other name than localhost", http.StatusMisdirectedRequest)
+			http.Error(w, "pprof profiles require localhost or a loopback address as Host", http.StatusMisdirectedRequest)
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-// hostOf is an address without its port, if it has one.
+// hostOf returns an address without its port, if it has one.
 func hostOf(address string) string {
 	if host, _, err := net.SplitHostPort(address); err == nil {
 		return host
@@ -103,7 +106,7 @@ func hostOf(address string) string {
 	return strings.Trim(address, "[]")
 }
 
-// isLoopback tells whether a host is an IP address that only this machine reaches.
+// isLoopback reports whether host is a loopback IP address.
 func isLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return ip != nil && ip.IsLoopback()

@@ -14,14 +14,12 @@ import (
 )
 
 const (
-	// maxProfileSeconds is how long a profile may be taken.
 	maxProfileSeconds = 60
-	// maxTrace is how many bytes an execution trace has before it ends early.
+	// maxTrace is the size in bytes at which an execution trace is ended early.
 	maxTrace = 16 << 20
 )
 
-// newProfiles answers what is asked for at /debug/pprof/, unless it would take long. There is no profile of the command
-// line.
+// newProfiles serves /debug/pprof/, except for profiles that would take too long, and for the command line.
 func newProfiles() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
@@ -36,7 +34,7 @@ func newProfiles() http.Handler {
 	})
 }
 
-// profileLength is how long a profile is to be taken: a second where the request does not tell.
+// profileLength returns the seconds of a request, by default one.
 func profileLength(r *http.Request) (time.Duration, error) {
 	text := r.FormValue("seconds")
 	if text == "" {
@@ -44,26 +42,26 @@ func profileLength(r *http.Request) (time.Duration, error) {
 	}
 	seconds, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(seconds > 0 && seconds <= maxProfileSeconds) {
-		return 0, fmt.Errorf("seconds is to be a number above 0 and up to %d", maxProfileSeconds)
+		return 0, fmt.Errorf("seconds must be a number above 0 and at most %d", maxProfileSeconds)
 	}
 	return time.Duration(seconds * float64(time.Second)), nil
 }
 
-// serveTrace answers with an execution trace. It sends what it has collected: the runtime would keep without bound what
-// a slow caller does not take.
+// serveTrace serves an execution trace. It collects the trace before sending it, because the runtime buffers without
+// bound what a slow client does not read.
 func serveTrace(w http.ResponseWriter, r *http.Request) {
 	length, _ := profileLength(r)
 	ctx, cancel := context.WithTimeout(r.Context(), length)
 	defer cancel()
 	collected := &boundedTrace{end: cancel}
 	if err := trace.Start(collected); err != nil {
-		http.Error(w, "a trace is being collected; try again once it has ended", http.StatusConflict)
+		http.Error(w, "another trace is being collected; try again when it has ended", http.StatusConflict)
 		return
 	}
 	<-ctx.Done()
 	trace.Stop()
-	answered := time.Now().Add(listener.DefaultLimits().AnswerTimeout)
-	if err := http.NewResponseController(w).SetWriteDeadline(answered); err != nil {
+	deadline := time.Now().Add(listener.DefaultLimits().AnswerTimeout)
+	if err := http.NewResponseController(w).SetWriteDeadline(deadline); err != nil {
 		return
 	}
 	w.Header().Set("Content-Type", "application/octet-stream")
@@ -71,16 +69,16 @@ func serveTrace(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(collected.Bytes())
 }
 
-// boundedTrace ends a trace that is long. What the runtime still writes then is needed to read it.
+// boundedTrace ends a trace that becomes too long. It keeps what the runtime still writes, which readers need.
 type boundedTrace struct {
 	bytes.Buffer
 	end context.CancelFunc
 }
 
-// Write keeps a part of the trace. It returns no error.
+// Write appends a part of the trace. It never returns an error.
 func (b *boundedTrace) Write(part []byte) (int, error) {
 	if b.Len() > maxTrace {
 		b.end()
 	}
-	return b.Buffer.Write(part) //nolint:wrapcheck // There is none.
+	return b.Buffer.Write(part) //nolint:wrapcheck // It never fails.
 }

@@ -1,5 +1,5 @@
-// Package serve is the command that serves the API: it opens the database, takes the addresses, writes the log, tells
-// operators and the service manager how the server is, and ends it in good order. Requests are answered in server.
+// Package serve implements "providerd serve": it listens, opens the database, writes the log, serves metrics and health
+// to operators, notifies the service manager, and shuts down gracefully. Package server handles the requests.
 //
 // Start with Command.Run.
 package serve
@@ -31,19 +31,19 @@ import (
 // Command has the flags of "providerd serve".
 type Command struct {
 	flags.DatabaseFlags
-	Listen         flags.ListenAddress `default:"127.0.0.1:8080" env:"PROVIDERD_LISTEN" placeholder:"HOST:PORT" help:"Address to listen on; port 0 takes a free one (${env}; default ${default})."`
-	MaxConnections int                 `default:"1024" env:"PROVIDERD_MAX_CONNECTIONS" placeholder:"N" help:"Connections that are open at a time; for a further one, the one that is idle for longest is closed (${env}; default ${default})."`
-	FailedAttempts int                 `default:"20" env:"PROVIDERD_FAILED_ATTEMPTS" placeholder:"N" help:"Invalid tokens that an address may send in a minute; further ones are answered 429 (${env}; default ${default})."`
-	RateLimit      flags.RateLimit     `env:"PROVIDERD_RATE_LIMIT" placeholder:"N/s" help:"Requests that the tokens of one name may send to this server, in a second (100/s), minute (m) or hour (h) (${env}; default no limit)."`
-	TLSCert        string              `env:"PROVIDERD_TLS_CERT" and:"tls" type:"path" placeholder:"PATH" help:"Certificate chain in PEM, to serve HTTPS; read again when it changes (${env})."`
-	TLSKey         string              `env:"PROVIDERD_TLS_KEY" and:"tls" type:"path" placeholder:"PATH" help:"Private key of the certificate in PEM (${env})."`
-	DrainDelay     time.Duration       `default:"0s" env:"PROVIDERD_DRAIN_DELAY" placeholder:"TIME" help:"How long to go on serving, but not ready, when told to stop, so that load balancers notice: up to 10m (${env}; default ${default})."`
+	Listen         flags.ListenAddress `default:"127.0.0.1:8080" env:"PROVIDERD_LISTEN" placeholder:"HOST:PORT" help:"Address to listen on; port 0 picks a free port (${env}; default ${default})."`
+	MaxConnections int                 `default:"1024" env:"PROVIDERD_MAX_CONNECTIONS" placeholder:"N" help:"Maximum number of open connections; at the limit, the one that has been idle longest is closed (${env}; default ${default})."`
+	FailedAttempts int                 `default:"20" env:"PROVIDERD_FAILED_ATTEMPTS" placeholder:"N" help:"Requests with an invalid token that one client address may send per minute; more get 429 (${env}; default ${default})."`
+	RateLimit      flags.RateLimit     `env:"PROVIDERD_RATE_LIMIT" placeholder:"N/s" help:"Requests to this server that all tokens of one name may send per second (100/s), minute (100/m) or hour (100/h) (${env}; default no limit)."`
+	TLSCert        string              `env:"PROVIDERD_TLS_CERT" and:"tls" type:"path" placeholder:"PATH" help:"PEM certificate chain for HTTPS; reloaded when it changes (${env}; default none)."`
+	TLSKey         string              `env:"PROVIDERD_TLS_KEY" and:"tls" type:"path" placeholder:"PATH" help:"PEM private key of the certificate; reloaded when it changes (${env}; default none)."`
+	DrainDelay     time.Duration       `default:"0s" env:"PROVIDERD_DRAIN_DELAY" placeholder:"TIME" help:"How long to keep serving after a stop signal while /readyz fails, so that load balancers notice; at most 10m (${env}; default ${default})."`
 	LogFormat      string              `default:"text" enum:"text,json" env:"PROVIDERD_LOG_FORMAT" help:"Format of the log on standard error: ${enum} (${env}; default ${default})."`
 	LogLevel       flags.LogLevel      `default:"info" env:"PROVIDERD_LOG_LEVEL" placeholder:"LEVEL" help:"Minimum log level: debug, info, warn or error (${env}; default ${default})."`
-	OpsListen      flags.ListenAddress `env:"PROVIDERD_OPS_LISTEN" placeholder:"HOST:PORT" help:"Address that is for operators, with metrics, health, and profiles for callers on this machine (${env}; default none)."`
+	OpsListen      flags.ListenAddress `env:"PROVIDERD_OPS_LISTEN" placeholder:"HOST:PORT" help:"Address for operators: metrics, health, and pprof profiles for loopback clients (${env}; default none)."`
 }
 
-// Validate refuses a server that nobody could reach.
+// Validate reports flags that are out of range, or that contradict each other.
 func (c Command) Validate() error {
 	if c.MaxConnections < 1 {
 		return errors.New("--max-connections must be at least 1")
@@ -55,52 +55,54 @@ func (c Command) Validate() error {
 		return errors.New("--listen and --ops-listen must differ")
 	}
 	if c.DrainDelay < 0 || c.DrainDelay > maxDrainDelay {
-		return fmt.Errorf("--drain-delay must be from 0s to %s", maxDrainDelay)
+		return fmt.Errorf("--drain-delay must be between 0s and %s", maxDrainDelay)
 	}
 	return nil
 }
 
-// Version is the version of the program that serves, of which traces tell.
+// Version is the version of the program, which traces report.
 type Version string
 
 // Help is the long help text.
 func (Command) Help() string {
-	return "Creates the database where there is none, readable by its owner alone, and migrates it to the version of " +
-		"this program. Where the database has no token, writes one that allows both operations to the file initial-token " +
-		"beside it. Once ready, prints the address. On SIGTERM, SIGINT and SIGHUP, /readyz fails " +
-		"at once, the address closes after --drain-delay, and the requests that have begun are ended; a second SIGTERM or " +
-		"SIGINT ends it at once. systemd is told of all this, and its watchdog is served. Traces are exported to the " +
-		"OpenTelemetry collector that OTEL_EXPORTER_OTLP_ENDPOINT names."
+	return "Creates the database if it does not exist, readable only by its owner, and migrates it to the schema " +
+		"version of this program. If a SQLite database has no token, writes one that allows all operations to the file " +
+		"initial-token beside it. Prints the address when ready. On SIGTERM, SIGINT or SIGHUP, /readyz fails at once, the " +
+		"address closes after --drain-delay, and requests in flight are finished; a second SIGTERM or SIGINT exits at " +
+		"once. Notifies systemd and its watchdog. Exports traces to the OpenTelemetry collector that " +
+		"OTEL_EXPORTER_OTLP_ENDPOINT names."
 }
 
-// heapReserve is counted by the garbage collector, but never touched and so takes no memory. So little lives that the
-// collector would run hundreds of times a second without it; a higher GOGC would multiply a large heap, too.
+// heapReserve is the size of an allocation that is never touched, and so takes no memory. The live heap is so small
+// that the garbage collector would run hundreds of times a second without it; a higher GOGC would also multiply a large
+// heap.
 const heapReserve = 12 << 20
 
-// memoryLimit makes the garbage collector run more often near it, where it would otherwise let the heap grow to twice
-// what lives. The server bounds what lives well below it, and SQLite and the program itself need room beside it, so
-// that the process stays under 256 MiB.
+// memoryLimit keeps the process under 256 MiB, with room for SQLite and the program itself. Near the limit the garbage
+// collector runs more often, instead of letting the heap grow to twice what is live. The server bounds the live heap
+// well below it.
 const memoryLimit = 176 << 20
 
-// Run serves until the process is told to stop.
+// Run serves until the process gets a stop signal.
 func (c *Command) Run(ctx context.Context, contract *contract.Document, version Version, say *console.Messages) error {
 	ctx, stop := untilStopped(ctx)
 	defer stop()
 	log := newServeLog(say, c.LogFormat, slog.Level(c.LogLevel))
 	defer log.output.close()
 	if err := c.open(ctx, contract, version, log); err != nil {
-		log.say(slog.LevelError, console.Explain(err).Error())
+		explained := console.Explain(err).Error()
+		log.notify(slog.LevelError, explained, "serve failed", slog.String("error", explained))
 		return console.ErrSaid
 	}
 	return nil
 }
 
-// untilStopped returns a context that ends with the first signal that tells the process to stop. A second one ends the
-// process at once, but for SIGHUP, which some send along with the first.
+// untilStopped returns a context that is canceled by the first stop signal. A second one ends the process at once,
+// except SIGHUP, which some programs send along with the first.
 func untilStopped(ctx context.Context) (context.Context, context.CancelFunc) {
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {
-		// Otherwise nohup asked to stay.
+		// nohup ignores SIGHUP, so that the server outlives the terminal.
 		signals = append(signals, syscall.SIGHUP)
 	}
 	signaled, release := signal.NotifyContext(ctx, signals...)
@@ -108,17 +110,17 @@ func untilStopped(ctx context.Context) (context.Context, context.CancelFunc) {
 	context.AfterFunc(signaled, func() {
 		signal.Ignore(syscall.SIGHUP)
 		release()
-		// Whoever sees the server stop may send the second signal, which must not be caught any more.
+		// The second signal may follow as soon as the server is seen stopping, and must not be caught then.
 		stop()
 	})
 	return stopped, release
 }
 
-// endpoint is where callers reach the server, inside of TLS unless security is nil.
+// endpoint has the listeners of the server. It serves HTTPS unless security is nil.
 type endpoint struct {
 	net.Listener
 	security *tls.Config
-	// ops is where operators reach it; nil where they do not.
+	// ops is the ops listener, or nil.
 	ops net.Listener
 }
 
@@ -130,7 +132,6 @@ func (e endpoint) url() string {
 	return "https://" + e.Addr().String()
 }
 
-// close gives the addresses back, as far as they were taken.
 func (e endpoint) close() {
 	for _, listener := range []net.Listener{e.Listener, e.ops} {
 		if listener != nil {
@@ -139,11 +140,11 @@ func (e endpoint) close() {
 	}
 }
 
-// open gets what a server needs, and serves.
+// open opens what the server needs, and serves.
 func (c *Command) open(
 	ctx context.Context, contract *contract.Document, version Version, log *serveLog,
 ) error {
-	// The addresses come first: where one is taken, nothing is made on disk.
+	// Listen first, so that nothing is created on disk if an address is in use.
 	at, err := c.listen(ctx)
 	if err != nil {
 		return err
@@ -156,7 +157,7 @@ func (c *Command) open(
 	if err != nil {
 		return err
 	}
-	err = letIn(ctx, database, contract.OperationIDs(), c.Database.Folder(), at.url(), log)
+	err = c.ensureInitialToken(ctx, database, contract.OperationIDs(), at.url(), log)
 	if err == nil {
 		err = c.serve(ctx, server.Config{
 			Contract: contract, Store: database, Version: string(version), Logger: log.Logger, FailedAttempts: c.FailedAttempts,
@@ -166,7 +167,6 @@ func (c *Command) open(
 	return errors.Join(err, database.Close())
 }
 
-// listen takes the addresses.
 func (c *Command) listen(ctx context.Context) (at endpoint, err error) {
 	if at.Listener, err = listenOn(ctx, c.Listen, "--listen"); err != nil {
 		return at, err
@@ -180,19 +180,17 @@ func (c *Command) listen(ctx context.Context) (at endpoint, err error) {
 	return at, err
 }
 
-// listenOn takes an address that a flag names.
+// listenOn listens on the address of a flag.
 func listenOn(ctx context.Context, address flags.ListenAddress, flag string) (net.Listener, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", string(address))
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("address %s is in use; stop the other program, or name another address with %s",
-			address, flag)
+		return nil, fmt.Errorf("address %s is in use; stop the other process or pass %s", address, flag)
 	}
 	switch {
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return nil, fmt.Errorf("%s: %s is no address of this machine; name one that is, or 0.0.0.0 for all", flag, address)
+		return nil, fmt.Errorf("%s: %s is not an address of this host; use one that is, or 0.0.0.0 for all", flag, address)
 	case errors.Is(err, syscall.EACCES):
-		return nil, fmt.Errorf("%s: ports under 1024 need a privilege; name another one, or give the program "+
-			"CAP_NET_BIND_SERVICE", flag)
+		return nil, fmt.Errorf("%s: no privilege for a port below 1024; use a higher one or grant CAP_NET_BIND_SERVICE", flag)
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", flag, err)
 	}
@@ -207,7 +205,7 @@ func (c *Command) serve(
 		registry = newRegistry(log)
 		config.Metrics = server.NewMetrics(registry, config.Contract, config.Store)
 	}
-	traces, flushTraces := tracing.Start(ctx, log.Logger, log.say, string(version))
+	traces, flushTraces := tracing.Start(ctx, log.Logger, log.notify, string(version))
 	defer flushTraces()
 	if traces != nil {
 		config.Traces = server.NewTraces(traces)
@@ -233,20 +231,29 @@ func (c *Command) serve(
 	watching, unwatch := context.WithCancel(context.WithoutCancel(ctx))
 	defer unwatch()
 	go manager.watch(watching)
-	manager.tellReady(at.url())
-	go announce(at.url(), log)
+	manager.notifyReady(at.url())
+	announceAPI(at.url(), log)
+	go printListenURL(at.url(), log)
 	limits := listener.DefaultLimits()
 	limits.Connections = c.MaxConnections
 	if err := listener.Serve(ctx, at, api, limits, at.security, log.Logger); err != nil {
 		return err
 	}
-	log.Info("no request is left; the server stops")
+	log.Info("server stopped")
 	return nil
 }
 
-// announce tells whoever waits for it that the server is ready. Where nobody reads it, the server goes on.
-func announce(baseURL string, log *serveLog) {
+// announceAPI tells the operator where the API and its documentation are.
+func announceAPI(baseURL string, log *serveLog) {
+	api, docs := baseURL+"/api/v3/", baseURL+"/docs/"
+	log.notify(slog.LevelInfo, fmt.Sprintf("serving the API on %s with documentation on %s", api, docs), "serving API",
+		slog.String("url", api), slog.String("docs", docs))
+}
+
+// printListenURL prints the URL on standard output for programs that wait for it. The server continues if this fails or
+// blocks.
+func printListenURL(baseURL string, log *serveLog) {
 	if err := console.NewOutput(os.Stdout).LineNow("listening on " + baseURL); err != nil {
-		log.Warn("address was not announced", slog.String("error", err.Error()))
+		log.Warn("cannot print listen URL", slog.String("error", err.Error()))
 	}
 }

@@ -18,7 +18,7 @@ import (
 // expectReason demands that a log tells nothing but one reason why the files cannot be used, so many times.
 func expectReason(t *testing.T, log, reason string, times int) {
 	t.Helper()
-	if strings.Count(log, "certificate cannot be used") != times || strings.Count(log, reason) != times {
+	if strings.Count(log, "cannot load certificate") != times || strings.Count(log, reason) != times {
 		t.Errorf("%q is not said %d times: %s", reason, times, log)
 	}
 }
@@ -56,8 +56,8 @@ func (h *handshakes) expect(t *testing.T, when string, want int64) {
 	}
 }
 
-// TestCertificateIsReloaded replaces a certificate, then its key, breaks the key and repairs it. The files are read once
-// in a second, whatever they look like. What is wrong is said once, and again after it was right.
+// TestCertificateIsReloaded replaces a certificate, then its key, breaks the key and repairs it. The files are read
+// once in a second, whatever they look like. What is wrong is said once, and again after it was right.
 func TestCertificateIsReloaded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

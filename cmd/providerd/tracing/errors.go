@@ -23,23 +23,23 @@ import (
 )
 
 const (
-	// firstSDKErrors are logged as they come, those that follow once in each sdkErrorInterval.
+	// The first firstSDKErrors are logged at once, later ones once per sdkErrorInterval.
 	firstSDKErrors   = 3
 	sdkErrorInterval = time.Minute
-	// maxSDKError bounds, in bytes, what the log holds of one.
+	// maxSDKError is the length in bytes at which an error is cut.
 	maxSDKError = 512
 )
 
-var errRedirected = errors.New("the collector redirects, which is not followed")
+var errRedirected = errors.New("the collector redirects; redirects are not followed")
 
-// sdkErrors logs what goes wrong with the export of traces.
+// sdkErrors logs errors of the trace export.
 type sdkErrors struct {
 	logger *slog.Logger
-	// collector is where they are sent to, without what may be a key.
+	// collector is the URL without its path, which may hold a key.
 	collector string
 	limit     rate.Sometimes
 	mutex     sync.Mutex
-	// omitted counts those that were not logged since the last one that was.
+	// omitted counts the errors that were not logged since the last one that was.
 	omitted int
 }
 
@@ -52,26 +52,26 @@ func newSDKErrors(collector *url.URL, logger *slog.Logger) *sdkErrors {
 	}
 }
 
-// Handle logs an error, or counts it for the next one that is logged.
+// Handle logs an error, or counts it as omitted.
 func (e *sdkErrors) Handle(err error) {
 	e.mutex.Lock()
 	defer e.mutex.Unlock()
 	e.omitted++
 	e.limit.Do(func() {
-		e.logger.Warn("traces are not exported as they should be", slog.String("collector", e.collector),
+		e.logger.Warn("trace export failed", slog.String("collector", e.collector),
 			slog.String("error", console.Shortened(reasonOfFailure(err), maxSDKError)), slog.Int("omitted", e.omitted-1))
 		e.omitted = 0
 	})
 }
 
-// reasonOfFailure says why spans were not exported, without anything that a collector has answered but its status, and
-// without its URL: both may hold the key that it asks for.
+// reasonOfFailure returns why spans were not exported. Of the collector's response it contains only the status, and it
+// never contains the URL: either may hold a key.
 func reasonOfFailure(err error) string {
 	text := err.Error()
 	status := regexp.MustCompile(`^traces export: failed to send to \S+: (\d{3})\b`)
-	if answer := status.FindStringSubmatch(text); answer != nil {
-		code, _ := strconv.Atoi(answer[1])
-		return strings.TrimSpace("the collector answers " + answer[1] + " " + http.StatusText(code))
+	if match := status.FindStringSubmatch(text); match != nil {
+		code, _ := strconv.Atoi(match[1])
+		return strings.TrimSpace("the collector responded with " + match[1] + " " + http.StatusText(code))
 	}
 	if broken, ok := errors.AsType[*net.OpError](err); ok {
 		return broken.Error()
@@ -85,34 +85,34 @@ func reasonOfFailure(err error) string {
 	if reason := reasonInText(text); reason != "" {
 		return reason
 	}
-	timed, ok := errors.AsType[net.Error](err)
-	switch isTimeout := ok && timed.Timeout(); {
+	networkError, ok := errors.AsType[net.Error](err)
+	switch isTimeout := ok && networkError.Timeout(); {
 	case errors.Is(err, errRedirected):
 		return errRedirected.Error()
 	case isTimeout, errors.Is(err, context.DeadlineExceeded):
-		return lateCollector
+		return collectorTimedOut
 	case errors.Is(err, http.ErrSchemeMismatch):
 		return "the collector does not speak HTTPS"
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return "the collector closes the connection"
+		return "the collector closed the connection"
 	default:
-		return "the collector does not answer as OTLP over HTTP is answered, which it takes at port 4318 most often"
+		return "the collector does not respond with OTLP over HTTP; its port is usually 4318"
 	}
 }
 
-const lateCollector = "the collector does not answer in time"
+const collectorTimedOut = "the collector did not respond in time"
 
-// reasonInText returns the reason of an error that the SDK does not export, or "".
+// reasonInText recognizes errors whose types the SDK does not export. It returns "" for others.
 func reasonInText(text string) string {
 	switch {
 	case strings.Contains(text, "retry-able request failure: body: "):
-		return "the collector answers that it is too busy or away (429, 502, 503 or 504), also when asked again"
+		return "the collector is overloaded or unavailable (429, 502, 503 or 504), and retries failed"
 	case strings.Contains(text, "processor export timeout"):
-		return lateCollector
+		return collectorTimedOut
 	case strings.Contains(text, "OTLP partial success: "):
-		return "the collector does not take all that it is sent"
+		return "the collector rejected some of the spans"
 	case strings.Contains(text, "response body too large"):
-		return "the collector answers more than is read"
+		return "the collector's response is too large"
 	case strings.Contains(text, "sampler"), strings.Contains(text, "trace ID ratio"):
 		return "OTEL_TRACES_SAMPLER or OTEL_TRACES_SAMPLER_ARG is not valid"
 	default:
@@ -120,7 +120,7 @@ func reasonInText(text string) string {
 	}
 }
 
-// messagesOnly drops what the SDK logs beside its messages: the values of variables, which may be secrets.
+// messagesOnly drops the attributes that the SDK logs: they include values of variables, which may be secret.
 type messagesOnly struct{ slog.Handler }
 
 // WithAttrs drops the attributes.
@@ -129,11 +129,11 @@ func (h messagesOnly) WithAttrs([]slog.Attr) slog.Handler { return h }
 // WithGroup drops the group.
 func (h messagesOnly) WithGroup(string) slog.Handler { return h }
 
-// Handle logs the message alone.
+// Handle logs only the message.
 func (h messagesOnly) Handle(ctx context.Context, record slog.Record) error {
 	message := slog.NewRecord(record.Time, record.Level, "OpenTelemetry: "+record.Message, 0)
-	return h.Handler.Handle(ctx, message) //nolint:wrapcheck // A handler in front of another adds nothing to its error.
+	return h.Handler.Handle(ctx, message) //nolint:wrapcheck // A wrapping handler adds no context.
 }
 
-// originOf is a URL without its path, which may hold a key.
+// originOf returns a URL without its path, which may hold a key.
 func originOf(address *url.URL) string { return address.Scheme + "://" + address.Host }

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// TestErrorsOfTracesEachMinute meets, in a time of its own, more errors than are logged, several at the same time.
-func TestErrorsOfTracesEachMinute(t *testing.T) {
+// TestErrorsAreRateLimited reports more errors than are logged, concurrently.
+func TestErrorsAreRateLimited(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		log := &bytes.Buffer{}

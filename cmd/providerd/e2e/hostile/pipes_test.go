@@ -164,7 +164,7 @@ func TestHostileLogForPrograms(t *testing.T) {
 	server := providerdtest.Serve(t, folder,
 		"--log-format", "json", "--log-level", "error", "--listen", "0.0.0.0:0", "--ops-listen", "0.0.0.0:0")
 	server.MustStop(t)
-	for _, said := range []string{"clear text", "wrote an access token", "profiles on http", "whoever reaches"} {
+	for _, said := range []string{"plain HTTP", "wrote initial token", "serving API", "not on a loopback"} {
 		if !strings.Contains(server.Stderr.String(), said) {
 			t.Errorf("%q is not said", said)
 		}

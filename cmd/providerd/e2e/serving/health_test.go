@@ -59,7 +59,7 @@ func TestHealthSaysWhyAServerIsNotReady(t *testing.T) {
 	defer func() { _ = server.Kill() }()
 	server.Signal(t, syscall.SIGTERM)
 	providerdtest.WaitUntil(t, "the log has a line of it", func() bool {
-		return strings.Contains(server.Stderr.String(), `msg="told to stop; not ready any more" drain_delay=10m0s`)
+		return strings.Contains(server.Stderr.String(), `msg="shutting down" drain_delay=10m0s`)
 	})
 	address := "PROVIDERD_LISTEN=" + strings.TrimPrefix(server.URL, "http://")
 	expectHealth(t, folder, "it is draining: it was told to stop", address)

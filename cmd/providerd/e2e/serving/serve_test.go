@@ -97,7 +97,7 @@ func TestServersOverOneDatabaseDoNotGetInEachOthersWay(t *testing.T) {
 	var creators int
 	for _, server := range servers {
 		server.MustStop(t)
-		creators += strings.Count(server.Stderr.String(), "made a new database")
+		creators += strings.Count(server.Stderr.String(), "created the database")
 	}
 	if stored := providerdtest.StoredPKs(t, folder); len(stored) != 60 || creators != 1 {
 		t.Errorf("%d records are stored, want 60; %d servers say that they have made the database", len(stored), creators)
@@ -115,7 +115,7 @@ func TestAddressInUse(t *testing.T) {
 		folder := t.TempDir()
 		_, err = providerdtest.Start(t.Context(), folder, flag, listener.Addr().String())
 		if err == nil || !strings.Contains(err.Error(), "exit status 1") ||
-			!strings.Contains(err.Error(), "is in use; stop the other program, or name another address with "+flag) {
+			!strings.Contains(err.Error(), "is in use; stop the other process or pass "+flag) {
 			t.Errorf("%s: error is %v", flag, err)
 		}
 		if entries, err := os.ReadDir(folder); err != nil || len(entries) != 0 {

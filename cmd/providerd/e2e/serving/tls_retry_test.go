@@ -12,7 +12,7 @@ import (
 // expectProblem demands that a log tells nothing but one reason why the files cannot be used, so many times.
 func expectProblem(t *testing.T, log, reason string, times int) {
 	t.Helper()
-	if strings.Count(log, "certificate cannot be used") != times || strings.Count(log, reason) != times {
+	if strings.Count(log, "cannot load certificate") != times || strings.Count(log, reason) != times {
 		t.Errorf("%q is not said %d times: %s", reason, times, log)
 	}
 }

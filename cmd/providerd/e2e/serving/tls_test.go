@@ -56,7 +56,7 @@ func TestTLS(t *testing.T) {
 		t.Errorf("certificate %d is served after the repair, not 3", serial)
 	}
 	server.MustStop(t)
-	if log := server.Stderr.String(); strings.Count(log, "certificate cannot be used") != 2 {
+	if log := server.Stderr.String(); strings.Count(log, "cannot load certificate") != 2 {
 		t.Errorf("log is %s", log)
 	}
 	client.CloseIdleConnections()

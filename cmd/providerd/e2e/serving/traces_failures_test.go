@@ -48,7 +48,7 @@ func TestTracesThatAreOff(t *testing.T) {
 // which is not.
 func unusable() map[string]string {
 	const endpoint = "OTEL_EXPORTER_OTLP_ENDPOINT="
-	const isNoURL, isSecret = "OTEL_EXPORTER_OTLP_ENDPOINT is not the URL of a collector; set it to one", "has a user, a query or a fragment"
+	const isNoURL, isSecret = "OTEL_EXPORTER_OTLP_ENDPOINT is not an HTTP URL; set it to one", "has a user, a query or a fragment"
 	return map[string]string{
 		endpoint + "canary:4317":                                        isNoURL,
 		endpoint + "localhost:4318":                                     isNoURL,
@@ -58,7 +58,7 @@ func unusable() map[string]string {
 		endpoint + "http://user:canary@127.0.0.1:4318":                  "OTEL_EXPORTER_OTLP_ENDPOINT " + isSecret,
 		endpoint + "http://127.0.0.1:4318/?key=canary":                  "OTEL_EXPORTER_OTLP_ENDPOINT " + isSecret,
 		endpoint + "http://127.0.0.1:4318/canary?":                      "OTEL_EXPORTER_OTLP_ENDPOINT " + isSecret,
-		"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=canary":                     "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is not the URL of a collector",
+		"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=canary":                     "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is not an HTTP URL",
 		"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://user:canary@x:4318/": "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT " + isSecret,
 	}
 }
@@ -93,7 +93,7 @@ func errorsOfTraces(t *testing.T, log string) []string {
 	t.Helper()
 	var lines []string
 	for _, fields := range logLines(t, log) {
-		if fields["msg"] == "traces are not exported as they should be" {
+		if fields["msg"] == "trace export failed" {
 			lines = append(lines, fields["error"].(string))
 		}
 	}
@@ -120,30 +120,30 @@ func failingCollectors(t *testing.T) map[string]string {
 	}
 	return map[string]string{
 		"connect: connection refused": "http://127.0.0.1:1",
-		"the collector answers 403 Forbidden": providerdtest.StartCollectorFunc(t, func(w http.ResponseWriter, r *http.Request) {
+		"the collector responded with 403 Forbidden": providerdtest.StartCollectorFunc(t, func(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, strings.Repeat(echo(r), 1_000), http.StatusForbidden)
 		}),
-		"the collector answers 404 Not Found": providerdtest.StartCollectorFunc(t, func(w http.ResponseWriter, r *http.Request) {
+		"the collector responded with 404 Not Found": providerdtest.StartCollectorFunc(t, func(w http.ResponseWriter, r *http.Request) {
 			answer(t, w, "HTTP/1.1 404 "+echo(r)+"\r\nConnection: close\r\n\r\n"+echo(r))
 		}),
 		"(429, 502, 503 or 504)": providerdtest.StartCollectorFunc(t, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Retry-After", "3600")
 			http.Error(w, echo(r), http.StatusServiceUnavailable)
 		}),
-		"the collector answers more than is read": providerdtest.StartCollectorFunc(t, func(w http.ResponseWriter, r *http.Request) {
+		"the collector's response is too large": providerdtest.StartCollectorFunc(t, func(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, strings.Repeat(echo(r), 10_000), http.StatusForbidden)
 		}),
-		"the collector redirects, which is not followed": providerdtest.StartCollectorFunc(t, func(w http.ResponseWriter, r *http.Request) {
+		"the collector redirects; redirects are not followed": providerdtest.StartCollectorFunc(t, func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, elsewhere+r.URL.Path, http.StatusTemporaryRedirect)
 		}),
-		"the collector does not take all that it is sent": providerdtest.StartCollectorFunc(t, func(w http.ResponseWriter, r *http.Request) {
+		"the collector rejected some of the spans": providerdtest.StartCollectorFunc(t, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = fmt.Fprintf(w, `{"partialSuccess":{"rejectedSpans":"1","errorMessage":%q}}`, echo(r))
 		}),
-		"the collector does not answer as OTLP over HTTP is answered": providerdtest.StartCollectorFunc(t, func(w http.ResponseWriter, r *http.Request) {
+		"the collector does not respond with OTLP over HTTP": providerdtest.StartCollectorFunc(t, func(w http.ResponseWriter, r *http.Request) {
 			answer(t, w, echo(r)+"\r\n\r\n")
 		}),
-		"the collector closes the connection": providerdtest.StartCollectorFunc(t, func(w http.ResponseWriter, _ *http.Request) {
+		"the collector closed the connection": providerdtest.StartCollectorFunc(t, func(w http.ResponseWriter, _ *http.Request) {
 			answer(t, w, "")
 		}),
 	}
@@ -203,7 +203,7 @@ func TestTracesOfHangingCollector(t *testing.T) {
 		server.Create(t, contracttest.Client(t))
 	}
 	server.MustStop(t)
-	if log := server.Stderr.String(); !strings.Contains(log, "the last traces were not exported") {
+	if log := server.Stderr.String(); !strings.Contains(log, "cannot export last traces") {
 		t.Errorf("the server says %s", log)
 	}
 }
@@ -216,6 +216,6 @@ func TestTracesOfSlowCollector(t *testing.T) {
 	server := serveTraced(t, folder, slow, "OTEL_BSP_SCHEDULE_DELAY=1", "OTEL_BSP_EXPORT_TIMEOUT=100")
 	server.Create(t, contracttest.Client(t))
 	providerdtest.WaitUntil(t, "the export fails for want of time", func() bool {
-		return slices.Contains(errorsOfTraces(t, server.Stderr.String()), "the collector does not answer in time")
+		return slices.Contains(errorsOfTraces(t, server.Stderr.String()), "the collector did not respond in time")
 	})
 }
