@@ -16,40 +16,40 @@ import (
 	cyclonedx "github.com/CycloneDX/cyclonedx-go"
 )
 
-// builtFolder has what is built for release.
-func builtFolder(t *testing.T) string {
+// distDir returns the directory that "make dist" has built.
+func distDir(t *testing.T) string {
 	t.Helper()
-	folder := providerdtest.Path(t, "dist")
-	_, err := os.Stat(filepath.Join(folder, "SHA256SUMS"))
+	dir := providerdtest.Path(t, "dist")
+	_, err := os.Stat(filepath.Join(dir, "SHA256SUMS"))
 	providerdtest.Need(t, err, "dist-test")
-	return folder
+	return dir
 }
 
-// TestShippedFilesHaveTheirDigests lets sha256sum check each file that is shipped.
-func TestShippedFilesHaveTheirDigests(t *testing.T) {
+// TestShippedFilesHaveDigests checks with sha256sum that SHA256SUMS is right and lists each shipped file.
+func TestShippedFilesHaveDigests(t *testing.T) {
 	t.Parallel()
 	command := exec.CommandContext(t.Context(), "sha256sum", "--check", "--strict", "SHA256SUMS")
-	command.Dir = builtFolder(t)
+	command.Dir = distDir(t)
 	output, err := command.CombinedOutput()
 	if err != nil {
 		t.Errorf("%v: %s", err, output)
 	}
-	files, err := os.ReadDir(builtFolder(t))
+	files, err := os.ReadDir(distDir(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, file := range files {
 		if name := file.Name(); name != "SHA256SUMS" && !strings.Contains("\n"+string(output), "\n"+name+": OK\n") {
-			t.Errorf("%s has no digest", name)
+			t.Errorf("SHA256SUMS does not list %s", name)
 		}
 	}
 }
 
-// TestShippedBillsNameModules compares each bill of materials with what its binary tells.
-func TestShippedBillsNameModules(t *testing.T) {
+// TestShippedSBOMsListModules compares each SBOM with the build information of its binary.
+func TestShippedSBOMsListModules(t *testing.T) {
 	t.Parallel()
 	for _, processor := range []string{"amd64", "arm64"} {
-		binary := filepath.Join(builtFolder(t), "providerd-linux-"+processor)
+		binary := filepath.Join(distDir(t), "providerd-linux-"+processor)
 		build, err := buildinfo.ReadFile(binary)
 		if err != nil {
 			t.Fatal(err)
@@ -59,24 +59,24 @@ func TestShippedBillsNameModules(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = file.Close() })
-		var bill cyclonedx.BOM
-		if err := cyclonedx.NewBOMDecoder(file, cyclonedx.BOMFileFormatJSON).Decode(&bill); err != nil {
+		var sbom cyclonedx.BOM
+		if err := cyclonedx.NewBOMDecoder(file, cyclonedx.BOMFileFormatJSON).Decode(&sbom); err != nil {
 			t.Fatal(err)
 		}
 		want, got := map[string]string{"std": build.GoVersion}, map[string]string{}
 		for _, module := range build.Deps {
 			want[module.Path] = module.Version
 		}
-		for _, component := range *bill.Components {
+		for _, component := range *sbom.Components {
 			got[component.Name] = component.Version
 		}
 		version := got["sqlite"]
 		delete(got, "sqlite")
 		if len(want) < 30 || !strings.HasPrefix(version, "3.") || !maps.Equal(got, want) {
-			t.Errorf("%s: SQLite is %s, and the modules are %v, want %v", processor, version, got, want)
+			t.Errorf("%s: the SBOM has SQLite %s and the modules %v, want %v", processor, version, got, want)
 		}
-		if program := bill.Metadata.Component; program.Name != build.Main.Path || program.Version != build.Main.Version {
-			t.Errorf("%s: the program is %s %s", processor, program.Name, program.Version)
+		if program := sbom.Metadata.Component; program.Name != build.Main.Path || program.Version != build.Main.Version {
+			t.Errorf("%s: the SBOM is that of %s %s", processor, program.Name, program.Version)
 		}
 	}
 }

@@ -16,35 +16,35 @@ import (
 	"example.com/providerd/server/contracttest"
 )
 
-// builder runs Buildah, with images and containers in a folder of the test.
-type builder struct{ program, folder string }
+// builder runs Buildah with images and containers in a directory of the test.
+type builder struct{ program, dir string }
 
 func (b builder) command(t *testing.T, arguments ...string) *exec.Cmd {
 	t.Helper()
 	return exec.CommandContext(t.Context(), b.program, append([]string{
-		"--storage-driver", "vfs", "--root", b.folder + "/root", "--runroot", b.folder + "/run",
+		"--storage-driver", "vfs", "--root", b.dir + "/root", "--runroot", b.dir + "/run",
 	}, arguments...)...)
 }
 
 func (b builder) run(t *testing.T, arguments ...string) string {
 	t.Helper()
-	var talk strings.Builder
+	var stderr strings.Builder
 	command := b.command(t, arguments...)
-	command.Stderr = &talk
+	command.Stderr = &stderr
 	output, err := command.Output()
 	if err != nil {
-		t.Fatalf("%v: %v: %s", arguments, err, &talk)
+		t.Fatalf("%v: %v: %s", arguments, err, &stderr)
 	}
 	return strings.TrimSpace(string(output))
 }
 
-// stages are those of the Dockerfile: the commands of the first one, and the text of the last one, from scratch.
+// stages returns the commands of the first stage of the Dockerfile, and the text of the last one.
 func stages(t *testing.T) (commands []string, last string) {
 	t.Helper()
 	dockerfile := providerdtest.ReadFile(t, "cmd/providerd/deploy/Dockerfile")
 	first, last, found := strings.Cut(strings.ReplaceAll(dockerfile, "\\\n", ""), "\nFROM scratch\n")
 	if !found {
-		t.Fatal("the Dockerfile has no stage from scratch")
+		t.Fatal("the Dockerfile has no stage FROM scratch")
 	}
 	for line := range strings.Lines(first) {
 		if command, isCommand := strings.CutPrefix(line, "RUN "); isCommand {
@@ -54,13 +54,13 @@ func stages(t *testing.T) (commands []string, last string) {
 	module := providerdtest.ReadFile(t, "go.mod")
 	version := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(module)
 	if image := `(?m)^FROM golang:` + regexp.QuoteMeta(version[1]) + `\.\d+-[a-z]+ AS build$`; !regexp.MustCompile(image).MatchString(first) {
-		t.Errorf("the Dockerfile does not build with a pinned Go %s", version[1])
+		t.Errorf("the Dockerfile does not pin an image of Go %s", version[1])
 	}
 	return commands, last
 }
 
-// runFirstStage carries out the commands over a copy of the tree, with the tools of this machine and a folder in the
-// place of /out. The copy is a clone without changes, and so what is built there knows its commit, which is returned.
+// runFirstStage runs commands of the Dockerfile over a copy of the tree, with the tools of this host and with another
+// directory instead of /out. It returns the commit of the copy, which is a clean clone so that the program contains it.
 func runFirstStage(t *testing.T, commands []string, out string) (commit string) {
 	t.Helper()
 	source := t.TempDir()
@@ -83,21 +83,21 @@ git -c user.name=a -c user.email=a@example.com -c commit.gpgsign=false commit --
 	return bash("cd " + source + "\nTZ=UTC git log --date=format-local:%Y-%m-%dT%H:%M:%SZ --format='%H of %cd'")
 }
 
-// buildContext writes the folder that the image is built in: the first stage is done, the last one is as it stands.
-func buildContext(t *testing.T) (folder, commit string) {
+// buildContext returns a directory to build the image in. The first stage has been run, and the last one is unchanged.
+func buildContext(t *testing.T) (dir, commit string) {
 	t.Helper()
-	folder = t.TempDir()
+	dir = t.TempDir()
 	commands, last := stages(t)
-	commit = runFirstStage(t, commands, filepath.Join(folder, "out"))
+	commit = runFirstStage(t, commands, filepath.Join(dir, "out"))
 	dockerfile := "FROM scratch AS build\nCOPY out /out\n\nFROM scratch\n" + last
-	if err := os.WriteFile(filepath.Join(folder, "Dockerfile"), []byte(dockerfile), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "Dockerfile"), []byte(dockerfile), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	return folder, commit
+	return dir, commit
 }
 
-// checkSettings compares what an image tells the one who runs it.
-func (b builder) checkSettings(t *testing.T, image string) {
+// checkConfig checks the configuration of an image.
+func (b builder) checkConfig(t *testing.T, image string) {
 	t.Helper()
 	for setting, want := range map[string]string{
 		"User":             "65532:65532",
@@ -113,45 +113,45 @@ func (b builder) checkSettings(t *testing.T, image string) {
 	}
 }
 
-// TestDistImage builds the image and runs it: as a user that is not root, with nothing else in it.
+// TestDistImage builds the image and runs it as a user other than root.
 func TestDistImage(t *testing.T) {
 	providerdtest.NeedPrograms(t, "image", "buildah")
 	b := builder{"buildah", t.TempDir()}
-	folder, commit := buildContext(t)
-	b.run(t, "build", "--isolation", "chroot", "--format", "docker", "--tag", "providerd", folder)
-	b.checkSettings(t, "providerd")
+	dir, commit := buildContext(t)
+	b.run(t, "build", "--isolation", "chroot", "--format", "docker", "--tag", "providerd", dir)
+	b.checkConfig(t, "providerd")
 	container := b.run(t, "from", "--pull-never", "providerd")
 	authorities := filepath.Join(b.run(t, "mount", container), "etc/ssl/certs/ca-certificates.crt")
 	if pem, err := os.ReadFile(authorities); err != nil || !x509.NewCertPool().AppendCertsFromPEM(pem) {
-		t.Errorf("the image knows no authority: %v", err)
+		t.Errorf("the image has no certificates of public authorities: %v", err)
 	}
 	inContainer := func(line string) []string {
 		return append([]string{"run", "--isolation", "chroot", container, "--", "/bin/providerd"}, strings.Fields(line)...)
 	}
-	if told := b.run(t, inContainer("version")...); !strings.Contains(told, "\ncommit "+commit+"\n") {
-		t.Errorf("the program tells %q, and was built from %s", told, commit)
+	if version := b.run(t, inContainer("version")...); !strings.Contains(version, "\ncommit "+commit+"\n") {
+		t.Errorf("version prints %q, want the commit %s", version, commit)
 	}
 	server := providerdtest.ServeCommand(t, b.command(t, inContainer("serve --listen 127.0.0.1:0")...))
-	folder = t.TempDir()
+	dir = t.TempDir()
 	token := b.run(t, inContainer("token create --name ci --allow all")...)
-	if err := os.Mkdir(filepath.Join(folder, "data"), 0o700); err != nil {
+	if err := os.Mkdir(filepath.Join(dir, "data"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(folder, "data", "initial-token"), []byte(token), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "data", "initial-token"), []byte(token), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	server.Dir = folder
+	server.Dir = dir
 	server.Create(t, contracttest.Client(t))
 	for _, line := range []string{"health --listen " + strings.TrimPrefix(server.URL, "http://"), "provider list", "doctor"} {
 		t.Log(b.run(t, inContainer(line)...))
 	}
-	// Buildah kills what it runs when it is stopped itself.
+	// Stopping Buildah kills the server in the container.
 	_ = server.Stop()
-	b.expectServesReadOnly(t, container)
+	b.checkReadOnlyRoot(t, container)
 }
 
-// expectServesReadOnly demands that the image needs to write to nothing but its volume, as "docker run --read-only" has it.
-func (b builder) expectServesReadOnly(t *testing.T, container string) {
+// checkReadOnlyRoot fails t if the image writes outside of its volume, as with "docker run --read-only".
+func (b builder) checkReadOnlyRoot(t *testing.T, container string) {
 	t.Helper()
 	root, volume := b.run(t, "mount", container), t.TempDir()
 	const script = `mount --bind "$1/data" "$2"
@@ -173,7 +173,7 @@ exec chroot --userspec=65532:65532 "$1" /bin/providerd "${@:3}"`
 		"health --listen " + strings.TrimPrefix(server.URL, "http://"), "key rotate", "key reseal", "backup /data/backup.db", "doctor",
 	} {
 		if output, err := inReadOnly(line).CombinedOutput(); err != nil {
-			t.Errorf("with a read-only root, %s: %v: %s", line, err, output)
+			t.Errorf("%s with a read-only root: %v: %s", line, err, output)
 		}
 	}
 	if output, err := inReadOnly("backup /backup.db").CombinedOutput(); err == nil || !strings.Contains(string(output), "read-only") {

@@ -12,12 +12,12 @@ import (
 	"example.com/providerd/cmd/providerd/providerdtest"
 )
 
-// TestShippedFilesInstall pastes the commands of the README that install what is shipped, over folders of this machine
-// that they do not change, and uses what they have installed.
+// TestShippedFilesInstall runs the documented commands that install the shipped files in a mount namespace, and uses what
+// they install.
 func TestShippedFilesInstall(t *testing.T) {
 	t.Parallel()
 	install := strings.ReplaceAll(providerdtest.FindCodeBlock(t, "cmd/providerd/README.md", "/usr/local/bin/providerd"), "amd64", runtime.GOARCH)
-	for name, uses := range map[string]struct{ commands, says string }{
+	for name, use := range map[string]struct{ commands, want string }{
 		"program":     {"providerd version", "schema level"},
 		"unit":        {"$(sed -n 's/^ExecStart=\\(.*\\) serve$/\\1/p' /etc/systemd/system/providerd.service) version", "schema level"},
 		"manual page": {"cat /usr/local/share/man/man1/providerd.1", ".TH PROVIDERD 1"},
@@ -29,36 +29,37 @@ COMP_LINE="providerd ver" COMP_POINT=13 $(complete -p providerd | sed -E "s/.* -
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if output := afterInstalling(t, install, uses.commands); !strings.Contains(output, uses.says) {
-				t.Errorf("it says %q, which has no %q", output, uses.says)
+			if output := afterInstalling(t, install, use.commands); !strings.Contains(output, use.want) {
+				t.Errorf("output is %q, which does not contain %q", output, use.want)
 			}
 		})
 	}
 }
 
-// afterInstalling runs commands where others have installed something: in a mount namespace with layers of its own over
-// /etc and /usr/local. They begin in an empty folder, of which no file completes a command.
+// afterInstalling returns the output of commands that run after others have installed something. Both run in a mount
+// namespace with overlays over /etc and /usr/local, so that the host does not change. The commands start in an empty
+// directory, so that no file name completes a command.
 func afterInstalling(t *testing.T, install, commands string) string {
 	t.Helper()
 	providerdtest.NeedRoot(t)
-	builtFolder(t)
+	distDir(t)
 	providerdtest.NeedPrograms(t, "dist-test", "zsh", "fish")
 	const script = `mount -t tmpfs layers "$1"
-for folder in /etc /usr/local; do
-	mkdir -p "$1$folder"/{upper,work}
-	mount -t overlay -o "lowerdir=$folder,upperdir=$1$folder/upper,workdir=$1$folder/work" overlay "$folder"
+for dir in /etc /usr/local; do
+	mkdir -p "$1$dir"/{upper,work}
+	mount -t overlay -o "lowerdir=$dir,upperdir=$1$dir/upper,workdir=$1$dir/work" overlay "$dir"
 done
 (cd ../../../..; eval "$2") >&2
 cd "$HOME"
 eval "$3"`
-	var talk strings.Builder
+	var stderr strings.Builder
 	command := exec.CommandContext(t.Context(), "unshare", "--mount", "--propagation", "private",
 		"bash", "-euo", "pipefail", "-c", script, "bash", t.TempDir(), install, commands)
 	command.Env = append(os.Environ(), "PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "HOME="+t.TempDir())
-	command.Stderr = &talk
+	command.Stderr = &stderr
 	output, err := command.Output()
 	if err != nil {
-		t.Errorf("%v: %s", err, &talk)
+		t.Errorf("%v: %s", err, &stderr)
 	}
 	return string(output)
 }

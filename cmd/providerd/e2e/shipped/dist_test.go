@@ -15,25 +15,25 @@ import (
 	"example.com/providerd/server/contracttest"
 )
 
-// TestDist runs each binary that is shipped, in an environment that has nothing else: it serves, creates and is ready.
+// TestDist runs each shipped binary with an empty environment. It must serve, create a provider and be ready.
 func TestDist(t *testing.T) {
-	for processor, emulation := range map[string]string{"arm64": "qemu-aarch64-static", "amd64": "qemu-x86_64-static"} {
+	for processor, emulator := range map[string]string{"arm64": "qemu-aarch64-static", "amd64": "qemu-x86_64-static"} {
 		t.Run(processor, func(t *testing.T) {
 			binary := providerdtest.Path(t, "dist/providerd-linux-"+processor)
 			providerdtest.NeedPrograms(t, "dist-test", binary)
-			isStatic(t, binary)
+			checkStatic(t, binary)
 			runner := []string{binary}
 			if processor != runtime.GOARCH {
-				providerdtest.NeedPrograms(t, "dist-test", emulation)
-				runner = []string{emulation, binary}
+				providerdtest.NeedPrograms(t, "dist-test", emulator)
+				runner = []string{emulator, binary}
 			}
-			serves(t, runner)
+			checkServes(t, runner)
 		})
 	}
 }
 
-// isStatic demands that a binary needs no library, and no loader.
-func isStatic(t *testing.T, path string) {
+// checkStatic fails t if a binary needs a library or a loader.
+func checkStatic(t *testing.T, path string) {
 	t.Helper()
 	file, err := elf.Open(path)
 	if err != nil {
@@ -42,22 +42,24 @@ func isStatic(t *testing.T, path string) {
 	defer func() { _ = file.Close() }()
 	libraries, err := file.ImportedLibraries()
 	if err != nil || len(libraries) > 0 {
-		t.Errorf("it needs %v, %v", libraries, err)
+		t.Errorf("the binary needs the libraries %v, %v", libraries, err)
 	}
 	for _, part := range file.Progs {
 		if part.Type == elf.PT_INTERP {
-			t.Error("it needs a loader")
+			t.Error("the binary needs a loader")
 		}
 	}
 }
 
-func serves(t *testing.T, runner []string) {
+// checkServes fails t unless a program serves and its commands work. The runner is the program or an emulator and the
+// program.
+func checkServes(t *testing.T, runner []string) {
 	t.Helper()
-	folder := t.TempDir()
+	dir := t.TempDir()
 	command := func(arguments ...string) *exec.Cmd {
-		made := exec.CommandContext(t.Context(), runner[0], append(runner[1:len(runner):len(runner)], arguments...)...)
-		made.Dir, made.Env = folder, []string{}
-		return made
+		built := exec.CommandContext(t.Context(), runner[0], append(runner[1:len(runner):len(runner)], arguments...)...)
+		built.Dir, built.Env = dir, []string{}
+		return built
 	}
 	server := providerdtest.ServeCommand(t, command("serve", "--listen", "127.0.0.1:0"))
 	server.Create(t, contracttest.Client(t))
@@ -71,7 +73,7 @@ func serves(t *testing.T, runner []string) {
 		t.Logf("%s: %s", line, output)
 	}
 	server.MustStop(t)
-	if _, err := os.Stat(filepath.Join(folder, "data", "providerd.db-wal")); !os.IsNotExist(err) {
-		t.Errorf("a WAL is left, %v", err)
+	if _, err := os.Stat(filepath.Join(dir, "data", "providerd.db-wal")); !os.IsNotExist(err) {
+		t.Errorf("the server left its WAL behind, %v", err)
 	}
 }

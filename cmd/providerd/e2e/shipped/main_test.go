@@ -1,8 +1,8 @@
-// Package shipped_test runs what operators get: the binaries, the image and all else that make dist builds, the unit
-// under systemd, and the alerts, the dashboard and the settings of Prometheus. Most of it needs programs that not every
-// machine has; the tests say which.
+// Package shipped_test tests what operators get: everything that "make dist" builds, the image, the systemd unit, the
+// Prometheus configuration, alerts and their runbooks, and the dashboard. Most tests need other programs and name those
+// that are missing.
 //
-// Start with dist_test.go for what is built, and with operate_test.go for what is copied from deploy.
+// Start with dist_test.go for what is built, and with operate_test.go for what is copied from cmd/providerd/deploy.
 package shipped_test
 
 import (
@@ -11,5 +11,5 @@ import (
 	"example.com/providerd/cmd/providerd/providerdtest"
 )
 
-// TestMain lets the test binary be started as providerd.
+// TestMain lets the test binary run as providerd.
 func TestMain(m *testing.M) { providerdtest.Main(m) }

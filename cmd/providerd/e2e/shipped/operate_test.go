@@ -148,7 +148,7 @@ func (r rule) limit(t *testing.T) float64 {
 	return limit
 }
 
-// TestDashboardShowsAlertLimits checks that the line of a panel is at the limit of the alert that its description names.
+// TestDashboardShowsAlertLimits checks that the line of each panel is at the limit of the alert in its description.
 func TestDashboardShowsAlertLimits(t *testing.T) {
 	t.Parallel()
 	alerts := map[string]rule{}

@@ -17,12 +17,11 @@ import (
 	"example.com/providerd/server/contracttest"
 )
 
-// TestPrometheusTool lets promtool check the metrics of a running program, and the files for operators.
+// TestPrometheusTool checks the metrics of a running server, the configuration and the alerts with promtool.
 func TestPrometheusTool(t *testing.T) {
 	t.Parallel()
 	providerdtest.NeedPrograms(t, "prometheus", "promtool")
-	folder := t.TempDir()
-	server, ops := providerdtest.ServeWithOps(t, folder)
+	server, ops := providerdtest.ServeWithOps(t, t.TempDir())
 	server.Create(t, contracttest.Client(t))
 	_, metrics := providerdtest.Get(t, ops+"/metrics")
 	for input, arguments := range map[string][]string{
@@ -38,26 +37,25 @@ func TestPrometheusTool(t *testing.T) {
 	}
 }
 
-// TestPrometheusScrapes lets a Prometheus with the settings for operators scrape the program. Each panel then shows
-// something, and each alert can be evaluated and is silent.
+// TestPrometheusScrapes lets Prometheus scrape a server with the shipped configuration. Each query of the dashboard must
+// then have a result, and each alert must be evaluated and silent.
 func TestPrometheusScrapes(t *testing.T) {
 	t.Parallel()
-	folder := t.TempDir()
-	server, ops := providerdtest.ServeWithOps(t, folder)
+	server, ops := providerdtest.ServeWithOps(t, t.TempDir())
 	prometheus := startPrometheus(t, strings.TrimPrefix(ops, "http://"))
 	client := contracttest.Client(t)
-	for what, query := range queries(t) {
-		if strings.HasPrefix(what, "alert ") {
+	for origin, query := range queries(t) {
+		if strings.HasPrefix(origin, "alert ") {
 			continue
 		}
 		query = strings.NewReplacer("$__rate_interval", "30s", "$job", ".*", "$instance", ".*").Replace(query)
-		providerdtest.WaitUntil(t, what+" shows something", func() bool {
+		providerdtest.WaitUntil(t, origin+" has a result", func() bool {
 			server.Create(t, client)
 			if status, text, err := server.Post(client, providerdtest.OAuth2Path, "{}"); status != http.StatusBadRequest {
 				t.Fatalf("status is %d, %v: %s", status, err, text)
 			}
 			var data struct{ Result []any }
-			askPrometheus(t, prometheus+"/api/v1/query?query="+url.QueryEscape(query), &data)
+			getPrometheus(t, prometheus+"/api/v1/query?query="+url.QueryEscape(query), &data)
 			return len(data.Result) > 0
 		})
 	}
@@ -68,7 +66,7 @@ func TestPrometheusScrapes(t *testing.T) {
 				Rules []struct{ Name, State, Health, LastError string }
 			}
 		}
-		askPrometheus(t, prometheus+"/api/v1/rules", &data)
+		getPrometheus(t, prometheus+"/api/v1/rules", &data)
 		count = 0
 		for _, group := range data.Groups {
 			for _, rule := range group.Rules {
@@ -87,21 +85,21 @@ func TestPrometheusScrapes(t *testing.T) {
 	}
 }
 
-// startPrometheus starts Debian's Prometheus, which scrapes an address each second, and returns its URL.
+// startPrometheus starts a Prometheus that scrapes an address each second. It returns its URL.
 func startPrometheus(t *testing.T, target string) string {
 	t.Helper()
 	providerdtest.NeedPrograms(t, "prometheus", "prometheus")
-	settings := providerdtest.ReadFile(t, "cmd/providerd/deploy/prometheus.yaml")
+	config := providerdtest.ReadFile(t, "cmd/providerd/deploy/prometheus.yaml")
 	alerts := providerdtest.Path(t, "cmd/providerd/deploy/alerts.yaml")
-	text := strings.NewReplacer("15s", "1s", "alerts.yaml", alerts, "127.0.0.1:9464", target).Replace(settings)
-	folder := t.TempDir()
-	config := filepath.Join(folder, "prometheus.yaml")
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+	text := strings.NewReplacer("15s", "1s", "alerts.yaml", alerts, "127.0.0.1:9464", target).Replace(config)
+	dir := t.TempDir()
+	path := filepath.Join(dir, "prometheus.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	log := &providerdtest.Buffer{}
-	command := exec.CommandContext(t.Context(), "prometheus", "--config.file", config, "--web.listen-address", "127.0.0.1:0",
-		"--storage.tsdb.path", filepath.Join(folder, "data"))
+	command := exec.CommandContext(t.Context(), "prometheus", "--config.file", path, "--web.listen-address", "127.0.0.1:0",
+		"--storage.tsdb.path", filepath.Join(dir, "data"))
 	command.Stdout, command.Stderr = log, log
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
@@ -113,9 +111,9 @@ func startPrometheus(t *testing.T, target string) string {
 			t.Log(log)
 		}
 	})
-	place, url := regexp.MustCompile(`msg="Listening on" address=(\S+)`), ""
+	address, url := regexp.MustCompile(`msg="Listening on" address=(\S+)`), ""
 	providerdtest.WaitUntil(t, "Prometheus is ready", func() bool {
-		match := place.FindStringSubmatch(log.String())
+		match := address.FindStringSubmatch(log.String())
 		if match == nil {
 			return false
 		}
@@ -129,15 +127,15 @@ func startPrometheus(t *testing.T, target string) string {
 	return url
 }
 
-// askPrometheus asks its API, and reads the data of the answer.
-func askPrometheus(t *testing.T, url string, data any) {
+// getPrometheus reads the data of a response of the Prometheus API into a value.
+func getPrometheus(t *testing.T, url string, data any) {
 	t.Helper()
 	_, text := providerdtest.Get(t, url)
-	answer := struct {
+	response := struct {
 		Status, Error string
 		Data          any
 	}{Data: data}
-	if err := json.Unmarshal([]byte(text), &answer); err != nil || answer.Status != "success" {
-		t.Fatalf("%s: %v, %s", url, err, answer.Error)
+	if err := json.Unmarshal([]byte(text), &response); err != nil || response.Status != "success" {
+		t.Fatalf("%s: %v, %s", url, err, response.Error)
 	}
 }

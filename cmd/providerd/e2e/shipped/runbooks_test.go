@@ -113,7 +113,7 @@ cat() { [[ $1 == /proc/pressure/* ]] || command cat "$@"; }
 df() { command df --human-readable /; }
 `
 
-// TestRunbookCommands runs the commands of the runbooks beside a server that has created a provider and refused another.
+// TestRunbookCommands runs the commands of the runbooks beside a server that has accepted and refused a create.
 func TestRunbookCommands(t *testing.T) {
 	t.Parallel()
 	for _, page := range append(slices.Clone(alertPages), problemPage, "doctor.md", "metrics.md") {

@@ -20,37 +20,37 @@ import (
 	"example.com/providerd/store/postgres/postgrestest"
 )
 
-// bootedSystemd is systemd as process 1 of namespaces of its own, with providerd installed as a service. It shares the
-// network with this machine, but no processes, and changes none of its files.
+// bootedSystemd is systemd as process 1 of its own namespaces, with providerd installed as a service. It shares only the
+// network with this host, and does not change its files.
 type bootedSystemd struct{ pid string }
 
-// bootSystemd starts systemd and waits until it runs.
+// bootSystemd starts systemd and waits until it is running.
 func bootSystemd(t *testing.T) bootedSystemd {
 	t.Helper()
 	needNamespaces(t)
-	folder := t.TempDir()
+	dir := t.TempDir()
 	for _, name := range []string{"groups", "layers", "root"} {
-		if err := os.Mkdir(filepath.Join(folder, name), 0o755); err != nil {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	writeUnits(t, filepath.Join(folder, "units"))
-	manager := providerdtest.ListenAsManager(t, filepath.Join(folder, "notify"))
-	start, said := inNamespace(t, "start", folder), &providerdtest.Buffer{}
-	start.Stdout, start.Stderr = said, said
+	writeUnits(t, filepath.Join(dir, "units"))
+	manager := providerdtest.ListenAsManager(t, filepath.Join(dir, "notify"))
+	start, output := inNamespace(t, "start", dir), &providerdtest.Buffer{}
+	start.Stdout, start.Stderr = output, output
 	start.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	ended, err := postgrestest.StartBound(start)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { endSystemd(t, start, ended, folder) })
+	t.Cleanup(func() { stopSystemd(t, start, ended, dir) })
 	go func() {
 		<-ended
 		_ = manager.Close()
 	}()
 	if err := awaitBoot(manager); err != nil {
-		log, _ := os.ReadFile(filepath.Join(folder, "log"))
-		t.Fatalf("systemd does not start: %v: %s%s", err, said, log)
+		log, _ := os.ReadFile(filepath.Join(dir, "log"))
+		t.Fatalf("systemd does not start: %v: %s%s", err, output, log)
 	}
 	child, err := childOf(start.Process.Pid)
 	if err != nil {
@@ -59,7 +59,7 @@ func bootSystemd(t *testing.T) bootedSystemd {
 	return bootedSystemd{pid: strconv.Itoa(child)}
 }
 
-// needNamespaces needs what only root can do, and not in most containers.
+// needNamespaces skips t unless systemd can be started in namespaces, which takes root and fails in most containers.
 func needNamespaces(t *testing.T) {
 	t.Helper()
 	providerdtest.NeedPrograms(t, "systemd", "systemd-analyze")
@@ -69,8 +69,8 @@ func needNamespaces(t *testing.T) {
 	}
 }
 
-// awaitBoot waits until systemd says that it runs, and hangs up, since it would wait for a socket that nobody reads. The
-// socket is closed before where systemd has ended.
+// awaitBoot waits until systemd reports that it is running. It then closes the socket, because systemd would wait for a
+// reader. If the socket is closed earlier, systemd has exited.
 func awaitBoot(manager *net.UnixConn) error {
 	if err := manager.SetReadDeadline(time.Now().Add(providerdtest.ReadyTimeout)); err != nil {
 		return err
@@ -79,7 +79,7 @@ func awaitBoot(manager *net.UnixConn) error {
 	for {
 		length, err := manager.Read(message)
 		if errors.Is(err, net.ErrClosed) {
-			return errors.New("it has ended")
+			return errors.New("it has exited")
 		}
 		if err != nil {
 			return err
@@ -90,8 +90,8 @@ func awaitBoot(manager *net.UnixConn) error {
 	}
 }
 
-// endSystemd kills process 1, and with it all of its namespace, and removes what the kernel keeps of that.
-func endSystemd(t *testing.T, start *exec.Cmd, ended <-chan struct{}, folder string) {
+// stopSystemd kills process 1, and with it all processes of its namespace. It then removes the control groups.
+func stopSystemd(t *testing.T, start *exec.Cmd, ended <-chan struct{}, dir string) {
 	t.Helper()
 	select {
 	case <-ended:
@@ -103,12 +103,12 @@ func endSystemd(t *testing.T, start *exec.Cmd, ended <-chan struct{}, folder str
 		}
 		<-ended
 	}
-	if output, err := inNamespace(t, "remove", folder).CombinedOutput(); err != nil {
-		t.Errorf("removing the control groups: %v: %s", err, output)
+	if output, err := inNamespace(t, "remove", dir).CombinedOutput(); err != nil {
+		t.Errorf("remove the control groups: %v: %s", err, output)
 	}
 }
 
-// childOf is the only child of a process.
+// childOf returns the only child of a process.
 func childOf(parent int) (int, error) {
 	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", parent))
 	if err != nil {
@@ -117,49 +117,49 @@ func childOf(parent int) (int, error) {
 	return strconv.Atoi(strings.TrimSpace(string(children)))
 }
 
-// inNamespace runs a part of the script that starts systemd in a mount namespace of its own.
-func inNamespace(t *testing.T, part, folder string) *exec.Cmd {
+// inNamespace returns a command that runs a part of the script boot-systemd in its own mount namespace.
+func inNamespace(t *testing.T, part, dir string) *exec.Cmd {
 	t.Helper()
 	script, err := filepath.Abs("testdata/boot-systemd")
 	if err != nil {
 		t.Fatal(err)
 	}
 	return exec.CommandContext(context.WithoutCancel(t.Context()), "unshare", "--mount", "--propagation", "private",
-		script, part, folder, strconv.Itoa(os.Getpid()), os.Args[0])
+		script, part, dir, strconv.Itoa(os.Getpid()), os.Args[0])
 }
 
-// writeUnits writes all that systemd is to know: the unit as it stands, with shorter waits and a free port, the journal,
-// and the targets that services depend on.
-func writeUnits(t *testing.T, folder string) {
+// writeUnits writes the units for systemd: the shipped unit with shorter timeouts and a free port, the journal, and the
+// targets that services depend on.
+func writeUnits(t *testing.T, dir string) {
 	t.Helper()
 	for _, path := range []string{"providerd.service.d", "sysinit.target.wants"} {
-		if err := os.MkdirAll(filepath.Join(folder, path), 0o755); err != nil {
+		if err := os.MkdirAll(filepath.Join(dir, path), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
 	const settings = "[Service]\nEnvironment=PROVIDERD_LISTEN=127.0.0.1:0\n" +
 		"WatchdogSec=1s\nTimeoutStopSec=2s\nTimeoutAbortSec=1s\nRestartSec=100ms\n"
-	if err := os.WriteFile(filepath.Join(folder, "providerd.service.d/test.conf"), []byte(settings), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "providerd.service.d/test.conf"), []byte(settings), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, unit := range []string{
 		providerdtest.Path(t, "cmd/providerd/deploy/providerd.service"), "/lib/systemd/system/systemd-journald.service", "/lib/systemd/system/systemd-journald.socket",
 		"/lib/systemd/system/basic.target", "/lib/systemd/system/sysinit.target", "/lib/systemd/system/shutdown.target",
 	} {
-		providerdtest.Run(t, "install", "--mode=644", "--target-directory="+folder, unit)
+		providerdtest.Run(t, "install", "--mode=644", "--target-directory="+dir, unit)
 	}
-	if err := os.Symlink("../systemd-journald.service", filepath.Join(folder, "sysinit.target.wants/systemd-journald.service")); err != nil {
+	if err := os.Symlink("../systemd-journald.service", filepath.Join(dir, "sysinit.target.wants/systemd-journald.service")); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// command runs in bash, as root and where systemd runs.
+// command returns a command that bash runs as root in the namespaces of systemd.
 func (m bootedSystemd) command(t *testing.T, text string) *exec.Cmd {
 	t.Helper()
 	return exec.CommandContext(t.Context(), "nsenter", "--target", m.pid, "--all", "--", "bash", "-euc", text)
 }
 
-// run carries out commands and returns what they say.
+// run runs commands and returns their output.
 func (m bootedSystemd) run(t *testing.T, commands string) string {
 	t.Helper()
 	output, err := m.command(t, commands).CombinedOutput()
@@ -170,11 +170,11 @@ func (m bootedSystemd) run(t *testing.T, commands string) string {
 	return strings.TrimSpace(string(output))
 }
 
-// property is what systemd says of the service.
+// property returns a property of the service.
 func (m bootedSystemd) property(t *testing.T, name string) string {
 	t.Helper()
 	return m.run(t, "systemctl show --property "+name+" --value providerd")
 }
 
-// path leads to a file of those that systemd sees.
+// path returns the path on this host of a file in the namespaces of systemd.
 func (m bootedSystemd) path(path string) string { return "/proc/" + m.pid + "/root" + path }

@@ -15,47 +15,47 @@ import (
 	"example.com/providerd/server/contracttest"
 )
 
-// The folder of the service, as systemd's processes see it: /var/lib/providerd leads there.
-const serviceFolder = "/var/lib/private/providerd"
+// serviceDir is what /var/lib/providerd links to.
+const serviceDir = "/var/lib/private/providerd"
 
-// The README sets this once for all commands of an operator.
+// databaseOfService selects the database of the unit for commands of an operator.
 const databaseOfService = "PROVIDERD_DATABASE=sqlite:/var/lib/providerd/providerd.db"
 
-// service is providerd under systemd. Its folder has a folder "data", which is that of the service.
+// service is providerd under systemd. Its directory has a link "data" to the directory of the service.
 type service struct {
 	bootedSystemd
-	folder string
+	dir    string
 	client *http.Client
 }
 
-// startService starts the unit as it stands under systemd.
+// startService starts the shipped unit under systemd.
 func startService(t *testing.T, client *http.Client) service {
 	t.Helper()
-	s := service{bootedSystemd: bootSystemd(t), folder: t.TempDir(), client: client}
-	if err := os.Symlink(s.path(serviceFolder), filepath.Join(s.folder, "data")); err != nil {
+	s := service{bootedSystemd: bootSystemd(t), dir: t.TempDir(), client: client}
+	if err := os.Symlink(s.path(serviceDir), filepath.Join(s.dir, "data")); err != nil {
 		t.Fatal(err)
 	}
 	s.run(t, "systemctl start providerd")
 	return s
 }
 
-// process is the server that runs now.
+// process returns the running server.
 func (s service) process(t *testing.T) *providerdtest.Server {
 	t.Helper()
 	const serving = "serving on "
-	providerdtest.WaitUntil(t, "the service serves", func() bool {
+	providerdtest.WaitUntil(t, "the service is serving", func() bool {
 		return s.property(t, "ActiveState") == "active" && strings.HasPrefix(s.property(t, "StatusText"), serving)
 	})
-	return &providerdtest.Server{URL: strings.TrimPrefix(s.property(t, "StatusText"), serving), Dir: s.folder}
+	return &providerdtest.Server{URL: strings.TrimPrefix(s.property(t, "StatusText"), serving), Dir: s.dir}
 }
 
-// expectCreates demands that the service is ready, and creates.
+// expectCreates fails t unless the service creates a provider.
 func (s service) expectCreates(t *testing.T) {
 	t.Helper()
 	s.process(t).Create(t, s.client)
 }
 
-// TestServiceUnderSystemd operates the unit as the README says.
+// TestServiceUnderSystemd operates the unit with the documented commands.
 func TestServiceUnderSystemd(t *testing.T) {
 	t.Parallel()
 	first, second := t.TempDir(), t.TempDir()
@@ -77,15 +77,15 @@ func TestServiceUnderSystemd(t *testing.T) {
 	s.run(t, restore)
 	s.expectCreates(t)
 
-	// One was there when the backup was made, and one came after it was restored.
+	// One provider was in the backup, and one was created after the restore.
 	if count := s.run(t, databaseOfService+" providerd provider list --output json | grep --count pk"); count != "2" {
-		t.Errorf("%s records are stored, want 2", count)
+		t.Errorf("%s providers are stored, want 2", count)
 	}
 	s.expectPrivateFiles(t)
 }
 
-// expectConfined demands that the process has a user of its own and no privileges, dumps no core, and gets no more
-// memory than it may.
+// expectConfined fails t unless the process runs as a dynamic user without privileges, dumps no core, and has a memory
+// limit.
 func (s service) expectConfined(t *testing.T) {
 	t.Helper()
 	for name, want := range map[string]string{"LimitCORE": "0", "MemoryMax": "536870912"} {
@@ -98,12 +98,12 @@ func (s service) expectConfined(t *testing.T) {
 		`Uid:(\t6[1-5]\d{3}){4}`, `CapPrm:\t0{16}`, `CapEff:\t0{16}`, `CapBnd:\t0{16}`, `CapAmb:\t0{16}`, `NoNewPrivs:\t1`, `Seccomp:\t2`,
 	} {
 		if !regexp.MustCompile(`(?m)^` + line + `$`).MatchString(status) {
-			t.Errorf("no line of the process is %s: %s", line, status)
+			t.Errorf("the status of the process has no line %s: %s", line, status)
 		}
 	}
 }
 
-// expectRestart sends a signal, and demands that systemd starts the service again, and says why.
+// expectRestart sends a signal and fails t unless systemd restarts the service and logs the reason.
 func (s service) expectRestart(t *testing.T, signal, reason string) {
 	t.Helper()
 	before := s.property(t, "NRestarts")
@@ -115,34 +115,34 @@ func (s service) expectRestart(t *testing.T, signal, reason string) {
 	}
 }
 
-// expectDrained stops the service, which first is not ready and goes on creating, and starts it again. Its drain delay is
+// expectDrained restarts the service. While it drains, it must not be ready but must still create. Its drain delay is
 // longer than TimeoutStopSec.
 func (s service) expectDrained(t *testing.T) {
 	t.Helper()
 	server := s.process(t)
 	s.run(t, "systemctl stop --no-block providerd")
-	providerdtest.WaitUntil(t, "the service drains", func() bool { return strings.HasPrefix(s.property(t, "StatusText"), "draining") })
+	providerdtest.WaitUntil(t, "the service is draining", func() bool { return strings.HasPrefix(s.property(t, "StatusText"), "draining") })
 	if status, readiness := providerdtest.Readiness(t, server); status != http.StatusServiceUnavailable || readiness != "draining" {
-		t.Errorf("in its drain delay, /readyz is %d, %s", status, readiness)
+		t.Errorf("while draining, /readyz returns %d, %s", status, readiness)
 	}
 	server.Create(t, s.client)
-	providerdtest.WaitUntil(t, "the service ends", func() bool { return s.property(t, "ActiveState") != "deactivating" })
+	providerdtest.WaitUntil(t, "the service has stopped", func() bool { return s.property(t, "ActiveState") != "deactivating" })
 	if result := s.property(t, "Result"); result != "success" {
-		t.Errorf("the service ends with %s", result)
+		t.Errorf("the result of the service is %s, want success", result)
 	}
 	s.run(t, "systemctl start providerd")
 	s.expectCreates(t)
 }
 
-// expectCertificates gives the service a certificate, and then another one, which takes no restart.
+// expectCertificates installs a certificate, and then another one, which must be served without a restart.
 func (s service) expectCertificates(t *testing.T, install, first, second string) {
 	t.Helper()
-	put := func(certificate string) {
-		providerdtest.Run(t, "install", "--mode=600", filepath.Join(certificate, "key.pem"), s.path("/root/key.pem"))
-		providerdtest.Run(t, "install", "--mode=600", filepath.Join(certificate, "cert.pem"), s.path("/root/chain.pem"))
+	installFrom := func(dir string) {
+		providerdtest.Run(t, "install", "--mode=600", filepath.Join(dir, "key.pem"), s.path("/root/key.pem"))
+		providerdtest.Run(t, "install", "--mode=600", filepath.Join(dir, "cert.pem"), s.path("/root/chain.pem"))
 		s.run(t, "cd /root\n"+install)
 	}
-	put(first)
+	installFrom(first)
 	s.run(t, `mkdir /etc/providerd
 cat >/etc/providerd/environment <<end
 PROVIDERD_TLS_CERT=/var/lib/providerd/chain.pem
@@ -151,23 +151,23 @@ end
 systemctl restart providerd`)
 	address, before := strings.TrimPrefix(s.process(t).URL, "https://"), s.property(t, "MainPID")
 	if serial := providerdtest.ServedSerial(t, address); serial != 1 {
-		t.Errorf("certificate %d is served, not 1", serial)
+		t.Errorf("certificate %d is served, want 1", serial)
 	}
-	put(second)
+	installFrom(second)
 	if serial := providerdtest.ServedSerial(t, address); serial != 2 {
-		t.Errorf("certificate %d is served after a change, not 2", serial)
+		t.Errorf("after the change, certificate %d is served, want 2", serial)
 	}
 	s.expectCreates(t)
 	if after := s.property(t, "MainPID"); after != before {
-		t.Errorf("process %s serves in place of %s", after, before)
+		t.Errorf("process %s has replaced process %s", after, before)
 	}
 }
 
-// expectPrivateFiles demands that the folder of the service and all in it belong to its user alone.
+// expectPrivateFiles fails t unless the directory of the service and all files in it are private to its user.
 func (s service) expectPrivateFiles(t *testing.T) {
 	t.Helper()
-	user := s.run(t, "stat --format=%u "+serviceFolder)
-	if files := s.run(t, "find "+serviceFolder+` -printf '%U %y %m\n' | sort --unique`); files != user+" d 700\n"+user+" f 600" {
-		t.Errorf("of user %s, the files have %q", user, files)
+	user := s.run(t, "stat --format=%u "+serviceDir)
+	if files := s.run(t, "find "+serviceDir+` -printf '%U %y %m\n' | sort --unique`); files != user+" d 700\n"+user+" f 600" {
+		t.Errorf("owners, types and modes are %q, want those of user %s with 700 and 600", files, user)
 	}
 }

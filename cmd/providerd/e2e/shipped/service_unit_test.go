@@ -12,7 +12,7 @@ import (
 	"example.com/providerd/cmd/providerd/providerdtest"
 )
 
-// TestServiceUnit lets systemd check the unit file, and rate how far it confines the server: 10 is not at all.
+// TestServiceUnit checks the unit file with systemd-analyze, and that its exposure level is at most 1.5 of 10.
 func TestServiceUnit(t *testing.T) {
 	t.Parallel()
 	providerdtest.NeedPrograms(t, "systemd", "systemd-analyze")
