@@ -19,7 +19,7 @@ SCALAR := 1.72.1
 static = CGO_ENABLED=1 CGO_CFLAGS='-O2 $(SQLITE)' GOFLAGS= GOOS=linux GOARCH=$(1) CC=$(2) go build -trimpath -buildvcs=auto \
 	-tags netgo,osusergo,sqlite_omit_load_extension -ldflags '-s -w -extldflags "-static"' -o "$@" ./cmd/providerd
 
-.PHONY: run help build dist dist-test image reproduce gen manual reference drift breaking lint browser postgres patroni prometheus systemd typescript mock contract hostile faults failover upgrade soak reseal backup-wait copy-million list-million leaks security test test-all cover fuzz microbench bench bench-telemetry bench-postgres ci
+.PHONY: run help build dist dist-test image reproduce gen manual reference drift breaking lint browser screenshot postgres patroni prometheus systemd typescript mock contract hostile faults failover upgrade soak reseal backup-wait copy-million list-million leaks security test test-all cover fuzz microbench bench bench-telemetry bench-postgres ci
 
 run: build ## Serve on 127.0.0.1:8080, with the database in data/.
 	bin/providerd serve
@@ -141,7 +141,10 @@ chromium:
 	@command -v chromium >/dev/null || { apt-get update && apt-get install --yes --no-install-recommends chromium; }
 
 browser: chromium ## Test the pages in headless Chromium; install it if missing.
-	go test -count=1 -tags slow -run '^Test(ReferencePage|PagesOnAPhone)' ./cmd/providerd/e2e/docs
+	go test -count=1 -tags slow -run '^Test(ReferencePage|PagesFitScreens)' ./cmd/providerd/e2e/docs
+
+screenshot: export UPDATE := 1
+screenshot: browser ## Write the screenshot of the reference page into the manual.
 
 postgres: ## Install PostgreSQL and PgBouncer if missing.
 	@ls /usr/lib/postgresql/*/bin/initdb /usr/sbin/pgbouncer >/dev/null 2>&1 || { \

@@ -11,10 +11,17 @@ import (
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
+
+	"example.com/providerd/cmd/providerd/manual/manualtest"
+	"example.com/providerd/cmd/providerd/providerdtest"
 )
 
-// TestPagesOnAPhone looks at each kind of page on a screen of 400 pixels, by day and by night.
-func TestPagesOnAPhone(t *testing.T) {
+// firstScreen is the height of a small phone's screen, in pixels.
+const firstScreen = 700
+
+// TestPagesFitScreens opens each kind of page on a phone and on a desktop, in light and dark. The artifacts have
+// screenshots; if UPDATE is set, the manual gets the one of the reference page.
+func TestPagesFitScreens(t *testing.T) {
 	_, b, _ := startPages(t, t.TempDir())
 	for path, ready := range map[string]string{
 		"/":                           "h1",
@@ -22,46 +29,67 @@ func TestPagesOnAPhone(t *testing.T) {
 		"/conventions/":               "h2",
 		"/problems/":                  "h1",
 		"/problems/validation-failed": "pre",
-		"/docs/":                      operationBlock,
+		"/docs/":                      operationBlock + " .request-card",
 	} {
-		backgrounds := map[string]bool{}
-		for _, scheme := range []string{"light", "dark"} {
-			var width int
-			var operationTop float64
-			var background string
-			var screenshot []byte
-			b.run(t,
-				emulation.SetDeviceMetricsOverride(400, 900, 1, true),
-				emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{
-					{Name: "prefers-color-scheme", Value: scheme},
-				}),
-				chromedp.Navigate(b.url+path),
-				await(fmt.Sprintf("document.querySelector(%q) !== null", ready)),
-				chromedp.Evaluate("document.documentElement.scrollWidth", &width),
-				chromedp.Evaluate("getComputedStyle(document.body).backgroundColor", &background),
-				chromedp.FullScreenshot(&screenshot, 100),
-			)
-			if path == "/docs/" {
-				b.run(t, chromedp.Evaluate(fmt.Sprintf(
-					`document.querySelector("%s h2, %[1]s h3").getBoundingClientRect().top + scrollY`, "section[id*='POST/']"), &operationTop))
+		for _, width := range []int64{400, 1280} {
+			backgrounds := map[string]bool{}
+			for _, scheme := range []string{"light", "dark"} {
+				b.run(t,
+					emulation.SetDeviceMetricsOverride(width, 900, 1, width < 1000),
+					emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{
+						{Name: "prefers-color-scheme", Value: scheme},
+					}),
+					chromedp.Navigate(b.url+path),
+					await(fmt.Sprintf("document.querySelector(%q) !== null", ready)),
+				)
+				backgrounds[b.checkPage(t, path, width)] = true
+				b.saveScreenshot(t, fmt.Sprintf("%s-%d-%s.png", strings.Trim(strings.ReplaceAll(path, "/", "-"), "-"), width, scheme))
 			}
-			if operationTop > 700 {
-				t.Errorf("the first operation begins %.0f pixels down", operationTop)
+			if len(backgrounds) != 2 {
+				t.Errorf("%s looks the same in light and dark: %v", path, backgrounds)
 			}
-			backgrounds[background] = true
-			if width > 400 {
-				t.Errorf("%s is %d pixels wide", path, width)
-			}
-			name := strings.Trim(strings.ReplaceAll(path, "/", "-"), "-") + "-" + scheme + ".png"
-			if err := os.WriteFile(filepath.Join(t.ArtifactDir(), name), screenshot, 0o600); err != nil {
-				t.Error(err)
-			}
-		}
-		if len(backgrounds) != 2 {
-			t.Errorf("%s looks alike by day and by night: %v", path, backgrounds)
 		}
 	}
 	if complaints := b.heard(); len(complaints) > 0 {
 		t.Errorf("the browser complains: %v", complaints)
+	}
+}
+
+// checkPage checks that a page is not wider than the screen and that the first operation is on the first screen. It
+// returns the background color.
+func (b *browser) checkPage(t *testing.T, path string, width int64) string {
+	t.Helper()
+	var scrollWidth int64
+	var background string
+	b.run(t,
+		chromedp.Evaluate("document.documentElement.scrollWidth", &scrollWidth),
+		chromedp.Evaluate("getComputedStyle(document.body).backgroundColor", &background),
+	)
+	if scrollWidth > width {
+		t.Errorf("%s is %d pixels wide on a screen of %d", path, scrollWidth, width)
+	}
+	if path == "/docs/" {
+		var top float64
+		b.run(t, chromedp.Evaluate(fmt.Sprintf(`document.querySelector(%q).getBoundingClientRect().top + scrollY`,
+			operationBlock+" :is(h2, h3)"), &top))
+		if top > firstScreen {
+			t.Errorf("the first operation begins %.0f pixels down", top)
+		}
+	}
+	return background
+}
+
+func (b *browser) saveScreenshot(t *testing.T, name string) {
+	t.Helper()
+	var screenshot []byte
+	b.run(t, chromedp.CaptureScreenshot(&screenshot))
+	files := []string{filepath.Join(t.ArtifactDir(), name)}
+	if name == "docs-1280-light.png" && os.Getenv(manualtest.UpdateVariable) != "" {
+		files = append(files, providerdtest.Path(t, "cmd/providerd/manual/docs.png"))
+	}
+	for _, file := range files {
+		if err := os.WriteFile(file, screenshot, 0o600); err != nil {
+			t.Error(err)
+		}
 	}
 }
