@@ -12,11 +12,11 @@ import (
 	"example.com/providerd/cmd/providerd/providerdtest"
 )
 
-// The pages of the manual with a section for each alert, and that with a section for each problem type.
-var (
-	alertPages  = []string{"troubleshooting.md", "troubleshooting-resources.md"}
-	problemPage = "problems.md"
-)
+// problemPage is the page of the manual with a section for each problem type.
+const problemPage = "problems.md"
+
+// alertPages returns the pages of the manual with a section for each alert.
+func alertPages() []string { return []string{"troubleshooting.md", "troubleshooting-resources.md"} }
 
 // headings returns the headings of the sections of a page of the manual.
 func headings(t *testing.T, page string) (found []string) {
@@ -40,7 +40,7 @@ func TestEachAlertHasRunbook(t *testing.T) {
 			t.Errorf("runbook_url of %s is %q, want %q", rule.Alert, rule.Annotations.RunbookURL, wantURL)
 		}
 	}
-	for _, page := range alertPages {
+	for _, page := range alertPages() {
 		for _, heading := range headings(t, page) {
 			if heading != "Before you start" {
 				got = append(got, page+" "+heading)
@@ -116,7 +116,7 @@ df() { command df --human-readable /; }
 // TestRunbookCommands runs the commands of the runbooks beside a server that has accepted and refused a create.
 func TestRunbookCommands(t *testing.T) {
 	t.Parallel()
-	for _, page := range append(slices.Clone(alertPages), problemPage, "doctor.md", "metrics.md") {
+	for _, page := range append(alertPages(), problemPage, "doctor.md", "metrics.md") {
 		t.Run(page, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()

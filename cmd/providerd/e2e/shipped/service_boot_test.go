@@ -137,7 +137,7 @@ func writeUnits(t *testing.T, dir string) {
 			t.Fatal(err)
 		}
 	}
-	const settings = "[Service]\nEnvironment=PROVIDERD_LISTEN=127.0.0.1:0\n" +
+	const settings = "[Service]\nEnvironment=PROVIDERD_LISTEN=127.0.0.1:0 PROVIDERD_OPS_LISTEN=127.0.0.1:0\n" +
 		"WatchdogSec=1s\nTimeoutStopSec=2s\nTimeoutAbortSec=1s\nRestartSec=100ms\n"
 	if err := os.WriteFile(filepath.Join(dir, "providerd.service.d/test.conf"), []byte(settings), 0o600); err != nil {
 		t.Fatal(err)

@@ -68,6 +68,7 @@ func TestServiceUnderSystemd(t *testing.T) {
 
 	s.expectConfined(t)
 	s.expectCreates(t)
+	s.checkRunbooks(t)
 	s.run(t, operate)
 	s.run(t, databaseOfService+" providerd doctor")
 	s.expectRestart(t, "KILL", "Main process exited, code=killed, status=9/KILL")
