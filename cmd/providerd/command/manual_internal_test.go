@@ -51,12 +51,16 @@ func TestManualTables(t *testing.T) {
 }
 
 // commandName returns the name of a command without that of the program.
-func commandName(command *kong.Node) string { return strings.TrimPrefix(command.FullPath(), "providerd ") }
+func commandName(command *kong.Node) string {
+	return strings.TrimPrefix(command.FullPath(), "providerd ")
+}
 
 func code(text string) string { return "`" + text + "`" }
 
 // cell escapes text for a cell of a Markdown table.
-func cell(text string) string { return strings.NewReplacer("|", `\|`, "<", `\<`, "\n", " ").Replace(text) }
+func cell(text string) string {
+	return strings.NewReplacer("|", `\|`, "<", `\<`, "\n", " ").Replace(text)
+}
 
 // usage returns the command line with all that the command requires. Of flags that exclude each other it has the first.
 func usage(command *kong.Node) string {

@@ -42,16 +42,16 @@ func setBody(body string) chromedp.Action {
 }
 
 // startPages starts a server and a browser, and returns the server's token.
-func startPages(t *testing.T, folder string) (*providerdtest.Server, *browser, string) {
+func startPages(t *testing.T, dir string) (*providerdtest.Server, *browser, string) {
 	t.Helper()
-	server := providerdtest.Serve(t, folder)
-	return server, openBrowser(t, server.URL), providerdtest.Token(t, folder)
+	server := providerdtest.Serve(t, dir)
+	return server, openBrowser(t, server.URL), providerdtest.Token(t, dir)
 }
 
 // TestReferencePage reads, authorizes and tries out in a browser, as a newcomer would.
 func TestReferencePage(t *testing.T) {
-	folder := t.TempDir()
-	server, b, token := startPages(t, folder)
+	dir := t.TempDir()
+	server, b, token := startPages(t, dir)
 	b.run(t,
 		chromedp.Navigate(b.url+"/docs/"),
 		await(fmt.Sprintf("document.querySelector(%q) !== null", operationBlock)),
@@ -87,7 +87,7 @@ func TestReferencePage(t *testing.T) {
 		t.Errorf("the browser complains: %v", complaints)
 	}
 	server.MustStop(t)
-	if pks := providerdtest.StoredPKs(t, folder); len(pks) != 2 {
+	if pks := providerdtest.StoredPKs(t, dir); len(pks) != 2 {
 		t.Errorf("stored are %v, want two records", pks)
 	}
 }

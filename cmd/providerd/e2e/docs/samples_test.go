@@ -12,29 +12,29 @@ import (
 // TypeScript run in gen/typescript.
 func TestSamplesWork(t *testing.T) {
 	t.Parallel()
-	folder := t.TempDir()
-	server := providerdtest.Serve(t, folder)
-	environment := "TOKEN=" + providerdtest.Token(t, folder)
+	dir := t.TempDir()
+	server := providerdtest.Serve(t, dir)
+	environment := "TOKEN=" + providerdtest.Token(t, dir)
 	created := 0
 	for _, sample := range samples(t, server.URL) {
 		source := strings.ReplaceAll(sample.Source, "http://127.0.0.1:8080", server.URL)
 		switch sample.Label {
 		case "curl":
-			shell := providerdtest.ShellCommand(t, folder, source)
+			shell := providerdtest.ShellCommand(t, dir, source)
 			shell.Env = append(shell.Env, environment)
 			if output, err := shell.Output(); err != nil || !strings.HasPrefix(string(output), "HTTP/1.1 201 ") {
 				t.Errorf("%s: %v: %s", source, err, output)
 			}
 			created++
 		case "Go":
-			if output := runProgram(t, folder, source, environment); strings.Trim(output, "0123456789") != "\n" {
+			if output := runProgram(t, dir, source, environment); strings.Trim(output, "0123456789") != "\n" {
 				t.Errorf("%s: prints %q, want a pk", source, output)
 			}
 			created++
 		}
 	}
 	server.MustStop(t)
-	if pks := providerdtest.StoredPKs(t, folder); created != 4 || len(pks) != created {
+	if pks := providerdtest.StoredPKs(t, dir); created != 4 || len(pks) != created {
 		t.Errorf("stored are %v, of %d samples in curl and Go, want 4", pks, created)
 	}
 }

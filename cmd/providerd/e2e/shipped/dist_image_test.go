@@ -116,6 +116,12 @@ func (b builder) checkConfig(t *testing.T, image string) {
 // TestDistImage builds the image and runs it as a user other than root.
 func TestDistImage(t *testing.T) {
 	providerdtest.NeedPrograms(t, "image", "buildah")
+	example := providerdtest.Examples(t, "service.md", 1)[0]
+	for _, option := range []string{"--file cmd/providerd/deploy/Dockerfile ", "--read-only ", ":/data "} {
+		if !strings.Contains(example, option) {
+			t.Errorf("the manual runs the image without %q, which is tested", option)
+		}
+	}
 	b := builder{"buildah", t.TempDir()}
 	dir, commit := buildContext(t)
 	b.run(t, "build", "--isolation", "chroot", "--format", "docker", "--tag", "providerd", dir)

@@ -16,7 +16,7 @@ import (
 // they install.
 func TestShippedFilesInstall(t *testing.T) {
 	t.Parallel()
-	install := strings.ReplaceAll(providerdtest.FindCodeBlock(t, "cmd/providerd/README.md", "/usr/local/bin/providerd"), "amd64", runtime.GOARCH)
+	install := strings.ReplaceAll(providerdtest.Examples(t, "service.md", 1)[0], "amd64", runtime.GOARCH)
 	for name, use := range map[string]struct{ commands, want string }{
 		"program":     {"providerd version", "schema level"},
 		"unit":        {"$(sed -n 's/^ExecStart=\\(.*\\) serve$/\\1/p' /etc/systemd/system/providerd.service) version", "schema level"},

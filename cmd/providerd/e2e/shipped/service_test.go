@@ -63,8 +63,8 @@ func TestServiceUnderSystemd(t *testing.T) {
 	providerdtest.WriteCertificate(t, second, 2)
 	trusting := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: providerdtest.CertPool(t, first, second)}}
 	s := startService(t, contracttest.ClientOver(t, trusting))
-	examples := providerdtest.ReadmeExamples(t, "As a service", 3)
-	operate, install, restore := examples[0], examples[1], examples[2]
+	examples, upgrade := providerdtest.Examples(t, "service.md", 4), providerdtest.Examples(t, "upgrading.md", 1)[0]
+	enable, operate, install, restore := examples[0], examples[1], examples[2], examples[3]
 
 	s.expectConfined(t)
 	s.expectCreates(t)
@@ -77,10 +77,13 @@ func TestServiceUnderSystemd(t *testing.T) {
 	s.expectCertificates(t, install, first, second)
 	s.run(t, restore)
 	s.expectCreates(t)
+	s.run(t, enable)
+	s.run(t, "cd /root\ncp /usr/local/bin/providerd providerd-linux-amd64\n"+upgrade)
+	s.expectCreates(t)
 
-	// One provider was in the backup, and one was created after the restore.
-	if count := s.run(t, databaseOfService+" providerd provider list --output json | grep --count pk"); count != "2" {
-		t.Errorf("%s providers are stored, want 2", count)
+	// One provider was in the backup, and two were created after the restore.
+	if count := s.run(t, databaseOfService+" providerd provider list --output json | grep --count pk"); count != "3" {
+		t.Errorf("%s providers are stored, want 3", count)
 	}
 	s.expectPrivateFiles(t)
 }

@@ -15,15 +15,15 @@ import (
 )
 
 // overCluster puts an empty database of a cluster in the place of the one that commands name, with the password in a
-// file of the folder.
-func overCluster(t *testing.T, cluster *postgrestest.Cluster, folder, commands string) string {
+// file of the dir.
+func overCluster(t *testing.T, cluster *postgrestest.Cluster, dir, commands string) string {
 	t.Helper()
 	parsed, err := url.Parse(cluster.CreateDatabase(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	password, _ := parsed.User.Password()
-	if err := os.WriteFile(filepath.Join(folder, "pgpass"), []byte("*:*:*:*:"+password+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "pgpass"), []byte("*:*:*:*:"+password+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	parsed.User = url.User(parsed.User.Username())
@@ -34,28 +34,28 @@ func overCluster(t *testing.T, cluster *postgrestest.Cluster, folder, commands s
 	return named.ReplaceAllLiteralString(commands, parsed.String())
 }
 
-// TestReadmeCopies pastes the command that moves a database to PostgreSQL.
-func TestReadmeCopies(t *testing.T) {
+// TestManualCopies runs the command that moves a database to PostgreSQL.
+func TestManualCopies(t *testing.T) {
 	t.Parallel()
-	folder := t.TempDir()
-	providerdtest.StoreSecrets(t, folder, 3)
-	commands := overCluster(t, postgrestest.NewCluster(t), folder, providerdtest.FindCodeBlock(t, "cmd/providerd/README.md", "providerd copy"))
+	dir := t.TempDir()
+	providerdtest.StoreSecrets(t, dir, 3)
+	commands := overCluster(t, postgrestest.NewCluster(t), dir, providerdtest.Examples(t, "backup.md", 1)[0])
 	database := regexp.MustCompile(`postgres://\S+`).FindString(commands)
 	list := "providerd provider list --database " + database + " --keyset data/keyset.json --output json >listed\n"
-	providerdtest.RunShell(t, folder, "export PGPASSFILE=pgpass\n"+commands+list+`grep '"pk":3,' listed`)
+	providerdtest.RunShell(t, dir, "export PGPASSFILE=pgpass\n"+commands+list+`grep '"pk":3,' listed`)
 }
 
-// TestReadmeOfReplicasWorks pastes the commands that start a replica.
-func TestReadmeOfReplicasWorks(t *testing.T) {
+// TestManualReplicas runs the commands that start a replica.
+func TestManualReplicas(t *testing.T) {
 	t.Parallel()
-	folder := t.TempDir()
-	commands := providerdtest.FindCodeBlock(t, "store/postgres/README.md", "providerd key create")
-	commands = overCluster(t, postgrestest.NewCluster(t), folder, strings.ReplaceAll(commands, "/etc/providerd", folder))
+	dir := t.TempDir()
+	commands := providerdtest.Examples(t, "postgres.md", 1)[0]
+	commands = overCluster(t, postgrestest.NewCluster(t), dir, strings.ReplaceAll(commands, "/etc/providerd", dir))
 	const serving = `providerd serve --listen 0.0.0.0:8080 `
 	if strings.Count(commands, serving) != 1 {
 		t.Fatalf("no replica is started: %s", commands)
 	}
 	begun := strings.Replace(commands, serving,
 		`coproc providerd serve --listen 127.0.0.1:0; replica=$COPROC_PID; read -r -u "${COPROC[0]}" `, 1)
-	providerdtest.RunShell(t, folder, begun+`kill "$replica"; wait "$replica"`)
+	providerdtest.RunShell(t, dir, begun+`kill "$replica"; wait "$replica"`)
 }

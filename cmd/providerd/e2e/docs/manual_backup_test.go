@@ -1,0 +1,89 @@
+package docs_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
+)
+
+// TestManualBacksUp runs the commands beside a server, after it has stopped, and on what could be another machine.
+func TestManualBacksUp(t *testing.T) {
+	t.Parallel()
+	examples := providerdtest.Examples(t, "backup.md", 4)
+	backUp, schedule, restore, elsewhere := examples[0], examples[1], examples[2], examples[3]
+	dir, other := t.TempDir(), t.TempDir()
+	providerdtest.StoreSecrets(t, dir, 3)
+	server := providerdtest.Serve(t, dir)
+	want := []int32{1, 2, 3}
+	providerdtest.RunShell(t, dir, backUp)
+	pasteSchedule(t, dir, schedule)
+	server.MustStop(t)
+	providerdtest.RunCommand(t, dir, "provider", "delete", "1", "2", "--yes")
+	providerdtest.RunShell(t, dir, restore)
+	if pks := providerdtest.StoredPKs(t, dir); !slices.Equal(pks, want) {
+		t.Errorf("restored are %v", pks)
+	}
+	for _, name := range []string{"backup.db", "keyset.copy.json"} {
+		if err := os.Rename(filepath.Join(dir, name), filepath.Join(other, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	providerdtest.RunShell(t, other, elsewhere)
+	if pks := providerdtest.StoredPKs(t, other); !slices.Equal(pks, want) {
+		t.Errorf("restored elsewhere are %v", pks)
+	}
+	providerdtest.CheckSecrets(t, other, len(want))
+}
+
+// pasteSchedule lets the command make its first backup, as the README names it.
+func pasteSchedule(t *testing.T, dir, command string) {
+	t.Helper()
+	if err := os.Mkdir(filepath.Join(dir, "backups"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s := providerdtest.StartSchedule(t, dir, providerdtest.ShellCommand(t, dir, "exec "+command))
+	s.WaitForNext(t)
+	s.Stop(t, syscall.SIGTERM)
+	made, err := filepath.Glob(filepath.Join(dir, "backups", "providerd-2*Z.db"))
+	if err != nil || len(made) != 1 {
+		t.Errorf("made are %v, %v", made, err)
+	}
+}
+
+// TestManualRestoresOlderBackup restores a backup whose key was retired.
+func TestManualRestoresOlderBackup(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	providerdtest.StoreSecrets(t, dir, 3)
+	for _, command := range []string{"backup older.db", "key rotate", "key reseal", "key retire"} {
+		providerdtest.RunCommand(t, dir, strings.Fields(command)...)
+	}
+	kept, err := filepath.Glob(filepath.Join(dir, "data", "keyset.json.retired-*"))
+	if err != nil || len(kept) != 1 {
+		t.Fatalf("%d keysets are kept, %v", len(kept), err)
+	}
+	shown := regexp.MustCompile(`keyset\.json\.retired-\w+`)
+	commands := providerdtest.Examples(t, "keys.md", 1)[0]
+	providerdtest.RunShell(t, dir, shown.ReplaceAllString(commands, filepath.Base(kept[0])))
+	providerdtest.RunCommand(t, dir, "key", "reseal")
+	providerdtest.CheckSecrets(t, dir, 3)
+}
+
+// TestManualProviders links, unlinks and deletes the providers that the manual names.
+func TestManualProviders(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	providerdtest.StoreSecrets(t, dir, 18)
+	for _, commands := range providerdtest.Examples(t, "providers.md", 2) {
+		providerdtest.RunShell(t, dir, commands)
+	}
+	if pks := providerdtest.StoredPKs(t, dir); len(pks) != 16 {
+		t.Errorf("after the deletion, %v are stored", pks)
+	}
+}
