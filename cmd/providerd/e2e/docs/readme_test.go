@@ -32,18 +32,18 @@ func TestReadmeListsEveryDependency(t *testing.T) {
 	}
 }
 
-// blocks returns the code blocks of a language in the README, with the server's URL in place of the default one.
+// blocks returns the code blocks of a language in the README, with the URL of a server instead of the default one.
 func blocks(t *testing.T, language, url string) []string {
 	t.Helper()
 	readme := providerdtest.ReadFile(t, "README.md")
 	return providerdtest.CodeBlocks(strings.ReplaceAll(readme, "http://127.0.0.1:8080", url), language)
 }
 
-// Whoever follows the README saves files only where git ignores them.
+// TestReadmeLeavesNoFiles checks that files which the README has its reader save are ignored by git.
 func TestReadmeLeavesNoFiles(t *testing.T) {
 	t.Parallel()
 	readme, ignored := providerdtest.ReadFile(t, "README.md"), providerdtest.ReadFile(t, ".gitignore")
-	saved := regexp.MustCompile("(?:saved as `|such as this `|run |-f |>)([\\w./]+\\.(?:go|yaml|json))\\b").
+	saved := regexp.MustCompile("(?:[Ss]ave this as `|run |-f |>)([\\w./]+\\.(?:go|yaml|json))\\b").
 		FindAllStringSubmatch(readme, -1)
 	if len(saved) != 5 || !strings.Contains(ignored, "\n/.scratch/\n") {
 		t.Errorf("%q are saved, and git ignores %s", saved, ignored)
@@ -55,71 +55,74 @@ func TestReadmeLeavesNoFiles(t *testing.T) {
 	}
 }
 
-// TestReadmeWorks pastes the README's commands and its program, in its folder, beside a running server.
+// TestReadmeWorks runs the README's commands in their order and its program, beside a running server.
 func TestReadmeWorks(t *testing.T) {
 	t.Parallel()
-	folder := t.TempDir()
-	server := providerdtest.Serve(t, folder)
-	created := 0
-	for _, command := range blocks(t, "sh", server.URL) {
-		if !strings.HasPrefix(command, "curl ") {
-			continue
+	dir := t.TempDir()
+	server := providerdtest.Serve(t, dir)
+	created, targets := 0, providerdtest.ReadFile(t, "Makefile")
+	for _, commands := range blocks(t, "sh", server.URL) {
+		target, isTarget := strings.CutPrefix(commands, "make ")
+		switch {
+		case isTarget:
+			// "make run" has started the server; "make test" runs this test.
+			if !strings.Contains(targets, "\n"+strings.TrimSpace(target)+": ") {
+				t.Errorf("the Makefile has no target for %s", commands)
+			}
+		case strings.HasPrefix(commands, "curl "):
+			output, err := providerdtest.ShellCommand(t, dir, commands).Output()
+			if err != nil || !strings.HasPrefix(string(output), "HTTP/1.1 201 ") {
+				t.Errorf("%s: %v: %s", commands, err, output)
+			}
+			created++
+		case strings.Contains(commands, "providerd apply"):
+			created += applyExample(t, dir, commands)
+		default:
+			providerdtest.RunShell(t, dir, commands)
 		}
-		output, err := providerdtest.ShellCommand(t, folder, command).Output()
-		if err != nil || !strings.HasPrefix(string(output), "HTTP/1.1 201 ") {
-			t.Errorf("%s: %v: %s", command, err, output)
-		}
-		created++
 	}
 	for _, program := range blocks(t, "go", server.URL) {
 		for range 2 {
-			if output := runProgram(t, folder, program); !strings.HasPrefix(output, "3 ") {
-				t.Errorf("the program prints %q, want pk 3", output)
+			output := runProgram(t, dir, program, "PROVIDERD_TOKEN="+providerdtest.Token(t, dir))
+			if strings.Trim(strings.Fields(output)[0], "0123456789") != "" {
+				t.Errorf("the program prints %q, want a pk", output)
 			}
 		}
 		created++
 	}
-	if created != 3 {
-		t.Errorf("%d examples were found, want 3", created)
-	}
-	created += applyExample(t, folder, server.URL)
 	server.MustStop(t)
-	if pks := providerdtest.StoredPKs(t, folder); len(pks) != created {
-		t.Errorf("stored are %v, want %d records", pks, created)
+	if pks := providerdtest.StoredPKs(t, dir); created != 5 || len(pks) != created {
+		t.Errorf("stored are %v, of %d examples, want 5", pks, created)
 	}
 }
 
 // applyExample applies the README's file, twice, and returns how many providers that creates.
-func applyExample(t *testing.T, folder, url string) int {
+func applyExample(t *testing.T, dir, commands string) int {
 	t.Helper()
-	files := blocks(t, "yaml", url)
+	files := blocks(t, "yaml", "")
 	if len(files) != 1 {
 		t.Fatalf("%d files were found, want 1", len(files))
 	}
-	program := filepath.Join(folder, "bin", "providerd")
+	program := filepath.Join(dir, "bin", "providerd")
 	err := errors.Join(
-		os.Mkdir(filepath.Dir(program), 0o700), os.Symlink(os.Args[0], program), os.Mkdir(filepath.Join(folder, ".scratch"), 0o700),
-		os.WriteFile(filepath.Join(folder, ".scratch", "providers.yaml"), []byte(files[0]), 0o600))
+		os.Mkdir(filepath.Dir(program), 0o700), os.Symlink(os.Args[0], program),
+		os.WriteFile(filepath.Join(dir, ".scratch", "providers.yaml"), []byte(files[0]), 0o600))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, command := range blocks(t, "sh", url) {
-		if !strings.Contains(command, "providerd apply") {
-			continue
-		}
-		for _, says := range []string{"3 entries: 3 created, ", "3 entries: 0 created, 3 unchanged, "} {
-			output, err := providerdtest.ShellCommand(t, folder, command).CombinedOutput()
-			if err != nil || !strings.Contains(string(output), says) || strings.Contains(string(output), "advice") {
-				t.Errorf("%s: %v: %s", command, err, output)
-			}
+	commands = "export PROVIDERD_TOKEN=$(cat data/initial-token)\n" + commands
+	for _, want := range []string{"2 entries: 2 created, ", "2 entries: 0 created, 2 unchanged, "} {
+		output, err := providerdtest.ShellCommand(t, dir, commands).CombinedOutput()
+		if err != nil || !strings.Contains(string(output), want) || strings.Contains(string(output), "advice") {
+			t.Errorf("%s: %v: %s", commands, err, output)
 		}
 	}
-	return 3
+	return 2
 }
 
-// runProgram compiles a Go program within this module, runs it in a folder, with more environment than that of the
+// runProgram compiles a Go program within this module, runs it in a dir, with more environment than that of the
 // test, and returns what it prints.
-func runProgram(t *testing.T, folder, program string, environment ...string) string {
+func runProgram(t *testing.T, dir, program string, environment ...string) string {
 	t.Helper()
 	source, binary := filepath.Join(t.TempDir(), "main.go"), filepath.Join(t.TempDir(), "program")
 	if err := os.WriteFile(source, []byte(program), 0o600); err != nil {
@@ -129,7 +132,7 @@ func runProgram(t *testing.T, folder, program string, environment ...string) str
 		t.Fatalf("build: %v: %s", err, output)
 	}
 	command := exec.CommandContext(t.Context(), binary)
-	command.Dir, command.Env = folder, append(os.Environ(), environment...)
+	command.Dir, command.Env = dir, append(os.Environ(), environment...)
 	output, err := command.CombinedOutput()
 	if err != nil {
 		t.Fatalf("run: %v: %s", err, output)
