@@ -11,54 +11,53 @@ import (
 
 const (
 	checkOfCertificate = "certificate"
-	// certificateNotice is how long before its end a certificate is warned of: one that is renewed by itself is a month
-	// old by then.
+	// certificateNotice is how long before its expiry a certificate is warned of. Automatic renewal is due long before.
 	certificateNotice = 14 * flags.Day
 )
 
-// checkCertificate looks at what the server would show to its callers, if it has a certificate. That a path lacks the
-// other one, checkConfiguration finds.
+// checkCertificate checks the certificate that the server would present, if any. checkConfiguration finds a certificate
+// without a key, or a key without a certificate.
 func checkCertificate(certPath, keyPath string) []finding {
 	if certPath == "" || keyPath == "" {
 		return nil
 	}
 	pair, err := flags.LoadCertificate(certPath, keyPath)
 	if err != nil {
-		return []finding{failed(checkOfCertificate, "put a certificate and its key, both in PEM, in their place",
-			"the certificate in %q and its key in %q cannot be used: %v", certPath, keyPath, err)}
+		return []finding{failed(checkOfCertificate, "replace them with a PEM certificate and its key",
+			"cannot load certificate %q with key %q: %v", certPath, keyPath, err)}
 	}
 	found := []finding{checkChain(certPath, pair.Certificate)}
 	const everyUser = 0o007
 	if info, err := os.Stat(keyPath); err == nil && info.Mode().Perm()&everyUser != 0 {
-		found = append(found, failed(checkOfCertificate, "run chmod 600 on it, and have another one signed",
-			"every user of the machine can read the private key %s", keyPath))
+		found = append(found, failed(checkOfCertificate, "run chmod 600 on it, and get a certificate for a new key",
+			"every user can read the private key %s", keyPath))
 	}
 	return found
 }
 
-// checkChain looks when the first certificate of a chain ends.
+// checkChain checks when the first certificate of a chain expires.
 func checkChain(path string, chain [][]byte) finding {
-	const remedy = "renew it; the server reads the files again when they change"
-	var ends time.Time
+	const remedy = "renew it; the server reloads the files when they change"
+	var expires time.Time
 	for _, encoded := range chain {
 		certificate, err := x509.ParseCertificate(encoded)
 		if err != nil {
-			return failed(checkOfCertificate, "put another one in its place", "%s has one that cannot be read: %v", path, err)
+			return failed(checkOfCertificate, "replace it", "%s has a certificate that cannot be parsed: %v", path, err)
 		}
 		if time.Now().Before(certificate.NotBefore) {
-			return failed(checkOfCertificate, "see whether the clock is right", "%s is not valid before %s", path,
+			return failed(checkOfCertificate, "check the system clock", "%s is not valid before %s", path,
 				console.Timestamp(certificate.NotBefore))
 		}
-		if ends.IsZero() || certificate.NotAfter.Before(ends) {
-			ends = certificate.NotAfter
+		if expires.IsZero() || certificate.NotAfter.Before(expires) {
+			expires = certificate.NotAfter
 		}
 	}
-	switch left := time.Until(ends); {
+	switch left := time.Until(expires); {
 	case left <= 0:
-		return failed(checkOfCertificate, remedy, "%s is out of date since %s", path, console.Timestamp(ends))
+		return failed(checkOfCertificate, remedy, "%s expired at %s", path, console.Timestamp(expires))
 	case left < certificateNotice:
-		return warned(checkOfCertificate, remedy, "%s is valid until %s only", path, console.Timestamp(ends))
+		return warned(checkOfCertificate, remedy, "%s expires at %s", path, console.Timestamp(expires))
 	default:
-		return passed(checkOfCertificate, "%s is valid until %s", path, console.Timestamp(ends))
+		return passed(checkOfCertificate, "%s is valid until %s", path, console.Timestamp(expires))
 	}
 }

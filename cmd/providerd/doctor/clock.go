@@ -8,25 +8,26 @@ import (
 
 const (
 	checkOfClock = "clock"
-	// clockTolerance is how far two clocks that are synchronised may be apart.
+	// clockTolerance is how much two synchronized clocks may differ.
 	clockTolerance = 5 * time.Second
-	synchronise    = "synchronise the clock, such as by systemd-timesyncd or chrony"
+	synchronize    = "synchronize the clock, for example with systemd-timesyncd or chrony"
 )
 
-// checkClockOfRecords compares the clock with the time at which the newest record was stored.
+// checkClockOfRecords compares the clock with the time of the newest record.
 func checkClockOfRecords(newest time.Time) finding {
 	if ahead := time.Until(newest); ahead > clockTolerance {
-		return failed(checkOfClock, synchronise+": tokens end by it",
-			"it says %s, which is %s before the newest record was stored", console.Timestamp(time.Now()),
+		return failed(checkOfClock, synchronize+"; token expiry depends on it",
+			"the clock reads %s, %s before the newest record was stored", console.Timestamp(time.Now()),
 			ahead.Round(time.Second))
 	}
-	return passed(checkOfClock, "no record was stored later than it says")
+	return passed(checkOfClock, "the clock is not behind the newest record")
 }
 
-// checkClockOfServer compares the clock with that of the database.
+// checkClockOfServer compares the clock with the database server's.
 func checkClockOfServer(at time.Time) finding {
-	if apart := time.Since(at).Abs(); apart > clockTolerance {
-		return warned(checkOfClock, synchronise, "it is %s apart from that of the database", apart.Round(time.Second))
+	if difference := time.Since(at).Abs(); difference > clockTolerance {
+		return warned(checkOfClock, synchronize, "the clock differs from the database server's by %s",
+			difference.Round(time.Second))
 	}
-	return passed(checkOfClock, "it agrees with that of the database")
+	return passed(checkOfClock, "the clock agrees with the database server's")
 }

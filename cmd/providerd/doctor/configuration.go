@@ -10,35 +10,35 @@ import (
 
 const checkOfConfiguration = "configuration"
 
-// Configuration is what "providerd serve" makes of its flags and of the environment.
+// Configuration is how "providerd serve" reads its flags and the environment.
 type Configuration struct {
-	// Check says what is wrong with the arguments of "serve", or with the environment; "" where nothing is.
+	// Check returns what is wrong with the arguments of "serve" or with the environment, or "".
 	Check func(arguments []string) string
-	// Variables are those of the environment that the program reads.
+	// Variables are the environment variables that the program reads.
 	Variables []string
 }
 
-// checkConfiguration reads the environment as "serve" would, and these arguments of it.
+// checkConfiguration reads the environment, and arguments of "serve", as "serve" would.
 func checkConfiguration(configuration Configuration, arguments []string) []finding {
 	var found []finding
 	if misuse := configuration.Check(arguments); misuse != "" {
-		found = append(found, failed(checkOfConfiguration, "set the variable or the flag right", "%s", misuse))
+		found = append(found, failed(checkOfConfiguration, "correct the variable or flag", "%s", misuse))
 	}
 	for _, name := range unknownVariables(configuration.Variables) {
-		found = append(found, warned(checkOfConfiguration, `"providerd serve --help" names those that there are`,
-			"%s is set, and no variable of this program", name))
+		found = append(found, warned(checkOfConfiguration, `"providerd serve --help" lists the variables`,
+			"%s is set, but providerd has no such variable", name))
 	}
 	if _, err := tracing.Endpoint(); err != nil {
 		what, remedy, _ := strings.Cut(err.Error(), "; ")
-		found = append(found, warned(checkOfConfiguration, remedy, "no traces are exported: %s", what))
+		found = append(found, warned(checkOfConfiguration, remedy, "traces are not exported: %s", what))
 	}
 	if len(found) == 0 {
-		found = append(found, passed(checkOfConfiguration, "the environment is one that the server takes"))
+		found = append(found, passed(checkOfConfiguration, "flags and environment variables are valid"))
 	}
 	return found
 }
 
-// unknownVariables names those of the environment that look like this program's, and are not.
+// unknownVariables returns the variables of the environment that look like this program's but are not.
 func unknownVariables(known []string) []string {
 	var unknown []string
 	for _, variable := range os.Environ() {

@@ -19,17 +19,17 @@ import (
 
 const (
 	checkOfKeyset = "keyset"
-	// tokenNotice is how long before their last token ends callers are warned of.
+	// tokenNotice is how long before the expiry of its last token a caller is warned of.
 	tokenNotice = 14 * flags.Day
-	// oldKey is the age at which a key is to be followed by another.
+	// oldKey is the age at which a key should be rotated.
 	oldKey = 365 * flags.Day
-	// fewPKs are so few that creates may end before anybody has thought of it.
+	// fewPKs leaves time to plan a new database.
 	fewPKs = 10_000_000
-	// shownCallers are how many are named.
+	// shownCallers is how many callers are listed.
 	shownCallers = 5
 )
 
-// checkContent looks at what is in a database.
+// checkContent checks what is in a database.
 func checkContent(ctx context.Context, view database.View, keyset string) []finding {
 	schema, isReadable := checkSchema(ctx, view)
 	found := []finding{schema}
@@ -46,7 +46,7 @@ func checkContent(ctx context.Context, view database.View, keyset string) []find
 	return append(found, checkClockOfRecords(newest))
 }
 
-// checkSchema tells whether this program can read the tables, too.
+// checkSchema also reports whether this program can read the tables.
 func checkSchema(ctx context.Context, view database.View) (found finding, isReadable bool) {
 	const check = "schema"
 	schema, err := view.Schema(ctx)
@@ -55,40 +55,42 @@ func checkSchema(ctx context.Context, view database.View) (found finding, isRead
 	}
 	switch {
 	case errors.Is(err, database.ErrOlder) && schema.Level > 0:
-		return failedBy(check, err).but(healthWarn,
-			`"providerd serve" migrates it when it starts, and "providerd migrate" before`), true
+		return failedBy(check, err).as(healthWarn,
+			`"providerd serve" migrates it at startup, "providerd migrate" at once`), true
 	case err != nil:
 		return failedBy(check, err), false
 	case schema.Level > schema.Program():
-		return passed(check, "it has level %d, which this program of level %d can use", schema.Level, schema.Program()), true
+		return passed(check, "schema version %d is newer than this program's %d, but compatible",
+			schema.Level, schema.Program()), true
 	}
 	drift, err := view.Drift(ctx)
 	switch {
 	case err != nil:
 		return failedBy(check, err), true
 	case len(drift) > 0:
-		return failed(check, "undo what another program has done, or put a backup in place of the database",
-			"it has level %d, but not as this program makes it: %s", schema.Level, strings.Join(drift, ", ")), true
+		return failed(check, "undo what another program has changed, or restore a backup",
+			"schema version %d differs from what this program creates: %s", schema.Level, strings.Join(drift, ", ")), true
 	default:
-		return passed(check, "it has level %d, as this program", schema.Level), true
+		return passed(check, "schema version is %d, the same as this program's", schema.Level), true
 	}
 }
 
-// checkKeyset compares the keyset with the database, and opens every secret. That none is named for a database that
-// needs it, checkConfiguration finds.
+// checkKeyset compares the keyset with the database, and decrypts every secret. checkConfiguration finds a missing
+// --keyset.
 func checkKeyset(ctx context.Context, inspection store.Inspection, path string) []finding {
 	if path == "" {
 		return nil
 	}
 	keys, err := inspection.Keys(ctx, path)
 	if errors.Is(err, database.ErrOlder) {
-		return []finding{warned(checkOfKeyset, `"providerd serve" gives it that of --keyset`, "the database has none yet")}
+		return []finding{warned(checkOfKeyset, `"providerd serve" assigns it the one of --keyset`,
+			"the database has no keyset yet")}
 	}
 	if err != nil {
 		return []finding{failedBy(checkOfKeyset, err)}
 	}
 	found := []finding{
-		passed(checkOfKeyset, "%s is that of the database, and has %s", path, console.Count(len(keys.IDs()), "key")),
+		passed(checkOfKeyset, "%s belongs to this database and has %s", path, console.Count(len(keys.IDs()), "key")),
 	}
 	found = append(found, checkSecretsOpen(ctx, inspection, keys)...)
 	return append(found, checkKeyAge(ctx, inspection, keys))
@@ -103,18 +105,18 @@ func checkSecretsOpen(ctx context.Context, inspection store.Inspection, keys *se
 	for _, id := range slices.Sorted(maps.Keys(secrets.Lacking)) {
 		remedy := "put the newest keyset of this database in its place"
 		if kept := keys.RetiredTo(id); kept != "" {
-			remedy = fmt.Sprintf("put %s in its place, or name it with --keyset", kept)
+			remedy = fmt.Sprintf("put %s in its place, or pass it with --keyset", kept)
 		}
-		found = append(found, failed(check, remedy, "%d of %d are encrypted with %s, which the keyset lacks",
+		found = append(found, failed(check, remedy, "%d of %d secrets are encrypted with %s, which the keyset lacks",
 			secrets.Lacking[id], secrets.Total, keys.Describe(id)))
 	}
 	if secrets.Altered > 0 {
-		found = append(found, failed(check, `put a backup in place of the database, or delete those providers and create `+
-			`them again; "providerd provider list" names each`,
-			"%d of %d cannot be opened, such as that of %v", secrets.Altered, secrets.Total, secrets.Example))
+		found = append(found, failed(check, `restore a backup, or delete those providers and create them again; `+
+			`"providerd provider list" names them`,
+			"%d of %d secrets cannot be decrypted, such as that of %v", secrets.Altered, secrets.Total, secrets.Example))
 	}
 	if len(found) == 0 {
-		found = append(found, passed(check, "the keyset opens all %d", secrets.Total))
+		found = append(found, passed(check, "the keyset decrypts all secrets (%d)", secrets.Total))
 	}
 	return found
 }
@@ -123,21 +125,21 @@ func checkKeyAge(ctx context.Context, inspection store.Inspection, keys *seal.Ke
 	const check = "key age"
 	ids := keys.IDs()
 	newest := ids[len(ids)-1]
-	made, err := inspection.KeyMade(ctx, newest)
+	created, err := inspection.KeyMade(ctx, newest)
 	switch {
 	case err != nil:
 		return failedBy(check, err)
-	case made.IsZero():
-		return passed(check, "the database does not tell when key %d was made", newest)
-	case time.Since(made) > oldKey:
+	case created.IsZero():
+		return passed(check, "the database does not record when key %d was created", newest)
+	case time.Since(created) > oldKey:
 		return warned(check, `run "providerd key rotate", then "providerd key reseal"`,
-			"the newest key, %d, is from %s", newest, console.Timestamp(made))
+			"the newest key, %d, was created at %s", newest, console.Timestamp(created))
 	default:
-		return passed(check, "the newest key, %d, is from %s", newest, console.Timestamp(made))
+		return passed(check, "the newest key, %d, was created at %s", newest, console.Timestamp(created))
 	}
 }
 
-// checkPKs tells whether creates can go on: a pk that was given is not given again.
+// checkPKs checks how many pks are left: none is used twice.
 func checkPKs(ctx context.Context, inspection store.Inspection) finding {
 	const check = "pks"
 	largest, err := inspection.LargestPK(ctx)
@@ -146,24 +148,24 @@ func checkPKs(ctx context.Context, inspection store.Inspection) finding {
 	}
 	switch left := math.MaxInt32 - int64(largest); {
 	case left == 0:
-		return failed(check, "name a new database for what is created from now on",
-			"the largest is given, and no create is stored")
+		return failed(check, "use a new database for further creates",
+			"the largest pk is in use; every create fails")
 	case left < fewPKs:
-		return warned(check, "plan to name a new database for creates to come", "%d are left", left)
+		return warned(check, "plan a new database for further creates", "%d pks are left", left)
 	default:
-		return passed(check, "%d are left", left)
+		return passed(check, "%d pks are left", left)
 	}
 }
 
 func checkTokens(ctx context.Context, inspection store.Inspection) finding {
-	const check, remedy = "tokens", `"providerd token create" makes one`
+	const check, remedy = "tokens", `run "providerd token create"`
 	now := time.Now()
 	exist, err := inspection.HasActiveTokens(ctx, now)
 	if err != nil {
 		return failedBy(check, err)
 	}
 	if !exist {
-		return warned(check, remedy, "none is accepted, so that nobody can create anything")
+		return warned(check, remedy, "no token is valid, so nobody can create anything")
 	}
 	callers, err := inspection.Expiring(ctx, now, now.Add(tokenNotice), shownCallers+1)
 	switch {
@@ -173,15 +175,14 @@ func checkTokens(ctx context.Context, inspection store.Inspection) finding {
 		callers[shownCallers] = "others"
 		fallthrough
 	case len(callers) > 0:
-		return warned(check, remedy+" of the same name", "those of these callers end before %s: %s",
+		return warned(check, remedy+" with the same name", "the tokens of these callers expire before %s: %s",
 			console.Timestamp(now.Add(tokenNotice)), strings.Join(callers, ", "))
 	default:
-		return passed(check, "each caller has one for more than 14 days")
+		return passed(check, "each caller has a token that is valid for more than 14 days")
 	}
 }
 
-// checkKeysetAlone looks at the keyset of a database that cannot be read. That none is named for one that needs it,
-// checkConfiguration finds.
+// checkKeysetAlone checks the keyset of a database that cannot be read. checkConfiguration finds a missing --keyset.
 func checkKeysetAlone(path string) []finding {
 	if path == "" {
 		return nil

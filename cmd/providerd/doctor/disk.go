@@ -9,34 +9,34 @@ import (
 )
 
 const (
-	// fullDisk is where the server soon refuses creates: below 4 MiB.
+	// fullDisk is close to the 4 MiB below which the server refuses creates.
 	fullDisk = 64 << 20
-	// littleSpace is what the WAL and the database may take in some minutes of load.
+	// littleSpace is what the WAL and the database may grow by in minutes of load.
 	littleSpace = 256 << 20
 )
 
 const (
 	checkOfSpace = "disk space"
-	asServer     = "run the doctor as the user of the server or as root"
+	asServer     = "run the doctor as the server's user or as root"
 )
 
-// checkSpace looks whether the disk has room for what comes, and for a copy of the files.
-func checkSpace(folder string, files ...string) finding {
+// checkSpace checks whether the disk has room for new records, and for a copy of the files.
+func checkSpace(dir string, files ...string) finding {
 	var disk syscall.Statfs_t
-	if err := syscall.Statfs(folder, &disk); err != nil {
-		return failedBy(checkOfSpace, fmt.Errorf("look at the disk of %s: %w", folder, err))
+	if err := syscall.Statfs(dir, &disk); err != nil {
+		return failedBy(checkOfSpace, fmt.Errorf("inspect the file system of %s: %w", dir, err))
 	}
-	free := int64(disk.Bavail) * int64(disk.Bsize) //nolint:gosec,unconvert // No disk has more than an int64 counts.
+	free := int64(disk.Bavail) * int64(disk.Bsize) //nolint:gosec,unconvert // No disk has more bytes than fit.
 	used, err := sizeOf(files...)
-	found := judgeSpace(folder, free, used)
+	found := judgeSpace(dir, free, used)
 	if err != nil && found.Status == healthOK {
-		return warned(checkOfSpace, asServer, "%s, and what a copy of the database takes cannot be told: %v",
+		return warned(checkOfSpace, asServer, "%s, but the size of the database is unknown: %v",
 			found.Finding, err)
 	}
 	return found
 }
 
-// sizeOf returns how many bytes files have together, of which one that is not there has none.
+// sizeOf returns the total size of files. A missing file counts as empty.
 func sizeOf(files ...string) (total int64, err error) {
 	for _, path := range files {
 		info, err := os.Stat(path)
@@ -44,28 +44,28 @@ func sizeOf(files ...string) (total int64, err error) {
 			continue
 		}
 		if err != nil {
-			return 0, err //nolint:wrapcheck // It names the file and what was done.
+			return 0, err //nolint:wrapcheck // It names the operation and the file.
 		}
 		total += info.Size()
 	}
 	return total, nil
 }
 
-func judgeSpace(folder string, free, used int64) finding {
-	const check, remedy = checkOfSpace, "make room, or move the database to a larger disk"
-	switch text := fmt.Sprintf("the disk of %s has %s left", folder, size(free)); {
+func judgeSpace(dir string, free, used int64) finding {
+	const check, remedy = checkOfSpace, "free up space, or move the database to a larger disk"
+	switch text := fmt.Sprintf("%s are free on the disk of %s", size(free), dir); {
 	case free < fullDisk:
 		return failed(check, remedy, "%s", text)
 	case free < littleSpace:
 		return warned(check, remedy, "%s", text)
 	case free < used:
-		return warned(check, remedy, "%s, and a copy of the database takes %s", text, size(used))
+		return warned(check, remedy, "%s, but a copy of the database needs %s", text, size(used))
 	default:
 		return passed(check, "%s", text)
 	}
 }
 
-// size writes a number of bytes for people.
+// size formats a number of bytes for people.
 func size(bytes int64) string {
 	const mebibyte, gibibyte = 1 << 20, 1 << 30
 	if bytes < gibibyte {
@@ -74,26 +74,25 @@ func size(bytes int64) string {
 	return fmt.Sprintf("%.1f GiB", float64(bytes)/gibibyte)
 }
 
-// longWAL is what no server lets the WAL grow to, unless somebody reads an old state of the database.
+// longWAL is larger than any WAL, unless a reader keeps the server from resetting it.
 const longWAL = 128 << 20
 
 const checkOfWAL = "WAL"
 
-// checkWAL looks at the size of a WAL.
 func checkWAL(path string) finding {
 	length, err := sizeOf(path)
 	if err != nil {
-		return warned(checkOfWAL, asServer, "its size cannot be told: %v", err)
+		return warned(checkOfWAL, asServer, "the size of the WAL is unknown: %v", err)
 	}
 	return judgeWAL(length)
 }
 
 func judgeWAL(length int64) finding {
 	if length <= longWAL {
-		return passed(checkOfWAL, "it has %s", size(length))
+		return passed(checkOfWAL, "the WAL has %s", size(length))
 	}
-	const remedy = "end whatever keeps the database open to read it, such as sqlite3, and start the server again"
-	return warned(checkOfWAL, remedy, "it has grown to %s", size(length))
+	const remedy = "close programs that keep the database open, such as sqlite3, and restart the server"
+	return warned(checkOfWAL, remedy, "the WAL has grown to %s", size(length))
 }
 
 // Magic numbers of file systems (linux/magic.h).
@@ -109,22 +108,22 @@ const (
 
 const checkOfFileSystem = "file system"
 
-// checkFileSystem looks whether what is synced to disk in a folder outlives what may come.
-func checkFileSystem(folder string) finding {
+// checkFileSystem checks whether files in a directory are durable once they are synced.
+func checkFileSystem(dir string) finding {
 	const check, elsewhere = checkOfFileSystem, "move the database to a local disk"
 	var disk syscall.Statfs_t
-	if err := syscall.Statfs(folder, &disk); err != nil {
-		return failedBy(check, fmt.Errorf("look at the disk of %s: %w", folder, err))
+	if err := syscall.Statfs(dir, &disk); err != nil {
+		return failedBy(check, fmt.Errorf("inspect the file system of %s: %w", dir, err))
 	}
 	switch uint32(disk.Type) { //nolint:gosec // Magic numbers have 32 bits.
 	case tmpfs, ramfs:
-		return warned(check, elsewhere, "%s is kept in memory, and is gone with the machine", folder)
+		return warned(check, elsewhere, "%s is in memory, and is lost when the machine restarts", dir)
 	case overlay:
-		return warned(check, "put the database on a volume", "%s is part of a container, and is gone with it", folder)
+		return warned(check, "put the database on a volume", "%s is part of a container, and is lost with it", dir)
 	case nfs, smb, smb2, cifs:
 		return warned(check, elsewhere+", or to PostgreSQL",
-			"%s is on another machine: SQLite's WAL and locks do not work over a network", folder)
+			"%s is on a network file system, where SQLite's WAL and locks do not work", dir)
 	default:
-		return passed(check, "%s is neither in memory, nor part of a container, nor on another machine", folder)
+		return passed(check, "%s is not in memory, in a container or on a network", dir)
 	}
 }

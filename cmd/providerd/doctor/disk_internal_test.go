@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestDoctorJudgesDisks gives figures that no disk of a test has.
+// TestDoctorJudgesDisks uses figures that no disk of a test has.
 func TestDoctorJudgesDisks(t *testing.T) {
 	t.Parallel()
 	const mebibyte = 1 << 20
@@ -15,13 +15,13 @@ func TestDoctorJudgesDisks(t *testing.T) {
 		status health
 		says   string
 	}{
-		"full":        {judgeSpace("data", 63*mebibyte, 0), healthFail, "^the disk of data has 63 MiB left$"},
-		"nearly full": {judgeSpace("data", 64*mebibyte, 0), healthWarn, "^the disk of data has 64 MiB left$"},
-		"no backup":   {judgeSpace("data", 256*mebibyte, 1025*mebibyte), healthWarn, "256 MiB left, and a copy of the database takes 1.0 GiB$"},
-		"room":        {judgeSpace("data", 256*mebibyte, 256*mebibyte), healthOK, "^the disk of data has 256 MiB left$"},
-		"clock":       {checkClockOfServer(time.Now().Add(time.Minute)), healthWarn, "^it is 1m0s apart from that of the database$"},
-		"kept WAL":    {judgeWAL(128 * mebibyte), healthOK, "^it has 128 MiB$"},
-		"growing WAL": {judgeWAL(128*mebibyte + 1), healthWarn, "^it has grown to 128 MiB$"},
+		"full":        {judgeSpace("data", 63*mebibyte, 0), healthFail, "^63 MiB are free on the disk of data$"},
+		"nearly full": {judgeSpace("data", 64*mebibyte, 0), healthWarn, "^64 MiB are free on the disk of data$"},
+		"no backup":   {judgeSpace("data", 256*mebibyte, 1025*mebibyte), healthWarn, "^256 MiB are free on the disk of data, but a copy of the database needs 1.0 GiB$"},
+		"room":        {judgeSpace("data", 256*mebibyte, 256*mebibyte), healthOK, "^256 MiB are free on the disk of data$"},
+		"clock":       {checkClockOfServer(time.Now().Add(time.Minute)), healthWarn, "^the clock differs from the database server's by 1m0s$"},
+		"kept WAL":    {judgeWAL(128 * mebibyte), healthOK, "^the WAL has 128 MiB$"},
+		"growing WAL": {judgeWAL(128*mebibyte + 1), healthWarn, "^the WAL has grown to 128 MiB$"},
 	} {
 		if test.found.Status != test.status || !regexp.MustCompile(test.says).MatchString(test.found.Finding) ||
 			(test.found.Remedy == "") != (test.status == healthOK) {

@@ -1,7 +1,7 @@
-// Package doctor is the command that looks at all that a server needs, and says what is wrong with it. It changes
+// Package doctor implements "providerd doctor", which checks what a server needs and reports problems. It changes
 // nothing.
 //
-// Start with Command.Run; finding.go has what a check returns, and each other file the checks of one thing.
+// Start with Command.Run. finding.go has the result of a check, and each other file the checks of one thing.
 package doctor
 
 import (
@@ -21,40 +21,40 @@ import (
 
 // Command has the flags of "providerd doctor".
 type Command struct {
-	Database examinedURL  `default:"sqlite:data/providerd.db" env:"PROVIDERD_DATABASE" placeholder:"URL" help:"The database, sqlite:PATH or postgres://USER@HOST/DATABASE (${env}; default ${default})."`
-	Keyset   examinedPath `env:"PROVIDERD_KEYSET" placeholder:"PATH" help:"The file with the keys of the database (${env}; default keyset.json beside a SQLite database)."`
-	TLSCert  examinedPath `env:"PROVIDERD_TLS_CERT" placeholder:"PATH" help:"Certificate chain in PEM that the server shows (${env})."`
-	TLSKey   examinedPath `env:"PROVIDERD_TLS_KEY" placeholder:"PATH" help:"Private key of the certificate in PEM (${env})."`
+	Database uncheckedURL  `default:"sqlite:data/providerd.db" env:"PROVIDERD_DATABASE" placeholder:"URL" help:"The database, sqlite:PATH or postgres://USER@HOST/DATABASE (${env}; default ${default})."`
+	Keyset   uncheckedPath `env:"PROVIDERD_KEYSET" placeholder:"PATH" help:"The file with the keys of the database (${env}; default keyset.json beside a SQLite database)."`
+	TLSCert  uncheckedPath `env:"PROVIDERD_TLS_CERT" placeholder:"PATH" help:"PEM certificate chain of the server (${env}; default none)."`
+	TLSKey   uncheckedPath `env:"PROVIDERD_TLS_KEY" placeholder:"PATH" help:"PEM private key of the certificate (${env}; default none)."`
 	flags.ListFormat
 }
 
 // Help is the long help text.
 func (Command) Help() string {
-	return "Looks at the configuration, the files, the keyset, the database and what it lies on, also while a server " +
-		"runs, and says of each whether it is ok, or what to do. It changes nothing, makes no file and takes no lock that " +
-		"others wait for. Run it as the user and with the environment of the server. The exit status is 1 when " +
-		"something failed, and 0 when there are at most warnings."
+	return "Checks the configuration, files, keyset, database and disk, and reports what is wrong and what to do. It " +
+		"can run beside a server: it changes nothing, creates no file and takes no lock that others wait for. Run it as the " +
+		"server's user, with the server's environment. The exit status is 1 if a check failed, and 0 if there are only " +
+		"warnings."
 }
 
-// AfterApply refuses what is wrong with a flag that was given, which is a misuse of the doctor. A variable is also the
+// AfterApply returns the error of an invalid flag. An invalid variable is a finding instead, because it is also the
 // server's.
 func (c *Command) AfterApply(command *kong.Context) error {
 	for _, element := range command.Path {
 		if element.Flag == nil {
 			continue
 		}
-		examined, ok := reflect.TypeAssert[interface{ check() error }](element.Flag.Target)
+		value, ok := reflect.TypeAssert[interface{ check() error }](element.Flag.Target)
 		if !ok {
 			continue
 		}
-		if err := examined.check(); err != nil {
+		if err := value.check(); err != nil {
 			return fmt.Errorf("--%s: %w", element.Flag.Name, err)
 		}
 	}
 	return c.Database.CheckHidden("database", command.Args)
 }
 
-// Run looks at all there is. What fails keeps no checks from being made but those that need it.
+// Run makes every check, except those that depend on one that failed.
 func (c *Command) Run(
 	ctx context.Context, configuration Configuration, out *console.Output, say *console.Messages,
 ) error {
@@ -74,13 +74,12 @@ func (c *Command) Run(
 		}
 	}
 	if failures > 0 {
-		return errors.New(console.Count(failures, "check has", "checks have") + " failed")
+		return errors.New(console.Count(failures, "check") + " failed")
 	}
 	return nil
 }
 
-// checkDatabase looks at the database, and at what is in it, where its place is told as it should be. Otherwise
-// checkConfiguration says what is wrong.
+// checkDatabase checks the database and its content. If its URL is invalid, checkConfiguration has reported that.
 func (c *Command) checkDatabase(ctx context.Context) []finding {
 	keyset := c.Keyset.path
 	switch {
@@ -100,8 +99,8 @@ func (c *Command) checkDatabase(ctx context.Context) []finding {
 	}
 }
 
-// serveLine is how the server would be started. What comes from the environment is left to it: a password must not be
-// in an argument.
+// serveLine returns the arguments that would start the server. It leaves values of variables to the environment,
+// because a password must not be in an argument.
 func (c *Command) serveLine() []string {
 	line := []string{"serve"}
 	for _, flag := range []struct{ name, variable, value string }{

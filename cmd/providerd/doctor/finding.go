@@ -6,7 +6,7 @@ import (
 	"example.com/providerd/cmd/providerd/console"
 )
 
-// health is how good what a check found is.
+// health is the status of a finding.
 type health string
 
 const (
@@ -15,11 +15,11 @@ const (
 	healthFail health = "fail"
 )
 
-// finding is what one check found.
+// finding is the result of one check.
 type finding struct {
 	Check  string `json:"check"`
 	Status health `json:"status"`
-	// Finding says what is so, and Remedy what to do about it; "" where it is ok.
+	// Finding is what was found, and Remedy what to do about it; Remedy is "" if Status is ok.
 	Finding string `json:"finding"`
 	Remedy  string `json:"remedy"`
 }
@@ -28,20 +28,20 @@ func passed(check, format string, values ...any) finding {
 	return finding{Check: check, Status: healthOK, Finding: fmt.Sprintf(format, values...)}
 }
 
-func (f finding) but(status health, remedy string) finding {
+func (f finding) as(status health, remedy string) finding {
 	f.Status, f.Remedy = status, remedy
 	return f
 }
 
 func warned(check, remedy, format string, values ...any) finding {
-	return passed(check, format, values...).but(healthWarn, remedy)
+	return passed(check, format, values...).as(healthWarn, remedy)
 }
 
 func failed(check, remedy, format string, values ...any) finding {
-	return passed(check, format, values...).but(healthFail, remedy)
+	return passed(check, format, values...).as(healthFail, remedy)
 }
 
-// failedBy is failed for an error, with what explain knows to do about it.
+// failedBy is failed for an error, with its known remedy.
 func failedBy(check string, err error) finding {
 	return finding{Check: check, Status: healthFail, Finding: err.Error(), Remedy: console.RemedyFor(err)}
 }

@@ -10,41 +10,41 @@ import (
 	"example.com/providerd/store/postgres"
 )
 
-// serverPatience is how long a server may take to tell its settings.
-const serverPatience = 10 * time.Second
+// serverTimeout is how long the checks of a server may take.
+const serverTimeout = 10 * time.Second
 
-// checkPostgreSQL looks at a PostgreSQL database, and at the server that it is on.
+// checkPostgreSQL checks a PostgreSQL database and its server.
 func checkPostgreSQL(ctx context.Context, url postgres.URL, keyset string) []finding {
 	found := checkKeysetFile(keyset, userOf(keyset))
-	view, err := lookAtServer(ctx, url)
+	view, err := connect(ctx, url)
 	if err != nil {
 		found = append(found, failedBy(checkOfDatabase, err))
 		return append(found, checkKeysetAlone(keyset)...)
 	}
 	defer func() { _ = view.Close() }()
-	found = append(found, passed(checkOfDatabase, "%s answers", url))
+	found = append(found, passed(checkOfDatabase, "connected to %s", url))
 	found = append(found, checkServer(ctx, view)...)
 	return append(found, checkContent(ctx, view, keyset)...)
 }
 
-func lookAtServer(ctx context.Context, url postgres.URL) (*postgres.View, error) {
-	ctx, cancel := context.WithTimeout(ctx, serverPatience)
+func connect(ctx context.Context, url postgres.URL) (*postgres.View, error) {
+	ctx, cancel := context.WithTimeout(ctx, serverTimeout)
 	defer cancel()
 	return postgres.Look(ctx, url)
 }
 
-// userOf is whom a keyset file is to belong to: the user of this program, or anybody where that is root, who looks for
-// another one.
+// userOf returns the user that a keyset file must belong to: this user or, for root, which checks on behalf of another
+// user, any.
 func userOf(keyset string) uint32 {
-	if _, owner, err := lookAt(keyset); err == nil && os.Geteuid() == 0 {
+	if _, owner, err := stat(keyset); err == nil && os.Geteuid() == 0 {
 		return owner
 	}
 	return uint32(os.Geteuid()) //nolint:gosec // A user's number is not negative.
 }
 
-// checkServer looks at the settings of a server, and at its clock.
+// checkServer checks the settings of a server and its clock.
 func checkServer(ctx context.Context, view *postgres.View) (found []finding) {
-	ctx, cancel := context.WithTimeout(ctx, serverPatience)
+	ctx, cancel := context.WithTimeout(ctx, serverTimeout)
 	defer cancel()
 	const check = "settings"
 	faults, err := view.Faults(ctx)
@@ -55,7 +55,7 @@ func checkServer(ctx context.Context, view *postgres.View) (found []finding) {
 		found = append(found, failedBy(check, fault))
 	}
 	if len(faults) == 0 {
-		found = append(found, passed(check, "the server takes changes, and keeps what it acknowledges"))
+		found = append(found, passed(check, "the server accepts writes, and acknowledged commits are durable"))
 	}
 	care, err := view.Care(ctx)
 	if err != nil {
@@ -65,8 +65,8 @@ func checkServer(ctx context.Context, view *postgres.View) (found []finding) {
 	return append(found, checkConnections(ctx, view, care.MaxConnections)...)
 }
 
-// checkConnections compares what the replicas that live now may open with what the server allows the role. It returns
-// nothing if there is no table of replicas.
+// checkConnections compares the connections that live replicas may open with the role's limit. It returns nothing if
+// there is no table of replicas.
 func checkConnections(ctx context.Context, view *postgres.View, limit int) []finding {
 	const check = "connections"
 	if schema, err := view.Schema(ctx); err != nil || schema.CheckKnown() != nil {
@@ -77,15 +77,15 @@ func checkConnections(ctx context.Context, view *postgres.View, limit int) []fin
 		return []finding{failedBy(check, err)}
 	}
 	if wanted := replicas * postgres.MaxConnectionsOfReplica; wanted > limit {
-		return []finding{warned(check, "raise max_connections or the limit of the role, or put PgBouncer in front",
-			"%s may open up to %d connections, and the server allows %d: creates, tokens and /readyz wait for one",
+		return []finding{warned(check, "raise max_connections or the role's limit, or put PgBouncer in front",
+			"%s may open up to %d connections, but the server allows %d: creates, tokens and /readyz wait for one",
 			console.Count(replicas, "replica", "replicas"), wanted, limit)}
 	}
-	return []finding{passed(check, "%s may open up to %d connections each, and the server allows %d",
+	return []finding{passed(check, "%s may open up to %d connections each; the server allows %d",
 		console.Count(replicas, "replica", "replicas"), postgres.MaxConnectionsOfReplica, limit)}
 }
 
-// checkMessages reports the settings that decide in which language the server warns, and of what.
+// checkMessages reports the settings for the language and level of the server's messages.
 func checkMessages(care postgres.Care) finding {
 	return passed("messages", "lc_messages is %q and client_min_messages is %q; creates depend on neither",
 		care.Language, care.MinMessages)
@@ -94,8 +94,8 @@ func checkMessages(care postgres.Care) finding {
 func checkStandbys(care postgres.Care) finding {
 	const check = "standbys"
 	if care.Standbys == "" {
-		return warned(check, "run a synchronous standby, and name it there",
-			"synchronous_standby_names is empty: a failover loses what no standby has received")
+		return warned(check, "run a synchronous standby and list it there",
+			"synchronous_standby_names is empty: a failover loses commits that no standby has received")
 	}
 	return passed(check, "commits wait for %s", care.Standbys)
 }
@@ -104,13 +104,13 @@ func checkArchive(care postgres.Care) finding {
 	const check = "archive"
 	switch {
 	case care.Archiving == "off":
-		return warned(check, "set it to on, with an archive_command such as that of pgBackRest",
-			"archive_mode is off: without an archive of the WAL, all since the last backup can be lost")
+		return warned(check, "set it to on, with an archive_command such as pgBackRest's",
+			"archive_mode is off: without a WAL archive, everything since the last backup can be lost")
 	case !care.HasArchive:
-		return warned(check, "set it, or archive_library",
-			"archive_command is empty: nothing is archived, and the WAL piles up")
+		return warned(check, "set it or archive_library",
+			"archive_command is empty: nothing is archived, and WAL accumulates")
 	case care.IsArchiveFailing:
-		return failed(check, "see the log of PostgreSQL", "archive_command fails: the WAL piles up")
+		return failed(check, "see PostgreSQL's log", "archive_command fails, and WAL accumulates")
 	default:
 		return passed(check, "the WAL is archived")
 	}

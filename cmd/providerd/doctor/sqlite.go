@@ -13,14 +13,14 @@ import (
 
 const checkOfDatabase = "database"
 
-// checkSQLite looks at a SQLite database, and at the folder that it is in.
+// checkSQLite checks a SQLite database and its directory.
 func checkSQLite(ctx context.Context, file flags.SQLiteFile, keyset string) (found []finding) {
-	path, folder := file.Path(), file.Folder()
+	path, dir := file.Path(), file.Folder()
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
 	}
-	if _, err := os.Stat(folder); err == nil {
-		found = checkPlace(path, folder, keyset)
+	if _, err := os.Stat(dir); err == nil {
+		found = checkFiles(path, dir, keyset)
 	}
 	view, err := sqlite.Look(ctx, path)
 	if err != nil {
@@ -39,24 +39,24 @@ func checkSQLite(ctx context.Context, file flags.SQLiteFile, keyset string) (fou
 	return append(found, checkContent(ctx, view, keyset)...)
 }
 
-// checkPlace looks at the files, and at the disk that they are on.
-func checkPlace(path, folder, keyset string) []finding {
-	first, owner := checkFolder(folder)
+// checkFiles checks the files and their disk.
+func checkFiles(path, dir, keyset string) []finding {
+	first, owner := checkDirectory(dir)
 	found := append([]finding{first}, checkDatabaseFiles(path, owner)...)
 	found = append(found, checkSecondNames(path)...)
 	found = append(found, checkKeysetFile(keyset, owner)...)
-	found = append(found, checkInitialToken(folder, owner)...)
+	found = append(found, checkInitialToken(dir, owner)...)
 	wal := path + "-wal"
-	return append(found, checkWAL(wal), checkSpace(folder, path, wal), checkFileSystem(folder))
+	return append(found, checkWAL(wal), checkSpace(dir, path, wal), checkFileSystem(dir))
 }
 
-// checkSecondNames finds what looks like a database that was kept, but is the one in use. Where that cannot be read,
-// other checks say so.
+// checkSecondNames finds files that look like copies but are the database itself. Other checks report a directory that
+// cannot be read.
 func checkSecondNames(path string) (found []finding) {
 	names, _ := sqlite.SecondNames(path)
 	for _, name := range names {
 		found = append(found, warned("database file", "remove that name",
-			"%s is no kept copy but the database itself: a restore that was killed left it", name))
+			"%s is not a copy but the database itself; an interrupted restore left this name", name))
 	}
 	return found
 }

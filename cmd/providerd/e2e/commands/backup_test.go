@@ -93,7 +93,7 @@ func TestRestoreInterrupted(t *testing.T) {
 	if err := os.Link(path, second); err != nil {
 		t.Fatal(err)
 	}
-	const finding = "is no kept copy but the database itself: a restore that was killed left it; remove that name"
+	const finding = "is not a copy but the database itself; an interrupted restore left this name; remove that name"
 	if output, _ := providerdtest.Command(t.Context(), folder, "doctor").Output(); !strings.Contains(string(output), finding) {
 		t.Errorf("the doctor says %s", output)
 	}

@@ -58,7 +58,7 @@ func spoiltSetUps() map[string]spoilt {
 		},
 		"unfinished start": {
 			statement("DELETE FROM keyset"),
-			[]fault{{"keyset", healthWarn, `the database has none yet; "providerd serve" gives it`}},
+			[]fault{{"keyset", healthWarn, `the database has no keyset yet; "providerd serve" assigns it`}},
 		},
 		"newer schema": {
 			statement("INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, true)"),
@@ -70,7 +70,7 @@ func spoiltSetUps() map[string]spoilt {
 		},
 		"missing index": {
 			statement("DROP INDEX providers_idempotency_key"),
-			[]fault{{"schema", healthFail, `not as this program makes it: index "providers_idempotency_key" is missing; undo what another program has done`}},
+			[]fault{{"schema", healthFail, `differs from what this program creates: index "providers_idempotency_key" is missing; undo what another program has changed`}},
 		},
 		"trigger": {
 			statement("CREATE TRIGGER forgetting BEFORE INSERT ON providers BEGIN SELECT RAISE(IGNORE); END"),
@@ -78,10 +78,10 @@ func spoiltSetUps() map[string]spoilt {
 		},
 		"others write the database": {mode("data/providerd.db", 0o666), []fault{{"database file", healthFail, "others can write to .*; run chmod 600"}}},
 		"others read the database":  {mode("data/providerd.db", 0o644), []fault{{"database file", healthWarn, "others can read .*; run chmod 600"}}},
-		"others write the folder":   {mode("data", 0o777), []fault{{"folder", healthFail, "others can replace what is in data; run chmod go-w"}}},
-		"others read the token":     {mode("data/initial-token", 0o604), []fault{{"initial token", healthFail, "others can use the access token .*revoke"}}},
+		"others write the folder":   {mode("data", 0o777), []fault{{"folder", healthFail, "others can replace files in data; run chmod go-w"}}},
+		"others read the token":     {mode("data/initial-token", 0o604), []fault{{"initial token", healthFail, "others can access the token .*revoke"}}},
 		"others read the keyset": {mode("data/keyset.json", 0o640), []fault{
-			{"keyset file", healthFail, "others can use the keys .*chmod 600.*key rotate"}, {"keyset", healthFail, "keyset cannot be used: others can read"},
+			{"keyset file", healthFail, "others can access the keys .*chmod 600.*key rotate"}, {"keyset", healthFail, "keyset cannot be used: others can read"},
 		}},
 		"no keyset":          {remove("data/keyset.json"), []fault{{"keyset", healthFail, "no keyset file: data/keyset.json; put it back"}}},
 		"rubbish for keyset": {write("data/keyset.json", "{}"), []fault{{"keyset", healthFail, `"sealing" is not a Tink keyset; put the right one`}}},
@@ -97,38 +97,38 @@ func spoiltSetUps() map[string]spoilt {
 		}, []fault{{"keyset", healthFail, "it lacks key [0-9]+, which has encrypted secrets of this database; bring the newest"}}},
 		"key of one secret": {
 			statement("UPDATE oauth2_providers SET client_secret = x'01010203044444444444444444'"),
-			[]fault{{"secrets", healthFail, "1 of 1 are encrypted with key 16909060, which the keyset lacks; put the newest keyset"}},
+			[]fault{{"secrets", healthFail, "1 of 1 secrets are encrypted with key 16909060, which the keyset lacks; put the newest keyset"}},
 		},
 		"damaged secret": {
 			statement("UPDATE oauth2_providers SET client_secret = x'00'"),
-			[]fault{{"secrets", healthFail, "1 of 1 cannot be opened, such as that of provider 1: client_secret"}},
+			[]fault{{"secrets", healthFail, "1 of 1 secrets cannot be decrypted, such as that of provider 1: client_secret"}},
 		},
 		"old key": {
 			statement("UPDATE key_events SET at = '2020-01-31 08:00:00+00:00'"),
-			[]fault{{"key age", healthWarn, `the newest key, [0-9]+, is from 2020-01-31T08:00:00Z; run "providerd key rotate"`}},
+			[]fault{{"key age", healthWarn, `the newest key, [0-9]+, was created at 2020-01-31T08:00:00Z; run "providerd key rotate"`}},
 		},
 		"no token": {
 			func(t *testing.T, s *setUp) {
 				providerdtest.RunCommand(t, s.folder, strings.Fields("token revoke 1")...)
 			},
-			[]fault{{"tokens", healthWarn, `none is accepted.*; "providerd token create" makes one`}},
+			[]fault{{"tokens", healthWarn, `no token is valid.*; run "providerd token create"`}},
 		},
 		"token that ends": {func(t *testing.T, s *setUp) {
 			providerdtest.RunCommand(t, s.folder, strings.Fields("token create --name ci --allow all --expires-in 2d")...)
-		}, []fault{{"tokens", healthWarn, "those of these callers end before .*: ci; .*of the same name"}}},
+		}, []fault{{"tokens", healthWarn, "the tokens of these callers expire before .*: ci; .*with the same name"}}},
 		"few pks": {
 			statement(providerWithPK("2140000000")),
-			[]fault{{"pks", healthWarn, "7483647 are left; plan to name a new database"}},
+			[]fault{{"pks", healthWarn, "7483647 pks are left; plan a new database"}},
 		},
 		"no pk": {
 			statement(providerWithPK("2147483647")),
-			[]fault{{"pks", healthFail, "the largest is given, and no create is stored; name a new database"}},
+			[]fault{{"pks", healthFail, "the largest pk is in use; every create fails; use a new database"}},
 		},
 		"clock": {
 			statement("UPDATE providers SET created_at = '2999-01-31 08:00:00+00:00'"),
-			[]fault{{"clock", healthFail, "before the newest record was stored; synchronise the clock"}},
+			[]fault{{"clock", healthFail, "before the newest record was stored; synchronize the clock"}},
 		},
-		"long WAL":             {longWALOf, []fault{{"WAL", healthWarn, "it has grown to 192 MiB; end whatever keeps"}}},
+		"long WAL":             {longWALOf, []fault{{"WAL", healthWarn, "the WAL has grown to 192 MiB; close programs that keep"}}},
 		"WAL of another state": {otherWAL, []fault{{"database", healthFail, "is not what SQLite left there; .*put the right files back"}}},
 		"WAL without database": {func(t *testing.T, s *setUp) {
 			crash(t, s)
@@ -158,29 +158,29 @@ func spoiltSetUps() map[string]spoilt {
 			t.Cleanup(func() { _ = os.RemoveAll(folder) })
 			providerdtest.Run(t, "cp", "--archive", s.folder+"/data", folder)
 			*s = setUpIn(folder)
-		}, []fault{{"file system", healthWarn, "is kept in memory, and is gone with the machine; move"}}},
+		}, []fault{{"file system", healthWarn, "is in memory, and is lost when the machine restarts; move"}}},
 		"wrong variable": {
 			environment("PROVIDERD_LISTEN=nowhere"),
-			[]fault{{"configuration", healthFail, `"nowhere" is not of the form HOST:PORT.*; set the variable or the flag right`}},
+			[]fault{{"configuration", healthFail, `"nowhere" is not of the form HOST:PORT.*; correct the variable or flag`}},
 		},
 		"mistyped variable": {
 			environment("PROVIDERD_LISTN=127.0.0.1:80"),
-			[]fault{{"configuration", healthWarn, "PROVIDERD_LISTN is set, and no variable of this program"}},
+			[]fault{{"configuration", healthWarn, "PROVIDERD_LISTN is set, but providerd has no such variable"}},
 		},
-		"certificate out of date": {certificate(-2*time.Hour, -time.Hour), []fault{{"certificate", healthFail, "cert.pem is out of date since .*; renew it"}}},
-		"certificate that ends":   {certificate(-time.Hour, 2*day), []fault{{"certificate", healthWarn, "cert.pem is valid until .* only; renew it"}}},
+		"certificate out of date": {certificate(-2*time.Hour, -time.Hour), []fault{{"certificate", healthFail, "cert.pem expired at .*; renew it"}}},
+		"certificate that ends":   {certificate(-time.Hour, 2*day), []fault{{"certificate", healthWarn, "cert.pem expires at .*; renew it"}}},
 		"certificate of tomorrow": {certificate(day, 90*day), []fault{{"certificate", healthFail, "cert.pem is not valid before"}}},
 		"key that others read": {func(t *testing.T, s *setUp) {
 			certificate(-time.Hour, 90*day)(t, s)
 			mode("key.pem", 0o644)(t, s)
-		}, []fault{{"certificate", healthFail, "every user of the machine can read the private key .*key.pem; run chmod 600"}}},
+		}, []fault{{"certificate", healthFail, "every user can read the private key .*key.pem; run chmod 600"}}},
 		"certificate without the flag of its key": {func(_ *testing.T, s *setUp) {
 			s.flags = []string{"--tls-cert", "cert.pem"}
-		}, []fault{{"configuration", healthFail, "--tls-cert and --tls-key must be used together; set the variable or the flag right"}}},
+		}, []fault{{"configuration", healthFail, "--tls-cert and --tls-key must be used together; correct the variable or flag"}}},
 		"certificate without key": {func(t *testing.T, s *setUp) {
 			certificate(-time.Hour, 90*day)(t, s)
 			write("key.pem", "rubbish")(t, s)
-		}, []fault{{"certificate", healthFail, "its key in \".*key.pem\" cannot be used.*; put a certificate"}}},
+		}, []fault{{"certificate", healthFail, "cannot load certificate .* with key \".*key.pem\".*; replace them with"}}},
 	})
 	if os.Geteuid() == 0 {
 		for path, check := range map[string]string{
@@ -192,7 +192,7 @@ func spoiltSetUps() map[string]spoilt {
 					// That others can read it is less than that the server cannot write to it.
 					providerdtest.Run(t, "chmod", "644", filepath.Join(s.folder, path))
 				}
-			}, []fault{{check, healthFail, path + " belongs to user 1, and the server, by its folder, to user 0; run chown 0 on it"}}}
+			}, []fault{{check, healthFail, path + " belongs to user 1, but the server to user 0, the owner of its directory; run chown 0 on it"}}}
 		}
 		ofUserWith := func(mode, path string) spoiler {
 			return func(t *testing.T, s *setUp) {
@@ -201,10 +201,10 @@ func spoiltSetUps() map[string]spoilt {
 			}
 		}
 		setUps["folder that takes no file"] = spoilt{ofUserWith("500", "data"), []fault{
-			{"folder", healthFail, "user 1, whom it belongs to, cannot make files in data; run chmod u.rwx on it"},
+			{"folder", healthFail, "user 1, its owner, cannot create files in data; run chmod u.rwx on it"},
 		}}
 		setUps["database that cannot be changed"] = spoilt{ofUserWith("400", "data/providerd.db"), []fault{
-			{"database file", healthFail, "its owner cannot change data/providerd.db; run chmod 600 on it"},
+			{"database file", healthFail, "its owner cannot write to data/providerd.db; run chmod 600 on it"},
 		}}
 	}
 	return setUps

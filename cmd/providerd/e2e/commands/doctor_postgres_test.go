@@ -37,7 +37,7 @@ func TestDoctorOverPostgreSQL(t *testing.T) {
 	})
 	providerdtest.RunCommand(t, folder, "key", "create", "--keyset", "k.json")
 	server := providerdtest.ServeWith(t, folder, examined.environment)
-	noToken := fault{"tokens", healthWarn, "none is accepted"}
+	noToken := fault{"tokens", healthWarn, "no token is valid"}
 	expectChecks(t, expectOnly(t, examined, []fault{standby, archive, noToken}), "configuration, keyset file, "+
 		"database, settings, standbys, archive, clock, messages, "+
 		"connections, schema, keyset, secrets, key age, tokens, pks, clock")
@@ -45,7 +45,7 @@ func TestDoctorOverPostgreSQL(t *testing.T) {
 	cluster.Exec(t, name, "ALTER DATABASE "+name+" CONNECTION LIMIT 20",
 		"INSERT INTO replicas (id, name, keys, beat) VALUES ('killed', 'killed', '[]', 7)")
 	expectOnly(t, examined, []fault{standby, archive, noToken, {
-		"connections", healthWarn, "1 replica may open up to 24 connections, and the server allows 20: .*; raise max_connections",
+		"connections", healthWarn, "1 replica may open up to 24 connections, but the server allows 20: .*; raise max_connections",
 	}})
 	cluster.Exec(t, name, "ALTER DATABASE "+name+" CONNECTION LIMIT -1")
 	server.MustStop(t)
@@ -75,7 +75,7 @@ func TestDoctorOverPostgreSQL(t *testing.T) {
 	cluster.Exec(t, name, "SELECT pg_switch_wal()", "UPDATE schema_support SET oldest_level = 99")
 	awaitArchiver(t, cluster, name, "failed_count > 0")
 	newer := fault{"schema", healthFail, "for programs of level 99 and later; this one has level 2; use a newer providerd"}
-	expectOnly(t, examined, []fault{standby, newer, {"archive", healthFail, "archive_command fails: the WAL piles up; see the log"}})
+	expectOnly(t, examined, []fault{standby, newer, {"archive", healthFail, "archive_command fails, and WAL accumulates; see"}})
 	cluster.Set(t, "archive_command", "true")
 	cluster.Exec(t, name, "UPDATE schema_support SET oldest_level = 1",
 		"INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, true)")

@@ -5,7 +5,7 @@ import "testing"
 // wrongVariables are set-ups with an environment in which not even the place of the database, or of a file, is told as it
 // should be. All that needs it not is looked at nevertheless.
 func wrongVariables() map[string]spoilt {
-	const remedy = ".*; set the variable or the flag right$"
+	const remedy = ".*; correct the variable or flag$"
 	noURL := fault{"configuration", healthFail, `^--database: .* nor does it begin with postgres:// \(from the environment variable PROVIDERD_DATABASE\)` + remedy}
 	empty := func(flag, variable string) fault {
 		return fault{"configuration", healthFail, "^--" + flag + `: must not be empty \(from the environment variable ` + variable + `\)` + remedy}
@@ -27,7 +27,7 @@ func wrongVariables() map[string]spoilt {
 			mode("data/keyset.json", 0o644)(t, s)
 			environment("PROVIDERD_DATABASE=foo", "PROVIDERD_KEYSET=data/keyset.json")(t, s)
 		}, []fault{
-			noURL, {"keyset file", healthFail, "others can use the keys"}, {"keyset", healthFail, "others can read"},
+			noURL, {"keyset file", healthFail, "others can access the keys"}, {"keyset", healthFail, "others can read"},
 		}},
 		"server without keyset": {environment("PROVIDERD_DATABASE=postgres://u@127.0.0.1:1/x"), []fault{
 			{"configuration", healthFail, `^--keyset: a PostgreSQL database needs a keyset file, .* makes one` + remedy},

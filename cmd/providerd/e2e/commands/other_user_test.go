@@ -83,14 +83,14 @@ func TestDoctorOfUserWhoCannotLook(t *testing.T) {
 	providerdtest.ServeAsOtherUser(t, folder)
 	examined := setUpIn(folder)
 	examined.user = providerdtest.ServingUser + 1
-	const remedy = "permission denied; run the doctor as the user of the server or as root"
+	const remedy = "permission denied; run the doctor as the server's user or as root"
 	expectOnly(t, examined, []fault{
-		{"folder", healthWarn, "data belongs to user 1234, and this is user 1235; run the doctor as the user of the server"},
+		{"folder", healthWarn, "data belongs to user 1234, but this is user 1235; run the doctor as the server's user"},
 		{"database file", healthFail, "permission denied; run this as the user"},
 		{"keyset file", healthFail, "permission denied; run this as the user"},
 		{"initial token", healthFail, "permission denied; run this as the user"},
-		{"WAL", healthWarn, "^its size cannot be told: .*" + remedy},
-		{"disk space", healthWarn, "left, and what a copy of the database takes cannot be told: .*" + remedy},
+		{"WAL", healthWarn, "^the size of the WAL is unknown: .*" + remedy},
+		{"disk space", healthWarn, "but the size of the database is unknown: .*" + remedy},
 		{"database", healthFail, "permission denied; run this as the user"},
 		{"keyset", healthFail, "permission denied; run this as the user"},
 	})

@@ -72,7 +72,7 @@ func TestTracesThatCannotBeExported(t *testing.T) {
 			command := providerdtest.Command(t.Context(), t.TempDir(), "doctor")
 			command.Env = append(os.Environ(), strings.Fields(environment)...)
 			output, _ := command.CombinedOutput()
-			if found := string(output); !strings.Contains(found, "no traces are exported: "+want) || strings.Contains(found, "canary") {
+			if found := string(output); !strings.Contains(found, "traces are not exported: "+want) || strings.Contains(found, "canary") {
 				t.Errorf("the doctor says %s", found)
 			}
 		})
