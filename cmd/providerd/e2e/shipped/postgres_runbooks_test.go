@@ -1,0 +1,54 @@
+//go:build slow
+
+package shipped_test
+
+import (
+	"os"
+	"os/exec"
+	"regexp"
+	"testing"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
+	"example.com/providerd/store/postgres/postgrestest"
+)
+
+// TestManualNamesDoctorChecksOfPostgres checks that the page about the doctor has a row for each check of a PostgreSQL
+// database.
+func TestManualNamesDoctorChecksOfPostgres(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	environment := []string{
+		"PROVIDERD_DATABASE=" + postgrestest.NewCluster(t).CreateDatabase(t), "PROVIDERD_KEYSET=keyset.json",
+	}
+	providerdtest.RunCommand(t, dir, "key", "create", "--keyset", "keyset.json")
+	providerdtest.ServeWith(t, dir, environment)
+	shell := providerdtest.ShellCommand(t, dir, "providerd doctor --output json")
+	shell.Env = append(shell.Env, environment...)
+	report, err := shell.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkDoctorPage(t, string(report))
+}
+
+// TestRunbookQueriesWork runs the queries of the runbooks with psql.
+func TestRunbookQueriesWork(t *testing.T) {
+	t.Parallel()
+	providerdtest.NeedPrograms(t, "postgres", "psql")
+	url := postgrestest.NewCluster(t).CreateDatabase(t)
+	ran := 0
+	for _, page := range alertPages() {
+		text := providerdtest.ReadFile(t, "cmd/providerd/manual/"+page)
+		for _, command := range regexp.MustCompile(`(?m)^psql .*`).FindAllString(text, -1) {
+			shell := exec.CommandContext(t.Context(), "bash", "-euc", command)
+			shell.Env = append(os.Environ(), "PROVIDERD_DATABASE="+url)
+			if output, err := shell.CombinedOutput(); err != nil {
+				t.Errorf("%s: %v: %s", command, err, output)
+			}
+			ran++
+		}
+	}
+	if ran == 0 {
+		t.Error("the runbooks have no queries")
+	}
+}
