@@ -3,7 +3,9 @@ package shipped_test
 import (
 	"encoding/json"
 	"net/http"
+	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -98,6 +100,39 @@ func checkDoctorPage(t *testing.T, report string) {
 		if row := regexp.MustCompile("(?m)^\\|[^|]*`" + finding.Check + "`"); !row.MatchString(page) {
 			t.Errorf("doctor.md has no row for the check %q", finding.Check)
 		}
+	}
+}
+
+// TestRunbooksFindLogMessages checks that the program logs each message that a runbook searches the log for.
+func TestRunbooksFindLogMessages(t *testing.T) {
+	t.Parallel()
+	var sources strings.Builder
+	for _, dir := range []string{"cmd/providerd/serve", "store/sqlite"} {
+		files, err := filepath.Glob(providerdtest.Path(t, dir) + "/*.go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			source, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sources.Write(source)
+		}
+	}
+	searched := 0
+	for _, page := range alertPages() {
+		text := providerdtest.ReadFile(t, "cmd/providerd/manual/"+page)
+		for _, match := range regexp.MustCompile(`--grep '?([A-Za-z ]+)'?\n`).FindAllStringSubmatch(text, -1) {
+			searched++
+			logged := regexp.MustCompile(`\.(Info|Warn|Error)\("[^"]*` + match[1])
+			if !logged.MatchString(sources.String()) {
+				t.Errorf("%s searches for %q, which the program does not log", page, match[1])
+			}
+		}
+	}
+	if searched != 3 {
+		t.Errorf("the runbooks search for %d messages, want 3", searched)
 	}
 }
 
