@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// CopyFile copies a file as cp does: a file that is there stays the same file.
+// CopyFile copies a file as cp does: an existing file is overwritten in place.
 func CopyFile(from, to string) error {
 	source, err := os.Open(from)
 	if err != nil {
@@ -27,17 +27,18 @@ func CopyFile(from, to string) error {
 	return errors.Join(err, source.Close(), target.Close())
 }
 
-// RestoreBackup restores the backup in a folder of its own, and serves it.
-func RestoreBackup(t *testing.T, folder string) string {
+// RestoreBackup restores dir/backup.db in a new directory, starts and stops a server there, and returns the directory.
+func RestoreBackup(t *testing.T, dir string) string {
 	t.Helper()
 	restored := t.TempDir()
 	if err := os.Mkdir(filepath.Join(restored, "data"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := CopyFile(filepath.Join(folder, "data", "keyset.json"), filepath.Join(restored, "data", "keyset.json")); err != nil {
+	const keyset = "data/keyset.json"
+	if err := CopyFile(filepath.Join(dir, keyset), filepath.Join(restored, keyset)); err != nil {
 		t.Fatal(err)
 	}
-	RunCommand(t, restored, "restore", filepath.Join(folder, "backup.db"))
+	RunCommand(t, restored, "restore", filepath.Join(dir, "backup.db"))
 	server, err := Start(t.Context(), restored)
 	if err != nil {
 		t.Fatal(err)
@@ -48,36 +49,36 @@ func RestoreBackup(t *testing.T, folder string) string {
 	return restored
 }
 
-// CompareRestored demands that what was restored is the first of what the database has, all that is wanted among it.
-func CompareRestored(t *testing.T, folder, restored string, wanted map[string]Record) {
+// CompareRestored checks that the restored records are the oldest ones in dir, and include those wanted.
+func CompareRestored(t *testing.T, dir, restored string, wanted map[string]Record) {
 	t.Helper()
-	all, found := Stored(t, folder), Stored(t, restored)
+	all, found := Stored(t, dir), Stored(t, restored)
 	if len(found) > len(all) || !slices.Equal(found, all[:len(found)]) {
-		t.Fatalf("%d records were restored, which are not the first of %d", len(found), len(all))
+		t.Fatalf("the %d restored records are not the oldest of %d", len(found), len(all))
 	}
-	t.Logf("%d records were restored, %d of them created before the backup began", len(found), len(wanted))
+	t.Logf("restored %d records, %d of them created before the backup began", len(found), len(wanted))
 	missing := maps.Clone(wanted)
-	for _, one := range found {
-		if missing[one.Name] == one {
-			delete(missing, one.Name)
+	for _, record := range found {
+		if missing[record.Name] == record {
+			delete(missing, record.Name)
 		}
 	}
 	if len(missing) > 0 {
-		t.Errorf("%d were acknowledged before the backup, and are not in it, such as %v", len(missing), Sample(missing))
+		t.Errorf("%d records acknowledged before the backup are not in it, such as %v", len(missing), Sample(missing))
 	}
 }
 
-// Schedule is a program that makes backups every second.
+// Schedule is a program that creates a backup every second.
 type Schedule struct {
 	command *exec.Cmd
-	folder  string
+	dir     string
 	Stderr  *Buffer
 }
 
-// StartSchedule starts a command that makes backups in a folder of the folder, backups.
-func StartSchedule(t *testing.T, folder string, command *exec.Cmd) *Schedule {
+// StartSchedule starts a command that creates backups in dir/backups.
+func StartSchedule(t *testing.T, dir string, command *exec.Cmd) *Schedule {
 	t.Helper()
-	s := &Schedule{command: command, folder: folder, Stderr: &Buffer{}}
+	s := &Schedule{command: command, dir: dir, Stderr: &Buffer{}}
 	s.command.Stderr = s.Stderr
 	if err := s.command.Start(); err != nil {
 		t.Fatal(err)
@@ -85,18 +86,18 @@ func StartSchedule(t *testing.T, folder string, command *exec.Cmd) *Schedule {
 	return s
 }
 
-// WaitForNext returns once the program waits for the next backup.
+// WaitForNext waits until the program waits for the next backup.
 func (s *Schedule) WaitForNext(t *testing.T) {
 	t.Helper()
-	WaitUntil(t, "the next backup is waited for", func() bool {
+	WaitUntil(t, "the program waits for the next backup", func() bool {
 		return strings.Contains(s.Stderr.String(), "the next backup is due at ")
 	})
 }
 
-// List are those of everything in the folder of the backups.
+// List returns the names of everything in the directory of the backups.
 func (s *Schedule) List(t *testing.T) (names []string) {
 	t.Helper()
-	entries, err := os.ReadDir(filepath.Join(s.folder, "backups"))
+	entries, err := os.ReadDir(filepath.Join(s.dir, "backups"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +107,7 @@ func (s *Schedule) List(t *testing.T) (names []string) {
 	return names
 }
 
-// Stop tells the program to stop, which leaves nothing unfinished.
+// Stop sends a signal and waits for the program, which must not leave an unfinished backup.
 func (s *Schedule) Stop(t *testing.T, signal syscall.Signal) {
 	t.Helper()
 	if err := errors.Join(s.command.Process.Signal(signal), s.command.Wait()); err != nil {
@@ -114,7 +115,7 @@ func (s *Schedule) Stop(t *testing.T, signal syscall.Signal) {
 	}
 	for _, name := range s.List(t) {
 		if strings.HasSuffix(name, ".unfinished") {
-			t.Errorf("%s is left", name)
+			t.Errorf("%s was left behind", name)
 		}
 	}
 }

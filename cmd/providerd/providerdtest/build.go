@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Build builds the program as it is shipped. The test binary takes several times the memory and the time where it
-// detects races.
+// Build builds the program as it is shipped. The test binary takes several times the memory and the time under the race
+// detector.
 func Build(t *testing.T) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "providerd")
@@ -21,14 +21,14 @@ func Build(t *testing.T) string {
 	return program
 }
 
-// Fault is a fault that is put into the program's code to see whether a test finds it.
+// Fault is a fault injected into the program's code, which a test must find.
 type Fault struct {
 	Title string
-	// File is relative to the module; Old occurs in it once, and New takes its place.
+	// File is relative to the module. Old occurs in it once, and is replaced by New.
 	File, Old, New string
 }
 
-// Build compiles the program with the fault, and leaves the code as it is.
+// Build builds the program with the fault. It does not change the source.
 func (p Fault) Build(t *testing.T) string {
 	t.Helper()
 	content := ReadFile(t, p.File)
@@ -38,11 +38,11 @@ func (p Fault) Build(t *testing.T) string {
 	return BuildReplacing(t, p.File, strings.Replace(content, p.Old, p.New, 1))
 }
 
-// BuildReplacing compiles the program with another content of a file of the module, which need not be there.
+// BuildReplacing builds the program with content instead of a file of the module, which need not exist.
 func BuildReplacing(t *testing.T, file, content string) string {
 	t.Helper()
-	folder := t.TempDir()
-	changed, overlay := filepath.Join(folder, "changed"+filepath.Ext(file)), filepath.Join(folder, "overlay.json")
+	dir := t.TempDir()
+	changed, overlay := filepath.Join(dir, "changed"+filepath.Ext(file)), filepath.Join(dir, "overlay.json")
 	replace, err := json.Marshal(map[string]any{"Replace": map[string]string{Path(t, file): changed}})
 	if err != nil {
 		t.Fatal(err)
@@ -52,9 +52,9 @@ func BuildReplacing(t *testing.T, file, content string) string {
 			t.Fatal(err)
 		}
 	}
-	program := filepath.Join(folder, "providerd")
-	compile := exec.CommandContext(t.Context(), "go", "build", "-overlay", overlay, "-o", program, "example.com/providerd/cmd/providerd")
-	if output, err := compile.CombinedOutput(); err != nil {
+	program := filepath.Join(dir, "providerd")
+	build := exec.CommandContext(t.Context(), "go", "build", "-overlay", overlay, "-o", program, "example.com/providerd/cmd/providerd")
+	if output, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build: %v: %s", err, output)
 	}
 	return program

@@ -15,14 +15,14 @@ import (
 	"time"
 )
 
-// WriteCertificate makes a certificate of its own for 127.0.0.1 and 127.0.0.2, and writes it and its key into a folder.
-func WriteCertificate(t *testing.T, folder string, serial int64) {
+// WriteCertificate writes a self-signed certificate for 127.0.0.1 and 127.0.0.2, and its key, to dir.
+func WriteCertificate(t *testing.T, dir string, serial int64) {
 	t.Helper()
-	WriteCertificateValid(t, folder, serial, time.Now().Add(-time.Hour), time.Now().Add(time.Hour))
+	WriteCertificateValid(t, dir, serial, time.Now().Add(-time.Hour), time.Now().Add(time.Hour))
 }
 
-// WriteCertificateValid is WriteCertificate for one that is valid for a certain time.
-func WriteCertificateValid(t *testing.T, folder string, serial int64, from, to time.Time) {
+// WriteCertificateValid is WriteCertificate with a validity.
+func WriteCertificateValid(t *testing.T, dir string, serial int64, from, to time.Time) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -44,13 +44,13 @@ func WriteCertificateValid(t *testing.T, folder string, serial int64, from, to t
 		"cert.pem": {Type: "CERTIFICATE", Bytes: certificate},
 		"key.pem":  {Type: "PRIVATE KEY", Bytes: private},
 	} {
-		if err := os.WriteFile(filepath.Join(folder, name), pem.EncodeToMemory(block), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(block), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-// ServedSerial returns the serial number of the certificate that the server shows once it has read the files again.
+// ServedSerial returns the serial number of the certificate that the server presents after its next reload.
 func ServedSerial(t *testing.T, address string) int64 {
 	t.Helper()
 	<-time.After(time.Second)
@@ -62,12 +62,12 @@ func ServedSerial(t *testing.T, address string) int64 {
 	return connection.ConnectionState().PeerCertificates[0].SerialNumber.Int64()
 }
 
-// CertPool returns the certificates that are in folders, for a client that trusts them alone.
-func CertPool(t *testing.T, folders ...string) *x509.CertPool {
+// CertPool returns a pool of the certificates in directories.
+func CertPool(t *testing.T, dirs ...string) *x509.CertPool {
 	t.Helper()
 	trusted := x509.NewCertPool()
-	for _, folder := range folders {
-		text, err := os.ReadFile(filepath.Join(folder, "cert.pem"))
+	for _, dir := range dirs {
+		text, err := os.ReadFile(filepath.Join(dir, "cert.pem"))
 		if err != nil || !trusted.AppendCertsFromPEM(text) {
 			t.Fatal(err)
 		}

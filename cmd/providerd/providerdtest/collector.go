@@ -17,16 +17,16 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Collector takes spans as OTLP over HTTP at /v1/traces.
+// Collector receives spans as OTLP over HTTP at /v1/traces.
 type Collector struct {
 	URL   string
 	mutex sync.Mutex
-	// received are the requests, and bodies their texts.
+	// received are the requests, and bodies their encodings.
 	received []*collectorpb.ExportTraceServiceRequest
 	bodies   [][]byte
 }
 
-// StartCollector starts one that runs until the test ends.
+// StartCollector starts a collector that runs until the test ends.
 func StartCollector(t *testing.T) *Collector {
 	t.Helper()
 	c := &Collector{}
@@ -49,7 +49,7 @@ func (c *Collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	text, err := io.ReadAll(body)
 	request := &collectorpb.ExportTraceServiceRequest{}
 	if err != nil || r.URL.Path != "/v1/traces" || proto.Unmarshal(text, request) != nil {
-		http.Error(w, "no request for "+r.URL.Path, http.StatusBadRequest)
+		http.Error(w, "invalid export to "+r.URL.Path, http.StatusBadRequest)
 		return
 	}
 	c.mutex.Lock()
@@ -57,21 +57,21 @@ func (c *Collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.mutex.Unlock()
 }
 
-// RequestCount counts what came.
+// RequestCount returns the number of requests received so far.
 func (c *Collector) RequestCount() int {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	return len(c.bodies)
 }
 
-// Bodies are the bodies of what came.
+// Bodies returns the bodies of the requests received so far.
 func (c *Collector) Bodies() [][]byte {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	return c.bodies
 }
 
-// Spans are those that came.
+// Spans returns the spans received so far.
 func (c *Collector) Spans() []Span {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -79,15 +79,15 @@ func (c *Collector) Spans() []Span {
 	for _, request := range c.received {
 		for _, resource := range request.GetResourceSpans() {
 			for _, scope := range resource.GetScopeSpans() {
-				for _, one := range scope.GetSpans() {
+				for _, span := range scope.GetSpans() {
 					spans = append(spans, Span{
-						Name: one.GetName(), Trace: hex.EncodeToString(one.GetTraceId()),
-						ID: hex.EncodeToString(one.GetSpanId()), Parent: hex.EncodeToString(one.GetParentSpanId()),
-						state: one.GetTraceState(), Kind: one.GetKind(), events: len(one.GetEvents()),
-						Start:      time.Unix(0, int64(one.GetStartTimeUnixNano())),
-						End:        time.Unix(0, int64(one.GetEndTimeUnixNano())),
-						HasFailed:  one.GetStatus().GetCode() == tracepb.Status_STATUS_CODE_ERROR,
-						Attributes: textsOf(one.GetAttributes()),
+						Name: span.GetName(), Trace: hex.EncodeToString(span.GetTraceId()),
+						ID: hex.EncodeToString(span.GetSpanId()), Parent: hex.EncodeToString(span.GetParentSpanId()),
+						state: span.GetTraceState(), Kind: span.GetKind(), events: len(span.GetEvents()),
+						Start:      time.Unix(0, int64(span.GetStartTimeUnixNano())),
+						End:        time.Unix(0, int64(span.GetEndTimeUnixNano())),
+						HasFailed:  span.GetStatus().GetCode() == tracepb.Status_STATUS_CODE_ERROR,
+						Attributes: textsOf(span.GetAttributes()),
 					})
 				}
 			}
@@ -96,14 +96,14 @@ func (c *Collector) Spans() []Span {
 	return spans
 }
 
-// ResourceAttributes has the attributes of the program that sent the spans.
+// ResourceAttributes returns the attributes of the resource that sent the spans.
 func (c *Collector) ResourceAttributes() map[string]string {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	return textsOf(c.received[0].GetResourceSpans()[0].GetResource().GetAttributes())
 }
 
-// Span is a span as users read it.
+// Span is a decoded span.
 type Span struct {
 	Name, Trace, ID, Parent, state string
 	Kind                           tracepb.Span_SpanKind
@@ -115,21 +115,21 @@ type Span struct {
 
 func textsOf(attributes []*commonpb.KeyValue) map[string]string {
 	texts := map[string]string{}
-	for _, one := range attributes {
-		switch value := one.GetValue().GetValue().(type) {
+	for _, attribute := range attributes {
+		switch value := attribute.GetValue().GetValue().(type) {
 		case *commonpb.AnyValue_StringValue:
-			texts[one.GetKey()] = value.StringValue
+			texts[attribute.GetKey()] = value.StringValue
 		case *commonpb.AnyValue_IntValue:
-			texts[one.GetKey()] = fmt.Sprint(value.IntValue)
+			texts[attribute.GetKey()] = fmt.Sprint(value.IntValue)
 		default:
-			texts[one.GetKey()] = one.GetValue().String()
+			texts[attribute.GetKey()] = attribute.GetValue().String()
 		}
 	}
 	return texts
 }
 
-// StartCollectorFunc returns the URL of a collector that answers in some way, once it has read what it is sent: whoever
-// closes a connection before resets it, and so takes the answer back.
+// StartCollectorFunc returns the URL of a collector that responds with handler. It reads each request first: closing a
+// connection with unread data would reset it, and lose the response.
 func StartCollectorFunc(t *testing.T, handler http.HandlerFunc) string {
 	t.Helper()
 	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

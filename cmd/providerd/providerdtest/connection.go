@@ -11,31 +11,31 @@ import (
 	"time"
 )
 
-// PendingCreate is a create that the server works on, and that waits for its body.
+// PendingCreate is a create in flight whose body has not been sent.
 type PendingCreate struct {
 	net.Conn
 	Reader *bufio.Reader
 }
 
-// BeginCreate sends the header of a create, and waits until the server asks for the body.
-func BeginCreate(t *testing.T, server *Server, folder string) *PendingCreate {
+// BeginCreate sends the header of a create, and waits until the server requests the body.
+func BeginCreate(t *testing.T, server *Server, dir string) *PendingCreate {
 	t.Helper()
 	connection := Dial(t, server)
-	text := CreateHeader(t, folder, len(OAuth2Body)) + "Expect: 100-continue\r\n\r\n"
+	text := CreateHeader(t, dir, len(OAuth2Body)) + "Expect: 100-continue\r\n\r\n"
 	if _, err := io.WriteString(connection, text); err != nil {
 		t.Fatal(err)
 	}
-	begun := &PendingCreate{Conn: connection, Reader: bufio.NewReader(connection)}
-	if response := begun.ReadResponse(t); response.StatusCode != http.StatusContinue {
+	pending := &PendingCreate{Conn: connection, Reader: bufio.NewReader(connection)}
+	if response := pending.ReadResponse(t); response.StatusCode != http.StatusContinue {
 		t.Fatalf("status is %d", response.StatusCode)
 	}
-	return begun
+	return pending
 }
 
-// ReadResponse reads the next answer to the end.
-func (b *PendingCreate) ReadResponse(t *testing.T) *http.Response {
+// ReadResponse reads the next response to its end.
+func (p *PendingCreate) ReadResponse(t *testing.T) *http.Response {
 	t.Helper()
-	response, err := http.ReadResponse(b.Reader, nil)
+	response, err := http.ReadResponse(p.Reader, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,18 +46,18 @@ func (b *PendingCreate) ReadResponse(t *testing.T) *http.Response {
 	return response
 }
 
-// Finish sends the body, which must be answered with the record.
-func (b *PendingCreate) Finish(t *testing.T) {
+// Finish sends the body. The response must be 201.
+func (p *PendingCreate) Finish(t *testing.T) {
 	t.Helper()
-	if _, err := io.WriteString(b, OAuth2Body); err != nil {
+	if _, err := io.WriteString(p, OAuth2Body); err != nil {
 		t.Fatal(err)
 	}
-	if response := b.ReadResponse(t); response.StatusCode != http.StatusCreated {
+	if response := p.ReadResponse(t); response.StatusCode != http.StatusCreated {
 		t.Errorf("status is %d", response.StatusCode)
 	}
 }
 
-// Dial connects to the server, for as long as the test runs and at most ReadyTimeout.
+// Dial connects to the server until the test ends, with a deadline after ReadyTimeout.
 func Dial(t *testing.T, server *Server) net.Conn {
 	t.Helper()
 	connection, err := net.Dial("tcp", strings.TrimPrefix(server.URL, "http://"))
@@ -71,9 +71,9 @@ func Dial(t *testing.T, server *Server) net.Conn {
 	return connection
 }
 
-// CreateHeader is the header of a create with the token in the file initial-token, ready for more fields.
-func CreateHeader(t *testing.T, folder string, length int) string {
+// CreateHeader returns the header of a create with the initial token. More fields can be appended.
+func CreateHeader(t *testing.T, dir string, length int) string {
 	t.Helper()
 	return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAuthorization: Bearer %s\r\n"+
-		"Content-Length: %d\r\n", OAuth2Path, Token(t, folder), length)
+		"Content-Length: %d\r\n", OAuth2Path, Token(t, dir), length)
 }

@@ -14,18 +14,18 @@ import (
 	"example.com/providerd/store/storetest"
 )
 
-// Fleet is some replicas over one PostgreSQL database, and a caller.
+// Fleet is a set of replicas over one PostgreSQL database, and a client.
 type Fleet struct {
-	// Program is the path of what is run; that of the tests themselves in most of them.
+	// Program is the path of the program, in most tests the test binary itself.
 	Program, Dir, URL string
 	Client            *http.Client
-	// Mutex guards the replicas, which are exchanged while they are called.
+	// mutex guards Replicas, which are replaced while clients use them.
 	mutex    sync.RWMutex
 	Replicas []*Server
 }
 
-// StartFleet starts replicas over the database of a URL, of which each may be the one that makes the schema. Those that
-// the test does not stop are killed when it ends.
+// StartFleet starts replicas over the database at url, any of which may create the schema. Replicas still running when
+// the test ends are killed.
 func StartFleet(t *testing.T, program, url string, count int) *Fleet {
 	t.Helper()
 	f := &Fleet{
@@ -47,7 +47,7 @@ func StartFleet(t *testing.T, program, url string, count int) *Fleet {
 	return f
 }
 
-// begin starts the replicas at a time on an empty database, and makes a token.
+// begin starts the replicas concurrently, and creates a token.
 func (f *Fleet) begin(t *testing.T) {
 	t.Helper()
 	RunProgram(t, f.Program, f.Dir, "key", "create", "--keyset", "keyset.json")
@@ -70,7 +70,7 @@ func (f *Fleet) begin(t *testing.T) {
 	}
 }
 
-// RunCommand runs a command of a program over the database of the replicas, and returns what it prints.
+// RunCommand runs a command of program on the database of the replicas, and returns its standard output.
 func (f *Fleet) RunCommand(t *testing.T, program string, arguments ...string) string {
 	t.Helper()
 	command := Command(t.Context(), f.Dir, arguments...)
@@ -86,7 +86,7 @@ func (f *Fleet) environment() []string {
 	return []string{"PROVIDERD_DATABASE=" + f.URL, "PROVIDERD_KEYSET=keyset.json"}
 }
 
-// Start starts a replica in the place of one that has ended.
+// Start starts a replica that replaces an ended one.
 func (f *Fleet) Start(t *testing.T, number int) {
 	t.Helper()
 	replica, err := StartProgram(t.Context(), f.Program, f.Dir, f.environment())
@@ -99,14 +99,14 @@ func (f *Fleet) Start(t *testing.T, number int) {
 	f.Replicas[number] = replica
 }
 
-// Replica returns one that may be dead.
+// Replica returns a replica, which may have ended.
 func (f *Fleet) Replica(number int) *Server {
 	f.mutex.RLock()
 	defer f.mutex.RUnlock()
 	return f.Replicas[number]
 }
 
-// Restart kills a replica, and starts it again after something. Requests to it are refused in between.
+// Restart kills a replica, calls between, and starts it again.
 func (f *Fleet) Restart(t *testing.T, number int, between func()) {
 	t.Helper()
 	if err := f.Replica(number).Kill(); err != nil {
@@ -119,7 +119,7 @@ func (f *Fleet) Restart(t *testing.T, number int, between func()) {
 	}
 }
 
-// Stop stops all replicas, each of which must end well.
+// Stop stops all replicas, each of which must exit with status 0.
 func (f *Fleet) Stop(t *testing.T) {
 	t.Helper()
 	for i, replica := range f.Replicas {
@@ -129,12 +129,12 @@ func (f *Fleet) Stop(t *testing.T) {
 	}
 }
 
-// Create sends a create with its name as the key to one of the replicas.
-func (f *Fleet) Create(number int, name, clientID string) (status int, one Record, err error) {
+// Create sends a create, with its name as idempotency key, to a replica.
+func (f *Fleet) Create(number int, name, clientID string) (status int, record Record, err error) {
 	return f.Replica(number).CreateNamed(f.Client, name, clientID)
 }
 
-// Readiness asks a replica whether it is ready.
+// Readiness returns the status of /readyz of a replica.
 func (f *Fleet) Readiness(number int) (status int, err error) {
 	response, err := f.Client.Get(f.Replica(number).URL + "/readyz")
 	if err != nil {
@@ -143,7 +143,7 @@ func (f *Fleet) Readiness(number int) (status int, err error) {
 	return response.StatusCode, response.Body.Close()
 }
 
-// Stored returns what the database of a URL has, of which the fleet has the keyset.
+// Stored returns the records in the database at url, which has the keyset of the fleet.
 func (f *Fleet) Stored(t *testing.T, url string) []Record {
 	t.Helper()
 	database, err := storetest.CreatePostgres(t.Context(), url, filepath.Join(f.Dir, "keyset.json"))
@@ -153,14 +153,14 @@ func (f *Fleet) Stored(t *testing.T, url string) []Record {
 	return readAll(t, database)
 }
 
-// CreateWithRetry asks one replica after the other until one acknowledges.
+// CreateWithRetry sends a create to one replica after the other until one acknowledges it.
 func (f *Fleet) CreateWithRetry(name string) (Record, error) {
 	var refusals []error
 	first := rand.IntN(len(f.Replicas))
 	for try := range 3 * len(f.Replicas) {
-		one, err := ErrorUnlessCreated(f.Create((first+try)%len(f.Replicas), name, ""))
+		record, err := ErrorUnlessCreated(f.Create((first+try)%len(f.Replicas), name, ""))
 		if err == nil {
-			return one, nil
+			return record, nil
 		}
 		refusals = append(refusals, err)
 	}

@@ -8,10 +8,11 @@ import (
 	"strings"
 )
 
-// LogCount is what a log has: requests, the bytes of their lines, and lines that it says are missing, in some notes.
+// LogCount counts the requests in a log, the bytes of their lines, and the dropped lines and the notes that report
+// them.
 type LogCount struct{ Requests, Bytes, Dropped, Notes int }
 
-// Read counts a log to its end.
+// Read adds the lines of a log.
 func (c *LogCount) Read(log io.Reader) error {
 	note := regexp.MustCompile(`level=WARN msg="log lines dropped" count=(\d+)$`)
 	lines := bufio.NewScanner(log)

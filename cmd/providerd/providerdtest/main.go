@@ -1,9 +1,7 @@
-// Package providerdtest lets tests run providerd as its callers and operators do: as a process, over HTTP and by its
-// command line. It has what several suites of cmd/providerd/e2e share: servers that are started, stopped and killed,
-// requests, load with a journal of what was answered, replicas, what operators watch, certificates, and programs that
-// are built with a changed source. What one suite alone needs is there.
+// Package providerdtest runs providerd as its clients and operators do: as a process, over HTTP and by its command
+// line. It has what several suites of cmd/providerd/e2e share.
 //
-// Start with Serve in process.go. A suite lets Main run its tests.
+// Start with Serve in process.go. Each suite calls Main.
 package providerdtest
 
 import (
@@ -16,32 +14,32 @@ import (
 	"example.com/providerd/cmd/providerd/command"
 )
 
-// What the program ends with where something fails, and where it is called in a wrong way.
+// The exit statuses of a failure and of a usage error.
 const (
 	ExitFailed = 1
 	ExitUsage  = 2
 )
 
-// Main runs the tests of a package. It lets their binary be started as providerd, so that go test knows which tests a
-// change of the program concerns.
+// Main runs the tests of a package. The test binary can also run as providerd, so that go test caches results by the
+// program's sources.
 func Main(m *testing.M) {
 	testscript.Main(m, map[string]func(){"providerd": func() { os.Exit(command.Main()) }})
 }
 
-// Path is where a file of this module is, by its name from the root of the module.
+// Path returns the path of a file given its name relative to the root of the module.
 func Path(t testing.TB, name string) string {
 	t.Helper()
-	folder, err := os.Getwd()
-	for ; err == nil && folder != filepath.Dir(folder); folder = filepath.Dir(folder) {
-		if _, err := os.Stat(filepath.Join(folder, "go.mod")); err == nil {
-			return filepath.Join(folder, name)
+	dir, err := os.Getwd()
+	for ; err == nil && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return filepath.Join(dir, name)
 		}
 	}
-	t.Fatalf("no folder above has a go.mod, %v", err)
+	t.Fatalf("no parent directory has a go.mod: %v", err)
 	return ""
 }
 
-// ReadFile is the text of a file of this module.
+// ReadFile returns the content of a file of the module.
 func ReadFile(t testing.TB, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(Path(t, name))

@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// StateEnding is what a service manager is told once the drain delay of a server is over.
+// StateEnding is the notification that a server sends when its drain delay is over.
 const StateEnding = "STATUS=finishing requests in flight"
 
-// StateDraining is what a service manager is told when a server is told to stop: for its end it has a minute more than
-// its drain delay.
+// StateDraining returns the notification that a server sends when it gets a stop signal. It requests a minute more than
+// the drain delay.
 func StateDraining(delay time.Duration) string {
 	return fmt.Sprintf("STOPPING=1\nEXTEND_TIMEOUT_USEC=%d\nSTATUS=draining: not ready, still serving requests",
 		(delay + time.Minute).Microseconds())
 }
 
-// ListenAsManager listens to what servers tell a service manager.
+// ListenAsManager listens on socket for notifications of servers.
 func ListenAsManager(t *testing.T, socket string) *net.UnixConn {
 	t.Helper()
 	manager, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
@@ -28,7 +28,7 @@ func ListenAsManager(t *testing.T, socket string) *net.UnixConn {
 	return manager
 }
 
-// ExpectState reads what the service manager is told until that is a state. Pings of the watchdog may come before.
+// ExpectState reads the next notification, except pings of the watchdog, which must be want.
 func ExpectState(t *testing.T, manager *net.UnixConn, want string) {
 	t.Helper()
 	message := make([]byte, 1024)
@@ -42,7 +42,7 @@ func ExpectState(t *testing.T, manager *net.UnixConn, want string) {
 			return
 		case "WATCHDOG=1":
 		default:
-			t.Fatalf("the service manager is told %q, want %q", state, want)
+			t.Fatalf("the service manager got %q, want %q", state, want)
 		}
 	}
 }

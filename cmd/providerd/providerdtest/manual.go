@@ -55,23 +55,23 @@ func CodeBlocks(text, language string) []string {
 	return found
 }
 
-// ShellCommand is a shell that is to run commands in a folder, where providerd is on the path.
-func ShellCommand(t *testing.T, folder, commands string) *exec.Cmd {
+// ShellCommand returns a shell that runs commands in dir, with providerd on the path.
+func ShellCommand(t *testing.T, dir, commands string) *exec.Cmd {
 	t.Helper()
 	bin := t.TempDir()
 	if err := os.Symlink(os.Args[0], filepath.Join(bin, "providerd")); err != nil {
 		t.Fatal(err)
 	}
 	shell := exec.CommandContext(t.Context(), "bash", "-euc", commands)
-	shell.Dir = folder
+	shell.Dir = dir
 	shell.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
 	return shell
 }
 
-// RunShell runs commands in a folder, where providerd is on the path. They must end well.
-func RunShell(t *testing.T, folder, commands string) {
+// RunShell runs commands in dir, with providerd on the path. They must succeed.
+func RunShell(t *testing.T, dir, commands string) {
 	t.Helper()
-	if output, err := ShellCommand(t, folder, commands).CombinedOutput(); err != nil {
+	if output, err := ShellCommand(t, dir, commands).CombinedOutput(); err != nil {
 		t.Errorf("%s: %v: %s", commands, err, output)
 	}
 }

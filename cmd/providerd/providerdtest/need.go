@@ -7,11 +7,11 @@ import (
 	"testing"
 )
 
-// Need skips a test on a machine that lacks something: why it lacks it, nil where it does not, and the target of the
-// Makefile that installs it, "" where none can. Where NOTHING_LEFT_OUT is set, as in make ci, the test fails instead.
-func Need(t testing.TB, lack error, target string) {
+// Need skips the test if missing is not nil. It fails the test instead if NOTHING_LEFT_OUT is set, as in make ci.
+// Target is the target of the Makefile that installs what is missing, or "".
+func Need(t testing.TB, missing error, target string) {
 	t.Helper()
-	if lack == nil {
+	if missing == nil {
 		return
 	}
 	hint := ""
@@ -19,12 +19,12 @@ func Need(t testing.TB, lack error, target string) {
 		hint = "; make " + target + " installs what is missing"
 	}
 	if os.Getenv("NOTHING_LEFT_OUT") != "" {
-		t.Fatalf("%v%s", lack, hint)
+		t.Fatalf("%v%s", missing, hint)
 	}
-	t.Skipf("%v%s", lack, hint)
+	t.Skipf("%v%s", missing, hint)
 }
 
-// NeedPrograms is Need for programs on the path, or where their path says.
+// NeedPrograms is Need for programs, given by name or path.
 func NeedPrograms(t testing.TB, target string, programs ...string) {
 	t.Helper()
 	for _, program := range programs {
@@ -33,7 +33,7 @@ func NeedPrograms(t testing.TB, target string, programs ...string) {
 	}
 }
 
-// NeedRoot is Need for what only root can do, such as to mount, or to give files to other users.
+// NeedRoot is Need for tests that must run as root.
 func NeedRoot(t testing.TB) {
 	t.Helper()
 	if os.Geteuid() != 0 {

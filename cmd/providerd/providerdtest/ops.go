@@ -11,24 +11,24 @@ import (
 	"testing"
 )
 
-// ServeWithOps starts a server that operators can watch, and returns the URL for them, too.
-func ServeWithOps(t *testing.T, folder string) (server *Server, url string) {
+// ServeWithOps starts a server with an ops listener, and also returns its URL.
+func ServeWithOps(t *testing.T, dir string) (server *Server, url string) {
 	t.Helper()
-	server = Serve(t, folder, "--ops-listen", "127.0.0.1:0")
+	server = Serve(t, dir, "--ops-listen", "127.0.0.1:0")
 	return server, OpsURL(t, server)
 }
 
-// OpsURL is where a server says that operators reach it.
+// OpsURL returns the URL of the ops listener, which the server reports.
 func OpsURL(t *testing.T, server *Server) (url string) {
 	t.Helper()
-	WaitUntil(t, "the server says where operators reach it", func() bool {
+	WaitUntil(t, "the server reports its ops listener", func() bool {
 		url = FindOpsURL(server.Stderr.String())
 		return url != ""
 	})
 	return url
 }
 
-// FindOpsURL is the URL that a log names for operators, or "" where it names none.
+// FindOpsURL returns the URL of the ops listener in a log, or "".
 func FindOpsURL(log string) string {
 	match := regexp.MustCompile(`serving metrics, health and pprof profiles on (http://[0-9.:]+)`).FindStringSubmatch(log)
 	if match == nil {
@@ -37,7 +37,7 @@ func FindOpsURL(log string) string {
 	return match[1]
 }
 
-// Get returns the status and the body of what a URL leads to.
+// Get returns the status and the body of a GET response.
 func Get(t *testing.T, url string) (int, string) {
 	t.Helper()
 	response, err := http.Get(url)
@@ -52,7 +52,7 @@ func Get(t *testing.T, url string) (int, string) {
 	return response.StatusCode, string(text)
 }
 
-// Scrape reads the metrics as Prometheus does: values by series, such as providerd_problems_total{type="internal"}.
+// Scrape returns the metrics by series, such as providerd_problems_total{type="internal"}.
 func Scrape(t *testing.T, ops string) map[string]float64 {
 	t.Helper()
 	status, text := Get(t, ops+"/metrics")
@@ -66,7 +66,7 @@ func Scrape(t *testing.T, ops string) map[string]float64 {
 	return series
 }
 
-// ParseSeries reads the text that metrics are told in.
+// ParseSeries parses the text format of Prometheus.
 func ParseSeries(text string) (map[string]float64, error) {
 	series := map[string]float64{}
 	for line := range strings.Lines(text) {
@@ -83,7 +83,7 @@ func ParseSeries(text string) (map[string]float64, error) {
 	return series, nil
 }
 
-// Readiness returns what /readyz answers.
+// Readiness returns the response of /readyz.
 func Readiness(t *testing.T, server *Server) (status int, readiness string) {
 	t.Helper()
 	status, text := Get(t, server.URL+"/readyz")

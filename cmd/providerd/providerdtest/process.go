@@ -14,35 +14,35 @@ import (
 	"time"
 )
 
-// Command is a command of providerd that is to be run in a folder.
-func Command(ctx context.Context, folder string, arguments ...string) *exec.Cmd {
+// Command returns a command of providerd that runs in dir.
+func Command(ctx context.Context, dir string, arguments ...string) *exec.Cmd {
 	command := exec.CommandContext(ctx, os.Args[0])
 	command.Args = append([]string{"providerd"}, arguments...)
-	command.Dir = folder
+	command.Dir = dir
 	return command
 }
 
-// Server is providerd, serving. One that the test has not started itself has no Command and no Stderr.
+// Server is a running server. Command and Stderr are nil if the test did not start it.
 type Server struct {
 	Command *exec.Cmd
-	// URL is where callers reach it, and Dir what it runs in, with the initial token in data/.
+	// URL is the base URL, and Dir the working directory, with the initial token in data/.
 	URL, Dir string
-	// Stderr is what it has said so far.
+	// Stderr is the standard error so far.
 	Stderr *Buffer
 }
 
-// Serve starts "providerd serve" on a free port in a folder. It must end well, which it is told to after the test
-// unless it has ended before.
-func Serve(t *testing.T, folder string, arguments ...string) *Server {
+// Serve starts "providerd serve" in dir on a free port. After the test it is stopped, unless it has ended, and must
+// exit with status 0.
+func Serve(t *testing.T, dir string, arguments ...string) *Server {
 	t.Helper()
-	return ServeWith(t, folder, nil, arguments...)
+	return ServeWith(t, dir, nil, arguments...)
 }
 
 // ServeWith is Serve with more environment variables.
-func ServeWith(t *testing.T, folder string, environment []string, arguments ...string) *Server {
+func ServeWith(t *testing.T, dir string, environment []string, arguments ...string) *Server {
 	t.Helper()
-	// The context of the test ends before the cleanup.
-	server, err := StartWith(context.WithoutCancel(t.Context()), folder, environment, arguments...)
+	// The context of the test is canceled before the cleanup.
+	server, err := StartWith(context.WithoutCancel(t.Context()), dir, environment, arguments...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,30 +64,30 @@ func ServeCommand(t *testing.T, command *exec.Cmd) *Server {
 	return server
 }
 
-// Start starts "providerd serve" on a free port in a folder and waits until it is ready.
-func Start(ctx context.Context, folder string, arguments ...string) (*Server, error) {
-	return StartWith(ctx, folder, nil, arguments...)
+// Start starts "providerd serve" in dir on a free port, and waits until it is ready.
+func Start(ctx context.Context, dir string, arguments ...string) (*Server, error) {
+	return StartWith(ctx, dir, nil, arguments...)
 }
 
 // StartWith is Start with more environment variables.
 func StartWith(
-	ctx context.Context, folder string, environment []string, arguments ...string,
+	ctx context.Context, dir string, environment []string, arguments ...string,
 ) (*Server, error) {
-	return StartProgram(ctx, os.Args[0], folder, environment, arguments...)
+	return StartProgram(ctx, os.Args[0], dir, environment, arguments...)
 }
 
-// StartProgram is StartWith for a program of another build.
+// StartProgram is StartWith with another build of providerd.
 func StartProgram(
-	ctx context.Context, program, folder string, environment []string, arguments ...string,
+	ctx context.Context, program, dir string, environment []string, arguments ...string,
 ) (*Server, error) {
-	command := Command(ctx, folder, append([]string{"serve", "--listen", "127.0.0.1:0"}, arguments...)...)
+	command := Command(ctx, dir, append([]string{"serve", "--listen", "127.0.0.1:0"}, arguments...)...)
 	command.Path = program
 	command.Env = append(os.Environ(), environment...)
 	return StartCommand(command)
 }
 
-// StartCommand starts a command that serves and waits until it is ready. What it says is kept, unless the command has a
-// standard error of its own.
+// StartCommand starts a server and waits until it is ready. It collects standard error, unless the command already has
+// one.
 func StartCommand(command *exec.Cmd) (*Server, error) {
 	stderr := &Buffer{}
 	if command.Stderr == nil {
@@ -121,14 +121,14 @@ func (s *Server) Signal(t *testing.T, signal os.Signal) {
 	}
 }
 
-// Stop sends SIGTERM and waits until the process ends well.
+// Stop sends SIGTERM and waits for the process. It returns an error unless the exit status is 0.
 func (s *Server) Stop() error {
 	timer := time.AfterFunc(ReadyTimeout, func() { _ = s.Command.Process.Kill() })
 	defer timer.Stop()
 	return errors.Join(s.Command.Process.Signal(syscall.SIGTERM), s.Command.Wait())
 }
 
-// MustStop stops the process, which must end well.
+// MustStop is Stop for a test.
 func (s *Server) MustStop(t *testing.T) {
 	t.Helper()
 	if err := s.Stop(); err != nil {
@@ -136,7 +136,7 @@ func (s *Server) MustStop(t *testing.T) {
 	}
 }
 
-// Kill ends the process at once.
+// Kill kills the process and waits for it.
 func (s *Server) Kill() error {
 	if err := s.Command.Process.Kill(); err != nil {
 		return err
@@ -148,7 +148,7 @@ func (s *Server) Kill() error {
 	return nil
 }
 
-// IsClosed tells whether the server takes no connections any more.
+// IsClosed reports whether the server refuses connections.
 func (s *Server) IsClosed() bool {
 	connection, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
 	if err == nil {

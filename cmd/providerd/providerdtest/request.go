@@ -12,19 +12,19 @@ import (
 	"testing"
 )
 
-// The paths of the two operations, and a body that the first one takes.
+// The paths of the two operations, and a valid body for the first.
 const (
 	OAuth2Path    = "/api/v3/providers/oauth2/"
 	DirectoryPath = "/api/v3/providers/workspace_directory/"
 	OAuth2Body    = `{"name":"Intranet","authorization_flow":"3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"}`
 )
 
-// Post sends a create with the token in the file initial-token.
+// Post sends a create with the initial token.
 func (s *Server) Post(client *http.Client, path, body string) (int, string, error) {
 	return s.PostWithKey(client, path, body, "")
 }
 
-// PostWithKey is Post with an idempotency key, unless that is empty.
+// PostWithKey is Post with an idempotency key, unless key is empty.
 func (s *Server) PostWithKey(client *http.Client, path, body, key string) (int, string, error) {
 	token, err := os.ReadFile(filepath.Join(s.Dir, "data", "initial-token"))
 	if err != nil {
@@ -48,8 +48,8 @@ func (s *Server) PostWithKey(client *http.Client, path, body, key string) (int, 
 	return response.StatusCode, string(text), err
 }
 
-// Send makes a request, with those of the token and the headers that are not empty, and returns the status of the
-// answer.
+// Send sends a request and returns the status of the response. An empty token, and headers with an empty value, are
+// left out.
 func (s *Server) Send(t *testing.T, client *http.Client, method, path, token, body string, header http.Header) int {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, s.URL+path, strings.NewReader(body))
@@ -74,20 +74,20 @@ func (s *Server) Send(t *testing.T, client *http.Client, method, path, token, bo
 	return response.StatusCode
 }
 
-// Token returns the token of a folder in which a server has made the database.
-func Token(t *testing.T, folder string) string {
+// Token returns the initial token of a server in dir.
+func Token(t *testing.T, dir string) string {
 	t.Helper()
-	token, err := os.ReadFile(filepath.Join(folder, "data", "initial-token"))
+	token, err := os.ReadFile(filepath.Join(dir, "data", "initial-token"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return strings.TrimSpace(string(token))
 }
 
-// CreateToken makes a token for the OAuth2 operation, and for others, in the database of a folder.
-func CreateToken(t *testing.T, folder, name string, others ...string) string {
+// CreateToken creates a token for the OAuth2 operation, and for others, in the database in dir.
+func CreateToken(t *testing.T, dir, name string, others ...string) string {
 	t.Helper()
-	command := Command(t.Context(), folder, "token", "create", "--name", name, "--allow", "providers_oauth2_create")
+	command := Command(t.Context(), dir, "token", "create", "--name", name, "--allow", "providers_oauth2_create")
 	for _, operation := range others {
 		command.Args = append(command.Args, "--allow", operation)
 	}
@@ -98,7 +98,7 @@ func CreateToken(t *testing.T, folder, name string, others ...string) string {
 	return strings.TrimSpace(string(text))
 }
 
-// Create creates a provider, which must be answered 201.
+// Create creates a provider. The response must be 201.
 func (s *Server) Create(t *testing.T, client *http.Client) {
 	t.Helper()
 	status, text, err := s.Post(client, OAuth2Path, OAuth2Body)
@@ -107,13 +107,13 @@ func (s *Server) Create(t *testing.T, client *http.Client) {
 	}
 }
 
-// CreateOnce creates an OAuth2 provider whose name is its idempotency key. Each status that is not 201 is an error.
+// CreateOnce creates an OAuth2 provider whose name is its idempotency key. Any status except 201 is an error.
 func (s *Server) CreateOnce(client *http.Client, name string) (Record, error) {
 	return ErrorUnlessCreated(s.CreateNamed(client, name, ""))
 }
 
-// CreateNamed creates an OAuth2 provider whose name is its idempotency key. It has a client_id only if one is given.
-func (s *Server) CreateNamed(client *http.Client, name, clientID string) (status int, one Record, err error) {
+// CreateNamed creates an OAuth2 provider whose name is its idempotency key. The client_id is generated if empty.
+func (s *Server) CreateNamed(client *http.Client, name, clientID string) (status int, created Record, err error) {
 	fields := map[string]string{"name": name, "authorization_flow": "3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"}
 	if clientID != "" {
 		fields["client_id"] = clientID
@@ -135,10 +135,10 @@ func (s *Server) CreateNamed(client *http.Client, name, clientID string) (status
 	return status, Record{record.Name, record.PK, record.Secret}, err
 }
 
-// ErrorUnlessCreated makes an error of each status that is not 201.
-func ErrorUnlessCreated(status int, one Record, err error) (Record, error) {
+// ErrorUnlessCreated returns an error if err is nil and the status is not 201.
+func ErrorUnlessCreated(status int, record Record, err error) (Record, error) {
 	if err == nil && status != http.StatusCreated {
 		err = fmt.Errorf("status is %d", status)
 	}
-	return one, err
+	return record, err
 }

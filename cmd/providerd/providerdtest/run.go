@@ -6,16 +6,16 @@ import (
 	"testing"
 )
 
-// RunCommand runs a command of the operator and returns what it says.
-func RunCommand(t *testing.T, folder string, arguments ...string) string {
+// RunCommand runs a command of providerd, which must succeed, and returns its output and messages.
+func RunCommand(t *testing.T, dir string, arguments ...string) string {
 	t.Helper()
-	return RunProgram(t, os.Args[0], folder, arguments...)
+	return RunProgram(t, os.Args[0], dir, arguments...)
 }
 
-// RunProgram is RunCommand for a program of another build.
-func RunProgram(t *testing.T, program, folder string, arguments ...string) string {
+// RunProgram is RunCommand with another build of providerd.
+func RunProgram(t *testing.T, program, dir string, arguments ...string) string {
 	t.Helper()
-	command := Command(t.Context(), folder, arguments...)
+	command := Command(t.Context(), dir, arguments...)
 	command.Path = program
 	output, err := command.CombinedOutput()
 	if err != nil {
@@ -24,7 +24,7 @@ func RunProgram(t *testing.T, program, folder string, arguments ...string) strin
 	return string(output)
 }
 
-// Run runs a program of the machine, which must end well.
+// Run runs a program, which must succeed.
 func Run(t *testing.T, program string, arguments ...string) {
 	t.Helper()
 	if output, err := exec.CommandContext(t.Context(), program, arguments...).CombinedOutput(); err != nil {

@@ -12,10 +12,10 @@ import (
 	"example.com/providerd/store/storetest"
 )
 
-// StoreSecrets makes a database with this many providers, whose secrets are "secret" and their number.
-func StoreSecrets(t *testing.T, folder string, rows int) {
+// StoreSecrets creates a database with as many providers as rows. The secret of each is "secret" and its number.
+func StoreSecrets(t *testing.T, dir string, rows int) {
 	t.Helper()
-	database := openData(t, folder, storetest.CreateSQLite)
+	database := openData(t, dir, storetest.CreateSQLite)
 	group, ctx := errgroup.WithContext(t.Context())
 	group.SetLimit(256)
 	for i := range rows {
@@ -36,24 +36,24 @@ func StoreSecrets(t *testing.T, folder string, rows int) {
 	}
 }
 
-// CheckSecrets reads what StoreSecrets stored.
-func CheckSecrets(t *testing.T, folder string, rows int) {
+// CheckSecrets checks what StoreSecrets stored.
+func CheckSecrets(t *testing.T, dir string, rows int) {
 	t.Helper()
 	found := 0
-	for _, one := range Stored(t, folder) {
-		number, old := strings.CutPrefix(one.Name, "old ")
+	for _, record := range Stored(t, dir) {
+		number, old := strings.CutPrefix(record.Name, "old ")
 		if !old {
 			continue
 		}
 		found++
-		if one.Secret != "secret "+number {
-			t.Errorf("provider %d, which is number %s, has the secret %q", one.PK, number, one.Secret)
+		if record.Secret != "secret "+number {
+			t.Errorf("provider %d, number %s, has the secret %q", record.PK, number, record.Secret)
 		}
 	}
 	if found != rows {
-		t.Errorf("%d old providers are found, want %d", found, rows)
+		t.Errorf("found %d old providers, want %d", found, rows)
 	}
-	database := openData(t, folder, storetest.OpenSQLite)
+	database := openData(t, dir, storetest.OpenSQLite)
 	defer func() { _ = database.Close() }()
 	if err := database.Reseal(t.Context(), func(_, total int64) {
 		if total != 0 {

@@ -11,7 +11,7 @@ import (
 	"example.com/providerd/store/storetest"
 )
 
-// Record is a provider, as a response or the database has it.
+// Record is a provider, from a response or from the database.
 type Record struct {
 	Name string
 	PK   int32
@@ -19,39 +19,39 @@ type Record struct {
 	Secret string
 }
 
-// openData opens the database in the folder of a server.
+// openData opens the database of a server in dir.
 func openData(
-	t *testing.T, folder string, open func(ctx context.Context, path, keysetPath string) (*store.Store, error),
+	t *testing.T, dir string, open func(ctx context.Context, path, keysetPath string) (*store.Store, error),
 ) *store.Store {
 	t.Helper()
-	database, err := open(t.Context(), filepath.Join(folder, "data", "providerd.db"), "")
+	database, err := open(t.Context(), filepath.Join(dir, "data", "providerd.db"), "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	return database
 }
 
-// Stored returns the providers that the database in the folder of a server has.
-func Stored(t *testing.T, folder string) []Record {
+// Stored returns the providers in the database of a server in dir.
+func Stored(t *testing.T, dir string) []Record {
 	t.Helper()
-	return readAll(t, openData(t, folder, storetest.OpenSQLite))
+	return readAll(t, openData(t, dir, storetest.OpenSQLite))
 }
 
-// readAll returns the providers of a database, in the order of their pks, and closes it.
+// readAll returns the providers of a database, ordered by pk, and closes it.
 func readAll(t *testing.T, database *store.Store) (found []Record) {
 	t.Helper()
-	for record, err := range database.Providers(t.Context(), store.Filter{}, 0) {
+	for stored, err := range database.Providers(t.Context(), store.Filter{}, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		one := Record{Name: record.Common().Name, PK: record.Common().PK}
-		switch provider := record.(type) {
+		record := Record{Name: stored.Common().Name, PK: stored.Common().PK}
+		switch provider := stored.(type) {
 		case store.OAuth2Provider:
-			one.Secret = provider.ClientSecret.Reveal()
+			record.Secret = provider.ClientSecret.Reveal()
 		case store.WorkspaceDirectoryProvider:
-			one.Secret = provider.Credentials.Reveal()
+			record.Secret = provider.Credentials.Reveal()
 		}
-		found = append(found, one)
+		found = append(found, record)
 	}
 	if err := database.Close(); err != nil {
 		t.Error(err)
@@ -59,24 +59,24 @@ func readAll(t *testing.T, database *store.Store) (found []Record) {
 	return found
 }
 
-// StoredPKs returns the pks of the providers that the database in the folder of a server has.
-func StoredPKs(t *testing.T, folder string) (pks []int32) {
+// StoredPKs returns the pks of the providers in the database of a server in dir.
+func StoredPKs(t *testing.T, dir string) (pks []int32) {
 	t.Helper()
-	for _, one := range Stored(t, folder) {
-		pks = append(pks, one.PK)
+	for _, record := range Stored(t, dir) {
+		pks = append(pks, record.PK)
 	}
 	return pks
 }
 
-// Fill makes a database in the folder of a server, with so many providers of both kinds.
-func Fill(t *testing.T, folder string, rows int) {
+// Fill creates a database for a server in dir, with as many providers of both kinds as rows.
+func Fill(t *testing.T, dir string, rows int) {
 	t.Helper()
-	if err := storetest.FillSQLite(t.Context(), filepath.Join(folder, "data", "providerd.db"), rows); err != nil {
+	if err := storetest.FillSQLite(t.Context(), filepath.Join(dir, "data", "providerd.db"), rows); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// CheckIntegrity lets SQLite check the file of a database.
+// CheckIntegrity runs SQLite's integrity check on a database.
 func CheckIntegrity(t *testing.T, path string) {
 	t.Helper()
 	db, err := sql.Open("sqlite3", path)

@@ -10,27 +10,26 @@ import (
 	"example.com/providerd/store/durable/durabletest"
 )
 
-// ServingUser serves in tests of several users, and is of servingGroup. No account needs to be of them.
+// ServingUser and servingGroup run the server in tests with several users. They need no account.
 const ServingUser, servingGroup = 1234, 2234
 
-// NewOtherUserDir is a folder with one for the database that belongs to the user that serves. What only root can do is
-// skipped for others.
+// NewOtherUserDir returns a new directory with a subdirectory data that ServingUser owns. The test needs root.
 func NewOtherUserDir(t *testing.T) string {
 	t.Helper()
 	NeedRoot(t)
-	folder := t.TempDir()
-	Run(t, "chmod", "755", filepath.Dir(folder), folder)
+	dir := t.TempDir()
+	Run(t, "chmod", "755", filepath.Dir(dir), dir)
 	Run(t, "install", "--directory", "--mode=700", "--owner="+strconv.Itoa(ServingUser),
-		"--group="+strconv.Itoa(servingGroup), filepath.Join(folder, "data"))
-	return folder
+		"--group="+strconv.Itoa(servingGroup), filepath.Join(dir, "data"))
+	return dir
 }
 
-// ServeAsOtherUser starts a server of another user in a folder, with a copy of the program that it can reach.
-func ServeAsOtherUser(t *testing.T, folder string, arguments ...string) *Server {
+// ServeAsOtherUser starts a server as ServingUser, from a copy of the program that this user can read.
+func ServeAsOtherUser(t *testing.T, dir string, arguments ...string) *Server {
 	t.Helper()
-	program := filepath.Join(folder, "providerd")
+	program := filepath.Join(dir, "providerd")
 	Run(t, "install", "--mode=755", os.Args[0], program)
-	command := Command(t.Context(), folder, append([]string{"serve", "--listen", "127.0.0.1:0"}, arguments...)...)
+	command := Command(t.Context(), dir, append([]string{"serve", "--listen", "127.0.0.1:0"}, arguments...)...)
 	command.Path = program
 	command.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: ServingUser, Gid: servingGroup}}
 	server := ServeCommand(t, command)
@@ -38,19 +37,19 @@ func ServeAsOtherUser(t *testing.T, folder string, arguments ...string) *Server 
 	return server
 }
 
-// ExpectOtherUserOwns demands that the folder of the database has nothing but private files of the user that serves.
-func ExpectOtherUserOwns(t *testing.T, folder string, want ...string) {
+// ExpectOtherUserOwns checks that dir/data has the files in want, and that all its files are private to ServingUser.
+func ExpectOtherUserOwns(t *testing.T, dir string, want ...string) {
 	t.Helper()
 	for _, name := range want {
-		if _, err := os.Stat(filepath.Join(folder, "data", name)); err != nil {
+		if _, err := os.Stat(filepath.Join(dir, "data", name)); err != nil {
 			t.Error(err)
 		}
 	}
-	entries, err := os.ReadDir(filepath.Join(folder, "data"))
+	entries, err := os.ReadDir(filepath.Join(dir, "data"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, entry := range entries {
-		durabletest.ExpectOwner(t, filepath.Join(folder, "data", entry.Name()), ServingUser, servingGroup)
+		durabletest.ExpectOwner(t, filepath.Join(dir, "data", entry.Name()), ServingUser, servingGroup)
 	}
 }

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// ReadyTimeout is how long a process may take to become ready on a machine that does much else.
+// ReadyTimeout is how long a process may take to become ready on a busy machine.
 const ReadyTimeout = time.Minute
 
-// Buffer is what a process wrote so far.
+// Buffer is a buffer that is safe for concurrent use.
 type Buffer struct {
 	mutex sync.Mutex
 	text  bytes.Buffer
@@ -30,24 +30,24 @@ func (b *Buffer) String() string {
 	return b.text.String()
 }
 
-// WaitUntil waits until something is so.
-func WaitUntil(t *testing.T, what string, isSo func() bool) {
+// WaitUntil waits until condition returns true. It fails the test, with what it waited for, after ReadyTimeout.
+func WaitUntil(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	ticker := time.NewTicker(10 * time.Millisecond)
 	defer ticker.Stop()
-	for begun := time.Now(); !isSo(); <-ticker.C {
-		if time.Since(begun) > ReadyTimeout {
-			t.Fatalf("after %v it is not so that %s", ReadyTimeout, what)
+	for started := time.Now(); !condition(); <-ticker.C {
+		if time.Since(started) > ReadyTimeout {
+			t.Fatalf("timed out after %v waiting until %s", ReadyTimeout, what)
 		}
 	}
 }
 
-// EnvCount is the number that a target of the Makefile asks for in a variable, or that of an ordinary run.
-func EnvCount(t *testing.T, variable string, ordinary int) int {
+// EnvCount returns the number in an environment variable, which targets of the Makefile set, or fallback.
+func EnvCount(t *testing.T, variable string, fallback int) int {
 	t.Helper()
 	text := os.Getenv(variable)
 	if text == "" {
-		return ordinary
+		return fallback
 	}
 	count, err := strconv.Atoi(text)
 	if err != nil {
