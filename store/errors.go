@@ -46,7 +46,7 @@ var (
 	// ErrReplicaSealsOtherwise says that a live replica has not told that it seals with the key.
 	ErrReplicaSealsOtherwise = errors.New("a replica does not encrypt with key")
 	// ErrKeyPromoted says that the newest key is already in use.
-	ErrKeyPromoted = seal.ErrPromoted
+	ErrKeyPromoted = seal.ErrAlreadyPrimary
 	// ErrNoKeyset says that there is no keyset file, though the database has secrets that are sealed.
 	ErrNoKeyset = seal.ErrNoKeyset
 	// ErrKeysetUnusable says that the keyset file cannot be read, can be read by others, or is not that of the database.

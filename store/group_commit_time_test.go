@@ -61,7 +61,7 @@ func (b slowBatches) Close() error {
 // inBubble runs a test over a slow database, in a time of its own.
 func inBubble(t *testing.T, slow *slowDatabase, test func(t *testing.T, opened *store.Store)) {
 	t.Helper()
-	keyring, err := seal.ProvideKeyring(t.Context(), filepath.Join(t.TempDir(), "keyset.json"))
+	keyring, err := seal.OpenOrCreateKeyring(t.Context(), filepath.Join(t.TempDir(), "keyset.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,13 +15,13 @@ import (
 // It returns ErrNoKeyset, ErrKeysetUnusable, ErrKeysetFull, ErrUnavailable, ErrOutcomeUnknown or an error of the file
 // system. Where it is the commit of the event that failed, the key is in the keyset and seals all the same.
 func (s *Store) RotateKey(ctx context.Context) (id uint32, err error) {
-	return s.changeKeys(ctx, "rotate key", EventKeyRotated, seal.Rotated, nil)
+	return s.changeKeys(ctx, "rotate key", EventKeyRotated, seal.RotateKey, nil)
 }
 
 // AddKey adds a key to the keyset file, which opens secrets and does not seal yet, and returns its id. It returns the
 // errors of RotateKey.
 func (s *Store) AddKey(ctx context.Context) (id uint32, err error) {
-	return s.changeKeys(ctx, "add key", EventKeyAdded, seal.Added, nil)
+	return s.changeKeys(ctx, "add key", EventKeyAdded, seal.AddKey, nil)
 }
 
 // PromoteKey lets the newest key of the keyset file seal, and returns its id. It takes up to 12 seconds to tell
@@ -31,7 +31,7 @@ func (s *Store) AddKey(ctx context.Context) (id uint32, err error) {
 func (s *Store) PromoteKey(ctx context.Context) (id uint32, err error) {
 	var dead map[string]int64
 	step := func(before *seal.Keys) (*seal.Keys, error) {
-		after, err := seal.Promoted(before)
+		after, err := seal.PromoteNewest(before)
 		if err == nil && s.IsShared() {
 			dead, err = hasKey(after.NewestID()).await(ctx, s.database)
 		}

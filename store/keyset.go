@@ -73,7 +73,7 @@ func provideKeyring(ctx context.Context, db database.Database, path string) (*se
 	if db.IsShared() {
 		ring, err = seal.OpenKeyring(path)
 	} else {
-		ring, err = seal.ProvideKeyring(ctx, path)
+		ring, err = seal.OpenOrCreateKeyring(ctx, path)
 	}
 	if err != nil {
 		return nil, err
@@ -126,10 +126,10 @@ func findKeyset(ctx context.Context, db database.Readable) (keysetRow, error) {
 
 // verify returns ErrKeysetUnusable for keys that cannot open what others seal for the database.
 func (r keysetRow) verify(keys *seal.Keys) error {
-	if keys.Satisfy(r.Proof) {
+	if keys.Satisfies(r.Proof) {
 		return nil
 	}
-	id, lacks := keys.Lacks(r.Sealed)
+	id, lacks := keys.MissingKey(r.Sealed)
 	lacks = lacks && keys.Authenticates(r.Proof)
 	if kept := keys.RetiredTo(id); lacks && kept != "" {
 		return fmt.Errorf("%w: it lacks key %d, which was retired after it had encrypted secrets of this database; put %s, "+

@@ -86,7 +86,7 @@ func (s *Store) endSealing(ctx context.Context, keys *seal.Keys) (err error) {
 		if err := saveKeyset(tx, keys); err != nil {
 			return err
 		}
-		return addRetirements(tx, keys.Older())
+		return addRetirements(tx, keys.OlderIDs())
 	})
 }
 
@@ -115,7 +115,7 @@ func addRetirements(tx *gorm.DB, ids []uint32) error {
 func (s *Store) demandUnused(ctx context.Context, keys *seal.Keys) error {
 	var prefixes [][]byte
 	counts := map[uint32]int64{}
-	for _, id := range keys.Older() {
+	for _, id := range keys.OlderIDs() {
 		prefixes = append(prefixes, seal.Prefix(id))
 	}
 	for _, column := range sealedColumns() {
@@ -149,7 +149,7 @@ func (c sealedColumn) countUses(db *gorm.DB, prefixes [][]byte, counts map[uint3
 		return fmt.Errorf("count what older keys have sealed: %w", err)
 	}
 	for _, one := range found {
-		id, _ := seal.KeyOf(one.Prefix)
+		id, _ := seal.KeyID(one.Prefix)
 		counts[id] += one.Secrets
 	}
 	return nil

@@ -50,7 +50,7 @@ func (c *SecretCount) add(keys *seal.Keys, place seal.Place, sealed []byte) {
 	if len(c.First) < maxNamedSecrets {
 		c.First = append(c.First, place)
 	}
-	id, lacks := keys.Lacks(sealed)
+	id, lacks := keys.MissingKey(sealed)
 	if _, isKnown := c.Lacking[id]; lacks && (isKnown || len(c.Lacking) < maxLackingKeys) {
 		c.Lacking[id]++
 		return

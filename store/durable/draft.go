@@ -11,7 +11,7 @@ import (
 )
 
 // Draft is a large file that is being written under a name of its own, beside the one that it gets once it is whole.
-// Only its owner can read it: who runs the program, unless Give gives it to somebody else.
+// Only its owner can read it: who runs the program, unless Chown gives it to somebody else.
 type Draft struct {
 	*os.File
 	path string

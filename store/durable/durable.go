@@ -20,7 +20,7 @@ import (
 const unfinishedSuffix = ".unfinished"
 
 // WriteFile puts a file in its place whole and on disk, or not at all. Only the owner can read it, to whom it is given
-// before it has its name, as by Give. What a process that died left behind is replaced; so programs must take turns in
+// before it has its name, as by Chown. What a process that died left behind is replaced; so programs must take turns in
 // writing one path, with WithLock. It returns an error of the file system.
 func WriteFile(path string, content []byte, owner Owner) (err error) {
 	unfinished := path + unfinishedSuffix
@@ -32,7 +32,7 @@ func WriteFile(path string, content []byte, owner Owner) (err error) {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	_, err = file.Write(content)
-	if err := errors.Join(err, Give(file, owner), file.Sync(), file.Close()); err != nil {
+	if err := errors.Join(err, Chown(file, owner), file.Sync(), file.Close()); err != nil {
 		return errors.Join(fmt.Errorf("write %s: %w", path, err), os.Remove(unfinished))
 	}
 	if err := os.Rename(unfinished, path); err != nil {

@@ -11,9 +11,9 @@ import (
 // timeInName is the time of something, in UTC, in the name of a file.
 const timeInName = "20060102T150405Z"
 
-// NameToKeep is a name for what is at path and about to be replaced, that nothing has: the path, what becomes of it,
+// UnusedName is a name for what is at path and about to be replaced, that nothing has: the path, what becomes of it,
 // and the time. A file may be replaced twice in a second. It returns an error of the file system.
-func NameToKeep(path, becomes string) (string, error) {
+func UnusedName(path, becomes string) (string, error) {
 	name := path + "." + becomes + "-" + time.Now().UTC().Format(timeInName)
 	kept := name
 	for number := 2; ; number++ {
@@ -24,10 +24,10 @@ func NameToKeep(path, becomes string) (string, error) {
 	}
 }
 
-// Keep gives a file a second name, that of NameToKeep, under which it stays when another one takes its place. It
+// Keep gives a file a second name, that of UnusedName, under which it stays when another one takes its place. It
 // returns an error of the file system.
 func Keep(path, becomes string) (kept string, err error) {
-	if kept, err = NameToKeep(path, becomes); err != nil {
+	if kept, err = UnusedName(path, becomes); err != nil {
 		return "", err
 	}
 	return kept, keep(path, kept)

@@ -17,14 +17,14 @@ import (
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"hold": durabletest.Program(func(ctx context.Context, arguments []string) error {
-			return durable.WithLock(ctx, arguments[0], durabletest.AwaitStart)
+			return durable.WithLock(ctx, arguments[0], durabletest.AwaitProceed)
 		}),
 		"draft": durabletest.Program(func(_ context.Context, arguments []string) error {
 			draft, err := durable.CreateDraft(arguments[0])
 			if err != nil {
 				return err
 			}
-			return errors.Join(durabletest.AwaitStart(), draft.Close())
+			return errors.Join(durabletest.AwaitProceed(), draft.Close())
 		}),
 		"draft-once": durabletest.Program(func(_ context.Context, arguments []string) error {
 			draft, err := durable.CreateDraft(arguments[0])

@@ -52,9 +52,9 @@ func OwnerFor(path string) (Owner, error) {
 	return owner, nil
 }
 
-// Give lets a file that root has made belong to somebody else. Where another user runs the program, it does nothing. It
+// Chown lets a file that root has made belong to somebody else. Where another user runs the program, it does nothing. It
 // returns an error of the file system.
-func Give(file *os.File, to Owner) error {
+func Chown(file *os.File, to Owner) error {
 	if to == (Owner{}) || os.Geteuid() != 0 {
 		return nil
 	}

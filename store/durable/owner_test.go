@@ -51,7 +51,7 @@ func place(t *testing.T, path string, user int) {
 // have put that there.
 func TestRootGivesFilesAway(t *testing.T) {
 	t.Parallel()
-	durabletest.DemandRoot(t)
+	durabletest.RequireRoot(t)
 	for name, test := range map[string]struct {
 		mode  os.FileMode
 		place func(t *testing.T, path string)
@@ -91,7 +91,7 @@ func TestRootGivesFilesAway(t *testing.T) {
 // A draft belongs to whoever made it unless it is given away.
 func TestRootKeepsDrafts(t *testing.T) {
 	t.Parallel()
-	durabletest.DemandRoot(t)
+	durabletest.RequireRoot(t)
 	path := filepath.Join(newFolder(t, 0o700, oneUser), "file")
 	draft := newDraft(t, path, version(1))
 	if err := errors.Join(draft.Publish(), draft.Close()); err != nil {
@@ -122,7 +122,7 @@ func as(t *testing.T, user uint32, name string, arguments ...string) *exec.Cmd {
 // Whoever is not root keeps what they write, in whosever place.
 func TestOthersKeepTheirFiles(t *testing.T) {
 	t.Parallel()
-	durabletest.DemandRoot(t)
+	durabletest.RequireRoot(t)
 	folder := newFolder(t, 0o770, anotherUser)
 	if err := errors.Join(os.Chmod(filepath.Dir(filepath.Dir(folder)), 0o755),
 		os.Chown(folder, anotherUser, oneUser+groupOffset)); err != nil {
@@ -140,7 +140,7 @@ func TestOthersKeepTheirFiles(t *testing.T) {
 // Without the right to give files away, root still writes new ones, but replaces none of another user.
 func TestRootWithoutTheRight(t *testing.T) {
 	t.Parallel()
-	durabletest.DemandRoot(t)
+	durabletest.RequireRoot(t)
 	folder := newFolder(t, 0o700, oneUser)
 	taken := filepath.Join(folder, "taken")
 	place(t, taken, oneUser)
@@ -170,7 +170,7 @@ func TestRootWithoutTheRight(t *testing.T) {
 // can remove.
 func TestDraftsOfRootHinderNobody(t *testing.T) {
 	t.Parallel()
-	durabletest.DemandRoot(t)
+	durabletest.RequireRoot(t)
 	folder := newFolder(t, 0o777|os.ModeSticky, 0)
 	if err := os.Chmod(filepath.Dir(filepath.Dir(folder)), 0o755); err != nil {
 		t.Fatal(err)

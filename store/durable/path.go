@@ -54,8 +54,8 @@ func Exists(path string) (bool, error) {
 	return true, nil
 }
 
-// CheckFree returns fs.ErrExist where anything is at path, or an error of the file system.
-func CheckFree(path string) error {
+// CheckNotExist returns fs.ErrExist where anything is at path, or an error of the file system.
+func CheckNotExist(path string) error {
 	isThere, err := Exists(path)
 	if err == nil && isThere {
 		err = fmt.Errorf("%w: %s; name one that is not there", fs.ErrExist, path)

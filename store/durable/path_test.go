@@ -46,14 +46,14 @@ func TestWhatIsFree(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{link, file, folder} {
-		if err := durable.CheckFree(path); !errors.Is(err, fs.ErrExist) {
+		if err := durable.CheckNotExist(path); !errors.Is(err, fs.ErrExist) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
-	if err := durable.CheckFree(filepath.Join(folder, "new")); err != nil {
+	if err := durable.CheckNotExist(filepath.Join(folder, "new")); err != nil {
 		t.Error(err)
 	}
-	if err := durable.CheckFree(filepath.Join(file, "new")); err == nil || errors.Is(err, fs.ErrExist) {
+	if err := durable.CheckNotExist(filepath.Join(file, "new")); err == nil || errors.Is(err, fs.ErrExist) {
 		t.Errorf("below a file: %v", err)
 	}
 }

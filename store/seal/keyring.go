@@ -39,10 +39,10 @@ func OpenKeyring(path string) (*Keyring, error) {
 	return ring, nil
 }
 
-// ProvideKeyring reads a keyset file, and makes it where there is none. Programs that do so at a time take turns. What
+// OpenOrCreateKeyring reads a keyset file, and makes it where there is none. Programs that do so at a time take turns. What
 // root makes belongs to the owner of the folder, who could as well have put another keyset there. It returns
 // ErrKeysetUnusable, an error of the file system or that of ctx.
-func ProvideKeyring(ctx context.Context, path string) (ring *Keyring, err error) {
+func OpenOrCreateKeyring(ctx context.Context, path string) (ring *Keyring, err error) {
 	err = durable.WithLock(ctx, filepath.Dir(path), func() error {
 		if err := durable.RemoveUnfinished(path); err != nil {
 			return err
@@ -56,7 +56,7 @@ func ProvideKeyring(ctx context.Context, path string) (ring *Keyring, err error)
 	return ring, err
 }
 
-// CreateKeyring makes a keyset file with one key, which has the owner that ProvideKeyring gives it. It returns
+// CreateKeyring makes a keyset file with one key, which has the owner that OpenOrCreateKeyring gives it. It returns
 // ErrKeysetExists for a path where something is, an error of the file system or that of ctx.
 func CreateKeyring(ctx context.Context, path string) (ring *Keyring, err error) {
 	err = durable.WithLock(ctx, filepath.Dir(path), func() error {

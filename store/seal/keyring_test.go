@@ -101,7 +101,7 @@ func TestFileThatLacksEarlierKeysIsRefused(t *testing.T) {
 			t.Errorf("%s: error is %v", name, err)
 		}
 		replace(t, path, good)
-		if !current(t, ring).Satisfy(proof) {
+		if !current(t, ring).Satisfies(proof) {
 			t.Errorf("%s: put back, the file has other keys", name)
 		}
 	}

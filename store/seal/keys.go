@@ -139,7 +139,7 @@ func (k *Keys) Seal(secret Secret, at Place) ([]byte, error) {
 // Unseal returns the secret that was sealed for this place, or ErrDamaged, which names a key that is missing.
 func (k *Keys) Unseal(sealed []byte, at Place) (Secret, error) {
 	text, err := k.aead.Decrypt(sealed, at.associatedData())
-	if id, lacks := k.Lacks(sealed); err != nil && lacks {
+	if id, lacks := k.MissingKey(sealed); err != nil && lacks {
 		return Secret{}, fmt.Errorf("%s: %w: the keyset lacks %s", at, ErrDamaged, k.Describe(id))
 	}
 	if err != nil {
@@ -204,17 +204,17 @@ func (k *Keys) Prove() (Proof, error) {
 	return Proof{Sealed: sealed, Fingerprint: fingerprint}, nil
 }
 
-// KeyOf names the key that a ciphertext was made with; false for what cannot be one.
-func KeyOf(sealed []byte) (id uint32, ok bool) {
+// KeyID names the key that a ciphertext was made with; false for what cannot be one.
+func KeyID(sealed []byte) (id uint32, ok bool) {
 	if len(sealed) < prefixSize || sealed[0] != prefixVersion {
 		return 0, false
 	}
 	return binary.BigEndian.Uint32(sealed[1:prefixSize]), true
 }
 
-// Lacks tells whether a ciphertext was made with a key that is not among these, and with which.
-func (k *Keys) Lacks(sealed []byte) (id uint32, lacks bool) {
-	id, ok := KeyOf(sealed)
+// MissingKey tells whether a ciphertext was made with a key that is not among these, and with which.
+func (k *Keys) MissingKey(sealed []byte) (id uint32, lacks bool) {
+	id, ok := KeyID(sealed)
 	return id, ok && !k.known[id]
 }
 
@@ -230,8 +230,8 @@ func (k *Keys) Describe(id uint32) string {
 // that was not.
 func (k *Keys) RetiredTo(id uint32) string { return k.retired[id] }
 
-// Satisfy tells whether the keys can read what was made with those of the proof.
-func (k *Keys) Satisfy(proof Proof) bool {
+// Satisfies tells whether the keys can read what was made with those of the proof.
+func (k *Keys) Satisfies(proof Proof) bool {
 	_, err := k.Unseal(proof.Sealed, proofPlace())
 	return err == nil && k.Authenticates(proof)
 }
@@ -252,5 +252,5 @@ func (k *Keys) succeed(earlier *Keys) bool {
 	if err != nil || !k.known[earlier.primary] {
 		return err == nil && k.Authenticates(proof)
 	}
-	return k.Satisfy(proof)
+	return k.Satisfies(proof)
 }

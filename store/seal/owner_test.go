@@ -19,9 +19,9 @@ const someUser, someGroup = 1234, 2234
 // removed, its size and its time, looks the same, but for its owner.
 func TestKeysetsOfRootBelongToTheirOwners(t *testing.T) {
 	t.Parallel()
-	durabletest.DemandRoot(t)
+	durabletest.RequireRoot(t)
 	for _, provide := range []func(ctx context.Context, path string) (*seal.Keyring, error){
-		seal.ProvideKeyring, seal.CreateKeyring,
+		seal.OpenOrCreateKeyring, seal.CreateKeyring,
 	} {
 		path := filepath.Join(t.TempDir(), "keyset.json")
 		if err := os.Chown(filepath.Dir(path), someUser, someGroup); err != nil {
@@ -41,7 +41,7 @@ func TestKeysetsOfRootBelongToTheirOwners(t *testing.T) {
 		if err := os.Chown(path, someUser, someGroup); err != nil {
 			t.Fatal(err)
 		}
-		err := ring.Change(t.Context(), seal.Rotated, func(_ *seal.Keys, write func() error) error { return write() })
+		err := ring.Change(t.Context(), seal.RotateKey, func(_ *seal.Keys, write func() error) error { return write() })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,13 +52,13 @@ func TestKeysetsOfRootBelongToTheirOwners(t *testing.T) {
 // Whoever puts a file of theirs in the place of a keyset while that is changed does not get its keys.
 func TestChangedKeysetIsGivenToNobodyElse(t *testing.T) {
 	t.Parallel()
-	durabletest.DemandRoot(t)
+	durabletest.RequireRoot(t)
 	_, path := newRing(t)
 	info, err := os.Stat(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := open(t, path).Change(t.Context(), seal.Rotated, func(_ *seal.Keys, write func() error) error {
+	if err := open(t, path).Change(t.Context(), seal.RotateKey, func(_ *seal.Keys, write func() error) error {
 		planted := path + ".planted"
 		return errors.Join(os.WriteFile(planted, make([]byte, info.Size()), 0o600), os.Chown(planted, someUser, someGroup),
 			os.Chtimes(planted, info.ModTime(), info.ModTime()), os.Rename(planted, path), write())

@@ -52,11 +52,11 @@ func TestProofIsSatisfiedByItsKeysAndThoseThatSucceedThem(t *testing.T) {
 			t.Fatal(err)
 		}
 		for checked, checker := range keys {
-			if got, want := checker.Satisfy(proof), checked >= made; got != want {
+			if got, want := checker.Satisfies(proof), checked >= made; got != want {
 				t.Errorf("proof after %d rotations, keys after %d: %t, want %t", made, checked, got, want)
 			}
 		}
-		if other.Satisfy(proof) {
+		if other.Satisfies(proof) {
 			t.Errorf("the keys of another file satisfy the proof after %d rotations", made)
 		}
 	}
@@ -79,7 +79,7 @@ func TestProofHasTwoHalves(t *testing.T) {
 		"sealed":      {Sealed: foreign.Sealed, Fingerprint: proof.Fingerprint},
 		"fingerprint": {Sealed: proof.Sealed, Fingerprint: foreign.Fingerprint},
 	} {
-		if keys.Satisfy(mixed) {
+		if keys.Satisfies(mixed) {
 			t.Errorf("%s: satisfied", name)
 		}
 	}

@@ -20,7 +20,7 @@ func TestProvidingManyTimesAtATimeGivesOneKeyset(t *testing.T) {
 	var group sync.WaitGroup
 	for i := range programs {
 		group.Go(func() {
-			ring, err := seal.ProvideKeyring(t.Context(), path)
+			ring, err := seal.OpenOrCreateKeyring(t.Context(), path)
 			if err != nil {
 				t.Error(err)
 				return
@@ -38,7 +38,7 @@ func TestProvidingManyTimesAtATimeGivesOneKeyset(t *testing.T) {
 	group.Wait()
 	keys := current(t, open(t, path))
 	for i, proof := range proofs {
-		if !keys.Satisfy(proof) {
+		if !keys.Satisfies(proof) {
 			t.Errorf("program %d has other keys than the file", i)
 		}
 	}
@@ -58,7 +58,7 @@ func TestProvidingRemovesWhatIsUnfinished(t *testing.T) {
 	for _, path := range []string{existing, filepath.Join(t.TempDir(), "keyset.json")} {
 		unfinished := path + ".unfinished"
 		replace(t, unfinished, canary)
-		if _, err := seal.ProvideKeyring(t.Context(), path); err != nil {
+		if _, err := seal.OpenOrCreateKeyring(t.Context(), path); err != nil {
 			t.Error(err)
 		}
 		if _, err := os.Stat(unfinished); !errors.Is(err, fs.ErrNotExist) {
@@ -84,7 +84,7 @@ func TestProvidingFailsWithoutAFile(t *testing.T) {
 		"missing folder": {t.Context(), filepath.Join(t.TempDir(), "missing", "keyset.json"), fs.ErrNotExist},
 		"blocked name":   {t.Context(), blocked, fs.ErrExist},
 	} {
-		ring, err := seal.ProvideKeyring(test.ctx, test.path)
+		ring, err := seal.OpenOrCreateKeyring(test.ctx, test.path)
 		if ring != nil || !errors.Is(err, test.want) {
 			t.Errorf("%s: error is %v, want %v", name, err, test.want)
 		}

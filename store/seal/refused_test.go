@@ -19,9 +19,9 @@ const maxKeysetBytes = 1 << 20
 func expectRefused(t *testing.T, running *seal.Keyring, path, name, hint string) {
 	t.Helper()
 	_, opened := seal.OpenKeyring(path)
-	_, provided := seal.ProvideKeyring(t.Context(), path)
+	_, provided := seal.OpenOrCreateKeyring(t.Context(), path)
 	_, current := running.Current(t.Context())
-	rotated := running.Change(t.Context(), seal.Rotated, func(*seal.Keys, func() error) error {
+	rotated := running.Change(t.Context(), seal.RotateKey, func(*seal.Keys, func() error) error {
 		t.Error("rotated")
 		return nil
 	})
@@ -71,7 +71,7 @@ func TestMissingFileIsNotReplaced(t *testing.T) {
 	}
 	_, opened := seal.OpenKeyring(path)
 	_, running := ring.Current(t.Context())
-	rotated := ring.Change(t.Context(), seal.Rotated, func(_ *seal.Keys, write func() error) error { return write() })
+	rotated := ring.Change(t.Context(), seal.RotateKey, func(_ *seal.Keys, write func() error) error { return write() })
 	for _, err := range []error{opened, running, rotated} {
 		if !errors.Is(err, seal.ErrNoKeyset) || !strings.Contains(err.Error(), path) {
 			t.Errorf("error is %v, want ErrNoKeyset with %s", err, path)
@@ -124,7 +124,7 @@ func TestContentThatIsNoKeysetIsRefusedAndNotRepeated(t *testing.T) {
 				t.Errorf("%s: error is %v", name, err)
 			}
 		}
-		if _, err := seal.ProvideKeyring(t.Context(), path); !errors.Is(err, seal.ErrKeysetUnusable) || read(t, path) != content {
+		if _, err := seal.OpenOrCreateKeyring(t.Context(), path); !errors.Is(err, seal.ErrKeysetUnusable) || read(t, path) != content {
 			t.Errorf("%s: provided: error is %v, want ErrKeysetUnusable, and the file as it was", name, err)
 		}
 	}
@@ -135,7 +135,7 @@ func TestContentThatIsNoKeysetIsRefusedAndNotRepeated(t *testing.T) {
 // Whatever a file has, reading it neither panics nor repeats any of it, and the keys that it gives can be used.
 func FuzzKeyset(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "keyset.json")
-	if _, err := seal.ProvideKeyring(f.Context(), path); err != nil {
+	if _, err := seal.OpenOrCreateKeyring(f.Context(), path); err != nil {
 		f.Fatal(err)
 	}
 	good, err := os.ReadFile(path)
@@ -155,7 +155,7 @@ func FuzzKeyset(f *testing.F) {
 			}
 			return
 		}
-		if proof, err := current(t, ring).Prove(); err != nil || !current(t, ring).Satisfy(proof) {
+		if proof, err := current(t, ring).Prove(); err != nil || !current(t, ring).Satisfies(proof) {
 			t.Errorf("the keys do not satisfy their own proof, %v", err)
 		}
 	})

@@ -13,13 +13,13 @@ func grow(t testing.TB, path string, count int) {
 	t.Helper()
 	many := func(keys *seal.Keys) (_ *seal.Keys, err error) {
 		for range count - 1 {
-			if keys, err = seal.Rotated(keys); err != nil {
+			if keys, err = seal.RotateKey(keys); err != nil {
 				return nil, err
 			}
 		}
 		return keys, nil
 	}
-	ring, err := seal.ProvideKeyring(t.Context(), path)
+	ring, err := seal.OpenOrCreateKeyring(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func BenchmarkReload(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				if err := open(b, path).Change(b.Context(), seal.Rotated, func(_ *seal.Keys, write func() error) error { return write() }); err != nil {
+				if err := open(b, path).Change(b.Context(), seal.RotateKey, func(_ *seal.Keys, write func() error) error { return write() }); err != nil {
 					b.Fatal(err)
 				}
 				b.StartTimer()

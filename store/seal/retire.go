@@ -25,7 +25,7 @@ type Retirement struct {
 func (r *Keyring) Retire(ctx context.Context, note func(before *Keys) error) (retired Retirement, err error) {
 	err = durable.WithLock(ctx, filepath.Dir(r.path), func() error {
 		before, err := r.current(ctx)
-		if err != nil || len(before.keys.Older()) == 0 {
+		if err != nil || len(before.keys.OlderIDs()) == 0 {
 			return err
 		}
 		if err := note(before.keys); err != nil {
@@ -39,7 +39,7 @@ func (r *Keyring) Retire(ctx context.Context, note func(before *Keys) error) (re
 		if err != nil {
 			return err
 		}
-		retired = Retirement{IDs: before.keys.Older(), Kept: kept}
+		retired = Retirement{IDs: before.keys.OlderIDs(), Kept: kept}
 		return after.write(r.path, durable.OwnerOf(before.file))
 	})
 	return retired, err

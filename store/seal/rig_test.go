@@ -15,7 +15,7 @@ const canary = "canary-7e1f"
 func newRing(t *testing.T) (ring *seal.Keyring, path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "keyset.json")
-	ring, err := seal.ProvideKeyring(t.Context(), path)
+	ring, err := seal.OpenOrCreateKeyring(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func current(t *testing.T, ring *seal.Keyring) *seal.Keys {
 // rotate adds a key to the file.
 func rotate(t *testing.T, path string) {
 	t.Helper()
-	if err := open(t, path).Change(t.Context(), seal.Rotated, func(_ *seal.Keys, write func() error) error { return write() }); err != nil {
+	if err := open(t, path).Change(t.Context(), seal.RotateKey, func(_ *seal.Keys, write func() error) error { return write() }); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -54,7 +54,7 @@ func TestManyRotationsAtATime(t *testing.T) {
 		}
 		rotating.Go(func() {
 			for range rotations {
-				if err := ring.Change(t.Context(), seal.Rotated, used.note); err != nil {
+				if err := ring.Change(t.Context(), seal.RotateKey, used.note); err != nil {
 					t.Error(err)
 				}
 			}
@@ -108,7 +108,7 @@ func TestFailedRotationLeavesTheFile(t *testing.T) {
 	} {
 		ring, path := newRing(t)
 		before := read(t, path)
-		err := ring.Change(t.Context(), seal.Rotated, func(_ *seal.Keys, write func() error) error { return test.note(path, write) })
+		err := ring.Change(t.Context(), seal.RotateKey, func(_ *seal.Keys, write func() error) error { return test.note(path, write) })
 		if !errors.Is(err, test.want) || read(t, path) != before {
 			t.Errorf("%s: error is %v, want %v, and the file as it was", name, err, test.want)
 		}
@@ -122,7 +122,7 @@ func TestRotationWaitsForItsTurnUntilItsContextEnds(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), awhile)
 	defer cancel()
 	err := durable.WithLock(t.Context(), filepath.Dir(path), func() error {
-		return ring.Change(ctx, seal.Rotated, func(*seal.Keys, func() error) error {
+		return ring.Change(ctx, seal.RotateKey, func(*seal.Keys, func() error) error {
 			t.Error("noted while another program has its turn")
 			return nil
 		})

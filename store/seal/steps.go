@@ -10,24 +10,24 @@ import (
 	"github.com/tink-crypto/tink-go/v2/keyset"
 )
 
-// ErrPromoted says that the newest key of a keyset is already in use.
-var ErrPromoted = errors.New("the newest key is already in use")
+// ErrAlreadyPrimary says that the newest key of a keyset is already in use.
+var ErrAlreadyPrimary = errors.New("the newest key is already in use")
 
 // Step makes the next keys of a keyset. The keys for fingerprints stay: a fingerprint cannot be made again, because the
 // body that it stands for is gone.
 type Step func(before *Keys) (after *Keys, err error)
 
-// Rotated is the Step that adds a key, with which secrets are sealed from now on.
-func Rotated(before *Keys) (*Keys, error) {
-	added, err := Added(before)
+// RotateKey is the Step that adds a key, with which secrets are sealed from now on.
+func RotateKey(before *Keys) (*Keys, error) {
+	added, err := AddKey(before)
 	if err != nil {
 		return nil, err
 	}
-	return Promoted(added)
+	return PromoteNewest(added)
 }
 
-// Added is the Step that adds a key, which opens secrets and does not seal yet.
-func Added(before *Keys) (*Keys, error) {
+// AddKey is the Step that adds a key, which opens secrets and does not seal yet.
+func AddKey(before *Keys) (*Keys, error) {
 	return before.step(before.retired, func(manager *keyset.Manager) error {
 		for {
 			id, err := manager.Add(aead.AES256GCMKeyTemplate())
@@ -42,30 +42,30 @@ func Added(before *Keys) (*Keys, error) {
 	})
 }
 
-// Promoted is the Step that lets the newest key seal. It returns ErrPromoted where it does so already.
-func Promoted(before *Keys) (*Keys, error) {
+// PromoteNewest is the Step that lets the newest key seal. It returns ErrAlreadyPrimary where it does so already.
+func PromoteNewest(before *Keys) (*Keys, error) {
 	newest := before.NewestID()
 	if newest == before.PrimaryID() {
-		return nil, fmt.Errorf("key %d: %w", newest, ErrPromoted)
+		return nil, fmt.Errorf("key %d: %w", newest, ErrAlreadyPrimary)
 	}
 	return before.step(before.retired, func(manager *keyset.Manager) error {
 		return manager.SetPrimary(newest)
 	})
 }
 
-// Older names the keys that were added before the one that seals now, the oldest first. Nothing is sealed with them any
+// OlderIDs names the keys that were added before the one that seals now, the oldest first. Nothing is sealed with them any
 // more.
-func (k *Keys) Older() []uint32 { return k.ids[:slices.Index(k.ids, k.primary)] }
+func (k *Keys) OlderIDs() []uint32 { return k.ids[:slices.Index(k.ids, k.primary)] }
 
 // withoutOlder removes the keys that are older than the one that seals, and notes the file that still has them.
 func (k *Keys) withoutOlder(kept string) (*Keys, error) {
 	retired := map[uint32]string{}
 	maps.Copy(retired, k.retired)
-	for _, id := range k.Older() {
+	for _, id := range k.OlderIDs() {
 		retired[id] = kept
 	}
 	return k.step(retired, func(manager *keyset.Manager) error {
-		for _, id := range k.Older() {
+		for _, id := range k.OlderIDs() {
 			if err := manager.Delete(id); err != nil {
 				return err //nolint:wrapcheck // The caller does.
 			}

@@ -42,7 +42,7 @@ func (d *Database) Backup(ctx context.Context, path string, progress Progress, c
 	if err := CheckName(path); err != nil {
 		return err
 	}
-	if err := durable.CheckFree(path); err != nil {
+	if err := durable.CheckNotExist(path); err != nil {
 		return err
 	}
 	draft, err := durable.CreateDraft(path)

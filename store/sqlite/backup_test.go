@@ -215,7 +215,7 @@ func TestRestoreLooksAgainBeforeItReplaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.close(t)
-	restoration := sqlite.Restoration{Backup: backup, Database: r.path, IsReplacing: true, Progress: noProgress}
+	restoration := sqlite.Restoration{Backup: backup, Database: r.path, Replace: true, Progress: noProgress}
 	var other *durabletest.Process
 	restoration.Check = func(database.Readable) error {
 		other = durabletest.Start(t, "commit", r.path, "last", "1")
@@ -226,7 +226,7 @@ func TestRestoreLooksAgainBeforeItReplaces(t *testing.T) {
 	}
 	other.End(t)
 	made := filepath.Join(t.TempDir(), "made.db")
-	restoration.Database, restoration.IsReplacing = made, false
+	restoration.Database, restoration.Replace = made, false
 	restoration.Check = func(database.Readable) error { return os.WriteFile(made, []byte("made"), 0o600) }
 	if kept, err := restoration.Run(t.Context()); !errors.Is(err, fs.ErrExist) || kept != "" {
 		t.Errorf("error is %v, %q is kept", err, kept)

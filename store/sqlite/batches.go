@@ -84,7 +84,7 @@ func (b *batches) Commit(ctx context.Context, _ int, statements func(database.Ba
 }
 
 func (b *batches) commit(ctx context.Context, statements func(database.Batch) error) error {
-	if err := b.database.files.CheckBefore(); err != nil {
+	if err := b.database.files.CheckUnlessRecent(); err != nil {
 		return err
 	}
 	err := b.connection.transact(ctx, func() error {
@@ -97,7 +97,7 @@ func (b *batches) commit(ctx context.Context, statements func(database.Batch) er
 	if err != nil {
 		return err
 	}
-	index, err := b.database.files.Look()
+	index, err := b.database.files.Inspect()
 	if err != nil {
 		return fmt.Errorf("%w: %w", database.ErrOutcomeUnknown, err)
 	}
@@ -148,7 +148,7 @@ func (b *batches) Maintain(ctx context.Context) {
 		b.checkpoints.committed(ctx, *committed)
 		return
 	}
-	index, err := b.database.files.Look()
+	index, err := b.database.files.Inspect()
 	switch {
 	case err != nil:
 	case b.database.failed.Load():

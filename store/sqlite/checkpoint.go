@@ -139,7 +139,7 @@ func (c *checkpointer) fail(err error) {
 // finish copies what has come meanwhile, while the writer adds nothing.
 func (c *checkpointer) finish(ctx context.Context) error {
 	c.transactions = 0
-	index, err := c.files.Look()
+	index, err := c.files.Inspect()
 	if err != nil {
 		return err
 	}
@@ -151,7 +151,7 @@ func (c *checkpointer) finish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if index, err = c.files.Look(); err != nil {
+	if index, err = c.files.Inspect(); err != nil {
 		return err
 	}
 	grown := index.Frames >= c.left+maxWALFrames

@@ -37,8 +37,8 @@ type Database struct {
 
 var _ database.Database = (*Database)(nil)
 
-// Folder is that of the database, symbolic links resolved.
-func (d *Database) Folder() string { return d.folder }
+// Dir is that of the database, symbolic links resolved.
+func (d *Database) Dir() string { return d.folder }
 
 // IsNew reports whether Create has created the database, in a file that was missing or empty.
 func (d *Database) IsNew() bool { return d.isNew }

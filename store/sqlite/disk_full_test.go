@@ -18,7 +18,7 @@ import (
 // smallDisk mounts a file system of its own. It needs to be root.
 func smallDisk(t *testing.T) string {
 	t.Helper()
-	durabletest.DemandRoot(t)
+	durabletest.RequireRoot(t)
 	folder := t.TempDir()
 	if err := syscall.Mount("tmpfs", folder, "tmpfs", 0, "size=64m"); err != nil {
 		t.Fatalf("mount a small disk: %v", err)

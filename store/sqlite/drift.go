@@ -27,7 +27,7 @@ const (
 // first few differences, none where there is none. What others have added is one only where it decides over rows of
 // providerd's. It returns database.ErrUnavailable.
 func (v *View) Drift(ctx context.Context) ([]string, error) {
-	level, err := Level()
+	level, err := SchemaVersion()
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ func driftAfter(t *testing.T, statements string) []string {
 		t.Fatal(err)
 	}
 	execute(t, path, statements)
-	view, err := sqlite.Look(t.Context(), path)
+	view, err := sqlite.OpenReadOnly(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -69,7 +69,7 @@ func provideFile(path string) error {
 		file, err = os.OpenFile(path, os.O_RDWR, 0)
 	}
 	if err == nil {
-		err = errors.Join(durable.Give(file, owner), file.Close())
+		err = errors.Join(durable.Chown(file, owner), file.Close())
 	}
 	if err != nil {
 		return fmt.Errorf("open or create the database: %w", err)

@@ -31,8 +31,8 @@ func currentGeneration(ctx context.Context, db *sql.DB) func() (uint32, error) {
 // raiseGeneration is called before a transaction writes anything else: if a checkpoint has copied the whole WAL, the
 // transaction resets it.
 func raiseGeneration(files *guard.Files, tx *gorm.DB) error {
-	isCopied, err := files.IsCopied()
-	if err != nil || !isCopied {
+	isBackfilled, err := files.IsBackfilled()
+	if err != nil || !isBackfilled {
 		return err
 	}
 	var generation uint32

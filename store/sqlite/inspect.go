@@ -41,7 +41,7 @@ func (d *Database) inspectOver(ctx context.Context, probe *sql.DB) error {
 	var id int
 	err := probe.QueryRowContext(ctx, "PRAGMA application_id").Scan(&id)
 	if native, ok := errors.AsType[sqlite3.Error](err); ok && native.Code == sqlite3.ErrCorrupt {
-		return d.file.Changed()
+		return d.file.ChangedError()
 	}
 	if err != nil {
 		return fmt.Errorf("read database %s: %w", d.file.Name(), classify(err))

@@ -44,7 +44,7 @@ func fillDisk(ctx context.Context, arguments []string) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(r.commit(ctx, "before"), durabletest.AwaitStart()); err != nil {
+	if err := errors.Join(r.commit(ctx, "before"), durabletest.AwaitProceed()); err != nil {
 		return err
 	}
 	wal, err := os.Stat(r.path + "-wal")
@@ -84,7 +84,7 @@ func readOnFullDisk(ctx context.Context, arguments []string) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(limitFiles(0), durabletest.AwaitStart()); err != nil {
+	if err := errors.Join(limitFiles(0), durabletest.AwaitProceed()); err != nil {
 		return err
 	}
 	if _, err := r.read(ctx); err != nil {
@@ -137,7 +137,7 @@ func limitWAL(ctx context.Context, arguments []string) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(limitFiles(4<<20), durabletest.AwaitStart()); err != nil {
+	if err := errors.Join(limitFiles(4<<20), durabletest.AwaitProceed()); err != nil {
 		return err
 	}
 	const commits, mostFailed = 2000, 20

@@ -112,8 +112,8 @@ func readSchema(ctx context.Context, db *sql.DB, path string) (database.Schema, 
 	return schema, nil
 }
 
-// Level is that of the schema which this program makes.
-func Level() (int64, error) {
+// SchemaVersion is that of the schema which this program makes.
+func SchemaVersion() (int64, error) {
 	schema, err := database.KnownSchema(embedded)
 	if err != nil {
 		return 0, err

@@ -13,7 +13,7 @@ import (
 // Whoever lets a link to a file of root be opened as a database of theirs is not given the file.
 func TestRootGivesAwayOnlyWhatIsNew(t *testing.T) {
 	t.Parallel()
-	durabletest.DemandRoot(t)
+	durabletest.RequireRoot(t)
 	const someUser, someGroup = 1234, 2234
 	folder, elsewhere := t.TempDir(), filepath.Join(t.TempDir(), "elsewhere")
 	link, path := filepath.Join(folder, "link.db"), filepath.Join(folder, "new.db")

@@ -34,7 +34,7 @@ func commitMany(ctx context.Context, arguments []string) error {
 	if err != nil {
 		return err
 	}
-	if err := durabletest.AwaitStart(); err != nil {
+	if err := durabletest.AwaitProceed(); err != nil {
 		return err
 	}
 	for i := range count {
@@ -51,7 +51,7 @@ func backUp(ctx context.Context, arguments []string) error {
 	if err != nil {
 		return err
 	}
-	if err := durabletest.AwaitStart(); err != nil {
+	if err := durabletest.AwaitProceed(); err != nil {
 		return err
 	}
 	steps := 0

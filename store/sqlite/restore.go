@@ -20,10 +20,10 @@ import (
 type Restoration struct {
 	// Backup is the path of the backup, and Database that of the database.
 	Backup, Database string
-	// IsReplacing allows that there is a database already.
-	IsReplacing bool
-	Progress    Progress
-	Check       Check
+	// Replace allows that there is a database already.
+	Replace  bool
+	Progress Progress
+	Check    Check
 }
 
 // Run copies the backup, verifies the copy as Backup does, and gives it the name of the database. A database that has
@@ -145,7 +145,7 @@ func (r Restoration) checkPlace(place string) (isThere bool, err error) {
 				database.ErrInUse, place+suffix)
 		}
 	}
-	if isThere && !r.IsReplacing {
+	if isThere && !r.Replace {
 		return false, fmt.Errorf("%w: %s; --replace keeps it under another name", fs.ErrExist, place)
 	}
 	return isThere, nil
@@ -208,16 +208,16 @@ func (r Restoration) exchange(draft *durable.Draft, place string) (kept string, 
 	if err != nil {
 		return "", err
 	}
-	if err := durable.Give(draft.File, owner); err != nil {
+	if err := durable.Chown(draft.File, owner); err != nil {
 		return "", err
 	}
 	if !isThere {
 		return "", draft.Publish()
 	}
-	if err := removeSecondNames(place); err != nil {
+	if err := removeLeftoverLinks(place); err != nil {
 		return "", err
 	}
-	if kept, err = durable.NameToKeep(place, replaced); err != nil {
+	if kept, err = durable.UnusedName(place, replaced); err != nil {
 		return "", err
 	}
 	return kept, draft.Replace(kept)
@@ -226,9 +226,9 @@ func (r Restoration) exchange(draft *durable.Draft, place string) (kept string, 
 // replaced is what becomes of a database that another one takes the place of.
 const replaced = "replaced"
 
-// SecondNames returns the paths that look like databases which the one at path has replaced, but are that itself: a
+// LeftoverLinks returns the paths that look like databases which the one at path has replaced, but are that itself: a
 // restoration leaves one that is killed before the backup has its place. It returns an error of the file system.
-func SecondNames(path string) (second []string, err error) {
+func LeftoverLinks(path string) (second []string, err error) {
 	entries, err := os.ReadDir(filepath.Dir(path))
 	if err != nil {
 		return nil, fmt.Errorf("look for what was replaced: %w", err)
@@ -249,8 +249,8 @@ func SecondNames(path string) (second []string, err error) {
 	return second, nil
 }
 
-func removeSecondNames(path string) error {
-	names, err := SecondNames(path)
+func removeLeftoverLinks(path string) error {
+	names, err := LeftoverLinks(path)
 	for _, name := range names {
 		err = errors.Join(err, os.Remove(name))
 	}

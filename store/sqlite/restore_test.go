@@ -55,7 +55,7 @@ func TestEachReplacedDatabaseIsKept(t *testing.T) {
 		}
 	}
 	replace := sqlite.Restoration{
-		Backup: backup, Database: r.path, IsReplacing: true, Progress: noProgress, Check: noCheck,
+		Backup: backup, Database: r.path, Replace: true, Progress: noProgress, Check: noCheck,
 	}
 	for range 2 {
 		before, err := os.Stat(r.path)

@@ -114,7 +114,7 @@ func open(
 	if err := CheckName(target); err != nil {
 		return nil, err
 	}
-	level, err := Level()
+	level, err := SchemaVersion()
 	if err != nil {
 		return nil, err
 	}

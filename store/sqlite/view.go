@@ -25,13 +25,13 @@ type View struct {
 
 var _ database.View = (*View)(nil)
 
-// Look opens the database at path to be read alone, whatever its mode. It makes and changes no file, takes no turn and
+// OpenReadOnly opens the database at path to be read alone, whatever its mode. It makes and changes no file, takes no turn and
 // holds no other program up: what others have open it reads as any reader of theirs, and anything else as it lies on
 // the disk.
 //
 // It returns database.ErrNone, ErrUnavailable for a file that is no database, that was removed or replaced under other
 // programs, or whose WAL cannot be read or is that of another one, or an error of the file system.
-func Look(ctx context.Context, path string) (*View, error) {
+func OpenReadOnly(ctx context.Context, path string) (*View, error) {
 	if err := checkNotMissing(durable.Resolve(path)); err != nil {
 		return nil, err
 	}

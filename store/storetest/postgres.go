@@ -16,7 +16,7 @@ func CreatePostgres(ctx context.Context, url, keysetPath string) (*store.Store, 
 	if err != nil {
 		return nil, err
 	}
-	if _, err := seal.ProvideKeyring(ctx, keysetPath); err != nil {
+	if _, err := seal.OpenOrCreateKeyring(ctx, keysetPath); err != nil {
 		return nil, err
 	}
 	database, err := postgres.Create(ctx, parsed, slog.New(slog.DiscardHandler))

@@ -30,5 +30,5 @@ func OpenSQLite(ctx context.Context, path, keysetPath string) (*store.Store, err
 }
 
 func keysetOf(database *sqlite.Database, path string) string {
-	return cmp.Or(path, filepath.Join(database.Folder(), "keyset.json"))
+	return cmp.Or(path, filepath.Join(database.Dir(), "keyset.json"))
 }

@@ -50,7 +50,7 @@ func (c *restoreCommand) Run(ctx context.Context, say *console.Messages) error {
 	defer stop()
 	proof := newBackupProof(c.KeysetPath(), say)
 	kept, err := sqlite.Restoration{
-		Backup: string(c.File), Database: c.Database.Path(), IsReplacing: c.Replace, Progress: proof.copied.Update,
+		Backup: string(c.File), Database: c.Database.Path(), Replace: c.Replace, Progress: proof.copied.Update,
 		Check: func(copied database.Readable) error {
 			err := proof.check(ctx, copied)
 			if damaged, ok := errors.AsType[*store.DamagedSecretsError](err); ok {

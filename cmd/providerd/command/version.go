@@ -22,7 +22,7 @@ const unknown = "unknown"
 // Run prints the version of the program and of what it is made of.
 func (versionCommand) Run(out *console.Output) error {
 	version, commit := builtFrom()
-	level, err := sqlite.Level()
+	level, err := sqlite.SchemaVersion()
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ func checkSQLite(ctx context.Context, file flags.SQLiteFile, keyset string) (fou
 	if _, err := os.Stat(dir); err == nil {
 		found = checkFiles(path, dir, keyset)
 	}
-	view, err := sqlite.Look(ctx, path)
+	view, err := sqlite.OpenReadOnly(ctx, path)
 	if err != nil {
 		found = append(found, failedBy(checkOfDatabase, err))
 		if errors.Is(err, database.ErrNone) {
@@ -53,7 +53,7 @@ func checkFiles(path, dir, keyset string) []finding {
 // checkSecondNames finds files that look like copies but are the database itself. Other checks report a directory that
 // cannot be read.
 func checkSecondNames(path string) (found []finding) {
-	names, _ := sqlite.SecondNames(path)
+	names, _ := sqlite.LeftoverLinks(path)
 	for _, name := range names {
 		found = append(found, warned("database file", "remove that name",
 			"%s is not a copy but the database itself; an interrupted restore left this name", name))

@@ -37,7 +37,7 @@ func (f SQLiteFile) Open(ctx context.Context, logger *slog.Logger) (database.Mov
 
 // Look is that of Location.
 func (f SQLiteFile) Look(ctx context.Context) (database.View, error) {
-	return sqlite.Look(ctx, f.Path())
+	return sqlite.OpenReadOnly(ctx, f.Path())
 }
 
 // Migrate is that of Location.

@@ -21,7 +21,7 @@ func (p *FilePath) UnmarshalText(text []byte) error {
 // program: what is in it may be more than others are to know. It replaces none: whatever is there may have more than is
 // written now, such as keys.
 func WritePrivately(path string, write func(to io.Writer) error) (err error) {
-	if err := durable.CheckFree(path); err != nil {
+	if err := durable.CheckNotExist(path); err != nil {
 		return err
 	}
 	draft, err := durable.CreateDraft(path)

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// DemandRoot skips a test of what only root can do.
-func DemandRoot(t *testing.T) {
+// RequireRoot skips a test of what only root can do.
+func RequireRoot(t *testing.T) {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("only root can give files to other users")

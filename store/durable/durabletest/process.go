@@ -21,8 +21,8 @@ func Program(work func(ctx context.Context, arguments []string) error) func() {
 	}
 }
 
-// AwaitStart says that a program is ready, and returns once Proceed is called.
-func AwaitStart() error {
+// AwaitProceed says that a program is ready, and returns once Proceed is called.
+func AwaitProceed() error {
 	fmt.Println("ready")
 	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
 		return fmt.Errorf("read standard input: %w", err)
@@ -37,7 +37,7 @@ type Process struct {
 	stderr  bytes.Buffer
 }
 
-// Start starts one of the programs, which has the first argument as its name, and returns once it calls AwaitStart. It
+// Start starts one of the programs, which has the first argument as its name, and returns once it calls AwaitProceed. It
 // ends with the test.
 func Start(t *testing.T, arguments ...string) *Process {
 	t.Helper()

@@ -57,7 +57,7 @@ func open(path, remedy string) (*File, error) {
 func (f *File) Mode() uint32 { return f.opened.Mode }
 
 // Changed returns the ErrUnavailable for a file that is not what SQLite left there.
-func (f *File) Changed() error {
+func (f *File) ChangedError() error {
 	return fmt.Errorf("%w: %s %s", database.ErrUnavailable, f.Name(), whenChanged)
 }
 

@@ -89,15 +89,15 @@ func (f *Files) CheckGeneration(read func() (uint32, error)) error {
 // Check returns ErrUnavailable where a file was removed, replaced or changed. What is stored must be so before it is
 // written, so that nothing is spoilt, and after, so that nothing is acknowledged that is lost.
 func (f *Files) Check() error {
-	_, err := f.Look()
+	_, err := f.Inspect()
 	return err
 }
 
 // recent is how old a check may be that stands before a transaction. Under load, it is the one after the last commit.
 const recent = 10 * time.Millisecond
 
-// CheckBefore is Check before a transaction, whose commit is checked in any case.
-func (f *Files) CheckBefore() error {
+// CheckUnlessRecent is Check before a transaction, whose commit is checked in any case.
+func (f *Files) CheckUnlessRecent() error {
 	f.mutex.Lock()
 	isRecent := f.changed == nil && time.Since(f.checked) < recent
 	f.mutex.Unlock()
@@ -107,8 +107,8 @@ func (f *Files) CheckBefore() error {
 	return f.Check()
 }
 
-// Look is Check that also returns what SQLite knows of the WAL.
-func (f *Files) Look() (WALIndex, error) {
+// Inspect is Check that also returns what SQLite knows of the WAL.
+func (f *Files) Inspect() (WALIndex, error) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	// What fails is no check that the next transaction could rely on.
@@ -213,9 +213,9 @@ func (f *Files) checkWAL() (WALIndex, error) {
 	return WALIndex{}, unreadable(f.index)
 }
 
-// IsCopied tells whether a checkpoint has copied all of the WAL. The caller has the lock to write, so that the WAL
+// IsBackfilled tells whether a checkpoint has copied all of the WAL. The caller has the lock to write, so that the WAL
 // stays as it is. It returns ErrUnavailable.
-func (f *Files) IsCopied() (bool, error) {
+func (f *Files) IsBackfilled() (bool, error) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	index, err := readWALIndex(f.index.File, f.scratch[:])
@@ -239,7 +239,7 @@ func (f *Files) isInOrder(index WALIndex) (bool, error) {
 func (f *Files) Database() *File { return f.database }
 
 func (f *Files) isChanged(file *File) error {
-	f.changed = file.Changed()
+	f.changed = file.ChangedError()
 	return f.changed
 }
 

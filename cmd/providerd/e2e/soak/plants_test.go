@@ -17,8 +17,8 @@ const plantedCreates = 24_000
 func TestSoakFindsPlantedLeaks(t *testing.T) {
 	program := providerdtest.Fault{
 		Title: "memory, goroutines and descriptors that are never given back", File: "store/sqlite/guard/guard.go",
-		Old: "func (f *Files) CheckBefore() error {",
-		New: "var planted [][]byte\n\nvar plantedFiles []*File\n\nfunc (f *Files) CheckBefore() error {\n" +
+		Old: "func (f *Files) CheckUnlessRecent() error {",
+		New: "var planted [][]byte\n\nvar plantedFiles []*File\n\nfunc (f *Files) CheckUnlessRecent() error {\n" +
 			"\tplanted = append(planted, append(make([]byte, 0, 1<<10), sqliteMagic...))\n" +
 			"\tif len(planted)%100 == 0 {\n\t\tgo func() { select {} }()\n" +
 			"\t\tfile, _ := open(f.database.Name(), moveAway)\n\t\tplantedFiles = append(plantedFiles, file)\n\t}\n",
