@@ -20,17 +20,17 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// browser is headless Chromium, which notes what a user would not see.
+// browser is headless Chromium. It records what a user would not see.
 type browser struct {
 	ctx context.Context
-	// url is the server's, by a name as a server has it elsewhere: a page may ask others for help where it is not local.
+	// url names the server by a hostname, because a page may contact other servers unless it is local.
 	url   string
 	mutex sync.Mutex
-	// complaints are errors on the console and requests to other servers.
-	complaints []string
+	// faults are errors on the console and requests to other servers.
+	faults []string
 }
 
-// openBrowser starts Debian's Chromium. It may load from this server alone.
+// openBrowser starts Chromium for pages of a server. Requests to other servers are faults.
 func openBrowser(t *testing.T, serverURL string) *browser {
 	t.Helper()
 	providerdtest.NeedPrograms(t, "browser", "chromium")
@@ -45,49 +45,49 @@ func openBrowser(t *testing.T, serverURL string) *browser {
 	ctx, cancel := context.WithTimeout(ctx, providerdtest.ReadyTimeout)
 	t.Cleanup(cancel)
 	b := &browser{ctx: ctx, url: strings.Replace(serverURL, "127.0.0.1", name, 1)}
-	chromedp.ListenTarget(ctx, b.note)
+	chromedp.ListenTarget(ctx, b.record)
 	if err := chromedp.Run(ctx, network.Enable(), log.Enable(), runtime.Enable()); err != nil {
 		t.Fatalf("start Chromium: %v", err)
 	}
 	return b
 }
 
-func (b *browser) note(event any) {
+func (b *browser) record(event any) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	switch event := event.(type) {
 	case *network.EventRequestWillBeSent:
 		if url := event.Request.URL; !strings.HasPrefix(url, b.url+"/") && !strings.HasPrefix(url, "data:") {
-			b.complaints = append(b.complaints, "request to "+url)
+			b.faults = append(b.faults, "request to "+url)
 		}
 	case *log.EventEntryAdded:
-		// Chromium logs each answer of 400 as an error of its own.
+		// Chromium logs each response of 400 as an error.
 		if event.Entry.Level == log.LevelError && event.Entry.Source != log.SourceNetwork {
-			b.complaints = append(b.complaints, event.Entry.Text)
+			b.faults = append(b.faults, event.Entry.Text)
 		}
 	case *runtime.EventConsoleAPICalled:
 		if event.Type == runtime.APITypeError {
-			b.complaints = append(b.complaints, fmt.Sprint("console: ", len(event.Args), " arguments"))
+			b.faults = append(b.faults, fmt.Sprint("console: ", len(event.Args), " arguments"))
 		}
 	case *runtime.EventExceptionThrown:
-		b.complaints = append(b.complaints, event.ExceptionDetails.Error())
+		b.faults = append(b.faults, event.ExceptionDetails.Error())
 	}
 }
 
 func (b *browser) run(t *testing.T, actions ...chromedp.Action) {
 	t.Helper()
 	if err := chromedp.Run(b.ctx, actions...); err != nil {
-		t.Fatal(errors.Join(err, fmt.Errorf("the browser complains: %v", b.heard())))
+		t.Fatal(errors.Join(err, fmt.Errorf("faults in the browser: %v", b.recorded())))
 	}
 }
 
-func (b *browser) heard() []string {
+func (b *browser) recorded() []string {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
-	return slices.Clone(b.complaints)
+	return slices.Clone(b.faults)
 }
 
-// click waits for an element and clicks it, wherever it moves while the page unfolds.
+// click waits for an element and clicks it, even if it moves while the page loads.
 func click(selector string) chromedp.Tasks {
 	element := fmt.Sprintf("document.querySelector(%q)", selector)
 	return chromedp.Tasks{await(element + " !== null"), chromedp.Evaluate(element+".click()", nil)}

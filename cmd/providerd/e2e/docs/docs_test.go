@@ -14,25 +14,25 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// The part of the reference page that is about the operation, and the form to try it out.
 const (
+	// The section of the reference page about an operation, its form to send requests, and the field for the body.
 	operationBlock = `section[id$="POST/providers/oauth2/"]`
 	tryForm        = `.scalar-client[role="dialog"]`
 	bodyField      = tryForm + ` .cm-content[contenteditable="true"]`
 )
 
-// send sends what the form has, awaits an answer of this status and reads it.
-func send(status int, answer *string) chromedp.Tasks {
+// send submits the form, waits for a response with the status, and reads it.
+func send(status int, response *string) chromedp.Tasks {
 	text := fmt.Sprintf("document.querySelector(%q).innerText", tryForm)
 	return chromedp.Tasks{
 		chromedp.Evaluate(fmt.Sprintf(`[...document.querySelectorAll(%q)]
 			.find((button) => button.innerText.includes("Send post request")).click()`, tryForm+" button"), nil),
 		await(fmt.Sprintf(`/Status:\s*%d/.test(%s)`, status, text)),
-		chromedp.Evaluate(text, answer),
+		chromedp.Evaluate(text, response),
 	}
 }
 
-// setBody writes a body into the field, as typing would.
+// setBody types a body into the field.
 func setBody(body string) chromedp.Action {
 	return chromedp.Evaluate(fmt.Sprintf(`
 		document.querySelector(%q).focus();
@@ -48,7 +48,7 @@ func startPages(t *testing.T, dir string) (*providerdtest.Server, *browser, stri
 	return server, openBrowser(t, server.URL), providerdtest.Token(t, dir)
 }
 
-// TestReferencePage reads, authorizes and tries out in a browser, as a newcomer would.
+// TestReferencePage reads about an operation, authorizes and sends requests in a browser.
 func TestReferencePage(t *testing.T) {
 	dir := t.TempDir()
 	server, b, token := startPages(t, dir)
@@ -58,37 +58,37 @@ func TestReferencePage(t *testing.T) {
 	)
 	readOperation(t, b)
 	var values []string
-	var answer string
+	var response string
 	b.run(t,
 		chromedp.SendKeys(`.scalar-app input[placeholder="Token"]`, token),
 		click(operationBlock+" .show-api-client-button"),
 		await(fmt.Sprintf(`document.querySelector(%q)?.innerText.startsWith("{")`, bodyField)),
 		chromedp.Evaluate(fmt.Sprintf(`[...document.querySelectorAll(%q)].map((value) => value.innerText.trim())`,
 			tryForm+` .code-input-lite__editor[aria-label$="Value"]`), &values),
-		send(http.StatusCreated, &answer),
+		send(http.StatusCreated, &response),
 	)
 	if prefilled := strings.Join(values, ""); len(values) < 2 || prefilled != "" {
-		t.Errorf("of %d values of headers, nobody chose %q", len(values), prefilled)
+		t.Errorf("%d headers are prefilled with %q, want none", len(values), prefilled)
 	}
-	if !strings.Contains(answer, `"client_secret"`) {
-		t.Errorf("trying it out gives %s", answer)
+	if !strings.Contains(response, `"client_secret"`) {
+		t.Errorf("the response is %s", response)
 	}
-	b.run(t, setBody(`{"name": " ", "sub_mode": "x", "redirect_uri": ""}`), send(http.StatusBadRequest, &answer))
+	b.run(t, setBody(`{"name": " ", "sub_mode": "x", "redirect_uri": ""}`), send(http.StatusBadRequest, &response))
 	for _, part := range []string{"/name", "/sub_mode", "/authorization_flow", "/redirect_uri", "validation-failed"} {
-		if !strings.Contains(answer, part) {
-			t.Errorf("%q is not in %s", part, answer)
+		if !strings.Contains(response, part) {
+			t.Errorf("%q is not in %s", part, response)
 		}
 	}
 	b.run(t,
 		setBody(`{"name": "Another", "authorization_flow": "3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"}`),
-		send(http.StatusCreated, &answer),
+		send(http.StatusCreated, &response),
 	)
-	if complaints := b.heard(); len(complaints) > 0 {
-		t.Errorf("the browser complains: %v", complaints)
+	if faults := b.recorded(); len(faults) > 0 {
+		t.Errorf("faults in the browser: %v", faults)
 	}
 	server.MustStop(t)
 	if pks := providerdtest.StoredPKs(t, dir); len(pks) != 2 {
-		t.Errorf("stored are %v, want two records", pks)
+		t.Errorf("the providers %v are stored, want two", pks)
 	}
 }
 
@@ -123,7 +123,7 @@ func readOperation(t *testing.T, b *browser) {
 	}
 	for _, part := range []string{"redirect_uris", "One URI per line", "issuer_mode", "per_provider", "jwks_sources"} {
 		if !strings.Contains(fields, part) {
-			t.Errorf("%q cannot be read without a click", part)
+			t.Errorf("%q is not visible without a click", part)
 		}
 	}
 }

@@ -1,7 +1,7 @@
-// Package docs_test does what the documents say: it pastes the commands of the READMEs, runs their programs, and uses
-// the reference page in a browser. Whether a README names each flag and command is tested beside the program.
+// Package docs_test follows the documents: it runs the commands and programs of the README and of the manual, follows
+// links, and uses the reference page in a browser. Generated tables are tested beside what generates them.
 //
-// Start with readme_test.go.
+// Start with manual_test.go.
 package docs_test
 
 import (

@@ -22,12 +22,12 @@ func TestManualBacksUp(t *testing.T) {
 	server := providerdtest.Serve(t, dir)
 	want := []int32{1, 2, 3}
 	providerdtest.RunShell(t, dir, backUp)
-	pasteSchedule(t, dir, schedule)
+	runSchedule(t, dir, schedule)
 	server.MustStop(t)
 	providerdtest.RunCommand(t, dir, "provider", "delete", "1", "2", "--yes")
 	providerdtest.RunShell(t, dir, restore)
 	if pks := providerdtest.StoredPKs(t, dir); !slices.Equal(pks, want) {
-		t.Errorf("restored are %v", pks)
+		t.Errorf("restored %v", pks)
 	}
 	for _, name := range []string{"backup.db", "keyset.copy.json"} {
 		if err := os.Rename(filepath.Join(dir, name), filepath.Join(other, name)); err != nil {
@@ -36,13 +36,13 @@ func TestManualBacksUp(t *testing.T) {
 	}
 	providerdtest.RunShell(t, other, elsewhere)
 	if pks := providerdtest.StoredPKs(t, other); !slices.Equal(pks, want) {
-		t.Errorf("restored elsewhere are %v", pks)
+		t.Errorf("restored %v elsewhere", pks)
 	}
 	providerdtest.CheckSecrets(t, other, len(want))
 }
 
-// pasteSchedule lets the command make its first backup, as the README names it.
-func pasteSchedule(t *testing.T, dir, command string) {
+// runSchedule runs the command until its first backup, and checks the name of that.
+func runSchedule(t *testing.T, dir, command string) {
 	t.Helper()
 	if err := os.Mkdir(filepath.Join(dir, "backups"), 0o700); err != nil {
 		t.Fatal(err)
@@ -52,7 +52,7 @@ func pasteSchedule(t *testing.T, dir, command string) {
 	s.Stop(t, syscall.SIGTERM)
 	made, err := filepath.Glob(filepath.Join(dir, "backups", "providerd-2*Z.db"))
 	if err != nil || len(made) != 1 {
-		t.Errorf("made are %v, %v", made, err)
+		t.Errorf("made %v, %v", made, err)
 	}
 }
 

@@ -14,9 +14,8 @@ import (
 	"example.com/providerd/store/postgres/postgrestest"
 )
 
-// overCluster puts an empty database of a cluster in the place of the one that commands name, with the password in a
-// file of the dir.
-func overCluster(t *testing.T, cluster *postgrestest.Cluster, dir, commands string) string {
+// withCluster replaces the database that commands name by an empty one of a cluster, with the password in a file of dir.
+func withCluster(t *testing.T, cluster *postgrestest.Cluster, dir, commands string) string {
 	t.Helper()
 	parsed, err := url.Parse(cluster.CreateDatabase(t))
 	if err != nil {
@@ -29,7 +28,7 @@ func overCluster(t *testing.T, cluster *postgrestest.Cluster, dir, commands stri
 	parsed.User = url.User(parsed.User.Username())
 	named := regexp.MustCompile(`postgres://providerd@[a-z0-9.,]+/providerd(\?sslmode=verify-full)?`)
 	if len(named.FindAllString(commands, -1)) != 1 {
-		t.Fatalf("a database is not named once: %s", commands)
+		t.Fatalf("the commands must name one database: %s", commands)
 	}
 	return named.ReplaceAllLiteralString(commands, parsed.String())
 }
@@ -39,7 +38,7 @@ func TestManualCopies(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	providerdtest.StoreSecrets(t, dir, 3)
-	commands := overCluster(t, postgrestest.NewCluster(t), dir, providerdtest.Examples(t, "backup.md", 1)[0])
+	commands := withCluster(t, postgrestest.NewCluster(t), dir, providerdtest.Examples(t, "backup.md", 1)[0])
 	database := regexp.MustCompile(`postgres://\S+`).FindString(commands)
 	list := "providerd provider list --database " + database + " --keyset data/keyset.json --output json >listed\n"
 	providerdtest.RunShell(t, dir, "export PGPASSFILE=pgpass\n"+commands+list+`grep '"pk":3,' listed`)
@@ -50,10 +49,10 @@ func TestManualReplicas(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	commands := providerdtest.Examples(t, "postgres.md", 1)[0]
-	commands = overCluster(t, postgrestest.NewCluster(t), dir, strings.ReplaceAll(commands, "/etc/providerd", dir))
+	commands = withCluster(t, postgrestest.NewCluster(t), dir, strings.ReplaceAll(commands, "/etc/providerd", dir))
 	const serving = `providerd serve --listen 0.0.0.0:8080 `
 	if strings.Count(commands, serving) != 1 {
-		t.Fatalf("no replica is started: %s", commands)
+		t.Fatalf("the commands start no replica: %s", commands)
 	}
 	begun := strings.Replace(commands, serving,
 		`coproc providerd serve --listen 127.0.0.1:0; replica=$COPROC_PID; read -r -u "${COPROC[0]}" `, 1)

@@ -11,10 +11,7 @@ import (
 	"example.com/providerd/cmd/providerd/providerdtest"
 )
 
-// prepared creates the files that a page expects its reader to have.
-var prepared = map[string]func(t *testing.T, dir string){"tls.md": writeChain}
-
-// writeChain writes a certificate under the names of the manual.
+// writeChain writes a certificate and its key under the names that the manual uses.
 func writeChain(t *testing.T, dir string) {
 	t.Helper()
 	providerdtest.WriteCertificate(t, dir, 1)
@@ -23,8 +20,8 @@ func writeChain(t *testing.T, dir string) {
 	}
 }
 
-// TestManual pastes the commands of each page in their order, into one directory per page, beside a running server. A
-// block that starts a server replaces that server. What other tests run must name a test that exists.
+// TestManual runs the commands of each page in order, in one directory per page, beside a running server. A block that
+// starts a server replaces that server. A block that another test runs must name a test that exists.
 func TestManual(t *testing.T) {
 	t.Parallel()
 	tests := testNames(t)
@@ -32,8 +29,8 @@ func TestManual(t *testing.T) {
 		t.Run(page, func(t *testing.T) {
 			t.Parallel()
 			r := reader{dir: t.TempDir(), page: page}
-			if prepare := prepared[page]; prepare != nil {
-				prepare(t, r.dir)
+			if page == "tls.md" {
+				writeChain(t, r.dir)
 			}
 			defer r.stop(t)
 			for _, example := range providerdtest.AllExamples(t, page) {
@@ -61,7 +58,7 @@ func pages(t *testing.T) []string {
 	return found
 }
 
-// testNames returns the names of the tests of the program as a process.
+// testNames returns the names of all tests in the suites beside this one.
 func testNames(t *testing.T) map[string]bool {
 	t.Helper()
 	files, err := filepath.Glob("../*/*_test.go")
@@ -81,15 +78,15 @@ func testNames(t *testing.T) map[string]bool {
 	return found
 }
 
-// reader does what a page says.
+// reader follows a page.
 type reader struct {
 	dir, page string
-	// exports are the lines so far that set variables for what follows.
+	// exports are the lines so far that export variables; they apply to later blocks.
 	exports string
 	server  *providerdtest.Server
 }
 
-// follow runs the commands of a block. The files that the page tells its reader to save exist by then.
+// follow runs the commands of a block, after saving the files that the page tells its reader to save.
 func (r *reader) follow(t *testing.T, commands string) {
 	t.Helper()
 	r.save(t)
@@ -106,7 +103,7 @@ func (r *reader) follow(t *testing.T, commands string) {
 	providerdtest.RunShell(t, r.dir, shown.ReplaceAllLiteralString(commands, r.server.URL))
 }
 
-// stop stops the server, if there is one.
+// stop stops the server, if any.
 func (r *reader) stop(t *testing.T) {
 	t.Helper()
 	if r.server != nil {
@@ -114,7 +111,7 @@ func (r *reader) stop(t *testing.T) {
 	}
 }
 
-// serve stops the server and starts another one on a free port.
+// serve stops the server, if any, and starts another one on a free port.
 func (r *reader) serve(t *testing.T, commands string) {
 	t.Helper()
 	r.stop(t)
@@ -123,7 +120,7 @@ func (r *reader) serve(t *testing.T, commands string) {
 	r.server = providerdtest.ServeCommand(t, providerdtest.ShellCommand(t, r.dir, commands))
 }
 
-// save writes the blocks that the page introduces by "save this as `NAME`:".
+// save writes the blocks that follow "save this as `NAME`:".
 func (r *reader) save(t *testing.T) {
 	t.Helper()
 	text := providerdtest.ReadFile(t, providerdtest.ManualDir+r.page)
@@ -136,7 +133,7 @@ func (r *reader) save(t *testing.T) {
 	}
 }
 
-// TestManualIsShort keeps each page to one task, and its blocks to languages of which it is known who runs them.
+// TestManualIsShort limits the size of pages, and their blocks to languages that a test or a code host understands.
 func TestManualIsShort(t *testing.T) {
 	t.Parallel()
 	const maxLines, maxLength = 150, 120
@@ -150,7 +147,7 @@ func TestManualIsShort(t *testing.T) {
 			if language, isFence := strings.CutPrefix(line, "```"); isFence {
 				isInBlock = !isInBlock
 				if isInBlock != slices.Contains([]string{"sh", "yaml", "ini", "mermaid"}, language) {
-					t.Errorf("%s:%d has a block in %q, which no test runs", page, i+1, language)
+					t.Errorf("%s:%d has a block in %q", page, i+1, language)
 				}
 			}
 			// A row of a table cannot be broken.

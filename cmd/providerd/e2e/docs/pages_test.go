@@ -50,8 +50,8 @@ func TestPagesFitScreens(t *testing.T) {
 			}
 		}
 	}
-	if complaints := b.heard(); len(complaints) > 0 {
-		t.Errorf("the browser complains: %v", complaints)
+	if faults := b.recorded(); len(faults) > 0 {
+		t.Errorf("faults in the browser: %v", faults)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"example.com/providerd/cmd/providerd/providerdtest"
 )
 
-// TestReadmeListsEveryDependency compares the README's table with the modules that the code imports itself.
+// TestReadmeListsEveryDependency compares the table of .ci/README.md with the modules that go.mod requires directly.
 func TestReadmeListsEveryDependency(t *testing.T) {
 	t.Parallel()
 	module := providerdtest.ReadFile(t, "go.mod")
@@ -28,7 +28,7 @@ func TestReadmeListsEveryDependency(t *testing.T) {
 		listed = append(listed, match[1])
 	}
 	if len(direct) == 0 || !slices.Equal(direct, listed) {
-		t.Errorf("the README lists %v, go.mod %v", listed, direct)
+		t.Errorf("the README lists %v, go.mod has %v", listed, direct)
 	}
 }
 
@@ -50,7 +50,7 @@ func TestReadmeLeavesNoFiles(t *testing.T) {
 	}
 	for _, file := range saved {
 		if !strings.HasPrefix(file[1], ".scratch/") {
-			t.Errorf("%s is left in the clone", file[1])
+			t.Errorf("%s is not in .scratch", file[1])
 		}
 	}
 }
@@ -92,7 +92,7 @@ func TestReadmeWorks(t *testing.T) {
 	}
 	server.MustStop(t)
 	if pks := providerdtest.StoredPKs(t, dir); created != 5 || len(pks) != created {
-		t.Errorf("stored are %v, of %d examples, want 5", pks, created)
+		t.Errorf("%d examples stored %v, want 5 providers", created, pks)
 	}
 }
 
@@ -101,7 +101,7 @@ func applyExample(t *testing.T, dir, commands string) int {
 	t.Helper()
 	files := blocks(t, "yaml", "")
 	if len(files) != 1 {
-		t.Fatalf("%d files were found, want 1", len(files))
+		t.Fatalf("found %d files, want 1", len(files))
 	}
 	program := filepath.Join(dir, "bin", "providerd")
 	err := errors.Join(
@@ -120,8 +120,8 @@ func applyExample(t *testing.T, dir, commands string) int {
 	return 2
 }
 
-// runProgram compiles a Go program within this module, runs it in a dir, with more environment than that of the
-// test, and returns what it prints.
+// runProgram compiles a Go program in this module, runs it in a directory with additional environment variables, and
+// returns its output.
 func runProgram(t *testing.T, dir, program string, environment ...string) string {
 	t.Helper()
 	source, binary := filepath.Join(t.TempDir(), "main.go"), filepath.Join(t.TempDir(), "program")

@@ -8,8 +8,8 @@ import (
 	"example.com/providerd/cmd/providerd/providerdtest"
 )
 
-// TestSamplesWork runs the samples that the reference page shows, as a reader would who has a token in TOKEN. Those in
-// TypeScript run in gen/typescript.
+// TestSamplesWork runs the samples of the reference page with a token in TOKEN. Those in TypeScript run in
+// gen/typescript.
 func TestSamplesWork(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -35,13 +35,13 @@ func TestSamplesWork(t *testing.T) {
 	}
 	server.MustStop(t)
 	if pks := providerdtest.StoredPKs(t, dir); created != 4 || len(pks) != created {
-		t.Errorf("stored are %v, of %d samples in curl and Go, want 4", pks, created)
+		t.Errorf("%d samples in curl and Go stored %v, want 4 providers", created, pks)
 	}
 }
 
 type sample struct{ Label, Source string }
 
-// samples reads the samples of every operation of the contract that a server shows.
+// samples returns the samples of all operations in the contract that a server publishes.
 func samples(t *testing.T, url string) []sample {
 	t.Helper()
 	_, text := providerdtest.Get(t, url+"/openapi.json")

@@ -11,7 +11,7 @@ import (
 const UpdateVariable = "UPDATE"
 
 // Check fails t unless the named table of a page is the one given. In the page, the table is between the lines
-// "<!-- generated: NAME -->" and "<!-- end -->". If UpdateVariable is set, Check writes the table into the page instead.
+// "<!-- generated: NAME -->" and "<!-- end -->". If UpdateVariable is set, Check writes the table into the page.
 // Tests that check the same page must not run in parallel.
 func Check(t *testing.T, page, name, table string) {
 	t.Helper()
