@@ -12,15 +12,15 @@ import (
 	"syscall"
 	"time"
 
-	_ "github.com/mattn/go-sqlite3" // The driver of the bare commit.
+	_ "github.com/mattn/go-sqlite3" // The driver for bare commits.
 
 	"example.com/providerd/store"
 )
 
-// commitsTimed is how many commits are timed in a round.
+// commitsTimed is how many commits a round measures.
 const commitsTimed = 2000
 
-// bareCommits is the median of bareCommit over the rounds, once the disk has what was measured before.
+// bareCommits returns the median of bareCommit over the rounds, after syncing the writes of earlier measurements.
 func bareCommits(ctx context.Context, rounds int) (time.Duration, error) {
 	syscall.Sync()
 	var seconds []float64
@@ -34,15 +34,15 @@ func bareCommits(ctx context.Context, rounds int) (time.Duration, error) {
 	return time.Duration(median(seconds) * float64(time.Second)), nil
 }
 
-// bareCommit is how long SQLite takes for one durable commit of the rows of an OAuth2 provider in providerd's schema,
-// with nothing around it: statements are prepared, and the values are there.
+// bareCommit returns how long SQLite takes for one durable commit of the rows of an OAuth2 provider in providerd's
+// schema, with prepared statements and constant values.
 func bareCommit(ctx context.Context) (each time.Duration, err error) {
-	folder, err := makeFolder()
+	dir, err := makeDir()
 	if err != nil {
 		return 0, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	bare, err := openBare(ctx, folder)
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	bare, err := openBare(ctx, dir)
 	if err != nil {
 		return 0, err
 	}
@@ -56,20 +56,20 @@ func bareCommit(ctx context.Context) (each time.Duration, err error) {
 	return time.Since(begun) / commitsTimed, nil
 }
 
-// bareDatabase is a database of providerd that is written without it. All its OAuth2 providers are like the first one,
-// but for pk and client_id; so their secrets, which are encrypted for their pk, cannot be read.
+// bareDatabase is a database of providerd that is written without it. All its OAuth2 providers equal the first, except
+// for pk and client_id. Their secrets cannot be decrypted, because encryption depends on the pk.
 type bareDatabase struct {
 	db      *sql.DB
 	inserts []bareInsert
 	lastPK  int
 }
 
-// openBare makes a database with one row.
-func openBare(ctx context.Context, folder string) (*bareDatabase, error) {
-	if err := createFirst(ctx, folder); err != nil {
+// openBare creates a database with one provider.
+func openBare(ctx context.Context, dir string) (*bareDatabase, error) {
+	if err := createFirst(ctx, dir); err != nil {
 		return nil, err
 	}
-	path := filepath.Join(folder, databaseFile)
+	path := filepath.Join(dir, databaseFile)
 	db, err := sql.Open("sqlite3", "file:"+path+"?_journal_mode=WAL&_synchronous=FULL&_txlock=immediate&_foreign_keys=on")
 	if err != nil {
 		return nil, fmt.Errorf("open bare database: %w", err)
@@ -86,7 +86,7 @@ func openBare(ctx context.Context, folder string) (*bareDatabase, error) {
 	return bare, nil
 }
 
-// commit adds providers in one transaction.
+// commit inserts providers in one transaction.
 func (b *bareDatabase) commit(ctx context.Context, count int) (err error) {
 	tx, err := b.db.BeginTx(ctx, nil)
 	if err != nil {
@@ -106,11 +106,11 @@ func (b *bareDatabase) commit(ctx context.Context, count int) (err error) {
 	return nil
 }
 
-// bareInsert inserts a row like the one of a table.
+// bareInsert inserts copies of the row in a table.
 type bareInsert struct {
 	statement    *sql.Stmt
 	values       []any
-	pk, clientID int // The places of these values.
+	pk, clientID int // Indexes into values.
 }
 
 func newBareInsert(ctx context.Context, db *sql.DB, table string) (bareInsert, error) {

@@ -1,4 +1,4 @@
--- Creates with unique bodies, and one line of JSON with what became of them.
+-- Sends creates with unique bodies, and prints the results as a line of JSON.
 local token = os.getenv("BENCH_TOKEN") or ""
 local count = 0
 

@@ -1,5 +1,5 @@
-// Command bench measures providerd against servers that do less, in one run on one machine, so that their ratios tell
-// what providerd costs. It needs wrk, from Debian's package of that name, and bin/providerd; over PostgreSQL also that.
+// Command bench compares providerd with servers that do less, in one run on one machine. The ratios show what providerd
+// costs. It needs bin/providerd, wrk (from Debian's package wrk) and, with -postgres, PostgreSQL.
 package main
 
 import (
@@ -16,12 +16,12 @@ import (
 
 func main() {
 	var options options
-	serve := flag.String("serve", "", "serve as the yardstick of this kind, for a run of this program")
+	serve := flag.String("serve", "", "serve as a yardstick of this kind: echo or validation (internal)")
 	flag.DurationVar(&options.duration, "duration", 4*time.Second, "how long each load lasts")
 	flag.IntVar(&options.rounds, "rounds", 5, "how often each load is repeated; medians are reported")
 	flag.BoolVar(&options.huge, "huge", false, "measure growth up to 10 million rows")
-	overPostgres := flag.Bool("postgres", false, "measure over PostgreSQL, beside pgbench")
-	ofTelemetry := flag.Bool("telemetry", false, "measure what metrics and traces cost")
+	overPostgres := flag.Bool("postgres", false, "measure over PostgreSQL and compare with pgbench")
+	ofTelemetry := flag.Bool("telemetry", false, "measure the cost of metrics and traces")
 	flag.Parse()
 	var err error
 	switch {
@@ -46,7 +46,7 @@ type options struct {
 	huge     bool
 }
 
-// run measures everything and writes the table and the plot.
+// run measures the servers and writes the tables and the plot.
 func run(ctx context.Context, options options) error {
 	var rows []comparison
 	for _, connections := range []int{1, 16, 64, 256} {
@@ -73,13 +73,13 @@ func run(ctx context.Context, options options) error {
 		os.WriteFile("cmd/bench/figures.svg", []byte(bars), 0o600))
 }
 
-// comparison is what some connections get from each server: a result for each round.
+// comparison has the results of each server in each round, for a number of connections.
 type comparison struct {
 	connections int
 	results     map[string][]result
 }
 
-// compare measures the servers in turns, so that what else the machine does meets all of them alike.
+// compare measures the servers in turn, so that other load on the machine affects all of them alike.
 func compare(ctx context.Context, options options, connections int) (comparison, error) {
 	row := comparison{connections: connections, results: map[string][]result{}}
 	for range options.rounds {
@@ -94,33 +94,33 @@ func compare(ctx context.Context, options options, connections int) (comparison,
 	return row, nil
 }
 
-// measureFresh measures a server that begins with nothing stored.
+// measureFresh measures a server that starts with an empty database.
 func measureFresh(
 	ctx context.Context, kind string, connections int, duration time.Duration,
 ) (measured result, err error) {
-	folder, err := makeFolder()
+	dir, err := makeDir()
 	if err != nil {
 		return result{}, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	return measure(ctx, kind, connections, duration, folder)
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	return measure(ctx, kind, connections, duration, dir)
 }
 
-// makeFolder makes a folder for a while. It lies beside the repository's files, because the temporary folder of the
-// system may be in memory.
-func makeFolder() (string, error) {
-	folder, err := os.MkdirTemp(".", ".bench-")
+// makeDir creates a temporary directory in the working directory, because the system's temporary directory may be in
+// memory.
+func makeDir() (string, error) {
+	dir, err := os.MkdirTemp(".", ".bench-")
 	if err != nil {
-		return "", fmt.Errorf("make folder: %w", err)
+		return "", fmt.Errorf("create directory: %w", err)
 	}
-	return folder, nil
+	return dir, nil
 }
 
-// measure starts a server with its data in a folder, and loads it.
+// measure starts a server with its data in dir, and loads it.
 func measure(
-	ctx context.Context, kind string, connections int, duration time.Duration, folder string,
+	ctx context.Context, kind string, connections int, duration time.Duration, dir string,
 ) (measured result, err error) {
-	target, err := start(ctx, kind, folder)
+	target, err := start(ctx, kind, dir)
 	if err != nil {
 		return result{}, err
 	}
@@ -130,7 +130,7 @@ func measure(
 	return measured, err
 }
 
-// loadWarm loads a server that a second of the same load has warmed up.
+// loadWarm loads a server after a second of the same load.
 func loadWarm(ctx context.Context, target *subject, connections int, duration time.Duration) (result, error) {
 	if _, err := load(ctx, target, connections, time.Second); err != nil {
 		return result{}, err
@@ -138,11 +138,11 @@ func loadWarm(ctx context.Context, target *subject, connections int, duration ti
 	return load(ctx, target, connections, duration)
 }
 
-// median is the middle of what the function gives for each round, and 0 where nothing was measured.
+// median returns the median of a function over the rounds, or 0 if nothing was measured.
 func (c comparison) median(kind string, of func(result) float64) float64 {
 	var values []float64
-	for _, one := range c.results[kind] {
-		values = append(values, of(one))
+	for _, result := range c.results[kind] {
+		values = append(values, of(result))
 	}
 	if len(values) == 0 {
 		return 0
@@ -155,17 +155,17 @@ func median(values []float64) float64 {
 	return sorted[len(sorted)/2]
 }
 
-// ratio is the median over the rounds of the rates of two servers in the same round.
+// ratio returns the median over the rounds of the ratio of two servers' rates.
 func (c comparison) ratio(kind, to string) float64 {
 	return median(c.pairs(kind, to, rateRatio))
 }
 
-func rateRatio(one, other result) float64 { return one.perSecond() / other.perSecond() }
+func rateRatio(r, other result) float64 { return r.perSecond() / other.perSecond() }
 
-// pairs is what the function gives for the results of two servers in the same round, for each round.
-func (c comparison) pairs(kind, to string, of func(one, other result) float64) (values []float64) {
-	for round, one := range c.results[kind] {
-		values = append(values, of(one, c.results[to][round]))
+// pairs returns a function of two servers' results for each round.
+func (c comparison) pairs(kind, to string, of func(r, other result) float64) (values []float64) {
+	for round, result := range c.results[kind] {
+		values = append(values, of(result, c.results[to][round]))
 	}
 	return values
 }

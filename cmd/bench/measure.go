@@ -15,7 +15,7 @@ import (
 //go:embed load.lua
 var loadScript []byte
 
-// result is what wrk says of a run, and what the run cost.
+// result is wrk's summary of a run, and what the run cost the server.
 type result struct {
 	Requests     float64
 	Microseconds float64
@@ -29,23 +29,23 @@ type result struct {
 	StartSeconds float64
 }
 
-// perSecond is how many creates were answered 201 in a second.
+// perSecond returns the creates per second that got 201.
 func (r result) perSecond() float64 { return (r.Requests - float64(r.Refused)) / r.Microseconds * 1e6 }
 
-// cpuPerThousand is the processor time of the server for 1,000 creates, in seconds.
+// cpuPerThousand returns the server's CPU seconds per 1,000 creates.
 func (r result) cpuPerThousand() float64 { return r.CPUSeconds / r.Requests * 1000 }
 
-// cpuPerCreate is the processor time of the server for a create, in microseconds.
+// cpuPerCreate returns the server's CPU microseconds per create.
 func (r result) cpuPerCreate() float64 { return r.CPUSeconds / r.Requests * 1e6 }
 
-// load sends creates from this many connections, each waiting for its answer, for a while.
+// load sends creates over connections that each wait for a response before the next request.
 func load(ctx context.Context, target *subject, connections int, duration time.Duration) (result, error) {
-	folder, err := os.MkdirTemp("", "bench")
+	dir, err := os.MkdirTemp("", "bench")
 	if err != nil {
-		return result{}, fmt.Errorf("make folder: %w", err)
+		return result{}, fmt.Errorf("create directory: %w", err)
 	}
-	defer func() { _ = os.RemoveAll(folder) }()
-	script := filepath.Join(folder, "load.lua")
+	defer func() { _ = os.RemoveAll(dir) }()
+	script := filepath.Join(dir, "load.lua")
 	if err := os.WriteFile(script, loadScript, 0o600); err != nil {
 		return result{}, fmt.Errorf("write script: %w", err)
 	}
@@ -81,9 +81,9 @@ func lastLine(output []byte) []byte {
 	for end > 0 && output[end-1] == '\n' {
 		end--
 	}
-	begin := end
-	for begin > 0 && output[begin-1] != '\n' {
-		begin--
+	start := end
+	for start > 0 && output[start-1] != '\n' {
+		start--
 	}
-	return output[begin:end]
+	return output[start:end]
 }

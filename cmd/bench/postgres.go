@@ -18,7 +18,7 @@ import (
 	"example.com/providerd/store/postgres/postgrestest"
 )
 
-// What is measured over PostgreSQL.
+// The subjects measured over PostgreSQL.
 const (
 	oneRowEach  = "pgbench"
 	storeAlone  = "store"
@@ -26,7 +26,7 @@ const (
 	twoReplicas = "two replicas"
 )
 
-// runPostgres measures the store and replicas over a PostgreSQL server beside pgbench, and writes the table and the plot.
+// runPostgres compares the store and replicas over a PostgreSQL server with pgbench, and writes the table and the plot.
 func runPostgres(ctx context.Context, options options) error {
 	return postgrestest.Run(ctx, func(server string) error {
 		var rows []comparison
@@ -47,10 +47,10 @@ func runPostgres(ctx context.Context, options options) error {
 	})
 }
 
-// postgresLoad creates over a database, after a warm-up, and tells the rate.
+// postgresLoad warms up, then creates records in a database and returns the rate.
 type postgresLoad func(ctx context.Context, database postgresDatabase, connections int, duration time.Duration) (result, error)
 
-// comparePostgres measures all in turns, each over a database that begins with nothing stored.
+// comparePostgres measures all subjects in turn, each on an empty database.
 func comparePostgres(ctx context.Context, server string, options options, connections int) (comparison, error) {
 	row := comparison{connections: connections, results: map[string][]result{}}
 	for range options.rounds {
@@ -78,7 +78,7 @@ func measurePostgres(
 		return result{}, fmt.Errorf("connect: %w", err)
 	}
 	defer func() { err = errors.Join(err, admin.Close(ctx)) }()
-	// What the database before left to be written would meet the next one.
+	// The checkpoint keeps writes for the previous database from slowing down the next one.
 	for _, statement := range []string{"DROP DATABASE IF EXISTS bench", "CREATE DATABASE bench", "CHECKPOINT"} {
 		if _, err := admin.Exec(ctx, statement); err != nil {
 			return result{}, fmt.Errorf("%s: %w", statement, err)
@@ -86,37 +86,37 @@ func measurePostgres(
 	}
 	location, err := url.Parse(server)
 	if err != nil {
-		return result{}, fmt.Errorf("read the URL of the server: %w", err)
+		return result{}, fmt.Errorf("parse the URL of the server: %w", err)
 	}
 	location.Path = "/bench"
 	database, err := createPostgres(ctx, location.String())
 	if err != nil {
 		return result{}, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(database.folder)) }()
+	defer func() { err = errors.Join(err, os.RemoveAll(database.dir)) }()
 	return measure(ctx, database, connections, duration)
 }
 
-// loadReplicas loads so many replicas, each with its share of the connections.
+// loadReplicas loads count replicas, each with its share of the connections.
 func loadReplicas(count int) postgresLoad {
 	return func(
 		ctx context.Context, database postgresDatabase, connections int, duration time.Duration,
 	) (sum result, err error) {
 		var replicas []*subject
 		defer func() {
-			for _, one := range replicas {
-				err = errors.Join(err, one.stop())
+			for _, replica := range replicas {
+				err = errors.Join(err, replica.stop())
 			}
 		}()
 		for n := range count {
 			command := exec.CommandContext(ctx, program, "serve", "--listen", freePort, "--keyset", database.keyset())
 			command.Env = append(os.Environ(), "PROVIDERD_DATABASE="+database.url)
-			one, err := launch(command, filepath.Join(database.folder, fmt.Sprintf("%d.log", n)))
+			replica, err := launch(command, filepath.Join(database.dir, fmt.Sprintf("%d.log", n)))
 			if err != nil {
 				return result{}, err
 			}
-			one.token = database.token
-			replicas = append(replicas, one)
+			replica.token = database.token
+			replicas = append(replicas, replica)
 		}
 		for _, lasts := range []time.Duration{time.Second, duration} {
 			if sum, err = loadAll(ctx, replicas, connections/count, lasts); err != nil {
@@ -127,13 +127,13 @@ func loadReplicas(count int) postgresLoad {
 	}
 }
 
-// loadAll loads servers at the same time. It returns what they do together, and the slowest's latencies.
+// loadAll loads servers concurrently. It returns the sum of their rates and the highest of their latencies.
 func loadAll(ctx context.Context, servers []*subject, connections int, duration time.Duration) (sum result, err error) {
 	measured := make([]result, len(servers))
 	group, ctx := errgroup.WithContext(ctx)
-	for n, one := range servers {
+	for n, server := range servers {
 		group.Go(func() (err error) {
-			measured[n], err = load(ctx, one, connections, duration)
+			measured[n], err = load(ctx, server, connections, duration)
 			return err
 		})
 	}
@@ -141,9 +141,9 @@ func loadAll(ctx context.Context, servers []*subject, connections int, duration 
 		return result{}, fmt.Errorf("load replicas: %w", err)
 	}
 	sum.Microseconds = 1e6
-	for _, one := range measured {
-		sum.Requests += one.perSecond()
-		sum.P50, sum.P99 = max(sum.P50, one.P50), max(sum.P99, one.P99)
+	for _, result := range measured {
+		sum.Requests += result.perSecond()
+		sum.P50, sum.P99 = max(sum.P50, result.P50), max(sum.P99, result.P99)
 	}
 	return sum, nil
 }

@@ -23,22 +23,22 @@ import (
 	"example.com/providerd/store/seal"
 )
 
-// pgbenchScript stores what load.lua has stored, one provider in each transaction.
+// pgbenchScript stores the same provider as load.lua, one per transaction.
 //
 //go:embed pgbench.sql
 var pgbenchScript []byte
 
-// postgresDatabase is a database with providerd's schema, a token that allows creates, and a folder for a keyset.
+// postgresDatabase is a database with providerd's schema, a token that allows creates, and a directory for a keyset.
 type postgresDatabase struct {
-	url, folder, token string
+	url, dir, token string
 }
 
-func (d postgresDatabase) keyset() string { return filepath.Join(d.folder, "keyset.json") }
+func (d postgresDatabase) keyset() string { return filepath.Join(d.dir, "keyset.json") }
 
 func createPostgres(ctx context.Context, url string) (database postgresDatabase, err error) {
 	database.url = url
-	if database.folder, err = os.MkdirTemp("", "bench"); err != nil {
-		return database, fmt.Errorf("make folder: %w", err)
+	if database.dir, err = os.MkdirTemp("", "bench"); err != nil {
+		return database, fmt.Errorf("create directory: %w", err)
 	}
 	if _, err := seal.CreateKeyring(ctx, database.keyset()); err != nil {
 		return database, err
@@ -66,15 +66,15 @@ func (d postgresDatabase) open(ctx context.Context) (*store.Store, error) {
 	return store.Create(ctx, opened, d.keyset())
 }
 
-// loadPgbench stores one provider in each transaction.
+// loadPgbench stores one provider per transaction.
 func loadPgbench(
 	ctx context.Context, database postgresDatabase, connections int, duration time.Duration,
 ) (measured result, err error) {
-	script := filepath.Join(database.folder, "pgbench.sql")
+	script := filepath.Join(database.dir, "pgbench.sql")
 	if err := os.WriteFile(script, pgbenchScript, 0o600); err != nil {
 		return result{}, fmt.Errorf("write script: %w", err)
 	}
-	// The warm-up is counted, because the time to connect is part of a time.
+	// The warm-up is limited by transactions, because a time limit would include the time to connect.
 	for _, length := range []string{"--transactions=50", fmt.Sprintf("--time=%.0f", duration.Seconds())} {
 		output, err := exec.CommandContext(ctx, "pgbench", "--protocol=prepared", "--no-vacuum", "--file="+script, length,
 			"--client="+strconv.Itoa(connections), "--jobs="+strconv.Itoa(min(connections, runtime.NumCPU())), database.url).Output()
@@ -83,7 +83,7 @@ func loadPgbench(
 		}
 		found := regexp.MustCompile(`(?s)failed transactions: 0 .*tps = ([0-9.]+)`).FindSubmatch(output)
 		if found == nil {
-			return result{}, fmt.Errorf("pgbench says: %s", output)
+			return result{}, fmt.Errorf("unexpected output of pgbench: %s", output)
 		}
 		if measured.Requests, err = strconv.ParseFloat(string(found[1]), 64); err != nil {
 			return result{}, fmt.Errorf("read the result of pgbench: %w", err)
@@ -93,7 +93,7 @@ func loadPgbench(
 	return measured, nil
 }
 
-// loadStore creates from so many goroutines, each waiting for its record, without HTTP.
+// loadStore creates records without HTTP, from one goroutine per connection.
 func loadStore(
 	ctx context.Context, database postgresDatabase, connections int, duration time.Duration,
 ) (measured result, err error) {
@@ -104,11 +104,11 @@ func loadStore(
 	defer func() { err = errors.Join(err, opened.Close()) }()
 	for _, lasts := range []time.Duration{time.Second, duration} {
 		var count atomic.Int64
-		begun := time.Now()
+		started := time.Now()
 		group, ctx := errgroup.WithContext(ctx)
 		for range connections {
 			group.Go(func() error {
-				for time.Since(begun) < lasts {
+				for time.Since(started) < lasts {
 					if err := createOne(ctx, opened, count.Add(1)); err != nil {
 						return err
 					}
@@ -119,7 +119,7 @@ func loadStore(
 		if err := group.Wait(); err != nil {
 			return result{}, fmt.Errorf("load the store: %w", err)
 		}
-		measured = result{Requests: float64(count.Load()), Microseconds: float64(time.Since(begun).Microseconds())}
+		measured = result{Requests: float64(count.Load()), Microseconds: float64(time.Since(started).Microseconds())}
 	}
 	return measured, nil
 }

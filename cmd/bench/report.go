@@ -24,16 +24,18 @@ func table(rows []comparison, bare time.Duration, sizes []growth) string {
 	}
 	lone := rows[0]
 	both := 1 / (1/lone.median(withValidation, result.perSecond) + bare.Seconds())
-	fmt.Fprintf(&text, "\nOne connection reaches %.2f of what one validated request and one bare SQLite commit would give "+
-		"(%.0f creates/s). By the size of the database, with 64 connections:", lone.median(whole, result.perSecond)/both, both)
+	fmt.Fprintf(&text, "\nOne connection reaches %.2f of what one validated request and one bare SQLite commit would "+
+		"give (%.0f creates/s).\n\nWith 64 connections, by the size of the database:\n\n"+
+		"| rows | creates/s | ratio to %d rows | start-up s |\n| --- | --- | --- | --- |\n",
+		lone.median(whole, result.perSecond)/both, both, sizes[0].rows)
 	for _, size := range sizes {
-		fmt.Fprintf(&text, " %d rows %.0f creates/s (%.2f), listening after %.2f s;", size.rows, median(size.perSecond),
+		fmt.Fprintf(&text, "| %d | %.0f | %.2f | %.2f |\n", size.rows, median(size.perSecond),
 			size.ratio(sizes[0]), median(size.startSeconds))
 	}
-	return strings.TrimSuffix(text.String(), ";") + ".\n"
+	return text.String()
 }
 
-// plot draws the creates per second of some kinds, of which each has a series.
+// plot draws the creates per second of each kind as a series.
 func plot(rows []comparison, kinds, series []string) string {
 	bars := figures.Bars{Title: "thousand creates/s", Series: series}
 	for _, row := range rows {

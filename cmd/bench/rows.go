@@ -18,15 +18,15 @@ import (
 )
 
 const (
-	// seedChunk is how many rows are written in a transaction.
+	// seedChunk is how many rows are inserted in a transaction.
 	seedChunk = 50_000
-	// databaseFile is the name of a database in its folder.
+	// databaseFile is the name of a database in its directory.
 	databaseFile = "providerd.db"
 )
 
-// seed makes a database with rows in a folder.
-func seed(ctx context.Context, folder string, rows int) error {
-	bare, err := openBare(ctx, folder)
+// seed creates a database with rows in dir.
+func seed(ctx context.Context, dir string, rows int) error {
+	bare, err := openBare(ctx, dir)
 	if err != nil {
 		return err
 	}
@@ -36,9 +36,9 @@ func seed(ctx context.Context, folder string, rows int) error {
 	return errors.Join(err, bare.db.Close())
 }
 
-// createFirst makes a database with one OAuth2 provider.
-func createFirst(ctx context.Context, folder string) error {
-	database, err := createStore(ctx, folder)
+// createFirst creates a database with one OAuth2 provider.
+func createFirst(ctx context.Context, dir string) error {
+	database, err := createStore(ctx, dir)
 	if err != nil {
 		return err
 	}
@@ -50,40 +50,39 @@ func createFirst(ctx context.Context, folder string) error {
 	return errors.Join(err, database.Close())
 }
 
-// growth is the rate of creates, by 64 connections, over a database of a size, and how long the server took to listen:
-// one of each for a round.
+// growth has, for a size of the database, the rate of creates over 64 connections and the start-up time in each round.
 type growth struct {
 	rows         int
 	perSecond    []float64
 	startSeconds []float64
 }
 
-// measureGrowth measures the sizes in turns, each time over a copy of a database that is made once.
+// measureGrowth measures the sizes in turn, each time on a fresh copy of a database.
 func measureGrowth(ctx context.Context, options options) (list []growth, err error) {
 	sizes := []int{1_000, 100_000, 1_000_000}
 	if options.huge {
 		sizes = append(sizes, 10_000_000)
 	}
-	folder, err := makeFolder()
+	dir, err := makeDir()
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	for _, rows := range sizes {
-		if err := seedCopies(ctx, folder, rows, options.rounds); err != nil {
+		if err := seedCopies(ctx, dir, rows, options.rounds); err != nil {
 			return nil, err
 		}
 		list = append(list, growth{rows: rows})
 	}
 	for round := range options.rounds {
-		for i, one := range list {
-			database := seedFolder(folder, one.rows, round)
+		for i, size := range list {
+			database := seedDir(dir, size.rows, round)
 			if err := warm(database); err != nil {
 				return nil, err
 			}
 			measured, err := measure(ctx, whole, 64, options.duration, database)
 			if err != nil {
-				return nil, fmt.Errorf("%d rows: %w", one.rows, err)
+				return nil, fmt.Errorf("%d rows: %w", size.rows, err)
 			}
 			list[i].perSecond = append(list[i].perSecond, measured.perSecond())
 			list[i].startSeconds = append(list[i].startSeconds, measured.StartSeconds)
@@ -92,15 +91,15 @@ func measureGrowth(ctx context.Context, options options) (list []growth, err err
 	return list, nil
 }
 
-// seedCopies makes a database for each round. All are made, and removed, while nothing is measured: the disk would be
-// busy with them.
-func seedCopies(ctx context.Context, folder string, rows, rounds int) error {
-	first := seedFolder(folder, rows, 0)
+// seedCopies creates a database for each round. Creating and removing them keeps the disk busy, so it is not done
+// during measurements.
+func seedCopies(ctx context.Context, dir string, rows, rounds int) error {
+	first := seedDir(dir, rows, 0)
 	if err := seed(ctx, first, rows); err != nil {
 		return err
 	}
 	for round := 1; round < rounds; round++ {
-		output, err := exec.CommandContext(ctx, "cp", "-a", first, seedFolder(folder, rows, round)).CombinedOutput()
+		output, err := exec.CommandContext(ctx, "cp", "-a", first, seedDir(dir, rows, round)).CombinedOutput()
 		if err != nil {
 			return fmt.Errorf("copy database: %w: %s", err, output)
 		}
@@ -109,9 +108,9 @@ func seedCopies(ctx context.Context, folder string, rows, rounds int) error {
 	return nil
 }
 
-// warm reads a database once. That of a server which has been running for a while is in memory, as far as it fits.
-func warm(folder string) error {
-	file, err := os.Open(filepath.Join(folder, databaseFile))
+// warm reads a database into memory, where that of a long-running server would be.
+func warm(dir string) error {
+	file, err := os.Open(filepath.Join(dir, databaseFile))
 	if err != nil {
 		return fmt.Errorf("read database: %w", err)
 	}
@@ -122,11 +121,11 @@ func warm(folder string) error {
 	return nil
 }
 
-func seedFolder(folder string, rows, round int) string {
-	return filepath.Join(folder, fmt.Sprintf("%d-%d", rows, round))
+func seedDir(dir string, rows, round int) string {
+	return filepath.Join(dir, fmt.Sprintf("%d-%d", rows, round))
 }
 
-// ratio is the median over the rounds of the rates over two databases in the same round.
+// ratio returns the median over the rounds of the ratio of the rates for two sizes.
 func (g growth) ratio(to growth) float64 {
 	var values []float64
 	for i, rate := range g.perSecond {
@@ -135,11 +134,11 @@ func (g growth) ratio(to growth) float64 {
 	return median(values)
 }
 
-// createStore makes a database in a folder, as the server does.
-func createStore(ctx context.Context, folder string) (*store.Store, error) {
-	database, err := sqlite.Create(ctx, filepath.Join(folder, databaseFile), slog.New(slog.DiscardHandler))
+// createStore creates a database in dir, as the server does.
+func createStore(ctx context.Context, dir string) (*store.Store, error) {
+	database, err := sqlite.Create(ctx, filepath.Join(dir, databaseFile), slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, err
 	}
-	return store.Create(ctx, database, filepath.Join(folder, "keyset.json"))
+	return store.Create(ctx, database, filepath.Join(dir, "keyset.json"))
 }

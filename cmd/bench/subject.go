@@ -21,7 +21,7 @@ import (
 	"example.com/providerd/gen/contract"
 )
 
-// The servers that are measured.
+// The servers to measure.
 const (
 	echoAlone      = "echo"
 	withValidation = "validation"
@@ -33,34 +33,34 @@ const (
 	freePort = "127.0.0.1:0"
 )
 
-// subject is a server under measurement, in a process of its own.
+// subject is a server under measurement, in its own process.
 type subject struct {
 	command *exec.Cmd
 	url     string
 	token   string
-	// startTime is how long it took to listen.
+	// startTime is how long the server took to listen.
 	startTime time.Duration
 }
 
-// start starts a server with its data in a folder.
-func start(ctx context.Context, kind, folder string) (*subject, error) {
+// start starts a server with its data in dir.
+func start(ctx context.Context, kind, dir string) (*subject, error) {
 	if kind != whole {
-		return launch(exec.CommandContext(ctx, os.Args[0], "-serve", kind), filepath.Join(folder, kind+".log"))
+		return launch(exec.CommandContext(ctx, os.Args[0], "-serve", kind), filepath.Join(dir, kind+".log"))
 	}
-	return startProgram(ctx, folder, nil, nil)
+	return startProgram(ctx, dir, nil, nil)
 }
 
-// startProgram starts the program with its data in a folder, and with no other settings than these flags and variables.
-func startProgram(ctx context.Context, folder string, flags, variables []string) (*subject, error) {
-	database := "sqlite:" + filepath.Join(folder, databaseFile)
+// startProgram starts providerd with its data in dir, and with no settings except the flags and variables.
+func startProgram(ctx context.Context, dir string, flags, variables []string) (*subject, error) {
+	database := "sqlite:" + filepath.Join(dir, databaseFile)
 	command := exec.CommandContext(ctx, program,
 		slices.Concat([]string{"serve", "--listen", freePort, "--database", database}, flags)...)
 	command.Env = slices.Concat(slices.DeleteFunc(os.Environ(), isSetting), variables)
-	started, err := launch(command, filepath.Join(folder, whole+".log"))
+	started, err := launch(command, filepath.Join(dir, whole+".log"))
 	if err != nil {
 		return nil, err
 	}
-	token, err := os.ReadFile(filepath.Join(folder, "initial-token"))
+	token, err := os.ReadFile(filepath.Join(dir, "initial-token"))
 	if err != nil {
 		return nil, fmt.Errorf("read token: %w", err)
 	}
@@ -68,23 +68,23 @@ func startProgram(ctx context.Context, folder string, flags, variables []string)
 	return started, nil
 }
 
-// isSetting tells whether a variable of the environment would change what the program does.
+// isSetting reports whether an environment variable is a setting of providerd.
 func isSetting(variable string) bool {
 	return strings.HasPrefix(variable, "PROVIDERD_") || strings.HasPrefix(variable, "OTEL_")
 }
 
-// launch starts a server, whose standard error goes into a file, and waits until it tells its address.
+// launch starts a server with its standard error in a file, and waits until it prints its URL.
 func launch(command *exec.Cmd, logPath string) (*subject, error) {
 	log, err := os.Create(logPath)
 	if err != nil {
-		return nil, fmt.Errorf("make log: %w", err)
+		return nil, fmt.Errorf("create log: %w", err)
 	}
 	command.Stderr = log
 	output, err := command.StdoutPipe()
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", command.Path, err)
 	}
-	begun := time.Now()
+	started := time.Now()
 	if err := command.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", command.Path, err)
 	}
@@ -93,10 +93,10 @@ func launch(command *exec.Cmd, logPath string) (*subject, error) {
 		return nil, fmt.Errorf("start %s: %w", command.Path, errors.Join(err, command.Wait()))
 	}
 	url := strings.TrimSpace(strings.TrimPrefix(line, "listening on "))
-	return &subject{command: command, url: url, startTime: time.Since(begun)}, nil
+	return &subject{command: command, url: url, startTime: time.Since(started)}, nil
 }
 
-// stop ends the server and waits for it.
+// stop stops the server and waits for it.
 func (s *subject) stop() error {
 	if err := s.command.Process.Signal(syscall.SIGTERM); err != nil {
 		return fmt.Errorf("stop server: %w", err)
@@ -108,27 +108,27 @@ func (s *subject) stop() error {
 	return nil
 }
 
-// cpuSeconds is the processor time that the server has used.
+// cpuSeconds returns the CPU time that the server has used.
 func (s *subject) cpuSeconds() (float64, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.command.Process.Pid))
 	if err != nil {
-		return 0, fmt.Errorf("read processor time: %w", err)
+		return 0, fmt.Errorf("read CPU time: %w", err)
 	}
-	// The fields after the name, which is in parentheses: utime and stime are the 12th and 13th of them, in ticks.
+	// utime and stime, in ticks, are the 12th and 13th fields after the name in parentheses.
 	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
 	const ticksPerSecond = 100
 	var ticks float64
 	for _, field := range fields[11:13] {
 		count, err := strconv.ParseFloat(field, 64)
 		if err != nil {
-			return 0, fmt.Errorf("read processor time: %w", err)
+			return 0, fmt.Errorf("read CPU time: %w", err)
 		}
 		ticks += count
 	}
 	return ticks / ticksPerSecond, nil
 }
 
-// peakMiB is the most memory that the server has had in RAM.
+// peakMiB returns the server's peak resident memory.
 func (s *subject) peakMiB() (float64, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.command.Process.Pid))
 	if err != nil {
@@ -142,7 +142,7 @@ func (s *subject) peakMiB() (float64, error) {
 	return kib / 1024, nil
 }
 
-// serveYardstick is the process of a server without a store.
+// serveYardstick serves a yardstick.
 func serveYardstick(ctx context.Context, kind string) error {
 	contract, err := openapi3.NewLoader().LoadFromData(contract.YAML())
 	if err != nil {

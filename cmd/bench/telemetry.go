@@ -13,14 +13,14 @@ import (
 	"example.com/providerd/cmd/bench/figures"
 )
 
-// What the program is measured with.
+// The kinds of telemetry to measure.
 const (
 	without     = "without"
 	withMetrics = "metrics"
 	withTraces  = "traces"
 )
 
-// runTelemetry measures the program with metrics and with traces beside the program without, and writes the table.
+// runTelemetry compares providerd with metrics, and with traces, to providerd without telemetry, and writes the table.
 func runTelemetry(ctx context.Context, options options) error {
 	collector, err := startCollector(ctx)
 	if err != nil {
@@ -53,8 +53,8 @@ func compareAllTelemetry(ctx context.Context, options options, collector *collec
 	return rows, nil
 }
 
-// orderOf is the order in which a round measures kinds. Of three kinds, six rounds have each order once, so that none
-// gains by what the machine does meanwhile, nor by which one came before.
+// orderOf returns the order in which a round measures kinds. Six rounds measure three kinds once in each order, so that
+// neither other load on the machine nor the previous measurement favors one.
 func orderOf(round int, kinds ...string) []string {
 	first := round % len(kinds)
 	order := slices.Concat(kinds[first:], kinds[:first])
@@ -64,34 +64,34 @@ func orderOf(round int, kinds ...string) []string {
 	return order
 }
 
-// measureTelemetry measures a program that begins with nothing stored.
+// measureTelemetry measures providerd with an empty database.
 func measureTelemetry(
 	ctx context.Context, kind string, collector *collector, connections int, duration time.Duration,
 ) (measured result, err error) {
-	folder, err := makeFolder()
+	dir, err := makeDir()
 	if err != nil {
 		return result{}, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	switch kind {
 	case withMetrics:
-		return measureScraped(ctx, connections, duration, folder)
+		return measureScraped(ctx, connections, duration, dir)
 	case withTraces:
-		return measureTraced(ctx, collector, connections, duration, folder)
+		return measureTraced(ctx, collector, connections, duration, dir)
 	default:
-		return measure(ctx, whole, connections, duration, folder)
+		return measure(ctx, whole, connections, duration, dir)
 	}
 }
 
-// measureScraped measures a program whose metrics are read once a second.
+// measureScraped measures providerd while its metrics are scraped once per second.
 func measureScraped(
-	ctx context.Context, connections int, duration time.Duration, folder string,
+	ctx context.Context, connections int, duration time.Duration, dir string,
 ) (measured result, err error) {
 	address, err := freeAddress(ctx)
 	if err != nil {
 		return result{}, err
 	}
-	target, err := startProgram(ctx, folder, []string{"--ops-listen", address}, nil)
+	target, err := startProgram(ctx, dir, []string{"--ops-listen", address}, nil)
 	if err != nil {
 		return result{}, err
 	}
@@ -104,11 +104,11 @@ func measureScraped(
 	return measured, errors.Join(err, group.Wait())
 }
 
-// measureTraced measures a program that exports a trace of each create.
+// measureTraced measures providerd while it exports a trace of each create.
 func measureTraced(
-	ctx context.Context, collector *collector, connections int, duration time.Duration, folder string,
+	ctx context.Context, collector *collector, connections int, duration time.Duration, dir string,
 ) (measured result, err error) {
-	target, err := startProgram(ctx, folder, nil, []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + collector.url})
+	target, err := startProgram(ctx, dir, nil, []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + collector.url})
 	if err != nil {
 		return result{}, err
 	}

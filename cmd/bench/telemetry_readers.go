@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// collector takes traces and throws them away. It is part of this process, whose processor time is not measured.
+// collector discards traces. It runs in this process, whose CPU time is not measured.
 type collector struct {
 	url    string
 	server *http.Server
-	// exports is how many have come.
+	// exports counts the exports received.
 	exports atomic.Int64
 }
 
@@ -26,12 +26,12 @@ func startCollector(ctx context.Context) (*collector, error) {
 	}
 	started := &collector{url: "http://" + listener.Addr().String()}
 	started.server = &http.Server{Handler: started, ReadHeaderTimeout: 10 * time.Second}
-	// It returns when the collector stops. Where it does so before, exports fail to arrive.
+	// Serve returns when the collector is stopped. If it fails before, exports do.
 	go func() { _ = started.server.Serve(listener) }()
 	return started, nil
 }
 
-// ServeHTTP takes an export.
+// ServeHTTP reads an export.
 func (c *collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if _, err := io.Copy(io.Discard, r.Body); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -47,7 +47,7 @@ func (c *collector) stop() error {
 	return nil
 }
 
-// scrapeEachSecond reads metrics, as Prometheus does, until the context ends.
+// scrapeEachSecond scrapes metrics, as Prometheus does, until ctx is canceled.
 func scrapeEachSecond(ctx context.Context, url string) error {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
@@ -63,28 +63,28 @@ func scrapeEachSecond(ctx context.Context, url string) error {
 	}
 }
 
-// scrape reads metrics once, and fails where those of requests are not among them.
+// scrape reads metrics once. It returns an error if those of requests are missing.
 func scrape(ctx context.Context, url string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return fmt.Errorf("read metrics: %w", err)
+		return fmt.Errorf("scrape metrics: %w", err)
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return fmt.Errorf("read metrics: %w", err)
+		return fmt.Errorf("scrape metrics: %w", err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(response.Body)
 	if err != nil {
-		return fmt.Errorf("read metrics: %w", err)
+		return fmt.Errorf("scrape metrics: %w", err)
 	}
 	if response.StatusCode != http.StatusOK || !bytes.Contains(text, []byte("providerd_request_duration_seconds")) {
-		return fmt.Errorf("read metrics: %s: %.200s", response.Status, text)
+		return fmt.Errorf("scrape metrics: %s: %.200s", response.Status, text)
 	}
 	return nil
 }
 
-// freeAddress is one that nothing listens on yet.
+// freeAddress returns an address that is not in use.
 func freeAddress(ctx context.Context) (string, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", freePort)
 	if err != nil {

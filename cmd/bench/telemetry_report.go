@@ -11,8 +11,8 @@ import (
 // telemetryTable renders the figures in Markdown.
 func telemetryTable(rows []comparison) string {
 	var text strings.Builder
-	text.WriteString("| connections | creates/s without | CPU µs a create | metrics / without | CPU µs more | " +
-		"traces / without | CPU µs more |\n| --- | --- | --- | --- | --- | --- | --- |\n")
+	text.WriteString("| connections | creates/s without | CPU µs per create | metrics / without | extra CPU µs | " +
+		"traces / without | extra CPU µs |\n| --- | --- | --- | --- | --- | --- | --- |\n")
 	for _, row := range rows {
 		fmt.Fprintf(&text, "| %d | %.0f | %.0f |", row.connections,
 			row.median(without, result.perSecond), row.median(without, result.cpuPerCreate))
@@ -25,9 +25,9 @@ func telemetryTable(rows []comparison) string {
 	return text.String()
 }
 
-func cpuDifference(one, other result) float64 { return one.cpuPerCreate() - other.cpuPerCreate() }
+func cpuDifference(r, other result) float64 { return r.cpuPerCreate() - other.cpuPerCreate() }
 
-// spread is the median of values, and between which of them the middle half lies.
+// spread formats the median of values and the range of their middle half.
 func spread(values []float64, format func(float64) string) string {
 	sorted := slices.Sorted(slices.Values(values))
 	low, high := sorted[len(sorted)/4], sorted[len(sorted)*3/4]
@@ -36,5 +36,5 @@ func spread(values []float64, format func(float64) string) string {
 
 func twoDecimals(value float64) string { return strconv.FormatFloat(value, 'f', 2, 64) }
 
-// wholeNumber has no minus before 0.
+// wholeNumber formats an integer, and -0 as 0.
 func wholeNumber(value float64) string { return strconv.Itoa(int(math.Round(value))) }

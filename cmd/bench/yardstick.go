@@ -16,10 +16,9 @@ import (
 	"example.com/providerd/gen/api"
 )
 
-// The yardsticks share nothing with the server that is measured, so that what makes the server faster does not make them
-// faster, too.
+// The yardsticks share no code with the server, so that an optimization of the server does not make them faster, too.
 
-// newEchoYardstick is the least that a server of JSON with Echo does: it reads a body and answers it.
+// newEchoYardstick returns the minimal JSON server with Echo: it decodes a body and responds with it.
 func newEchoYardstick(contract *openapi3.T) http.Handler {
 	router := echo.New()
 	for path := range contract.Paths.Map() {
@@ -34,12 +33,12 @@ func newEchoYardstick(contract *openapi3.T) http.Handler {
 	return router
 }
 
-// newValidationYardstick is the generated server behind the validator of kin-openapi as its documentation shows it. It
-// answers the record that it does not store.
+// newValidationYardstick returns the generated server behind kin-openapi's validator, as in its documentation. It
+// responds with records but stores nothing.
 func newValidationYardstick(contract *openapi3.T) (http.Handler, error) {
 	routes, err := gorillamux.NewRouter(contract)
 	if err != nil {
-		return nil, fmt.Errorf("read contract: %w", err)
+		return nil, fmt.Errorf("parse contract: %w", err)
 	}
 	router := echo.New()
 	router.Use(validateWith(routes))
@@ -68,10 +67,10 @@ func validateWith(routes routers.Router) echo.MiddlewareFunc {
 	}
 }
 
-// forgetful answers records that it does not store.
+// forgetful responds with records but stores nothing.
 type forgetful struct{}
 
-// ProvidersOauth2Create answers the record that would be stored.
+// ProvidersOauth2Create responds with the record that would be stored.
 func (forgetful) ProvidersOauth2Create(
 	_ context.Context, request api.ProvidersOauth2CreateRequestObject,
 ) (api.ProvidersOauth2CreateResponseObject, error) {
@@ -101,7 +100,7 @@ func (forgetful) ProvidersOauth2Create(
 	}}, nil
 }
 
-// ProvidersWorkspaceDirectoryCreate answers the record that would be stored.
+// ProvidersWorkspaceDirectoryCreate responds with the record that would be stored.
 func (forgetful) ProvidersWorkspaceDirectoryCreate(
 	_ context.Context, request api.ProvidersWorkspaceDirectoryCreateRequestObject,
 ) (api.ProvidersWorkspaceDirectoryCreateResponseObject, error) {
@@ -127,9 +126,9 @@ func (forgetful) ProvidersWorkspaceDirectoryCreate(
 	}}, nil
 }
 
-func valueOf[T any](sent *T, otherwise T) T {
+func valueOf[T any](sent *T, fallback T) T {
 	if sent != nil {
 		return *sent
 	}
-	return otherwise
+	return fallback
 }

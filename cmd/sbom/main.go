@@ -1,4 +1,4 @@
-// Command sbom writes the bill of materials of a providerd binary, in CycloneDX 1.5, on standard output.
+// Command sbom prints the bill of materials of a providerd binary, in CycloneDX 1.5.
 package main
 
 import (
@@ -22,11 +22,11 @@ func main() {
 
 func run(arguments []string) error {
 	if len(arguments) != 1 {
-		return errors.New("give the path of one binary")
+		return errors.New("usage: sbom BINARY")
 	}
 	build, err := buildinfo.ReadFile(arguments[0])
 	if err != nil {
-		return fmt.Errorf("read what the binary was built of: %w", err)
+		return fmt.Errorf("read build info: %w", err)
 	}
 	encoder := cyclonedx.NewBOMEncoder(os.Stdout, cyclonedx.BOMFileFormatJSON).SetPretty(true)
 	if err := encoder.EncodeVersion(billOf(build), cyclonedx.SpecVersion1_5); err != nil {
@@ -35,7 +35,7 @@ func run(arguments []string) error {
 	return nil
 }
 
-// billOf has neither a time nor a serial number, so that equal binaries have equal bills.
+// billOf returns a bill without a time or a serial number, so that equal binaries have equal bills.
 func billOf(build *debug.BuildInfo) *cyclonedx.BOM {
 	program := module(build.Main)
 	program.Type = cyclonedx.ComponentTypeApplication
@@ -44,7 +44,7 @@ func billOf(build *debug.BuildInfo) *cyclonedx.BOM {
 			Type: cyclonedx.ComponentTypeLibrary, Name: "std", Version: build.GoVersion, BOMRef: "std",
 			PackageURL: "pkg:golang/std@" + build.GoVersion,
 		},
-		// Its source is part of the driver's module. This program is built with the same one.
+		// SQLite's source is part of the driver's module, which this program uses, too.
 		{
 			Type: cyclonedx.ComponentTypeLibrary, Name: "sqlite", Version: sqlite.LibraryVersion(), BOMRef: "sqlite",
 			PackageURL: "pkg:generic/sqlite@" + sqlite.LibraryVersion(),

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Put replaces the figures in a README, which are between a comment with this title and one that ends them.
+// Put replaces the figures in a README between the comment with this title and "<!-- end of figures -->".
 func Put(path, title, text string) error {
 	begin, end := "<!-- "+title+" -->\n", "<!-- end of figures -->\n"
 	readme, err := os.ReadFile(path)

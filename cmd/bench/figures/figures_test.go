@@ -51,7 +51,7 @@ func TestCharts(t *testing.T) {
 	}
 }
 
-// TestPut replaces what is between two marks, and nothing else.
+// TestPut replaces only what is between two comments.
 func TestPut(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "README.md")
@@ -63,9 +63,9 @@ func TestPut(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, _ := os.ReadFile(path); string(got) != before+"\nnew\n\n"+after {
-		t.Errorf("the README is %q", got)
+		t.Errorf("README is %q", got)
 	}
 	if err := figures.Put(path, "figures: yours", "new\n"); err == nil {
-		t.Error("there is no place, and no error")
+		t.Error("no error for a missing title")
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// The places in a chart, in units of SVG.
+// Dimensions of a chart, in SVG units.
 const (
 	width     = 960
 	right     = width - 20
@@ -37,7 +37,7 @@ func document(height int, body string) string {
 		"<rect class=\"ground\" width=\"100%%\" height=\"100%%\"/>\n%s</svg>\n", width, height, style, body)
 }
 
-// heading names a chart and its series, each in its color.
+// heading returns the title of a chart and the names of its series in their colors.
 func heading(y int, title string, series []string) string {
 	var names strings.Builder
 	for i, name := range series {
@@ -46,7 +46,7 @@ func heading(y int, title string, series []string) string {
 	return fmt.Sprintf("<text x=\"10\" y=\"%d\"><tspan class=\"title\">%s</tspan>%s</text>\n", y, title, &names)
 }
 
-// Bars is a chart of horizontal bars: one of each series in each group, unless its value is 0.
+// Bars is a chart of horizontal bars, grouped. A bar with the value 0 is left out.
 type Bars struct {
 	Title  string
 	Series []string
@@ -84,27 +84,27 @@ func (b Bars) SVG() string {
 	return document(y+barSize, text.String())
 }
 
-// Lines is a chart of panels over one axis of time, with marks of what happened meanwhile.
+// Lines is a chart of panels over a common time axis, with marks for events.
 type Lines struct {
 	Length time.Duration
 	Marks  []Mark
 	Panels []Panel
 }
 
-// Mark is something that happened, and lasted for a while.
+// Mark is an event with a duration.
 type Mark struct {
 	Label    string
 	From, To time.Duration
 }
 
-// Panel has curves over an axis of their own, which begins at 0, or is logarithmic if Least is positive.
+// Panel has curves over their own axis, which starts at 0, or is logarithmic from Least if that is positive.
 type Panel struct {
 	Title  string
 	Least  float64
 	Curves []Curve
 }
 
-// Curve has points in the order of time, in parts that are not connected.
+// Curve has points ordered by time, in parts that are not connected.
 type Curve struct {
 	Name  string
 	Parts [][]Point
@@ -116,7 +116,7 @@ type Point struct {
 	Value float64
 }
 
-// SVG draws the chart. Labels of marks take turns in four rows, so that neighbors do not meet.
+// SVG draws the chart. Labels of marks alternate between four rows, so that they do not overlap.
 func (l Lines) SVG() string {
 	const rows, top = 4, 4*labelSize + 12
 	bottom := top + len(l.Panels)*(panelSize+panelGap)
@@ -143,7 +143,7 @@ func (l Lines) x(at time.Duration) float64 {
 	return linesLeft + (right-linesLeft)*at.Seconds()/l.Length.Seconds()
 }
 
-// draw draws a panel whose curves begin at a height.
+// draw draws a panel at the height top.
 func (l Lines) draw(text *strings.Builder, panel Panel, top int) {
 	marks, share := panel.scale()
 	y := func(value float64) float64 { return float64(top) + panelSize*(1-share(value)) }
