@@ -150,8 +150,9 @@ func TestManualIsShort(t *testing.T) {
 					t.Errorf("%s:%d has a block in %q", page, i+1, language)
 				}
 			}
-			// A row of a table cannot be broken.
-			if len(line) > maxLength && !strings.HasPrefix(line, "|") {
+			// A row of a table cannot be broken, and figures are written by the program that measures them.
+			isFigure := i > 1 && strings.HasSuffix(lines[i-2], " writes them -->")
+			if len(line) > maxLength && !strings.HasPrefix(line, "|") && !isFigure {
 				t.Errorf("%s:%d has %d characters, at most %d are allowed", page, i+1, len(line), maxLength)
 			}
 		}
