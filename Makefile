@@ -189,7 +189,7 @@ hostile: ## Send 100,000 hostile bodies, damage files, and face hostile callers,
 
 faults: ## Kill the server 100 times under load, fill its disk and damage its files; needs root.
 	PROVIDERD_KILL_ROUNDS=100 go test -count=1 -v -tags slow -timeout 60m \
-		-run '^(TestKilledUnderLoad|TestDiskFull|TestDatabase|TestEveryBegunRequest|TestFailedC|TestHostileF)' ./cmd/providerd/e2e/{serving,hostile} ./store/sqlite | \
+		-run '^(TestKilledUnderLoad|TestDiskFull|TestDatabase|TestRequestsInFlight|TestFailedC|TestHostileF)' ./cmd/providerd/e2e/{serving,hostile} ./store/sqlite | \
 		{ grep -Ev '^=== ' || true; }
 
 failover: patroni ## Break primaries, replicas and networks 100 times under load; write the figures to store/postgres.
@@ -238,7 +238,7 @@ test: ## Run the tests that need only Go and gcc; the last lines say what was le
 
 # The race detector makes a process several times slower, so it gets fewer generated requests and, among the end-to-end
 # tests, only the most concurrent ones.
-CONCURRENT := ^Test(Apply|DryRun|EveryBegun|ReplicasRace|ServersOverOne|TracesOfShared)
+CONCURRENT := ^Test(Apply|DryRun|ReplicasRace|RequestsInFlight|ServersShare|TracesOfShared)
 # Slow suites that have targets of their own.
 ALONE := failover upgrade
 

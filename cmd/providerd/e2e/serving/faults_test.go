@@ -16,27 +16,27 @@ import (
 	"example.com/providerd/server/contracttest"
 )
 
-// smallDisk mounts a file system of its own, of this size, where the server keeps its data. It needs to be root.
+// smallDisk mounts a file system of this size in a new directory. It needs root.
 func smallDisk(t *testing.T, size string) string {
 	t.Helper()
 	providerdtest.NeedRoot(t)
-	folder := t.TempDir()
-	if err := syscall.Mount("tmpfs", folder, "tmpfs", 0, "size="+size); err != nil {
-		t.Fatalf("mount a small disk: %v", err)
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
+		t.Fatalf("mount small disk: %v", err)
 	}
 	t.Cleanup(func() {
-		if err := syscall.Unmount(folder, syscall.MNT_DETACH); err != nil {
+		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
 			t.Error(err)
 		}
 	})
-	return folder
+	return dir
 }
 
-// tally counts what became of creates.
+// tally counts the outcomes of creates.
 type tally struct{ acknowledged, refused int }
 
-// createUntil sends creates of about 100 kB until one has the status.
-func (o *tally) createUntil(t *testing.T, server *providerdtest.Server, want int) {
+// createUntil sends creates of about 100 kB until one gets the status want.
+func (c *tally) createUntil(t *testing.T, server *providerdtest.Server, want int) {
 	t.Helper()
 	client := contracttest.Client(t)
 	for range 1000 {
@@ -47,9 +47,9 @@ func (o *tally) createUntil(t *testing.T, server *providerdtest.Server, want int
 		case err != nil:
 			t.Fatal(err)
 		case status == http.StatusCreated:
-			o.acknowledged++
+			c.acknowledged++
 		case status == http.StatusServiceUnavailable && strings.Contains(text, "/problems/storage-unavailable"):
-			o.refused++
+			c.refused++
 		default:
 			t.Fatalf("status is %d: %s", status, text)
 		}
@@ -57,31 +57,31 @@ func (o *tally) createUntil(t *testing.T, server *providerdtest.Server, want int
 			return
 		}
 	}
-	t.Fatalf("no create has the status %d", want)
+	t.Fatalf("no create got status %d", want)
 }
 
-// account stops the server and compares what was acknowledged with what is stored.
-func (o *tally) account(t *testing.T, server *providerdtest.Server, folder, fault string) {
+// account stops the server and checks that exactly the acknowledged creates are stored.
+func (c *tally) account(t *testing.T, server *providerdtest.Server, dir, fault string) {
 	t.Helper()
 	if err := server.Stop(); err != nil {
 		t.Errorf("%v: %s", err, server.Stderr)
 	}
-	stored := len(providerdtest.StoredPKs(t, folder))
-	t.Logf("%s: acknowledged %d, refused %d, stored but not acknowledged %d, missing %d, double 0",
-		fault, o.acknowledged, o.refused, max(0, stored-o.acknowledged), max(0, o.acknowledged-stored))
-	if stored != o.acknowledged {
-		t.Errorf("%d are stored", stored)
+	stored := len(providerdtest.StoredPKs(t, dir))
+	t.Logf("%s: acknowledged %d, refused %d, stored but not acknowledged %d, missing %d, duplicates 0",
+		fault, c.acknowledged, c.refused, max(0, stored-c.acknowledged), max(0, c.acknowledged-stored))
+	if stored != c.acknowledged {
+		t.Errorf("%d creates are stored", stored)
 	}
-	providerdtest.CheckIntegrity(t, filepath.Join(folder, "data", "providerd.db"))
+	providerdtest.CheckIntegrity(t, filepath.Join(dir, "data", "providerd.db"))
 }
 
 func TestDiskFull(t *testing.T) {
-	folder := smallDisk(t, "16m")
-	filler := filepath.Join(folder, "filler")
+	dir := smallDisk(t, "16m")
+	filler := filepath.Join(dir, "filler")
 	if err := os.WriteFile(filler, bytes.Repeat([]byte("x"), 8<<20), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	server, err := providerdtest.Start(t.Context(), folder)
+	server, err := providerdtest.Start(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestDiskFull(t *testing.T) {
 	for range 3 {
 		result.createUntil(t, server, http.StatusServiceUnavailable)
 		wantReady(t, server, http.StatusServiceUnavailable)
-		// What stores nothing does not make the server ready.
+		// A replay stores nothing, so it does not make the server ready.
 		send(validation, "", http.StatusServiceUnavailable)
 		send("", key, http.StatusCreated)
 		wantReady(t, server, http.StatusServiceUnavailable)
@@ -107,13 +107,13 @@ func TestDiskFull(t *testing.T) {
 	if err := os.Remove(filler); err != nil {
 		t.Fatal(err)
 	}
-	// No create need come for the server to be ready again.
+	// The server becomes ready again without a create.
 	send(validation, "", http.StatusOK)
 	wantReady(t, server, http.StatusOK)
 	for range 5 {
 		result.createUntil(t, server, http.StatusCreated)
 	}
-	result.account(t, server, folder, "disk full, then not")
+	result.account(t, server, dir, "disk full, then not")
 }
 
 func wantReady(t *testing.T, server *providerdtest.Server, want int) {
@@ -127,10 +127,10 @@ func wantReady(t *testing.T, server *providerdtest.Server, want int) {
 	}
 }
 
-// TestDatabaseReadOnly starts over a database that nobody can write to, root included.
+// TestDatabaseReadOnly starts a server with a database that nobody can write to, not even root.
 func TestDatabaseReadOnly(t *testing.T) {
-	folder := t.TempDir()
-	server, err := providerdtest.Start(t.Context(), folder)
+	dir := t.TempDir()
+	server, err := providerdtest.Start(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,9 +139,9 @@ func TestDatabaseReadOnly(t *testing.T) {
 	if err := server.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(folder, "data", "providerd.db")
+	path := filepath.Join(dir, "data", "providerd.db")
 	bind(t, path)
-	if _, err := providerdtest.Start(t.Context(), folder); err == nil || !strings.Contains(err.Error(), "read-only file system") {
+	if _, err := providerdtest.Start(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "read-only file system") {
 		t.Errorf("error is %v", err)
 	} else {
 		t.Logf("database read-only: %v", err)

@@ -10,59 +10,59 @@ import (
 	"example.com/providerd/cmd/providerd/providerdtest"
 )
 
-// expectHealth runs the command with a server's environment. It ends well where it says that the server is ready.
-func expectHealth(t *testing.T, folder, want string, environment ...string) {
+// expectHealth runs "health" with a server's environment. It must succeed only if it prints that the server is ready.
+func expectHealth(t *testing.T, dir, want string, environment ...string) {
 	t.Helper()
-	command := providerdtest.Command(t.Context(), folder, "health")
+	command := providerdtest.Command(t.Context(), dir, "health")
 	command.Env = append(os.Environ(), environment...)
 	output, err := command.CombinedOutput()
 	if !strings.Contains(string(output), want) || (err == nil) != (string(output) == "ready\n") {
-		t.Errorf("it says %s, %v, want %s", output, err, want)
+		t.Errorf("output is %s, %v, want %s", output, err, want)
 	}
 }
 
-func TestHealthAsksTheServerOfItsMachine(t *testing.T) {
+func TestHealthChecksLocalServer(t *testing.T) {
 	t.Parallel()
 	for _, listen := range []string{"127.0.0.1:0", "0.0.0.0:0", "[::1]:0", "[::]:0", ":0"} {
-		folder := t.TempDir()
-		server := providerdtest.Serve(t, folder, "--listen", listen)
+		dir := t.TempDir()
+		server := providerdtest.Serve(t, dir, "--listen", listen)
 		port := server.URL[strings.LastIndexByte(server.URL, ':')+1:]
 		address := "PROVIDERD_LISTEN=" + strings.TrimSuffix(listen, "0") + port
-		expectHealth(t, folder, "ready\n", address)
-		if err := os.Remove(filepath.Join(folder, "data", "keyset.json")); err != nil {
+		expectHealth(t, dir, "ready\n", address)
+		if err := os.Remove(filepath.Join(dir, "data", "keyset.json")); err != nil {
 			t.Fatal(err)
 		}
-		expectHealth(t, folder, "/readyz answers 503 ", address)
+		expectHealth(t, dir, "/readyz answers 503 ", address)
 		server.MustStop(t)
-		expectHealth(t, folder, "does not answer", address)
+		expectHealth(t, dir, "does not answer", address)
 	}
 }
 
-func TestHealthKnowsTheCertificate(t *testing.T) {
+func TestHealthVerifiesCertificate(t *testing.T) {
 	t.Parallel()
-	folder, elsewhere := t.TempDir(), t.TempDir()
-	providerdtest.WriteCertificate(t, folder, 1)
+	dir, elsewhere := t.TempDir(), t.TempDir()
+	providerdtest.WriteCertificate(t, dir, 1)
 	providerdtest.WriteCertificate(t, elsewhere, 2)
-	server := providerdtest.Serve(t, folder, "--tls-cert", "cert.pem", "--tls-key", "key.pem")
+	server := providerdtest.Serve(t, dir, "--tls-cert", "cert.pem", "--tls-key", "key.pem")
 	address := "PROVIDERD_LISTEN=" + strings.TrimPrefix(server.URL, "https://")
-	expectHealth(t, folder, "ready\n", address, "PROVIDERD_TLS_CERT=cert.pem")
+	expectHealth(t, dir, "ready\n", address, "PROVIDERD_TLS_CERT=cert.pem")
 	expectHealth(t, elsewhere, "its certificate is not that of ", address, "PROVIDERD_TLS_CERT=cert.pem")
-	expectHealth(t, folder, "it speaks HTTPS: name its certificate with --tls-cert", address)
-	expectHealth(t, folder, "has no certificate in PEM", address, "PROVIDERD_TLS_CERT=key.pem")
+	expectHealth(t, dir, "it speaks HTTPS: name its certificate with --tls-cert", address)
+	expectHealth(t, dir, "has no certificate in PEM", address, "PROVIDERD_TLS_CERT=key.pem")
 }
 
-func TestHealthSaysWhyAServerIsNotReady(t *testing.T) {
+func TestHealthReportsWhyNotReady(t *testing.T) {
 	t.Parallel()
-	folder := t.TempDir()
-	// Each flag is at its bound. What is beyond is refused in testdata/misuse.txtar.
-	server := providerdtest.Serve(t, folder, "--drain-delay", "10m", "--max-connections", "1", "--failed-attempts", "1")
+	dir := t.TempDir()
+	// Each flag is at its limit. The script misuse.txtar goes beyond.
+	server := providerdtest.Serve(t, dir, "--drain-delay", "10m", "--max-connections", "1", "--failed-attempts", "1")
 	defer func() { _ = server.Kill() }()
 	server.Signal(t, syscall.SIGTERM)
 	providerdtest.WaitUntil(t, "the log has a line of it", func() bool {
 		return strings.Contains(server.Stderr.String(), `msg="shutting down" drain_delay=10m0s`)
 	})
 	address := "PROVIDERD_LISTEN=" + strings.TrimPrefix(server.URL, "http://")
-	expectHealth(t, folder, "it is draining: it was told to stop", address)
+	expectHealth(t, dir, "it is draining: it was told to stop", address)
 	server.Signal(t, syscall.SIGSTOP)
-	expectHealth(t, folder, "does not answer within 5s; see the log", address)
+	expectHealth(t, dir, "does not answer within 5s; see the log", address)
 }

@@ -1,6 +1,6 @@
-// Package serving_test runs servers as processes: how they start, end and are killed, what they log, count and trace,
-// TLS, full and failing disks, and replicas over PostgreSQL. Callers who mean harm are in hostile, long runs in soak,
-// and lost databases in failover.
+// Package serving_test tests servers as processes: start, shutdown and kills, logs, metrics and traces, TLS, full and
+// failing disks, and replicas over PostgreSQL. Package hostile tests hostile clients, soak long runs, and failover lost
+// databases.
 //
 // Start with serve_test.go.
 package serving_test
@@ -11,5 +11,5 @@ import (
 	"example.com/providerd/cmd/providerd/providerdtest"
 )
 
-// TestMain lets the test binary be started as providerd.
+// TestMain also runs the test binary as providerd.
 func TestMain(m *testing.M) { providerdtest.Main(m) }

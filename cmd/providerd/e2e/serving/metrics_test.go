@@ -15,12 +15,12 @@ import (
 	"example.com/providerd/store/postgres/postgrestest"
 )
 
-// watchedCall is a request with its answer, and what it adds to the metrics beside the request itself.
+// watchedCall is a request with its status, and what it adds to the metrics besides the request itself.
 type watchedCall struct {
 	method, path, token, key, body string
 	operation                      string
 	status                         int
-	// isCommitted tells that a transaction decides about it.
+	// isCommitted reports whether a transaction decides its outcome.
 	isCommitted bool
 	adds        map[string]float64
 }
@@ -33,7 +33,7 @@ func (c watchedCall) send(t *testing.T, server *providerdtest.Server) {
 	}
 }
 
-// want is what the request adds to each counter.
+// want returns what the request adds to each counter.
 func (c watchedCall) want() map[string]float64 {
 	want := map[string]float64{
 		fmt.Sprintf(`providerd_requests_total{operation="%s",status="%d"}`, c.operation, c.status): 1,
@@ -50,13 +50,13 @@ func (c watchedCall) want() map[string]float64 {
 	return want
 }
 
-// TestMetricsCount compares what requests add to the metrics with what they are to add, and nothing else.
+// TestMetricsCount checks exactly what each request adds to the metrics.
 func TestMetricsCount(t *testing.T) {
 	t.Parallel()
-	folder := t.TempDir()
-	server, ops := providerdtest.ServeWithOps(t, folder)
-	narrow, revoked := providerdtest.CreateToken(t, folder, "narrow"), providerdtest.CreateToken(t, folder, "revoked")
-	providerdtest.RunCommand(t, folder, "token", "revoke", "3")
+	dir := t.TempDir()
+	server, ops := providerdtest.ServeWithOps(t, dir)
+	narrow, revoked := providerdtest.CreateToken(t, dir, "narrow"), providerdtest.CreateToken(t, dir, "revoked")
+	providerdtest.RunCommand(t, dir, "token", "revoke", "3")
 	elsewhere := t.TempDir()
 	other, _ := providerdtest.ServeWithOps(t, elsewhere)
 	unknown := providerdtest.CreateToken(t, elsewhere, "unknown")
@@ -115,18 +115,18 @@ func TestMetricsCount(t *testing.T) {
 			delete(want, name)
 		}
 		if len(want) > 0 {
-			t.Errorf("after request %d, there is nothing like %v", i+1, want)
+			t.Errorf("after request %d, these series are missing: %v", i+1, want)
 		}
 	}
 }
 
-// Whatever callers send, no series is theirs.
-func TestMetricsNameNobody(t *testing.T) {
+// TestMetricsHaveNoClientData checks that nothing a client sends becomes a label or a series.
+func TestMetricsHaveNoClientData(t *testing.T) {
 	t.Parallel()
-	folder := t.TempDir()
-	server, ops := providerdtest.ServeWithOps(t, folder)
+	dir := t.TempDir()
+	server, ops := providerdtest.ServeWithOps(t, dir)
 	server.Create(t, http.DefaultClient)
-	token := providerdtest.CreateToken(t, folder, "canary-caller")
+	token := providerdtest.CreateToken(t, dir, "canary-caller")
 	var first []string
 	for round := range 3 {
 		for n := range 20 {
@@ -150,10 +150,10 @@ func TestMetricsNameNobody(t *testing.T) {
 		}
 		slices.Sort(names)
 		if all := strings.ToLower(strings.Join(names, "\n")); strings.Contains(all, "canary") || strings.Contains(all, token) {
-			t.Errorf("a caller is named in %s", all)
+			t.Errorf("the metrics contain client data: %s", all)
 		}
 		if round > 0 && !slices.Equal(names, first) {
-			t.Errorf("%d series have become %d", len(first), len(names))
+			t.Errorf("the number of series changed from %d to %d", len(first), len(names))
 		}
 		first = names
 	}
@@ -168,12 +168,12 @@ func expectSeries(t *testing.T, series, want map[string]float64) {
 	}
 }
 
-// TestMetricsOfTheStore looks at the figures of a SQLite database before and after a checkpoint, and once its files are
-// no longer the ones that were opened.
-func TestMetricsOfTheStore(t *testing.T) {
+// TestMetricsOfStore checks the metrics of a SQLite database before and after a checkpoint, and after its WAL was
+// removed.
+func TestMetricsOfStore(t *testing.T) {
 	t.Parallel()
-	folder := t.TempDir()
-	server, ops := providerdtest.ServeWithOps(t, folder)
+	dir := t.TempDir()
+	server, ops := providerdtest.ServeWithOps(t, dir)
 	server.Create(t, http.DefaultClient)
 	series := providerdtest.Scrape(t, ops)
 	expectSeries(t, series, map[string]float64{
@@ -183,19 +183,19 @@ func TestMetricsOfTheStore(t *testing.T) {
 		`providerd_pool_connections_in_use{pool="writers"}`: 2,
 	})
 	if series["providerd_wal_pages"] < 1 || series["providerd_wal_copied_pages"] > series["providerd_wal_pages"] {
-		t.Errorf("the WAL has %v pages, of which %v are copied",
+		t.Errorf("the WAL has %v pages, %v of them copied",
 			series["providerd_wal_pages"], series["providerd_wal_copied_pages"])
 	}
 	for range untilReset {
 		server.Create(t, http.DefaultClient)
 	}
 	providerdtest.WaitUntil(t, "a checkpoint is done", func() bool { return providerdtest.Scrape(t, ops)["providerd_checkpoints_total"] >= 1 })
-	if err := os.Remove(filepath.Join(folder, "data", "providerd.db-wal")); err != nil {
+	if err := os.Remove(filepath.Join(dir, "data", "providerd.db-wal")); err != nil {
 		t.Fatal(err)
 	}
 	series = providerdtest.Scrape(t, ops)
 	if _, hasWAL := series["providerd_wal_pages"]; hasWAL || series["providerd_ready"] != 0 {
-		t.Errorf("without its WAL, ready is %v, and pages of the WAL are told: %v", series["providerd_ready"], hasWAL)
+		t.Errorf("without the WAL, ready is %v, and the metric of its pages exists: %v", series["providerd_ready"], hasWAL)
 	}
 	if err := server.Kill(); err != nil {
 		t.Error(err)
@@ -205,10 +205,10 @@ func TestMetricsOfTheStore(t *testing.T) {
 func TestMetricsOverPostgreSQL(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.NewCluster(t)
-	folder := t.TempDir()
-	keyset := filepath.Join(folder, "keyset.json")
-	providerdtest.RunCommand(t, folder, "key", "create", "--keyset", keyset)
-	server := providerdtest.ServeWith(t, folder,
+	dir := t.TempDir()
+	keyset := filepath.Join(dir, "keyset.json")
+	providerdtest.RunCommand(t, dir, "key", "create", "--keyset", keyset)
+	server := providerdtest.ServeWith(t, dir,
 		[]string{"PROVIDERD_DATABASE=" + cluster.CreateDatabase(t), "PROVIDERD_KEYSET=" + keyset},
 		"--ops-listen", "127.0.0.1:0")
 	series := providerdtest.Scrape(t, providerdtest.OpsURL(t, server))
@@ -218,7 +218,7 @@ func TestMetricsOverPostgreSQL(t *testing.T) {
 	})
 	for name := range series {
 		if strings.Contains(name, "wal") || strings.Contains(name, "checkpoint") {
-			t.Errorf("there is %s", name)
+			t.Errorf("unexpected metric %s", name)
 		}
 	}
 }

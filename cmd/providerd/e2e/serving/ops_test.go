@@ -14,7 +14,7 @@ import (
 	"example.com/providerd/cmd/providerd/providerdtest"
 )
 
-func TestOperatorsAreServedApart(t *testing.T) {
+func TestOpsListenerIsSeparate(t *testing.T) {
 	t.Parallel()
 	server, ops := providerdtest.ServeWithOps(t, t.TempDir())
 	for path, want := range map[string]int{
@@ -23,63 +23,63 @@ func TestOperatorsAreServedApart(t *testing.T) {
 		providerdtest.OAuth2Path: http.StatusNotFound, "/debug/vars": http.StatusNotFound,
 	} {
 		if status, text := providerdtest.Get(t, ops+path); status != want {
-			t.Errorf("%s for operators: status is %d, want %d: %s", path, status, want, text)
+			t.Errorf("%s on the ops listener: status is %d, want %d: %s", path, status, want, text)
 		}
 	}
 	for _, path := range []string{"/metrics", "/debug/pprof/heap"} {
 		if status, _ := providerdtest.Get(t, server.URL+path); status != http.StatusNotFound {
-			t.Errorf("%s for everyone: status is %d", path, status)
+			t.Errorf("%s on the API listener: status is %d", path, status)
 		}
 	}
 }
 
-// TestHostileConnectionsOfOperators takes all places there are, so that the next one gets that of the first, and sends
-// more than a header may have.
-func TestHostileConnectionsOfOperators(t *testing.T) {
+// TestHostileOpsConnections opens the maximum of connections, so that one more closes the first, and sends a header
+// that is too large.
+func TestHostileOpsConnections(t *testing.T) {
 	t.Parallel()
 	_, ops := providerdtest.ServeWithOps(t, t.TempDir())
 	watched := &providerdtest.Server{URL: ops}
 	first := providerdtest.Dial(t, watched)
-	const places = 64
-	for range places - 1 {
+	const limit = 64
+	for range limit - 1 {
 		providerdtest.Dial(t, watched)
 	}
 	if status, text := providerdtest.Get(t, ops+"/metrics"); status != http.StatusOK {
 		t.Errorf("status is %d: %s", status, text)
 	}
-	// Without the bound, it would be closed once its header is late, after 10 seconds.
+	// Without the limit, it would be closed after the header timeout of 10 seconds.
 	if err := first.SetReadDeadline(time.Now().Add(8 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := first.Read(make([]byte, 1)); errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Error("the first connection is still there")
+		t.Error("the first connection is still open")
 	}
 	long := providerdtest.Dial(t, watched)
 	header := "GET /metrics HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 16<<10) + "\r\n\r\n"
 	if _, err := io.WriteString(long, header); err != nil {
 		t.Fatal(err)
 	}
-	// The answer may be lost, because the server does not read the rest.
-	answer, err := http.ReadResponse(bufio.NewReader(long), nil)
-	if err == nil && (answer.Body.Close() != nil || answer.StatusCode != http.StatusRequestHeaderFieldsTooLarge) {
-		t.Errorf("a header of 16 KiB is answered %d", answer.StatusCode)
+	// The response may be lost, because the server does not read the rest.
+	response, err := http.ReadResponse(bufio.NewReader(long), nil)
+	if err == nil && (response.Body.Close() != nil || response.StatusCode != http.StatusRequestHeaderFieldsTooLarge) {
+		t.Errorf("status of a 16 KiB header is %d", response.StatusCode)
 	}
 }
 
-// Operators can watch how a server ends: until the last request is answered.
-func TestOperatorsSeeTheEnd(t *testing.T) {
+// TestOpsListenerDuringShutdown checks that the ops listener is served until the last request has finished.
+func TestOpsListenerDuringShutdown(t *testing.T) {
 	t.Parallel()
-	folder := t.TempDir()
-	server, ops := providerdtest.ServeWithOps(t, folder)
-	begun := providerdtest.BeginCreate(t, server, folder)
+	dir := t.TempDir()
+	server, ops := providerdtest.ServeWithOps(t, dir)
+	pending := providerdtest.BeginCreate(t, server, dir)
 	server.Signal(t, syscall.SIGTERM)
-	providerdtest.WaitUntil(t, "no caller is taken in any more", server.IsClosed)
+	providerdtest.WaitUntil(t, "the server refuses connections", server.IsClosed)
 	for _, path := range []string{"/metrics", "/healthz"} {
 		if status, text := providerdtest.Get(t, ops+path); status != http.StatusOK {
 			t.Errorf("%s: status is %d: %s", path, status, text)
 		}
 	}
-	begun.Finish(t)
+	pending.Finish(t)
 	if err := server.Command.Wait(); err != nil {
 		t.Errorf("%v: %s", err, server.Stderr)
 	}

@@ -12,51 +12,51 @@ import (
 	"example.com/providerd/server/contracttest"
 )
 
-// untilReset is more creates, each in a transaction of its own, than come to the WAL before it is reset.
+// untilReset is more creates, each in its own transaction, than the WAL takes before it is reset.
 const untilReset = 600
 
-// faultyDisk is a folder for a server whose disk can be made to fail.
+// faultyDisk is a directory for a server whose disk calls can be made to fail.
 type faultyDisk struct {
-	folder      string
+	dir         string
 	environment []string
 }
 
 func newFaultyDisk(t *testing.T) *faultyDisk {
 	t.Helper()
-	folder := t.TempDir()
-	library := filepath.Join(folder, "faults.so")
+	dir := t.TempDir()
+	library := filepath.Join(dir, "faults.so")
 	compile := exec.CommandContext(t.Context(), "cc", "-shared", "-fPIC", "-o", library, "testdata/faults.c")
 	if output, err := compile.CombinedOutput(); err != nil {
 		t.Fatalf("compile faults.c: %v: %s", err, output)
 	}
-	return &faultyDisk{folder: folder, environment: []string{"LD_PRELOAD=" + library, "FAULTS=" + folder}}
+	return &faultyDisk{dir: dir, environment: []string{"LD_PRELOAD=" + library, "FAULTS=" + dir}}
 }
 
-// fail makes a call that faults.c knows fail until heal.
+// fail makes a disk call fail until heal. See faults.c for the calls.
 func (d *faultyDisk) fail(t *testing.T, call string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(d.folder, call), nil, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(d.dir, call), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func (d *faultyDisk) heal(t *testing.T, call string) {
 	t.Helper()
-	if err := os.Remove(filepath.Join(d.folder, call)); err != nil {
+	if err := os.Remove(filepath.Join(d.dir, call)); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// TestFailedCommit fails the disk in the middle of a commit. The answer says that the outcome is unknown, and a retry
-// with the same key settles it: one record, whether the server goes on, or is killed and started again.
+// TestFailedCommit makes the disk fail during a commit. The response is outcome-unknown, and a retry with the same key
+// resolves it to one record, whether the server continues or is killed and restarted.
 func TestFailedCommit(t *testing.T) {
 	t.Parallel()
 	for _, call := range []string{"sync", "pwrite64"} {
-		for next, restart := range map[string]bool{"the server goes on": false, "the server is killed": true} {
+		for next, restart := range map[string]bool{"the server continues": false, "the server is killed": true} {
 			t.Run(call+" fails and "+next, func(t *testing.T) {
 				t.Parallel()
 				disk := newFaultyDisk(t)
-				server := providerdtest.ServeWith(t, disk.folder, disk.environment)
+				server := providerdtest.ServeWith(t, disk.dir, disk.environment)
 				createNamed(t, server, "before", http.StatusCreated)
 				disk.fail(t, call)
 				problem := createNamed(t, server, "during", http.StatusServiceUnavailable)
@@ -70,33 +70,33 @@ func TestFailedCommit(t *testing.T) {
 				}
 				disk.heal(t, call)
 				if restart {
-					server = providerdtest.ServeWith(t, disk.folder, disk.environment)
+					server = providerdtest.ServeWith(t, disk.dir, disk.environment)
 				}
 				createNamed(t, server, "during", http.StatusCreated)
 				createNamed(t, server, "during", http.StatusCreated)
 				createNamed(t, server, "after", http.StatusCreated)
 				server.MustStop(t)
-				if pks := providerdtest.StoredPKs(t, disk.folder); len(pks) != 3 {
-					t.Errorf("stored are %v, want 3 records", pks)
+				if pks := providerdtest.StoredPKs(t, disk.dir); len(pks) != 3 {
+					t.Errorf("stored pks are %v, want 3", pks)
 				}
-				providerdtest.CheckIntegrity(t, filepath.Join(disk.folder, "data", "providerd.db"))
+				providerdtest.CheckIntegrity(t, filepath.Join(disk.dir, "data", "providerd.db"))
 			})
 		}
 	}
 }
 
-// TestFailedCheckpoint fails the disk for checkpoints alone. Creates go on, the log says why the WAL is not copied, and
-// the next checkpoint makes up for it.
+// TestFailedCheckpoint makes the disk fail for checkpoints only. Creates continue, the log reports the failed
+// checkpoint, and the next one succeeds.
 func TestFailedCheckpoint(t *testing.T) {
 	t.Parallel()
 	disk := newFaultyDisk(t)
-	server := providerdtest.ServeWith(t, disk.folder, disk.environment)
+	server := providerdtest.ServeWith(t, disk.dir, disk.environment)
 	client := contracttest.Client(t)
 	disk.fail(t, "checkpoint")
 	for range untilReset {
 		server.Create(t, client)
 	}
-	providerdtest.WaitUntil(t, "the log tells of the failed checkpoint", func() bool {
+	providerdtest.WaitUntil(t, "the log reports the failed checkpoint", func() bool {
 		return strings.Contains(server.Stderr.String(), `msg="checkpoint failed; the WAL stays as it is"`)
 	})
 	disk.heal(t, "checkpoint")
@@ -104,13 +104,14 @@ func TestFailedCheckpoint(t *testing.T) {
 		server.Create(t, client)
 	}
 	server.MustStop(t)
-	if stored := providerdtest.StoredPKs(t, disk.folder); len(stored) != 2*untilReset {
+	if stored := providerdtest.StoredPKs(t, disk.dir); len(stored) != 2*untilReset {
 		t.Errorf("%d records are stored, want %d", len(stored), 2*untilReset)
 	}
-	providerdtest.CheckIntegrity(t, filepath.Join(disk.folder, "data", "providerd.db"))
+	providerdtest.CheckIntegrity(t, filepath.Join(disk.dir, "data", "providerd.db"))
 }
 
-// createNamed creates a provider with its name as the key and returns the answer, which must have the status.
+// createNamed creates a provider with its name as idempotency key and returns the response, which must have the status
+// want.
 func createNamed(t *testing.T, server *providerdtest.Server, name string, want int) string {
 	t.Helper()
 	status, text, err := server.PostWithKey(contracttest.Client(t), "/api/v3/providers/workspace_directory/",

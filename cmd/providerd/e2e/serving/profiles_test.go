@@ -8,7 +8,7 @@ import (
 	"example.com/providerd/cmd/providerd/providerdtest"
 )
 
-// Whoever asks for profiles cannot make them long.
+// TestProfilesAreBounded requests profiles that are too long.
 func TestProfilesAreBounded(t *testing.T) {
 	t.Parallel()
 	_, ops := providerdtest.ServeWithOps(t, t.TempDir())

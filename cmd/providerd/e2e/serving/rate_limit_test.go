@@ -8,14 +8,14 @@ import (
 	"example.com/providerd/server/contracttest"
 )
 
-// A caller that has waited goes on, and what was refused meanwhile costs it nothing.
+// TestRateLimit checks that a client can continue after waiting, and that refused requests do not count.
 func TestRateLimit(t *testing.T) {
 	t.Parallel()
-	folder := t.TempDir()
-	server := providerdtest.Serve(t, folder, "--ops-listen", "127.0.0.1:0", "--rate-limit", "2/s")
+	dir := t.TempDir()
+	server := providerdtest.Serve(t, dir, "--ops-listen", "127.0.0.1:0", "--rate-limit", "2/s")
 	ops, client := providerdtest.OpsURL(t, server), contracttest.Client(t)
 	statuses := map[int]int{}
-	providerdtest.WaitUntil(t, "five creates are stored, and one was refused", func() bool {
+	providerdtest.WaitUntil(t, "five creates are stored and one is refused", func() bool {
 		status, _, err := server.Post(client, providerdtest.OAuth2Path, providerdtest.OAuth2Body)
 		if err != nil {
 			t.Fatal(err)

@@ -16,12 +16,12 @@ import (
 	"example.com/providerd/store/postgres/postgrestest"
 )
 
-// Over a primary that is frozen, every one of many callers is refused in time, by one deadline for the token, the queue,
-// the transaction and its outcome. Once the primary is back, creates are stored again.
-func TestRefusalsComeInTime(t *testing.T) {
+// TestRefusalsMeetDeadline freezes the primary. Every request must be refused by one deadline that covers the token,
+// the queue, the transaction and its outcome. When the primary is back, creates must be stored again.
+func TestRefusalsMeetDeadline(t *testing.T) {
 	t.Parallel()
 	const callers, rounds = 32, 2
-	// documented is what the README of store/postgres says, and slack is for a machine that does much else.
+	// documented is the limit in the README of store/postgres, and slack is for a busy machine.
 	const documented, slack = 5 * time.Second, 4 * time.Second
 	cluster := postgrestest.NewCluster(t)
 	f := providerdtest.StartFleet(t, os.Args[0], cluster.CreateDatabase(t), 1)
@@ -34,19 +34,19 @@ func TestRefusalsComeInTime(t *testing.T) {
 	for caller := range callers {
 		group.Go(func() {
 			for round := range rounds {
-				begun := time.Now()
+				started := time.Now()
 				key := fmt.Sprint("refused-", round, "-", caller)
 				if status, _, err := f.Create(0, key, ""); err != nil || status != http.StatusServiceUnavailable {
 					t.Errorf("status is %d, %v", status, err)
 				}
-				took[caller*rounds+round] = time.Since(begun)
+				took[caller*rounds+round] = time.Since(started)
 			}
 		})
 	}
 	group.Wait()
 	cluster.Thaw()
 	slices.Sort(took)
-	t.Logf("refusals took %v in the middle, %v at most", took[len(took)/2], took[len(took)-1])
+	t.Logf("refusals took %v in the median, %v at most", took[len(took)/2], took[len(took)-1])
 	if slowest := took[len(took)-1]; slowest > documented+slack {
 		t.Errorf("the slowest refusal took %v, want %v", slowest, documented)
 	}
@@ -57,8 +57,8 @@ func TestRefusalsComeInTime(t *testing.T) {
 	f.Stop(t)
 }
 
-// Replicas that together want more connections than the server has share those that there are: each stays ready, and
-// tokens and replays are read.
+// TestReplicasShareFewConnections runs replicas that together may open more connections than the server allows. Each
+// must stay ready, and must authenticate tokens and replay creates.
 func TestReplicasShareFewConnections(t *testing.T) {
 	t.Parallel()
 	const replicas, callers, creates = 3, 12, 30

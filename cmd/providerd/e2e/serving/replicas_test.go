@@ -14,57 +14,59 @@ import (
 	"example.com/providerd/store/postgres/postgrestest"
 )
 
-// Tries with one key at a time, at different replicas, make one record; different keys that claim one client_id make
-// one record, too.
+// TestReplicasRace sends concurrent creates with one key, and with different keys but one client_id, to different
+// replicas. Either must create one record.
 func TestReplicasRace(t *testing.T) {
 	t.Parallel()
 	const replicas, keys, tries = 3, 40, 6
 	f := providerdtest.StartFleet(t, os.Args[0], postgrestest.NewCluster(t).CreateDatabase(t), replicas)
-	made := providerdtest.NewJournal()
+	journal := providerdtest.NewJournal()
 	var group sync.WaitGroup
 	for i := range keys {
 		for try := range tries {
 			group.Go(func() {
-				one, err := providerdtest.ErrorUnlessCreated(f.Create(try%replicas, fmt.Sprint("key-", i), ""))
+				record, err := providerdtest.ErrorUnlessCreated(f.Create(try%replicas, fmt.Sprint("key-", i), ""))
 				if err != nil {
 					t.Errorf("key %d: %v", i, err)
 				}
-				made.Acknowledge(one, time.Now())
+				journal.Acknowledge(record, time.Now())
 			})
 			group.Go(func() {
-				status, one, err := f.Create(try%replicas, fmt.Sprint("claim-", i, "-", try), fmt.Sprint("claimed-", i))
+				status, record, err := f.Create(try%replicas, fmt.Sprint("claim-", i, "-", try), fmt.Sprint("claimed-", i))
 				switch {
 				case err == nil && status == http.StatusCreated:
-					made.Acknowledge(one, time.Now())
+					journal.Acknowledge(record, time.Now())
 				case err != nil || status != http.StatusConflict:
-					t.Errorf("claim of %d: status is %d, %v", i, status, err)
+					t.Errorf("client_id %d: status is %d, %v", i, status, err)
 				}
 			})
 		}
 	}
 	group.Wait()
-	if len(made.Creates) != 2*keys {
-		t.Errorf("%d names are acknowledged, want %d", len(made.Creates), 2*keys)
+	if len(journal.Creates) != 2*keys {
+		t.Errorf("%d names are acknowledged, want %d", len(journal.Creates), 2*keys)
 	}
-	made.Compare(t, f.Stored(t, f.URL))
+	journal.Compare(t, f.Stored(t, f.URL))
 	f.Stop(t)
 }
 
-// Replicas die in turn under load. Whoever asks another one with the same key gets the one record.
+// TestReplicasDieUnderLoad kills replicas in turn. A retry at another one with the same key must return the same
+// record.
 func TestReplicasDieUnderLoad(t *testing.T) {
 	t.Parallel()
 	const replicas, rounds, callers, creates = 3, 6, 12, 200
-	f, made := providerdtest.StartFleet(t, os.Args[0], postgrestest.NewCluster(t).CreateDatabase(t), replicas), providerdtest.NewJournal()
-	load := made.Load(callers, "k", f.CreateWithRetry)
+	f := providerdtest.StartFleet(t, os.Args[0], postgrestest.NewCluster(t).CreateDatabase(t), replicas)
+	journal := providerdtest.NewJournal()
+	load := journal.Load(callers, "k", f.CreateWithRetry)
 	for round := range rounds {
-		made.WaitForMore(t, creates)
-		f.Restart(t, round%replicas, func() { made.WaitForMore(t, creates) })
+		journal.WaitForMore(t, creates)
+		f.Restart(t, round%replicas, func() { journal.WaitForMore(t, creates) })
 	}
 	load.Stop()
-	made.Compare(t, f.Stored(t, f.URL))
-	for name, one := range made.Creates {
-		if again, err := f.CreateWithRetry(name); err != nil || again != one {
-			t.Errorf("%s: is %v, was %v, %v", name, again, one, err)
+	journal.Compare(t, f.Stored(t, f.URL))
+	for name, record := range journal.Creates {
+		if again, err := f.CreateWithRetry(name); err != nil || again != record {
+			t.Errorf("%s: got %v, %v, want %v", name, again, err, record)
 		}
 	}
 	f.Stop(t)

@@ -12,15 +12,14 @@ import (
 	"example.com/providerd/server/contracttest"
 )
 
-// A log that is to have less has no line for each request.
-func TestLogHasTheLinesOfItsLevel(t *testing.T) {
+func TestLogLevels(t *testing.T) {
 	t.Parallel()
 	client := contracttest.Client(t)
 	for arguments, want := range map[string]int{"--log-level=info": 1, "--log-level=error": 0, "--quiet": 0} {
 		t.Run(arguments, func(t *testing.T) {
 			t.Parallel()
-			folder := t.TempDir()
-			server := providerdtest.Serve(t, folder, arguments)
+			dir := t.TempDir()
+			server := providerdtest.Serve(t, dir, arguments)
 			server.Create(t, client)
 			server.MustStop(t)
 			if lines := strings.Count(server.Stderr.String(), "msg=request"); lines != want {
@@ -30,17 +29,17 @@ func TestLogHasTheLinesOfItsLevel(t *testing.T) {
 	}
 }
 
-func TestEveryBegunRequestIsAnsweredBeforeTheEnd(t *testing.T) {
+func TestRequestsInFlightFinish(t *testing.T) {
 	t.Parallel()
-	folder := t.TempDir()
+	dir := t.TempDir()
 	client := contracttest.Client(t)
-	server := providerdtest.Serve(t, folder)
+	server := providerdtest.Serve(t, dir)
 	var group sync.WaitGroup
 	var mutex sync.Mutex
 	var acknowledged int
-	// The burst is on its way once this many creates are acknowledged.
+	// The load is running when this many creates are acknowledged.
 	const many = 100
-	begun := make(chan struct{})
+	running := make(chan struct{})
 	for range 8 {
 		group.Go(func() {
 			for {
@@ -53,33 +52,33 @@ func TestEveryBegunRequestIsAnsweredBeforeTheEnd(t *testing.T) {
 				}
 				mutex.Lock()
 				if acknowledged++; acknowledged == many {
-					close(begun)
+					close(running)
 				}
 				mutex.Unlock()
 			}
 		})
 	}
-	<-begun
+	<-running
 	server.MustStop(t)
 	group.Wait()
-	stored := len(providerdtest.StoredPKs(t, folder))
-	t.Logf("SIGTERM in a burst: acknowledged %d, stored but not acknowledged %d, missing %d, double 0",
+	stored := len(providerdtest.StoredPKs(t, dir))
+	t.Logf("SIGTERM under load: acknowledged %d, stored but not acknowledged %d, missing %d, duplicates 0",
 		acknowledged, max(0, stored-acknowledged), max(0, acknowledged-stored))
 	if stored != acknowledged {
 		t.Errorf("%d records are stored, %d were acknowledged", stored, acknowledged)
 	}
 }
 
-func TestServersOverOneDatabaseDoNotGetInEachOthersWay(t *testing.T) {
+func TestServersShareDatabase(t *testing.T) {
 	t.Parallel()
-	folder := t.TempDir()
+	dir := t.TempDir()
 	client := contracttest.Client(t)
 	servers := make([]*providerdtest.Server, 3)
 	var group sync.WaitGroup
 	for i := range servers {
 		group.Go(func() {
 			var err error
-			if servers[i], err = providerdtest.Start(t.Context(), folder); err != nil {
+			if servers[i], err = providerdtest.Start(t.Context(), dir); err != nil {
 				t.Error(err)
 			}
 		})
@@ -99,8 +98,8 @@ func TestServersOverOneDatabaseDoNotGetInEachOthersWay(t *testing.T) {
 		server.MustStop(t)
 		creators += strings.Count(server.Stderr.String(), "created the database")
 	}
-	if stored := providerdtest.StoredPKs(t, folder); len(stored) != 60 || creators != 1 {
-		t.Errorf("%d records are stored, want 60; %d servers say that they have made the database", len(stored), creators)
+	if stored := providerdtest.StoredPKs(t, dir); len(stored) != 60 || creators != 1 {
+		t.Errorf("%d records are stored, want 60; %d servers report that they created the database, want 1", len(stored), creators)
 	}
 }
 
@@ -112,14 +111,14 @@ func TestAddressInUse(t *testing.T) {
 	}
 	defer func() { _ = listener.Close() }()
 	for _, flag := range []string{"--listen", "--ops-listen"} {
-		folder := t.TempDir()
-		_, err = providerdtest.Start(t.Context(), folder, flag, listener.Addr().String())
+		dir := t.TempDir()
+		_, err = providerdtest.Start(t.Context(), dir, flag, listener.Addr().String())
 		if err == nil || !strings.Contains(err.Error(), "exit status 1") ||
 			!strings.Contains(err.Error(), "is in use; stop the other process or pass "+flag) {
 			t.Errorf("%s: error is %v", flag, err)
 		}
-		if entries, err := os.ReadDir(folder); err != nil || len(entries) != 0 {
-			t.Errorf("%s: the folder has %v, %v", flag, entries, err)
+		if entries, err := os.ReadDir(dir); err != nil || len(entries) != 0 {
+			t.Errorf("%s: the directory has %v, %v", flag, entries, err)
 		}
 	}
 }

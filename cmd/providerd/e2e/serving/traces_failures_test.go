@@ -14,38 +14,38 @@ import (
 	"example.com/providerd/server/contracttest"
 )
 
-// TestTracesThatAreOff starts a server that is not to send any, and finds that none is sent.
-func TestTracesThatAreOff(t *testing.T) {
+// TestTracesOff checks that no traces are exported if the environment turns them off.
+func TestTracesOff(t *testing.T) {
 	t.Parallel()
 	for name, environment := range map[string][]string{
-		"nothing is set":     nil,
-		"the SDK is off":     {"OTEL_SDK_DISABLED=True"},
-		"there is no export": {"OTEL_TRACES_EXPORTER=none"},
-		// Where the operator wants fewer traces, no caller gets more.
+		"nothing is set": nil,
+		"the SDK is off": {"OTEL_SDK_DISABLED=True"},
+		"no exporter":    {"OTEL_TRACES_EXPORTER=none"},
+		// A client cannot enable traces that the operator has disabled.
 		"nothing is sampled": {"OTEL_TRACES_SAMPLER=traceidratio", "OTEL_TRACES_SAMPLER_ARG=0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			collector, folder := providerdtest.StartCollector(t), t.TempDir()
+			collector, dir := providerdtest.StartCollector(t), t.TempDir()
 			if environment != nil {
 				environment = append(environment, "OTEL_EXPORTER_OTLP_ENDPOINT="+collector.URL)
 			}
-			server := providerdtest.ServeWith(t, folder, environment)
+			server := providerdtest.ServeWith(t, dir, environment)
 			tracedCall{
-				name: "x", method: http.MethodPost, path: providerdtest.OAuth2Path, token: providerdtest.CreateToken(t, folder, "x"), body: providerdtest.OAuth2Body,
+				name: "x", method: http.MethodPost, path: providerdtest.OAuth2Path, token: providerdtest.CreateToken(t, dir, "x"), body: providerdtest.OAuth2Body,
 				traceparent: []string{traceparent}, status: http.StatusCreated,
 			}.send(t, server)
 			server.MustStop(t)
 			isTracing := name == "nothing is sampled"
 			if log := server.Stderr.String(); collector.RequestCount() > 0 || strings.Contains(log, "trace") != isTracing {
-				t.Errorf("the collector got %d requests, and the server says %s", collector.RequestCount(), log)
+				t.Errorf("the collector got %d requests, and the log is %s", collector.RequestCount(), log)
 			}
 		})
 	}
 }
 
-// unusable are environments over which no traces can be exported, and what is said of them. They may have a secret,
-// which is not.
+// unusable returns environments that prevent the export of traces, and the reported reasons. The secrets in them must
+// not be reported.
 func unusable() map[string]string {
 	const endpoint = "OTEL_EXPORTER_OTLP_ENDPOINT="
 	const isNoURL, isSecret = "OTEL_EXPORTER_OTLP_ENDPOINT is not an HTTP URL; set it to one", "has a user, a query or a fragment"
@@ -63,8 +63,9 @@ func unusable() map[string]string {
 	}
 }
 
-// Whoever looks for what is wrong is told, and the server goes on without traces.
-func TestTracesThatCannotBeExported(t *testing.T) {
+// TestTracesUnusableEndpoint checks that the doctor reports an unusable endpoint, and that the server runs without
+// traces.
+func TestTracesUnusableEndpoint(t *testing.T) {
 	t.Parallel()
 	for environment, want := range unusable() {
 		t.Run(environment, func(t *testing.T) {
@@ -73,22 +74,22 @@ func TestTracesThatCannotBeExported(t *testing.T) {
 			command.Env = append(os.Environ(), strings.Fields(environment)...)
 			output, _ := command.CombinedOutput()
 			if found := string(output); !strings.Contains(found, "traces are not exported: "+want) || strings.Contains(found, "canary") {
-				t.Errorf("the doctor says %s", found)
+				t.Errorf("the doctor reports %s", found)
 			}
 		})
 	}
-	folder := t.TempDir()
-	server := providerdtest.ServeWith(t, folder,
+	dir := t.TempDir()
+	server := providerdtest.ServeWith(t, dir,
 		[]string{"OTEL_EXPORTER_OTLP_ENDPOINT=http://user:canary@127.0.0.1:4318"})
 	server.Create(t, contracttest.Client(t))
 	server.MustStop(t)
 	const want = "warning: traces are not exported: OTEL_EXPORTER_OTLP_ENDPOINT has a user, a query or a fragment"
 	if log := server.Stderr.String(); !strings.Contains(log, want) || strings.Contains(log, "canary") {
-		t.Errorf("the server says %s", log)
+		t.Errorf("the log is %s", log)
 	}
 }
 
-// errorsOfTraces returns what the lines of a log for programs say of a failed export.
+// errorsOfTraces returns the errors of failed exports in a JSON log.
 func errorsOfTraces(t *testing.T, log string) []string {
 	t.Helper()
 	var lines []string
@@ -100,12 +101,12 @@ func errorsOfTraces(t *testing.T, log string) []string {
 	return lines
 }
 
-// failingCollectors are collectors that take no spans, and what is said of them. What they answer has the key, and the
-// path, that they were sent.
+// failingCollectors returns collectors that accept no spans by the error that the server logs. Their responses contain
+// the key and the path of the request.
 func failingCollectors(t *testing.T) map[string]string {
 	t.Helper()
 	elsewhere := providerdtest.StartCollectorFunc(t, func(_ http.ResponseWriter, r *http.Request) {
-		t.Errorf("another host gets the key %s", r.Header.Get("Api-Key"))
+		t.Errorf("another host got the key %s", r.Header.Get("Api-Key"))
 	})
 	echo := func(r *http.Request) string { return "bad key " + r.Header.Get("Api-Key") + " for " + r.URL.Path }
 	answer := func(t *testing.T, w http.ResponseWriter, text string) {
@@ -149,18 +150,18 @@ func failingCollectors(t *testing.T) map[string]string {
 	}
 }
 
-// firstErrors are logged before it is one in a minute.
+// firstErrors is how many errors are logged before the limit of one per minute applies.
 const firstErrors = 3
 
-// TestTracesWithoutCollector creates while the collector is away, refuses all, or sends elsewhere. None of it is held
-// back, and little is said of it, without the path and the header of the collector, which may be a key.
-func TestTracesWithoutCollector(t *testing.T) {
+// TestTracesFailingCollector creates records while the collector fails. Creates must not be delayed, and the log must
+// have few errors, without the path and the header of the collector, which may be secret.
+func TestTracesFailingCollector(t *testing.T) {
 	t.Parallel()
 	for want, url := range failingCollectors(t) {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
-			folder, begun := t.TempDir(), time.Now()
-			server := serveTraced(t, folder, url+"/%63anary", "OTEL_BSP_SCHEDULE_DELAY=1",
+			dir, started := t.TempDir(), time.Now()
+			server := serveTraced(t, dir, url+"/%63anary", "OTEL_BSP_SCHEDULE_DELAY=1",
 				"OTEL_EXPORTER_OTLP_HEADERS=api-key=canary")
 			providerdtest.WaitUntil(t, "the export fails several times", func() bool {
 				server.Create(t, contracttest.Client(t))
@@ -172,22 +173,22 @@ func TestTracesWithoutCollector(t *testing.T) {
 			server.MustStop(t)
 			log := server.Stderr.String()
 			lines := errorsOfTraces(t, log)
-			if len(lines) > firstErrors+int(time.Since(begun).Minutes()) {
-				t.Errorf("there are %d lines", len(lines))
+			if len(lines) > firstErrors+int(time.Since(started).Minutes()) {
+				t.Errorf("the log has %d errors", len(lines))
 			}
 			if !strings.Contains(lines[0], want) || len(lines[0]) > 512+len("…") {
-				t.Errorf("the server says %q", lines[0])
+				t.Errorf("the log has %q", lines[0])
 			}
 			if strings.Contains(log, "canary") || strings.Contains(log, "%63anary") {
-				t.Errorf("the path of the collector, or its key, is in %q", lines)
+				t.Errorf("the log has the path or the key of the collector: %q", lines)
 			}
 		})
 	}
 }
 
-// TestTracesOfHangingCollector creates more than may wait for a collector that takes connections and never answers, and
-// ends the server, which then has waited for it long enough.
-func TestTracesOfHangingCollector(t *testing.T) {
+// TestTracesHangingCollector exports more spans than the queue holds to a collector that never responds, and checks
+// that the server does not wait for it for long when it stops.
+func TestTracesHangingCollector(t *testing.T) {
 	t.Parallel()
 	hanging, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -195,8 +196,8 @@ func TestTracesOfHangingCollector(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = hanging.Close() })
 	const forever = 3_600_000
-	folder := t.TempDir()
-	server := serveTraced(t, folder, "http://"+hanging.Addr().String(), "OTEL_BSP_SCHEDULE_DELAY=1",
+	dir := t.TempDir()
+	server := serveTraced(t, dir, "http://"+hanging.Addr().String(), "OTEL_BSP_SCHEDULE_DELAY=1",
 		"OTEL_BSP_MAX_QUEUE_SIZE=8", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE=4",
 		fmt.Sprintf("OTEL_BSP_EXPORT_TIMEOUT=%d", forever), fmt.Sprintf("OTEL_EXPORTER_OTLP_TIMEOUT=%d", forever))
 	for range 50 {
@@ -204,16 +205,16 @@ func TestTracesOfHangingCollector(t *testing.T) {
 	}
 	server.MustStop(t)
 	if log := server.Stderr.String(); !strings.Contains(log, "cannot export last traces") {
-		t.Errorf("the server says %s", log)
+		t.Errorf("the log is %s", log)
 	}
 }
 
-// Whoever looks why there are no traces is told that the collector takes too long.
-func TestTracesOfSlowCollector(t *testing.T) {
+// TestTracesSlowCollector checks that the log reports the timeout of a slow collector.
+func TestTracesSlowCollector(t *testing.T) {
 	t.Parallel()
 	slow := providerdtest.StartCollectorFunc(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-	folder := t.TempDir()
-	server := serveTraced(t, folder, slow, "OTEL_BSP_SCHEDULE_DELAY=1", "OTEL_BSP_EXPORT_TIMEOUT=100")
+	dir := t.TempDir()
+	server := serveTraced(t, dir, slow, "OTEL_BSP_SCHEDULE_DELAY=1", "OTEL_BSP_EXPORT_TIMEOUT=100")
 	server.Create(t, contracttest.Client(t))
 	providerdtest.WaitUntil(t, "the export fails for want of time", func() bool {
 		return slices.Contains(errorsOfTraces(t, server.Stderr.String()), "the collector did not respond in time")

@@ -21,33 +21,32 @@ import (
 )
 
 const (
-	tracedByCaller = "0af7651916cd43dd8448eb211c80319c"
-	spanOfCaller   = "b7ad6b7169203331"
-	traceparent    = "00-" + tracedByCaller + "-" + spanOfCaller + "-01"
+	clientTrace = "0af7651916cd43dd8448eb211c80319c"
+	clientSpan  = "b7ad6b7169203331"
+	traceparent = "00-" + clientTrace + "-" + clientSpan + "-01"
 )
 
 // serveTraced starts a server that exports its spans to a collector.
-func serveTraced(t *testing.T, folder, collectorURL string, environment ...string) *providerdtest.Server {
+func serveTraced(t *testing.T, dir, collectorURL string, environment ...string) *providerdtest.Server {
 	t.Helper()
 	environment = append([]string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + collectorURL}, environment...)
-	return providerdtest.ServeWith(t, folder, environment, "--log-format", "json")
+	return providerdtest.ServeWith(t, dir, environment, "--log-format", "json")
 }
 
-// tracedCall is a request, and the spans that are to come of it.
+// tracedCall is a request with the spans that it must produce.
 type tracedCall struct {
 	name, method, path, token, key, body string
 	traceparent                          []string
 	status                               int
-	// trace is the one that the log is to name: that of the caller, "new" for another, or "" for none.
+	// trace is the trace ID that the log must have: clientTrace, "new" for another one, or "" for none.
 	trace string
-	// parts are the names of the spans within that of the request, with a space behind each; "untraced" where there is
-	// none of the request.
+	// parts are the names of the child spans, each followed by a space, or "untraced" if the request has no span.
 	parts string
-	// attributes are those of the request's span that not all have.
+	// attributes are additional attributes of the request's span.
 	attributes map[string]string
 }
 
-// send sends the request, with its name as its id.
+// send sends the request with its name as request ID.
 func (c tracedCall) send(t *testing.T, server *providerdtest.Server) {
 	t.Helper()
 	status := server.Send(t, contracttest.Client(t), c.method, c.path, c.token, c.body, http.Header{
@@ -59,25 +58,25 @@ func (c tracedCall) send(t *testing.T, server *providerdtest.Server) {
 	}
 }
 
-// check compares the spans and the line of the log with what is wanted.
+// check checks the spans and the log line of the request.
 func (c tracedCall) check(t *testing.T, spans []providerdtest.Span, line map[string]any) {
 	t.Helper()
 	logged, _ := line["trace_id"].(string)
-	isNew := logged != "" && logged != tracedByCaller
+	isNew := logged != "" && logged != clientTrace
 	if isWanted := logged == c.trace || c.trace == "new" && isNew; !isWanted {
 		t.Errorf("%s: the log has the trace %q, want %q", c.name, logged, c.trace)
 	}
-	at := slices.IndexFunc(spans, func(one providerdtest.Span) bool {
-		return one.Attributes["providerd.request_id"] == c.name
+	at := slices.IndexFunc(spans, func(span providerdtest.Span) bool {
+		return span.Attributes["providerd.request_id"] == c.name
 	})
 	if c.parts == "untraced" {
 		if at >= 0 {
-			t.Errorf("%s: there is %+v", c.name, spans[at])
+			t.Errorf("%s: unexpected span %+v", c.name, spans[at])
 		}
 		return
 	}
 	if at < 0 {
-		t.Errorf("%s: there is no span", c.name)
+		t.Errorf("%s: the span is missing", c.name)
 		return
 	}
 	root := spans[at]
@@ -91,7 +90,7 @@ func (c tracedCall) check(t *testing.T, spans []providerdtest.Span, line map[str
 	if !maps.Equal(root.Attributes, want) {
 		t.Errorf("%s: attributes are %v, want %v", c.name, root.Attributes, want)
 	}
-	parent := map[bool]string{true: spanOfCaller}[c.trace == tracedByCaller]
+	parent := map[bool]string{true: clientSpan}[c.trace == clientTrace]
 	if root.Name != "POST "+want["http.route"] || root.Kind != tracepb.Span_SPAN_KIND_SERVER || root.Parent != parent ||
 		root.Trace != logged || root.HasFailed != (c.status >= http.StatusInternalServerError) {
 		t.Errorf("%s: the span is %+v", c.name, root)
@@ -116,15 +115,15 @@ func (c tracedCall) checkParts(t *testing.T, spans []providerdtest.Span, root pr
 			want["providerd.batch_size"] = "1"
 		}
 		if part.HasFailed != (part.Name == "commit" && root.HasFailed) || !maps.Equal(part.Attributes, want) {
-			t.Errorf("%s: there is %+v", c.name, part)
+			t.Errorf("%s: unexpected span %+v", c.name, part)
 		}
 	}
 	if names != c.parts {
-		t.Errorf("%s: there are the parts %q, want %q", c.name, names, c.parts)
+		t.Errorf("%s: child spans are %q, want %q", c.name, names, c.parts)
 	}
 }
 
-// logLines are the lines of a log for programs.
+// logLines returns the lines of a JSON log.
 func logLines(t *testing.T, log string) []map[string]any {
 	t.Helper()
 	var lines []map[string]any
@@ -138,25 +137,25 @@ func logLines(t *testing.T, log string) []map[string]any {
 	return lines
 }
 
-// TestTracesOfRequests looks at each span that requests come to, and finds nothing in them that a caller sent.
+// TestTracesOfRequests checks each span of requests, and that spans contain nothing that clients sent.
 func TestTracesOfRequests(t *testing.T) {
 	t.Parallel()
-	collector, folder := providerdtest.StartCollector(t), t.TempDir()
-	server := serveTraced(t, folder, collector.URL, "OTEL_EXPORTER_OTLP_COMPRESSION=gzip",
+	collector, dir := providerdtest.StartCollector(t), t.TempDir()
+	server := serveTraced(t, dir, collector.URL, "OTEL_EXPORTER_OTLP_COMPRESSION=gzip",
 		"OTEL_RESOURCE_ATTRIBUTES=deployment.environment.name=test")
-	token := providerdtest.CreateToken(t, folder, "narrow")
+	token := providerdtest.CreateToken(t, dir, "narrow")
 	problem := func(slug string) map[string]string { return map[string]string{"providerd.problem": slug} }
 	given := []string{traceparent}
 	calls := []tracedCall{
-		{"made", http.MethodPost, providerdtest.OAuth2Path, token, "key", providerdtest.OAuth2Body, given, 201, tracedByCaller, "validate queue commit ", nil},
-		{"replayed", http.MethodPost, providerdtest.OAuth2Path, token, "key", providerdtest.OAuth2Body, given, 201, tracedByCaller, "validate queue commit ", map[string]string{"providerd.replayed": "bool_value:true"}},
+		{"made", http.MethodPost, providerdtest.OAuth2Path, token, "key", providerdtest.OAuth2Body, given, 201, clientTrace, "validate queue commit ", nil},
+		{"replayed", http.MethodPost, providerdtest.OAuth2Path, token, "key", providerdtest.OAuth2Body, given, 201, clientTrace, "validate queue commit ", map[string]string{"providerd.replayed": "bool_value:true"}},
 		{"reused", http.MethodPost, providerdtest.OAuth2Path, token, "key", `{"name":"canary","authorization_flow":"3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"}`, nil, 422, "new", "validate queue commit ", problem("idempotency-key-reused")},
 		{"asked", http.MethodPost, providerdtest.OAuth2Path + "?validate_only=true", token, "", providerdtest.OAuth2Body, nil, 200, "new", "validate queue commit ", map[string]string{"providerd.validate_only": "bool_value:true"}},
-		{"refused", http.MethodPost, providerdtest.OAuth2Path, token, "", `{"canary":"canary"}`, given, 400, tracedByCaller, "validate ", problem("validation-failed")},
-		{"unread", http.MethodPost, providerdtest.OAuth2Path + "?canary=canary", token, "", "{}", given, 400, tracedByCaller, "", problem("invalid-parameter")},
+		{"refused", http.MethodPost, providerdtest.OAuth2Path, token, "", `{"canary":"canary"}`, given, 400, clientTrace, "validate ", problem("validation-failed")},
+		{"unread", http.MethodPost, providerdtest.OAuth2Path + "?canary=canary", token, "", "{}", given, 400, clientTrace, "", problem("invalid-parameter")},
 		{"forbidden", http.MethodPost, providerdtest.DirectoryPath, token, "", "{}", nil, 403, "new", "", problem("forbidden")},
-		{"unknown", http.MethodPost, providerdtest.OAuth2Path, "canary", "", "{}", given, 401, tracedByCaller, "", problem("unauthorized")},
-		{"unsampled", http.MethodPost, providerdtest.OAuth2Path, token, "", providerdtest.OAuth2Body, []string{traceparent[:53] + "00"}, 201, tracedByCaller, "untraced", nil},
+		{"unknown", http.MethodPost, providerdtest.OAuth2Path, "canary", "", "{}", given, 401, clientTrace, "", problem("unauthorized")},
+		{"unsampled", http.MethodPost, providerdtest.OAuth2Path, token, "", providerdtest.OAuth2Body, []string{traceparent[:53] + "00"}, 201, clientTrace, "untraced", nil},
 		{"malformed", http.MethodPost, providerdtest.OAuth2Path, token, "", providerdtest.OAuth2Body, []string{"canary"}, 201, "new", "validate queue commit ", nil},
 		{"twice", http.MethodPost, providerdtest.OAuth2Path, token, "", providerdtest.OAuth2Body, []string{traceparent, traceparent}, 201, "new", "validate queue commit ", nil},
 		{"of-zeros", http.MethodPost, providerdtest.OAuth2Path, token, "", providerdtest.OAuth2Body, []string{strings.Repeat("0", 2) + "-" + strings.Repeat("0", 32) + traceparent[35:]}, 201, "new", "validate queue commit ", nil},
@@ -168,7 +167,7 @@ func TestTracesOfRequests(t *testing.T) {
 	for _, call := range calls {
 		call.send(t, server)
 	}
-	keyset := filepath.Join(folder, "data", "keyset.json")
+	keyset := filepath.Join(dir, "data", "keyset.json")
 	if err := os.Rename(keyset, keyset+".away"); err != nil {
 		t.Fatal(err)
 	}
@@ -187,21 +186,21 @@ func TestTracesOfRequests(t *testing.T) {
 	}
 	for _, text := range collector.Bodies() {
 		if strings.Contains(string(text), "canary") {
-			t.Errorf("what a caller sent is in %q", text)
+			t.Errorf("a span contains client data: %q", text)
 		}
 	}
 	resource := collector.ResourceAttributes()
 	if resource["service.name"] != "providerd" || resource["service.version"] == "" ||
 		resource["service.instance.id"] == "" || resource["deployment.environment.name"] != "test" {
-		t.Errorf("the spans are of %v", resource)
+		t.Errorf("the resource is %v", resource)
 	}
 }
 
-// TestTracesOfSharedTransactions compares the transactions that spans tell of with the sizes of their batches.
+// TestTracesOfSharedTransactions compares the spans of shared transactions with their batch sizes.
 func TestTracesOfSharedTransactions(t *testing.T) {
 	t.Parallel()
-	collector, folder := providerdtest.StartCollector(t), t.TempDir()
-	server := serveTraced(t, folder, collector.URL, "OTEL_SERVICE_NAME=mine")
+	collector, dir := providerdtest.StartCollector(t), t.TempDir()
+	server := serveTraced(t, dir, collector.URL, "OTEL_SERVICE_NAME=mine")
 	const callers, each = 16, 8
 	var group sync.WaitGroup
 	client := contracttest.Client(t)
@@ -216,7 +215,7 @@ func TestTracesOfSharedTransactions(t *testing.T) {
 	}
 	group.Wait()
 	server.MustStop(t)
-	type transaction struct{ begun, ended time.Time }
+	type transaction struct{ start, end time.Time }
 	sizes, count := map[transaction]int{}, map[string]int{}
 	for _, span := range collector.Spans() {
 		count[span.Name]++
@@ -226,13 +225,13 @@ func TestTracesOfSharedTransactions(t *testing.T) {
 	}
 	const all = callers * each
 	if want := map[string]int{"POST " + providerdtest.OAuth2Path: all, "validate": all, "queue": all, "commit": all}; !maps.Equal(count, want) {
-		t.Errorf("there are spans %v, want %v", count, want)
+		t.Errorf("spans are %v, want %v", count, want)
 	}
 	largest := 0
 	for _, span := range collector.Spans() {
 		if size := sizes[transaction{span.Start, span.End}]; span.Name == "commit" &&
 			span.Attributes["providerd.batch_size"] != strconv.Itoa(size) {
-			t.Errorf("%d creates have the transaction of %+v", size, span)
+			t.Errorf("%d creates share the transaction of %+v", size, span)
 		} else if span.Name == "commit" {
 			largest = max(largest, size)
 		}
@@ -241,6 +240,6 @@ func TestTracesOfSharedTransactions(t *testing.T) {
 		t.Error("no creates shared a transaction")
 	}
 	if name := collector.ResourceAttributes()["service.name"]; name != "mine" {
-		t.Errorf("the spans are of %q", name)
+		t.Errorf("the service name is %q", name)
 	}
 }

@@ -11,9 +11,9 @@ import (
 	"example.com/providerd/server/contracttest"
 )
 
-// TestTracesOfInvalidVariables starts servers with variables that the SDK cannot follow, and some with which it would
-// panic. Each server still creates, says what it leaves out, and never what the variable holds.
-func TestTracesOfInvalidVariables(t *testing.T) {
+// TestTracesInvalidVariables sets variables that are invalid, or that make the SDK panic. The server must still create
+// records, and report the variable but never its value.
+func TestTracesInvalidVariables(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
 		"OTEL_EXPORTER_OTLP_HEADERS=canary":        "OpenTelemetry: parse headers",
@@ -29,31 +29,31 @@ func TestTracesOfInvalidVariables(t *testing.T) {
 	} {
 		t.Run(line, func(t *testing.T) {
 			t.Parallel()
-			collector, folder := providerdtest.StartCollector(t), t.TempDir()
-			server := serveTraced(t, folder, collector.URL, line)
+			collector, dir := providerdtest.StartCollector(t), t.TempDir()
+			server := serveTraced(t, dir, collector.URL, line)
 			server.Create(t, contracttest.Client(t))
 			server.MustStop(t)
 			log := server.Stderr.String()
 			if !strings.Contains(log, want) || strings.Contains(log, "canary") || collector.RequestCount() == 0 {
-				t.Errorf("the collector got %d requests, and the server says %s", collector.RequestCount(), log)
+				t.Errorf("the collector got %d requests, and the log is %s", collector.RequestCount(), log)
 			}
 		})
 	}
 }
 
-// TestTracesOverHTTPS exports to a collector that asks for a certificate.
+// TestTracesOverHTTPS exports to a collector that requires a client certificate.
 func TestTracesOverHTTPS(t *testing.T) {
 	t.Parallel()
-	folder, received := t.TempDir(), &providerdtest.Collector{}
-	providerdtest.WriteCertificate(t, folder, 1)
-	certificate, key := filepath.Join(folder, "cert.pem"), filepath.Join(folder, "key.pem")
+	dir, received := t.TempDir(), &providerdtest.Collector{}
+	providerdtest.WriteCertificate(t, dir, 1)
+	certificate, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	pair, err := tls.LoadX509KeyPair(certificate, key)
 	if err != nil {
 		t.Fatal(err)
 	}
 	listener := httptest.NewUnstartedServer(received)
 	listener.TLS = &tls.Config{
-		Certificates: []tls.Certificate{pair}, ClientCAs: providerdtest.CertPool(t, folder), ClientAuth: tls.RequireAndVerifyClientCert,
+		Certificates: []tls.Certificate{pair}, ClientCAs: providerdtest.CertPool(t, dir), ClientAuth: tls.RequireAndVerifyClientCert,
 	}
 	listener.StartTLS()
 	t.Cleanup(listener.Close)
@@ -64,14 +64,14 @@ func TestTracesOverHTTPS(t *testing.T) {
 	} {
 		environment = append(environment, "OTEL_EXPORTER_OTLP_"+name+"="+value)
 	}
-	server := serveTraced(t, folder, listener.URL, environment...)
+	server := serveTraced(t, dir, listener.URL, environment...)
 	server.Create(t, contracttest.Client(t))
 	server.MustStop(t)
 	if log := server.Stderr.String(); received.RequestCount() == 0 || strings.Contains(log, "WARN") {
-		t.Errorf("the collector got %d requests, and the server says %s", received.RequestCount(), log)
+		t.Errorf("the collector got %d requests, and the log is %s", received.RequestCount(), log)
 	}
-	folder = t.TempDir()
-	server = serveTraced(t, folder, listener.URL, "OTEL_BSP_SCHEDULE_DELAY=1")
+	dir = t.TempDir()
+	server = serveTraced(t, dir, listener.URL, "OTEL_BSP_SCHEDULE_DELAY=1")
 	providerdtest.WaitUntil(t, "a collector that is not trusted is not sent to", func() bool {
 		server.Create(t, contracttest.Client(t))
 		return strings.Contains(server.Stderr.String(), "failed to verify certificate")

@@ -1,5 +1,5 @@
-// Fails the disk calls of SQLite while a file of their name is in the folder FAULTS, where "sync" stands for fsync and
-// fdatasync, and "checkpoint" for pwrite64 to the database itself. Go's own calls are not affected, because they do not go through the C library.
+// Makes SQLite's disk calls fail while the directory FAULTS has a file of their name: "sync" for fsync and fdatasync,
+// "pwrite64", and "checkpoint" for pwrite64 to the database itself. Go's calls bypass the C library and are not affected.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
