@@ -5,24 +5,38 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
 )
 
+// documents calls check for each Markdown file of this module, except those of installed packages.
+func documents(t *testing.T, check func(path string)) {
+	t.Helper()
+	root := os.DirFS(providerdtest.Path(t, ""))
+	err := fs.WalkDir(root, ".", func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && slices.Contains([]string{"node_modules", ".git"}, entry.Name()):
+			return fs.SkipDir
+		case filepath.Ext(path) == ".md":
+			check(path)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestLinks follows the relative links of all Markdown files, and the anchors of their headings.
 func TestLinks(t *testing.T) {
 	t.Parallel()
-	root := providerdtest.Path(t, "")
 	followed := 0
-	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() && (entry.Name() == "node_modules" || entry.Name() == ".git") {
-			return skip(err)
-		}
-		if filepath.Ext(path) != ".md" {
-			return nil
-		}
+	documents(t, func(path string) {
 		for _, link := range links(t, path) {
 			followed++
 			file, anchor, hasAnchor := strings.Cut(link, "#")
@@ -30,35 +44,36 @@ func TestLinks(t *testing.T) {
 			if file != "" {
 				target = filepath.Join(filepath.Dir(path), file)
 			}
-			if _, err := os.Stat(target); err != nil {
+			if _, err := os.Stat(providerdtest.Path(t, target)); err != nil {
 				t.Errorf("%s: link to %s: %v", path, link, err)
 			} else if hasAnchor && !anchors(t, target)[anchor] {
 				t.Errorf("%s: link to %s: no such heading", path, link)
 			}
 		}
-		return nil
 	})
-	if err != nil || followed < 50 {
-		t.Errorf("followed %d links, %v", followed, err)
+	if followed < 50 {
+		t.Errorf("followed only %d links", followed)
 	}
 }
 
-// skip skips a directory unless it could not be read.
-func skip(err error) error {
-	if err != nil {
-		return err
-	}
-	return fs.SkipDir
+// TestDocumentsNameTargets looks up each "make TARGET" of the Markdown files.
+func TestDocumentsNameTargets(t *testing.T) {
+	t.Parallel()
+	makefile := providerdtest.ReadFile(t, "Makefile")
+	documents(t, func(path string) {
+		named := regexp.MustCompile("(?m)(?:`|^)make ([a-z-]+)").FindAllStringSubmatch(providerdtest.ReadFile(t, path), -1)
+		for _, match := range named {
+			if !strings.Contains(makefile, "\n"+match[1]+":") {
+				t.Errorf("%s: the Makefile has no target %s", path, match[1])
+			}
+		}
+	})
 }
 
 // prose returns a Markdown file without its blocks of code.
 func prose(t *testing.T, path string) string {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return regexp.MustCompile("(?ms)^ *```.*?^ *```$").ReplaceAllString(string(text), "")
+	return regexp.MustCompile("(?ms)^ *```.*?^ *```$").ReplaceAllString(providerdtest.ReadFile(t, path), "")
 }
 
 // links returns the targets of the links and images of a file, except those on other hosts.

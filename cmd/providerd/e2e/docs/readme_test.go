@@ -60,15 +60,11 @@ func TestReadmeWorks(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	server := providerdtest.Serve(t, dir)
-	created, targets := 0, providerdtest.ReadFile(t, "Makefile")
+	created := 0
 	for _, commands := range blocks(t, "sh", server.URL) {
-		target, isTarget := strings.CutPrefix(commands, "make ")
 		switch {
-		case isTarget:
+		case strings.HasPrefix(commands, "make "):
 			// "make run" has started the server; "make test" runs this test.
-			if !strings.Contains(targets, "\n"+strings.TrimSpace(target)+": ") {
-				t.Errorf("the Makefile has no target for %s", commands)
-			}
 		case strings.HasPrefix(commands, "curl "):
 			output, err := providerdtest.ShellCommand(t, dir, commands).Output()
 			if err != nil || !strings.HasPrefix(string(output), "HTTP/1.1 201 ") {
