@@ -67,10 +67,12 @@ func unusable() map[string]string {
 // traces.
 func TestTracesUnusableEndpoint(t *testing.T) {
 	t.Parallel()
+	// The names of subtests, and so their directories, contain the secret.
+	empty := t.TempDir()
 	for environment, want := range unusable() {
 		t.Run(environment, func(t *testing.T) {
 			t.Parallel()
-			command := providerdtest.Command(t.Context(), t.TempDir(), "doctor")
+			command := providerdtest.Command(t.Context(), empty, "doctor")
 			command.Env = append(os.Environ(), strings.Fields(environment)...)
 			output, _ := command.CombinedOutput()
 			if found := string(output); !strings.Contains(found, "traces are not exported: "+want) || strings.Contains(found, "canary") {
