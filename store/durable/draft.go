@@ -92,7 +92,7 @@ func (d *Draft) Close() error {
 		err = nil
 	}
 	if err := errors.Join(err, d.File.Close()); err != nil {
-		return fmt.Errorf("end the draft of %s: %w", d.path, err)
+		return fmt.Errorf("close the draft of %s: %w", d.path, err)
 	}
 	return nil
 }
@@ -102,7 +102,7 @@ func (d *Draft) Close() error {
 func RemoveAbandoned(folder string, isWanted func(name string) bool) error {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
-		return fmt.Errorf("look for what was left of an earlier try: %w", err)
+		return fmt.Errorf("find files left by an earlier attempt: %w", err)
 	}
 	for _, entry := range entries {
 		name, ok := draftOf(entry.Name())
@@ -110,7 +110,7 @@ func RemoveAbandoned(folder string, isWanted func(name string) bool) error {
 			continue
 		}
 		if err := removeAbandoned(filepath.Join(folder, entry.Name())); err != nil {
-			return fmt.Errorf("remove what was left of an earlier try: %w", err)
+			return fmt.Errorf("remove files left by an earlier attempt: %w", err)
 		}
 	}
 	return nil

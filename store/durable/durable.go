@@ -44,7 +44,7 @@ func WriteFile(path string, content []byte, owner Owner) (err error) {
 // RemoveUnfinished removes what a process left that died in WriteFile. It returns an error of the file system.
 func RemoveUnfinished(path string) error {
 	if err := os.Remove(path + unfinishedSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("remove what was left of an earlier try: %w", err)
+		return fmt.Errorf("remove files left by an earlier attempt: %w", err)
 	}
 	return nil
 }
@@ -53,10 +53,10 @@ func RemoveUnfinished(path string) error {
 func syncFolder(path string) error {
 	folder, err := os.Open(path)
 	if err != nil {
-		return fmt.Errorf("sync folder: %w", err)
+		return fmt.Errorf("sync directory: %w", err)
 	}
 	if err := errors.Join(folder.Sync(), folder.Close()); err != nil {
-		return fmt.Errorf("sync folder: %w", err)
+		return fmt.Errorf("sync directory: %w", err)
 	}
 	return nil
 }
@@ -70,7 +70,7 @@ const lockRetry = 20 * time.Millisecond
 func WithLock(ctx context.Context, folder string, work func() error) (err error) {
 	lock := flock.New(folder, flock.SetFlag(os.O_RDONLY))
 	if _, err := lock.TryLockContext(ctx, lockRetry); err != nil {
-		return fmt.Errorf("lock the folder %s: %w", folder, err)
+		return fmt.Errorf("lock directory %s: %w", folder, err)
 	}
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
 	return work()

@@ -34,7 +34,7 @@ func OwnerOf(file fs.FileInfo) Owner {
 func OwnerFor(path string) (Owner, error) {
 	folder, err := os.Stat(filepath.Dir(path))
 	if err != nil {
-		return Owner{}, fmt.Errorf("look whose %s is to be: %w", path, err)
+		return Owner{}, fmt.Errorf("find the owner for %s: %w", path, err)
 	}
 	const everybodyMayWrite = 0o002
 	if folder.Mode().Perm()&everybodyMayWrite != 0 {
@@ -45,7 +45,7 @@ func OwnerFor(path string) (Owner, error) {
 		return OwnerOf(replaced), nil
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return Owner{}, fmt.Errorf("look whose %s is to be: %w", path, err)
+		return Owner{}, fmt.Errorf("find the owner for %s: %w", path, err)
 	}
 	owner := OwnerOf(folder)
 	owner.isWished = true
@@ -64,7 +64,7 @@ func Chown(file *os.File, to Owner) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("give a file to user %d: %w", to.user, err)
+		return fmt.Errorf("change the owner to user %d: %w", to.user, err)
 	}
 	return nil
 }

@@ -49,7 +49,7 @@ func Exists(path string) (bool, error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("look for %s: %w", path, err)
+		return false, fmt.Errorf("check whether %s exists: %w", path, err)
 	}
 	return true, nil
 }
@@ -58,7 +58,7 @@ func Exists(path string) (bool, error) {
 func CheckNotExist(path string) error {
 	isThere, err := Exists(path)
 	if err == nil && isThere {
-		err = fmt.Errorf("%w: %s; name one that is not there", fs.ErrExist, path)
+		err = fmt.Errorf("%w: %s; choose a path that does not exist", fs.ErrExist, path)
 	}
 	return err
 }

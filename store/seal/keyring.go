@@ -111,11 +111,11 @@ func (k *Keys) write(path string, owner durable.Owner) error {
 		return err
 	}
 	if len(content) > maxKeysetBytes {
-		return fmt.Errorf("%w: with %d keys, %s would have more than %d bytes",
+		return fmt.Errorf("%w: with %d keys, %s would exceed %d bytes",
 			ErrKeysetFull, len(k.ids), path, maxKeysetBytes)
 	}
 	if _, err := parseKeys(content); err != nil {
-		return fmt.Errorf("check what %s would have: %w", path, err)
+		return fmt.Errorf("verify the new content of %s: %w", path, err)
 	}
 	return durable.WriteFile(path, content, owner)
 }
@@ -141,7 +141,7 @@ func (r *Keyring) current(ctx context.Context) (*contents, error) {
 	case r.reading <- struct{}{}:
 		defer func() { <-r.reading }()
 	case <-ctx.Done():
-		return nil, fmt.Errorf("%w: wait until %s is read: %w", ErrKeysetUnusable, r.path, ctx.Err())
+		return nil, fmt.Errorf("%w: wait for %s to be read: %w", ErrKeysetUnusable, r.path, ctx.Err())
 	}
 	return r.refresh()
 }
@@ -166,8 +166,8 @@ func (r *Keyring) refresh() (*contents, error) {
 func (r *Keyring) unchanged() (*contents, error) {
 	file, err := os.Stat(r.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w: %s; put it back, or name its place with --keyset; without it the secrets of the "+
-			"database cannot be read", ErrNoKeyset, r.path)
+		return nil, fmt.Errorf("%w: %s; put it back, or pass its path with --keyset; without it the secrets in the "+
+			"database cannot be decrypted", ErrNoKeyset, r.path)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrKeysetUnusable, err)

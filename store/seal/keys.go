@@ -18,7 +18,7 @@ var (
 	// ErrNoKeyset says that there is no keyset file, though the database has sealed secrets.
 	ErrNoKeyset = errors.New("no keyset file")
 	// ErrKeysetExists says that there is a file where a new keyset was to be made.
-	ErrKeysetExists = errors.New("there is a file already")
+	ErrKeysetExists = errors.New("file already exists")
 	// ErrKeysetUnusable says that the keyset file cannot be read, can be read by others, or is not that of the database.
 	ErrKeysetUnusable = errors.New("keyset cannot be used")
 	// ErrKeysetFull says that a keyset file would become so large that it could not be read back.
@@ -54,11 +54,11 @@ type keysetFile struct {
 func newKeys() (*Keys, error) {
 	sealing, err := keyset.NewHandle(aead.AES256GCMKeyTemplate())
 	if err != nil {
-		return nil, fmt.Errorf("make keys: %w", err)
+		return nil, fmt.Errorf("create keys: %w", err)
 	}
 	fingerprints, err := keyset.NewHandle(mac.HMACSHA256Tag256KeyTemplate())
 	if err != nil {
-		return nil, fmt.Errorf("make keys: %w", err)
+		return nil, fmt.Errorf("create keys: %w", err)
 	}
 	return keysOf(sealing, fingerprints, nil)
 }
@@ -66,11 +66,11 @@ func newKeys() (*Keys, error) {
 func keysOf(sealing, fingerprints *keyset.Handle, retired map[uint32]string) (*Keys, error) {
 	sealer, err := aead.New(sealing)
 	if err != nil {
-		return nil, fmt.Errorf("use keys for sealing: %w", err)
+		return nil, fmt.Errorf("load the sealing keys: %w", err)
 	}
 	authenticator, err := mac.New(fingerprints)
 	if err != nil {
-		return nil, fmt.Errorf("use keys for fingerprints: %w", err)
+		return nil, fmt.Errorf("load the fingerprint keys: %w", err)
 	}
 	info := sealing.KeysetInfo()
 	keys := &Keys{
@@ -100,7 +100,7 @@ func parseKeys(content []byte) (*Keys, error) {
 	}
 	keys, err := keysOf(sealing, fingerprints, file.Retired)
 	if err != nil {
-		return nil, errors.New("its keys are not for sealing and fingerprints")
+		return nil, errors.New("its keys are not AEAD keys for sealing and MAC keys for fingerprints")
 	}
 	return keys, nil
 }
@@ -113,13 +113,13 @@ func (k *Keys) marshal() ([]byte, error) {
 	} {
 		var text bytes.Buffer
 		if err := insecurecleartextkeyset.Write(handle, keyset.NewJSONWriter(&text)); err != nil {
-			return nil, fmt.Errorf("write keys: %w", err)
+			return nil, fmt.Errorf("encode keys: %w", err)
 		}
 		*target = text.Bytes()
 	}
 	content, err := json.MarshalIndent(file, "", "  ")
 	if err != nil {
-		return nil, fmt.Errorf("write keys: %w", err)
+		return nil, fmt.Errorf("encode keys: %w", err)
 	}
 	return append(content, '\n'), nil
 }
@@ -152,7 +152,7 @@ func (k *Keys) Unseal(sealed []byte, at Place) (Secret, error) {
 func (k *Keys) Fingerprint(digest []byte) ([]byte, error) {
 	fingerprint, err := k.mac.ComputeMAC(digest)
 	if err != nil {
-		return nil, fmt.Errorf("make a fingerprint: %w", err)
+		return nil, fmt.Errorf("compute a fingerprint: %w", err)
 	}
 	return fingerprint, nil
 }

@@ -110,7 +110,7 @@ func unfit(good string) map[string]string {
 // refusal is all that an error may say of a file's content: nothing that is in it.
 func refusal(path string) *regexp.Regexp {
 	return regexp.MustCompile(`^keyset cannot be used: ` + regexp.QuoteMeta(path) +
-		`: (it is not a JSON object|"(sealing|fingerprints)" is not a Tink keyset|its keys are not for sealing and fingerprints); put the right one in its place$`)
+		`: (it is not a JSON object|"(sealing|fingerprints)" is not a Tink keyset|its keys are not AEAD keys for sealing and MAC keys for fingerprints); put the right one in its place$`)
 }
 
 func TestContentThatIsNoKeysetIsRefusedAndNotRepeated(t *testing.T) {

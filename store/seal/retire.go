@@ -56,7 +56,7 @@ func (r *Keyring) keep(before *contents) (kept string, err error) {
 		return "", fmt.Errorf("keep %s: %w", r.path, err)
 	}
 	if !isUnchanged(file, before.file) {
-		return "", fmt.Errorf("%w: another program has replaced %s meanwhile; run it again", ErrKeysetUnusable, r.path)
+		return "", fmt.Errorf("%w: another program replaced %s meanwhile; run the command again", ErrKeysetUnusable, r.path)
 	}
 	return kept, nil
 }

@@ -14,8 +14,8 @@ import (
 // redacted is what is seen of a secret by everyone but those who reveal it.
 const redacted = "[secret]"
 
-// errSecretMarshalled keeps a secret from leaving by accident, whatever the encoding.
-var errSecretMarshalled = errors.New("a secret is not to be marshalled")
+// errSecretMarshaled keeps a secret from leaving by accident, whatever the encoding.
+var errSecretMarshaled = errors.New("a secret cannot be marshaled")
 
 // Secret is a text that cannot be printed, formatted, logged or marshalled by accident. Only Reveal gives it away.
 type Secret struct {
@@ -46,10 +46,10 @@ func (Secret) Format(state fmt.State, _ rune) { _, _ = fmt.Fprint(state, redacte
 func (Secret) LogValue() slog.Value { return slog.StringValue(redacted) }
 
 // MarshalJSON fails always.
-func (Secret) MarshalJSON() ([]byte, error) { return nil, errSecretMarshalled }
+func (Secret) MarshalJSON() ([]byte, error) { return nil, errSecretMarshaled }
 
 // MarshalText fails always.
-func (Secret) MarshalText() ([]byte, error) { return nil, errSecretMarshalled }
+func (Secret) MarshalText() ([]byte, error) { return nil, errSecretMarshaled }
 
 // MarshalBinary fails always.
-func (Secret) MarshalBinary() ([]byte, error) { return nil, errSecretMarshalled }
+func (Secret) MarshalBinary() ([]byte, error) { return nil, errSecretMarshaled }

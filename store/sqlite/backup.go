@@ -47,7 +47,7 @@ func (d *Database) Backup(ctx context.Context, path string, progress Progress, c
 	}
 	draft, err := durable.CreateDraft(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("write %s: the folder %s is missing; make it first", path, filepath.Dir(path))
+		return fmt.Errorf("write %s: directory %s does not exist; create it first", path, filepath.Dir(path))
 	}
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)

@@ -39,7 +39,8 @@ func verify(ctx context.Context, path, name string, rows map[string]int64, check
 			return fmt.Errorf("check %s: %w", name, err)
 		}
 		if !maps.Equal(found, rows) {
-			return fmt.Errorf("%w: %s has the rows %v, the database %v", database.ErrUnavailable, name, found, rows)
+			return fmt.Errorf("%w: row counts differ: %s has %v, the database has %v",
+				database.ErrUnavailable, name, found, rows)
 		}
 	}
 	return check(backupFile{pool})
@@ -52,7 +53,7 @@ func checkIntegrity(ctx context.Context, db *sql.DB) error {
 		return classify(err)
 	}
 	if verdict != "ok" {
-		return fmt.Errorf("%w: it is damaged: %s", database.ErrUnavailable, verdict)
+		return fmt.Errorf("%w: the database is corrupt: %s", database.ErrUnavailable, verdict)
 	}
 	return nil
 }

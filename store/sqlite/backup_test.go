@@ -159,7 +159,7 @@ func TestRestoreLooksForRoom(t *testing.T) {
 		Progress: func(int64, int64) { cancel() },
 	}
 	if _, err := restoration.Run(ctx); !errors.Is(err, database.ErrUnavailable) ||
-		!strings.Contains(err.Error(), "MiB left, and 8388613 are needed") {
+		!strings.Contains(err.Error(), "MiB free, but 8388613 MiB are needed") {
 		t.Errorf("error is %v", err)
 	}
 	expectNothing(t, folder)

@@ -133,7 +133,7 @@ func (c *checkpointer) copy(ctx context.Context) {
 func (c *checkpointer) fail(err error) {
 	c.failed = time.Now()
 	c.counts.failed.Add(1)
-	c.logger.Error("checkpoint failed; the WAL stays as it is", slog.String("error", err.Error()))
+	c.logger.Error("checkpoint failed", slog.String("error", err.Error()))
 }
 
 // finish copies what has come meanwhile, while the writer adds nothing.
@@ -156,7 +156,7 @@ func (c *checkpointer) finish(ctx context.Context) error {
 	}
 	grown := index.Frames >= c.left+maxWALFrames
 	if c.left = index.Frames; grown && index.Frames > index.Backfilled {
-		c.logger.Warn("the WAL grows, because another program reads an old state of the database",
+		c.logger.Warn("WAL cannot be reset while another program reads an old snapshot",
 			slog.Int64("bytes", int64(index.Frames)*index.PageSize), slog.String("path", c.files.Database().Name()+"-wal"))
 	}
 	return nil

@@ -74,7 +74,7 @@ func TestWALShrinksWhenItsReaderIsGone(t *testing.T) {
 		t.Errorf("the WAL has %d bytes, although nobody reads it", size)
 	}
 	r.close(t)
-	if !strings.Contains(log.String(), "the WAL grows, because another program reads") {
+	if !strings.Contains(log.String(), "WAL cannot be reset while another program reads an old snapshot") {
 		t.Errorf("log is %s", log.String())
 	}
 }

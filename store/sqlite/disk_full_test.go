@@ -91,7 +91,7 @@ func TestDiskFullOfBackupOrDatabase(t *testing.T) {
 					t.Error("what there is no room for is begun")
 				}
 			}, noCheck)
-			if !errors.Is(err, test.want) || err != nil && !strings.Contains(err.Error(), "make room, or name a folder") {
+			if !errors.Is(err, test.want) || err != nil && !strings.Contains(err.Error(), "free some space, or back up to another disk") {
 				t.Errorf("error is %v, want %v", err, test.want)
 			}
 			r.close(t)

@@ -33,10 +33,10 @@ func checkHeader(file *os.File) error {
 	case err != nil && !errors.Is(err, io.EOF):
 		return fmt.Errorf("read the backup: %w", err)
 	case !bytes.HasPrefix(header, []byte(magic)) || count < size:
-		return fmt.Errorf("%w: %s is no SQLite database", database.ErrForeign, file.Name())
+		return fmt.Errorf("%w: %s is not a SQLite database", database.ErrForeign, file.Name())
 	}
 	if id := binary.BigEndian.Uint32(header[idOffset:]); id != applicationID {
-		return fmt.Errorf("%w: %s (its application_id is %d)", database.ErrForeign, file.Name(), id)
+		return fmt.Errorf("%w: %s has application_id %d", database.ErrForeign, file.Name(), id)
 	}
 	return nil
 }
@@ -86,6 +86,6 @@ func checkNotMissing(path string) error {
 	if info, err := os.Stat(path); err == nil && info.Size() > 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: %s is missing or empty, but its WAL is there; put the database back, or remove the files that "+
-		"end in -wal and -shm to begin with a new one", database.ErrUnavailable, path)
+	return fmt.Errorf("%w: %s is missing or empty, but its WAL exists; put the database file back, or remove the -wal "+
+		"and -shm files to start with a new database", database.ErrUnavailable, path)
 }

@@ -40,7 +40,7 @@ func raiseGeneration(files *guard.Files, tx *gorm.DB) error {
 		return fmt.Errorf("read the generation: %w", err)
 	}
 	if err := tx.Exec(setGeneration(generation + 1)).Error; err != nil {
-		return fmt.Errorf("raise the generation: %w", err)
+		return fmt.Errorf("increment the generation: %w", err)
 	}
 	return nil
 }

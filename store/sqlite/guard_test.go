@@ -68,7 +68,7 @@ type older struct{ database, wal, index []byte }
 // harms are those to a database whose WAL has two commits: the wal-index is older by one, the others are of an earlier
 // generation.
 func (o older) harms(t *rapid.T, path string) map[string]harm {
-	const changed, lengthOfFrame = " is not what SQLite left there", 32 + 24 + 4096
+	const changed, lengthOfFrame = " does not match what SQLite wrote", 32 + 24 + 4096
 	last := min(sizeOfFile(path+"-wal"), int64(len(o.wal)))
 	all := map[string]harm{
 		"database overwritten": {func() error { return os.WriteFile(path, make([]byte, 10_000), 0o600) }, changed},

@@ -27,7 +27,7 @@ func (d *Database) inspect(ctx context.Context) (io.Closer, error) {
 	probe, err := sql.Open("sqlite3", fmt.Sprintf("file:%s?mode=rw&_busy_timeout=%d",
 		(&url.URL{Path: d.file.Name()}).EscapedPath(), busyTimeout.Milliseconds()))
 	if err != nil {
-		return nil, fmt.Errorf("look at the database: %w", err)
+		return nil, fmt.Errorf("inspect the database: %w", err)
 	}
 	probe.SetMaxOpenConns(1)
 	err = d.inspectOver(ctx, probe)
@@ -65,7 +65,7 @@ func (d *Database) checkNew(ctx context.Context, probe *sql.DB, id int) error {
 		return fmt.Errorf("read database %s: %w", d.file.Name(), classify(err))
 	}
 	if id != 0 || tables > 0 {
-		return fmt.Errorf("%w: %s (its application_id is %d)", database.ErrForeign, d.file.Name(), id)
+		return fmt.Errorf("%w: %s has application_id %d", database.ErrForeign, d.file.Name(), id)
 	}
 	d.isNew = true
 	return nil

@@ -45,7 +45,7 @@ func migrate(ctx context.Context, db *sql.DB, path string) error {
 	switch {
 	case errors.Is(err, database.ErrNone):
 		if _, err := db.ExecContext(ctx, fmt.Sprintf("PRAGMA application_id = %d", applicationID)); err != nil {
-			return fmt.Errorf("mark database %s as one of providerd: %w", path, classify(err))
+			return fmt.Errorf("set the application_id of %s: %w", path, classify(err))
 		}
 	case err != nil:
 		return err
@@ -101,12 +101,12 @@ func readSchema(ctx context.Context, db *sql.DB, path string) (database.Schema, 
 	case id == 0 && tables == 0:
 		return schema, fmt.Errorf("%w in %s", database.ErrNone, path)
 	case id != applicationID:
-		return schema, fmt.Errorf("%w: %s (its application_id is %d)", database.ErrForeign, path, id)
+		return schema, fmt.Errorf("%w: %s has application_id %d", database.ErrForeign, path, id)
 	case versioned == 0:
 		return schema, nil
 	}
 	if err := db.QueryRowContext(ctx, selectLevel).Scan(&schema.Level); err != nil {
-		return schema, fmt.Errorf("read the version of database %s: %w", path, classify(err))
+		return schema, fmt.Errorf("read the schema version of %s: %w", path, classify(err))
 	}
 	schema.Oldest = schema.Level
 	return schema, nil

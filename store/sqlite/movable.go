@@ -37,7 +37,7 @@ func (d *Database) Insert(tx *gorm.DB, table string, columns []string, rows [][]
 	// With a context that may end, the driver would start a goroutine for each row.
 	ctx := context.WithoutCancel(tx.Statement.Context)
 	if err := tx.Exec(bulkWAL).Error; err != nil {
-		return fmt.Errorf("put off checkpoints: %w", err)
+		return fmt.Errorf("set wal_autocheckpoint: %w", err)
 	}
 	statement, err := tx.Statement.ConnPool.PrepareContext(ctx, fmt.Sprintf("INSERT INTO %s (%s) VALUES (?%s)",
 		table, strings.Join(columns, ", "), strings.Repeat(", ?", len(columns)-1)))

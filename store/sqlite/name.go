@@ -21,12 +21,12 @@ func CheckName(path string) error {
 	name := filepath.Base(path)
 	for _, suffix := range sidecars() {
 		if strings.HasSuffix(name, suffix) {
-			return fmt.Errorf("%w: %s ends in %s, as the files do that SQLite makes and removes beside a database; "+
-				"name another one", ErrReservedName, path, suffix)
+			return fmt.Errorf("%w: %s ends in %s, as SQLite's own files beside a database do; "+
+				"choose another name", ErrReservedName, path, suffix)
 		}
 	}
 	if durable.IsUnfinished(name) {
-		return fmt.Errorf("%w: %s looks like a file that was left unfinished, which is removed; name another one",
+		return fmt.Errorf("%w: %s ends like an unfinished file, which providerd removes; choose another name",
 			ErrReservedName, path)
 	}
 	return nil

@@ -134,7 +134,7 @@ func TestMissingDatabaseBesideItsWAL(t *testing.T) {
 		errs = append(errs, err)
 	}
 	for i, err := range errs {
-		if !errors.Is(err, database.ErrUnavailable) || !strings.Contains(err.Error(), "put the database back") {
+		if !errors.Is(err, database.ErrUnavailable) || !strings.Contains(err.Error(), "put the database file back") {
 			t.Errorf("%d: error is %v, want ErrUnavailable", i, err)
 		}
 	}

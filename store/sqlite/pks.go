@@ -21,8 +21,8 @@ const pkColumns = `coalesce((
 // last returns 0 before the first pk. It returns ErrUnavailable for what cannot be the last one.
 func (g givenPKs) last() (int64, error) {
 	if g.Noted < g.Largest {
-		return 0, fmt.Errorf("%w: it is damaged: sqlite_sequence does not have the pk of the last provider; "+
-			"go back to a backup", database.ErrUnavailable)
+		return 0, fmt.Errorf("%w: the database is corrupt: sqlite_sequence is behind the pk of the last "+
+			"provider; restore a backup", database.ErrUnavailable)
 	}
 	return g.Noted, nil
 }

@@ -27,7 +27,8 @@ func (d *Database) tryToWrite(ctx context.Context) error {
 		return err
 	}
 	if free < minFreeBytes {
-		return fmt.Errorf("%w: the disk of %s has %d bytes left, want %d", database.ErrFull, d.folder, free, minFreeBytes)
+		return fmt.Errorf("%w: the disk of %s has %d bytes free, but %d are needed",
+			database.ErrFull, d.folder, free, minFreeBytes)
 	}
 	err = d.Change(ctx, probe)
 	switch {
@@ -74,7 +75,7 @@ func growWAL(tx *gorm.DB) error {
 		"ROLLBACK TO probe",
 	} {
 		if err := tx.Exec(statement).Error; err != nil {
-			return fmt.Errorf("try to append to the WAL: %w", err)
+			return fmt.Errorf("append to the WAL: %w", err)
 		}
 	}
 	return nil

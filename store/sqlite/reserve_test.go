@@ -120,7 +120,7 @@ func TestDamagedPKsAreNoticedByCheck(t *testing.T) {
 		_, err := r.reserve(t, 1)
 		refusal, readErr := r.read(t.Context())
 		for _, err := range []error{err, refusal, r.Check(t.Context())} {
-			if !errors.Is(err, database.ErrUnavailable) || !strings.Contains(err.Error(), "go back to a backup") {
+			if !errors.Is(err, database.ErrUnavailable) || !strings.Contains(err.Error(), "restore a backup") {
 				t.Errorf("%s: error is %v", seq, err)
 			}
 		}

@@ -91,7 +91,7 @@ func (r Restoration) openBackup() (file *os.File, size int64, err error) {
 	}
 	for _, suffix := range []string{"-wal", "-journal"} {
 		if beside, statErr := os.Stat(r.Backup + suffix); err == nil && statErr == nil && beside.Size() > 0 {
-			err = fmt.Errorf("%w: %s has changes that are not in the backup; name a file that no program has changed",
+			err = fmt.Errorf("%w: %s holds changes that the backup lacks; use a backup that no program has written to",
 				database.ErrInUse, r.Backup+suffix)
 		}
 	}
@@ -111,14 +111,14 @@ func (r Restoration) place() (string, error) {
 		return path, nil
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("look for the database: %w", err)
+		return "", fmt.Errorf("find the database: %w", err)
 	}
 	folder := filepath.Dir(r.Database)
 	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return "", fmt.Errorf("make the folder of the database: %w", err)
+		return "", fmt.Errorf("create the database directory: %w", err)
 	}
 	if folder, err = filepath.EvalSymlinks(folder); err != nil {
-		return "", fmt.Errorf("look for the database: %w", err)
+		return "", fmt.Errorf("find the database: %w", err)
 	}
 	return filepath.Join(folder, filepath.Base(r.Database)), nil
 }
@@ -140,13 +140,13 @@ func (r Restoration) checkPlace(place string) (isThere bool, err error) {
 			return false, err
 		}
 		if isLeft {
-			return false, fmt.Errorf("%w: %s is there, with what a program that was killed has left; start "+
-				"\"providerd serve\" over it and stop it, or move it and the database away together",
+			return false, fmt.Errorf("%w: %s was left by a program that was killed; start and stop "+
+				"\"providerd serve\" to recover it, or move it away together with the database",
 				database.ErrInUse, place+suffix)
 		}
 	}
 	if isThere && !r.Replace {
-		return false, fmt.Errorf("%w: %s; --replace keeps it under another name", fs.ErrExist, place)
+		return false, fmt.Errorf("%w: %s; pass --replace to keep it under another name and restore", fs.ErrExist, place)
 	}
 	return isThere, nil
 }
@@ -194,7 +194,7 @@ func (r Restoration) checkDrift(ctx context.Context, copied database.Readable) e
 	if err != nil || len(found) == 0 {
 		return err
 	}
-	return fmt.Errorf("%s has level %d, but not as this program makes it: %s; name a backup from before that",
+	return fmt.Errorf("%s has schema version %d but differs from what this program creates: %s; use an earlier backup",
 		r.Backup, schema.Level, strings.Join(found, ", "))
 }
 
@@ -231,11 +231,11 @@ const replaced = "replaced"
 func LeftoverLinks(path string) (second []string, err error) {
 	entries, err := os.ReadDir(filepath.Dir(path))
 	if err != nil {
-		return nil, fmt.Errorf("look for what was replaced: %w", err)
+		return nil, fmt.Errorf("find hard links to the database: %w", err)
 	}
 	own, err := os.Lstat(path)
 	if err != nil {
-		return nil, fmt.Errorf("look for what was replaced: %w", err)
+		return nil, fmt.Errorf("find hard links to the database: %w", err)
 	}
 	for _, entry := range entries {
 		if !strings.HasPrefix(entry.Name(), filepath.Base(path)+"."+replaced+"-") {

@@ -15,7 +15,7 @@ const minFreeBytes = 4 << 20
 func freeBytes(folder string) (int64, error) {
 	var disk syscall.Statfs_t
 	if err := syscall.Statfs(folder, &disk); err != nil {
-		return 0, fmt.Errorf("%w: look at the disk of %s: %w", database.ErrUnavailable, folder, err)
+		return 0, fmt.Errorf("%w: check the disk space of %s: %w", database.ErrUnavailable, folder, err)
 	}
 	return int64(disk.Bavail) * disk.Bsize, nil //nolint:gosec // No disk has 8 EiB.
 }
@@ -24,7 +24,7 @@ func freeBytes(folder string) (int64, error) {
 func demandFree(folder string, want int64) error {
 	free, err := freeBytes(folder)
 	if err == nil && free < want {
-		err = fmt.Errorf("%w: the disk of %s has %d MiB left, and %d are needed",
+		err = fmt.Errorf("%w: the disk of %s has %d MiB free, but %d MiB are needed",
 			database.ErrUnavailable, folder, free>>20, want>>20+1)
 	}
 	return err
@@ -40,7 +40,7 @@ func checkRoom(backupFolder, databaseFolder string, rest int64) error {
 	isOneDisk, err := areOnOneDisk(backupFolder, databaseFolder)
 	switch {
 	case err != nil:
-		return fmt.Errorf("look at the disk: %w", err)
+		return fmt.Errorf("compare the disks: %w", err)
 	case isOneDisk:
 		err = demandFree(backupFolder, rest+reserve)
 	default:
@@ -48,7 +48,7 @@ func checkRoom(backupFolder, databaseFolder string, rest int64) error {
 	}
 	if err != nil {
 		return fmt.Errorf(
-			"%w, for the backup and what comes to the WAL meanwhile; make room, or name a folder on another disk", err)
+			"%w for the backup and for the WAL, which grows meanwhile; free some space, or back up to another disk", err)
 	}
 	return nil
 }

@@ -39,7 +39,7 @@ func LibraryVersion() string {
 func Path(url string) (string, error) {
 	path, ok := strings.CutPrefix(url, Scheme)
 	if !ok || path == "" {
-		return "", errors.New("it is not of the form sqlite:PATH")
+		return "", errors.New("must have the form sqlite:PATH")
 	}
 	return path, nil
 }
@@ -58,7 +58,7 @@ func Create(ctx context.Context, path string, logger *slog.Logger) (*Database, e
 		return nil, err
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, fmt.Errorf("make the folder of the database: %w", err)
+		return nil, fmt.Errorf("create the database directory: %w", err)
 	}
 	return open(ctx, path, logger, provideFile, migrate)
 }
@@ -96,7 +96,7 @@ func checkThere(path string) error {
 		return fmt.Errorf("%w at %s", database.ErrNone, path)
 	}
 	if err != nil {
-		return fmt.Errorf("look for the database: %w", err)
+		return fmt.Errorf("find the database: %w", err)
 	}
 	return nil
 }
@@ -129,7 +129,7 @@ func open(
 		}
 		path, err := filepath.EvalSymlinks(path)
 		if err != nil {
-			return fmt.Errorf("look for the database: %w", err)
+			return fmt.Errorf("find the database: %w", err)
 		}
 		opened.folder = filepath.Dir(path)
 		return opened.open(ctx, path, prepare)

@@ -25,10 +25,10 @@ func (d *Database) checkLevel(ctx context.Context, level int64, err error) error
 		err = fmt.Errorf("%w: %w", database.ErrUnavailable, err)
 	}
 	if err != nil {
-		return fmt.Errorf("read the level of the schema: %w", err)
+		return fmt.Errorf("read the schema version: %w", err)
 	}
 	if level > d.level {
-		return fmt.Errorf("%w: %w: its schema has level %d, this program has level %d; upgrade providerd",
+		return fmt.Errorf("%w: %w: its schema version is %d, newer than this program's %d; upgrade providerd",
 			database.ErrUnavailable, database.ErrNewer, level, d.level)
 	}
 	return nil

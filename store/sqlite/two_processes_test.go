@@ -59,9 +59,9 @@ func TestFilesTakenFromAnotherProcess(t *testing.T) {
 		"wal-index removed":  {func(path string) error { return os.Remove(path + "-shm") }, "-shm was removed or replaced"},
 		"wal-index replaced": {func(path string) error { return replace(path + "-shm") }, "-shm was removed or replaced"},
 		"WAL removed":        {func(path string) error { return os.Remove(path + "-wal") }, "-wal was removed or replaced"},
-		"WAL emptied":        {func(path string) error { return os.Truncate(path+"-wal", 0) }, "-wal is not what SQLite left there"},
+		"WAL emptied":        {func(path string) error { return os.Truncate(path+"-wal", 0) }, "-wal does not match what SQLite wrote"},
 		"overwritten": {
-			func(path string) error { return os.WriteFile(path, make([]byte, 10_000), 0o600) }, "is not what SQLite left there",
+			func(path string) error { return os.WriteFile(path, make([]byte, 10_000), 0o600) }, "does not match what SQLite wrote",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -40,7 +40,7 @@ func OpenReadOnly(ctx context.Context, path string) (*View, error) {
 	}
 	path, err := filepath.EvalSymlinks(path)
 	if err != nil {
-		return nil, fmt.Errorf("look for the database: %w", err)
+		return nil, fmt.Errorf("find the database: %w", err)
 	}
 	file, err := guard.Open(path)
 	if err != nil {
@@ -93,8 +93,8 @@ func (v *View) hasWAL() (bool, error) {
 		return false, err
 	}
 	if index < 0 && wal > 0 {
-		return false, fmt.Errorf("%w: %s-wal is there without the -shm by which it is read; run \"providerd serve\", which "+
-			"makes that", database.ErrUnavailable, v.file.Name())
+		return false, fmt.Errorf("%w: %s-wal exists without its -shm file; run \"providerd serve\" to "+
+			"rebuild it", database.ErrUnavailable, v.file.Name())
 	}
 	return index >= 0, nil
 }
@@ -106,7 +106,7 @@ func sizeOf(path string) (int64, error) {
 		return -1, nil
 	}
 	if err != nil {
-		return 0, fmt.Errorf("look at the files of the database: %w", err)
+		return 0, fmt.Errorf("inspect the database files: %w", err)
 	}
 	return info.Size(), nil
 }

@@ -12,15 +12,15 @@ import (
 
 // What the operator is told of each kind of harm.
 const (
-	whenMoved = "was removed or replaced while in use; stop every program that uses the database, put the right " +
-		"file back, and start again"
-	whenChanged = "is not what SQLite left there; stop every program that uses the database, put the right files back " +
-		"(for an older copy, remove those that end in -wal and -shm), and start again"
+	whenMoved = "was removed or replaced while in use; stop every program that uses the database, put the " +
+		"original file back, and restart"
+	whenChanged = "does not match what SQLite wrote; stop every program that uses the database, put the original files " +
+		"back (with an older copy of the database, remove the -wal and -shm files), and restart"
 )
 
 // What to do about something else in the place of a file.
 const (
-	putDatabase = "put the database in its place, or name another one"
+	putDatabase = "put the database there, or use another path"
 	moveAway    = "move it away"
 )
 
@@ -40,11 +40,11 @@ func open(path, remedy string) (*File, error) {
 	// A FIFO is not waited for.
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, fmt.Errorf("look at the files of the database: %w", err)
+		return nil, fmt.Errorf("inspect the database files: %w", err)
 	}
 	guarded := &File{File: file}
 	if err := syscall.Fstat(int(file.Fd()), &guarded.opened); err != nil {
-		return nil, errors.Join(fmt.Errorf("look at the files of the database: %w", err), file.Close())
+		return nil, errors.Join(fmt.Errorf("inspect the database files: %w", err), file.Close())
 	}
 	if guarded.opened.Mode&syscall.S_IFMT != syscall.S_IFREG {
 		err := fmt.Errorf("%w: %s is not a regular file; %s", database.ErrUnavailable, path, remedy)
@@ -56,7 +56,7 @@ func open(path, remedy string) (*File, error) {
 // Mode returns the type and permission bits that the file had when it was opened.
 func (f *File) Mode() uint32 { return f.opened.Mode }
 
-// Changed returns the ErrUnavailable for a file that is not what SQLite left there.
+// Changed returns the ErrUnavailable for a file that does not match what SQLite wrote.
 func (f *File) ChangedError() error {
 	return fmt.Errorf("%w: %s %s", database.ErrUnavailable, f.Name(), whenChanged)
 }
@@ -70,7 +70,7 @@ func (f *File) check() (size int64, err error) {
 		return 0, fmt.Errorf("%w: %s %s", database.ErrUnavailable, f.Name(), whenMoved)
 	}
 	if err != nil {
-		return 0, fmt.Errorf("%w: look at %s: %w", database.ErrUnavailable, f.Name(), err)
+		return 0, fmt.Errorf("%w: inspect %s: %w", database.ErrUnavailable, f.Name(), err)
 	}
 	return now.Size, nil
 }

@@ -244,7 +244,7 @@ func (f *Files) isChanged(file *File) error {
 }
 
 func unreadable(file *File) error {
-	return fmt.Errorf("%w: %s changes too often to be read", database.ErrUnavailable, file.Name())
+	return fmt.Errorf("%w: cannot get a consistent read of %s; try again", database.ErrUnavailable, file.Name())
 }
 
 // Close leaves the file of the database open, which was there before.

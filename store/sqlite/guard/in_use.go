@@ -75,7 +75,7 @@ func isIndexLockedElsewhere(path string) (bool, error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("look at the files of the database: %w", err)
+		return false, fmt.Errorf("inspect the database files: %w", err)
 	}
 	locked, err := isLockedElsewhere(index, deadMansSwitch, 1)
 	return locked, errors.Join(err, index.Close())
@@ -85,7 +85,7 @@ func isIndexLockedElsewhere(path string) (bool, error) {
 func isLockedElsewhere(file *os.File, start, length int64) (bool, error) {
 	lock := syscall.Flock_t{Type: syscall.F_WRLCK, Whence: io.SeekStart, Start: start, Len: length}
 	if err := syscall.FcntlFlock(file.Fd(), syscall.F_GETLK, &lock); err != nil {
-		return false, fmt.Errorf("look at the locks of %s: %w", file.Name(), err)
+		return false, fmt.Errorf("query the locks on %s: %w", file.Name(), err)
 	}
 	return lock.Type != syscall.F_UNLCK, nil
 }

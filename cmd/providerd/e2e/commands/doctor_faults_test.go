@@ -50,7 +50,7 @@ func spoiltSetUps() map[string]spoilt {
 		"empty database": {write("data/providerd.db", ""), []fault{{"schema", healthFail, "no providerd database in .*; \"providerd serve\" makes one"}}},
 		"database of another program": {
 			statement("PRAGMA application_id = 7"),
-			[]fault{{"schema", healthFail, "not a database of providerd: .*application_id is 7.*; name another place"}},
+			[]fault{{"schema", healthFail, "not a database of providerd: .*application_id 7.*; name another place"}},
 		},
 		"unfinished copy": {
 			statement("UPDATE keyset SET sealed = x''"),
@@ -129,24 +129,24 @@ func spoiltSetUps() map[string]spoilt {
 			[]fault{{"clock", healthFail, "before the newest record was stored; synchronize the clock"}},
 		},
 		"long WAL":             {longWALOf, []fault{{"WAL", healthWarn, "the WAL has grown to 192 MiB; close programs that keep"}}},
-		"WAL of another state": {otherWAL, []fault{{"database", healthFail, "is not what SQLite left there; .*put the right files back"}}},
+		"WAL of another state": {otherWAL, []fault{{"database", healthFail, "does not match what SQLite wrote; .*put the original files back"}}},
 		"WAL without database": {func(t *testing.T, s *setUp) {
 			crash(t, s)
 			providerdtest.Run(t, "rm", s.database)
-		}, []fault{{"database", healthFail, "is missing or empty, but its WAL is there; put the database back"}}},
+		}, []fault{{"database", healthFail, "is missing or empty, but its WAL exists; put the database file back"}}},
 		"WAL without its index": {func(t *testing.T, s *setUp) {
 			crash(t, s)
 			providerdtest.Run(t, "rm", s.database+"-shm")
-		}, []fault{{"database", healthFail, "-wal is there without the -shm by which it is read; run"}}},
+		}, []fault{{"database", healthFail, "-wal exists without its -shm file; run"}}},
 		"replaced under a server": {func(t *testing.T, s *setUp) {
 			serveIn(t, s)
 			providerdtest.Run(t, "cp", "--archive", s.database, s.database+".copy")
 			providerdtest.Run(t, "mv", s.database+".copy", s.database)
-		}, []fault{{"database", healthFail, "was removed or replaced while in use|is not what SQLite left there"}}},
+		}, []fault{{"database", healthFail, "was removed or replaced while in use|does not match what SQLite wrote"}}},
 		"WAL moved away under a server": {func(t *testing.T, s *setUp) {
 			serveIn(t, s)
 			providerdtest.Run(t, "mv", s.database+"-wal", s.database+".moved")
-		}, []fault{{"database", healthFail, "providerd.db-wal was removed or replaced while in use; stop every program that uses the database, put the right file back"}}},
+		}, []fault{{"database", healthFail, "providerd.db-wal was removed or replaced while in use; stop every program that uses the database, put the original file back"}}},
 		"damaged page": {func(t *testing.T, s *setUp) {
 			providerdtest.Run(t, "dd", "if=/dev/zero", "of="+s.database, "bs=4096", "seek=1", "count=20", "conv=notrunc", "status=none")
 		}, []fault{{"database", healthFail, "malformed; put a backup in its place, or name another file"}}},

@@ -14,7 +14,7 @@ func irregularFiles() map[string]spoilt {
 	database := func(file string) fault {
 		return fault{"database file", healthFail, "^data/" + file + " is not a regular file; put the right file in its place, or use"}
 	}
-	isNoDatabase := fault{"database", healthFail, "not a regular file; put the database in its place"}
+	isNoDatabase := fault{"database", healthFail, "not a regular file; put the database there"}
 	const isNone = " is not a regular file; put the keyset in its place, or pass its path with --keyset$"
 	isNoKeyset := fault{"keyset", healthFail, "not a regular file; put the right one in its place"}
 	isNoToken := fault{"initial token", healthFail, "^data/initial-token is not a regular file; remove it"}

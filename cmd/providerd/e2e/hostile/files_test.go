@@ -88,17 +88,17 @@ func TestHostileFiles(t *testing.T) {
 	}{
 		"an older copy over the database": {
 			func(database string) error { return providerdtest.CopyFile(database+".older", database) },
-			"providerd.db is not what SQLite left there",
+			"providerd.db does not match what SQLite wrote",
 			func(database string) error { return providerdtest.CopyFile(database+".now", database) },
 		},
 		"the WAL cut off": {
 			func(database string) error { return os.Truncate(database+"-wal", 0) },
-			"providerd.db-wal is not what SQLite left there",
+			"providerd.db-wal does not match what SQLite wrote",
 			func(database string) error { return providerdtest.CopyFile(database+"-wal.now", database+"-wal") },
 		},
 		"an older WAL over the WAL": {
 			func(database string) error { return providerdtest.CopyFile(database+"-wal.older", database+"-wal") },
-			"providerd.db-wal is not what SQLite left there",
+			"providerd.db-wal does not match what SQLite wrote",
 			func(database string) error { return providerdtest.CopyFile(database+"-wal.now", database+"-wal") },
 		},
 		"the wal-index removed": {

@@ -97,7 +97,7 @@ func TestFailedCheckpoint(t *testing.T) {
 		server.Create(t, client)
 	}
 	providerdtest.WaitUntil(t, "the log reports the failed checkpoint", func() bool {
-		return strings.Contains(server.Stderr.String(), `msg="checkpoint failed; the WAL stays as it is"`)
+		return strings.Contains(server.Stderr.String(), `msg="checkpoint failed"`)
 	})
 	disk.heal(t, "checkpoint")
 	for range untilReset {
