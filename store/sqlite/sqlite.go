@@ -39,7 +39,7 @@ func LibraryVersion() string {
 func Path(url string) (string, error) {
 	path, ok := strings.CutPrefix(url, Scheme)
 	if !ok || path == "" {
-		return "", errors.New("must have the form sqlite:PATH")
+		return "", errors.New("not of the form sqlite:PATH")
 	}
 	return path, nil
 }
@@ -60,7 +60,7 @@ func Create(ctx context.Context, path string, logger *slog.Logger) (*Database, e
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("create the database directory: %w", err)
 	}
-	return open(ctx, path, logger, provideFile, migrate)
+	return open(ctx, path, logger, createIfMissing, migrate)
 }
 
 // Open opens the database at path as it is. The logger gets what goes wrong beside the statements of callers.
@@ -77,17 +77,17 @@ func OpenForBackup(ctx context.Context, path string, logger *slog.Logger) (*Data
 }
 
 func openExisting(
-	ctx context.Context, path string, logger *slog.Logger, prepare preparation,
+	ctx context.Context, path string, logger *slog.Logger, prepare prepareFunc,
 ) (*Database, error) {
 	// A directory that is missing cannot be locked.
-	if err := checkThere(path); err != nil {
+	if err := checkExists(path); err != nil {
 		return nil, err
 	}
-	return open(ctx, path, logger, checkThere, prepare)
+	return open(ctx, path, logger, checkExists, prepare)
 }
 
-// checkThere returns ErrNone, with the path from the root, where there is no file.
-func checkThere(path string) error {
+// checkExists returns ErrNone, with the path from the root, where there is no file.
+func checkExists(path string) error {
 	_, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if absolute, err := filepath.Abs(path); err == nil {
@@ -101,14 +101,14 @@ func checkThere(path string) error {
 	return nil
 }
 
-// preparation brings a database to this program's version, or refuses it.
-type preparation func(ctx context.Context, db *sql.DB, path string) error
+// prepareFunc brings a database to this program's version, or refuses it.
+type prepareFunc func(ctx context.Context, db *sql.DB, path string) error
 
 // open opens the database behind path, which may be a symbolic link: SQLite's other files are beside its target, which
 // provide creates or demands. Programs take turns from the first look at the files on, so that none sees those that
 // another one has half made.
 func open(
-	ctx context.Context, path string, logger *slog.Logger, provide func(path string) error, prepare preparation,
+	ctx context.Context, path string, logger *slog.Logger, provide func(path string) error, prepare prepareFunc,
 ) (*Database, error) {
 	target := durable.Resolve(path)
 	if err := CheckName(target); err != nil {
@@ -121,7 +121,7 @@ func open(
 	opened := &Database{logger: logger, level: level, probing: make(chan struct{}, 1)}
 	opened.closeOnce = sync.OnceValue(opened.close)
 	err = durable.WithLock(ctx, filepath.Dir(target), func() error {
-		if err := checkNotMissing(target); err != nil {
+		if err := checkNoOrphanWAL(target); err != nil {
 			return err
 		}
 		if err := provide(target); err != nil {
@@ -131,7 +131,7 @@ func open(
 		if err != nil {
 			return fmt.Errorf("find the database: %w", err)
 		}
-		opened.folder = filepath.Dir(path)
+		opened.dir = filepath.Dir(path)
 		return opened.open(ctx, path, prepare)
 	})
 	if err != nil {
@@ -140,7 +140,7 @@ func open(
 	return opened, nil
 }
 
-func (d *Database) open(ctx context.Context, path string, prepare preparation) (err error) {
+func (d *Database) open(ctx context.Context, path string, prepare prepareFunc) (err error) {
 	if d.file, err = openDatabaseFile(path); err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func (d *Database) open(ctx context.Context, path string, prepare preparation) (
 		return err
 	}
 	if d.writers, err = connect(path, "_txlock=immediate", maxWriters); err != nil {
-		return inDatabase(path, err)
+		return wrapPath(path, err)
 	}
 	// SQLite makes its other files when the database is read.
 	if _, err := d.writers.ExecContext(ctx, selectGeneration); err != nil {
@@ -162,7 +162,7 @@ func (d *Database) open(ctx context.Context, path string, prepare preparation) (
 		return err
 	}
 	d.readers, err = connect(path, "_query_only=on", maxReaders)
-	return inDatabase(path, err)
+	return wrapPath(path, err)
 }
 
 // watch begins to guard the files of the database, which stay once SQLite has it open.
