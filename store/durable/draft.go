@@ -20,13 +20,13 @@ type Draft struct {
 // CreateDraft begins the file that is to have the name path, and removes what processes that died left of such a file.
 // It returns an error of the file system as it is.
 func CreateDraft(path string) (*Draft, error) {
-	folder, name := filepath.Dir(path), filepath.Base(path)
-	file, err := createLocked(folder, name+".*"+unfinishedSuffix)
+	dir, name := filepath.Dir(path), filepath.Base(path)
+	file, err := createLocked(dir, name+".*"+unfinishedSuffix)
 	if err != nil {
 		return nil, err
 	}
 	draft := &Draft{File: file, path: path}
-	if err := RemoveAbandoned(folder, func(other string) bool { return other == name }); err != nil {
+	if err := RemoveAbandoned(dir, func(other string) bool { return other == name }); err != nil {
 		return nil, errors.Join(err, draft.Close())
 	}
 	return draft, nil
@@ -34,9 +34,9 @@ func CreateDraft(path string) (*Draft, error) {
 
 // createLocked creates a file that RemoveAbandoned leaves. Before it is locked, another program may take it for one
 // that was abandoned; then it creates another one.
-func createLocked(folder, pattern string) (*os.File, error) {
+func createLocked(dir, pattern string) (*os.File, error) {
 	for {
-		file, err := os.CreateTemp(folder, pattern)
+		file, err := os.CreateTemp(dir, pattern)
 		if err != nil {
 			return nil, err //nolint:wrapcheck // Callers say what they write.
 		}
@@ -67,7 +67,7 @@ func (d *Draft) Publish() error {
 	if err := os.Remove(d.Name()); err != nil {
 		return fmt.Errorf("write %s: %w", d.path, err)
 	}
-	return syncFolder(filepath.Dir(d.path))
+	return syncDir(filepath.Dir(d.path))
 }
 
 // Replace is Publish for a name that a file has, which gets the name kept, in the same folder. There is a file with the
@@ -82,7 +82,7 @@ func (d *Draft) Replace(kept string) error {
 	if err := os.Rename(d.Name(), d.path); err != nil {
 		return errors.Join(fmt.Errorf("write %s: %w", d.path, err), os.Remove(kept))
 	}
-	return syncFolder(filepath.Dir(d.path))
+	return syncDir(filepath.Dir(d.path))
 }
 
 // Close removes the file, unless it has its name. It returns an error of the file system.
@@ -99,25 +99,25 @@ func (d *Draft) Close() error {
 
 // RemoveAbandoned removes the drafts in a folder that no process writes any more, of files with the names that are
 // wanted, and leaves those that another user alone can remove. It returns an error of the file system.
-func RemoveAbandoned(folder string, isWanted func(name string) bool) error {
-	entries, err := os.ReadDir(folder)
+func RemoveAbandoned(dir string, isWanted func(name string) bool) error {
+	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return fmt.Errorf("find files left by an earlier attempt: %w", err)
 	}
 	for _, entry := range entries {
-		name, ok := draftOf(entry.Name())
+		name, ok := draftTarget(entry.Name())
 		if !ok || !entry.Type().IsRegular() || !isWanted(name) {
 			continue
 		}
-		if err := removeAbandoned(filepath.Join(folder, entry.Name())); err != nil {
+		if err := removeAbandoned(filepath.Join(dir, entry.Name())); err != nil {
 			return fmt.Errorf("remove files left by an earlier attempt: %w", err)
 		}
 	}
 	return nil
 }
 
-// draftOf returns the name that a draft is to get.
-func draftOf(name string) (string, bool) {
+// draftTarget returns the name that a draft is to get.
+func draftTarget(name string) (string, bool) {
 	name, ok := strings.CutSuffix(name, unfinishedSuffix)
 	dot := strings.LastIndexByte(name, '.')
 	if !ok || dot < 0 || dot == len(name)-1 || strings.Trim(name[dot+1:], "0123456789") != "" {
@@ -129,14 +129,14 @@ func draftOf(name string) (string, bool) {
 // removeAbandoned leaves what another user wrote and only that user can judge, as in a folder that users share. What
 // another program has just removed is no error.
 func removeAbandoned(path string) error {
-	err := removeUnlocked(path)
+	err := removeIfUnlocked(path)
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	return err
 }
 
-func removeUnlocked(path string) error {
+func removeIfUnlocked(path string) error {
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return err //nolint:wrapcheck // The caller's caller does.

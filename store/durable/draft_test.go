@@ -28,9 +28,9 @@ func newDraft(t *testing.T, path string, content []byte) *durable.Draft {
 	return draft
 }
 
-func expectNames(t *testing.T, folder string, want ...string) {
+func expectNames(t *testing.T, dir string, want ...string) {
 	t.Helper()
-	entries, err := os.ReadDir(folder)
+	entries, err := os.ReadDir(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,8 +45,8 @@ func expectNames(t *testing.T, folder string, want ...string) {
 
 func TestDraftGetsItsNameOnceItIsWhole(t *testing.T) {
 	t.Parallel()
-	folder := t.TempDir()
-	path := filepath.Join(folder, "file")
+	dir := t.TempDir()
+	path := filepath.Join(dir, "file")
 	draft := newDraft(t, path, version(3))
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("before it is whole: %v", err)
@@ -55,19 +55,19 @@ func TestDraftGetsItsNameOnceItIsWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	expectContent(t, path, version(3))
-	expectNames(t, folder, "file")
+	expectNames(t, dir, "file")
 }
 
 // Whatever has the name keeps it, also where it got it while the draft was written.
 func TestDraftTakesNoName(t *testing.T) {
 	t.Parallel()
 	for name, take := range map[string]func(path string) error{
-		"file":   func(path string) error { return os.WriteFile(path, version(5), 0o600) },
-		"folder": func(path string) error { return os.Mkdir(path, 0o700) },
-		"link":   func(path string) error { return os.Symlink("nowhere", path) },
+		"file":      func(path string) error { return os.WriteFile(path, version(5), 0o600) },
+		"directory": func(path string) error { return os.Mkdir(path, 0o700) },
+		"link":      func(path string) error { return os.Symlink("nowhere", path) },
 	} {
-		folder := t.TempDir()
-		path := filepath.Join(folder, "file")
+		dir := t.TempDir()
+		path := filepath.Join(dir, "file")
 		draft := newDraft(t, path, version(1))
 		if err := take(path); err != nil {
 			t.Fatal(err)
@@ -85,24 +85,24 @@ func TestDraftTakesNoName(t *testing.T) {
 		if after, err := os.Lstat(path); err != nil || !os.SameFile(before, after) {
 			t.Errorf("%s: it was %v and is %v, %v", name, before, after, err)
 		}
-		expectNames(t, folder, "file")
+		expectNames(t, dir, "file")
 	}
 }
 
-// Many drafts are begun in one folder while others remove what was abandoned there.
+// Many drafts are begun in one directory while others remove what was abandoned there.
 func TestDraftsAreNotTakenForAbandonedOnes(t *testing.T) {
 	t.Parallel()
-	folder := t.TempDir()
+	dir := t.TempDir()
 	var group errgroup.Group
 	for writer := range 8 {
 		group.Go(func() error {
 			for number := range 100 {
-				draft, err := durable.CreateDraft(filepath.Join(folder, fmt.Sprint(writer, "-", number)))
+				draft, err := durable.CreateDraft(filepath.Join(dir, fmt.Sprint(writer, "-", number)))
 				if err != nil {
 					return err
 				}
 				isAny := func(string) bool { return true }
-				err = errors.Join(durable.RemoveAbandoned(folder, isAny), draft.Publish(), draft.Close())
+				err = errors.Join(durable.RemoveAbandoned(dir, isAny), draft.Publish(), draft.Close())
 				if err != nil {
 					return err
 				}
@@ -117,8 +117,8 @@ func TestDraftsAreNotTakenForAbandonedOnes(t *testing.T) {
 
 func TestReplacedFileIsKept(t *testing.T) {
 	t.Parallel()
-	folder := t.TempDir()
-	path, kept := filepath.Join(folder, "file"), filepath.Join(folder, "kept")
+	dir := t.TempDir()
+	path, kept := filepath.Join(dir, "file"), filepath.Join(dir, "kept")
 	if err := os.WriteFile(path, version(5), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -135,35 +135,35 @@ func TestReplacedFileIsKept(t *testing.T) {
 	}
 	expectContent(t, path, version(1))
 	expectContent(t, kept, version(5))
-	expectNames(t, folder, "file", "kept")
+	expectNames(t, dir, "file", "kept")
 }
 
 // What a process left that was killed is removed by the next one, but not what a process still writes, nor what only
 // looks so.
 func TestAbandonedDraftsAreRemoved(t *testing.T) {
 	t.Parallel()
-	folder := t.TempDir()
-	path := filepath.Join(folder, "file")
+	dir := t.TempDir()
+	path := filepath.Join(dir, "file")
 	writer := durabletest.Start(t, "draft", path)
-	entries, err := os.ReadDir(folder)
+	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) != 1 {
 		t.Fatal(entries, err)
 	}
 	abandoned := entries[0].Name()
 	others := []string{"file.unfinished", "file.x1.unfinished", "file..unfinished", "other.17.unfinished", "file.17"}
 	for _, name := range others {
-		if err := os.WriteFile(filepath.Join(folder, name), nil, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if err := newDraft(t, path, version(1)).Close(); err != nil {
 		t.Error(err)
 	}
-	expectNames(t, folder, slices.Sorted(slices.Values(append(others, abandoned)))...)
+	expectNames(t, dir, slices.Sorted(slices.Values(append(others, abandoned)))...)
 	writer.Kill(t)
 	if err := newDraft(t, path, version(1)).Close(); err != nil {
 		t.Error(err)
 	}
 	slices.Sort(others)
-	expectNames(t, folder, others...)
+	expectNames(t, dir, others...)
 }

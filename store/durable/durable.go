@@ -38,7 +38,7 @@ func WriteFile(path string, content []byte, owner Owner) (err error) {
 	if err := os.Rename(unfinished, path); err != nil {
 		return errors.Join(fmt.Errorf("write %s: %w", path, err), os.Remove(unfinished))
 	}
-	return syncFolder(filepath.Dir(path))
+	return syncDir(filepath.Dir(path))
 }
 
 // RemoveUnfinished removes what a process left that died in WriteFile. It returns an error of the file system.
@@ -49,13 +49,13 @@ func RemoveUnfinished(path string) error {
 	return nil
 }
 
-// syncFolder makes a rename in the folder survive a crash.
-func syncFolder(path string) error {
-	folder, err := os.Open(path)
+// syncDir makes a rename in the folder survive a crash.
+func syncDir(path string) error {
+	dir, err := os.Open(path)
 	if err != nil {
 		return fmt.Errorf("sync directory: %w", err)
 	}
-	if err := errors.Join(folder.Sync(), folder.Close()); err != nil {
+	if err := errors.Join(dir.Sync(), dir.Close()); err != nil {
 		return fmt.Errorf("sync directory: %w", err)
 	}
 	return nil
@@ -67,10 +67,10 @@ const lockRetry = 20 * time.Millisecond
 // WithLock does work while it holds the lock of a folder, for which programs take turns. Work must not lock a folder in
 // turn: programs that lock two in different orders would wait for each other. It returns the error of work, of the file
 // system or of ctx.
-func WithLock(ctx context.Context, folder string, work func() error) (err error) {
-	lock := flock.New(folder, flock.SetFlag(os.O_RDONLY))
+func WithLock(ctx context.Context, dir string, work func() error) (err error) {
+	lock := flock.New(dir, flock.SetFlag(os.O_RDONLY))
 	if _, err := lock.TryLockContext(ctx, lockRetry); err != nil {
-		return fmt.Errorf("lock directory %s: %w", folder, err)
+		return fmt.Errorf("lock directory %s: %w", dir, err)
 	}
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
 	return work()

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// timeInName is the time of something, in UTC, in the name of a file.
-const timeInName = "20060102T150405Z"
+// timestampLayout is the time of something, in UTC, in the name of a file.
+const timestampLayout = "20060102T150405Z"
 
 // UnusedName is a name for what is at path and about to be replaced, that nothing has: the path, what becomes of it,
 // and the time. A file may be replaced twice in a second. It returns an error of the file system.
 func UnusedName(path, becomes string) (string, error) {
-	name := path + "." + becomes + "-" + time.Now().UTC().Format(timeInName)
+	name := path + "." + becomes + "-" + time.Now().UTC().Format(timestampLayout)
 	kept := name
 	for number := 2; ; number++ {
 		if isThere, err := Exists(kept); err != nil || !isThere {
@@ -38,7 +38,7 @@ func keep(path, kept string) error {
 	if err := os.Link(path, kept); err != nil {
 		return fmt.Errorf("keep %s: %w", path, err)
 	}
-	if err := syncFolder(filepath.Dir(kept)); err != nil {
+	if err := syncDir(filepath.Dir(kept)); err != nil {
 		return errors.Join(err, os.Remove(kept))
 	}
 	return nil

@@ -19,8 +19,8 @@ import (
 // waitAwhile is as long as a test waits for a lock that it must not get.
 const waitAwhile = 60 * time.Millisecond
 
-// expectLock takes the lock of a folder, or does not get it, when it waits for a while.
-func expectLock(t *testing.T, folder string, want bool) {
+// expectLock takes the lock of a directory, or does not get it, when it waits for a while.
+func expectLock(t *testing.T, dir string, want bool) {
 	t.Helper()
 	limit := waitAwhile
 	if want {
@@ -29,25 +29,25 @@ func expectLock(t *testing.T, folder string, want bool) {
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	got := false
-	err := durable.WithLock(ctx, folder, func() error {
+	err := durable.WithLock(ctx, dir, func() error {
 		got = true
 		return nil
 	})
 	if got != want || errors.Is(err, context.DeadlineExceeded) == want {
-		t.Errorf("lock of %s: %t, want %t, %v", folder, got, want, err)
+		t.Errorf("lock of %s: %t, want %t, %v", dir, got, want, err)
 	}
 }
 
-// However a folder is named, its lock is one.
+// However a directory is named, its lock is one.
 func TestOneAtATimeHoldsTheLock(t *testing.T) {
 	t.Parallel()
-	folder, link := t.TempDir(), filepath.Join(t.TempDir(), "link")
-	if err := os.Symlink(folder, link); err != nil {
+	dir, link := t.TempDir(), filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(dir, link); err != nil {
 		t.Fatal(err)
 	}
 	var inside, turns atomic.Int32
 	var group sync.WaitGroup
-	names := []string{folder, link, folder + "/.", link + "/"}
+	names := []string{dir, link, dir + "/.", link + "/"}
 	for _, name := range names {
 		group.Go(func() {
 			for range 5 {
@@ -55,7 +55,7 @@ func TestOneAtATimeHoldsTheLock(t *testing.T) {
 					if inside.Add(1) > 1 {
 						t.Error("two hold the lock")
 					}
-					expectLock(t, folder, false)
+					expectLock(t, dir, false)
 					turns.Add(1)
 					inside.Add(-1)
 					return nil
@@ -74,31 +74,31 @@ func TestOneAtATimeHoldsTheLock(t *testing.T) {
 // Another program's lock is respected, and ends with that program.
 func TestLockEndsWithItsHolder(t *testing.T) {
 	t.Parallel()
-	folder := t.TempDir()
-	holder := durabletest.Start(t, "hold", folder)
-	expectLock(t, folder, false)
+	dir := t.TempDir()
+	holder := durabletest.Start(t, "hold", dir)
+	expectLock(t, dir, false)
 	expectLock(t, t.TempDir(), true)
 	holder.Kill(t)
-	expectLock(t, folder, true)
+	expectLock(t, dir, true)
 }
 
 func TestLockIsReleasedWhateverWorkDoes(t *testing.T) {
 	t.Parallel()
-	folder := t.TempDir()
+	dir := t.TempDir()
 	errWork, panicked := errors.New("work"), "panicked"
-	if err := durable.WithLock(t.Context(), folder, func() error { return errWork }); !errors.Is(err, errWork) {
+	if err := durable.WithLock(t.Context(), dir, func() error { return errWork }); !errors.Is(err, errWork) {
 		t.Errorf("error is %v, want that of work", err)
 	}
-	expectLock(t, folder, true)
+	expectLock(t, dir, true)
 	func() {
 		defer func() {
 			if recover() != panicked {
 				t.Error("the panic of work was lost")
 			}
 		}()
-		_ = durable.WithLock(t.Context(), folder, func() error { panic(panicked) })
+		_ = durable.WithLock(t.Context(), dir, func() error { panic(panicked) })
 	}()
-	expectLock(t, folder, true)
+	expectLock(t, dir, true)
 }
 
 func TestLockThatCannotBeTaken(t *testing.T) {
@@ -106,19 +106,19 @@ func TestLockThatCannotBeTaken(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	for name, test := range map[string]struct {
-		ctx    context.Context
-		folder string
-		want   error
+		ctx  context.Context
+		dir  string
+		want error
 	}{
-		"ended context":  {ended, t.TempDir(), context.Canceled},
-		"missing folder": {t.Context(), filepath.Join(t.TempDir(), "missing"), fs.ErrNotExist},
+		"ended context":     {ended, t.TempDir(), context.Canceled},
+		"missing directory": {t.Context(), filepath.Join(t.TempDir(), "missing"), fs.ErrNotExist},
 	} {
-		err := durable.WithLock(test.ctx, test.folder, func() error {
+		err := durable.WithLock(test.ctx, test.dir, func() error {
 			t.Errorf("%s: work was done", name)
 			return nil
 		})
-		if !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.folder) {
-			t.Errorf("%s: error is %v, want %v with %s", name, err, test.want, test.folder)
+		if !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.dir) {
+			t.Errorf("%s: error is %v, want %v with %s", name, err, test.want, test.dir)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"example.com/providerd/store/durable/durabletest"
 )
 
-// TestMain lets the test binary be started as another program: "hold FOLDER" holds the lock of a folder, and "draft PATH"
+// TestMain lets the test binary be started as another program: "hold DIR" holds the lock of a directory, and "draft PATH"
 // a draft of a file, until standard input ends. "write-over PATH" gives a file the owner of what it replaces, and
 // "draft-once PATH" drafts one.
 func TestMain(m *testing.M) {

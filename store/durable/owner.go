@@ -12,8 +12,8 @@ import (
 // Owner is whom a file is to belong to. The zero Owner is who runs the program.
 type Owner struct {
 	user, group int
-	// isWished allows that the file stays with who runs the program.
-	isWished bool
+	// isOptional allows that the file stays with who runs the program.
+	isOptional bool
 }
 
 // OwnerOf returns whom a file belongs to.
@@ -32,12 +32,12 @@ func OwnerOf(file fs.FileInfo) Owner {
 // In a folder that everybody can write to, such as /tmp, it is who runs the program: anybody could have put there what
 // is replaced. It returns an error of the file system.
 func OwnerFor(path string) (Owner, error) {
-	folder, err := os.Stat(filepath.Dir(path))
+	dir, err := os.Stat(filepath.Dir(path))
 	if err != nil {
 		return Owner{}, fmt.Errorf("find the owner for %s: %w", path, err)
 	}
-	const everybodyMayWrite = 0o002
-	if folder.Mode().Perm()&everybodyMayWrite != 0 {
+	const worldWritable = 0o002
+	if dir.Mode().Perm()&worldWritable != 0 {
 		return Owner{}, nil
 	}
 	replaced, err := os.Lstat(path)
@@ -47,8 +47,8 @@ func OwnerFor(path string) (Owner, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return Owner{}, fmt.Errorf("find the owner for %s: %w", path, err)
 	}
-	owner := OwnerOf(folder)
-	owner.isWished = true
+	owner := OwnerOf(dir)
+	owner.isOptional = true
 	return owner, nil
 }
 
@@ -60,7 +60,7 @@ func Chown(file *os.File, to Owner) error {
 	}
 	err := file.Chown(to.user, to.group)
 	// In a container, root may be without CAP_CHOWN. No server loses a file that is new.
-	if to.isWished && errors.Is(err, fs.ErrPermission) {
+	if to.isOptional && errors.Is(err, fs.ErrPermission) {
 		return nil
 	}
 	if err != nil {

@@ -31,12 +31,12 @@ func give(t *testing.T, path string, user int) {
 // newFolder makes one of a user.
 func newFolder(t *testing.T, mode os.FileMode, user int) string {
 	t.Helper()
-	folder := filepath.Join(t.TempDir(), "folder")
-	if err := errors.Join(os.Mkdir(folder, 0o700), os.Chmod(folder, mode)); err != nil {
+	dir := filepath.Join(t.TempDir(), "dir")
+	if err := errors.Join(os.Mkdir(dir, 0o700), os.Chmod(dir, mode)); err != nil {
 		t.Fatal(err)
 	}
-	give(t, folder, user)
-	return folder
+	give(t, dir, user)
+	return dir
 }
 
 func place(t *testing.T, path string, user int) {
@@ -47,7 +47,7 @@ func place(t *testing.T, path string, user int) {
 	give(t, path, user)
 }
 
-// What root writes belongs to the owner of what was there, or else of the folder, but to nobody else where anybody could
+// What root writes belongs to the owner of what was there, or else of the directory, but to nobody else where anybody could
 // have put that there.
 func TestRootGivesFilesAway(t *testing.T) {
 	t.Parallel()
@@ -107,9 +107,9 @@ func as(t *testing.T, user uint32, name string, arguments ...string) *exec.Cmd {
 	if err != nil {
 		t.Fatal(err)
 	}
-	folder := t.TempDir()
-	copied := filepath.Join(folder, name)
-	for _, command := range [][]string{{"cp", program, copied}, {"chmod", "755", filepath.Dir(folder), folder, copied}} {
+	dir := t.TempDir()
+	copied := filepath.Join(dir, name)
+	for _, command := range [][]string{{"cp", program, copied}, {"chmod", "755", filepath.Dir(dir), dir, copied}} {
 		if output, err := exec.CommandContext(t.Context(), command[0], command[1:]...).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %v: %s", command, err, output)
 		}
@@ -123,12 +123,12 @@ func as(t *testing.T, user uint32, name string, arguments ...string) *exec.Cmd {
 func TestOthersKeepTheirFiles(t *testing.T) {
 	t.Parallel()
 	durabletest.RequireRoot(t)
-	folder := newFolder(t, 0o770, anotherUser)
-	if err := errors.Join(os.Chmod(filepath.Dir(filepath.Dir(folder)), 0o755),
-		os.Chown(folder, anotherUser, oneUser+groupOffset)); err != nil {
+	dir := newFolder(t, 0o770, anotherUser)
+	if err := errors.Join(os.Chmod(filepath.Dir(filepath.Dir(dir)), 0o755),
+		os.Chown(dir, anotherUser, oneUser+groupOffset)); err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(folder, "file")
+	path := filepath.Join(dir, "file")
 	place(t, path, anotherUser)
 	if output, err := as(t, oneUser, "write-over", path).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, output)
@@ -141,8 +141,8 @@ func TestOthersKeepTheirFiles(t *testing.T) {
 func TestRootWithoutTheRight(t *testing.T) {
 	t.Parallel()
 	durabletest.RequireRoot(t)
-	folder := newFolder(t, 0o700, oneUser)
-	taken := filepath.Join(folder, "taken")
+	dir := newFolder(t, 0o700, oneUser)
+	taken := filepath.Join(dir, "taken")
 	place(t, taken, oneUser)
 	program, err := os.Executable()
 	if err != nil {
@@ -158,7 +158,7 @@ func TestRootWithoutTheRight(t *testing.T) {
 	}
 	expectContent(t, taken, version(2))
 	durabletest.ExpectOwner(t, taken, oneUser, oneUser+groupOffset)
-	fresh := filepath.Join(folder, "fresh")
+	fresh := filepath.Join(dir, "fresh")
 	if err := writeOver(fresh); err != nil {
 		t.Error(err)
 	}
@@ -166,23 +166,23 @@ func TestRootWithoutTheRight(t *testing.T) {
 	durabletest.ExpectOwner(t, fresh, 0, 0)
 }
 
-// In a folder that users share, what root left hinders nobody: neither what another user cannot read, nor what only root
+// In a directory that users share, what root left hinders nobody: neither what another user cannot read, nor what only root
 // can remove.
 func TestDraftsOfRootHinderNobody(t *testing.T) {
 	t.Parallel()
 	durabletest.RequireRoot(t)
-	folder := newFolder(t, 0o777|os.ModeSticky, 0)
-	if err := os.Chmod(filepath.Dir(filepath.Dir(folder)), 0o755); err != nil {
+	dir := newFolder(t, 0o777|os.ModeSticky, 0)
+	if err := os.Chmod(filepath.Dir(filepath.Dir(dir)), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	const unreadable, unremovable = "file.1.unfinished", "file.2.unfinished"
-	place(t, filepath.Join(folder, unreadable), 0)
-	place(t, filepath.Join(folder, unremovable), 0)
-	if err := os.Chmod(filepath.Join(folder, unremovable), 0o644); err != nil {
+	place(t, filepath.Join(dir, unreadable), 0)
+	place(t, filepath.Join(dir, unremovable), 0)
+	if err := os.Chmod(filepath.Join(dir, unremovable), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if output, err := as(t, oneUser, "draft-once", filepath.Join(folder, "file")).CombinedOutput(); err != nil {
+	if output, err := as(t, oneUser, "draft-once", filepath.Join(dir, "file")).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, output)
 	}
-	expectNames(t, folder, "file", unreadable, unremovable)
+	expectNames(t, dir, "file", unreadable, unremovable)
 }

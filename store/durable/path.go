@@ -15,8 +15,8 @@ const maxLinks = 40
 
 // Resolve returns the absolute path of a file without symbolic links, also of one that is yet to be made.
 func Resolve(path string) string {
-	if folder, err := os.Getwd(); err == nil && !filepath.IsAbs(path) {
-		path = folder + "/" + path
+	if dir, err := os.Getwd(); err == nil && !filepath.IsAbs(path) {
+		path = dir + "/" + path
 	}
 	return resolve(path, maxLinks)
 }
@@ -27,17 +27,17 @@ func resolve(path string, links int) string {
 	}
 	path = strings.TrimRight(path, "/")
 	// What a ".." leads to is known once the links before it are followed.
-	folder, name := filepath.Split(path)
+	dir, name := filepath.Split(path)
 	target, err := os.Readlink(path)
 	switch {
 	case name == "":
 		return path
 	case err != nil || links == 0:
-		return filepath.Join(resolve(cmp.Or(folder, "."), links), name)
+		return filepath.Join(resolve(cmp.Or(dir, "."), links), name)
 	case filepath.IsAbs(target):
 		return resolve(target, links-1)
 	default:
-		return resolve(folder+target, links-1)
+		return resolve(dir+target, links-1)
 	}
 }
 

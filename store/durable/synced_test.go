@@ -32,22 +32,22 @@ func namings() []naming {
 	}
 }
 
-// begin returns the draft of a file in a folder of its own, and the path of the file that is kept.
+// begin returns the draft of a file in a directory of its own, and the path of the file that is kept.
 func (n naming) begin(t *testing.T) (draft *durable.Draft, kept string) {
 	t.Helper()
-	folder := t.TempDir()
-	path := filepath.Join(folder, "file")
+	dir := t.TempDir()
+	path := filepath.Join(dir, "file")
 	if n.isThere {
 		if err := os.WriteFile(path, version(5), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return newDraft(t, path, version(1)), filepath.Join(folder, "kept")
+	return newDraft(t, path, version(1)), filepath.Join(dir, "kept")
 }
 
-// watch returns a function that tells which names in a folder were made or opened since, and between them "", each time
-// that the folder itself was opened, without which nobody syncs it.
-func watch(t *testing.T, folder string) func() []string {
+// watch returns a function that tells which names in a directory were made or opened since, and between them "", each time
+// that the directory itself was opened, without which nobody syncs it.
+func watch(t *testing.T, dir string) func() []string {
 	t.Helper()
 	queue, err := syscall.InotifyInit1(syscall.IN_NONBLOCK | syscall.IN_CLOEXEC)
 	if err != nil {
@@ -55,7 +55,7 @@ func watch(t *testing.T, folder string) func() []string {
 	}
 	t.Cleanup(func() { _ = syscall.Close(queue) })
 	const events = syscall.IN_OPEN | syscall.IN_CREATE | syscall.IN_MOVED_TO
-	if _, err := syscall.InotifyAddWatch(queue, folder, events); err != nil {
+	if _, err := syscall.InotifyAddWatch(queue, dir, events); err != nil {
 		t.Fatal(err)
 	}
 	return func() (seen []string) {
@@ -73,7 +73,7 @@ func watch(t *testing.T, folder string) func() []string {
 	}
 }
 
-// A name outlives a crash once its folder is synced: before another name is changed, and before the caller is told.
+// A name outlives a crash once its directory is synced: before another name is changed, and before the caller is told.
 func TestFolderIsSyncedAfterEachName(t *testing.T) {
 	t.Parallel()
 	for _, one := range namings() {
@@ -92,7 +92,7 @@ func TestFolderIsSyncedAfterEachName(t *testing.T) {
 	}
 }
 
-// A draft that cannot be synced gets no name. A folder that cannot be synced is told, and then the file that was there
+// A draft that cannot be synced gets no name. A directory that cannot be synced is told, and then the file that was there
 // still has its name, where it was to be kept.
 func TestWhatCannotBeSynced(t *testing.T) {
 	t.Parallel()

@@ -86,7 +86,7 @@ func TestWhatIsLeftIsReplaced(t *testing.T) {
 		"link":        func(path, elsewhere string) error { return os.Symlink(elsewhere, path) },
 		"hard link":   func(path, elsewhere string) error { return os.Link(elsewhere, path) },
 		"FIFO":        func(path, _ string) error { return syscall.Mkfifo(path, 0o600) },
-		"folder":      func(path, _ string) error { return os.Mkdir(path, 0o700) },
+		"directory":   func(path, _ string) error { return os.Mkdir(path, 0o700) },
 	} {
 		path, elsewhere := filepath.Join(t.TempDir(), "file"), filepath.Join(t.TempDir(), "elsewhere")
 		for _, existing := range []string{path, elsewhere} {
@@ -112,13 +112,13 @@ func TestFailedWriteLeavesWhatWasThere(t *testing.T) {
 		place func(path string) error
 		want  error
 	}{
-		"missing folder": {func(path string) error { return os.Remove(filepath.Dir(path)) }, fs.ErrNotExist},
-		"file as a folder": {func(path string) error {
+		"missing directory": {func(path string) error { return os.Remove(filepath.Dir(path)) }, fs.ErrNotExist},
+		"file as a directory": {func(path string) error {
 			return errors.Join(os.Remove(filepath.Dir(path)), os.WriteFile(filepath.Dir(path), nil, 0o600))
 		}, syscall.ENOTDIR},
-		"folder as a file": {func(path string) error { return os.MkdirAll(filepath.Join(path, "x"), 0o700) }, fs.ErrExist},
+		"directory as a file": {func(path string) error { return os.MkdirAll(filepath.Join(path, "x"), 0o700) }, fs.ErrExist},
 	} {
-		path := filepath.Join(t.TempDir(), "folder", "file")
+		path := filepath.Join(t.TempDir(), "dir", "file")
 		if err := errors.Join(os.Mkdir(filepath.Dir(path), 0o700), test.place(path)); err != nil {
 			t.Fatal(err)
 		}

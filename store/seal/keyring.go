@@ -155,7 +155,7 @@ func (r *Keyring) refresh() (*contents, error) {
 	if err != nil {
 		return nil, err
 	}
-	if before := r.known.Load(); before != nil && !read.keys.succeed(before.keys) {
+	if before := r.known.Load(); before != nil && !read.keys.isSuccessorOf(before.keys) {
 		return nil, fmt.Errorf("%w: %s lacks keys that it had before; put them back", ErrKeysetUnusable, r.path)
 	}
 	r.known.Store(read)

@@ -183,7 +183,7 @@ func (p Place) String() string { return fmt.Sprintf("provider %d: %s", p.PK, p.C
 
 func (p Place) associatedData() []byte { return fmt.Appendf(nil, "%s.%s.%d", p.Table, p.Column, p.PK) }
 
-// Proof is what only the keys that made it, and those that succeed them, can read.
+// Proof is what only the keys that made it, and those that isSuccessorOf them, can read.
 type Proof struct {
 	Sealed      []byte
 	Fingerprint []byte
@@ -240,9 +240,9 @@ func (k *Keys) Satisfies(proof Proof) bool {
 // change: with a newer or an older state of this one.
 func (k *Keys) Authenticates(proof Proof) bool { return k.Matches(proof.Fingerprint, nil) }
 
-// succeed tells whether the keys can read what was made with earlier ones, except what only keys have sealed that were
+// isSuccessorOf tells whether the keys can read what was made with earlier ones, except what only keys have sealed that were
 // retired since, and what others may make with those that were only added.
-func (k *Keys) succeed(earlier *Keys) bool {
+func (k *Keys) isSuccessorOf(earlier *Keys) bool {
 	for _, id := range earlier.ids {
 		if !k.known[id] && k.retired[id] == "" {
 			return false

@@ -14,8 +14,8 @@ import (
 // someUser is one that no account needs to be of, and someGroup a group.
 const someUser, someGroup = 1234, 2234
 
-// A keyset that root makes belongs to the owner of its folder. One that root changes stays with its owner, be that in the
-// folder of another user, but is not given to who got it since it was read: a file that gets the number of one that was
+// A keyset that root makes belongs to the owner of its directory. One that root changes stays with its owner, be that in the
+// directory of another user, but is not given to who got it since it was read: a file that gets the number of one that was
 // removed, its size and its time, looks the same, but for its owner.
 func TestKeysetsOfRootBelongToTheirOwners(t *testing.T) {
 	t.Parallel()

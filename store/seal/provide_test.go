@@ -44,7 +44,7 @@ func TestProvidingManyTimesAtATimeGivesOneKeyset(t *testing.T) {
 	}
 	entries, err := os.ReadDir(filepath.Dir(path))
 	if err != nil || len(entries) != 1 {
-		t.Fatalf("the folder has %v, %v", entries, err)
+		t.Fatalf("the directory has %v, %v", entries, err)
 	}
 	if info, err := entries[0].Info(); err != nil || info.Mode() != 0o600 {
 		t.Errorf("keyset is %v, %v", info, err)
@@ -80,9 +80,9 @@ func TestProvidingFailsWithoutAFile(t *testing.T) {
 		path string
 		want error
 	}{
-		"ended context":  {ended, filepath.Join(t.TempDir(), "keyset.json"), context.Canceled},
-		"missing folder": {t.Context(), filepath.Join(t.TempDir(), "missing", "keyset.json"), fs.ErrNotExist},
-		"blocked name":   {t.Context(), blocked, fs.ErrExist},
+		"ended context":     {ended, filepath.Join(t.TempDir(), "keyset.json"), context.Canceled},
+		"missing directory": {t.Context(), filepath.Join(t.TempDir(), "missing", "keyset.json"), fs.ErrNotExist},
+		"blocked name":      {t.Context(), blocked, fs.ErrExist},
 	} {
 		ring, err := seal.OpenOrCreateKeyring(test.ctx, test.path)
 		if ring != nil || !errors.Is(err, test.want) {

@@ -46,7 +46,7 @@ func TestFileThatIsNoKeysetIsRefused(t *testing.T) {
 		"readable by others":    {func(path, _ string) error { return os.Chmod(path, 0o604) }, "run chmod 600"},
 		"writable by others":    {func(path, _ string) error { return os.Chmod(path, 0o602) }, "run chmod 600"},
 		"FIFO":                  {func(path, _ string) error { return errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o600)) }, "put the right one"},
-		"folder":                {func(path, _ string) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o700)) }, "put the right one"},
+		"directory":             {func(path, _ string) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o700)) }, "put the right one"},
 		"device":                {func(path, _ string) error { return errors.Join(os.Remove(path), os.Symlink("/dev/zero", path)) }, "put the right one"},
 		"link to itself":        {func(path, _ string) error { return errors.Join(os.Remove(path), os.Symlink(path, path)) }, "too many levels"},
 		"too large":             {func(path, good string) error { return os.WriteFile(path, []byte(good+large), 0o600) }, "more than 1048576 bytes.*put the right one"},

@@ -11,7 +11,7 @@ import (
 // canary is in every secret and in every file that is no keyset, and occurs nowhere else.
 const canary = "canary-7e1f"
 
-// newRing makes a keyset file in a folder of its own.
+// newRing makes a keyset file in a directory of its own.
 func newRing(t *testing.T) (ring *seal.Keyring, path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "keyset.json")

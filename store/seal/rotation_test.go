@@ -101,7 +101,7 @@ func TestFailedRotationLeavesTheFile(t *testing.T) {
 		"write": {func(path string, write func() error) error {
 			return errors.Join(os.MkdirAll(path+".unfinished/x", 0o700), write())
 		}, os.ErrExist},
-		"write to a folder that is away": {func(path string, write func() error) error {
+		"write to a missing directory": {func(path string, write func() error) error {
 			away := filepath.Dir(path) + ".away"
 			return errors.Join(os.Rename(filepath.Dir(path), away), write(), os.Rename(away, filepath.Dir(path)))
 		}, os.ErrNotExist},

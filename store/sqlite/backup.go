@@ -23,11 +23,11 @@ type Progress func(done, total int64)
 type Check func(copied database.Readable) error
 
 const (
-	// pagesAStep are 4 MiB, after which a backup looks whether it is to go on.
-	pagesAStep = 1 << 10
-	// stepsASync are how many steps, 32 MiB, wait for the disk together. With more, the commits of others would wait long
+	// pagesPerStep are 4 MiB, after which a backup looks whether it is to go on.
+	pagesPerStep = 1 << 10
+	// stepsPerSync are how many steps, 32 MiB, wait for the disk together. With more, the commits of others would wait long
 	// for what the disk has to do.
-	stepsASync = 8
+	stepsPerSync = 8
 )
 
 // Backup writes the state that the database has now to a new file at path, which only its owner can read, while others
@@ -77,7 +77,7 @@ func (d *Database) copyTo(
 	if err := d.files.Check(); err != nil {
 		return nil, err
 	}
-	pages := paging{draft: draft, databaseFolder: d.folder, progress: progress}
+	pages := pageCopy{draft: draft, databaseDir: d.dir, progress: progress}
 	if pages.from, err = d.readers.Conn(ctx); err != nil {
 		return nil, err
 	}
@@ -99,18 +99,18 @@ func (d *Database) copyTo(
 	return rows, d.files.Check()
 }
 
-// paging copies the pages that a transaction sees.
-type paging struct {
-	from           *sql.Conn
-	draft          *durable.Draft
-	databaseFolder string
-	progress       Progress
-	pageSize       int64
+// pageCopy copies the pages that a transaction sees.
+type pageCopy struct {
+	from        *sql.Conn
+	draft       *durable.Draft
+	databaseDir string
+	progress    Progress
+	pageSize    int64
 }
 
 // copy writes the pages over a connection that has neither a journal nor a lock: nobody else knows the file, and where
 // this fails it is removed.
-func (p *paging) copy(ctx context.Context) (err error) {
+func (p *pageCopy) copy(ctx context.Context) (err error) {
 	var pages int64
 	const size = "SELECT page_count, page_size FROM pragma_page_count, pragma_page_size"
 	if err := p.from.QueryRowContext(ctx, size).Scan(&pages, &p.pageSize); err != nil {
@@ -135,12 +135,12 @@ func (p *paging) copy(ctx context.Context) (err error) {
 	})
 }
 
-func (p *paging) checkRoom(rest int64) error {
-	return checkRoom(filepath.Dir(p.draft.Name()), p.databaseFolder, rest)
+func (p *pageCopy) checkRoom(rest int64) error {
+	return checkRoom(filepath.Dir(p.draft.Name()), p.databaseDir, rest)
 }
 
 // steps copies a few pages at a time, between the driver's own connections.
-func (p *paging) steps(ctx context.Context, to, from any) (err error) {
+func (p *pageCopy) steps(ctx context.Context, to, from any) (err error) {
 	backup, err := to.(*sqlite3.SQLiteConn).Backup("main", from.(*sqlite3.SQLiteConn), "main")
 	if err != nil {
 		return err
@@ -152,7 +152,7 @@ func (p *paging) steps(ctx context.Context, to, from any) (err error) {
 		}
 	}()
 	for number := 1; ; number++ {
-		isDone, err := backup.Step(pagesAStep)
+		isDone, err := backup.Step(pagesPerStep)
 		if err != nil {
 			return primaryError(err)
 		}
@@ -164,7 +164,7 @@ func (p *paging) steps(ctx context.Context, to, from any) (err error) {
 		if err := errors.Join(ctx.Err(), p.checkRoom(rest)); err != nil {
 			return err
 		}
-		if number%stepsASync == 0 {
+		if number%stepsPerSync == 0 {
 			err = p.draft.Sync()
 		}
 		if err != nil {

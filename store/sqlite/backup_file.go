@@ -22,7 +22,7 @@ func (f backupFile) Reader() *gorm.DB { return f.pool.GORM }
 // verify makes sure that the file at path has a whole database that this program knows, and passes check. It must have
 // so many rows in each table, unless rows is nil. Errors call it by its name.
 func verify(ctx context.Context, path, name string, rows map[string]int64, check Check) (err error) {
-	pool, err := connectUnchanged(path)
+	pool, err := connectImmutable(path)
 	if err != nil {
 		return fmt.Errorf("read %s: %w", name, err)
 	}

@@ -27,9 +27,9 @@ func slugsOf(ctx context.Context, copied database.Readable) (slugs []string, err
 	return slugs, err
 }
 
-func expectNothing(t *testing.T, folder string) {
+func expectNothing(t *testing.T, dir string) {
 	t.Helper()
-	if entries, err := os.ReadDir(folder); err != nil || len(entries) > 0 {
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
 		t.Errorf("there are %v, %v", entries, err)
 	}
 }
@@ -101,14 +101,14 @@ func TestFailedBackupLeavesNothing(t *testing.T) {
 			return func(int64, int64) { cancel() }
 		}, noCheck, context.Canceled},
 	} {
-		folder := t.TempDir()
+		dir := t.TempDir()
 		ctx, cancel := context.WithCancel(t.Context())
-		err := r.Backup(ctx, filepath.Join(folder, "backup.db"), test.progress(cancel), test.check)
+		err := r.Backup(ctx, filepath.Join(dir, "backup.db"), test.progress(cancel), test.check)
 		cancel()
 		if !errors.Is(err, test.want) {
 			t.Errorf("%s: error is %v", name, err)
 		}
-		expectNothing(t, folder)
+		expectNothing(t, dir)
 	}
 	path := filepath.Join(t.TempDir(), "backup.db")
 	if err := r.Backup(t.Context(), path, noProgress, noCheck); err != nil {
@@ -127,9 +127,9 @@ func TestBackupWithoutARowIsRefused(t *testing.T) {
 	if err := errors.Join(r.insert("first", 10), r.insert("second", 10)); err != nil {
 		t.Fatal(err)
 	}
-	folder := t.TempDir()
-	err := r.Backup(t.Context(), filepath.Join(folder, "backup.db"), func(done, total int64) {
-		drafts, err := filepath.Glob(filepath.Join(folder, "backup.db.*.unfinished"))
+	dir := t.TempDir()
+	err := r.Backup(t.Context(), filepath.Join(dir, "backup.db"), func(done, total int64) {
+		drafts, err := filepath.Glob(filepath.Join(dir, "backup.db.*.unfinished"))
 		if err != nil || len(drafts) != 1 || done != total {
 			t.Errorf("%d of %d bytes are copied to %v, %v", done, total, drafts, err)
 			return
@@ -139,7 +139,7 @@ func TestBackupWithoutARowIsRefused(t *testing.T) {
 	if !errors.Is(err, database.ErrUnavailable) || !strings.Contains(err.Error(), "applications:1 ") {
 		t.Errorf("error is %v", err)
 	}
-	expectNothing(t, folder)
+	expectNothing(t, dir)
 	r.close(t)
 }
 
@@ -147,7 +147,7 @@ func TestBackupWithoutARowIsRefused(t *testing.T) {
 func TestRestoreLooksForRoom(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	backup, folder := filepath.Join(t.TempDir(), "backup.db"), t.TempDir()
+	backup, dir := filepath.Join(t.TempDir(), "backup.db"), t.TempDir()
 	if err := errors.Join(r.Backup(t.Context(), backup, noProgress, noCheck), os.Truncate(backup, 8<<40)); err != nil {
 		t.Fatal(err)
 	}
@@ -155,14 +155,14 @@ func TestRestoreLooksForRoom(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	restoration := sqlite.Restoration{
-		Backup: backup, Database: filepath.Join(folder, "test.db"), Check: noCheck,
+		Backup: backup, Database: filepath.Join(dir, "test.db"), Check: noCheck,
 		Progress: func(int64, int64) { cancel() },
 	}
 	if _, err := restoration.Run(ctx); !errors.Is(err, database.ErrUnavailable) ||
 		!strings.Contains(err.Error(), "MiB free, but 8388613 MiB are needed") {
 		t.Errorf("error is %v", err)
 	}
-	expectNothing(t, folder)
+	expectNothing(t, dir)
 }
 
 // Where the disk takes no more in the middle of a backup, nothing is left of it.
@@ -172,10 +172,10 @@ func TestDiskThatFailsInBackup(t *testing.T) {
 	if err := r.insert("large", 20<<20); err != nil {
 		t.Fatal(err)
 	}
-	folder := t.TempDir()
-	other := durabletest.Start(t, "back-up", r.path, filepath.Join(folder, "backup.db"))
+	dir := t.TempDir()
+	other := durabletest.Start(t, "back-up", r.path, filepath.Join(dir, "backup.db"))
 	other.End(t)
-	expectNothing(t, folder)
+	expectNothing(t, dir)
 	r.close(t)
 }
 
@@ -186,8 +186,8 @@ func TestBackupOfHarmedFilesIsRefused(t *testing.T) {
 	if err := r.insert("large", 20<<20); err != nil {
 		t.Fatal(err)
 	}
-	folder := t.TempDir()
-	err := r.Backup(t.Context(), filepath.Join(folder, "backup.db"), func(int64, int64) {
+	dir := t.TempDir()
+	err := r.Backup(t.Context(), filepath.Join(dir, "backup.db"), func(int64, int64) {
 		if err := os.Rename(r.path+"-shm", r.path+"-shm.away"); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			t.Error(err)
 		}
@@ -195,7 +195,7 @@ func TestBackupOfHarmedFilesIsRefused(t *testing.T) {
 	if !errors.Is(err, database.ErrUnavailable) || !strings.Contains(err.Error(), "removed or replaced while in use") {
 		t.Errorf("error is %v", err)
 	}
-	expectNothing(t, folder)
+	expectNothing(t, dir)
 	if err := os.Rename(r.path+"-shm.away", r.path+"-shm"); err != nil {
 		t.Error(err)
 	}

@@ -28,7 +28,7 @@ type batches struct {
 	index *guard.WALIndex
 	// tx is a handle on the transaction, and pks are those when it began, or with those reserved since.
 	tx  *gorm.DB
-	pks givenPKs
+	pks assignedPKs
 	// hasRows is set once the transaction writes rows, and refusal is why none could be stored before it began.
 	hasRows bool
 	refusal error
@@ -67,7 +67,7 @@ func (d *Database) Batches(ctx context.Context) (database.Batches, error) {
 func (b *batches) Commit(ctx context.Context, _ int, statements func(database.Batch) error) error {
 	b.hasRows, b.refusal = false, nil
 	if b.database.failed.Load() {
-		b.refusal = b.database.tryToWrite(ctx)
+		b.refusal = b.database.probeWrite(ctx)
 	}
 	if isBusy(b.refusal) {
 		// The batch would wait for the same lock as long again.
@@ -106,13 +106,13 @@ func (b *batches) commit(ctx context.Context, statements func(database.Batch) er
 }
 
 // selectBegin reads the level and the pks in one statement, for a lone create in less than half the time of two.
-const selectBegin = `SELECT (` + selectLevel + `), ` + pkColumns
+const selectBegin = `SELECT (` + selectSchemaVersion + `), ` + pkColumns
 
 // begin looks whether this program may still write to the database, and which pks are taken.
 func (b *batches) begin(ctx context.Context) error {
 	var level int64
-	err := b.connection.QueryRowContext(ctx, selectBegin).Scan(&level, &b.pks.Noted, &b.pks.Largest)
-	return b.database.checkLevel(ctx, level, err)
+	err := b.connection.QueryRowContext(ctx, selectBegin).Scan(&level, &b.pks.Sequence, &b.pks.Largest)
+	return b.database.checkSchemaVersion(ctx, level, err)
 }
 
 // DB returns a handle on the transaction.
@@ -130,7 +130,7 @@ func (b *batches) ReservePKs(count int) ([]int32, error) {
 	for i := range pks {
 		pks[i] = int32(last) + int32(i) + 1 //nolint:gosec // It fits.
 	}
-	b.pks.Noted = last + int64(len(pks))
+	b.pks.Sequence = last + int64(len(pks))
 	return pks, nil
 }
 

@@ -24,9 +24,9 @@ const (
 	truncateFrames = 64 << 10
 )
 
-// failedPause is how long makeRoom does nothing after a checkpoint failed: it would copy the same frames again, up to
+// retryPause is how long makeRoom does nothing after a checkpoint failed: it would copy the same frames again, up to
 // the one that the database has no room for.
-const failedPause = 30 * time.Second
+const retryPause = 30 * time.Second
 
 // passes is how often the WAL is copied before the rest is left to the writer. Each pass takes as much shorter as less
 // has come to the WAL during the one before.
@@ -84,7 +84,7 @@ func (c *checkpointer) makeRoom(ctx context.Context, index guard.WALIndex) {
 	if c.copied != nil {
 		<-c.copied
 	}
-	if time.Since(c.failed) >= failedPause {
+	if time.Since(c.failed) >= retryPause {
 		c.end(ctx)
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 // Database is an open SQLite database.
 type Database struct {
-	folder string
+	dir string
 	// isNew is set if the file was empty.
 	isNew  bool
 	logger *slog.Logger
@@ -38,7 +38,7 @@ type Database struct {
 var _ database.Database = (*Database)(nil)
 
 // Dir is that of the database, symbolic links resolved.
-func (d *Database) Dir() string { return d.folder }
+func (d *Database) Dir() string { return d.dir }
 
 // IsNew reports whether Create has created the database, in a file that was missing or empty.
 func (d *Database) IsNew() bool { return d.isNew }
@@ -89,7 +89,7 @@ func (d *Database) Check(ctx context.Context) error {
 		return err
 	}
 	if d.failed.Load() {
-		return d.tryToWrite(ctx)
+		return d.probeWrite(ctx)
 	}
 	reader := d.Reader().WithContext(ctx)
 	if err := d.checkSupport(reader); err != nil {

@@ -19,16 +19,16 @@ import (
 func smallDisk(t *testing.T) string {
 	t.Helper()
 	durabletest.RequireRoot(t)
-	folder := t.TempDir()
-	if err := syscall.Mount("tmpfs", folder, "tmpfs", 0, "size=64m"); err != nil {
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=64m"); err != nil {
 		t.Fatalf("mount a small disk: %v", err)
 	}
 	t.Cleanup(func() {
-		if err := syscall.Unmount(folder, syscall.MNT_DETACH); err != nil {
+		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
 			t.Error(err)
 		}
 	})
-	return folder
+	return dir
 }
 
 // leave fills a disk up to so many bytes.
@@ -70,23 +70,23 @@ func TestDiskFullOfBackupOrDatabase(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			folder := smallDisk(t)
-			place := folder
+			dir := smallDisk(t)
+			place := dir
 			if test.isApart {
 				place = smallDisk(t)
 				leave(t, place, test.backup)
 			}
-			r, err := createRig(t.Context(), filepath.Join(folder, "test.db"), slog.New(slog.DiscardHandler))
+			r, err := createRig(t.Context(), filepath.Join(dir, "test.db"), slog.New(slog.DiscardHandler))
 			if err != nil {
 				t.Fatal(err)
 			}
 			if err := r.insert("large", size); err != nil {
 				t.Fatal(err)
 			}
-			leave(t, folder, test.database)
+			leave(t, dir, test.database)
 			err = r.Backup(t.Context(), filepath.Join(place, "backup.db"), func(done, total int64) {
 				if test.meanwhile > 0 && done < total {
-					leave(t, folder, test.meanwhile)
+					leave(t, dir, test.meanwhile)
 				} else if test.want != nil {
 					t.Error("what there is no room for is begun")
 				}

@@ -53,7 +53,7 @@ func migratedObjects(ctx context.Context, level int64) (objects database.Objects
 	const path = ":memory:"
 	pool, err := connectWith(path, "", 1)
 	if err != nil {
-		return nil, inDatabase(path, err)
+		return nil, wrapPath(path, err)
 	}
 	defer func() { err = errors.Join(err, pool.Close()) }()
 	if err := migrateUp(ctx, pool.DB, path, level); err != nil {

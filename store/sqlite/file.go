@@ -56,8 +56,8 @@ func openDatabaseFile(path string) (*guard.File, error) {
 	return file, nil
 }
 
-// provideFile creates the file of a database if there is none. It returns an error of the file system.
-func provideFile(path string) error {
+// createIfMissing creates the file of a database if there is none. It returns an error of the file system.
+func createIfMissing(path string) error {
 	owner, err := durable.OwnerFor(path)
 	if err != nil {
 		return err
@@ -77,9 +77,9 @@ func provideFile(path string) error {
 	return nil
 }
 
-// checkNotMissing refuses to create a database beside the WAL of one that is missing: SQLite would remove the WAL. It
+// checkNoOrphanWAL refuses to create a database beside the WAL of one that is missing: SQLite would remove the WAL. It
 // looks at the WAL first, because SQLite writes to a new database before it writes to the WAL.
-func checkNotMissing(path string) error {
+func checkNoOrphanWAL(path string) error {
 	if wal, err := os.Stat(path + "-wal"); err != nil || wal.Size() == 0 {
 		return nil //nolint:nilerr // There is no WAL.
 	}

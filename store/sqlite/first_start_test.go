@@ -100,10 +100,10 @@ func TestCreateWaitsForTheCreator(t *testing.T) {
 	for name, open := range map[string]openFunc{
 		"Create": sqlite.Create, "Open": sqlite.Open,
 	} {
-		folder, link := t.TempDir(), filepath.Join(t.TempDir(), "link.db")
-		path := filepath.Join(folder, "test.db")
+		dir, link := t.TempDir(), filepath.Join(t.TempDir(), "link.db")
+		path := filepath.Join(dir, "test.db")
 		ctx, outcome := newWaiting(t.Context()), make(chan error, 1)
-		err := durable.WithLock(t.Context(), folder, func() error {
+		err := durable.WithLock(t.Context(), dir, func() error {
 			if err := errors.Join(os.WriteFile(path, nil, 0o600), os.WriteFile(path+"-wal", []byte("new"), 0o600),
 				os.Symlink(path, link)); err != nil {
 				return err

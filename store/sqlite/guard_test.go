@@ -35,7 +35,7 @@ func TestOlderCopyBesideTheWALOfANewerOne(t *testing.T) {
 	if err := r.commit(t.Context(), "c"); err != nil {
 		t.Fatal(err)
 	}
-	// What a crash leaves, in another folder.
+	// What a crash leaves, in another directory.
 	crashed := filepath.Join(t.TempDir(), "test.db")
 	if err := errors.Join(copyTo(r.path+".older", crashed), copyTo(r.path+"-wal", crashed+"-wal")); err != nil {
 		t.Fatal(err)

@@ -30,14 +30,14 @@ func (d *Database) inspect(ctx context.Context) (io.Closer, error) {
 		return nil, fmt.Errorf("inspect the database: %w", err)
 	}
 	probe.SetMaxOpenConns(1)
-	err = d.inspectOver(ctx, probe)
+	err = d.inspectWith(ctx, probe)
 	if err != nil && !errors.Is(err, database.ErrUnavailable) {
 		err = errors.Join(err, probe.Close())
 	}
 	return probe, err
 }
 
-func (d *Database) inspectOver(ctx context.Context, probe *sql.DB) error {
+func (d *Database) inspectWith(ctx context.Context, probe *sql.DB) error {
 	var id int
 	err := probe.QueryRowContext(ctx, "PRAGMA application_id").Scan(&id)
 	if native, ok := errors.AsType[sqlite3.Error](err); ok && native.Code == sqlite3.ErrCorrupt {
@@ -47,7 +47,7 @@ func (d *Database) inspectOver(ctx context.Context, probe *sql.DB) error {
 		return fmt.Errorf("read database %s: %w", d.file.Name(), classify(err))
 	}
 	if id != applicationID {
-		return d.checkNew(ctx, probe, id)
+		return d.checkForeign(ctx, probe, id)
 	}
 	if wal, err := sizeOf(d.file.Name() + "-wal"); err != nil || wal <= 0 {
 		return err
@@ -58,8 +58,8 @@ func (d *Database) inspectOver(ctx context.Context, probe *sql.DB) error {
 	return d.files.CheckGeneration(currentGeneration(ctx, probe))
 }
 
-// checkNew refuses a database of another program: one that is not marked as providerd's, and not empty.
-func (d *Database) checkNew(ctx context.Context, probe *sql.DB, id int) error {
+// checkForeign refuses a database of another program: one that is not marked as providerd's, and not empty.
+func (d *Database) checkForeign(ctx context.Context, probe *sql.DB, id int) error {
 	var tables int
 	if err := probe.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_master").Scan(&tables); err != nil {
 		return fmt.Errorf("read database %s: %w", d.file.Name(), classify(err))

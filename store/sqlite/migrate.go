@@ -29,7 +29,7 @@ func Migrate(ctx context.Context, path string, logger *slog.Logger, level int64)
 		}
 		before = schema.Level
 		if err := schema.CheckTarget(level); err != nil {
-			return inDatabase(path, err)
+			return wrapPath(path, err)
 		}
 		return migrateUp(ctx, db, path, level)
 	})
@@ -52,7 +52,7 @@ func migrate(ctx context.Context, db *sql.DB, path string) error {
 	default:
 		err = schema.Check()
 		if !errors.Is(err, database.ErrOlder) {
-			return inDatabase(path, err)
+			return wrapPath(path, err)
 		}
 	}
 	return migrateUp(ctx, db, path, schema.Program())
@@ -67,17 +67,17 @@ func migrateUp(ctx context.Context, db *sql.DB, path string, level int64) error 
 }
 
 // checkSchema reads how far a database was migrated, and checks it. It returns the errors of readSchema and check.
-func checkSchema(check func(database.Schema) error) preparation {
+func checkSchema(check func(database.Schema) error) prepareFunc {
 	return func(ctx context.Context, db *sql.DB, path string) error {
 		schema, err := readSchema(ctx, db, path)
 		if err != nil {
 			return err
 		}
-		return inDatabase(path, check(schema))
+		return wrapPath(path, check(schema))
 	}
 }
 
-func inDatabase(path string, err error) error {
+func wrapPath(path string, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -105,7 +105,7 @@ func readSchema(ctx context.Context, db *sql.DB, path string) (database.Schema, 
 	case versioned == 0:
 		return schema, nil
 	}
-	if err := db.QueryRowContext(ctx, selectLevel).Scan(&schema.Level); err != nil {
+	if err := db.QueryRowContext(ctx, selectSchemaVersion).Scan(&schema.Level); err != nil {
 		return schema, fmt.Errorf("read the schema version of %s: %w", path, classify(err))
 	}
 	schema.Oldest = schema.Level

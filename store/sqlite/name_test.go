@@ -24,9 +24,9 @@ func TestReservedNamesAreRefused(t *testing.T) {
 	if err := r.Backup(t.Context(), backup, noProgress, noCheck); err != nil {
 		t.Fatal(err)
 	}
-	folder := t.TempDir()
+	dir := t.TempDir()
 	for _, name := range reservedNames() {
-		path, link := filepath.Join(folder, name), filepath.Join(t.TempDir(), "link.db")
+		path, link := filepath.Join(dir, name), filepath.Join(t.TempDir(), "link.db")
 		if err := os.Symlink(path, link); err != nil {
 			t.Fatal(err)
 		}
@@ -41,7 +41,7 @@ func TestReservedNamesAreRefused(t *testing.T) {
 				t.Errorf("%s at %s: %v", what, name, err)
 			}
 		}
-		expectNothing(t, folder)
+		expectNothing(t, dir)
 		if err := os.WriteFile(path, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -18,34 +18,34 @@ import (
 func TestOpenRefusesWhatItCannotUse(t *testing.T) {
 	t.Parallel()
 	discard := slog.New(slog.DiscardHandler)
-	folder := t.TempDir()
-	newer, older := filepath.Join(folder, "newer.db"), filepath.Join(folder, "older.db")
-	exposed := filepath.Join(folder, "exposed.db")
+	dir := t.TempDir()
+	newer, older := filepath.Join(dir, "newer.db"), filepath.Join(dir, "older.db")
+	exposed := filepath.Join(dir, "exposed.db")
 	if err := errors.Join(create(t, newer), create(t, older), create(t, exposed), os.Chmod(exposed, 0o620)); err != nil {
 		t.Fatal(err)
 	}
 	execute(t, newer, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (999, TRUE)")
 	execute(t, older, "DELETE FROM goose_db_version WHERE version_id > 0")
-	foreign := filepath.Join(folder, "foreign.db")
+	foreign := filepath.Join(dir, "foreign.db")
 	execute(t, foreign, "CREATE TABLE t (a)")
-	marked := filepath.Join(folder, "marked.db")
+	marked := filepath.Join(dir, "marked.db")
 	execute(t, marked, "PRAGMA application_id = 7; CREATE TABLE t (a)")
-	empty := filepath.Join(folder, "empty.db")
-	fifo, rubbish := filepath.Join(folder, "fifo.db"), filepath.Join(folder, "rubbish.db")
+	empty := filepath.Join(dir, "empty.db")
+	fifo, rubbish := filepath.Join(dir, "fifo.db"), filepath.Join(dir, "rubbish.db")
 	if err := errors.Join(os.WriteFile(empty, nil, 0o600), syscall.Mkfifo(fifo, 0o600),
 		os.WriteFile(rubbish, []byte(strings.Repeat("rubbish ", 1000)), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]error{
-		newer:                                 database.ErrNewer,
-		older:                                 database.ErrOlder,
-		foreign:                               database.ErrForeign,
-		marked:                                database.ErrForeign,
-		empty:                                 database.ErrNone,
-		exposed:                               database.ErrExposed,
-		rubbish:                               database.ErrUnavailable,
-		filepath.Join(folder, "missing.db"):   database.ErrNone,
-		filepath.Join(folder, "no", "folder"): database.ErrNone,
+		newer:                            database.ErrNewer,
+		older:                            database.ErrOlder,
+		foreign:                          database.ErrForeign,
+		marked:                           database.ErrForeign,
+		empty:                            database.ErrNone,
+		exposed:                          database.ErrExposed,
+		rubbish:                          database.ErrUnavailable,
+		filepath.Join(dir, "missing.db"): database.ErrNone,
+		filepath.Join(dir, "no", "dir"):  database.ErrNone,
 	} {
 		if _, err := sqlite.Open(t.Context(), path, discard); !errors.Is(err, want) {
 			t.Errorf("Open %s: error is %v, want %v", path, err, want)
@@ -108,7 +108,7 @@ func TestForeignDatabaseIsNotChanged(t *testing.T) {
 		t.Errorf("the file was changed, %v", err)
 	}
 	if entries, err := os.ReadDir(filepath.Dir(path)); err != nil || len(entries) != 1 {
-		t.Errorf("the folder has %v, %v", entries, err)
+		t.Errorf("the directory has %v, %v", entries, err)
 	}
 }
 

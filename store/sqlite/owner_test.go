@@ -15,9 +15,9 @@ func TestRootGivesAwayOnlyWhatIsNew(t *testing.T) {
 	t.Parallel()
 	durabletest.RequireRoot(t)
 	const someUser, someGroup = 1234, 2234
-	folder, elsewhere := t.TempDir(), filepath.Join(t.TempDir(), "elsewhere")
-	link, path := filepath.Join(folder, "link.db"), filepath.Join(folder, "new.db")
-	if err := errors.Join(os.Chown(folder, someUser, someGroup), os.WriteFile(elsewhere, nil, 0o600),
+	dir, elsewhere := t.TempDir(), filepath.Join(t.TempDir(), "elsewhere")
+	link, path := filepath.Join(dir, "link.db"), filepath.Join(dir, "new.db")
+	if err := errors.Join(os.Chown(dir, someUser, someGroup), os.WriteFile(elsewhere, nil, 0o600),
 		os.Symlink(elsewhere, link), create(t, link), create(t, path)); err != nil {
 		t.Fatal(err)
 	}

@@ -30,13 +30,13 @@ func connect(path, setting string, connections int) (database.Pool, error) {
 		busyTimeout.Milliseconds(), setting), connections)
 }
 
-// connectUnchanged opens a file that nobody changes: it is not locked, and SQLite puts no other file beside it.
-func connectUnchanged(path string) (database.Pool, error) {
+// connectImmutable opens a file that nobody changes: it is not locked, and SQLite puts no other file beside it.
+func connectImmutable(path string) (database.Pool, error) {
 	return connectWith(path, "mode=ro&immutable=1&_mutex=no", 1)
 }
 
-// connectBeside opens a file to be read alone, with the WAL that other programs write to. It makes no wal-index.
-func connectBeside(path string) (database.Pool, error) {
+// connectReadOnly opens a file to be read alone, with the WAL that other programs write to. It makes no wal-index.
+func connectReadOnly(path string) (database.Pool, error) {
 	return connectWith(path, fmt.Sprintf("mode=ro&_query_only=on&readonly_shm=1&_busy_timeout=%d&_mutex=no",
 		busyTimeout.Milliseconds()), 1)
 }

@@ -10,9 +10,9 @@ import (
 	"example.com/providerd/store/database"
 )
 
-// tryToWrite proves that creates can be stored, after one could not: a server that is not ready may get no create that
+// probeWrite proves that creates can be stored, after one could not: a server that is not ready may get no create that
 // would show it. It changes no data. It returns ErrUnavailable.
-func (d *Database) tryToWrite(ctx context.Context) error {
+func (d *Database) probeWrite(ctx context.Context) error {
 	select {
 	case d.probing <- struct{}{}:
 		defer func() { <-d.probing }()
@@ -22,13 +22,13 @@ func (d *Database) tryToWrite(ctx context.Context) error {
 	if !d.failed.Load() {
 		return nil
 	}
-	free, err := freeBytes(d.folder)
+	free, err := freeBytes(d.dir)
 	if err != nil {
 		return err
 	}
 	if free < minFreeBytes {
 		return fmt.Errorf("%w: the disk of %s has %d bytes free, but %d are needed",
-			database.ErrFull, d.folder, free, minFreeBytes)
+			database.ErrFull, d.dir, free, minFreeBytes)
 	}
 	err = d.Change(ctx, probe)
 	switch {
@@ -44,7 +44,7 @@ func (d *Database) tryToWrite(ctx context.Context) error {
 
 // probe does what a create does, and rolls the rows back. It commits a page that stays as it is.
 func probe(tx *gorm.DB) error {
-	var given givenPKs
+	var given assignedPKs
 	if err := tx.Raw("SELECT " + pkColumns).Scan(&given).Error; err != nil {
 		return fmt.Errorf("read the last pk: %w", err)
 	}

@@ -45,10 +45,10 @@ func (r Restoration) Run(ctx context.Context) (kept string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if _, err := r.checkPlace(place); err != nil {
+	if _, err := r.checkTarget(place); err != nil {
 		return "", err
 	}
-	if err := demandFree(filepath.Dir(place), size+minFreeBytes); err != nil {
+	if err := requireFree(filepath.Dir(place), size+minFreeBytes); err != nil {
 		return "", err
 	}
 	draft, err := durable.CreateDraft(place)
@@ -113,18 +113,18 @@ func (r Restoration) place() (string, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("find the database: %w", err)
 	}
-	folder := filepath.Dir(r.Database)
-	if err := os.MkdirAll(folder, 0o700); err != nil {
+	dir := filepath.Dir(r.Database)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", fmt.Errorf("create the database directory: %w", err)
 	}
-	if folder, err = filepath.EvalSymlinks(folder); err != nil {
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
 		return "", fmt.Errorf("find the database: %w", err)
 	}
-	return filepath.Join(folder, filepath.Base(r.Database)), nil
+	return filepath.Join(dir, filepath.Base(r.Database)), nil
 }
 
-// checkPlace tells whether there is a database, and returns an error where nothing may be put in its place.
-func (r Restoration) checkPlace(place string) (isThere bool, err error) {
+// checkTarget tells whether there is a database, and returns an error where nothing may be put in its place.
+func (r Restoration) checkTarget(place string) (isThere bool, err error) {
 	isThere, err = durable.Exists(place)
 	if err != nil {
 		return false, err
@@ -164,12 +164,12 @@ func checkUnused(path string) error {
 	return errors.Join(err, file.Close())
 }
 
-// bytesAStep is how much is copied between looks at ctx.
-const bytesAStep = 4 << 20
+// copyChunk is how much is copied between looks at ctx.
+const copyChunk = 4 << 20
 
 func (r Restoration) copy(ctx context.Context, draft *durable.Draft, backup io.Reader, size int64) error {
 	for done := int64(0); done < size; {
-		count, err := io.CopyN(draft, backup, min(bytesAStep, size-done))
+		count, err := io.CopyN(draft, backup, min(copyChunk, size-done))
 		if err := errors.Join(err, ctx.Err()); err != nil {
 			return fmt.Errorf("copy %s: %w", r.Backup, err)
 		}
@@ -200,7 +200,7 @@ func (r Restoration) checkDrift(ctx context.Context, copied database.Readable) e
 
 // exchange gives the draft its name. Nobody opens a database in the folder meanwhile.
 func (r Restoration) exchange(draft *durable.Draft, place string) (kept string, err error) {
-	isThere, err := r.checkPlace(place)
+	isThere, err := r.checkTarget(place)
 	if err != nil {
 		return "", err
 	}

@@ -27,15 +27,15 @@ func TestForeignFileIsNotCopied(t *testing.T) {
 		if err := os.WriteFile(path, content, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		folder := t.TempDir()
+		dir := t.TempDir()
 		_, err := sqlite.Restoration{
-			Backup: path, Database: filepath.Join(folder, "test.db"),
+			Backup: path, Database: filepath.Join(dir, "test.db"),
 			Progress: func(int64, int64) { t.Errorf("%s: it is copied", name) }, Check: noCheck,
 		}.Run(t.Context())
 		if !errors.Is(err, database.ErrForeign) || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: %v", name, err)
 		}
-		expectNothing(t, folder)
+		expectNothing(t, dir)
 	}
 }
 

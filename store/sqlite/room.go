@@ -12,20 +12,20 @@ import (
 const minFreeBytes = 4 << 20
 
 // freeBytes returns what the disk of a folder has left.
-func freeBytes(folder string) (int64, error) {
+func freeBytes(dir string) (int64, error) {
 	var disk syscall.Statfs_t
-	if err := syscall.Statfs(folder, &disk); err != nil {
-		return 0, fmt.Errorf("%w: check the disk space of %s: %w", database.ErrUnavailable, folder, err)
+	if err := syscall.Statfs(dir, &disk); err != nil {
+		return 0, fmt.Errorf("%w: check the disk space of %s: %w", database.ErrUnavailable, dir, err)
 	}
 	return int64(disk.Bavail) * disk.Bsize, nil //nolint:gosec // No disk has 8 EiB.
 }
 
-// demandFree returns ErrUnavailable where the disk of a folder has fewer bytes left.
-func demandFree(folder string, want int64) error {
-	free, err := freeBytes(folder)
+// requireFree returns ErrUnavailable where the disk of a folder has fewer bytes left.
+func requireFree(dir string, want int64) error {
+	free, err := freeBytes(dir)
 	if err == nil && free < want {
 		err = fmt.Errorf("%w: the disk of %s has %d MiB free, but %d MiB are needed",
-			database.ErrUnavailable, folder, free>>20, want>>20+1)
+			database.ErrUnavailable, dir, free>>20, want>>20+1)
 	}
 	return err
 }
@@ -35,16 +35,16 @@ const walShare = 4
 
 // checkRoom returns ErrUnavailable where a backup that so many bytes are still to come to would take what the server
 // needs. Each folder is where the backup, or the WAL of its database, grows.
-func checkRoom(backupFolder, databaseFolder string, rest int64) error {
+func checkRoom(backupDir, databaseDir string, rest int64) error {
 	reserve := minFreeBytes + rest/walShare
-	isOneDisk, err := areOnOneDisk(backupFolder, databaseFolder)
+	isOneDisk, err := onSameDisk(backupDir, databaseDir)
 	switch {
 	case err != nil:
 		return fmt.Errorf("compare the disks: %w", err)
 	case isOneDisk:
-		err = demandFree(backupFolder, rest+reserve)
+		err = requireFree(backupDir, rest+reserve)
 	default:
-		err = errors.Join(demandFree(backupFolder, rest), demandFree(databaseFolder, reserve))
+		err = errors.Join(requireFree(backupDir, rest), requireFree(databaseDir, reserve))
 	}
 	if err != nil {
 		return fmt.Errorf(
@@ -53,8 +53,8 @@ func checkRoom(backupFolder, databaseFolder string, rest int64) error {
 	return nil
 }
 
-func areOnOneDisk(folder, other string) (bool, error) {
+func onSameDisk(dir, other string) (bool, error) {
 	var first, second syscall.Stat_t
-	err := errors.Join(syscall.Stat(folder, &first), syscall.Stat(other, &second))
+	err := errors.Join(syscall.Stat(dir, &first), syscall.Stat(other, &second))
 	return first.Dev == second.Dev, err
 }

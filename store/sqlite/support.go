@@ -9,18 +9,18 @@ import (
 	"example.com/providerd/store/database"
 )
 
-const selectLevel = "SELECT coalesce(max(version_id), 0) FROM goose_db_version WHERE is_applied"
+const selectSchemaVersion = "SELECT coalesce(max(version_id), 0) FROM goose_db_version WHERE is_applied"
 
 // checkSupport is part of each transaction: a later version of this program may have migrated the database since this
 // one opened it. What it stores beside such a schema may be what nobody can read.
 func (d *Database) checkSupport(tx *gorm.DB) error {
 	var level int64
-	err := tx.Raw(selectLevel).Scan(&level).Error
-	return d.checkLevel(tx.Statement.Context, level, err)
+	err := tx.Raw(selectSchemaVersion).Scan(&level).Error
+	return d.checkSchemaVersion(tx.Statement.Context, level, err)
 }
 
-// checkLevel judges a level that was read, perhaps with an error.
-func (d *Database) checkLevel(ctx context.Context, level int64, err error) error {
+// checkSchemaVersion judges a level that was read, perhaps with an error.
+func (d *Database) checkSchemaVersion(ctx context.Context, level int64, err error) error {
 	if err != nil && ctx.Err() == nil {
 		err = fmt.Errorf("%w: %w", database.ErrUnavailable, err)
 	}

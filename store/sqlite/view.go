@@ -32,10 +32,10 @@ var _ database.View = (*View)(nil)
 // It returns database.ErrNone, ErrUnavailable for a file that is no database, that was removed or replaced under other
 // programs, or whose WAL cannot be read or is that of another one, or an error of the file system.
 func OpenReadOnly(ctx context.Context, path string) (*View, error) {
-	if err := checkNotMissing(durable.Resolve(path)); err != nil {
+	if err := checkNoOrphanWAL(durable.Resolve(path)); err != nil {
 		return nil, err
 	}
-	if err := checkThere(path); err != nil {
+	if err := checkExists(path); err != nil {
 		return nil, err
 	}
 	path, err := filepath.EvalSymlinks(path)
@@ -64,12 +64,12 @@ func (v *View) open(ctx context.Context) (err error) {
 	// A WAL is read by a wal-index that is left as it is, or by one in memory where nobody keeps that up to date. Without
 	// a WAL, SQLite would make one, but for a file that it is told nobody changes.
 	if hasWAL {
-		v.reader, err = connectBeside(v.file.Name())
+		v.reader, err = connectReadOnly(v.file.Name())
 	} else {
-		v.reader, err = connectUnchanged(v.file.Name())
+		v.reader, err = connectImmutable(v.file.Name())
 	}
 	if err != nil {
-		return inDatabase(v.file.Name(), err)
+		return wrapPath(v.file.Name(), err)
 	}
 	var id int
 	if err := v.reader.QueryRowContext(ctx, "PRAGMA application_id").Scan(&id); err != nil {

@@ -12,9 +12,9 @@ import (
 
 // What the operator is told of each kind of harm.
 const (
-	whenMoved = "was removed or replaced while in use; stop every program that uses the database, put the " +
+	movedMessage = "was removed or replaced while in use; stop every program that uses the database, put the " +
 		"original file back, and restart"
-	whenChanged = "does not match what SQLite wrote; stop every program that uses the database, put the original files " +
+	changedMessage = "does not match what SQLite wrote; stop every program that uses the database, put the original files " +
 		"back (with an older copy of the database, remove the -wal and -shm files), and restart"
 )
 
@@ -58,7 +58,7 @@ func (f *File) Mode() uint32 { return f.opened.Mode }
 
 // Changed returns the ErrUnavailable for a file that does not match what SQLite wrote.
 func (f *File) ChangedError() error {
-	return fmt.Errorf("%w: %s %s", database.ErrUnavailable, f.Name(), whenChanged)
+	return fmt.Errorf("%w: %s %s", database.ErrUnavailable, f.Name(), changedMessage)
 }
 
 // check returns the size of the file, or ErrUnavailable where its path does not lead to it any more. It is called with
@@ -67,7 +67,7 @@ func (f *File) check() (size int64, err error) {
 	var now syscall.Stat_t
 	err = syscall.Stat(f.Name(), &now)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && (now.Dev != f.opened.Dev || now.Ino != f.opened.Ino) {
-		return 0, fmt.Errorf("%w: %s %s", database.ErrUnavailable, f.Name(), whenMoved)
+		return 0, fmt.Errorf("%w: %s %s", database.ErrUnavailable, f.Name(), movedMessage)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("%w: inspect %s: %w", database.ErrUnavailable, f.Name(), err)

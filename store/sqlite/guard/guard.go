@@ -63,7 +63,7 @@ func (f *File) CheckGeneration(read func() (uint32, error)) error {
 // WAL where that has it. A checkpoint copies one generation at a time, so that the file is one behind at most. It
 // returns ErrUnavailable for files that do not belong together, or the error of read.
 func (f *Files) CheckGeneration(read func() (uint32, error)) error {
-	for range maxLooks {
+	for range maxReads {
 		before, err := f.readGeneration()
 		if err != nil {
 			return err
@@ -80,10 +80,10 @@ func (f *Files) CheckGeneration(read func() (uint32, error)) error {
 			return nil
 		}
 		if before == after {
-			return f.isChanged(f.database)
+			return f.markChanged(f.database)
 		}
 	}
-	return unreadable(f.database)
+	return inconsistentError(f.database)
 }
 
 // Check returns ErrUnavailable where a file was removed, replaced or changed. What is stored must be so before it is
@@ -146,7 +146,7 @@ func (f *Files) checkDatabase(size int64, index WALIndex) error {
 	}
 	isShort := size < f.size && size < int64(index.pages)*index.PageSize
 	if isShort || generation < f.generation {
-		return f.isChanged(f.database)
+		return f.markChanged(f.database)
 	}
 	f.size, f.generation = size, generation
 	return nil
@@ -156,61 +156,61 @@ func (f *Files) checkDatabase(size int64, index WALIndex) error {
 func (f *Files) readGeneration() (uint32, error) {
 	const userVersion = 60
 	header := f.scratch[:userVersion+4]
-	ok, err := readWhole(f.database.File, header, 0)
+	ok, err := readFull(f.database.File, header, 0)
 	if err != nil {
 		return 0, fmt.Errorf("%w: %w", database.ErrUnavailable, err)
 	}
 	if !ok || string(header[:len(sqliteMagic)]) != sqliteMagic {
-		return 0, f.isChanged(f.database)
+		return 0, f.markChanged(f.database)
 	}
 	return binary.BigEndian.Uint32(header[userVersion:]), nil
 }
 
 const (
-	// maxLooks bounds how often a file is read that SQLite keeps changing meanwhile: for one second.
-	maxLooks = 300
-	// hurriedLooks of them come at once, as SQLite needs no longer. Before each of the others there is a pause: whoever
+	// maxReads bounds how often a file is read that SQLite keeps changing meanwhile: for one second.
+	maxReads = 300
+	// eagerReads of them come at once, as SQLite needs no longer. Before each of the others there is a pause: whoever
 	// changes the file may have lost the processor.
-	hurriedLooks = 100
-	lookPause    = 5 * time.Millisecond
+	eagerReads = 100
+	readPause  = 5 * time.Millisecond
 )
 
-func awaitLook(number int) {
-	if number < hurriedLooks {
+func waitToReread(number int) {
+	if number < eagerReads {
 		runtime.Gosched()
 		return
 	}
-	<-time.After(lookPause)
+	<-time.After(readPause)
 }
 
 // checkWAL compares the WAL with the wal-index. SQLite writes the wal-index before it resets the WAL and after it adds
 // to it, so that a difference counts only where the wal-index stays the same.
 func (f *Files) checkWAL() (WALIndex, error) {
-	for number := range maxLooks {
+	for number := range maxReads {
 		index, err := readWALIndex(f.index.File, f.scratch[:])
 		if errors.Is(err, errTorn) {
-			awaitLook(number)
+			waitToReread(number)
 			continue
 		}
 		if err != nil {
 			return WALIndex{}, fmt.Errorf("%w: %w", database.ErrUnavailable, err)
 		}
-		ok, err := f.isInOrder(index)
+		ok, err := f.isConsistent(index)
 		if err != nil {
 			return WALIndex{}, fmt.Errorf("%w: %w", database.ErrUnavailable, err)
 		}
 		if ok && index.salts == f.seen.salts && index.Frames < f.seen.Frames {
-			return WALIndex{}, f.isChanged(f.index)
+			return WALIndex{}, f.markChanged(f.index)
 		}
 		if ok {
 			f.seen = index
 			return index, nil
 		}
 		if again, err := readWALIndex(f.index.File, f.scratch[:]); err == nil && again == index {
-			return WALIndex{}, f.isChanged(f.wal)
+			return WALIndex{}, f.markChanged(f.wal)
 		}
 	}
-	return WALIndex{}, unreadable(f.index)
+	return WALIndex{}, inconsistentError(f.index)
 }
 
 // IsBackfilled tells whether a checkpoint has copied all of the WAL. The caller has the lock to write, so that the WAL
@@ -225,9 +225,9 @@ func (f *Files) IsBackfilled() (bool, error) {
 	return index.Frames == index.Backfilled, nil
 }
 
-// isInOrder tells whether the WAL has the frame that SQLite committed last, and still the one that was the last before:
+// isConsistent tells whether the WAL has the frame that SQLite committed last, and still the one that was the last before:
 // a WAL that is cut off and written on has a hole there.
-func (f *Files) isInOrder(index WALIndex) (bool, error) {
+func (f *Files) isConsistent(index WALIndex) (bool, error) {
 	ok, err := index.isWALOf(f.wal.File, f.scratch[:])
 	if !ok || err != nil || f.seen.salts != index.salts || f.seen.Frames == index.Frames {
 		return ok, err
@@ -238,12 +238,12 @@ func (f *Files) isInOrder(index WALIndex) (bool, error) {
 // Database returns the file of the database.
 func (f *Files) Database() *File { return f.database }
 
-func (f *Files) isChanged(file *File) error {
+func (f *Files) markChanged(file *File) error {
 	f.changed = file.ChangedError()
 	return f.changed
 }
 
-func unreadable(file *File) error {
+func inconsistentError(file *File) error {
 	return fmt.Errorf("%w: cannot get a consistent read of %s; try again", database.ErrUnavailable, file.Name())
 }
 

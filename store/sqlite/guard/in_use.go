@@ -22,9 +22,9 @@ const (
 )
 
 const (
-	// joinPatience is how long the files may look harmed while another program opens or closes the database.
-	joinPatience = time.Second
-	joinRetry    = 20 * time.Millisecond
+	// joinTimeout is how long the files may look harmed while another program opens or closes the database.
+	joinTimeout = time.Second
+	joinRetry   = 20 * time.Millisecond
 )
 
 // CheckShared makes sure that a database which other programs have open can be joined, before SQLite works on what it
@@ -32,7 +32,7 @@ const (
 func CheckShared(ctx context.Context, file *File) error {
 	for begun := time.Now(); ; {
 		err := checkSharedNow(file)
-		if !errors.Is(err, database.ErrUnavailable) || time.Since(begun) > joinPatience {
+		if !errors.Is(err, database.ErrUnavailable) || time.Since(begun) > joinTimeout {
 			return err
 		}
 		select {
@@ -56,11 +56,11 @@ func checkSharedNow(file *File) error {
 		return err
 	}
 	if !shared {
-		return fmt.Errorf("%w: %s %s", database.ErrUnavailable, index, whenMoved)
+		return fmt.Errorf("%w: %s %s", database.ErrUnavailable, index, movedMessage)
 	}
 	files, err := Watch(file)
 	if missing, ok := errors.AsType[*fs.PathError](err); ok && errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: %s %s", database.ErrUnavailable, missing.Path, whenMoved)
+		return fmt.Errorf("%w: %s %s", database.ErrUnavailable, missing.Path, movedMessage)
 	}
 	if err != nil {
 		return err
@@ -115,5 +115,5 @@ func CheckUse(ctx context.Context, file *File) (isInUse bool, err error) {
 		}
 		// Another program may have closed both in between.
 	}
-	return false, fmt.Errorf("%w: %s %s", database.ErrUnavailable, file.Name(), whenMoved)
+	return false, fmt.Errorf("%w: %s %s", database.ErrUnavailable, file.Name(), movedMessage)
 }

@@ -71,19 +71,19 @@ func (i WALIndex) isWALOf(wal *os.File, scratch []byte) (bool, error) {
 		return true, nil
 	}
 	header := scratch[:walHeaderSize]
-	if ok, err := readWhole(wal, header, 0); !ok || !bytes.Equal(header[16:24], i.salts[:]) {
+	if ok, err := readFull(wal, header, 0); !ok || !bytes.Equal(header[16:24], i.salts[:]) {
 		return false, err
 	}
 	frame := scratch[:walFrameHeaderSize]
 	offset := walHeaderSize + int64(i.Frames-1)*(walFrameHeaderSize+i.PageSize)
-	if ok, err := readWhole(wal, frame, offset); !ok {
+	if ok, err := readFull(wal, frame, offset); !ok {
 		return false, err
 	}
 	return bytes.Equal(frame[8:16], i.salts[:]) && bytes.Equal(frame[16:24], i.checksum[:]), nil
 }
 
-// readWhole fills the bytes; it tells where the file ends before.
-func readWhole(file *os.File, content []byte, offset int64) (bool, error) {
+// readFull fills the bytes; it tells where the file ends before.
+func readFull(file *os.File, content []byte, offset int64) (bool, error) {
 	_, err := file.ReadAt(content, offset)
 	if errors.Is(err, io.EOF) {
 		return false, nil

@@ -37,7 +37,7 @@ func changed(content []byte, at int) []byte {
 
 func TestWALIndexIsRead(t *testing.T) {
 	t.Parallel()
-	folder := t.TempDir()
+	dir := t.TempDir()
 	good := walIndexBytes(1, 4096, 7, 3)
 	for name, one := range map[string]struct {
 		content  []byte
@@ -53,7 +53,7 @@ func TestWALIndexIsRead(t *testing.T) {
 		"cut off":            {good[:135], 0, io.EOF},
 		"empty":              {nil, 0, io.EOF},
 	} {
-		path := filepath.Join(folder, "test.db-shm")
+		path := filepath.Join(dir, "test.db-shm")
 		if err := os.WriteFile(path, one.content, 0o600); err != nil {
 			t.Fatal(err)
 		}
