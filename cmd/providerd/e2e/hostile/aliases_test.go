@@ -13,7 +13,7 @@ import (
 	"example.com/providerd/cmd/providerd/providerdtest"
 )
 
-// doublings is a file in which each of 40 anchors stands for twice the one before.
+// doublings returns a file with 40 anchors, each of which doubles the previous one.
 func doublings(form, entry string) string {
 	text := "x-0: &a0 {b: 1}\n"
 	for i := range 40 {
@@ -22,7 +22,7 @@ func doublings(form, entry string) string {
 	return text + "workspace_directory:\n- {name: a, " + entry + "}\n"
 }
 
-// directories is a file of entries with the same credentials.
+// directories returns a file of entries with the same credentials.
 func directories(anchor string, count int, credentials string) string {
 	text := strings.Builder{}
 	text.WriteString(anchor + "workspace_directory:\n")
@@ -32,7 +32,7 @@ func directories(anchor string, count int, credentials string) string {
 	return text.String()
 }
 
-// TestHostileAliases gives apply short files that stand for much, and one that shares an anchor as people do.
+// TestHostileAliases applies short files that expand to much data, and one that shares an anchor in an ordinary way.
 func TestHostileAliases(t *testing.T) {
 	t.Parallel()
 	const maxMebibytes = 400
@@ -47,7 +47,7 @@ func TestHostileAliases(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		files []string
-		says  string
+		want  string
 	}{
 		"values": {
 			[]string{"x-a: &a " + repeated("0", 99) + "\n" + directories("x-b: &b "+repeated("*a", 990)+"\n", 200, "{a: *b}")},
@@ -73,19 +73,19 @@ func TestHostileAliases(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			folder := t.TempDir()
+			dir := t.TempDir()
 			for i, text := range c.files {
-				if err := os.WriteFile(filepath.Join(folder, fmt.Sprint(i, ".yaml")), []byte(text), 0o600); err != nil {
+				if err := os.WriteFile(filepath.Join(dir, fmt.Sprint(i, ".yaml")), []byte(text), 0o600); err != nil {
 					t.Fatal(err)
 				}
 			}
-			command := providerdtest.Command(t.Context(), folder, "apply", "--dry-run", "-f", ".")
+			command := providerdtest.Command(t.Context(), dir, "apply", "--dry-run", "-f", ".")
 			output, err := command.CombinedOutput()
 			if _, isExit := errors.AsType[*exec.ExitError](err); err != nil && !isExit {
 				t.Fatal(err)
 			}
-			if !strings.Contains(string(output), c.says) {
-				t.Errorf("says %.2000s, want %q", output, c.says)
+			if !strings.Contains(string(output), c.want) {
+				t.Errorf("output is %.2000s, want %q", output, c.want)
 			}
 			usage, ok := command.ProcessState.SysUsage().(*syscall.Rusage)
 			if !ok {
@@ -93,7 +93,7 @@ func TestHostileAliases(t *testing.T) {
 			}
 			t.Logf("%d MiB", usage.Maxrss>>10)
 			if peak := usage.Maxrss >> 10; peak > maxMebibytes {
-				t.Errorf("takes %d MiB, want at most %d", peak, maxMebibytes)
+				t.Errorf("peak is %d MiB, want at most %d", peak, maxMebibytes)
 			}
 		})
 	}

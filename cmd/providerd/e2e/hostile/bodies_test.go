@@ -9,16 +9,16 @@ import (
 	"example.com/providerd/cmd/providerd/providerdtest"
 )
 
-// hostileFlow is any UUID.
+// hostileFlow is an arbitrary UUID.
 const hostileFlow = "3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"
 
-// hostileShape makes bodies of about a length, at most 1 MiB, that take as much memory as can be.
+// hostileShape generates bodies of about a length, at most 1 MiB, that take as much memory as possible.
 type hostileShape struct {
 	path string
 	make func(length int) string
 }
 
-// hostileShapes are valid bodies first, then those that break as many rules as can be, or one that takes long to tell.
+// hostileShapes returns valid bodies, then bodies that violate many rules, or one rule whose check is expensive.
 func hostileShapes() map[string]hostileShape {
 	directory := func(inside func(length int) string) hostileShape {
 		const begin = `{"name":"n","delegated_subject":"a@b.c","default_group_email_domain":"b.c","credentials":{`
@@ -62,12 +62,12 @@ func hostileShapes() map[string]hostileShape {
 	}
 }
 
-// fill is as many copies of a part as fit in a length, with some room for what stands around them.
+// fill returns as many copies of part as fit in length, with some room around them.
 func fill(part string, length int) string {
 	return strings.Repeat(part, max(0, length-100)/len(part))
 }
 
-// shortNames are members, as many as fit in a length.
+// shortNames returns as many members as fit in length.
 func shortNames(length int) string {
 	var members strings.Builder
 	for i := 0; members.Len() < length-100; i++ {

@@ -22,8 +22,8 @@ import (
 
 const healthRequest = "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 
-// holdIdle opens connections without a token, which are held until the test ends: some ask once, as a browser does, some
-// send a part of a request, some nothing.
+// holdIdle opens connections without a token and keeps them until the test ends. Some send one request, as a browser
+// does, some a part of one, some nothing.
 func holdIdle(t *testing.T, server *providerdtest.Server, count int) {
 	t.Helper()
 	for i := range count {
@@ -41,18 +41,18 @@ func holdIdle(t *testing.T, server *providerdtest.Server, count int) {
 	}
 }
 
-// wantHealthy sends a probe over a connection of its own.
+// wantHealthy sends a probe over a new connection.
 func wantHealthy(t *testing.T, client *http.Client, server *providerdtest.Server) {
 	t.Helper()
-	begun := time.Now()
+	started := time.Now()
 	status := server.Send(t, client, http.MethodGet, "/healthz", "", "", nil)
-	if status != http.StatusOK || time.Since(begun) > 8*time.Second {
-		t.Errorf("after %v status is %d", time.Since(begun), status)
+	if status != http.StatusOK || time.Since(started) > 8*time.Second {
+		t.Errorf("after %v status is %d", time.Since(started), status)
 	}
 }
 
-// The process may have fewer files than connections.
-func TestHostileIdleConnectionsTakeAllFiles(t *testing.T) {
+// TestHostileIdleConnectionsExhaustFiles opens more connections than the process may open files.
+func TestHostileIdleConnectionsExhaustFiles(t *testing.T) {
 	t.Parallel()
 	command := exec.CommandContext(t.Context(), "bash", "-c",
 		`ulimit -n 100; exec -a providerd "$0" serve --listen 127.0.0.1:0`, os.Args[0])
@@ -67,12 +67,12 @@ func TestHostileIdleConnectionsTakeAllFiles(t *testing.T) {
 	}
 }
 
-// TestHostileIdleConnectionsOverTLS stops at every point of a handshake, and after it.
+// TestHostileIdleConnectionsOverTLS stalls at every point of a handshake, and after it.
 func TestHostileIdleConnectionsOverTLS(t *testing.T) {
 	t.Parallel()
-	folder := t.TempDir()
-	providerdtest.WriteCertificate(t, folder, 1)
-	server := providerdtest.Serve(t, folder, "--tls-cert", "cert.pem", "--tls-key", "key.pem", "--max-connections", "8")
+	dir := t.TempDir()
+	providerdtest.WriteCertificate(t, dir, 1)
+	server := providerdtest.Serve(t, dir, "--tls-cert", "cert.pem", "--tls-key", "key.pem", "--max-connections", "8")
 	address := strings.TrimPrefix(server.URL, "https://")
 	trusting := &tls.Config{InsecureSkipVerify: true}
 	for i := range 32 {

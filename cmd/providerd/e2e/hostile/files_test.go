@@ -16,24 +16,24 @@ import (
 	"example.com/providerd/server/contracttest"
 )
 
-// untilReset is more creates, each in a transaction of its own, than come to the WAL before it is reset.
+// untilReset is more creates, each in its own transaction, than the WAL takes before it is reset.
 const untilReset = 600
 
-// harmedFiles are those of a running server, with copies of an earlier time (.older) and of now (.now).
-type harmedFiles struct {
+// damagedFiles are the files of a running server, with older copies (.older) and current ones (.now).
+type damagedFiles struct {
 	server   *providerdtest.Server
-	folder   string
+	dir      string
 	database string
 	client   *http.Client
-	// unknown counts the creates whose outcome the server could not tell.
+	// unknown counts the creates with an unknown outcome.
 	unknown int
 }
 
-func newHarmedFiles(t *testing.T) *harmedFiles {
+func newDamagedFiles(t *testing.T) *damagedFiles {
 	t.Helper()
-	f := &harmedFiles{folder: t.TempDir(), client: contracttest.Client(t)}
-	f.database = filepath.Join(f.folder, "data", "providerd.db")
-	f.server = providerdtest.Serve(t, f.folder)
+	f := &damagedFiles{dir: t.TempDir(), client: contracttest.Client(t)}
+	f.database = filepath.Join(f.dir, "data", "providerd.db")
+	f.server = providerdtest.Serve(t, f.dir)
 	for _, suffix := range []string{".older", ".now"} {
 		for range untilReset {
 			f.server.Create(t, f.client)
@@ -47,8 +47,8 @@ func newHarmedFiles(t *testing.T) *harmedFiles {
 	return f
 }
 
-// refusesEverything makes sure that creates, readiness, and commands that write fail, all with the same words.
-func (f *harmedFiles) refusesEverything(t *testing.T, words string) {
+// refusesEverything checks that creates, readiness, and commands that write all fail with the same words.
+func (f *damagedFiles) refusesEverything(t *testing.T, words string) {
 	t.Helper()
 	for range 20 {
 		status, text, err := f.server.Post(f.client, providerdtest.OAuth2Path, providerdtest.OAuth2Body)
@@ -62,14 +62,14 @@ func (f *harmedFiles) refusesEverything(t *testing.T, words string) {
 	if status := f.server.Send(t, f.client, http.MethodGet, "/readyz", "", "", nil); status != http.StatusServiceUnavailable {
 		t.Errorf("readyz: status is %d", status)
 	}
-	providerdtest.WaitUntil(t, "the log says "+words, func() bool { return strings.Contains(f.server.Stderr.String(), words) })
+	providerdtest.WaitUntil(t, "the log has "+words, func() bool { return strings.Contains(f.server.Stderr.String(), words) })
 	for _, arguments := range [][]string{
 		{"token", "revoke", "1"},
 		{"token", "create", "--name", "x", "--allow", "providers_oauth2_create"},
 		{"key", "rotate"},
 		{"application", "create", "--slug", "x", "--name", "x"},
 	} {
-		output, err := providerdtest.Command(t.Context(), f.folder, arguments...).CombinedOutput()
+		output, err := providerdtest.Command(t.Context(), f.dir, arguments...).CombinedOutput()
 		if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != providerdtest.ExitFailed ||
 			!strings.Contains(string(output), words) {
 			t.Errorf("%v: %v: %s", arguments, err, output)
@@ -77,21 +77,21 @@ func (f *harmedFiles) refusesEverything(t *testing.T, words string) {
 	}
 }
 
-// TestHostileFiles harms the files of a running server. What is answered 201 is there once the harmed file is put back,
-// whatever the server did meanwhile and when it was stopped.
+// TestHostileFiles damages the files of a running server. Everything acknowledged must be stored when the file is
+// restored, whatever the server did in between and when it was stopped.
 func TestHostileFiles(t *testing.T) {
 	t.Parallel()
-	for name, harm := range map[string]struct {
-		how     func(database string) error
+	for name, damage := range map[string]struct {
+		inflict func(database string) error
 		words   string
-		putBack func(database string) error
+		restore func(database string) error
 	}{
 		"an older copy over the database": {
 			func(database string) error { return providerdtest.CopyFile(database+".older", database) },
 			"providerd.db does not match what SQLite wrote",
 			func(database string) error { return providerdtest.CopyFile(database+".now", database) },
 		},
-		"the WAL cut off": {
+		"the WAL truncated": {
 			func(database string) error { return os.Truncate(database+"-wal", 0) },
 			"providerd.db-wal does not match what SQLite wrote",
 			func(database string) error { return providerdtest.CopyFile(database+"-wal.now", database+"-wal") },
@@ -109,18 +109,18 @@ func TestHostileFiles(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			files := newHarmedFiles(t)
-			if err := harm.how(files.database); err != nil {
+			files := newDamagedFiles(t)
+			if err := damage.inflict(files.database); err != nil {
 				t.Fatal(err)
 			}
-			files.refusesEverything(t, harm.words)
-			if err := files.server.Stop(); err == nil || !strings.Contains(files.server.Stderr.String(), harm.words) {
-				t.Errorf("the server ends with %v: %s", err, files.server.Stderr)
+			files.refusesEverything(t, damage.words)
+			if err := files.server.Stop(); err == nil || !strings.Contains(files.server.Stderr.String(), damage.words) {
+				t.Errorf("exit: %v: %s", err, files.server.Stderr)
 			}
-			if err := harm.putBack(files.database); err != nil {
+			if err := damage.restore(files.database); err != nil {
 				t.Fatal(err)
 			}
-			stored := providerdtest.StoredPKs(t, files.folder)
+			stored := providerdtest.StoredPKs(t, files.dir)
 			t.Logf("%s: acknowledged %d, unknown %d, missing %d",
 				name, 2*untilReset, files.unknown, max(0, 2*untilReset-len(stored)))
 			if files.unknown > 1 || len(stored) < 2*untilReset || len(stored) > 2*untilReset+files.unknown {

@@ -15,8 +15,8 @@ import (
 	"example.com/providerd/server/contracttest"
 )
 
-// TestHostileHeaders sends as many header fields as the server takes, and more, over many connections, without a token and
-// without an end.
+// TestHostileHeaders sends as many header fields as the server accepts, and more, over many connections, without a
+// token and without ending the header.
 func TestHostileHeaders(t *testing.T) {
 	t.Parallel()
 	server := providerdtest.ServeLimited(t, t.TempDir())
@@ -38,7 +38,7 @@ func holdHeaders(t *testing.T, server *providerdtest.Server, length int) {
 		open.Go(func() (err error) {
 			held[i], err = new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(server.URL, "http://"))
 			if err == nil {
-				// A server that has read enough closes the connection.
+				// The server closes the connection at its limit.
 				_, _ = held[i].Write([]byte(text))
 			}
 			return err

@@ -17,19 +17,19 @@ import (
 	"example.com/providerd/server/contracttest"
 )
 
-// defaultHostileBodies is for an ordinary test run; make hostile sends more.
+// defaultHostileBodies is how many bodies are sent by default. "make hostile" sends more.
 const defaultHostileBodies = 2_000
 
-// maxGrowth is how much more memory, in bytes, may be live after all bodies than after a tenth of them.
+// maxGrowth is how many bytes the live heap may grow between a tenth of the bodies and all of them.
 const maxGrowth = 5 << 20
 
-// hostileBodies is how many bodies are to be sent.
+// hostileBodies returns how many bodies to send.
 func hostileBodies(t *testing.T) int {
 	t.Helper()
 	return providerdtest.EnvCount(t, "PROVIDERD_HOSTILE_BODIES", defaultHostileBodies)
 }
 
-// hostileConnections is how many connections are to send bodies at once. Others are left for the ordinary creates.
+// hostileConnections returns how many connections send bodies. The rest is for ordinary creates.
 func hostileConnections(t *testing.T) int {
 	t.Helper()
 	if hostileBodies(t) > defaultHostileBodies {
@@ -38,14 +38,14 @@ func hostileConnections(t *testing.T) int {
 	return 48
 }
 
-// TestHostileBodies sends random and hostile bodies to the program and watches its memory. No body may cost a 5xx, an
-// answer that the contract does not have, much memory, or memory that is not given back.
+// TestHostileBodies sends random and hostile bodies. None may cause a 5xx, a response that is not in the contract, high
+// memory use or a leak.
 func TestHostileBodies(t *testing.T) {
 	t.Parallel()
 	count := hostileBodies(t)
-	folder := t.TempDir()
-	server := providerdtest.ServeLimited(t, folder, "--ops-listen", "127.0.0.1:0")
-	sender := newHostileSender(t, server, folder)
+	dir := t.TempDir()
+	server := providerdtest.ServeLimited(t, dir, "--ops-listen", "127.0.0.1:0")
+	sender := newHostileSender(t, server, dir)
 	statuses := map[int]int{}
 	for i := range count / 10 {
 		statuses[sender.send(t, i)]++
@@ -59,21 +59,21 @@ func TestHostileBodies(t *testing.T) {
 	server.MustStop(t)
 	t.Logf("%d bodies: statuses %v; live heap %d KiB after a tenth, %d KiB after all", count, statuses, before>>10, after>>10)
 	if after-before > maxGrowth {
-		t.Errorf("memory has grown by %d bytes, want at most %d", after-before, maxGrowth)
+		t.Errorf("the live heap grew by %d bytes, want at most %d", after-before, maxGrowth)
 	}
 	for status := range statuses {
 		if status >= http.StatusInternalServerError {
-			t.Errorf("%d answers have status %d", statuses[status], status)
+			t.Errorf("%d responses have status %d", statuses[status], status)
 		}
 	}
 }
 
-// liveHeap is the memory in the program's heap that is in use, in bytes.
+// liveHeap returns the bytes of the program's heap in use.
 func liveHeap(t *testing.T, server *providerdtest.Server) int {
 	t.Helper()
 	url := providerdtest.OpsURL(t, server)
 	var text string
-	// What is pooled is given back by the third collection of garbage.
+	// sync.Pool releases its objects by the third garbage collection.
 	for range 3 {
 		_, text = providerdtest.Get(t, url+"/debug/pprof/heap?gc=1&debug=1")
 	}
@@ -83,7 +83,7 @@ func liveHeap(t *testing.T, server *providerdtest.Server) int {
 type hostileSender struct {
 	client  *http.Client
 	server  *providerdtest.Server
-	folder  string
+	dir     string
 	random  *rand.Rand
 	valid   map[string]string
 	hostile []string
@@ -91,13 +91,13 @@ type hostileSender struct {
 	names   []string
 }
 
-func newHostileSender(t *testing.T, server *providerdtest.Server, folder string) *hostileSender {
+func newHostileSender(t *testing.T, server *providerdtest.Server, dir string) *hostileSender {
 	t.Helper()
 	shapes := hostileShapes()
 	return &hostileSender{
-		client: contracttest.Client(t), server: server, folder: folder,
+		client: contracttest.Client(t), server: server, dir: dir,
 		shapes: shapes, names: slices.Sorted(maps.Keys(shapes)),
-		// A fixed seed, so that a finding can be repeated.
+		// A fixed seed makes failures reproducible.
 		random: rand.New(rand.NewPCG(1, 2)),
 		valid: map[string]string{
 			providerdtest.OAuth2Path: `{"name":"n","authorization_flow":"3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01","redirect_uris":` +
@@ -115,7 +115,7 @@ func newHostileSender(t *testing.T, server *providerdtest.Server, folder string)
 	}
 }
 
-// send sends the body of a number and returns the status.
+// send sends the body with a number and returns the status.
 func (s *hostileSender) send(t *testing.T, number int) int {
 	t.Helper()
 	path, body := s.body(number)
@@ -138,7 +138,7 @@ func (s *hostileSender) body(number int) (path, body string) {
 	switch s.random.IntN(40) {
 	case 0:
 		shape := s.shapes[s.names[s.random.IntN(len(s.names))]]
-		// Few of them are as long as can be, since each takes long.
+		// Few bodies have the maximum length, because each takes long.
 		return shape.path, shape.make(1 << (10 + s.random.IntN(11)))
 	case 1:
 		return path, s.hostile[s.random.IntN(len(s.hostile))]
@@ -151,12 +151,12 @@ func (s *hostileSender) body(number int) (path, body string) {
 	case 6, 7, 8, 9:
 		return path, s.valid[path]
 	default:
-		return path, s.spoil([]byte(s.valid[path]))
+		return path, s.corrupt([]byte(s.valid[path]))
 	}
 }
 
-// spoil changes some bytes of a valid body: to others, to parts of JSON, or to a piece of itself.
-func (s *hostileSender) spoil(body []byte) string {
+// corrupt replaces some bytes of a valid body with others, with parts of JSON, or with a piece of itself.
+func (s *hostileSender) corrupt(body []byte) string {
 	parts := []string{`"`, "{", "}", "[", "]", ",", ":", "null", "true", "1e9", `\u0000`, `\ud83d`, "\xff", "\x00", "é", "🔑", " "}
 	for range 1 + s.random.IntN(4) {
 		at := s.random.IntN(len(body))

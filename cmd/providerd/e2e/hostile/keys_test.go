@@ -13,14 +13,14 @@ import (
 	"example.com/providerd/cmd/providerd/providerdtest"
 )
 
-// TestHostileKeysAtOnce lets small bodies be compared with the largest records, over many connections at once: what each
-// of them takes is bounded by nothing that is sent with it.
-func TestHostileKeysAtOnce(t *testing.T) {
+// TestHostileConcurrentKeys reuses the idempotency keys of the largest records with small bodies, over many
+// connections: the size of the request does not bound the memory for its comparison.
+func TestHostileConcurrentKeys(t *testing.T) {
 	t.Parallel()
 	connections := hostileConnections(t)
-	folder := t.TempDir()
-	server := providerdtest.ServeLimited(t, folder)
-	crowd := newHostileCrowd(t, server, folder)
+	dir := t.TempDir()
+	server := providerdtest.ServeLimited(t, dir)
+	crowd := newHostileCrowd(t, server, dir)
 	stored := map[string]string{}
 	for name, shape := range hostileShapes() {
 		key := strings.ReplaceAll(name, " ", "-")
@@ -39,7 +39,7 @@ func TestHostileKeysAtOnce(t *testing.T) {
 		senders.Go(func() {
 			for key := range keys {
 				status, text, err := http.StatusServiceUnavailable, "", error(nil)
-				// A busy machine may have no room for a body at the moment.
+				// A busy server may have no memory for a body at the moment.
 				for err == nil && status == http.StatusServiceUnavailable {
 					status, text, err = crowd.post(t.Context(), crowd.token, stored[key]+"?validate_only=true", small, key)
 				}
@@ -57,6 +57,6 @@ func TestHostileKeysAtOnce(t *testing.T) {
 	close(keys)
 	senders.Wait()
 	providerdtest.CheckPeakMemory(t, server)
-	t.Logf("%d connections: small bodies are compared with %v", connections, slices.Collect(maps.Keys(stored)))
+	t.Logf("%d connections compared small bodies with %v", connections, slices.Collect(maps.Keys(stored)))
 	server.MustStop(t)
 }

@@ -1,5 +1,5 @@
-// Package hostile_test lets a server and the commands meet callers, files, pipes and other servers that mean harm, most
-// of it in the memory of a small container. What a handler makes of a hostile body is tested in server.
+// Package hostile_test exposes a server and the commands to hostile clients, files, pipes and servers, mostly within
+// the memory of a small container. Package server tests how handlers respond to hostile bodies.
 //
 // Start with bodies_test.go.
 package hostile_test
@@ -10,5 +10,5 @@ import (
 	"example.com/providerd/cmd/providerd/providerdtest"
 )
 
-// TestMain lets the test binary be started as providerd.
+// TestMain also runs the test binary as providerd.
 func TestMain(m *testing.M) { providerdtest.Main(m) }

@@ -20,17 +20,17 @@ import (
 )
 
 const (
-	// largeBody is the length of the bodies that are sent at once.
+	// largeBody is the length of the large bodies.
 	largeBody = 1<<20 - 1000
-	// smallCreates is how many ordinary creates must be answered meanwhile.
+	// smallCreates is how many ordinary creates must succeed meanwhile.
 	smallCreates = 20
 )
 
-// TestHostileBodiesAtOnce sends bodies that take much memory over many connections at once. A third of them is sent and
-// read as fast as can be, a third never ends, and of a third the answers are never read. Ordinary creates go on
-// meanwhile, and the memory of the program stays bounded, whether the bodies are those of one caller or of many. One
-// caller alone keeps nobody's large bodies out either.
-func TestHostileBodiesAtOnce(t *testing.T) {
+// TestHostileConcurrentBodies sends bodies that take much memory over many connections. A third of the clients send and
+// read as fast as possible, a third never finish the body, and a third never read the response. Meanwhile ordinary
+// creates must succeed and the memory of the program must stay bounded, whether the bodies come from one client or from
+// many. One client alone must not keep others from sending large bodies, either.
+func TestHostileConcurrentBodies(t *testing.T) {
 	t.Parallel()
 	for _, callers := range []int{1, 5} {
 		t.Run(fmt.Sprint(callers), func(t *testing.T) {
@@ -43,11 +43,11 @@ func TestHostileBodiesAtOnce(t *testing.T) {
 func sendHostileBodies(t *testing.T, callers int) {
 	t.Helper()
 	connections := hostileConnections(t)
-	folder := t.TempDir()
-	server := providerdtest.ServeLimited(t, folder)
-	crowd := newHostileCrowd(t, server, folder)
+	dir := t.TempDir()
+	server := providerdtest.ServeLimited(t, dir)
+	crowd := newHostileCrowd(t, server, dir)
 	for i := range callers {
-		token := providerdtest.CreateToken(t, folder, fmt.Sprint("hostile-", i), "providers_workspace_directory_create")
+		token := providerdtest.CreateToken(t, dir, fmt.Sprint("hostile-", i), "providers_workspace_directory_create")
 		crowd.tokens = append(crowd.tokens, token)
 	}
 	crowd.create(t, 300)
@@ -79,7 +79,7 @@ func sendHostileBodies(t *testing.T, callers int) {
 	t.Logf("%d connections: statuses %v", connections, crowd.statuses)
 	for status := range crowd.statuses {
 		if !slices.Contains([]int{http.StatusCreated, http.StatusBadRequest, http.StatusServiceUnavailable}, status) {
-			t.Errorf("%d answers have status %d", crowd.statuses[status], status)
+			t.Errorf("%d responses have status %d", crowd.statuses[status], status)
 		}
 	}
 	server.MustStop(t)
@@ -88,19 +88,19 @@ func sendHostileBodies(t *testing.T, callers int) {
 // hostileCrowd sends hostile bodies over many connections.
 type hostileCrowd struct {
 	server *providerdtest.Server
-	// token is that of the ordinary creates, tokens those of the hostile ones.
+	// token is for ordinary creates, and tokens are for hostile ones.
 	token   string
 	tokens  []string
 	checker *contracttest.Checker
 	client  *http.Client
-	// paths and bodies are the shapes of hostile bodies, each of the greatest length.
+	// paths and bodies are the hostile bodies by shape, each of the maximum length.
 	paths, bodies []string
-	// mutex is for the statuses, and lets one answer be checked at a time: that takes much memory here, too.
+	// mutex guards statuses. It also serializes the checks of responses, which take much memory.
 	mutex    sync.Mutex
 	statuses map[int]int
 }
 
-func newHostileCrowd(t *testing.T, server *providerdtest.Server, folder string) *hostileCrowd {
+func newHostileCrowd(t *testing.T, server *providerdtest.Server, dir string) *hostileCrowd {
 	t.Helper()
 	checker, err := contracttest.NewChecker()
 	if err != nil {
@@ -109,7 +109,7 @@ func newHostileCrowd(t *testing.T, server *providerdtest.Server, folder string) 
 	transport := &http.Transport{MaxIdleConnsPerHost: 1_000}
 	t.Cleanup(transport.CloseIdleConnections)
 	crowd := &hostileCrowd{
-		server: server, token: providerdtest.Token(t, folder), checker: checker,
+		server: server, token: providerdtest.Token(t, dir), checker: checker,
 		client: &http.Client{Transport: transport}, statuses: map[int]int{},
 	}
 	shapes := hostileShapes()
@@ -120,7 +120,7 @@ func newHostileCrowd(t *testing.T, server *providerdtest.Server, folder string) 
 	return crowd
 }
 
-// create sends ordinary creates, each of which must be taken.
+// create sends ordinary creates, which must succeed.
 func (c *hostileCrowd) create(t *testing.T, count int) {
 	t.Helper()
 	for range count {
@@ -129,24 +129,24 @@ func (c *hostileCrowd) create(t *testing.T, count int) {
 			t.Fatalf("%v: %s", err, c.server.Stderr)
 		}
 		if status != http.StatusCreated {
-			t.Errorf("an ordinary create is answered %d: %s", status, text)
+			t.Errorf("status of an ordinary create is %d: %s", status, text)
 		}
 	}
 }
 
-// createLarge sends creates with large bodies, each of which must be taken at once.
+// createLarge sends creates with large bodies, which must succeed without a retry.
 func (c *hostileCrowd) createLarge(t *testing.T) {
 	t.Helper()
 	for range 3 {
 		body := hostileShapes()["escaped in the body"]
 		status, text, err := c.post(t.Context(), c.token, body.path, body.make(largeBody), "")
 		if err != nil || status != http.StatusCreated {
-			t.Errorf("a large create is answered %d, %v: %.1000s", status, err, text)
+			t.Errorf("status of a large create is %d, %v: %.1000s", status, err, text)
 		}
 	}
 }
 
-// exchange sends body after body until it is told to stop, and reads the answers.
+// exchange sends bodies and reads the responses until ctx is canceled.
 func (c *hostileCrowd) exchange(ctx context.Context, t *testing.T, number int) {
 	t.Helper()
 	for i := number; ctx.Err() == nil; i++ {
@@ -154,20 +154,20 @@ func (c *hostileCrowd) exchange(ctx context.Context, t *testing.T, number int) {
 		if i%2 == 0 {
 			key = fmt.Sprintf("%d-%d", number, i)
 		}
-		begun := time.Now()
+		started := time.Now()
 		token := c.tokens[number%len(c.tokens)]
 		status, text, err := c.post(context.WithoutCancel(ctx), token, c.paths[shape], c.bodies[shape], key)
-		// Hundreds of bodies share two processors: one that does not arrive in time is given up.
+		// Hundreds of bodies share two processors, so a body may time out.
 		const requestTimeout = 30 * time.Second
-		if err != nil && time.Since(begun) >= requestTimeout {
+		if err != nil && time.Since(started) >= requestTimeout {
 			continue
 		}
 		if err != nil {
-			t.Errorf("%.50s is not answered: %v", c.bodies[shape], err)
+			t.Errorf("%.50s got no response: %v", c.bodies[shape], err)
 			return
 		}
 		if status == http.StatusServiceUnavailable && !strings.Contains(text, "/problems/overloaded") {
-			t.Errorf("the answer is %s", text)
+			t.Errorf("the response is %s", text)
 		}
 		c.mutex.Lock()
 		c.statuses[status]++
@@ -175,7 +175,7 @@ func (c *hostileCrowd) exchange(ctx context.Context, t *testing.T, number int) {
 	}
 }
 
-// post sends a body and checks the answer against the contract.
+// post sends a body and checks the response against the contract.
 func (c *hostileCrowd) post(ctx context.Context, token, path, body, key string) (int, string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.server.URL+path, strings.NewReader(body))
 	if err != nil {
@@ -200,14 +200,14 @@ func (c *hostileCrowd) post(ctx context.Context, token, path, body, key string) 
 	return response.StatusCode, string(text), c.checker.Check(ctx, request, response, text)
 }
 
-// request is a whole request with a hostile body, in its parts.
+// request returns the header and the body of a hostile request.
 func (c *hostileCrowd) request(number int) (head, body string) {
 	shape := number % len(c.bodies)
 	return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAuthorization: Bearer %s\r\n"+
 		"Content-Length: %d\r\n\r\n", c.paths[shape], c.tokens[number%len(c.tokens)], len(c.bodies[shape])), c.bodies[shape]
 }
 
-// abandon sends what the server takes, and reads nothing until it is told to stop.
+// abandon sends as much as the server accepts, and reads nothing until ctx is canceled.
 func (c *hostileCrowd) abandon(ctx context.Context, t *testing.T, parts ...string) {
 	t.Helper()
 	connection, err := net.Dial("tcp", strings.TrimPrefix(c.server.URL, "http://"))

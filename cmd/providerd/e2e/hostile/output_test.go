@@ -14,7 +14,7 @@ import (
 	"example.com/providerd/server/contracttest"
 )
 
-// unwritable returns standard outputs that take nothing: that of a full disk, and a pipe whose reader is gone.
+// unwritable returns standard outputs that cannot be written: a full disk, and a pipe without a reader.
 func unwritable(t *testing.T) map[string]*os.File {
 	t.Helper()
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
@@ -32,10 +32,10 @@ func unwritable(t *testing.T) map[string]*os.File {
 	return map[string]*os.File{"no space left on device": full, "broken pipe": writer}
 }
 
-// printTo runs a command with this standard output, and returns its exit status and what it says.
-func printTo(t *testing.T, folder string, stdout *os.File, line string) (status int, talk string) {
+// printTo runs a command with this standard output, and returns its exit status and standard error.
+func printTo(t *testing.T, dir string, stdout *os.File, line string) (status int, messages string) {
 	t.Helper()
-	command := providerdtest.Command(t.Context(), folder, strings.Fields(line)...)
+	command := providerdtest.Command(t.Context(), dir, strings.Fields(line)...)
 	var stderr strings.Builder
 	command.Stdout, command.Stderr = stdout, &stderr
 	err := command.Run()
@@ -48,14 +48,15 @@ func printTo(t *testing.T, folder string, stdout *os.File, line string) (status 
 	return 0, stderr.String()
 }
 
-// What cannot be printed is an error, whichever command prints it. Of a reader that is gone, nothing is said.
-func TestHostileOutputFailsEveryCommand(t *testing.T) {
+// TestHostileOutputFailsCommands checks that every command fails if its output cannot be written, and prints no error
+// if the reader of a pipe has exited.
+func TestHostileOutputFailsCommands(t *testing.T) {
 	t.Parallel()
-	folder := t.TempDir()
-	server := providerdtest.Serve(t, folder)
+	dir := t.TempDir()
+	server := providerdtest.Serve(t, dir)
 	server.Create(t, contracttest.Client(t))
 	server.MustStop(t)
-	if err := os.WriteFile(folder+"/empty.yaml", []byte("oauth2: []\n"), 0o600); err != nil {
+	if err := os.WriteFile(dir+"/empty.yaml", []byte("oauth2: []\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for fault, stdout := range unwritable(t) {
@@ -65,33 +66,33 @@ func TestHostileOutputFailsEveryCommand(t *testing.T) {
 			"provider list --output yaml", "provider show 1 --output yaml", "provider export", "token list --output json",
 			"application list --output yaml", "audit --output yaml", "apply --schema", "completion bash", "apply -f empty.yaml --dry-run", "apply -f empty.yaml --dry-run --output json",
 		} {
-			status, talk := printTo(t, folder, stdout, line)
-			isTold := strings.Contains(talk, "providerd: ") && strings.HasSuffix(talk, fault+"\n")
-			if isFull := strings.HasPrefix(fault, "no space"); status != providerdtest.ExitFailed || isTold != isFull {
-				t.Errorf("%s: exit status is %d: %s", line, status, talk)
+			status, stderr := printTo(t, dir, stdout, line)
+			isReported := strings.Contains(stderr, "providerd: ") && strings.HasSuffix(stderr, fault+"\n")
+			if isFull := strings.HasPrefix(fault, "no space"); status != providerdtest.ExitFailed || isReported != isFull {
+				t.Errorf("%s: exit status is %d: %s", line, status, stderr)
 			}
 		}
 	}
-	expectTokensRevoked(t, folder)
+	expectTokensRevoked(t, dir)
 }
 
-// A token that could not be printed is nobody's: it is revoked, and its maker told so.
-func expectTokensRevoked(t *testing.T, folder string) {
+// expectTokensRevoked checks that a token that could not be printed is revoked, and that an error says so.
+func expectTokensRevoked(t *testing.T, dir string) {
 	t.Helper()
 	for fault, stdout := range unwritable(t) {
-		status, talk := printTo(t, folder, stdout, "token create --name ci --allow providers_oauth2_create")
-		if status != providerdtest.ExitFailed || !strings.Contains(talk, "could not be printed, and is revoked: ") ||
-			!strings.HasSuffix(talk, fault+"\n") {
-			t.Errorf("exit status is %d: %s", status, talk)
+		status, stderr := printTo(t, dir, stdout, "token create --name ci --allow providers_oauth2_create")
+		if status != providerdtest.ExitFailed || !strings.Contains(stderr, "could not be printed, and is revoked: ") ||
+			!strings.HasSuffix(stderr, fault+"\n") {
+			t.Errorf("exit status is %d: %s", status, stderr)
 		}
 	}
-	listed, err := providerdtest.Command(t.Context(), folder, "token", "list").Output()
+	listed, err := providerdtest.Command(t.Context(), dir, "token", "list").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if lines := strings.Split(strings.TrimSpace(string(listed)), "\n"); len(lines) != 4 ||
 		!strings.HasSuffix(lines[1], " active") || !strings.HasSuffix(lines[2], " revoked") ||
 		!strings.HasSuffix(lines[3], " revoked") {
-		t.Errorf("the tokens are %s", listed)
+		t.Errorf("tokens are %s", listed)
 	}
 }

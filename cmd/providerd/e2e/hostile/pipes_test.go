@@ -32,21 +32,21 @@ func stuckPipe(t *testing.T) (reader, writer *os.File) {
 		t.Fatal(err)
 	}
 	if _, err := writer.Write(make([]byte, 1<<20)); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Fatalf("the pipe takes everything: %v", err)
+		t.Fatalf("the pipe does not fill up: %v", err)
 	}
 	return reader, writer
 }
 
-// TestHostilePipeThatNobodyReads keeps more of the log waiting than may wait, once it has read where operators reach the
-// server. Every request is answered all the same, and every line is there or counted once somebody reads.
-func TestHostilePipeThatNobodyReads(t *testing.T) {
+// TestHostileUnreadPipe lets more of the log accumulate than may be pending. Every request must get a response, and
+// every line must be written or counted when the pipe is read.
+func TestHostileUnreadPipe(t *testing.T) {
 	t.Parallel()
 	reader, writer, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	folder := t.TempDir()
-	command := providerdtest.Command(t.Context(), folder, "serve", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0")
+	dir := t.TempDir()
+	command := providerdtest.Command(t.Context(), dir, "serve", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0")
 	command.Stderr = writer
 	server, err := providerdtest.StartCommand(command)
 	if err := errors.Join(err, writer.Close()); err != nil {
@@ -79,20 +79,20 @@ func TestHostilePipeThatNobodyReads(t *testing.T) {
 	logged := make(chan int)
 	go func() { logged <- countLogged(t, log) }()
 	server.MustStop(t)
-	// That the server stops may be among what is dropped.
+	// The line about the shutdown may be dropped, too.
 	const linesOfTheEnd = 2
 	if count := <-logged; count < requests+1 || count > requests+1+linesOfTheEnd {
 		t.Errorf("%d requests are logged or counted as dropped, want %d", count, requests+1)
 	}
 }
 
-// readOpsURL reads a log until it says where operators reach the server.
+// readOpsURL reads a log until it has the URL of the ops listener.
 func readOpsURL(t *testing.T, log *bufio.Reader) string {
 	t.Helper()
 	for {
 		line, err := log.ReadString('\n')
 		if err != nil {
-			t.Fatalf("the log says nowhere where operators reach the server: %v", err)
+			t.Fatalf("the log has no URL of the ops listener: %v", err)
 		}
 		if url := providerdtest.FindOpsURL(line); url != "" {
 			return url
@@ -100,7 +100,7 @@ func readOpsURL(t *testing.T, log *bufio.Reader) string {
 	}
 }
 
-// countLogged reads a log to its end, and counts the requests in it and those it says are missing.
+// countLogged reads a log to its end, and returns the number of logged and dropped requests.
 func countLogged(t *testing.T, log io.Reader) int {
 	t.Helper()
 	var count providerdtest.LogCount
@@ -111,23 +111,23 @@ func countLogged(t *testing.T, log io.Reader) int {
 	return count.Requests + count.Dropped
 }
 
-// TestHostileOutputsOfTheServer starts servers whose outputs take nothing. They serve, and end when they are told to.
-func TestHostileOutputsOfTheServer(t *testing.T) {
+// TestHostileServerOutputs starts servers whose outputs cannot be written. They must serve and stop.
+func TestHostileServerOutputs(t *testing.T) {
 	t.Parallel()
 	outputs := unwritable(t)
 	_, outputs["stuck"] = stuckPipe(t)
 	for name, output := range outputs {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			folder := t.TempDir()
-			manager := providerdtest.ListenAsManager(t, filepath.Join(folder, "notify"))
-			command := providerdtest.Command(t.Context(), folder, "serve", "--listen", "127.0.0.1:0")
+			dir := t.TempDir()
+			manager := providerdtest.ListenAsManager(t, filepath.Join(dir, "notify"))
+			command := providerdtest.Command(t.Context(), dir, "serve", "--listen", "127.0.0.1:0")
 			command.Env = append(os.Environ(), "NOTIFY_SOCKET="+manager.LocalAddr().String())
 			command.Stdout, command.Stderr = output, output
 			if err := command.Start(); err != nil {
 				t.Fatal(err)
 			}
-			server := &providerdtest.Server{Command: command, URL: readyURL(t, manager), Dir: folder}
+			server := &providerdtest.Server{Command: command, URL: readyURL(t, manager), Dir: dir}
 			client := contracttest.Client(t)
 			client.Timeout = 20 * time.Second
 			for range 10 {
@@ -138,7 +138,7 @@ func TestHostileOutputsOfTheServer(t *testing.T) {
 	}
 }
 
-// readyURL is where a server serves, as it tells a service manager once it is ready.
+// readyURL returns the URL in a server's readiness notification.
 func readyURL(t *testing.T, manager *net.UnixConn) string {
 	t.Helper()
 	if err := manager.SetReadDeadline(time.Now().Add(providerdtest.ReadyTimeout)); err != nil {
@@ -147,36 +147,35 @@ func readyURL(t *testing.T, manager *net.UnixConn) string {
 	message := make([]byte, 1024)
 	length, err := manager.Read(message)
 	if err != nil {
-		t.Fatalf("the server does not become ready: %v", err)
+		t.Fatalf("the server is not ready: %v", err)
 	}
 	url, ok := strings.CutPrefix(string(message[:length]), "READY=1\nSTATUS=serving on ")
 	if !ok {
-		t.Fatalf("the service manager is told %q", message[:length])
+		t.Fatalf("the notification is %q", message[:length])
 	}
 	return url
 }
 
-// TestHostileLogForPrograms looks at all that a server says in a log for programs: its log, its sentences, and why it
-// does not start.
-func TestHostileLogForPrograms(t *testing.T) {
+// TestHostileJSONLog checks that all output of a server with a JSON log is JSON: requests, notices and start-up errors.
+func TestHostileJSONLog(t *testing.T) {
 	t.Parallel()
-	folder := t.TempDir()
-	server := providerdtest.Serve(t, folder,
+	dir := t.TempDir()
+	server := providerdtest.Serve(t, dir,
 		"--log-format", "json", "--log-level", "error", "--listen", "0.0.0.0:0", "--ops-listen", "0.0.0.0:0")
 	server.MustStop(t)
-	for _, said := range []string{"plain HTTP", "wrote initial token", "serving API", "not on a loopback"} {
-		if !strings.Contains(server.Stderr.String(), said) {
-			t.Errorf("%q is not said", said)
+	for _, want := range []string{"plain HTTP", "wrote initial token", "serving API", "not on a loopback"} {
+		if !strings.Contains(server.Stderr.String(), want) {
+			t.Errorf("%q is missing", want)
 		}
 	}
 	text := server.Stderr.String()
 	for _, failing := range [][]string{
 		{"--listen", "192.0.2.1:0"},
-		{"--database", "sqlite:" + folder},
+		{"--database", "sqlite:" + dir},
 		{"--tls-cert", "none.pem", "--tls-key", "none.pem"},
 		{"--ops-listen", usedAddress(t)},
 	} {
-		command := providerdtest.Command(t.Context(), folder,
+		command := providerdtest.Command(t.Context(), dir,
 			append([]string{"serve", "--listen", "127.0.0.1:0", "--log-format", "json"}, failing...)...)
 		var stderr strings.Builder
 		command.Stderr = &stderr

@@ -21,13 +21,13 @@ import (
 )
 
 const (
-	// maxHostileMiB is how much memory a command may take against a server that sends without end.
+	// maxHostileMiB is how much memory a command may use.
 	maxHostileMiB = 256
-	// maxHostileTime is how long it may take.
+	// maxHostileTime is how long a command may take.
 	maxHostileTime = time.Minute
 )
 
-// flood writes until the other side is gone, or 128 MiB are written.
+// flood writes 128 MiB, or less if the client disconnects.
 func flood(w io.Writer) {
 	piece := bytes.Repeat([]byte(" "), 1<<20)
 	for range 128 {
@@ -45,8 +45,8 @@ func respond(status int, body string) http.HandlerFunc {
 	}
 }
 
-// TestHostileServers applies a file of as many entries as are sent at a time to servers that are no providerd. Each time
-// it ends in time, with status 1 and a short sentence, without a record, and within bounded memory.
+// TestHostileServers applies a file to hostile servers, with as many entries as are sent concurrently. Each run must
+// end in time with status 1, a short error, no record, and bounded memory.
 func TestHostileServers(t *testing.T) {
 	t.Parallel()
 	program := providerdtest.Build(t)
@@ -66,7 +66,7 @@ func TestHostileServers(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		handler http.HandlerFunc
-		says    string
+		want    string
 	}{
 		"redirect": {redirect(http.StatusTemporaryRedirect), "The server redirects to " + otherHost + "."},
 		"zip bomb": {func(w http.ResponseWriter, r *http.Request) {
@@ -78,7 +78,7 @@ func TestHostileServers(t *testing.T) {
 			"the answer has more values than any of a providerd server",
 		},
 		"silence": {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, " within 300ms; check the server and the network, or allow more time with --timeout; run it again for the rest"},
-		"colours and length": {respond(http.StatusUnauthorized, fmt.Sprintf(`{"status": 401, "title": "\u001b[31m\n", "detail": %q}`,
+		"colors and length": {respond(http.StatusUnauthorized, fmt.Sprintf(`{"status": 401, "title": "\u001b[31m\n", "detail": %q}`,
 			strings.Repeat("x", 1<<20))), "401 \uFFFD[31m\uFFFD: xxxx"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -87,13 +87,13 @@ func TestHostileServers(t *testing.T) {
 			if name == "silence" {
 				timeout = "300ms"
 			}
-			applyToHostile(t, program, providerdtest.StartCollectorFunc(t, c.handler), timeout, c.says)
+			applyToHostile(t, program, providerdtest.StartCollectorFunc(t, c.handler), timeout, c.want)
 		})
 	}
 }
 
-// applyToHostile applies a file, which must fail with a text.
-func applyToHostile(t *testing.T, program, url, timeout, says string) {
+// applyToHostile applies a file, which must fail with the error want.
+func applyToHostile(t *testing.T, program, url, timeout, want string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), maxHostileTime)
 	defer cancel()
@@ -108,29 +108,29 @@ func applyToHostile(t *testing.T, program, url, timeout, says string) {
 	}
 	peak := watchPeak(command.Process.Pid)
 	if err := command.Wait(); command.ProcessState.ExitCode() != providerdtest.ExitFailed {
-		t.Errorf("apply ends with %v, %v; want status 1", err, ctx.Err())
+		t.Errorf("exit: %v, %v; want status 1", err, ctx.Err())
 	}
-	talk := stderr.String()
-	if !strings.Contains(talk, says) || len(talk) > 8192 || strings.Contains(talk, "hunter2") || strings.Contains(talk, "\x1b") ||
-		strings.Contains(talk, "run it again") != strings.Contains(says, "run it again") {
-		t.Errorf("apply says %.9000s, want %q", talk, says)
+	messages := stderr.String()
+	if !strings.Contains(messages, want) || len(messages) > 8192 || strings.Contains(messages, "hunter2") || strings.Contains(messages, "\x1b") ||
+		strings.Contains(messages, "run it again") != strings.Contains(want, "run it again") {
+		t.Errorf("stderr is %.9000s, want %q", messages, want)
 	}
 	var applied []struct{ Outcome string }
 	if err := json.Unmarshal(stdout.Bytes(), &applied); err != nil || len(applied) != 16 {
 		t.Errorf("%v: %s", err, stdout.String())
 	}
-	for i, one := range applied {
-		if one.Outcome != "pending" {
-			t.Fatalf("entry %d is %s", i, one.Outcome)
+	for i, entry := range applied {
+		if entry.Outcome != "pending" {
+			t.Fatalf("entry %d is %s", i, entry.Outcome)
 		}
 	}
 	if mib := peak(); mib == 0 || mib > maxHostileMiB {
-		t.Errorf("apply takes %d MiB at its peak, want at most %d", mib, maxHostileMiB)
+		t.Errorf("peak is %d MiB, want at most %d", mib, maxHostileMiB)
 	}
 }
 
-// watchPeak looks at the memory of a process until it ends, and tells its peak in MiB after that. The peak that the
-// system tells of a process that has ended begins with that of the process which started it.
+// watchPeak samples the memory of a process until it ends, and returns its peak in MiB then. The peak that the system
+// reports for an ended process includes its parent's.
 func watchPeak(pid int) (peak func() int) {
 	found := make(chan int, 1)
 	go func() {
@@ -150,7 +150,7 @@ func watchPeak(pid int) (peak func() int) {
 	return func() int { return <-found }
 }
 
-// entries is a file with some entries, which have secrets.
+// entries returns a file with this many entries, which have secrets.
 func entries(number int) string {
 	var text strings.Builder
 	text.WriteString("oauth2:\n")
@@ -161,16 +161,16 @@ func entries(number int) string {
 	return text.String()
 }
 
-// TestHostileFile gives apply a file and a pipe that are too long.
+// TestHostileFile applies a file and a pipe that are too long.
 func TestHostileFile(t *testing.T) {
 	t.Parallel()
-	folder := t.TempDir()
+	dir := t.TempDir()
 	text := "#" + strings.Repeat("x", 64<<20)
-	if err := os.WriteFile(filepath.Join(folder, "long.yaml"), []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "long.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, file := range []string{"long.yaml", "-"} {
-		command := providerdtest.Command(t.Context(), folder, "apply", "-f", file, "--dry-run")
+		command := providerdtest.Command(t.Context(), dir, "apply", "-f", file, "--dry-run")
 		command.Stdin = strings.NewReader(text)
 		output, err := command.CombinedOutput()
 		if err == nil || !strings.Contains(string(output), "the files have more than 64 MiB together; apply less at a time") {

@@ -13,21 +13,21 @@ import (
 
 func TestHostileSignalsDrain(t *testing.T) {
 	t.Parallel()
-	// A process hands on a signal that it ignores, as tests under nohup do, but not one that it is told of.
+	// Ignored signals are inherited, as by tests under nohup, but caught ones are not.
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	t.Cleanup(func() { signal.Stop(hangups) })
 	for _, first := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
 		t.Run(first.String(), func(t *testing.T) {
 			t.Parallel()
-			folder := t.TempDir()
-			server := providerdtest.Serve(t, folder)
-			begun := providerdtest.BeginCreate(t, server, folder)
+			dir := t.TempDir()
+			server := providerdtest.Serve(t, dir)
+			pending := providerdtest.BeginCreate(t, server, dir)
 			server.Signal(t, first)
 			providerdtest.WaitUntil(t, "the server drains", server.IsClosed)
-			// A terminal that is closed, or systemd with SendSIGHUP, sends one along with the first signal.
+			// A closed terminal, or systemd with SendSIGHUP, also sends SIGHUP.
 			server.Signal(t, syscall.SIGHUP)
-			begun.Finish(t)
+			pending.Finish(t)
 			if err := server.Command.Wait(); err != nil {
 				t.Errorf("%v: %s", err, server.Stderr)
 			}
@@ -35,34 +35,34 @@ func TestHostileSignalsDrain(t *testing.T) {
 	}
 }
 
-func TestHostileSignalsEndADrain(t *testing.T) {
+func TestHostileSignalsEndDrain(t *testing.T) {
 	t.Parallel()
 	for _, second := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
-		folder := t.TempDir()
-		server := providerdtest.Serve(t, folder)
-		providerdtest.BeginCreate(t, server, folder)
+		dir := t.TempDir()
+		server := providerdtest.Serve(t, dir)
+		providerdtest.BeginCreate(t, server, dir)
 		server.Signal(t, syscall.SIGTERM)
 		providerdtest.WaitUntil(t, "the server drains", server.IsClosed)
 		server.Signal(t, second)
 		err := server.Command.Wait()
 		exit, ok := errors.AsType[*exec.ExitError](err)
 		if !ok || exit.Sys().(syscall.WaitStatus).Signal() != second {
-			t.Errorf("after %v the process ends with %v", second, err)
+			t.Errorf("after %v the exit is %v", second, err)
 		}
 	}
 }
 
-// A server that was started with nohup outlives its terminal.
-func TestHostileSignalIgnoredByNohup(t *testing.T) {
+// TestHostileSignalsUnderNohup checks that a server started with nohup outlives its terminal.
+func TestHostileSignalsUnderNohup(t *testing.T) {
 	t.Parallel()
-	folder := t.TempDir()
+	dir := t.TempDir()
 	command := exec.CommandContext(t.Context(), "bash", "-c",
 		`trap "" HUP; exec -a providerd "$0" serve --listen 127.0.0.1:0`, os.Args[0])
-	command.Dir = folder
+	command.Dir = dir
 	server := providerdtest.ServeCommand(t, command)
 	server.Signal(t, syscall.SIGHUP)
 	for range 20 {
-		providerdtest.BeginCreate(t, server, folder).Finish(t)
+		providerdtest.BeginCreate(t, server, dir).Finish(t)
 	}
 	server.MustStop(t)
 }
