@@ -10,7 +10,7 @@ import (
 // Copy makes an empty database have all that another one has, or goes on with a copy that was interrupted. The secrets
 // stay sealed as they are: the keyset in the file at keysetPath, which is that of the source, opens both.
 //
-// It returns ErrNoKeyset, ErrKeysetUnusable, the errors of transfer.Copy, and database.ErrOlder or ErrHalfCopied for a
+// It returns ErrNoKeyset, ErrKeysetUnusable, the errors of transfer.Copy, and database.ErrOlder or ErrCopyIncomplete for a
 // source without a keyset of its own.
 func Copy(
 	ctx context.Context, from, to database.Movable, keysetPath string, progress transfer.Progress,

@@ -35,7 +35,7 @@ func hasKey(key uint32) demand {
 // sealsWith demands that each replica seals with the key.
 func sealsWith(key uint32) demand {
 	return demand{
-		key: key, refusal: ErrReplicaSealsOtherwise, remedy: "bring the keyset file, and this version of providerd, to it",
+		key: key, refusal: ErrReplicaNotPromoted, remedy: "bring the keyset file, and this version of providerd, to it",
 		isMet: func(row replicaRow) bool {
 			return len(row.Keys) > 0 && row.Keys[0] == key && slices.Contains(row.Keys[1:], key)
 		},

@@ -43,8 +43,8 @@ var (
 	ErrNoPKLeft = fmt.Errorf("%w: no pk is left", ErrUnavailable)
 	// ErrReplicaLacksKey says that a live replica could not open what would be sealed with the key.
 	ErrReplicaLacksKey = errors.New("a replica lacks key")
-	// ErrReplicaSealsOtherwise says that a live replica has not told that it seals with the key.
-	ErrReplicaSealsOtherwise = errors.New("a replica does not encrypt with key")
+	// ErrReplicaNotPromoted says that a live replica has not told that it seals with the key.
+	ErrReplicaNotPromoted = errors.New("a replica does not encrypt with key")
 	// ErrKeyPromoted says that the newest key is already in use.
 	ErrKeyPromoted = seal.ErrAlreadyPrimary
 	// ErrNoKeyset says that there is no keyset file, though the database has secrets that are sealed.

@@ -63,7 +63,7 @@ func (i insertion) removeRefused(creates batch) error {
 		return fmt.Errorf("look up taken values: %w", err)
 	}
 	if count != int64(len(taken)) {
-		return fmt.Errorf("%w: it deleted what had a client_id", database.ErrOvertaken)
+		return fmt.Errorf("%w: it deleted what had a client_id", database.ErrRetry)
 	}
 	if err := i.DB().Delete(&Creation{}, "pk IN ?", padded(pksOf(creates))).Error; err != nil {
 		return fmt.Errorf("take rows back: %w", err)
@@ -111,7 +111,7 @@ func (i insertion) write(creates batch) (refused batch, err error) {
 	}
 	switch commonLeft, oauth2Left, directoriesLeft := left[0], left[1], left[2]; {
 	case commonLeft > 0:
-		return nil, fmt.Errorf("%w: it used an idempotency key", database.ErrOvertaken)
+		return nil, fmt.Errorf("%w: it used an idempotency key", database.ErrRetry)
 	case directoriesLeft > 0:
 		return nil, fmt.Errorf("%d rows are left out, though none of their values can be taken", directoriesLeft)
 	case oauth2Left == 0:

@@ -24,7 +24,7 @@ func (i Inspection) reader(ctx context.Context) *gorm.DB { return i.view.Reader(
 
 // Keys returns the keys in the file at keysetPath, which are those of the database.
 //
-// It returns database.ErrOlder for a database that has none yet, database.ErrHalfCopied, ErrNoKeyset, ErrKeysetUnusable
+// It returns database.ErrOlder for a database that has none yet, database.ErrCopyIncomplete, ErrNoKeyset, ErrKeysetUnusable
 // or ErrUnavailable.
 func (i Inspection) Keys(ctx context.Context, keysetPath string) (*seal.Keys, error) {
 	return openKeys(ctx, i.view, keysetPath)

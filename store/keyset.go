@@ -119,7 +119,7 @@ func findKeyset(ctx context.Context, db database.Readable) (keysetRow, error) {
 		return keysetRow{}, fmt.Errorf("look up the keyset of the database: %w", found(err))
 	}
 	if transfer.IsMark(row.Sealed) {
-		return keysetRow{}, database.ErrHalfCopied
+		return keysetRow{}, database.ErrCopyIncomplete
 	}
 	return row, nil
 }

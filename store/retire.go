@@ -50,7 +50,7 @@ func (*KeysInUseError) Unwrap() error { return ErrKeysInUse }
 // A retirement is noted in the database before the file changes. From then on nothing is sealed with the key, and no
 // replica starts that would. Interrupted, it is completed by the next call.
 //
-// It returns a KeysInUseError, ErrReplicaSealsOtherwise, or the errors of RotateKey.
+// It returns a KeysInUseError, ErrReplicaNotPromoted, or the errors of RotateKey.
 func (s *Store) RetireKeys(ctx context.Context) (seal.Retirement, error) {
 	retired, err := s.keyring.Retire(ctx, func(keys *seal.Keys) error {
 		// What is refused anyway waits for no replica.

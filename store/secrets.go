@@ -14,7 +14,7 @@ import (
 )
 
 // CheckKeyset makes sure that the keyset in the file at keysetPath is that of a database. It returns ErrNoKeyset,
-// ErrKeysetUnusable, ErrUnavailable, and database.ErrOlder or ErrHalfCopied for a database without a keyset of its own.
+// ErrKeysetUnusable, ErrUnavailable, and database.ErrOlder or ErrCopyIncomplete for a database without a keyset of its own.
 func CheckKeyset(ctx context.Context, db database.Readable, keysetPath string) error {
 	_, err := openKeyring(ctx, db, keysetPath)
 	return err

@@ -18,8 +18,8 @@ var (
 	// ErrUnavailable says that the database cannot be used at the moment: it is away, locked, damaged or out of space.
 	// Nothing was stored.
 	ErrUnavailable = errors.New("storage is unavailable")
-	// ErrSpoilt says that the file of a database is none, or a damaged one. It is an ErrUnavailable.
-	ErrSpoilt = fmt.Errorf("%w: no database, or a damaged one", ErrUnavailable)
+	// ErrCorrupt says that the file of a database is none, or a damaged one. It is an ErrUnavailable.
+	ErrCorrupt = fmt.Errorf("%w: no database, or a damaged one", ErrUnavailable)
 	// ErrFull says that the disk of the database has no room. It is an ErrUnavailable.
 	ErrFull = fmt.Errorf("%w: no room", ErrUnavailable)
 	// ErrNoConnection says that no server was reached, or that none let the program in. It is an ErrUnavailable.
@@ -28,22 +28,22 @@ var (
 	ErrUnsafe = fmt.Errorf("%w: the server is not safe", ErrUnavailable)
 	// ErrOutcomeUnknown says that the database did not tell whether a commit took place.
 	ErrOutcomeUnknown = errors.New("outcome of the commit is unknown")
-	// ErrOvertaken says that what statements looked up is no longer so. They are run again.
-	ErrOvertaken = errors.New("overtaken by another transaction")
-	// ErrNone says that there is no providerd database at the place that was named.
-	ErrNone = errors.New("no providerd database")
+	// ErrRetry says that what statements looked up is no longer so. They are run again.
+	ErrRetry = errors.New("overtaken by another transaction")
+	// ErrNoDatabase says that there is no providerd database at the place that was named.
+	ErrNoDatabase = errors.New("no providerd database")
 	// ErrForeign says that there is a database, but one of another program.
 	ErrForeign = errors.New("not a database of providerd")
-	// ErrExposed says that others than its owner can write to the database.
-	ErrExposed = errors.New("database is exposed")
+	// ErrInsecureMode says that others than its owner can write to the database.
+	ErrInsecureMode = errors.New("database is exposed")
 	// ErrInUse says that a program has the database open, or has left what belongs to it.
 	ErrInUse = errors.New("database is in use")
 	// ErrOlder says that the database must be migrated before this version of providerd can use it.
 	ErrOlder = errors.New("database is from an older version of providerd")
 	// ErrNewer says that the database was written by a later version of providerd.
 	ErrNewer = errors.New("database is from a newer version of providerd")
-	// ErrHalfCopied says that another database was being copied into this one, and that not all of it is there.
-	ErrHalfCopied = errors.New("a copy into the database was not finished")
+	// ErrCopyIncomplete says that another database was being copied into this one, and that not all of it is there.
+	ErrCopyIncomplete = errors.New("a copy into the database was not finished")
 )
 
 // Readable is what can be read: an open database, or a file with one that nobody changes.
@@ -108,7 +108,7 @@ type Batch interface {
 	// transaction can continue: whatever only reads is not affected.
 	CanStore() error
 	// Insert writes lists of rows, each a []*Row of a GORM model, one after the other, but for rows of which a unique
-	// value is taken. It returns how many of each list are left out, or ErrOvertaken where a row that is not refers to
+	// value is taken. It returns how many of each list are left out, or ErrRetry where a row that is not refers to
 	// one that is.
 	Insert(lists ...any) (left []int, err error)
 }

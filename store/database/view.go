@@ -6,7 +6,7 @@ import "context"
 // is held up.
 type View interface {
 	Readable
-	// Schema tells how far the database was migrated. It returns ErrNone for one without tables, ErrForeign or
+	// Schema tells how far the database was migrated. It returns ErrNoDatabase for one without tables, ErrForeign or
 	// ErrUnavailable.
 	Schema(ctx context.Context) (Schema, error)
 	// Drift describes how the tables of a schema of this program's level, and what decides over their rows, differ from

@@ -113,7 +113,7 @@ func (b *batch) Insert(lists ...any) (left []int, err error) {
 	b.hasInserted = b.hasInserted || pipeline.Len() > 0
 	err = b.send(ctx, &pipeline)
 	if native, ok := errors.AsType[*pgconn.PgError](err); ok && native.Code == foreignKeyViolation {
-		return nil, fmt.Errorf("%w: %w", database.ErrOvertaken, err)
+		return nil, fmt.Errorf("%w: %w", database.ErrRetry, err)
 	}
 	return left, err
 }

@@ -118,7 +118,7 @@ const (
 // isPassing tells whether the statements of a transaction may succeed if they are run again at once. Nothing of it was
 // committed.
 func isPassing(err error) bool {
-	if errors.Is(err, database.ErrOvertaken) {
+	if errors.Is(err, database.ErrRetry) {
 		return true
 	}
 	native, ok := errors.AsType[*pgconn.PgError](err)

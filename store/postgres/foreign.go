@@ -20,7 +20,7 @@ import (
 func CreateAlone(ctx context.Context, url URL, logger *slog.Logger) (*Database, error) {
 	return open(ctx, url, logger, func(ctx context.Context, db *sql.DB) error {
 		_, err := readSchema(ctx, db)
-		if errors.Is(err, database.ErrNone) {
+		if errors.Is(err, database.ErrNoDatabase) {
 			err = checkTables(ctx, db, func(string) bool { return true })
 		}
 		if err != nil {

@@ -189,9 +189,9 @@ func TestKeyIsRetiredOnceEachReplicaSealsWithTheNext(t *testing.T) {
 	}
 
 	// The second replica has the key, and does not seal with it yet.
-	if _, err := operator.RetireKeys(t.Context()); !errors.Is(err, store.ErrReplicaSealsOtherwise) ||
+	if _, err := operator.RetireKeys(t.Context()); !errors.Is(err, store.ErrReplicaNotPromoted) ||
 		!strings.Contains(err.Error(), "process") {
-		t.Errorf("not brought: error is %v, want ErrReplicaSealsOtherwise and which", err)
+		t.Errorf("not brought: error is %v, want ErrReplicaNotPromoted and which", err)
 	}
 	if err := create(1, "late"); err != nil {
 		t.Error(err)

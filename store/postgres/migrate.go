@@ -48,7 +48,7 @@ const (
 func Migrate(ctx context.Context, url URL, logger *slog.Logger, level int64) (before int64, err error) {
 	opened, err := open(ctx, url, logger, func(ctx context.Context, db *sql.DB) error {
 		schema, err := readSchema(ctx, db)
-		if err != nil && !errors.Is(err, database.ErrNone) {
+		if err != nil && !errors.Is(err, database.ErrNoDatabase) {
 			return err
 		}
 		before = schema.Level
@@ -71,7 +71,7 @@ func Migrate(ctx context.Context, url URL, logger *slog.Logger, level int64) (be
 func migrator(logger *slog.Logger) preparation {
 	return func(ctx context.Context, db *sql.DB) error {
 		err := checkLevel(ctx, db)
-		if err == nil || !errors.Is(err, database.ErrNone) && !errors.Is(err, database.ErrOlder) {
+		if err == nil || !errors.Is(err, database.ErrNoDatabase) && !errors.Is(err, database.ErrOlder) {
 			return err
 		}
 		isDone, err := migrateUp(ctx, db, logger, schemaLevel)
@@ -128,7 +128,7 @@ func (l announcingLocker) announce(ctx context.Context, db *sql.DB) {
 		slog.String("program", program), slog.Time("until", until))
 }
 
-// checkLevel compares the schema with the one that this program knows. It returns ErrNone for a database without
+// checkLevel compares the schema with the one that this program knows. It returns ErrNoDatabase for a database without
 // tables, ErrForeign, ErrOlder, ErrNewer or ErrUnavailable.
 func checkLevel(ctx context.Context, db *sql.DB) error {
 	schema, err := readSchema(ctx, db)
@@ -138,7 +138,7 @@ func checkLevel(ctx context.Context, db *sql.DB) error {
 	return schema.Check()
 }
 
-// readSchema reads how far the database was migrated. It returns ErrNone, with what this program knows, for one without
+// readSchema reads how far the database was migrated. It returns ErrNoDatabase, with what this program knows, for one without
 // providerd's tables, ErrForeign where others have their names, or ErrUnavailable.
 func readSchema(ctx context.Context, db *sql.DB) (database.Schema, error) {
 	schema, err := database.KnownSchema(migrations)
@@ -155,7 +155,7 @@ func readSchema(ctx context.Context, db *sql.DB) (database.Schema, error) {
 		if err := checkNames(ctx, db); err != nil {
 			return schema, err
 		}
-		return schema, database.ErrNone
+		return schema, database.ErrNoDatabase
 	}
 	const levels = `SELECT (SELECT coalesce(max(version_id), 0) FROM goose_db_version WHERE is_applied), oldest_level
 		FROM schema_support`

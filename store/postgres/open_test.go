@@ -120,8 +120,8 @@ func TestSchemasOfOthersAreRefused(t *testing.T) {
 	cluster := postgrestest.NewCluster(t)
 	logger := slog.New(slog.DiscardHandler)
 	empty := cluster.CreateDatabase(t)
-	if _, err := postgres.Open(t.Context(), parse(t, empty), logger); !errors.Is(err, database.ErrNone) {
-		t.Errorf("empty: error is %v, want ErrNone", err)
+	if _, err := postgres.Open(t.Context(), parse(t, empty), logger); !errors.Is(err, database.ErrNoDatabase) {
+		t.Errorf("empty: error is %v, want ErrNoDatabase", err)
 	}
 	older := cluster.CreateDatabase(t)
 	create(t, older)

@@ -59,7 +59,7 @@ func (d *Database) warnWithoutStandby(ctx context.Context) {
 
 // Open opens the database of a URL as it is. The logger gets what goes wrong beside the statements of callers.
 //
-// It returns database.ErrNone, ErrOlder, ErrNewer, ErrForeign, ErrUnsafe or ErrUnavailable.
+// It returns database.ErrNoDatabase, ErrOlder, ErrNewer, ErrForeign, ErrUnsafe or ErrUnavailable.
 func Open(ctx context.Context, url URL, logger *slog.Logger) (*Database, error) {
 	return open(ctx, url, logger, checkLevel)
 }

@@ -37,7 +37,7 @@ func TestErrorsOfSQLiteAreClassified(t *testing.T) {
 				t.Errorf("%d in COMMIT: ErrUnavailable is %t", code, got)
 			}
 			isSpoilt := code == sqlite3.ErrNotADB || code == sqlite3.ErrCorrupt
-			if errors.Is(statement, database.ErrSpoilt) != isSpoilt || errors.Is(statement, database.ErrFull) != (code == sqlite3.ErrFull) {
+			if errors.Is(statement, database.ErrCorrupt) != isSpoilt || errors.Is(statement, database.ErrFull) != (code == sqlite3.ErrFull) {
 				t.Errorf("%d: error is %v", code, statement)
 			}
 			// Only where SQLite could not write or sync may what it wrote still be there after a crash.

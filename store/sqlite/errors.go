@@ -19,7 +19,7 @@ func classify(err error) error {
 	sentinel := database.ErrUnavailable
 	switch native.Code {
 	case sqlite3.ErrNotADB, sqlite3.ErrCorrupt:
-		sentinel = database.ErrSpoilt
+		sentinel = database.ErrCorrupt
 	case sqlite3.ErrFull:
 		sentinel = database.ErrFull
 	case sqlite3.ErrPerm, sqlite3.ErrBusy, sqlite3.ErrLocked, sqlite3.ErrNomem, sqlite3.ErrReadonly, sqlite3.ErrIoErr,

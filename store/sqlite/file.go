@@ -42,7 +42,7 @@ func checkHeader(file *os.File) error {
 }
 
 // openDatabaseFile opens the file of a database that nobody but its owner can write to. It returns ErrUnavailable,
-// ErrExposed or an error of the file system.
+// ErrInsecureMode or an error of the file system.
 func openDatabaseFile(path string) (*guard.File, error) {
 	file, err := guard.Open(path)
 	if err != nil {
@@ -50,7 +50,7 @@ func openDatabaseFile(path string) (*guard.File, error) {
 	}
 	const othersMayWrite = 0o022
 	if file.Mode()&othersMayWrite != 0 {
-		err := fmt.Errorf("%w: others can write to %s; run chmod 600 on it", database.ErrExposed, path)
+		err := fmt.Errorf("%w: others can write to %s; run chmod 600 on it", database.ErrInsecureMode, path)
 		return nil, errors.Join(err, file.Close())
 	}
 	return file, nil

@@ -159,8 +159,8 @@ func TestFirstStartThatWasKilled(t *testing.T) {
 		statements string
 		want       error
 	}{
-		"empty file":        {";", database.ErrNone},
-		"WAL mode":          {"PRAGMA journal_mode = wal", database.ErrNone},
+		"empty file":        {";", database.ErrNoDatabase},
+		"WAL mode":          {"PRAGMA journal_mode = wal", database.ErrNoDatabase},
 		"mark":              {mark, database.ErrOlder},
 		"mark in WAL mode":  {"PRAGMA journal_mode = wal;" + mark, database.ErrOlder},
 		"table of versions": {mark + versions, database.ErrOlder},

@@ -43,7 +43,7 @@ func Migrate(ctx context.Context, path string, logger *slog.Logger, level int64)
 func migrate(ctx context.Context, db *sql.DB, path string) error {
 	schema, err := readSchema(ctx, db, path)
 	switch {
-	case errors.Is(err, database.ErrNone):
+	case errors.Is(err, database.ErrNoDatabase):
 		if _, err := db.ExecContext(ctx, fmt.Sprintf("PRAGMA application_id = %d", applicationID)); err != nil {
 			return fmt.Errorf("set the application_id of %s: %w", path, classify(err))
 		}
@@ -84,7 +84,7 @@ func wrapPath(path string, err error) error {
 	return fmt.Errorf("%s: %w", path, err)
 }
 
-// readSchema reads how far the database was migrated. It returns ErrNone, with what this program knows, for one without
+// readSchema reads how far the database was migrated. It returns ErrNoDatabase, with what this program knows, for one without
 // anything in it, ErrForeign or ErrUnavailable.
 func readSchema(ctx context.Context, db *sql.DB, path string) (database.Schema, error) {
 	schema, err := database.KnownSchema(embedded)
@@ -99,7 +99,7 @@ func readSchema(ctx context.Context, db *sql.DB, path string) (database.Schema, 
 	}
 	switch {
 	case id == 0 && tables == 0:
-		return schema, fmt.Errorf("%w in %s", database.ErrNone, path)
+		return schema, fmt.Errorf("%w in %s", database.ErrNoDatabase, path)
 	case id != applicationID:
 		return schema, fmt.Errorf("%w: %s has application_id %d", database.ErrForeign, path, id)
 	case versioned == 0:

@@ -41,11 +41,11 @@ func TestOpenRefusesWhatItCannotUse(t *testing.T) {
 		older:                            database.ErrOlder,
 		foreign:                          database.ErrForeign,
 		marked:                           database.ErrForeign,
-		empty:                            database.ErrNone,
-		exposed:                          database.ErrExposed,
+		empty:                            database.ErrNoDatabase,
+		exposed:                          database.ErrInsecureMode,
 		rubbish:                          database.ErrUnavailable,
-		filepath.Join(dir, "missing.db"): database.ErrNone,
-		filepath.Join(dir, "no", "dir"):  database.ErrNone,
+		filepath.Join(dir, "missing.db"): database.ErrNoDatabase,
+		filepath.Join(dir, "no", "dir"):  database.ErrNoDatabase,
 	} {
 		if _, err := sqlite.Open(t.Context(), path, discard); !errors.Is(err, want) {
 			t.Errorf("Open %s: error is %v, want %v", path, err, want)
@@ -53,7 +53,7 @@ func TestOpenRefusesWhatItCannotUse(t *testing.T) {
 	}
 	for path, want := range map[string]error{
 		newer: database.ErrNewer, rubbish: database.ErrUnavailable, foreign: database.ErrForeign, marked: database.ErrForeign,
-		exposed: database.ErrExposed, fifo: database.ErrUnavailable,
+		exposed: database.ErrInsecureMode, fifo: database.ErrUnavailable,
 	} {
 		if _, err := sqlite.Create(t.Context(), path, discard); !errors.Is(err, want) {
 			t.Errorf("Create %s: error is %v, want %v", path, err, want)

@@ -48,7 +48,7 @@ func Path(url string) (string, error) {
 // that only the owner can read, with its folder; where root makes it in a folder that is there, that is the folder's
 // owner, to whom SQLite gives its other files, too. The logger gets what goes wrong beside the statements of callers.
 //
-// It returns ErrReservedName, database.ErrNewer, ErrForeign, ErrExposed, ErrUnavailable for a file that is no database
+// It returns ErrReservedName, database.ErrNewer, ErrForeign, ErrInsecureMode, ErrUnavailable for a file that is no database
 // or that does not belong to the WAL beside it, or an error of the file system.
 //
 // A process should have one database open once: to close it releases what locks (POSIX) the process has on its files,
@@ -65,7 +65,7 @@ func Create(ctx context.Context, path string, logger *slog.Logger) (*Database, e
 
 // Open opens the database at path as it is. The logger gets what goes wrong beside the statements of callers.
 //
-// It returns ErrReservedName, database.ErrNone, ErrOlder, ErrNewer, ErrForeign, ErrExposed, ErrUnavailable for a file
+// It returns ErrReservedName, database.ErrNoDatabase, ErrOlder, ErrNewer, ErrForeign, ErrInsecureMode, ErrUnavailable for a file
 // that is no database or that does not belong to the WAL beside it, or an error of the file system.
 func Open(ctx context.Context, path string, logger *slog.Logger) (*Database, error) {
 	return openExisting(ctx, path, logger, checkSchema(database.Schema.Check))
@@ -86,14 +86,14 @@ func openExisting(
 	return open(ctx, path, logger, checkExists, prepare)
 }
 
-// checkExists returns ErrNone, with the path from the root, where there is no file.
+// checkExists returns ErrNoDatabase, with the path from the root, where there is no file.
 func checkExists(path string) error {
 	_, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if absolute, err := filepath.Abs(path); err == nil {
 			path = absolute
 		}
-		return fmt.Errorf("%w at %s", database.ErrNone, path)
+		return fmt.Errorf("%w at %s", database.ErrNoDatabase, path)
 	}
 	if err != nil {
 		return fmt.Errorf("find the database: %w", err)

@@ -29,7 +29,7 @@ var _ database.View = (*View)(nil)
 // holds no other program up: what others have open it reads as any reader of theirs, and anything else as it lies on
 // the disk.
 //
-// It returns database.ErrNone, ErrUnavailable for a file that is no database, that was removed or replaced under other
+// It returns database.ErrNoDatabase, ErrUnavailable for a file that is no database, that was removed or replaced under other
 // programs, or whose WAL cannot be read or is that of another one, or an error of the file system.
 func OpenReadOnly(ctx context.Context, path string) (*View, error) {
 	if err := checkNoOrphanWAL(durable.Resolve(path)); err != nil {

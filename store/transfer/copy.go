@@ -39,7 +39,7 @@ type Progress func(step Step, done, total int64)
 //
 // A few pages of at most 4,000 rows or 4 MiB, and one row more, are in memory at a time.
 //
-// It returns ErrNotEmpty, ErrDiffers, database.ErrHalfCopied for the source, ErrUnavailable or ErrOutcomeUnknown. But
+// It returns ErrNotEmpty, ErrDiffers, database.ErrCopyIncomplete for the source, ErrUnavailable or ErrOutcomeUnknown. But
 // for the first and the third, another call may do better.
 func Copy(ctx context.Context, from, to database.Movable, progress Progress) (contents []Content, err error) {
 	err = from.Snapshot(ctx, func(source *gorm.DB) error {
@@ -72,7 +72,7 @@ func (c *copying) run(ctx context.Context) error {
 		return err
 	}
 	if !ok || IsMark(source.Sealed) {
-		return database.ErrHalfCopied
+		return database.ErrCopyIncomplete
 	}
 	if err := c.count(); err != nil {
 		return err

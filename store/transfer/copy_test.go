@@ -138,7 +138,7 @@ func TestRefusals(t *testing.T) {
 				if name != "another copy" {
 					return
 				}
-				if _, err := transfer.Copy(t.Context(), target, newSQLite(t).use(t), noProgress); !errors.Is(err, database.ErrHalfCopied) {
+				if _, err := transfer.Copy(t.Context(), target, newSQLite(t).use(t), noProgress); !errors.Is(err, database.ErrCopyIncomplete) {
 					t.Errorf("to copy what is not whole gives %v", err)
 				}
 			})

@@ -195,7 +195,7 @@ func TestHalfCopyIsNotUsed(t *testing.T) {
 				"a server":  func() (*store.Store, error) { return store.Create(t.Context(), at.open(t), keyset) },
 				"a command": func() (*store.Store, error) { return store.Open(t.Context(), at.open(t), keyset) },
 			} {
-				if _, err := begin(); !errors.Is(err, database.ErrHalfCopied) {
+				if _, err := begin(); !errors.Is(err, database.ErrCopyIncomplete) {
 					t.Errorf("%s over half a copy gives %v", name, err)
 				}
 			}

@@ -63,7 +63,7 @@ func (c *copyCommand) Run(ctx context.Context, out *console.Output, say *console
 		return errors.New("--from and --to name the same file")
 	}
 	from, err := c.From.Open(ctx, slog.New(slog.DiscardHandler))
-	if errors.Is(err, database.ErrNone) {
+	if errors.Is(err, database.ErrNoDatabase) {
 		// It is not wrapped, since console.Explain would name another flag.
 		return fmt.Errorf("--from: %s; name the one to copy", err.Error())
 	}

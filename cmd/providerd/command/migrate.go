@@ -77,7 +77,7 @@ func (c *migrateCommand) schema(ctx context.Context) (database.Schema, error) {
 		return database.Schema{}, err
 	}
 	schema, err := view.Schema(ctx)
-	if errors.Is(err, database.ErrNone) {
+	if errors.Is(err, database.ErrNoDatabase) {
 		err = nil
 	}
 	return schema, errors.Join(err, view.Close())

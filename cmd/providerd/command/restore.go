@@ -76,7 +76,7 @@ func (c *restoreCommand) Run(ctx context.Context, say *console.Messages) error {
 // explain says of a file that is no backup what to do. Its error is not wrapped, since console.Explain would take it
 // for that of the database.
 func (c *restoreCommand) explain(err error) error {
-	if !errors.Is(err, database.ErrSpoilt) && !errors.Is(err, database.ErrForeign) {
+	if !errors.Is(err, database.ErrCorrupt) && !errors.Is(err, database.ErrForeign) {
 		return err
 	}
 	return fmt.Errorf("%s is no backup, or a damaged one; name a file that \"providerd backup\" made: %s", c.File,

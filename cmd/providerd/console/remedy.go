@@ -32,12 +32,12 @@ func RemedyFor(err error) string {
 		sentinel error
 		remedy   string
 	}{
-		{database.ErrNone, `"providerd serve" makes one; or name yours by --database or PROVIDERD_DATABASE`},
+		{database.ErrNoDatabase, `"providerd serve" makes one; or name yours by --database or PROVIDERD_DATABASE`},
 		{database.ErrNewer, "use a newer providerd"},
 		{database.ErrOlder, `"providerd serve" of this version migrates it`},
 		{database.ErrForeign, "name another place"},
-		{database.ErrHalfCopied, `run the same "providerd copy" again for the rest, or name another database`},
-		{database.ErrSpoilt, "put a backup in its place, or name another file"},
+		{database.ErrCopyIncomplete, `run the same "providerd copy" again for the rest, or name another database`},
+		{database.ErrCorrupt, "put a backup in its place, or name another file"},
 		{database.ErrFull, "make room on the disk of the database"},
 		{
 			database.ErrNoConnection,

@@ -25,7 +25,7 @@ func checkSQLite(ctx context.Context, file flags.SQLiteFile, keyset string) (fou
 	view, err := sqlite.OpenReadOnly(ctx, path)
 	if err != nil {
 		found = append(found, failedBy(checkOfDatabase, err))
-		if errors.Is(err, database.ErrNone) {
+		if errors.Is(err, database.ErrNoDatabase) {
 			return found
 		}
 		return append(found, checkKeysetAlone(keyset)...)
