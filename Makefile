@@ -230,7 +230,7 @@ security: ## Check dependencies for changes and, if the database can be reached,
 	fi
 
 leaks: postgres ## Inject leaks of secrets into the code and check that the tests find each.
-	go test -count=1 -v -tags slow -timeout 20m -run '^TestGateFindsPlantedLeaks' ./cmd/providerd/e2e/leaks | \
+	go test -count=1 -v -tags slow -timeout 20m -run '^TestGateFindsInjectedLeaks' ./cmd/providerd/e2e/leaks | \
 		{ grep -Ev '^=== ' || true; }
 
 test: ## Run the tests that need only Go and gcc; the last lines say what was left out.

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// applies hands secrets to apply in every way: stored, unchanged, drifted, refused, and in files with faults.
+// applies passes secrets to apply in every way: created, unchanged, drifted, refused, and in invalid files.
 func (s *search) applies() {
 	run := rand.Text()[:10]
 	oauth2, directory := s.oauth2Body("applied "+run, "applied-"+run), s.directoryBody("applied directory "+run)
 	file := "oauth2: [" + oauth2 + "]\nworkspace_directory: [" + directory + "]\n"
 	other := strings.Replace(s.oauth2Body("applied "+run, "applied-"+run), "{", `{"id": "other", `, 1)
 	secret := s.fresh("secret in a faulty file")
-	for _, one := range []struct{ text, says string }{
+	for _, input := range []struct{ text, want string }{
 		{file, "2 created"},
 		{file, "2 unchanged"},
 		{strings.Replace(file, oauth2, s.oauth2Body("applied "+run, "other-"+run), 1), "1 drifted"},
@@ -28,10 +28,10 @@ func (s *search) applies() {
 		{"oauth2:\n- " + secret, "must be a mapping"},
 		{secret, "must be a mapping"},
 	} {
-		s.runWithInput(one.text, "apply", "-f", "-", "--server", s.server.URL, "--dry-run", "--output", "json")
-		s.runWithInput(one.text, "apply", "-f", "-", "--server", s.server.URL)
-		if !strings.Contains(s.talk, one.says) {
-			s.astray = append(s.astray, "apply does not say "+one.says+" but "+s.talk)
+		s.runWithInput(input.text, "apply", "-f", "-", "--server", s.server.URL, "--dry-run", "--output", "json")
+		s.runWithInput(input.text, "apply", "-f", "-", "--server", s.server.URL)
+		if !strings.Contains(s.stderr, input.want) {
+			s.missed = append(s.missed, "apply does not report "+input.want+" but "+s.stderr)
 		}
 	}
 	s.runWithInput(file, "apply", "-f", "-", "--dry-run")

@@ -17,23 +17,22 @@ import (
 	"testing"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
-
 	"example.com/providerd/server/contracttest"
 	"example.com/providerd/store/postgres/postgrestest"
 )
 
-// TestNothingLeaks is the gate that every change must pass: no secret, token or key is anywhere but in its field.
+// TestNothingLeaks is the gate for every change: no secret, token or key may be anywhere except in its field.
 func TestNothingLeaks(t *testing.T) {
 	t.Parallel()
 	report(t, searchLeaks(t, os.Args[0]))
 }
 
-// TestNothingLeaksOverPostgreSQL looks at the files and the log of the server as well, and into the list of processes.
+// TestNothingLeaksOverPostgreSQL also scans the files and the log of the database server, and the process list.
 func TestNothingLeaksOverPostgreSQL(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.NewCluster(t)
 	s := newSearch(t, os.Args[0])
-	s.keyset = filepath.Join(s.folder, "keyset.json")
+	s.keyset = filepath.Join(s.dir, "keyset.json")
 	url := cluster.CreateDatabase(t)
 	s.environment = []string{"PROVIDERD_DATABASE=" + url, "PROVIDERD_FROM=" + url, "PROVIDERD_KEYSET=" + s.keyset}
 	s.canary("password of the database", cluster.Password)
@@ -46,53 +45,52 @@ func TestNothingLeaksOverPostgreSQL(t *testing.T) {
 
 func report(t *testing.T, found *scanner) {
 	t.Helper()
-	for _, finding := range append(found.leaks, found.astray...) {
+	for _, finding := range append(found.leaks, found.missed...) {
 		t.Error(finding)
 	}
-	t.Logf("%d places were scanned for %d secrets, %d hits", found.places, len(found.traces), len(found.leaks))
+	t.Logf("scanned %d places for %d secrets, %d hits", found.places, len(found.traces), len(found.leaks))
 }
 
-// search leads a program through all that it does, with canaries as its secrets.
+// search exercises everything that a program does, with canaries as secrets.
 type search struct {
 	*scanner
 	t       *testing.T
 	program string
-	folder  string
+	dir     string
 	client  *http.Client
 	server  *providerdtest.Server
-	// collector gets the spans of a session.
+	// collector receives the spans of a session.
 	collector *providerdtest.Collector
-	// initial is the token of the first start, narrow one that allows one operation.
+	// initial is the initial token, and narrow a token for one operation.
 	initial, narrow string
 	bodies          map[string]string
-	// keyset is the path of the keyset file, and environment has what leads to a database other than the default.
+	// keyset is the path of the keyset file, and environment has the variables for another database than the default.
 	keyset      string
 	environment []string
-	// talk is what the last command said on standard error.
-	talk string
+	// stderr is the standard error of the last command.
+	stderr string
 }
 
-// searchLeaks returns what it found in everything that a program of this build let out.
+// searchLeaks returns what it found in the output and files of a program.
 func searchLeaks(t *testing.T, program string) *scanner {
 	t.Helper()
 	s := newSearch(t, program)
-	s.keyset = filepath.Join(s.folder, "data", "keyset.json")
+	s.keyset = filepath.Join(s.dir, "data", "keyset.json")
 	s.sessions()
 	s.backUp()
-	s.scanFiles(t, s.folder)
+	s.scanFiles(t, s.dir)
 	return s.scanner
 }
 
 func newSearch(t *testing.T, program string) *search {
 	t.Helper()
 	return &search{
-		scanner: newScanner(), t: t, program: program, folder: t.TempDir(), client: contracttest.Client(t),
+		scanner: newScanner(), t: t, program: program, dir: t.TempDir(), client: contracttest.Client(t),
 		bodies: map[string]string{},
 	}
 }
 
-// sessions leads the program through all it does, with each format of the log. Where the first time has found a leak,
-// the second would only find it again.
+// sessions runs a session with each log format. After a leak, it skips the second, which would only find it again.
 func (s *search) sessions() {
 	for _, format := range []string{"text", "json"} {
 		if len(s.leaks) == 0 {
@@ -101,10 +99,10 @@ func (s *search) sessions() {
 	}
 }
 
-// session runs the server from its start to its end, in which it is killed with a dump of all it does.
+// session runs the server from its start until it is killed with a dump of its goroutines.
 func (s *search) session(logFormat string) {
 	s.collector = providerdtest.StartCollector(s.t)
-	server, err := providerdtest.StartProgram(s.t.Context(), s.program, s.folder, append(s.tracing(), s.environment...),
+	server, err := providerdtest.StartProgram(s.t.Context(), s.program, s.dir, append(s.tracing(), s.environment...),
 		"--log-level", "debug", "--log-format", logFormat, "--ops-listen", "127.0.0.1:0", "--failed-attempts", "3")
 	if err != nil {
 		s.t.Fatal(err)
@@ -125,24 +123,24 @@ func (s *search) session(logFormat string) {
 	}
 	_ = server.Command.Wait()
 	s.scan("standard error, with the dump of a crash", []byte(server.Stderr.String()))
-	s.scanFiles(s.t, s.folder)
+	s.scanFiles(s.t, s.dir)
 }
 
-// scanProcess looks at what every user of the machine sees of the server.
+// scanProcess scans what every user of the machine can see of the server.
 func (s *search) scanProcess() {
 	for _, name := range []string{"cmdline", "comm", "status"} {
 		content, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", s.server.Command.Process.Pid, name))
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		s.scan("the process's "+name, content)
+		s.scan("the "+name+" of the process", content)
 	}
 }
 
-// learn makes the tokens and keys known that the program made itself.
+// learn adds the tokens and keys that the program generated as canaries.
 func (s *search) learn() {
 	if s.environment == nil {
-		s.initial = providerdtest.Token(s.t, s.folder)
+		s.initial = providerdtest.Token(s.t, s.dir)
 		s.canary("initial token", s.initial)
 	} else {
 		s.initial = s.newToken("initial token", "providers_oauth2_create", "providers_workspace_directory_create")
@@ -151,7 +149,7 @@ func (s *search) learn() {
 	s.learnKeys()
 }
 
-// newToken makes a token that allows operations. Its name begins with that of the canary.
+// newToken creates a token that allows operations. Its name is the first word of the canary's.
 func (s *search) newToken(canary string, operations ...string) string {
 	name, _, _ := strings.Cut(canary, " ")
 	arguments := []string{"token", "create", "--name", name}
@@ -180,20 +178,20 @@ func (s *search) fresh(name string) string {
 	return text
 }
 
-// run carries out a command of the operator, and returns what it prints.
+// run runs a command and returns its output.
 func (s *search) run(arguments ...string) string { return s.runWithInput("", arguments...) }
 
-// runWithInput is run of a command that reads its standard input.
+// runWithInput is run with standard input.
 func (s *search) runWithInput(input string, arguments ...string) string {
 	command := exec.CommandContext(s.t.Context(), s.program)
 	command.Args = append([]string{"providerd"}, arguments...)
-	command.Dir = s.folder
+	command.Dir = s.dir
 	command.Stdin = strings.NewReader(input)
 	command.Env = append(os.Environ(), "PROVIDERD_TOKEN="+s.initial, "PROVIDERD_KEYSET="+s.keyset,
 		"PROVIDERD_FROM=sqlite:data/providerd.db")
 	command.Env = append(command.Env, s.environment...)
-	var talk strings.Builder
-	command.Stderr = &talk
+	var stderr strings.Builder
+	command.Stderr = &stderr
 	output, _ := command.Output()
 	what := "the output of " + strings.Join(arguments[:min(2, len(arguments))], " ")
 	allowed := "no such"
@@ -201,12 +199,12 @@ func (s *search) runWithInput(input string, arguments ...string) string {
 		allowed = "narrow token"
 	}
 	s.scan(what, output, allowed)
-	s.talk = talk.String()
-	s.scan("the talk of "+what, []byte(s.talk))
+	s.stderr = stderr.String()
+	s.scan("the standard error with "+what, []byte(s.stderr))
 	return string(output)
 }
 
-// send makes a request and scans the answer: its headers, and its body without the fields that secrets belong in.
+// send sends a request and scans the response: its header, and its body without the fields that may hold secrets.
 func (s *search) send(method, path, token, body string, header ...string) *http.Response {
 	request, err := http.NewRequestWithContext(s.t.Context(), method, s.server.URL+path, strings.NewReader(body))
 	if err != nil {
@@ -248,22 +246,22 @@ func (s *search) withoutSecrets(text []byte) []byte {
 	}
 	delete(record, "client_secret")
 	delete(record, "credentials")
-	rest, err := json.Marshal(record)
+	text, err := json.Marshal(record)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return rest
+	return text
 }
 
-// want notes where the search did not get where it was to look.
+// want records a response that does not have the expected status.
 func (s *search) want(response *http.Response, status int) {
 	if response.StatusCode != status {
-		s.astray = append(s.astray, fmt.Sprintf("%s %s: status is %d, want %d",
+		s.missed = append(s.missed, fmt.Sprintf("%s %s: status is %d, want %d",
 			response.Request.Method, response.Request.URL.Path, response.StatusCode, status))
 	}
 }
 
-// backUp makes a backup and restores it, as an operator would. Nobody else can read either.
+// backUp creates a backup and restores it. Only the owner may be able to read either.
 func (s *search) backUp() {
 	for _, line := range []string{
 		"backup backup.db", "backup backup.db", "restore backup.db", "restore backup.db --replace",
@@ -272,9 +270,9 @@ func (s *search) backUp() {
 		s.run(strings.Fields(line)...)
 	}
 	for _, path := range []string{"backup.db", "data/providerd.db", "restored/providerd.db"} {
-		info, err := os.Stat(filepath.Join(s.folder, path))
+		info, err := os.Stat(filepath.Join(s.dir, path))
 		if err != nil {
-			s.astray = append(s.astray, err.Error()+": "+s.talk)
+			s.missed = append(s.missed, err.Error()+": "+s.stderr)
 			continue
 		}
 		if info.Mode() != 0o600 {

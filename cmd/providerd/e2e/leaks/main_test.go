@@ -1,5 +1,5 @@
-// Package leaks_test looks for secrets in all that the program writes, answers, logs, traces and keeps, and proves with
-// leaks in the code that it finds them.
+// Package leaks_test searches everything that the program prints, sends, logs, traces and stores for secrets, and
+// proves with injected leaks that it finds them.
 //
 // Start with leaks_test.go.
 package leaks_test
@@ -10,5 +10,5 @@ import (
 	"example.com/providerd/cmd/providerd/providerdtest"
 )
 
-// TestMain lets the test binary be started as providerd.
+// TestMain also runs the test binary as providerd.
 func TestMain(m *testing.M) { providerdtest.Main(m) }

@@ -12,8 +12,8 @@ import (
 	"example.com/providerd/cmd/providerd/providerdtest"
 )
 
-// oauth2Body is a create with a canary as its secret. Members stand in the order of their names, so that the text is
-// canonical and its digest the one that is known.
+// oauth2Body returns a create with a canary as its secret. Its members are sorted by name, so that the text is
+// canonical and its digest can be computed.
 func (s *search) oauth2Body(name, clientID string) string {
 	text, err := json.Marshal(map[string]any{
 		"name": name, "authorization_flow": "3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01", "client_id": clientID,
@@ -43,11 +43,11 @@ func (s *search) directoryBody(name string) string {
 	return body
 }
 
-// creates stores secrets in every way: created, replayed, refused for the key, refused for the client_id; and each time
-// asks before what would become of them.
+// creates sends secrets in creates with every outcome: created, replayed, refused for the key, and refused for the
+// client_id. Before each, it validates the create.
 func (s *search) creates() {
 	run := rand.Text()[:10]
-	// The first record is of the kind that an application can be linked to, and has pk 1.
+	// The first record has pk 1 and a kind that an application can be linked to.
 	for _, path := range []string{providerdtest.OAuth2Path, providerdtest.DirectoryPath} {
 		first := s.directoryBody("first directory " + run)
 		if path == providerdtest.OAuth2Path {
@@ -73,7 +73,7 @@ func (s *search) creates() {
 	}
 }
 
-// refusals sends secrets that are refused for every reason there is.
+// refusals sends secrets that are refused for every reason.
 func (s *search) refusals() {
 	secret := s.fresh("refused secret")
 	quoted, err := json.Marshal(secret)
@@ -114,7 +114,8 @@ func (s *search) refusals() {
 		http.StatusBadRequest)
 }
 
-// wrongTokens shows tokens in wrong places and wrong tokens in the right place, until the address is limited.
+// wrongTokens sends valid tokens in wrong places and invalid tokens in the right place, until the address is rate
+// limited.
 func (s *search) wrongTokens() {
 	s.want(s.send(http.MethodPost, providerdtest.OAuth2Path+"?access_token="+s.initial, "", "{}"), http.StatusUnauthorized)
 	s.want(s.send(http.MethodPost, providerdtest.OAuth2Path+"?access_token="+s.initial, s.initial, "{}"), http.StatusBadRequest)
@@ -129,7 +130,7 @@ func (s *search) wrongTokens() {
 	s.want(s.send(http.MethodPost, providerdtest.OAuth2Path, mistyped, "{}"), http.StatusTooManyRequests)
 }
 
-// pages fetches all that is served without a token, and what operators are told.
+// pages fetches everything that is served without a token, and the ops listener.
 func (s *search) pages() {
 	for _, path := range []string{
 		"/healthz", "/readyz", "/openapi.json", "/openapi.yaml", "/problems/unauthorized", "/problems/validation-failed",
@@ -148,7 +149,7 @@ func (s *search) pages() {
 	s.server.URL, s.client = served, client
 }
 
-// commands carries out every command of the operator.
+// commands runs every command.
 func (s *search) commands() {
 	for _, line := range []string{
 		"--help", "serve --help", "token --help", "token create --help", "provider --help", "key --help", "audit --help",
@@ -170,16 +171,16 @@ func (s *search) commands() {
 	} {
 		s.run(strings.Fields(line)...)
 	}
-	if s.run("provider", "export"); !strings.Contains(s.talk, " stands for the client_secret of provider ") {
-		s.astray = append(s.astray, "export lists no reference: "+s.talk)
+	if s.run("provider", "export"); !strings.Contains(s.stderr, " stands for the client_secret of provider ") {
+		s.missed = append(s.missed, "export lists no reference: "+s.stderr)
 	}
 	if printed := s.run("audit"); !strings.Contains(printed, " provider deleted ") {
-		s.astray = append(s.astray, "no deletion is in the audit: "+printed)
+		s.missed = append(s.missed, "the audit has no deletion: "+printed)
 	}
 	s.learnKeys()
 }
 
-// withoutKeyset sends secrets while they cannot be sealed.
+// withoutKeyset sends secrets while the keyset is missing.
 func (s *search) withoutKeyset() {
 	path := s.keyset
 	if err := os.Rename(path, path+".away"); err != nil {
@@ -194,7 +195,7 @@ func (s *search) withoutKeyset() {
 	}
 }
 
-// tracing is an environment in which the server exports spans soon, with a key that the collector asks for.
+// tracing returns an environment in which the server exports spans quickly, with a key for the collector.
 func (s *search) tracing() []string {
 	return []string{
 		"OTEL_EXPORTER_OTLP_ENDPOINT=" + s.collector.URL, "OTEL_BSP_SCHEDULE_DELAY=10",
@@ -202,10 +203,9 @@ func (s *search) tracing() []string {
 	}
 }
 
-// spans scans what the collector got of a session, once the span of its last request is there: the only one for which
-// the storage was unavailable.
+// spans scans the spans of a session. It waits for the last one, which is the only one with status 503.
 func (s *search) spans() {
-	providerdtest.WaitUntil(s.t, "the last span has come", func() bool {
+	providerdtest.WaitUntil(s.t, "the collector has the last span", func() bool {
 		for _, span := range s.collector.Spans() {
 			if span.Attributes["http.response.status_code"] == "503" {
 				return true

@@ -8,7 +8,7 @@ import (
 	"example.com/providerd/cmd/providerd/providerdtest"
 )
 
-func plants() []providerdtest.Fault {
+func faults() []providerdtest.Fault {
 	return []providerdtest.Fault{
 		{
 			Title: "a body in the log", File: "server/validate.go",
@@ -32,7 +32,7 @@ func plants() []providerdtest.Fault {
 			Old: "SealedCredentials: sealed", New: "SealedCredentials: append(sealed[:0], s.Credentials.Reveal()...)",
 		},
 		{
-			Title: "a bare digest of a body in the database", File: "store/seal/keys.go",
+			Title: "a plain digest of a body in the database", File: "store/seal/keys.go",
 			Old: "fingerprint, err := k.mac.ComputeMAC(digest)",
 			New: "if digest != nil {\n\t\treturn digest, nil\n\t}\n\tfingerprint, err := k.mac.ComputeMAC(digest)",
 		},
@@ -64,12 +64,12 @@ func plants() []providerdtest.Fault {
 			Old: "return durable.WriteFile(path, content, owner)", New: "_ = durable.WriteFile(path+\".old\", content, owner)\n\treturn durable.WriteFile(path, content, owner)",
 		},
 		{
-			Title: "an entry of a file in the talk of apply", File: "cmd/providerd/apply/send.go",
+			Title: "an entry of a file in the messages of apply", File: "cmd/providerd/apply/send.go",
 			Old: "a.Outcome, a.Detail, a.reason = outcomeRefused, refused.Error(), console.Shortened(refused.Title, maxReasonBytes)",
 			New: "a.Outcome, a.Detail, a.reason = outcomeRefused, string(a.entry.Body), console.Shortened(refused.Title, maxReasonBytes)",
 		},
 		{
-			Title: "a value in a fault of a file", File: "cmd/providerd/apply/manifest/manifest.go",
+			Title: "a value in an error about a file", File: "cmd/providerd/apply/manifest/manifest.go",
 			Old: `strings.HasPrefix(wrong.Message, "unknown anchor")`, New: `strings.HasPrefix(wrong.Message, "nothing")`,
 		},
 		{
@@ -86,11 +86,11 @@ func plants() []providerdtest.Fault {
 			Old: "isReference := !e.reveal && ", New: "isReference := e.reveal && ",
 		},
 		{
-			Title: "a secret in the talk of an export", File: "cmd/providerd/command/provider_export.go",
+			Title: "a secret in the messages of an export", File: "cmd/providerd/command/provider_export.go",
 			Old: "fields[secret] = json.RawMessage(", New: "println(string(fields[secret]))\n\t\tfields[secret] = json.RawMessage(",
 		},
 		{
-			Title: "a secret in a header of the answer", File: "server/oauth2.go",
+			Title: "a secret in a response header", File: "server/oauth2.go",
 			Old: "XRequestID:          exchangeOf(ctx).requestID,",
 			New: "XRequestID:          exchangeOf(ctx).requestID + record.ClientSecret.Reveal(),",
 		},
@@ -119,7 +119,7 @@ func plants() []providerdtest.Fault {
 			New: "differs = append(differs, string(a[name]))",
 		},
 		{
-			Title: "a secret in the talk of a validation", File: "server/oauth2.go",
+			Title: "a secret in the output of a validation", File: "server/oauth2.go",
 			Old: "if requested.ValidateOnly {", New: "if requested.ValidateOnly {\n\t\tprintln(settings.ClientSecret.Reveal())",
 		},
 		{
@@ -128,7 +128,7 @@ func plants() []providerdtest.Fault {
 			New: "_ = file.Chmod(0o644)\n\tdraft := &Draft{File: file, path: path}",
 		},
 		{
-			Title: "a secret in the talk of a backup", File: "store/secrets.go",
+			Title: "a secret in the messages of a backup", File: "store/secrets.go",
 			Old: "if _, err := keys.Unseal(sealed, place); err == nil {",
 			New: "if secret, err := keys.Unseal(sealed, place); err == nil {\n\t\tprintln(secret.Reveal())",
 		},
@@ -139,15 +139,15 @@ func plants() []providerdtest.Fault {
 	}
 }
 
-// TestGateFindsPlantedLeaks builds the program once for each leak, and expects the gate to find it.
-func TestGateFindsPlantedLeaks(t *testing.T) {
+// TestGateFindsInjectedLeaks builds the program with each leak, which the gate must find.
+func TestGateFindsInjectedLeaks(t *testing.T) {
 	t.Parallel()
-	for _, plant := range plants() {
-		t.Run(plant.Title, func(t *testing.T) {
+	for _, fault := range faults() {
+		t.Run(fault.Title, func(t *testing.T) {
 			t.Parallel()
-			leaks := searchLeaks(t, plant.Build(t)).leaks
+			leaks := searchLeaks(t, fault.Build(t)).leaks
 			if len(leaks) == 0 {
-				t.Fatal("the gate lets it pass")
+				t.Fatal("the gate did not find the leak")
 			}
 			t.Log(leaks[0])
 		})

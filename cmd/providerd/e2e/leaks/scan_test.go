@@ -18,27 +18,27 @@ import (
 	"testing"
 )
 
-// scanner looks for canaries in everything that leaves the program or reaches the disk.
+// scanner searches for canaries in what leaves the program or reaches the disk.
 type scanner struct {
-	// traces are what a canary looks like, plain or encoded, by its name.
+	// traces are the plain and encoded forms of canaries by name.
 	traces map[string][][]byte
-	// places counts what was scanned, and leaks names what was found where.
+	// places counts what was scanned, and leaks are the canaries found, with their places.
 	places int
 	leaks  []string
-	// astray names the places that the search did not reach.
-	astray []string
+	// missed are the places that the search did not reach.
+	missed []string
 }
 
 func newScanner() *scanner { return &scanner{traces: map[string][][]byte{}} }
 
-// canary makes a text known that must be seen nowhere.
+// canary adds a text that must not occur anywhere.
 func (s *scanner) canary(name, text string) {
 	quoted, _ := json.Marshal(text)
 	traces := []string{
 		text, strings.Trim(string(quoted), `"`), url.QueryEscape(text), hex.EncodeToString([]byte(text)),
 		strings.ToUpper(hex.EncodeToString([]byte(text))), strings.Trim(fmt.Sprintf("%d", []byte(text)), "[]"),
 	}
-	// In base64 a text looks different by where it begins; the characters at its ends depend on its neighbours.
+	// The base64 encoding depends on the offset, and its first and last characters on the neighboring bytes.
 	for offset := range 3 {
 		encoded := base64.StdEncoding.EncodeToString(append(make([]byte, offset), text...))
 		inner := strings.TrimRight(encoded, "=")[(offset*8+5)/6 : (offset+len(text))*8/6]
@@ -51,13 +51,13 @@ func (s *scanner) canary(name, text string) {
 	}
 }
 
-// digestCanary makes the bare SHA-256 of a text known, which would let someone guess the text.
+// digestCanary adds the plain SHA-256 digest of a text, with which the text could be guessed.
 func (s *scanner) digestCanary(name, text string) {
 	digest := sha256.Sum256([]byte(text))
 	s.canary(name, string(digest[:]))
 }
 
-// scan looks at one place. Canaries with one of the names in allowed belong there.
+// scan searches a place for canaries, except those whose names have a prefix in allowed.
 func (s *scanner) scan(place string, content []byte, allowed ...string) {
 	s.places++
 	for name, traces := range s.traces {
@@ -73,10 +73,11 @@ func (s *scanner) scan(place string, content []byte, allowed ...string) {
 	}
 }
 
-// scanFiles looks at each file below a folder, and at their names. The token file and the keyset hold what is theirs.
-func (s *scanner) scanFiles(t *testing.T, folder string) {
+// scanFiles scans the files below a directory and their names. The token file and the keyset may hold their own
+// secrets.
+func (s *scanner) scanFiles(t *testing.T, dir string) {
 	t.Helper()
-	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}

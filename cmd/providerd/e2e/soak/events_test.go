@@ -11,7 +11,7 @@ import (
 	"example.com/providerd/cmd/providerd/providerdtest"
 )
 
-// soakEvent is something that an operator does, or that befalls a server, after a share of the time.
+// soakEvent is an operation or a fault after a share of the run.
 type soakEvent struct {
 	share float64
 	label string
@@ -50,41 +50,40 @@ func soakEvents() []soakEvent {
 func backUpSoak(t *testing.T, s *soak) {
 	t.Helper()
 	s.backup.creates = s.journal.Acknowledged()
-	begun := time.Now()
+	started := time.Now()
 	s.operate(t, "backup", "backup.db")
-	s.backup.took = time.Since(begun)
+	s.backup.took = time.Since(started)
 }
 
-// changeCertificate renames the files of the second certificate into place, which new connections get.
+// changeCertificate renames the files of the second certificate into place.
 func changeCertificate(t *testing.T, s *soak) {
 	t.Helper()
-	folder := s.server.folder
+	dir := s.server.dir
 	for _, name := range []string{"cert.pem", "key.pem"} {
-		if err := os.Rename(filepath.Join(folder, nextCertificate, name), filepath.Join(folder, name)); err != nil {
+		if err := os.Rename(filepath.Join(dir, nextCertificate, name), filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	providerdtest.WaitUntil(t, "callers meet the new certificate", func() bool { return s.journal.certificate.Load() == 2 })
+	providerdtest.WaitUntil(t, "callers get the new certificate", func() bool { return s.journal.certificate.Load() == 2 })
 }
 
 // awaitDroppedLines waits until some lines of the log are dropped.
 func (s *soak) awaitDroppedLines(t *testing.T) {
 	t.Helper()
 	const lines = 100
-	providerdtest.WaitUntil(t, "lines of the log are dropped", func() bool { return s.watch.dropped() >= lines })
+	providerdtest.WaitUntil(t, "log lines are dropped", func() bool { return s.watch.dropped() >= lines })
 }
 
-// restartSoak ends the server and starts it again. Each request that was answered until then is in the log or counted
-// there.
+// restartSoak restarts the server. The log must contain each request until then, or count it as dropped.
 func restartSoak(t *testing.T, s *soak) {
 	t.Helper()
 	s.server.stop(t)
 	s.ended = s.now()
-	_, answered := s.journal.soFar()
+	_, completed := s.journal.soFar()
 	s.log = s.server.log.count
-	if err := s.server.log.err; err != nil || s.log.Requests+s.log.Dropped < answered || s.log.Notes == 0 {
-		t.Errorf("%d requests were answered, and the log has %+v, %v", answered, s.log, err)
+	if err := s.server.log.err; err != nil || s.log.Requests+s.log.Dropped < completed || s.log.Notes == 0 {
+		t.Errorf("%d requests were completed, and the log has %+v, %v", completed, s.log, err)
 	}
 	s.server.start(t)
-	providerdtest.WaitUntil(t, "the watch sees the new process", func() bool { return s.watch.dropped() == 0 })
+	providerdtest.WaitUntil(t, "the watch samples the new process", func() bool { return s.watch.dropped() == 0 })
 }

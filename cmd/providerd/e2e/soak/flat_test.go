@@ -4,14 +4,13 @@ package soak_test
 
 import "slices"
 
-// measure is something that a process has no more of after many creates than after a few.
+// measure is a figure of a process that must not grow with the number of creates.
 type measure struct {
 	name string
-	// unit is what a figure is divided by to be told.
+	// unit is what figures are divided by in reports.
 	unit  float64
 	value string
-	// leak is how much a leak that must be found adds with each create, and slack how much the figure may differ without
-	// any: a connection that is just busy has one goroutine more, and so on.
+	// leak is the growth per create that must be detected, and slack is how much the figure may vary without a leak.
 	leak, slack float64
 }
 
@@ -26,22 +25,22 @@ func soakMeasures() []measure {
 	}
 }
 
-// growth is how a figure of one process went on: its median in the second fifth of the time, when nothing warms up any
-// more, its median in the last fifth, and the most that it ever was.
-type growth struct{ early, late, most, allowed float64 }
+// growth has the median of a figure in the second fifth of a process's time, after the warm-up, the median in the last
+// fifth, the maximum, and the allowed difference of the medians.
+type growth struct{ early, late, maximum, allowed float64 }
 
 func (g growth) isFlat() bool { return g.late-g.early <= g.allowed }
 
-// minSamples are those that make five parts of some samples each.
+// minSamples is enough for five parts of several samples each.
 const minSamples = 15
 
-// judge compares the parts of the samples of one process. Half of what a leak would add between them is allowed.
+// judge compares parts of the samples of a process. It allows half of the growth that a leak would cause.
 func (m measure) judge(samples []soakSample) growth {
 	part := len(samples) / 5
 	early, late := samples[part:2*part], samples[len(samples)-part:]
 	creates := medianOf(late, "creates") - medianOf(early, "creates")
 	return growth{
-		early: medianOf(early, m.value), late: medianOf(late, m.value), most: slices.Max(valuesOf(samples, m.value)),
+		early: medianOf(early, m.value), late: medianOf(late, m.value), maximum: slices.Max(valuesOf(samples, m.value)),
 		allowed: max(m.slack, creates*m.leak/2),
 	}
 }
@@ -52,8 +51,8 @@ func medianOf(samples []soakSample, value string) float64 {
 }
 
 func valuesOf(samples []soakSample, value string) (values []float64) {
-	for _, one := range samples {
-		values = append(values, one.values[value])
+	for _, sample := range samples {
+		values = append(values, sample.values[value])
 	}
 	return values
 }

@@ -26,27 +26,27 @@ import (
 
 const (
 	soakCallers = 16
-	// soakPace lies between two requests of all callers: 500 in a second, of which 300 are creates.
+	// soakPace is the interval between requests of all callers: 500 per second, of which 300 are creates.
 	soakPace = 2 * time.Millisecond
-	// soakRetries outlast a restart on a machine that does much else.
+	// soakRetries outlast a restart on a busy machine.
 	soakRetries = 10
 	// connectionUses is how many requests a caller sends over a connection.
 	connectionUses = 50
 )
 
-// soakJournal has what else than creates was answered, too.
+// soakJournal also records the responses to other requests than creates.
 type soakJournal struct {
 	*providerdtest.Journal
 	mutex sync.Mutex
-	// answers counts by what was asked for and answered as it is to be.
-	answers  map[string]int
+	// expected counts expected responses by kind.
+	expected map[string]int
 	requests int
-	// certificate is the serial number of the one that a caller was shown last.
+	// certificate is the serial number of the certificate that a caller got last.
 	certificate atomic.Int64
 }
 
-// answer counts an answer, and reports whether it is as it is to be.
-func (j *soakJournal) answer(kind, key string, err error) bool {
+// record counts a response, and reports whether it is the expected one.
+func (j *soakJournal) record(kind, key string, err error) bool {
 	if err != nil {
 		j.Fail(kind+" "+key, err)
 	}
@@ -54,12 +54,12 @@ func (j *soakJournal) answer(kind, key string, err error) bool {
 	defer j.mutex.Unlock()
 	j.requests++
 	if err == nil {
-		j.answers[kind]++
+		j.expected[kind]++
 	}
 	return err == nil
 }
 
-// soFar returns how many creates and requests were answered until now.
+// soFar returns how many creates and requests have been completed.
 func (j *soakJournal) soFar() (creates, requests int) {
 	creates, _ = j.Counts()
 	j.mutex.Lock()
@@ -67,11 +67,11 @@ func (j *soakJournal) soFar() (creates, requests int) {
 	return creates, j.requests
 }
 
-// startSoakLoad starts callers of a server, who trust the certificates in some folders. They send requests at a steady
-// pace, whatever they are answered.
-func startSoakLoad(t *testing.T, server *operated, journal *soakJournal, trusted ...string) *providerdtest.Load {
+// startSoakLoad starts callers that trust the certificates in some directories. They send requests at a steady pace,
+// whatever the responses.
+func startSoakLoad(t *testing.T, server *service, journal *soakJournal, trusted ...string) *providerdtest.Load {
 	t.Helper()
-	token, err := os.ReadFile(filepath.Join(server.folder, "data", "initial-token"))
+	token, err := os.ReadFile(filepath.Join(server.dir, "data", "initial-token"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func startSoakLoad(t *testing.T, server *operated, journal *soakJournal, trusted
 			last:      &client.OAuth2Provider{},
 		})
 	}
-	// Who is busy misses a tick, which another caller takes. Where all are, it is lost.
+	// An idle caller takes the next tick. If all are busy, the tick is lost.
 	ticks := time.NewTicker(soakPace)
 	t.Cleanup(ticks.Stop)
 	return providerdtest.StartLoad(soakCallers, func(caller, n int) bool {
@@ -100,7 +100,7 @@ func startSoakLoad(t *testing.T, server *operated, journal *soakJournal, trusted
 	})
 }
 
-// withoutToken sends requests without the token that they have.
+// withoutToken removes the token from requests.
 type withoutToken struct{ *http.Client }
 
 // Do sends a request.
@@ -109,18 +109,18 @@ func (w withoutToken) Do(request *http.Request) (*http.Response, error) {
 	return w.Client.Do(request)
 }
 
-// soakCaller is a program that uses the SDK.
+// soakCaller is a client that uses the SDK.
 type soakCaller struct {
 	journal     *soakJournal
 	number      int
 	connections *http.Transport
-	// providers and anonymous send with a token and without one.
+	// providers sends requests with a token, and anonymous without.
 	providers, anonymous *client.Providers
-	// last is the OAuth2 provider that the caller created last. Its name is its key.
+	// last is the OAuth2 provider that the caller created last. Its name is its idempotency key.
 	last *client.OAuth2Provider
 }
 
-func newSDK(t *testing.T, server *operated, token string, doer client.HttpRequestDoer) *client.Providers {
+func newSDK(t *testing.T, server *service, token string, doer client.HttpRequestDoer) *client.Providers {
 	t.Helper()
 	providers, err := client.New(server.process.URL, token, client.WithDoer(doer), client.WithRetries(soakRetries))
 	if err != nil {
@@ -129,7 +129,7 @@ func newSDK(t *testing.T, server *operated, token string, doer client.HttpReques
 	return providers
 }
 
-// send sends one of 20 requests that come again and again: 12 creates, and others in between.
+// send sends the next of a cycle of 20 requests, of which 12 are creates.
 func (c *soakCaller) send(ctx context.Context, n int) {
 	key := fmt.Sprintf("caller-%d-%d", c.number, n)
 	switch n % 20 {
@@ -162,23 +162,23 @@ func (c *soakCaller) send(ctx context.Context, n int) {
 }
 
 func (c *soakCaller) createOAuth2(ctx context.Context, key string) {
-	begun := time.Now()
+	started := time.Now()
 	record, err := c.providers.CreateOAuth2(ctx, oauth2Create(key), client.WithIdempotencyKey(key))
-	if c.journal.answer("OAuth2 providers created", key, err) {
+	if c.journal.record("OAuth2 providers created", key, err) {
 		c.last = record
-		c.journal.Acknowledge(providerdtest.Record{Name: record.Name, PK: record.PK, Secret: record.ClientSecret.Reveal()}, begun)
+		c.journal.Acknowledge(providerdtest.Record{Name: record.Name, PK: record.PK, Secret: record.ClientSecret.Reveal()}, started)
 	}
 }
 
 func (c *soakCaller) createDirectory(ctx context.Context, key string) {
-	begun := time.Now()
+	started := time.Now()
 	record, err := c.providers.CreateWorkspaceDirectory(ctx, directoryCreate(key), client.WithIdempotencyKey(key))
-	if c.journal.answer("directories created", key, err) {
-		c.journal.Acknowledge(providerdtest.Record{Name: record.Name, PK: record.PK, Secret: string(record.Credentials.Reveal())}, begun)
+	if c.journal.record("directories created", key, err) {
+		c.journal.Acknowledge(providerdtest.Record{Name: record.Name, PK: record.PK, Secret: string(record.Credentials.Reveal())}, started)
 	}
 }
 
-// replay creates again what was created before.
+// replay repeats the last create.
 func (c *soakCaller) replay(ctx context.Context) {
 	replayed := false
 	record, err := c.providers.CreateOAuth2(ctx, oauth2Create(c.last.Name),
@@ -186,18 +186,18 @@ func (c *soakCaller) replay(ctx context.Context) {
 	if err == nil && (!replayed || record.PK != c.last.PK) {
 		err = fmt.Errorf("pk is %d, not %d; replayed is %v", record.PK, c.last.PK, replayed)
 	}
-	c.journal.answer("replays", c.last.Name, err)
+	c.journal.record("replays", c.last.Name, err)
 }
 
-// validate looks at what is said of a create that was never sent.
+// validate checks the verdict on a create that has not been sent.
 func (c *soakCaller) validate(key string, verdict *client.Verdict, err error) {
 	if err == nil && verdict.Outcome != client.VerdictOutcomeWouldCreate {
 		err = fmt.Errorf("the outcome is %s", verdict.Outcome)
 	}
-	c.journal.answer("validations", key, err)
+	c.journal.record("validations", key, err)
 }
 
-// refuse sends a create that is to be refused with a problem of a type.
+// refuse sends a create that must be refused with a type of problem.
 func (c *soakCaller) refuse(
 	ctx context.Context, from *client.Providers, problem string, request client.OAuth2ProviderRequest, key string,
 ) {
@@ -207,10 +207,10 @@ func (c *soakCaller) refuse(
 	} else if err == nil {
 		err = errors.New("it was created")
 	}
-	c.journal.answer("refused as "+strings.TrimPrefix(problem, "/problems/"), key, err)
+	c.journal.record("refused as "+strings.TrimPrefix(problem, "/problems/"), key, err)
 }
 
-// oauth2Create and directoryCreate have nothing but what is required.
+// oauth2Create and directoryCreate return requests with only the required fields.
 func oauth2Create(name string) client.OAuth2ProviderRequest {
 	return client.OAuth2ProviderRequest{
 		Name: name, AuthorizationFlow: uuid.MustParse("3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"),

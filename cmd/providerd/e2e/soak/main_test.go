@@ -1,5 +1,5 @@
-// Package soak_test loads a server steadily while it meets what servers meet, and judges whether anything grows. How
-// fast a server is, cmd/bench measures.
+// Package soak_test loads a server steadily through restarts, rotations and faults, and checks that no resource leaks.
+// Command bench measures speed.
 //
 // Start with soak_test.go.
 package soak_test
@@ -10,5 +10,5 @@ import (
 	"example.com/providerd/cmd/providerd/providerdtest"
 )
 
-// TestMain lets the test binary be started as providerd.
+// TestMain also runs the test binary as providerd.
 func TestMain(m *testing.M) { providerdtest.Main(m) }

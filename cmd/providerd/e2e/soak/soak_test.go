@@ -14,18 +14,18 @@ import (
 )
 
 const (
-	// defaultSoak is for an ordinary run; make soak asks for more.
+	// defaultSoak is the duration of an ordinary run. "make soak" runs longer.
 	defaultSoak = 12 * time.Second
-	// wholeSoak is how long a run takes that writes the figures.
+	// wholeSoak is the minimum duration of a run that writes the figures.
 	wholeSoak = 2 * time.Minute
-	// soakSamples are those of a whole run.
+	// soakSamples is the number of samples of a whole run.
 	soakSamples = 300
-	// nextCertificate is the folder of the certificate that takes the place of the first.
+	// nextCertificate is the directory of the second certificate.
 	nextCertificate = "next"
 )
 
-// TestSoak lets a server under steady load meet what servers meet. No create may fail, each is stored once, and nothing
-// that a process has grows with the creates.
+// TestSoak runs a server under steady load through operations and faults. No create may fail, each must be stored once,
+// and no resource of a process may grow with the creates.
 func TestSoak(t *testing.T) {
 	t.Parallel()
 	length := defaultSoak
@@ -43,27 +43,27 @@ func TestSoak(t *testing.T) {
 		s.marks = append(s.marks, figures.Mark{Label: event.label, From: from, To: s.now()})
 	}
 	<-time.After(length - s.now())
-	providerdtest.WaitUntil(t, "enough is seen of the second process", func() bool {
-		seen := s.watch.processes()
-		return len(seen) > 1 && len(seen[1]) >= 2*minSamples
+	providerdtest.WaitUntil(t, "the second process has enough samples", func() bool {
+		sampled := s.watch.processes()
+		return len(sampled) > 1 && len(sampled[1]) >= 2*minSamples
 	})
 	s.end(t)
 	s.account(t)
 	s.report(t, length >= wholeSoak)
 }
 
-// soak is a server under steady load, and what was seen of it.
+// soak is a server under steady load, and its figures.
 type soak struct {
-	server  *operated
+	server  *service
 	journal *soakJournal
 	watch   *soakWatch
-	// end ends the load, the watch and the server.
+	// end stops the load, the watch and the server.
 	end   func(t *testing.T)
 	idle  soakSample
 	marks []figures.Mark
-	// ended is when the first process had.
+	// ended is when the first process ended.
 	ended time.Duration
-	// log is what the log of the first process had.
+	// log counts the log of the first process.
 	log    providerdtest.LogCount
 	backup struct {
 		creates map[string]providerdtest.Record
@@ -72,22 +72,22 @@ type soak struct {
 	processes [][]soakSample
 }
 
-// startSoak starts a server, load and the watch, which looks once before there is any load.
+// startSoak starts a server, the load and the watch, which takes a sample before the load.
 func startSoak(t *testing.T, program string, interval time.Duration) *soak {
 	t.Helper()
-	server := startOperated(t, program)
-	next := filepath.Join(server.folder, nextCertificate)
+	server := startService(t, program)
+	next := filepath.Join(server.dir, nextCertificate)
 	if err := os.Mkdir(next, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	providerdtest.WriteCertificate(t, next, 2)
-	journal := &soakJournal{Journal: providerdtest.NewJournal(), answers: map[string]int{}}
+	journal := &soakJournal{Journal: providerdtest.NewJournal(), expected: map[string]int{}}
 	s := &soak{server: server, journal: journal, watch: newSoakWatch(server, journal)}
 	var err error
 	if s.idle, err = s.watch.sample(); err != nil {
 		t.Fatal(err)
 	}
-	creates, watch := startSoakLoad(t, server, journal, server.folder, next), s.watch.start(interval)
+	creates, watch := startSoakLoad(t, server, journal, server.dir, next), s.watch.start(interval)
 	s.end = func(t *testing.T) {
 		t.Helper()
 		creates.Stop()
@@ -100,16 +100,16 @@ func startSoak(t *testing.T, program string, interval time.Duration) *soak {
 
 func (s *soak) now() time.Duration { return time.Since(s.journal.Started) }
 
-// operate runs a command of the program as shipped, beside the server, and logs what it says.
+// operate runs a command of the program beside the server, and logs its output.
 func (s *soak) operate(t *testing.T, arguments ...string) {
 	t.Helper()
-	t.Log(providerdtest.RunProgram(t, s.server.program, s.server.folder, arguments...))
+	t.Log(providerdtest.RunProgram(t, s.server.program, s.server.dir, arguments...))
 }
 
-// account compares what was acknowledged with what is stored, and the backup with what it was made of.
+// account compares the stored records with the acknowledged ones, and the backup with the database.
 func (s *soak) account(t *testing.T) {
 	t.Helper()
-	s.journal.Compare(t, providerdtest.Stored(t, s.server.folder))
+	s.journal.Compare(t, providerdtest.Stored(t, s.server.dir))
 	s.operate(t, "doctor")
-	providerdtest.CompareRestored(t, s.server.folder, providerdtest.RestoreBackup(t, s.server.folder), s.backup.creates)
+	providerdtest.CompareRestored(t, s.server.dir, providerdtest.RestoreBackup(t, s.server.dir), s.backup.creates)
 }

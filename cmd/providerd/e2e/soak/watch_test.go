@@ -15,14 +15,14 @@ import (
 	"example.com/providerd/cmd/providerd/providerdtest"
 )
 
-// soakSample is what a server says of itself at one moment, and what was seen of it.
+// soakSample is the metrics of a server at one moment, and figures of the test.
 type soakSample struct {
 	at time.Duration
-	// values are by the series, and those of sample by their name.
+	// values are by series, and those that sample adds by name.
 	values map[string]float64
 }
 
-// Series that tell processes apart, and those that are reported.
+// The series that identifies a process, and those that are reported.
 const (
 	startedSeries   = "process_start_time_seconds"
 	residentSeries  = "process_resident_memory_bytes"
@@ -30,7 +30,7 @@ const (
 	droppedSeries   = "providerd_log_lines_dropped_total"
 )
 
-// soakWatch asks a server again and again for its metrics. While there is none, it asks on.
+// soakWatch samples the metrics of a server periodically, also through a restart.
 type soakWatch struct {
 	url, wal string
 	journal  *soakJournal
@@ -39,21 +39,21 @@ type soakWatch struct {
 	samples  []soakSample
 }
 
-func newSoakWatch(server *operated, journal *soakJournal) *soakWatch {
+func newSoakWatch(server *service, journal *soakJournal) *soakWatch {
 	return &soakWatch{
-		url: "http://" + server.ops + "/metrics", wal: filepath.Join(server.folder, "data", "providerd.db-wal"),
+		url: "http://" + server.ops + "/metrics", wal: filepath.Join(server.dir, "data", "providerd.db-wal"),
 		journal: journal, client: http.Client{Transport: &http.Transport{}, Timeout: providerdtest.ReadyTimeout},
 	}
 }
 
-// start takes a sample each interval until the watch is ended.
+// start takes a sample each interval until the returned load is stopped.
 func (w *soakWatch) start(interval time.Duration) *providerdtest.Load {
 	return providerdtest.StartLoad(1, func(_, _ int) bool {
 		<-time.After(interval)
-		if one, err := w.sample(); err == nil {
+		if sample, err := w.sample(); err == nil {
 			w.mutex.Lock()
 			defer w.mutex.Unlock()
-			w.samples = append(w.samples, one)
+			w.samples = append(w.samples, sample)
 		}
 		return true
 	})
@@ -63,17 +63,17 @@ func (w *soakWatch) start(interval time.Duration) *providerdtest.Load {
 func (w *soakWatch) processes() (processes [][]soakSample) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	for i, one := range w.samples {
-		if i == 0 || one.values[startedSeries] != w.samples[i-1].values[startedSeries] {
+	for i, sample := range w.samples {
+		if i == 0 || sample.values[startedSeries] != w.samples[i-1].values[startedSeries] {
 			processes = append(processes, nil)
 		}
 		last := len(processes) - 1
-		processes[last] = append(processes[last], one)
+		processes[last] = append(processes[last], sample)
 	}
 	return processes
 }
 
-// dropped is how many lines of the log the server of now lacks.
+// dropped returns how many log lines the current process has dropped.
 func (w *soakWatch) dropped() float64 {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -99,7 +99,7 @@ func (w *soakWatch) sample() (soakSample, error) {
 	if err != nil {
 		return soakSample{}, err
 	}
-	// The collector runs when the heap is twice what lived at its last run.
+	// The next collection starts when the heap is twice the live heap after the last one.
 	values["heap"] = values["go_memstats_next_gc_bytes"] / 2
 	if info, err := os.Stat(w.wal); err == nil {
 		values["wal"] = float64(info.Size())

@@ -1,5 +1,5 @@
-// Package upgrade_test exchanges replicas of the last release for those of this one under load, and back, and databases
-// as well. Migrations alone are tested in store/sqlite and store/postgres.
+// Package upgrade_test replaces replicas of the last release with this one under load, and back, and upgrades
+// databases. Packages store/sqlite and store/postgres test the migrations.
 //
 // Start with upgrade_test.go.
 package upgrade_test
@@ -10,5 +10,5 @@ import (
 	"example.com/providerd/cmd/providerd/providerdtest"
 )
 
-// TestMain lets the test binary be started as providerd.
+// TestMain also runs the test binary as providerd.
 func TestMain(m *testing.M) { providerdtest.Main(m) }

@@ -15,30 +15,29 @@ import (
 	"testing"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
-
 	"example.com/providerd/server/contracttest"
 	"example.com/providerd/store/postgres/postgrestest"
 )
 
-// beforeReleases stands for the last release while there is none.
-const beforeReleases = "37bbd11f05b613dc50e47710c1eebaf7013365d3"
+// fallbackRelease is the commit to use as the last release if there are no tags.
+const fallbackRelease = "37bbd11f05b613dc50e47710c1eebaf7013365d3"
 
-// buildRelease builds the program of the last release out of the history.
+// buildRelease builds the last release from the history.
 func buildRelease(t *testing.T) string {
 	t.Helper()
-	folder := t.TempDir()
+	dir := t.TempDir()
 	const script = `release=$(git describe --tags --abbrev=0 2>/dev/null || echo "$1")
 git -C "$(git rev-parse --show-toplevel)" archive "$release" | tar --extract --directory "$2"
 cd "$2" && go build -o providerd ./cmd/providerd`
-	build := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", script, "bash", beforeReleases, folder)
+	build := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", script, "bash", fallbackRelease, dir)
 	if output, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build the last release: %v: %s", err, output)
 	}
-	return filepath.Join(folder, "providerd")
+	return filepath.Join(dir, "providerd")
 }
 
-// rollout exchanges replicas under load. A replica that is exchanged gets no requests, as behind a load balancer that
-// sees it drain.
+// rollout replaces replicas under load. A replica that is being replaced gets no requests, as behind a load balancer
+// that sees it drain.
 type rollout struct {
 	*providerdtest.Fleet
 	inUse []sync.RWMutex
@@ -54,8 +53,8 @@ func (r *rollout) create(name string) (providerdtest.Record, error) {
 	}
 }
 
-// exchange lets another program run in the place of a replica.
-func (r *rollout) exchange(t *testing.T, number int, program string) {
+// replace replaces a replica with another program.
+func (r *rollout) replace(t *testing.T, number int, program string) {
 	t.Helper()
 	r.inUse[number].Lock()
 	defer r.inUse[number].Unlock()
@@ -68,46 +67,46 @@ func (r *rollout) exchange(t *testing.T, number int, program string) {
 	}
 }
 
-// TestRollingUpgrade exchanges the replicas of the last release for those of this one, back, and forth again.
+// TestRollingUpgrade replaces the replicas of the last release with this one, back, and forth again.
 func TestRollingUpgrade(t *testing.T) {
 	const replicas, creates = 2, 200
-	old, made := buildRelease(t), providerdtest.NewJournal()
+	old, journal := buildRelease(t), providerdtest.NewJournal()
 	r := &rollout{providerdtest.StartFleet(t, old, postgrestest.NewCluster(t).CreateDatabase(t), replicas), make([]sync.RWMutex, replicas)}
-	load := made.Load(8, "upgrade", r.create)
+	load := journal.Load(8, "upgrade", r.create)
 	for _, program := range []string{os.Args[0], old, os.Args[0]} {
 		for number := range replicas {
-			r.exchange(t, number, program)
-			made.WaitForMore(t, creates)
+			r.replace(t, number, program)
+			journal.WaitForMore(t, creates)
 		}
 	}
 	load.Stop()
 	const headings = 1
-	if lines := strings.Count(r.RunCommand(t, old, "provider", "list"), "\n") - headings; lines != len(made.Creates) {
-		t.Errorf("the last release reads %d records, want %d", lines, len(made.Creates))
+	if lines := strings.Count(r.RunCommand(t, old, "provider", "list"), "\n") - headings; lines != len(journal.Creates) {
+		t.Errorf("the last release reads %d records, want %d", lines, len(journal.Creates))
 	}
 	r.Stop(t)
-	made.Compare(t, r.Stored(t, r.URL))
+	journal.Compare(t, r.Stored(t, r.URL))
 }
 
-// TestUpgradeOverSQLite lets this program serve a database of the last release, and that one refuse it afterwards.
+// TestUpgradeOverSQLite serves a database of the last release, which must then refuse it.
 func TestUpgradeOverSQLite(t *testing.T) {
-	old, folder, client := buildRelease(t), t.TempDir(), contracttest.Client(t)
+	old, dir, client := buildRelease(t), t.TempDir(), contracttest.Client(t)
 	for _, program := range []string{old, os.Args[0]} {
-		createWith(t, client, program, folder)
+		createWith(t, client, program, dir)
 	}
-	if stored := providerdtest.StoredPKs(t, folder); len(stored) != 2 {
-		t.Errorf("%v are stored, want one of each program", stored)
+	if stored := providerdtest.StoredPKs(t, dir); len(stored) != 2 {
+		t.Errorf("stored pks are %v, want one from each program", stored)
 	}
-	_, err := providerdtest.StartProgram(t.Context(), old, folder, nil)
+	_, err := providerdtest.StartProgram(t.Context(), old, dir, nil)
 	if err == nil || !strings.Contains(err.Error(), "use a newer providerd") {
-		t.Errorf("the last release starts over a newer database with %v", err)
+		t.Errorf("the last release started with a newer database: %v", err)
 	}
 }
 
-// createWith creates a provider with a program that serves the database in a folder.
-func createWith(t *testing.T, client *http.Client, program, folder string) {
+// createWith creates a provider with a program that serves the database in dir.
+func createWith(t *testing.T, client *http.Client, program, dir string) {
 	t.Helper()
-	server, err := providerdtest.StartProgram(t.Context(), program, folder, nil)
+	server, err := providerdtest.StartProgram(t.Context(), program, dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +116,7 @@ func createWith(t *testing.T, client *http.Client, program, folder string) {
 	}
 }
 
-// buildNewer builds a program whose schema over SQLite has one level more than that of this one.
+// buildNewer builds a program with one more SQLite migration than this one.
 func buildNewer(t *testing.T) string {
 	t.Helper()
 	level := providerdtest.NumberAfter(t, providerdtest.RunCommand(t, t.TempDir(), "version"), "schema level ")
@@ -125,19 +124,19 @@ func buildNewer(t *testing.T) string {
 		"-- +goose Up\nCREATE TABLE later (pk INTEGER NOT NULL PRIMARY KEY);\n")
 }
 
-// TestUpgradeOverSQLiteAndBack lets a newer program serve a database, and this one go back to the backup of before.
+// TestUpgradeOverSQLiteAndBack upgrades a database to a newer program, and goes back with a backup taken before.
 func TestUpgradeOverSQLiteAndBack(t *testing.T) {
-	newer, folder, client := buildNewer(t), t.TempDir(), contracttest.Client(t)
-	createWith(t, client, os.Args[0], folder)
-	providerdtest.RunCommand(t, folder, "backup", "before.db")
-	createWith(t, client, newer, folder)
-	_, err := providerdtest.StartProgram(t.Context(), os.Args[0], folder, nil)
+	newer, dir, client := buildNewer(t), t.TempDir(), contracttest.Client(t)
+	createWith(t, client, os.Args[0], dir)
+	providerdtest.RunCommand(t, dir, "backup", "before.db")
+	createWith(t, client, newer, dir)
+	_, err := providerdtest.StartProgram(t.Context(), os.Args[0], dir, nil)
 	if err == nil || !strings.Contains(err.Error(), "use a newer providerd") {
-		t.Errorf("this program starts over a newer database with %v", err)
+		t.Errorf("this program started with a newer database: %v", err)
 	}
-	providerdtest.RunCommand(t, folder, "restore", "before.db", "--replace")
-	if stored := providerdtest.StoredPKs(t, folder); !slices.Equal(stored, []int32{1}) {
-		t.Errorf("%v are stored, want what was there before the upgrade", stored)
+	providerdtest.RunCommand(t, dir, "restore", "before.db", "--replace")
+	if stored := providerdtest.StoredPKs(t, dir); !slices.Equal(stored, []int32{1}) {
+		t.Errorf("stored pks are %v, want those from before the upgrade", stored)
 	}
-	createWith(t, client, os.Args[0], folder)
+	createWith(t, client, os.Args[0], dir)
 }
