@@ -16,28 +16,27 @@ import (
 	"example.com/providerd/store/durable"
 )
 
-// Progress is told how many bytes of all are copied.
+// Progress is called with the number of bytes copied so far and in total.
 type Progress func(done, total int64)
 
-// Check looks at what was copied, before it gets its name. An error keeps it from that.
+// Check inspects a copy before it gets its name. If it returns an error, the copy is discarded.
 type Check func(copied database.Readable) error
 
 const (
-	// pagesPerStep are 4 MiB, after which a backup looks whether it is to go on.
+	// pagesPerStep is 4 MiB of pages. Between steps, a backup checks its context and the disk space.
 	pagesPerStep = 1 << 10
-	// stepsPerSync are how many steps, 32 MiB, wait for the disk together. With more, the commits of others would wait long
-	// for what the disk has to do.
+	// stepsPerSync is 32 MiB. With more unsynced data, the commits of others would wait long for the disk.
 	stepsPerSync = 8
 )
 
-// Backup writes the state that the database has now to a new file at path, which only its owner can read, while others
-// go on to change it. Until the last page is copied, the WAL is not reset, and grows. Then the file, which is on disk,
-// must pass SQLite's integrity_check, have as many rows in each table as that state, and pass check, before it gets its
-// name. Otherwise nothing is left of it. It belongs to who makes it, in whosever folder: no server reads it. What
-// backups that were killed have left in the folder is removed.
+// Backup writes a snapshot of the database to a new file at path, readable by its owner only, while others keep
+// writing. The WAL cannot be reset until the last page is copied, so it grows meanwhile. Before the file gets its name,
+// it is synced and verified: it must pass SQLite's integrity_check, have as many rows in each table as the snapshot,
+// and pass check. If anything fails, the file is removed. It belongs to the user that runs the program, whoever owns
+// the directory, because no server reads it. Backup also removes what killed backups left in the directory.
 //
-// It returns ErrReservedName, fs.ErrExist where something is at path, ErrUnavailable where the disks would not hold the
-// file beside what comes to the WAL meanwhile, the error of check or ctx, or one of the file system.
+// It returns ErrReservedName, fs.ErrExist if path exists, ErrUnavailable if the disks have too little space for the
+// file and the growth of the WAL, the error of check or ctx, or one of the file system.
 func (d *Database) Backup(ctx context.Context, path string, progress Progress, check Check) (err error) {
 	if err := CheckName(path); err != nil {
 		return err
@@ -53,7 +52,7 @@ func (d *Database) Backup(ctx context.Context, path string, progress Progress, c
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	defer func() { err = errors.Join(err, draft.Close()) }()
-	// A backup that was killed may have had any name, and leaves a draft as large as the database.
+	// A killed backup may have had any name, and leaves a draft as large as the database.
 	if err := durable.RemoveAbandoned(filepath.Dir(path), func(string) bool { return true }); err != nil {
 		return err
 	}
@@ -70,7 +69,7 @@ func (d *Database) Backup(ctx context.Context, path string, progress Progress, c
 	return draft.Publish()
 }
 
-// copyTo copies all pages in one transaction, and returns what it sees in the tables.
+// copyTo copies all pages in one read transaction, and returns the number of rows in each table.
 func (d *Database) copyTo(
 	ctx context.Context, draft *durable.Draft, progress Progress,
 ) (rows map[string]int64, err error) {
@@ -82,12 +81,12 @@ func (d *Database) copyTo(
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, pages.from.Close()) }()
-	// It goes back to the pool without a transaction.
+	// The connection must return to the pool without a transaction.
 	defer func() { _, _ = pages.from.ExecContext(context.WithoutCancel(ctx), "ROLLBACK") }()
 	if _, err := pages.from.ExecContext(ctx, "BEGIN"); err != nil {
 		return nil, err
 	}
-	// What is read first decides which state the transaction sees.
+	// The first read determines the snapshot.
 	over := d.readers.GORM.WithContext(ctx)
 	over.Statement.ConnPool = pages.from
 	if rows, err = countRows(over); err != nil {
@@ -99,7 +98,7 @@ func (d *Database) copyTo(
 	return rows, d.files.Check()
 }
 
-// pageCopy copies the pages that a transaction sees.
+// pageCopy copies the pages of a snapshot.
 type pageCopy struct {
 	from        *sql.Conn
 	draft       *durable.Draft
@@ -108,8 +107,7 @@ type pageCopy struct {
 	pageSize    int64
 }
 
-// copy writes the pages over a connection that has neither a journal nor a lock: nobody else knows the file, and where
-// this fails it is removed.
+// copy writes without a journal or locks: nobody else knows the file, and it is removed on failure.
 func (p *pageCopy) copy(ctx context.Context) (err error) {
 	var pages int64
 	const size = "SELECT page_count, page_size FROM pragma_page_count, pragma_page_size"
@@ -135,18 +133,18 @@ func (p *pageCopy) copy(ctx context.Context) (err error) {
 	})
 }
 
-func (p *pageCopy) checkRoom(rest int64) error {
-	return checkRoom(filepath.Dir(p.draft.Name()), p.databaseDir, rest)
+func (p *pageCopy) checkRoom(left int64) error {
+	return checkRoom(filepath.Dir(p.draft.Name()), p.databaseDir, left)
 }
 
-// steps copies a few pages at a time, between the driver's own connections.
+// steps copies some pages at a time with the backup API of the driver's connections.
 func (p *pageCopy) steps(ctx context.Context, to, from any) (err error) {
 	backup, err := to.(*sqlite3.SQLiteConn).Backup("main", from.(*sqlite3.SQLiteConn), "main")
 	if err != nil {
 		return err
 	}
 	defer func() {
-		// It tells again what the last step has told.
+		// Finish repeats the error of the last step.
 		if finishErr := backup.Finish(); err == nil {
 			err = primaryError(finishErr)
 		}
@@ -156,12 +154,12 @@ func (p *pageCopy) steps(ctx context.Context, to, from any) (err error) {
 		if err != nil {
 			return primaryError(err)
 		}
-		total, rest := int64(backup.PageCount())*p.pageSize, int64(backup.Remaining())*p.pageSize
-		p.progress(total-rest, total)
+		total, left := int64(backup.PageCount())*p.pageSize, int64(backup.Remaining())*p.pageSize
+		p.progress(total-left, total)
 		if isDone {
 			return nil
 		}
-		if err := errors.Join(ctx.Err(), p.checkRoom(rest)); err != nil {
+		if err := errors.Join(ctx.Err(), p.checkRoom(left)); err != nil {
 			return err
 		}
 		if number%stepsPerSync == 0 {
@@ -173,7 +171,8 @@ func (p *pageCopy) steps(ctx context.Context, to, from any) (err error) {
 	}
 }
 
-// primaryError gives an error of a backup the code of its class, where the driver leaves the extended one.
+// primaryError reduces the code of an error to the primary result code, because the backup API of the driver returns
+// extended ones.
 func primaryError(err error) error {
 	const class = 0xff
 	if native, ok := errors.AsType[sqlite3.Error](err); ok {

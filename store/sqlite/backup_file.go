@@ -13,14 +13,14 @@ import (
 	"example.com/providerd/store/database"
 )
 
-// backupFile is a file with a whole database, which nobody changes.
+// backupFile is a complete database file that nobody changes.
 type backupFile struct{ pool database.Pool }
 
 // Reader returns a handle whose connections cannot write.
 func (f backupFile) Reader() *gorm.DB { return f.pool.GORM }
 
-// verify makes sure that the file at path has a whole database that this program knows, and passes check. It must have
-// so many rows in each table, unless rows is nil. Errors call it by its name.
+// verify checks that the file at path is an intact database of a schema version that this program knows, that its
+// tables have as many rows as in rows, unless that is nil, and that it passes check. Errors refer to the file as name.
 func verify(ctx context.Context, path, name string, rows map[string]int64, check Check) (err error) {
 	pool, err := connectImmutable(path)
 	if err != nil {
@@ -46,7 +46,7 @@ func verify(ctx context.Context, path, name string, rows map[string]int64, check
 	return check(backupFile{pool})
 }
 
-// checkIntegrity lets SQLite look at each page, each row and each index.
+// checkIntegrity makes SQLite check every page, row and index.
 func checkIntegrity(ctx context.Context, db *sql.DB) error {
 	var verdict string
 	if err := db.QueryRowContext(ctx, "PRAGMA integrity_check(1)").Scan(&verdict); err != nil {
@@ -58,7 +58,7 @@ func checkIntegrity(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
-// countRows counts those of each table.
+// countRows returns the number of rows of each table.
 func countRows(db *gorm.DB) (map[string]int64, error) {
 	var tables []string
 	if err := db.Raw("SELECT name FROM sqlite_master WHERE type = 'table'").Scan(&tables).Error; err != nil {
@@ -67,7 +67,7 @@ func countRows(db *gorm.DB) (map[string]int64, error) {
 	counts := make(map[string]int64, len(tables))
 	for _, table := range tables {
 		var count int64
-		// GORM would take a name with a space for more than a name.
+		// GORM does not quote a name that contains a space.
 		quoted := `"` + strings.ReplaceAll(table, `"`, `""`) + `"`
 		if err := db.Raw("SELECT count(*) FROM " + quoted).Scan(&count).Error; err != nil {
 			return nil, fmt.Errorf("count the rows of %s: %w", table, err)

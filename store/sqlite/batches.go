@@ -15,23 +15,23 @@ import (
 	"example.com/providerd/store/sqlite/guard"
 )
 
-// batches commits over a connection of its own, and keeps the WAL short. It is also the transaction of the batch that
-// is being committed.
+// batches commits batches on a connection of its own and runs checkpoints between them. It is also the database.Batch
+// of the transaction in progress.
 type batches struct {
 	database    *Database
 	db          *gorm.DB
 	connection  *connection
 	checkpoints *checkpointer
-	// inserts are those into the tables that had rows, by the type of the []*Row.
+	// inserts are the statements of each table, by the type of its []*Row.
 	inserts map[reflect.Type]inserts
-	// index is the WAL after the last commit; nil once Maintain has seen it.
+	// index is the wal-index after the last commit; nil once Maintain has used it.
 	index *guard.WALIndex
-	// tx is a handle on the transaction, and pks are those when it began, or with those reserved since.
+	// tx is a handle to the transaction. pks are those assigned when it began, updated by ReservePKs.
 	tx  *gorm.DB
 	pks assignedPKs
-	// hasRows is set once the transaction writes rows, and refusal is why none could be stored before it began.
-	hasRows bool
-	refusal error
+	// hasRows is set once the transaction writes rows. probeErr is why rows could not be stored before it began.
+	hasRows  bool
+	probeErr error
 }
 
 var (
@@ -39,7 +39,7 @@ var (
 	_ database.Batch   = (*batches)(nil)
 )
 
-// Batches connects the one who commits batches.
+// Batches opens the connections for committing batches and for checkpoints.
 func (d *Database) Batches(ctx context.Context) (database.Batches, error) {
 	conn, err := d.writers.Conn(ctx)
 	if err != nil {
@@ -62,16 +62,16 @@ func (d *Database) Batches(ctx context.Context) (database.Batches, error) {
 	return b, nil
 }
 
-// Commit runs the statements of a batch between two looks at the files. After a failure, only rows that are stored or a
-// probe prove that creates succeed again: a transaction without rows commits on a full disk, too.
+// Commit runs the statements of a batch and checks the files before and after. After a failure, only stored rows or a
+// successful probe show that creates work again: a transaction without rows also commits on a full disk.
 func (b *batches) Commit(ctx context.Context, _ int, statements func(database.Batch) error) error {
-	b.hasRows, b.refusal = false, nil
+	b.hasRows, b.probeErr = false, nil
 	if b.database.failed.Load() {
-		b.refusal = b.database.probeWrite(ctx)
+		b.probeErr = b.database.probeWrite(ctx)
 	}
-	if isBusy(b.refusal) {
-		// The batch would wait for the same lock as long again.
-		return b.refusal
+	if isBusy(b.probeErr) {
+		// The batch would wait for the same lock for another busy timeout.
+		return b.probeErr
 	}
 	err := b.commit(ctx, statements)
 	switch {
@@ -105,27 +105,28 @@ func (b *batches) commit(ctx context.Context, statements func(database.Batch) er
 	return nil
 }
 
-// selectBegin reads the level and the pks in one statement, for a lone create in less than half the time of two.
+// selectBegin reads the schema version and the pks in one statement, which takes less than half the time of two. This
+// matters to creates that are committed alone.
 const selectBegin = `SELECT (` + selectSchemaVersion + `), ` + pkColumns
 
-// begin looks whether this program may still write to the database, and which pks are taken.
+// begin checks that this program still supports the schema, and reads which pks are taken.
 func (b *batches) begin(ctx context.Context) error {
-	var level int64
-	err := b.connection.QueryRowContext(ctx, selectBegin).Scan(&level, &b.pks.Sequence, &b.pks.Largest)
-	return b.database.checkSchemaVersion(ctx, level, err)
+	var version int64
+	err := b.connection.QueryRowContext(ctx, selectBegin).Scan(&version, &b.pks.Sequence, &b.pks.Largest)
+	return b.database.checkSchemaVersion(ctx, version, err)
 }
 
-// DB returns a handle on the transaction.
+// DB returns a handle to the transaction.
 func (b *batches) DB() *gorm.DB { return b.tx }
 
-// ReservePKs returns the pks behind the one that was given last. Nobody else gives any while the transaction lasts, and
-// SQLite notes the last one when it is inserted.
+// ReservePKs returns the pks after the last one. The transaction holds the write lock, so nobody else takes them, and
+// inserting the rows updates sqlite_sequence.
 func (b *batches) ReservePKs(count int) ([]int32, error) {
 	last, err := b.LastPK()
 	if err != nil {
 		return nil, err
 	}
-	// A database that was tampered with may have noted more than the largest.
+	// In a database that was tampered with, the sequence may exceed the largest pk.
 	pks := make([]int32, min(count, max(0, int(math.MaxInt32-last))))
 	for i := range pks {
 		pks[i] = int32(last) + int32(i) + 1 //nolint:gosec // It fits.
@@ -134,13 +135,13 @@ func (b *batches) ReservePKs(count int) ([]int32, error) {
 	return pks, nil
 }
 
-// LastPK returns what SQLite has noted, 0 before the first one.
+// LastPK returns the last pk that was assigned, from sqlite_sequence, or 0 if there is none.
 func (b *batches) LastPK() (int64, error) { return b.pks.last() }
 
-// CanStore returns what was found before the transaction began.
-func (b *batches) CanStore() error { return b.refusal }
+// CanStore returns the result of the probe before the transaction.
+func (b *batches) CanStore() error { return b.probeErr }
 
-// Maintain makes the checkpoint that is due.
+// Maintain runs the checkpoint that is due, if any.
 func (b *batches) Maintain(ctx context.Context) {
 	committed := b.index
 	b.index = nil
@@ -158,7 +159,7 @@ func (b *batches) Maintain(ctx context.Context) {
 	}
 }
 
-// Close waits for a checkpoint that runs, and gives the connections back.
+// Close waits for a running checkpoint and closes the connections.
 func (b *batches) Close() error {
 	if err := errors.Join(b.checkpoints.close(), b.connection.close()); err != nil {
 		return fmt.Errorf("disconnect: %w", err)

@@ -11,44 +11,46 @@ import (
 	"example.com/providerd/store/sqlite/guard"
 )
 
-// What comes to the WAL before a checkpoint: the more, the more transactions have touched the same page, which is
-// copied once. A WAL that is reset is written faster than one that grows, which shows where creates come alone.
+// The WAL grows this far before a checkpoint. The longer it grows, the more transactions have changed the same page,
+// which is then copied only once. Overwriting a WAL that was reset is faster than appending to one that grows; this
+// matters to creates that are committed alone.
 const (
-	// walTransactions make 10 MiB of creates that come alone, and 60 MiB of those of 64 callers.
+	// walTransactions write 10 MiB if each is a single create, and 60 MiB with 64 callers.
 	walTransactions = 512
-	// maxWALFrames are 64 MiB.
+	// maxWALFrames is 64 MiB.
 	maxWALFrames = 16 << 10
-	// walSizeLimit is what SQLite cuts the file of the WAL to when it resets a longer one.
+	// walSizeLimit is the size to which SQLite truncates a longer WAL file when it resets it.
 	walSizeLimit = 128 << 20
-	// truncateFrames are how many frames, 256 MiB, make it worth to cut off the WAL at once.
+	// truncateFrames is 256 MiB, from which on the WAL is truncated at once.
 	truncateFrames = 64 << 10
 )
 
-// retryPause is how long makeRoom does nothing after a checkpoint failed: it would copy the same frames again, up to
-// the one that the database has no room for.
+// retryPause is how long makeRoom waits after a failed checkpoint, which would copy the same frames again up to the one
+// for which the database has no space.
 const retryPause = 30 * time.Second
 
-// passes is how often the WAL is copied before the rest is left to the writer. Each pass takes as much shorter as less
-// has come to the WAL during the one before.
+// passes is how often frames are copied before the rest is left to the writer. Each pass is shorter than the last,
+// because fewer frames have been appended meanwhile.
 const passes = 2
 
-// checkpointer copies the frames of the WAL into the database beside the writer, which otherwise would stand still for
-// it. Only what has come to the WAL meanwhile, which is little, is left to the writer; with nothing left, the next
-// transaction resets the WAL.
+// checkpointer copies frames from the WAL into the database concurrently with the writer, which would otherwise stall.
+// The writer copies only the few frames that were appended meanwhile. Once all are copied, the next transaction resets
+// the WAL.
 type checkpointer struct {
 	conn    *sql.Conn
 	batches *connection
 	files   *guard.Files
 	logger  *slog.Logger
 	counts  *checkpointCounts
-	// transactions counts those since the last checkpoint, and left is how many frames the WAL had after it: many where
-	// somebody reads an old state of the database, so that the WAL cannot be reset.
+	// transactions is the number of commits since the last checkpoint.
 	transactions int
-	left         uint32
-	// copied is closed when the frames are copied; nil while none are being copied.
+	// remaining is the length of the WAL after the last checkpoint. It is large if a reader of an old snapshot keeps the
+	// WAL from being reset.
+	remaining uint32
+	// copied is closed when the concurrent passes complete; nil if none are running.
 	copied chan struct{}
-	// failed is when a checkpoint failed last.
-	failed time.Time
+	// failedAt is when a checkpoint last failed.
+	failedAt time.Time
 }
 
 func newCheckpointer(ctx context.Context, batches *connection, database *Database) (*checkpointer, error) {
@@ -61,22 +63,23 @@ func newCheckpointer(ctx context.Context, batches *connection, database *Databas
 	}, nil
 }
 
-// committed counts a transaction that left the WAL in this state, and does what is due.
+// committed counts a transaction that left the WAL in this state, and runs the checkpoint that is due, if any.
 func (c *checkpointer) committed(ctx context.Context, index guard.WALIndex) {
 	c.transactions++
-	if index.Frames < c.left {
-		c.left = 0
+	if index.Frames < c.remaining {
+		c.remaining = 0
 	}
-	c.advance(ctx, c.transactions >= walTransactions || index.Frames >= c.left+maxWALFrames)
+	c.advance(ctx, c.transactions >= walTransactions || index.Frames >= c.remaining+maxWALFrames)
 }
 
-// idle does what is due while no create comes: other programs may have written, or a reader may have let go of the WAL.
+// idle runs a due checkpoint while no creates arrive: other programs may have written, or a reader may have released
+// the WAL.
 func (c *checkpointer) idle(ctx context.Context, index guard.WALIndex) {
 	c.advance(ctx, index.Frames >= maxWALFrames)
 }
 
-// makeRoom copies all of the WAL at once after a batch failed, so that the next transaction starts again at its front:
-// if only the WAL cannot grow, creates succeed again. They wait meanwhile, because without it they would fail.
+// makeRoom copies all of the WAL at once after a failed batch, so that the next transaction overwrites it from the
+// start. Creates then work again if only the WAL could not grow. They wait for it, because they would fail otherwise.
 func (c *checkpointer) makeRoom(ctx context.Context, index guard.WALIndex) {
 	if index.Frames == index.Backfilled {
 		return
@@ -84,8 +87,8 @@ func (c *checkpointer) makeRoom(ctx context.Context, index guard.WALIndex) {
 	if c.copied != nil {
 		<-c.copied
 	}
-	if time.Since(c.failed) >= retryPause {
-		c.end(ctx)
+	if time.Since(c.failedAt) >= retryPause {
+		c.complete(ctx)
 	}
 }
 
@@ -99,15 +102,15 @@ func (c *checkpointer) advance(ctx context.Context, isDue bool) {
 	}
 	select {
 	case <-c.copied:
-		c.end(ctx)
+		c.complete(ctx)
 	default:
 	}
 }
 
-// end ends the checkpoint whose frames are copied, or makes a short one of its own.
-func (c *checkpointer) end(ctx context.Context) {
+// complete copies the frames that the concurrent passes left, or all frames if there were no passes.
+func (c *checkpointer) complete(ctx context.Context) {
 	c.copied = nil
-	if err := c.finish(ctx); err != nil {
+	if err := c.copyRest(ctx); err != nil {
 		c.fail(err)
 		return
 	}
@@ -119,8 +122,8 @@ func (c *checkpointer) copy(ctx context.Context) {
 	for range passes {
 		err := c.checkpoint(ctx, c.conn, "PASSIVE")
 		if err == nil {
-			// SQLite leaves this to the pass that finds nothing new in the WAL, which is the writer's. It does it again, and so
-			// learns of an error itself.
+			// SQLite syncs the database only after a pass that leaves no frames, which is the writer's. Syncing here leaves that
+			// pass little to wait for; it syncs again and so notices an error itself.
 			err = c.files.Database().Sync()
 		}
 		if err != nil {
@@ -131,13 +134,13 @@ func (c *checkpointer) copy(ctx context.Context) {
 }
 
 func (c *checkpointer) fail(err error) {
-	c.failed = time.Now()
+	c.failedAt = time.Now()
 	c.counts.failed.Add(1)
 	c.logger.Error("checkpoint failed", slog.String("error", err.Error()))
 }
 
-// finish copies what has come meanwhile, while the writer adds nothing.
-func (c *checkpointer) finish(ctx context.Context) error {
+// copyRest copies the frames appended since, while the writer waits.
+func (c *checkpointer) copyRest(ctx context.Context) error {
 	c.transactions = 0
 	index, err := c.files.Inspect()
 	if err != nil {
@@ -154,15 +157,15 @@ func (c *checkpointer) finish(ctx context.Context) error {
 	if index, err = c.files.Inspect(); err != nil {
 		return err
 	}
-	grown := index.Frames >= c.left+maxWALFrames
-	if c.left = index.Frames; grown && index.Frames > index.Backfilled {
+	grown := index.Frames >= c.remaining+maxWALFrames
+	if c.remaining = index.Frames; grown && index.Frames > index.Backfilled {
 		c.logger.Warn("WAL cannot be reset while another program reads an old snapshot",
 			slog.Int64("bytes", int64(index.Frames)*index.PageSize), slog.String("path", c.files.Database().Name()+"-wal"))
 	}
 	return nil
 }
 
-// truncate is a checkpoint that also cuts off the WAL, unless somebody reads it.
+// truncate runs a checkpoint that also truncates the WAL, unless somebody reads from it.
 func (c *checkpointer) truncate(ctx context.Context) error {
 	if _, err := c.batches.conn.ExecContext(ctx, "PRAGMA busy_timeout = 0"); err != nil {
 		return fmt.Errorf("truncate the WAL: %w", classify(err))
@@ -172,10 +175,10 @@ func (c *checkpointer) truncate(ctx context.Context) error {
 	return errors.Join(err, classify(resetErr))
 }
 
-// checkpoint copies what can be copied without waiting for others. Where it fails, nothing is lost: the frames stay in
+// checkpoint copies what it can without waiting for other connections. If it fails, nothing is lost: the frames stay in
 // the WAL.
 func (c *checkpointer) checkpoint(ctx context.Context, conn *sql.Conn, mode string) error {
-	// Copied into another file than that of the WAL, the frames would spoil it.
+	// If the database file was replaced, copying frames into it would corrupt it.
 	if err := c.files.Check(); err != nil {
 		return err
 	}
@@ -187,7 +190,7 @@ func (c *checkpointer) checkpoint(ctx context.Context, conn *sql.Conn, mode stri
 	return nil
 }
 
-// close waits for what is being copied and gives the connection back.
+// close waits for a running copy and closes the connection.
 func (c *checkpointer) close() error {
 	if c.copied != nil {
 		<-c.copied

@@ -12,8 +12,8 @@ import (
 	"gorm.io/gorm"
 )
 
-// connection is one connection to the database, whose statements are prepared once and for all. GORM's own cache
-// prepares a statement in every transaction again.
+// connection is a database connection that prepares each statement once. GORM's cache would prepare it again in every
+// transaction.
 type connection struct {
 	conn       *sql.Conn
 	statements map[string]*sql.Stmt
@@ -21,13 +21,12 @@ type connection struct {
 
 var _ gorm.ConnPool = (*connection)(nil)
 
-// PrepareContext prepares a statement for the caller alone.
+// PrepareContext prepares a statement that the caller closes.
 func (c *connection) PrepareContext(ctx context.Context, query string) (*sql.Stmt, error) {
 	return c.conn.PrepareContext(ctx, query)
 }
 
-// ExecContext carries out a statement, which it prepares the first time, except for a PRAGMA: it has its value in its
-// text, so that each would be kept.
+// ExecContext executes a statement, prepared on first use. It does not cache a PRAGMA, whose text includes its value.
 func (c *connection) ExecContext(ctx context.Context, query string, arguments ...any) (sql.Result, error) {
 	if strings.HasPrefix(query, "PRAGMA ") {
 		return c.conn.ExecContext(ctx, query, arguments...)
@@ -39,7 +38,7 @@ func (c *connection) ExecContext(ctx context.Context, query string, arguments ..
 	return statement.ExecContext(ctx, arguments...)
 }
 
-// QueryContext carries out a query, which it prepares the first time.
+// QueryContext executes a query, prepared on first use.
 func (c *connection) QueryContext(ctx context.Context, query string, arguments ...any) (*sql.Rows, error) {
 	statement, err := c.prepared(ctx, query)
 	if err != nil {
@@ -48,7 +47,7 @@ func (c *connection) QueryContext(ctx context.Context, query string, arguments .
 	return statement.QueryContext(ctx, arguments...)
 }
 
-// QueryRowContext carries out a query of one row, which it prepares the first time.
+// QueryRowContext executes a query for one row, prepared on first use.
 func (c *connection) QueryRowContext(ctx context.Context, query string, arguments ...any) *sql.Row {
 	statement, err := c.prepared(ctx, query)
 	if err != nil {
@@ -57,7 +56,7 @@ func (c *connection) QueryRowContext(ctx context.Context, query string, argument
 	return statement.QueryRowContext(ctx, arguments...)
 }
 
-// prepared expects the few statements of batches: none is ever given up.
+// prepared returns the cached statement. Batches use few, so none is ever evicted.
 func (c *connection) prepared(ctx context.Context, query string) (*sql.Stmt, error) {
 	if statement, ok := c.statements[query]; ok {
 		return statement, nil
@@ -70,9 +69,9 @@ func (c *connection) prepared(ctx context.Context, query string) (*sql.Stmt, err
 	return statement, nil
 }
 
-// transact runs statements in one transaction. When the outcome of the commit could not be learned, the error is
-// ErrOutcomeUnknown; in any other error nothing was stored. A panic in the statements is such an error, because the
-// callers of a batch are not to fall with each other.
+// transact runs statements in one transaction. The error is ErrOutcomeUnknown if the commit may have taken place; after
+// any other error nothing was stored. A panic in statements becomes an error too, so that one caller's panic does not
+// fail the others of the batch.
 func (c *connection) transact(ctx context.Context, statements func() error) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -94,11 +93,11 @@ func (c *connection) transact(ctx context.Context, statements func() error) (err
 	return commitError(err)
 }
 
-// rollBack ends a transaction that failed. SQLite may have ended it already, which is as good.
+// rollBack ends a failed transaction. SQLite may have rolled it back already.
 func (c *connection) rollBack(ctx context.Context) { _, _ = c.ExecContext(ctx, "ROLLBACK") }
 
-// configure leaves checkpoints to the checkpointer. A batch makes the rows of a provider together, so that no foreign
-// key is left to be checked.
+// configure leaves checkpoints to the checkpointer. It turns off foreign keys, because a batch inserts the rows of a
+// provider together and needs no check of them.
 func (c *connection) configure(ctx context.Context) error {
 	_, err := c.conn.ExecContext(ctx, fmt.Sprintf(
 		"PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = %d; PRAGMA foreign_keys = off", walSizeLimit))

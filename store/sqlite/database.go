@@ -19,37 +19,37 @@ type Database struct {
 	// isNew is set if the file was empty.
 	isNew  bool
 	logger *slog.Logger
-	// level is that of the schema which this program makes.
-	level int64
-	// file is that of the database, and files are it and SQLite's own beside it.
+	// schemaVersion is the latest one that this program knows.
+	schemaVersion int64
+	// file is the database file; files also include the -wal and -shm files.
 	file    *guard.File
 	files   *guard.Files
 	writers database.Pool
 	readers database.Pool
-	// failed is set when a batch could not use the database, until rows are stored again or a probe shows that they can.
+	// failed is set when a batch could not use the database, and cleared when rows are stored or a probe succeeds.
 	failed atomic.Bool
-	// probing has a value while somebody probes whether creates can be stored.
+	// probing holds a value while a probe runs.
 	probing     chan struct{}
 	checkpoints checkpointCounts
-	// closeOnce is close, whose second call returns what the first did.
+	// closeOnce calls close once and returns the same result every time.
 	closeOnce func() error
 }
 
 var _ database.Database = (*Database)(nil)
 
-// Dir is that of the database, symbolic links resolved.
+// Dir returns the directory of the database, with symbolic links resolved.
 func (d *Database) Dir() string { return d.dir }
 
-// IsNew reports whether Create has created the database, in a file that was missing or empty.
+// IsNew reports whether the file was missing or empty, so that Create created the database.
 func (d *Database) IsNew() bool { return d.isNew }
 
-// IsShared tells that there is one server on the files.
+// IsShared returns false: one server uses the files.
 func (d *Database) IsShared() bool { return false }
 
 // Reader returns a handle whose connections cannot write.
 func (d *Database) Reader() *gorm.DB { return d.readers.GORM }
 
-// Change runs statements in one durable transaction between two looks at the files. SQLite runs them once.
+// Change runs statements, once, in a durable transaction, and checks the files before and after it.
 func (d *Database) Change(ctx context.Context, statements func(tx *gorm.DB) error) error {
 	if err := d.files.Check(); err != nil {
 		return err
@@ -58,12 +58,12 @@ func (d *Database) Change(ctx context.Context, statements func(tx *gorm.DB) erro
 	if tx.Error != nil {
 		return fmt.Errorf("begin: %w", tx.Error)
 	}
-	// Without a commit, because of an error or a panic, the transaction would stay open and keep out all others.
+	// After an error or a panic, the transaction would stay open and block all other writers.
 	defer func() { _ = tx.Rollback() }()
 	if err := d.checkSupport(tx); err != nil {
 		return err
 	}
-	if err := raiseGeneration(d.files, tx); err != nil {
+	if err := incrementGeneration(d.files, tx); err != nil {
 		return err
 	}
 	if err := statements(tx); err != nil {
@@ -78,12 +78,12 @@ func (d *Database) Change(ctx context.Context, statements func(tx *gorm.DB) erro
 	return nil
 }
 
-// ChangeAlone is Change: only one transaction writes at a time.
+// ChangeAlone is Change, because SQLite runs one write transaction at a time.
 func (d *Database) ChangeAlone(ctx context.Context, statements func(tx *gorm.DB) error) error {
 	return d.Change(ctx, statements)
 }
 
-// Check reads from the database or, if a batch could not use it, writes to it.
+// Check reads from the database or, if a batch has failed, checks that it can be written.
 func (d *Database) Check(ctx context.Context) error {
 	if err := d.files.Check(); err != nil {
 		return err
@@ -102,11 +102,11 @@ func (d *Database) Check(ctx context.Context) error {
 	return nil
 }
 
-// Close waits for running statements and releases the database.
+// Close waits for running statements and closes the database. A second call returns the same result.
 //
-// It returns database.ErrUnavailable where the files are no longer those that were opened. It does not release them
-// then, as if the process had been killed: SQLite would copy the WAL into whatever is in the database's place, and
-// remove it. A second call returns what the first did.
+// It returns database.ErrUnavailable if the files are no longer those that were opened. It then leaves the connections
+// open, as if the process had been killed: closing the last one would make SQLite copy the WAL into whatever file is
+// now at the path, and delete the WAL.
 func (d *Database) Close() error {
 	if err := d.closeOnce(); err != nil {
 		return fmt.Errorf("close database: %w", err)
@@ -121,7 +121,7 @@ func (d *Database) close() error {
 		}
 	}
 	err := database.ClosePools(d.readers, d.writers)
-	// The files go last: closed earlier, they would take the locks of SQLite with them.
+	// Close the files last: closing any of them earlier would release the POSIX locks of SQLite.
 	if d.files != nil {
 		err = errors.Join(err, d.files.Close())
 	}

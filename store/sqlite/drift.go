@@ -11,32 +11,33 @@ import (
 	"example.com/providerd/store/database"
 )
 
-// What may decide over rows: no view, and no index that SQLite makes itself for a constraint. A trigger has the name of
-// its table as it was spelt.
+// Objects that can affect rows: tables, indexes and triggers, but neither views nor the indexes that SQLite creates for
+// constraints. A trigger records the name of its table in its original case.
 const (
 	objectName    = `type || ' "' || name || '"'`
 	selectObjects = "SELECT " + objectName + ` AS name, sql AS definition FROM sqlite_master
 		WHERE type <> 'view' AND sql IS NOT NULL`
-	// Of what others have added, whatever decides over rows of providerd's. A database may have no end of it.
+	// selectDeciding selects the expected objects and, of any others, those that affect rows of expected tables: triggers
+	// and unique indexes. A database may have any number of them.
 	selectDeciding = selectObjects + " AND (" + objectName + ` IN @expected OR
 			'table "' || lower(tbl_name) || '"' IN @expected AND (type = 'trigger' OR sql LIKE 'CREATE UNIQUE %'))
 		ORDER BY ` + objectName + " IN @expected DESC LIMIT 1000"
 )
 
-// Drift describes how the tables, indexes and triggers differ from those that the migrations of this program make: the
-// first few differences, none where there is none. What others have added is one only where it decides over rows of
-// providerd's. It returns database.ErrUnavailable.
+// Drift describes how the tables, indexes and triggers differ from those that the migrations of this program create:
+// the first few differences, or none. Additional objects count only if they affect rows of providerd's tables. It
+// returns database.ErrUnavailable.
 func (v *View) Drift(ctx context.Context) ([]string, error) {
-	level, err := SchemaVersion()
+	version, err := SchemaVersion()
 	if err != nil {
 		return nil, err
 	}
-	return drift(ctx, v.Reader(), level)
+	return drift(ctx, v.Reader(), version)
 }
 
-// drift is View.Drift for a database of a level that this program knows.
-func drift(ctx context.Context, reader *gorm.DB, level int64) ([]string, error) {
-	expected, err := migratedObjects(ctx, level)
+// drift is View.Drift for a schema version that this program knows.
+func drift(ctx context.Context, reader *gorm.DB, version int64) ([]string, error) {
+	expected, err := migratedObjects(ctx, version)
 	if err != nil {
 		return nil, err
 	}
@@ -48,15 +49,15 @@ func drift(ctx context.Context, reader *gorm.DB, level int64) ([]string, error) 
 	return expected.Drift(found), nil
 }
 
-// migratedObjects are those of a new database of a level.
-func migratedObjects(ctx context.Context, level int64) (objects database.Objects, err error) {
+// migratedObjects returns the objects of a new database of a schema version.
+func migratedObjects(ctx context.Context, version int64) (objects database.Objects, err error) {
 	const path = ":memory:"
 	pool, err := connectWith(path, "", 1)
 	if err != nil {
 		return nil, wrapPath(path, err)
 	}
 	defer func() { err = errors.Join(err, pool.Close()) }()
-	if err := migrateUp(ctx, pool.DB, path, level); err != nil {
+	if err := migrateUp(ctx, pool.DB, path, version); err != nil {
 		return nil, err
 	}
 	objects, err = readObjects(pool.GORM.WithContext(ctx).Raw(selectObjects))

@@ -9,8 +9,8 @@ import (
 	"example.com/providerd/store/database"
 )
 
-// classify wraps an error of the driver in the sentinel of the seam that fits it. What it leaves as it is has a meaning
-// that depends on the statement (a broken constraint), or none but that this program is wrong.
+// classify wraps an error of the driver in the matching error of package database. It leaves the others as they are: a
+// constraint violation, whose meaning depends on the statement, or an error of this program.
 func classify(err error) error {
 	native, ok := errors.AsType[sqlite3.Error](err)
 	if !ok || errors.Is(err, database.ErrUnavailable) {
@@ -30,13 +30,13 @@ func classify(err error) error {
 	return fmt.Errorf("%w: %w", sentinel, err)
 }
 
-// isBusy reports whether a statement has waited in vain for the lock of another program.
+// isBusy reports whether a statement timed out waiting for the lock of another program.
 func isBusy(err error) bool {
 	native, ok := errors.AsType[sqlite3.Error](err)
 	return ok && native.Code == sqlite3.ErrBusy
 }
 
-// commitError tells an error that leaves nothing behind from one that may leave the whole transaction.
+// commitError classifies the error of a COMMIT. After an I/O error, the transaction may or may not be stored.
 func commitError(err error) error {
 	if native, ok := errors.AsType[sqlite3.Error](err); ok && native.Code == sqlite3.ErrIoErr {
 		return fmt.Errorf("%w: %w", database.ErrOutcomeUnknown, err)

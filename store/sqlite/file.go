@@ -14,11 +14,11 @@ import (
 	"example.com/providerd/store/sqlite/guard"
 )
 
-// applicationID marks a SQLite database as one of providerd ("pvdd" in ASCII), in the header of its file.
+// applicationID is the application_id in the header of providerd's databases ("pvdd" in ASCII).
 const applicationID = 0x70766464
 
-// checkHeader looks at the header of a database (https://www.sqlite.org/fileformat.html, section 1.3) before anything
-// else of a large file is read. It returns database.ErrForeign for one that is not of providerd.
+// checkHeader checks the database header (https://www.sqlite.org/fileformat.html, section 1.3) before the rest of a
+// large file is read. It returns database.ErrForeign if the file is not a database of providerd.
 func checkHeader(file *os.File) error {
 	const (
 		size     = 100
@@ -41,8 +41,8 @@ func checkHeader(file *os.File) error {
 	return nil
 }
 
-// openDatabaseFile opens the file of a database that nobody but its owner can write to. It returns ErrUnavailable,
-// ErrInsecureMode or an error of the file system.
+// openDatabaseFile opens a database file that only its owner can write to. It returns ErrUnavailable, ErrInsecureMode
+// or an error of the file system.
 func openDatabaseFile(path string) (*guard.File, error) {
 	file, err := guard.Open(path)
 	if err != nil {
@@ -56,7 +56,7 @@ func openDatabaseFile(path string) (*guard.File, error) {
 	return file, nil
 }
 
-// createIfMissing creates the file of a database if there is none. It returns an error of the file system.
+// createIfMissing creates the database file if there is none. It returns an error of the file system.
 func createIfMissing(path string) error {
 	owner, err := durable.OwnerFor(path)
 	if err != nil {
@@ -64,7 +64,7 @@ func createIfMissing(path string) error {
 	}
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		// What is not new is never given away.
+		// Never change the owner of an existing file.
 		owner = durable.Owner{}
 		file, err = os.OpenFile(path, os.O_RDWR, 0)
 	}
@@ -77,8 +77,9 @@ func createIfMissing(path string) error {
 	return nil
 }
 
-// checkNoOrphanWAL refuses to create a database beside the WAL of one that is missing: SQLite would remove the WAL. It
-// looks at the WAL first, because SQLite writes to a new database before it writes to the WAL.
+// checkNoOrphanWAL returns ErrUnavailable if the database is missing but its WAL exists: SQLite would delete the WAL
+// when it creates the database. It checks the WAL first, because SQLite writes to a new database before it writes to
+// the WAL.
 func checkNoOrphanWAL(path string) error {
 	if wal, err := os.Stat(path + "-wal"); err != nil || wal.Size() == 0 {
 		return nil //nolint:nilerr // There is no WAL.

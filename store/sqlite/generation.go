@@ -10,15 +10,16 @@ import (
 	"example.com/providerd/store/sqlite/guard"
 )
 
-// The generation of a database is kept as SQLite's user_version, which stands at a fixed place in the header of its
-// file. The first transaction of each WAL raises it, so that an older copy of the file can be told from the newest.
+// The generation of a database is its user_version, which SQLite stores at a fixed offset in the database header. The
+// first transaction after each reset of the WAL increments it, so that an older copy of the file can be told from the
+// current one.
 const selectGeneration = "PRAGMA user_version"
 
 func setGeneration(generation uint32) string {
 	return fmt.Sprintf("PRAGMA user_version = %d", generation)
 }
 
-// currentGeneration returns what reads the generation as SQLite reads it.
+// currentGeneration returns a function that reads the generation through SQLite, from the WAL if the page is there.
 func currentGeneration(ctx context.Context, db *sql.DB) func() (uint32, error) {
 	return func() (generation uint32, err error) {
 		if err := db.QueryRowContext(ctx, selectGeneration).Scan(&generation); err != nil {
@@ -28,9 +29,9 @@ func currentGeneration(ctx context.Context, db *sql.DB) func() (uint32, error) {
 	}
 }
 
-// raiseGeneration is called before a transaction writes anything else: if a checkpoint has copied the whole WAL, the
-// transaction resets it.
-func raiseGeneration(files *guard.Files, tx *gorm.DB) error {
+// incrementGeneration increments the generation if a checkpoint has copied the whole WAL, because the next write resets
+// the WAL. It must be called before the transaction writes anything else.
+func incrementGeneration(files *guard.Files, tx *gorm.DB) error {
 	isBackfilled, err := files.IsBackfilled()
 	if err != nil || !isBackfilled {
 		return err

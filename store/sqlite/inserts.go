@@ -10,34 +10,34 @@ import (
 	"example.com/providerd/store/database"
 )
 
-// maxChunk is how many rows an INSERT writes at most.
+// maxChunk is the maximum number of rows per INSERT.
 const maxChunk = 64
 
-// inserts write rows of one table, powers of two of them at a time: there are few, and each is a prepared statement of
-// its own. Rows of which a unique value is taken are left out.
+// inserts are the INSERT statements of one table, for powers of two rows, so that few statements are prepared. They
+// skip rows whose unique values are taken.
 type inserts struct {
 	table database.Table
-	// texts are the statements by the number of their rows.
-	texts map[int]string
+	// statements are the statements by number of rows.
+	statements map[int]string
 }
 
-// text returns the statement for some rows. Only for OR IGNORE SQLite keeps no journal for a statement of many rows,
-// because no constraint can abort it; it also leaves out rows that break another constraint than UNIQUE.
+// text returns the INSERT for a number of rows. With OR IGNORE, no constraint can abort a statement of many rows, so
+// that SQLite needs no statement journal. It also skips rows that violate a constraint other than UNIQUE.
 func (i inserts) text(rows int) string {
-	text, ok := i.texts[rows]
+	text, ok := i.statements[rows]
 	if !ok {
 		row := ",(?" + strings.Repeat(",?", len(i.table.Columns)-1) + ")"
 		text = fmt.Sprintf("INSERT OR IGNORE INTO `%s` (`%s`) VALUES %s",
 			i.table.Name, strings.Join(i.table.Columns, "`,`"), strings.Repeat(row, rows)[1:])
-		i.texts[rows] = text
+		i.statements[rows] = text
 	}
 	return text
 }
 
-// Insert writes each list.
-func (b *batches) Insert(lists ...any) (left []int, err error) {
+// Insert inserts each list, and returns how many rows of each were skipped.
+func (b *batches) Insert(lists ...any) (skipped []int, err error) {
 	if !b.hasRows {
-		if err := raiseGeneration(b.database.files, b.tx); err != nil {
+		if err := incrementGeneration(b.database.files, b.tx); err != nil {
 			return nil, err
 		}
 		b.hasRows = true
@@ -48,12 +48,12 @@ func (b *batches) Insert(lists ...any) (left []int, err error) {
 		if err != nil {
 			return nil, err
 		}
-		left = append(left, rows.Len()-inserted)
+		skipped = append(skipped, rows.Len()-inserted)
 	}
-	return left, nil
+	return skipped, nil
 }
 
-// insert writes the rows of one list, and returns how many are in.
+// insert inserts one list, and returns how many rows were not skipped.
 func (b *batches) insert(rows reflect.Value) (inserted int, err error) {
 	if rows.Len() == 0 {
 		return 0, nil
@@ -64,7 +64,7 @@ func (b *batches) insert(rows reflect.Value) (inserted int, err error) {
 		if err != nil {
 			return 0, err
 		}
-		statements = inserts{table: table, texts: map[int]string{}}
+		statements = inserts{table: table, statements: map[int]string{}}
 		b.inserts[rows.Type()] = statements
 	}
 	for written := 0; written < rows.Len(); {

@@ -14,16 +14,16 @@ import (
 	"example.com/providerd/store/sqlite/guard"
 )
 
-// inspect makes sure, before anything is changed, that a file is a database of providerd or new, and that the WAL which
-// other programs have open, or which a crash left, belongs to it. It returns a connection that is to be closed once
-// there is another: with the last one, SQLite copies the WAL into the database. So it is not closed where the WAL is
-// another's, and ends with the process.
+// inspect checks, before anything is changed, that the file is empty or a database of providerd, and that a WAL which
+// other programs have open or a crash left behind belongs to it. The caller must close the returned connection after
+// opening another one: when the last connection closes, SQLite copies the WAL into the database. If the WAL belongs to
+// another database, the connection is therefore never closed and lasts as long as the process.
 func (d *Database) inspect(ctx context.Context) (io.Closer, error) {
 	if err := guard.CheckShared(ctx, d.file); err != nil {
 		return nil, err
 	}
-	// It has no settings that make SQLite read the schema, which files that do not belong together may not have, or that
-	// change the file of another program.
+	// Its DSN has no settings that make SQLite read the schema, which mismatched files may lack, or change a file of
+	// another program.
 	probe, err := sql.Open("sqlite3", fmt.Sprintf("file:%s?mode=rw&_busy_timeout=%d",
 		(&url.URL{Path: d.file.Name()}).EscapedPath(), busyTimeout.Milliseconds()))
 	if err != nil {
@@ -58,7 +58,8 @@ func (d *Database) inspectWith(ctx context.Context, probe *sql.DB) error {
 	return d.files.CheckGeneration(currentGeneration(ctx, probe))
 }
 
-// checkForeign refuses a database of another program: one that is not marked as providerd's, and not empty.
+// checkForeign returns ErrForeign for a database of another program. A database without an application_id and without
+// tables is new.
 func (d *Database) checkForeign(ctx context.Context, probe *sql.DB, id int) error {
 	var tables int
 	if err := probe.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_master").Scan(&tables); err != nil {

@@ -16,22 +16,22 @@ import (
 //go:embed migrations/*.sql
 var embedded embed.FS
 
-// Migrate brings the database at path to a level of the schema, as Create does to that of this program, and returns the
-// level that it had. The logger gets what goes wrong beside the migrations.
+// Migrate migrates the database at path to a schema version, and returns the version that it had. Create does the same
+// with the version of this program. Errors outside of the migrations go to logger.
 //
-// It returns an error for a level that this program does not know or that is below that of the database, or those of
-// Open but for ErrOlder and ErrNewer.
-func Migrate(ctx context.Context, path string, logger *slog.Logger, level int64) (before int64, err error) {
+// It returns an error for a version that this program does not know or that is lower than that of the database, or
+// those of Open except ErrOlder and ErrNewer.
+func Migrate(ctx context.Context, path string, logger *slog.Logger, version int64) (before int64, err error) {
 	opened, err := openExisting(ctx, path, logger, func(ctx context.Context, db *sql.DB, path string) error {
 		schema, err := readSchema(ctx, db, path)
 		if err != nil {
 			return err
 		}
 		before = schema.Level
-		if err := schema.CheckTarget(level); err != nil {
+		if err := schema.CheckTarget(version); err != nil {
 			return wrapPath(path, err)
 		}
-		return migrateUp(ctx, db, path, level)
+		return migrateUp(ctx, db, path, version)
 	})
 	if err != nil {
 		return before, err
@@ -39,7 +39,7 @@ func Migrate(ctx context.Context, path string, logger *slog.Logger, level int64)
 	return before, opened.Close()
 }
 
-// migrate brings the database to the version of this program.
+// migrate migrates the database to the schema version of this program.
 func migrate(ctx context.Context, db *sql.DB, path string) error {
 	schema, err := readSchema(ctx, db, path)
 	switch {
@@ -58,15 +58,15 @@ func migrate(ctx context.Context, db *sql.DB, path string) error {
 	return migrateUp(ctx, db, path, schema.Program())
 }
 
-// migrateUp takes the steps up to a level.
-func migrateUp(ctx context.Context, db *sql.DB, path string, level int64) error {
-	if _, err := database.MigrateUp(ctx, goose.DialectSQLite3, db, embedded, level); err != nil {
+func migrateUp(ctx context.Context, db *sql.DB, path string, version int64) error {
+	if _, err := database.MigrateUp(ctx, goose.DialectSQLite3, db, embedded, version); err != nil {
 		return fmt.Errorf("migrate database %s: %w", path, classify(err))
 	}
 	return nil
 }
 
-// checkSchema reads how far a database was migrated, and checks it. It returns the errors of readSchema and check.
+// checkSchema returns a function that reads the schema version and passes it to check. It returns the errors of
+// readSchema and check.
 func checkSchema(check func(database.Schema) error) prepareFunc {
 	return func(ctx context.Context, db *sql.DB, path string) error {
 		schema, err := readSchema(ctx, db, path)
@@ -84,17 +84,17 @@ func wrapPath(path string, err error) error {
 	return fmt.Errorf("%s: %w", path, err)
 }
 
-// readSchema reads how far the database was migrated. It returns ErrNoDatabase, with what this program knows, for one without
-// anything in it, ErrForeign or ErrUnavailable.
+// readSchema reads the schema version. It returns ErrNoDatabase, together with the migrations that this program knows,
+// for an empty database, ErrForeign or ErrUnavailable.
 func readSchema(ctx context.Context, db *sql.DB, path string) (database.Schema, error) {
 	schema, err := database.KnownSchema(embedded)
 	if err != nil {
 		return database.Schema{}, err
 	}
 	var id, tables, versioned int
-	const look = `SELECT application_id, (SELECT count(*) FROM sqlite_master),
+	const query = `SELECT application_id, (SELECT count(*) FROM sqlite_master),
 		(SELECT count(*) FROM sqlite_master WHERE name = 'goose_db_version') FROM pragma_application_id`
-	if err := db.QueryRowContext(ctx, look).Scan(&id, &tables, &versioned); err != nil {
+	if err := db.QueryRowContext(ctx, query).Scan(&id, &tables, &versioned); err != nil {
 		return schema, fmt.Errorf("read database %s: %w", path, classify(err))
 	}
 	switch {
@@ -112,7 +112,7 @@ func readSchema(ctx context.Context, db *sql.DB, path string) (database.Schema, 
 	return schema, nil
 }
 
-// SchemaVersion is that of the schema which this program makes.
+// SchemaVersion returns the schema version of this program.
 func SchemaVersion() (int64, error) {
 	schema, err := database.KnownSchema(embedded)
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 
 var _ database.Movable = (*Database)(nil)
 
-// Snapshot runs statements over a connection that cannot write. While they run, the WAL is not reset, and grows.
+// Snapshot runs statements in a read transaction on a read-only connection. The WAL cannot be reset meanwhile, so it
+// grows.
 func (d *Database) Snapshot(ctx context.Context, statements func(tx *gorm.DB) error) error {
 	if err := d.files.Check(); err != nil {
 		return err
@@ -28,13 +29,13 @@ func (d *Database) Snapshot(ctx context.Context, statements func(tx *gorm.DB) er
 	return d.files.Check()
 }
 
-// bulkWAL makes a connection wait for 64 MiB of WAL before it makes a checkpoint. Bulk rows reach many pages of an
-// index in each transaction; so each is copied into the database once for many transactions.
+// bulkWAL lets the WAL grow to 64 MiB before a checkpoint. Each transaction with bulk rows changes many pages of an
+// index; fewer checkpoints copy each page less often.
 const bulkWAL = "PRAGMA wal_autocheckpoint = 16384"
 
-// Insert prepares one statement for all rows.
+// Insert inserts rows with one prepared statement.
 func (d *Database) Insert(tx *gorm.DB, table string, columns []string, rows [][]any) error {
-	// With a context that may end, the driver would start a goroutine for each row.
+	// With a cancelable context, the driver would start a goroutine for each row.
 	ctx := context.WithoutCancel(tx.Statement.Context)
 	if err := tx.Exec(bulkWAL).Error; err != nil {
 		return fmt.Errorf("set wal_autocheckpoint: %w", err)
@@ -53,7 +54,7 @@ func (d *Database) Insert(tx *gorm.DB, table string, columns []string, rows [][]
 	return nil
 }
 
-// LastKey reads what SQLite notes of tables with AUTOINCREMENT.
+// LastKey returns the last key of a table with AUTOINCREMENT, from sqlite_sequence.
 func (d *Database) LastKey(tx *gorm.DB, table string) (last int64, err error) {
 	err = tx.Raw("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = ?", table).Scan(&last).Error
 	if err != nil {
@@ -62,7 +63,8 @@ func (d *Database) LastKey(tx *gorm.DB, table string) (last int64, err error) {
 	return last, nil
 }
 
-// SetLastKey writes what LastKey reads. SQLite has no UNIQUE constraint there.
+// SetLastKey sets what LastKey returns. It deletes the old row first, because sqlite_sequence has no UNIQUE constraint
+// to upsert on.
 func (d *Database) SetLastKey(tx *gorm.DB, table string, last int64) error {
 	err := tx.Exec("DELETE FROM sqlite_sequence WHERE name = ?", table).Error
 	if err == nil {

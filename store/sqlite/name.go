@@ -9,14 +9,14 @@ import (
 	"example.com/providerd/store/durable"
 )
 
-// ErrReservedName says that a file with such a name may be removed, or taken for one that belongs to a database.
+// ErrReservedName means that a file of that name could be deleted, or taken for a file of a database.
 var ErrReservedName = errors.New("the name is reserved")
 
-// sidecars end the names of SQLite's own files beside a database.
+// sidecars returns the suffixes of the files that SQLite keeps beside a database.
 func sidecars() []string { return []string{"-wal", "-shm", "-journal"} }
 
-// CheckName returns ErrReservedName for the path of a file that SQLite or this program would remove, or roll back into
-// the database beside it.
+// CheckName returns ErrReservedName if SQLite or this program could delete a file at path, or roll it back into a
+// database.
 func CheckName(path string) error {
 	name := filepath.Base(path)
 	for _, suffix := range sidecars() {

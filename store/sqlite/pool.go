@@ -13,29 +13,29 @@ import (
 )
 
 const (
-	// maxReaders bounds the connections that read; each costs memory for a page cache.
+	// maxReaders limits the connections for reading, each of which has a page cache.
 	maxReaders = 4
-	// maxWriters has a connection for creates, one for checkpoints, and one for all other changes.
+	// maxWriters is one connection for batches, one for checkpoints and one for all other changes.
 	maxWriters = 3
-	// busyTimeout is how long a statement waits for the locks of other programs.
+	// busyTimeout is how long a statement waits for a lock of another program.
 	busyTimeout = 5 * time.Second
 )
 
-// connect opens a pool. The settings stand in the DSN, so that every connection of the pool has them: a PRAGMA by Exec
-// would reach one. synchronous=FULL is said because the driver is compiled to NORMAL in WAL, which may lose a commit.
-// SQLite needs no mutexes of its own, because database/sql gives a connection to one goroutine at a time.
+// connect opens a pool. Settings are in the DSN, because a PRAGMA would reach only one of its connections.
+// synchronous=FULL is explicit because the driver is compiled with NORMAL for WAL mode, which can lose commits. SQLite
+// needs no mutexes: database/sql never uses a connection from two goroutines at once.
 func connect(path, setting string, connections int) (database.Pool, error) {
 	return connectWith(path, fmt.Sprintf(
 		"_journal_mode=WAL&_synchronous=FULL&_busy_timeout=%d&_foreign_keys=on&_mutex=no&%s",
 		busyTimeout.Milliseconds(), setting), connections)
 }
 
-// connectImmutable opens a file that nobody changes: it is not locked, and SQLite puts no other file beside it.
+// connectImmutable opens a file that nobody changes. SQLite takes no locks and creates no files beside it.
 func connectImmutable(path string) (database.Pool, error) {
 	return connectWith(path, "mode=ro&immutable=1&_mutex=no", 1)
 }
 
-// connectReadOnly opens a file to be read alone, with the WAL that other programs write to. It makes no wal-index.
+// connectReadOnly opens a database that other programs may be writing to. It reads their WAL and creates no wal-index.
 func connectReadOnly(path string) (database.Pool, error) {
 	return connectWith(path, fmt.Sprintf("mode=ro&_query_only=on&readonly_shm=1&_busy_timeout=%d&_mutex=no",
 		busyTimeout.Milliseconds()), 1)

@@ -10,8 +10,8 @@ import (
 	"example.com/providerd/store/database"
 )
 
-// probeWrite proves that creates can be stored, after one could not: a server that is not ready may get no create that
-// would show it. It changes no data. It returns ErrUnavailable.
+// probeWrite checks that creates can be stored, after one has failed: a server that is not ready may receive no create
+// that would show it. It changes no data. It returns ErrUnavailable.
 func (d *Database) probeWrite(ctx context.Context) error {
 	select {
 	case d.probing <- struct{}{}:
@@ -33,7 +33,7 @@ func (d *Database) probeWrite(ctx context.Context) error {
 	err = d.Change(ctx, probe)
 	switch {
 	case errors.Is(err, database.ErrOutcomeUnknown):
-		// It is the outcome of the probe, which no caller sent.
+		// The unknown outcome is that of the probe, not of a create. Hide ErrOutcomeUnknown from callers.
 		return fmt.Errorf("%w: %s", database.ErrUnavailable, err.Error())
 	case err != nil:
 		return fmt.Errorf("%w: %w", database.ErrUnavailable, err)
@@ -42,13 +42,13 @@ func (d *Database) probeWrite(ctx context.Context) error {
 	return nil
 }
 
-// probe does what a create does, and rolls the rows back. It commits a page that stays as it is.
+// probe does what a create does and rolls back its rows. It then commits one page with unchanged content.
 func probe(tx *gorm.DB) error {
-	var given assignedPKs
-	if err := tx.Raw("SELECT " + pkColumns).Scan(&given).Error; err != nil {
+	var assigned assignedPKs
+	if err := tx.Raw("SELECT " + pkColumns).Scan(&assigned).Error; err != nil {
 		return fmt.Errorf("read the last pk: %w", err)
 	}
-	if _, err := given.last(); err != nil {
+	if _, err := assigned.last(); err != nil {
 		return err
 	}
 	if err := growWAL(tx); err != nil {
@@ -61,13 +61,13 @@ func probe(tx *gorm.DB) error {
 	return tx.Exec(setGeneration(generation)).Error
 }
 
-// probeBytes exceed the 2 MB of a transaction that SQLite keeps in its cache until the commit, by more than the largest
-// create writes.
+// probeBytes exceeds the 2 MB page cache of a transaction by more than the largest create writes.
 const probeBytes = minFreeBytes
 
-// growWAL writes a row that is too large for the cache, and rolls it back. What does not fit is appended to the WAL at
-// once, and stays there, behind the last commit, as room for the next transactions. Rewriting a page would prove less:
-// under a quota or a limit, the WAL may have room for that page, but not grow.
+// growWAL inserts a row that is larger than the page cache, and rolls it back. SQLite spills the pages that do not fit
+// to the WAL right away. They stay there, after the last commit frame, and the next transactions overwrite them.
+// Rewriting a page would prove less: under a quota or a file size limit the WAL may have space for that page and still
+// be unable to grow.
 func growWAL(tx *gorm.DB) error {
 	for _, statement := range []string{
 		"SAVEPOINT probe",

@@ -16,44 +16,44 @@ import (
 	"example.com/providerd/store/sqlite/guard"
 )
 
-// Restoration puts a copy of a backup in the place of a database.
+// Restoration replaces a database with a copy of a backup.
 type Restoration struct {
-	// Backup is the path of the backup, and Database that of the database.
+	// Backup and Database are paths.
 	Backup, Database string
-	// Replace allows that there is a database already.
+	// Replace allows an existing database to be replaced.
 	Replace  bool
 	Progress Progress
 	Check    Check
 }
 
-// Run copies the backup, verifies the copy as Backup does, and gives it the name of the database. A database that has
-// the name gets another one with the time, which is returned. Where Run fails, nothing has changed. What root restores
-// belongs to the owner of what it replaces, or else to that of the folder, who can read it, as a server of theirs must.
+// Run copies the backup, verifies the copy as Backup does, and gives it the name of the database. An existing database
+// is kept under another name, which contains the time and is returned. If Run fails, nothing has changed. If root runs
+// it, the database belongs to the owner of the file that it replaces, or else to the owner of the directory, whose
+// server must be able to read it.
 //
-// It returns database.ErrForeign, ErrNewer or ErrOlder for a file that is no backup of this program, ErrUnavailable for
-// one that is damaged or that the disk has no room for, fs.ErrExist where there is a database that is not to be
-// replaced, ErrInUse while a program has it open or where files are beside it that a program has left, ErrReservedName,
-// the error of the check or ctx, one that tells how the schema differs from that of its level, or one of the file
-// system.
+// It returns database.ErrForeign, ErrNewer or ErrOlder if the file is not a backup of this program, ErrUnavailable if
+// it is damaged or the disk has too little space, fs.ErrExist if there is a database and Replace is not set, ErrInUse
+// if a program has the database open or has left files beside it, ErrReservedName, the error of the check or ctx, an
+// error that describes how the schema differs from its version, or one of the file system.
 func (r Restoration) Run(ctx context.Context) (kept string, err error) {
 	backup, size, err := r.openBackup()
 	if err != nil {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, backup.Close()) }()
-	place, err := r.place()
+	target, err := r.resolveTarget()
 	if err != nil {
 		return "", err
 	}
-	if _, err := r.checkTarget(place); err != nil {
+	if _, err := r.checkTarget(target); err != nil {
 		return "", err
 	}
-	if err := requireFree(filepath.Dir(place), size+minFreeBytes); err != nil {
+	if err := requireFree(filepath.Dir(target), size+minFreeBytes); err != nil {
 		return "", err
 	}
-	draft, err := durable.CreateDraft(place)
+	draft, err := durable.CreateDraft(target)
 	if err != nil {
-		return "", fmt.Errorf("write %s: %w", place, err)
+		return "", fmt.Errorf("write %s: %w", target, err)
 	}
 	defer func() { err = errors.Join(err, draft.Close()) }()
 	if err := r.copy(ctx, draft, backup, size); err != nil {
@@ -68,16 +68,16 @@ func (r Restoration) Run(ctx context.Context) (kept string, err error) {
 	if err != nil {
 		return "", err
 	}
-	err = durable.WithLock(ctx, filepath.Dir(place), func() error {
-		kept, err = r.exchange(draft, place)
+	err = durable.WithLock(ctx, filepath.Dir(target), func() error {
+		kept, err = r.swap(draft, target)
 		return err
 	})
 	return kept, err
 }
 
-// openBackup opens a file that has all that belongs to its database.
+// openBackup opens the backup and checks that no WAL or rollback journal belongs to it.
 func (r Restoration) openBackup() (file *os.File, size int64, err error) {
-	// A FIFO is not waited for.
+	// Do not wait for the writer of a FIFO.
 	file, err = os.OpenFile(r.Backup, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, 0, fmt.Errorf("open the backup: %w", err)
@@ -101,8 +101,8 @@ func (r Restoration) openBackup() (file *os.File, size int64, err error) {
 	return file, info.Size(), nil
 }
 
-// place returns the path of the database without symbolic links, and makes its folder where it is missing.
-func (r Restoration) place() (string, error) {
+// resolveTarget returns the path of the database without symbolic links, and creates its directory if it is missing.
+func (r Restoration) resolveTarget() (string, error) {
 	if err := CheckName(durable.Resolve(r.Database)); err != nil {
 		return "", err
 	}
@@ -123,35 +123,35 @@ func (r Restoration) place() (string, error) {
 	return filepath.Join(dir, filepath.Base(r.Database)), nil
 }
 
-// checkTarget tells whether there is a database, and returns an error where nothing may be put in its place.
-func (r Restoration) checkTarget(place string) (isThere bool, err error) {
-	isThere, err = durable.Exists(place)
+// checkTarget reports whether there is a database, and returns an error if it must not be replaced.
+func (r Restoration) checkTarget(target string) (exists bool, err error) {
+	exists, err = durable.Exists(target)
 	if err != nil {
 		return false, err
 	}
-	if isThere {
-		if err := checkUnused(place); err != nil {
+	if exists {
+		if err := checkUnused(target); err != nil {
 			return false, err
 		}
 	}
 	for _, suffix := range sidecars() {
-		isLeft, err := durable.Exists(place + suffix)
+		isLeft, err := durable.Exists(target + suffix)
 		if err != nil {
 			return false, err
 		}
 		if isLeft {
 			return false, fmt.Errorf("%w: %s was left by a program that was killed; start and stop "+
 				"\"providerd serve\" to recover it, or move it away together with the database",
-				database.ErrInUse, place+suffix)
+				database.ErrInUse, target+suffix)
 		}
 	}
-	if isThere && !r.Replace {
-		return false, fmt.Errorf("%w: %s; pass --replace to keep it under another name and restore", fs.ErrExist, place)
+	if exists && !r.Replace {
+		return false, fmt.Errorf("%w: %s; pass --replace to replace it and keep it under another name", fs.ErrExist, target)
 	}
-	return isThere, nil
+	return exists, nil
 }
 
-// checkUnused returns ErrInUse while a program has the database open.
+// checkUnused returns ErrInUse if a program has the database open.
 func checkUnused(path string) error {
 	file, err := guard.Open(path)
 	if err != nil {
@@ -164,7 +164,7 @@ func checkUnused(path string) error {
 	return errors.Join(err, file.Close())
 }
 
-// copyChunk is how much is copied between looks at ctx.
+// copyChunk is how much is copied before the context is checked again.
 const copyChunk = 4 << 20
 
 func (r Restoration) copy(ctx context.Context, draft *durable.Draft, backup io.Reader, size int64) error {
@@ -179,8 +179,8 @@ func (r Restoration) copy(ctx context.Context, draft *durable.Draft, backup io.R
 	return nil
 }
 
-// checkDrift returns an error for a backup in which another program decides over rows. What a level should have that
-// only a later program knows, this one cannot tell.
+// checkDrift returns an error if the schema of the backup differs from its version. It cannot check a version that only
+// newer programs know.
 func (r Restoration) checkDrift(ctx context.Context, copied database.Readable) error {
 	pool, err := copied.Reader().DB()
 	if err != nil {
@@ -198,37 +198,38 @@ func (r Restoration) checkDrift(ctx context.Context, copied database.Readable) e
 		r.Backup, schema.Level, strings.Join(found, ", "))
 }
 
-// exchange gives the draft its name. Nobody opens a database in the folder meanwhile.
-func (r Restoration) exchange(draft *durable.Draft, place string) (kept string, err error) {
-	isThere, err := r.checkTarget(place)
+// swap gives the draft the name of the database. The caller holds the lock of the directory, so nobody opens a database
+// there meanwhile.
+func (r Restoration) swap(draft *durable.Draft, target string) (kept string, err error) {
+	exists, err := r.checkTarget(target)
 	if err != nil {
 		return "", err
 	}
-	owner, err := durable.OwnerFor(place)
+	owner, err := durable.OwnerFor(target)
 	if err != nil {
 		return "", err
 	}
 	if err := durable.Chown(draft.File, owner); err != nil {
 		return "", err
 	}
-	if !isThere {
+	if !exists {
 		return "", draft.Publish()
 	}
-	if err := removeLeftoverLinks(place); err != nil {
+	if err := removeLeftoverLinks(target); err != nil {
 		return "", err
 	}
-	if kept, err = durable.UnusedName(place, replaced); err != nil {
+	if kept, err = durable.UnusedName(target, replaced); err != nil {
 		return "", err
 	}
 	return kept, draft.Replace(kept)
 }
 
-// replaced is what becomes of a database that another one takes the place of.
+// replaced is in the names of replaced databases.
 const replaced = "replaced"
 
-// LeftoverLinks returns the paths that look like databases which the one at path has replaced, but are that itself: a
-// restoration leaves one that is killed before the backup has its place. It returns an error of the file system.
-func LeftoverLinks(path string) (second []string, err error) {
+// LeftoverLinks returns the paths that look like databases which the one at path has replaced, but are hard links to
+// it. A restore leaves one if it is killed before the backup gets its name. It returns an error of the file system.
+func LeftoverLinks(path string) (links []string, err error) {
 	entries, err := os.ReadDir(filepath.Dir(path))
 	if err != nil {
 		return nil, fmt.Errorf("find hard links to the database: %w", err)
@@ -241,12 +242,12 @@ func LeftoverLinks(path string) (second []string, err error) {
 		if !strings.HasPrefix(entry.Name(), filepath.Base(path)+"."+replaced+"-") {
 			continue
 		}
-		// What is removed meanwhile is none.
+		// Skip files that are removed meanwhile.
 		if info, err := entry.Info(); err == nil && os.SameFile(own, info) {
-			second = append(second, filepath.Join(filepath.Dir(path), entry.Name()))
+			links = append(links, filepath.Join(filepath.Dir(path), entry.Name()))
 		}
 	}
-	return second, nil
+	return links, nil
 }
 
 func removeLeftoverLinks(path string) error {

@@ -8,10 +8,10 @@ import (
 	"example.com/providerd/store/database"
 )
 
-// minFreeBytes are what the largest create takes in the WAL and, after the next checkpoint, in the database.
+// minFreeBytes is what the largest create takes in the WAL and, after the next checkpoint, in the database.
 const minFreeBytes = 4 << 20
 
-// freeBytes returns what the disk of a folder has left.
+// freeBytes returns the free space on the disk of a directory.
 func freeBytes(dir string) (int64, error) {
 	var disk syscall.Statfs_t
 	if err := syscall.Statfs(dir, &disk); err != nil {
@@ -20,7 +20,7 @@ func freeBytes(dir string) (int64, error) {
 	return int64(disk.Bavail) * disk.Bsize, nil //nolint:gosec // No disk has 8 EiB.
 }
 
-// requireFree returns ErrUnavailable where the disk of a folder has fewer bytes left.
+// requireFree returns ErrUnavailable if the disk of a directory has less free space than wanted.
 func requireFree(dir string, want int64) error {
 	free, err := freeBytes(dir)
 	if err == nil && free < want {
@@ -30,21 +30,21 @@ func requireFree(dir string, want int64) error {
 	return err
 }
 
-// walShare is how much slower the WAL grows, at the most creates that were measured, than a backup is written.
+// walShare is how much slower the WAL grows, at the highest measured rate of creates, than a backup is written.
 const walShare = 4
 
-// checkRoom returns ErrUnavailable where a backup that so many bytes are still to come to would take what the server
-// needs. Each folder is where the backup, or the WAL of its database, grows.
-func checkRoom(backupDir, databaseDir string, rest int64) error {
-	reserve := minFreeBytes + rest/walShare
+// checkRoom returns ErrUnavailable if a backup with this many bytes left to write would take the space that the server
+// needs for its WAL.
+func checkRoom(backupDir, databaseDir string, left int64) error {
+	reserve := minFreeBytes + left/walShare
 	isOneDisk, err := onSameDisk(backupDir, databaseDir)
 	switch {
 	case err != nil:
 		return fmt.Errorf("compare the disks: %w", err)
 	case isOneDisk:
-		err = requireFree(backupDir, rest+reserve)
+		err = requireFree(backupDir, left+reserve)
 	default:
-		err = errors.Join(requireFree(backupDir, rest), requireFree(databaseDir, reserve))
+		err = errors.Join(requireFree(backupDir, left), requireFree(databaseDir, reserve))
 	}
 	if err != nil {
 		return fmt.Errorf(

@@ -1,9 +1,8 @@
-// Package sqlite keeps providers in an embedded SQLite database, and makes and restores its backups. It has what is
-// SQLite's alone: the connections, the commit and its checkpoints, the room on the disk and the migrations. What a
-// create is it does not know; that is in store. What guards the files against other programs and people is in
-// sqlite/guard.
+// Package sqlite stores providers in an embedded SQLite database, and backs it up and restores it. It handles what is
+// specific to SQLite: connections, commits and checkpoints, disk space and migrations. Creates themselves are in
+// package store; protecting the database files from other programs is in sqlite/guard.
 //
-// Start with Create, then read batches.go and checkpoint.go in the order of a commit.
+// Start with Create, then read batches.go and checkpoint.go, which follow a commit.
 package sqlite
 
 import (
@@ -28,14 +27,14 @@ import (
 // Scheme begins the URL of a SQLite database, sqlite:PATH.
 const Scheme = "sqlite:"
 
-// LibraryVersion is that of SQLite itself, which is part of this program.
+// LibraryVersion returns the version of the SQLite library linked into this program.
 func LibraryVersion() string {
 	version, _, _ := sqlite3.Version()
 	return version
 }
 
-// Path returns the path in a URL of the form sqlite:PATH. It fails for any other, whose text, that may have a password,
-// is not in the error.
+// Path returns the path in a URL of the form sqlite:PATH. The error for any other URL does not quote it, because it may
+// contain a password.
 func Path(url string) (string, error) {
 	path, ok := strings.CutPrefix(url, Scheme)
 	if !ok || path == "" {
@@ -44,15 +43,16 @@ func Path(url string) (string, error) {
 	return path, nil
 }
 
-// Create opens the database at path and brings it to the version of this program. Where there is none, it makes one
-// that only the owner can read, with its folder; where root makes it in a folder that is there, that is the folder's
-// owner, to whom SQLite gives its other files, too. The logger gets what goes wrong beside the statements of callers.
+// Create opens the database at path and migrates it to the schema version of this program. If there is none, it creates
+// the database and its directory, accessible to the owner only. If root creates the file in an existing directory, the
+// file belongs to the owner of that directory, and SQLite gives its other files the same owner. Errors outside of
+// callers' statements, such as failed checkpoints, go to logger.
 //
-// It returns ErrReservedName, database.ErrNewer, ErrForeign, ErrInsecureMode, ErrUnavailable for a file that is no database
-// or that does not belong to the WAL beside it, or an error of the file system.
+// It returns ErrReservedName, database.ErrNewer, ErrForeign or ErrInsecureMode, ErrUnavailable if the file is not a
+// database or does not match the WAL beside it, or an error of the file system.
 //
-// A process should have one database open once: to close it releases what locks (POSIX) the process has on its files,
-// so that to other processes nobody seems to have it open any more.
+// A process should open a database only once: closing it releases all POSIX locks that the process holds on its files,
+// after which other processes consider the database unused.
 func Create(ctx context.Context, path string, logger *slog.Logger) (*Database, error) {
 	if err := CheckName(durable.Resolve(path)); err != nil {
 		return nil, err
@@ -63,15 +63,15 @@ func Create(ctx context.Context, path string, logger *slog.Logger) (*Database, e
 	return open(ctx, path, logger, createIfMissing, migrate)
 }
 
-// Open opens the database at path as it is. The logger gets what goes wrong beside the statements of callers.
+// Open opens an existing database without migrating it. Errors outside of callers' statements go to logger.
 //
-// It returns ErrReservedName, database.ErrNoDatabase, ErrOlder, ErrNewer, ErrForeign, ErrInsecureMode, ErrUnavailable for a file
-// that is no database or that does not belong to the WAL beside it, or an error of the file system.
+// It returns ErrReservedName, database.ErrNoDatabase, ErrOlder, ErrNewer, ErrForeign or ErrInsecureMode, ErrUnavailable
+// if the file is not a database or does not match the WAL beside it, or an error of the file system.
 func Open(ctx context.Context, path string, logger *slog.Logger) (*Database, error) {
 	return openExisting(ctx, path, logger, checkSchema(database.Schema.Check))
 }
 
-// OpenForBackup is Open for a database that may be of an older version of this program, and is only read.
+// OpenForBackup is like Open, but also opens a database of an older schema version, which must only be read.
 func OpenForBackup(ctx context.Context, path string, logger *slog.Logger) (*Database, error) {
 	return openExisting(ctx, path, logger, checkSchema(database.Schema.CheckKnown))
 }
@@ -79,14 +79,14 @@ func OpenForBackup(ctx context.Context, path string, logger *slog.Logger) (*Data
 func openExisting(
 	ctx context.Context, path string, logger *slog.Logger, prepare prepareFunc,
 ) (*Database, error) {
-	// A directory that is missing cannot be locked.
+	// A missing directory cannot be locked.
 	if err := checkExists(path); err != nil {
 		return nil, err
 	}
 	return open(ctx, path, logger, checkExists, prepare)
 }
 
-// checkExists returns ErrNoDatabase, with the path from the root, where there is no file.
+// checkExists returns ErrNoDatabase, with the absolute path, if there is no file at path.
 func checkExists(path string) error {
 	_, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -101,12 +101,12 @@ func checkExists(path string) error {
 	return nil
 }
 
-// prepareFunc brings a database to this program's version, or refuses it.
+// prepareFunc migrates a database or returns an error if this program cannot use it.
 type prepareFunc func(ctx context.Context, db *sql.DB, path string) error
 
-// open opens the database behind path, which may be a symbolic link: SQLite's other files are beside its target, which
-// provide creates or demands. Programs take turns from the first look at the files on, so that none sees those that
-// another one has half made.
+// open opens the database at path, which may be a symbolic link: SQLite keeps its other files beside the target. It
+// calls provide to create the file or to check that it exists. It holds the lock of the directory from the first check
+// on, so that no process sees the half-created files of another.
 func open(
 	ctx context.Context, path string, logger *slog.Logger, provide func(path string) error, prepare prepareFunc,
 ) (*Database, error) {
@@ -114,11 +114,11 @@ func open(
 	if err := CheckName(target); err != nil {
 		return nil, err
 	}
-	level, err := SchemaVersion()
+	version, err := SchemaVersion()
 	if err != nil {
 		return nil, err
 	}
-	opened := &Database{logger: logger, level: level, probing: make(chan struct{}, 1)}
+	opened := &Database{logger: logger, schemaVersion: version, probing: make(chan struct{}, 1)}
 	opened.closeOnce = sync.OnceValue(opened.close)
 	err = durable.WithLock(ctx, filepath.Dir(target), func() error {
 		if err := checkNoOrphanWAL(target); err != nil {
@@ -151,7 +151,7 @@ func (d *Database) open(ctx context.Context, path string, prepare prepareFunc) (
 	if d.writers, err = connect(path, "_txlock=immediate", maxWriters); err != nil {
 		return wrapPath(path, err)
 	}
-	// SQLite makes its other files when the database is read.
+	// SQLite creates the -wal and -shm files when the database is first read.
 	if _, err := d.writers.ExecContext(ctx, selectGeneration); err != nil {
 		return fmt.Errorf("open database %s: %w", path, classify(err))
 	}
@@ -165,7 +165,7 @@ func (d *Database) open(ctx context.Context, path string, prepare prepareFunc) (
 	return wrapPath(path, err)
 }
 
-// watch begins to guard the files of the database, which stay once SQLite has it open.
+// watch starts guarding the files of the database. They must exist, as they do while SQLite has the database open.
 func (d *Database) watch() (err error) {
 	if d.files != nil {
 		return d.files.Check()

@@ -6,10 +6,10 @@ import (
 	"example.com/providerd/store/database"
 )
 
-// checkpointCounts counts the checkpoints since the database was opened.
+// checkpointCounts counts checkpoints since the database was opened.
 type checkpointCounts struct{ done, failed atomic.Uint64 }
 
-// Stats returns figures of the connections, and of the WAL as it stands in the wal-index.
+// Stats returns figures about the connections, and about the WAL according to the wal-index.
 func (d *Database) Stats() database.Stats {
 	stats := database.Stats{Readers: d.readers.Stats(), Writers: d.writers.Stats()}
 	if index, err := d.files.Inspect(); err == nil {

@@ -14,23 +14,22 @@ import (
 	"example.com/providerd/store/sqlite/guard"
 )
 
-// View is a SQLite database that is only looked at.
+// View is a SQLite database opened for inspection. It is never written to.
 type View struct {
-	// file is kept open as long as SQLite has it: to close it would release the locks that SQLite holds.
-	file   *guard.File
-	reader database.Pool
-	// isInUse tells that another program had the database open.
+	// file stays open as long as SQLite has it open: closing it would release the locks of SQLite.
+	file    *guard.File
+	reader  database.Pool
 	isInUse bool
 }
 
 var _ database.View = (*View)(nil)
 
-// OpenReadOnly opens the database at path to be read alone, whatever its mode. It makes and changes no file, takes no turn and
-// holds no other program up: what others have open it reads as any reader of theirs, and anything else as it lies on
-// the disk.
+// OpenReadOnly opens the database at path for reading, whatever its state. It creates and changes no files, takes no
+// lock on the directory and blocks no other program. It reads a database that others have open as any of their readers
+// does, and any other as it is on disk.
 //
-// It returns database.ErrNoDatabase, ErrUnavailable for a file that is no database, that was removed or replaced under other
-// programs, or whose WAL cannot be read or is that of another one, or an error of the file system.
+// It returns database.ErrNoDatabase, ErrUnavailable if the file is not a database, was removed or replaced while other
+// programs use it, or has a WAL that cannot be read or belongs to another database, or an error of the file system.
 func OpenReadOnly(ctx context.Context, path string) (*View, error) {
 	if err := checkNoOrphanWAL(durable.Resolve(path)); err != nil {
 		return nil, err
@@ -61,8 +60,8 @@ func (v *View) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	// A WAL is read by a wal-index that is left as it is, or by one in memory where nobody keeps that up to date. Without
-	// a WAL, SQLite would make one, but for a file that it is told nobody changes.
+	// SQLite reads a WAL through the existing wal-index, without changing it, or through one in memory if no other program
+	// keeps it up to date. If there is no WAL, it would create one unless the file is declared immutable.
 	if hasWAL {
 		v.reader, err = connectReadOnly(v.file.Name())
 	} else {
@@ -81,8 +80,8 @@ func (v *View) open(ctx context.Context) (err error) {
 	return v.file.CheckGeneration(currentGeneration(ctx, v.reader.DB))
 }
 
-// hasWAL tells whether there is a WAL to be read. It returns ErrUnavailable for one without its wal-index, which only a
-// program that writes may make.
+// hasWAL reports whether there is a WAL to read. It returns ErrUnavailable if its wal-index is missing, which only a
+// program that writes can rebuild.
 func (v *View) hasWAL() (bool, error) {
 	wal, err := sizeOf(v.file.Name() + "-wal")
 	if err != nil || wal < 0 {
@@ -99,7 +98,7 @@ func (v *View) hasWAL() (bool, error) {
 	return index >= 0, nil
 }
 
-// sizeOf returns the size of a file, in bytes, or -1 where there is none.
+// sizeOf returns the size of a file in bytes, or -1 if it does not exist.
 func sizeOf(path string) (int64, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -111,18 +110,18 @@ func sizeOf(path string) (int64, error) {
 	return info.Size(), nil
 }
 
-// IsInUse tells whether another program had the database open.
+// IsInUse reports whether another program had the database open when it was opened.
 func (v *View) IsInUse() bool { return v.isInUse }
 
-// Reader returns a handle over one connection.
+// Reader returns a handle to the only connection.
 func (v *View) Reader() *gorm.DB { return v.reader.GORM }
 
-// Schema tells how far the database was migrated. A program cannot use one of a later level.
+// Schema returns the schema version of the database and the migrations that this program knows.
 func (v *View) Schema(ctx context.Context) (database.Schema, error) {
 	return readSchema(ctx, v.reader.DB, v.file.Name())
 }
 
-// Close releases the database, and leaves its files as they are.
+// Close closes the database and leaves its files unchanged.
 func (v *View) Close() error {
 	return errors.Join(database.ClosePools(v.reader), v.file.Close())
 }

@@ -10,34 +10,34 @@ import (
 	"example.com/providerd/store/database"
 )
 
-// What the operator is told of each kind of harm.
+// Messages for the operator.
 const (
-	movedMessage = "was removed or replaced while in use; stop every program that uses the database, put the " +
-		"original file back, and restart"
-	changedMessage = "does not match what SQLite wrote; stop every program that uses the database, put the original files " +
-		"back (with an older copy of the database, remove the -wal and -shm files), and restart"
+	movedMessage = "was removed or replaced while in use; stop every program that uses the database, put the original " +
+		"file back, and restart"
+	changedMessage = "does not match what SQLite wrote; stop every program that uses the database, put the original " +
+		"files back (with an older copy of the database, remove the -wal and -shm files), and restart"
 )
 
-// What to do about something else in the place of a file.
+// Remedies for a path that is not a regular file.
 const (
 	putDatabase = "put the database there, or use another path"
 	moveAway    = "move it away"
 )
 
-// File is a file that is to stay what its path leads to. It is kept open as long as SQLite has it: to close it
-// would release the locks that SQLite holds.
+// File is a file that its path must keep leading to. It stays open as long as SQLite has it open: closing it would
+// release the locks of SQLite.
 type File struct {
 	*os.File
 	opened syscall.Stat_t
 }
 
-// Open opens the file of a database to be read. It returns ErrUnavailable for what is not a regular file, or an error
-// of the file system.
+// Open opens a database file for reading. It returns ErrUnavailable if it is not a regular file, or an error of the
+// file system.
 func Open(path string) (*File, error) { return open(path, putDatabase) }
 
-// open returns ErrUnavailable, with the remedy, for what is not a regular file, or an error of the file system.
+// open is Open with another remedy in the error.
 func open(path, remedy string) (*File, error) {
-	// A FIFO is not waited for.
+	// Do not wait for the writer of a FIFO.
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, fmt.Errorf("inspect the database files: %w", err)
@@ -53,16 +53,16 @@ func open(path, remedy string) (*File, error) {
 	return guarded, nil
 }
 
-// Mode returns the type and permission bits that the file had when it was opened.
+// Mode returns the st_mode that the file had when it was opened.
 func (f *File) Mode() uint32 { return f.opened.Mode }
 
-// Changed returns the ErrUnavailable for a file that does not match what SQLite wrote.
+// ChangedError returns an ErrUnavailable for a file whose content does not match what SQLite wrote.
 func (f *File) ChangedError() error {
 	return fmt.Errorf("%w: %s %s", database.ErrUnavailable, f.Name(), changedMessage)
 }
 
-// check returns the size of the file, or ErrUnavailable where its path does not lead to it any more. It is called with
-// every commit, and so spares what os.Stat allocates.
+// check returns the size of the file, or ErrUnavailable if the path no longer leads to it. It runs with every commit,
+// so it avoids the allocations of os.Stat.
 func (f *File) check() (size int64, err error) {
 	var now syscall.Stat_t
 	err = syscall.Stat(f.Name(), &now)

@@ -1,9 +1,10 @@
-// Package guard notices that the files of a SQLite database were removed, replaced, cut off or overwritten while
-// programs use it, which SQLite does not look for. It reads the files alone: it runs no SQL, opens no database and
-// repairs nothing.
+// Package guard detects that the files of a SQLite database were removed, replaced, truncated or overwritten while
+// programs use it, which SQLite does not check. It only reads the files: it runs no SQL, opens no database and repairs
+// nothing.
 //
-// Start with Files, which watches the files of an open database. File is one of them, WALIndex what SQLite knows of its
-// WAL, and CheckShared and CheckUse look for other programs before SQLite works on what it finds.
+// Start with Files, which guards the files of an open database. File is one of them, and WALIndex is what SQLite
+// records about the WAL. CheckShared and CheckUse check whether other programs have a database open before SQLite
+// touches it.
 package guard
 
 import (
@@ -17,31 +18,31 @@ import (
 	"example.com/providerd/store/database"
 )
 
-// sqliteMagic is how every SQLite database begins.
+// sqliteMagic is the header string of every SQLite database.
 const sqliteMagic = "SQLite format 3\x00"
 
-// Files notices that the files of a database are no longer those that SQLite works on: removed, replaced, cut off or
-// overwritten. SQLite does not look; what it commits then is lost with the process, or spoils what is there. Other
-// processes change the files lawfully, so that it compares the files with each other and with the wal-index, in
-// which SQLite notes each lawful change.
+// Files detects that the files of a database are no longer those that SQLite works on: removed, replaced, truncated or
+// overwritten. SQLite does not check this. What it commits then is lost when the process ends, or corrupts the file
+// that is there now. Other processes may legitimately change the files, so Files compares them with each other and with
+// the wal-index, in which SQLite records every legitimate change.
 type Files struct {
 	database *File
 	wal      *File
 	index    *File
 	mutex    sync.Mutex
-	// seen is the WAL when it was last in order, at the time checked, and size and generation are those of the database.
+	// seen is the wal-index, and size and generation are those of the database file, at the last successful check.
 	seen       WALIndex
 	checked    time.Time
 	size       int64
 	generation uint32
-	// scratch is what is read into.
+	// scratch is the buffer for reads.
 	scratch [walIndexSize]byte
-	// changed is not nil once a file was changed, which nothing but a new start can put right.
+	// changed is not nil once a file was changed. Only a restart can resolve that.
 	changed error
 }
 
-// Watch watches the files of a database that SQLite has open. It returns an error of the file system, or ErrUnavailable
-// for what is not a regular file.
+// Watch guards the files of a database that SQLite has open. It returns an error of the file system, or ErrUnavailable
+// if one of them is not a regular file.
 func Watch(file *File) (*Files, error) {
 	wal, err := open(file.Name()+"-wal", moveAway)
 	if err != nil {
@@ -54,14 +55,14 @@ func Watch(file *File) (*Files, error) {
 	return &Files{database: file, wal: wal, index: index}, nil
 }
 
-// CheckGeneration is that of Files, for a database whose files are not watched.
+// CheckGeneration is Files.CheckGeneration for a database whose files are not guarded.
 func (f *File) CheckGeneration(read func() (uint32, error)) error {
 	return (&Files{database: f}).CheckGeneration(read)
 }
 
-// CheckGeneration compares the generation in the file of the database with the one that SQLite reads, which is from the
-// WAL where that has it. A checkpoint copies one generation at a time, so that the file is one behind at most. It
-// returns ErrUnavailable for files that do not belong together, or the error of read.
+// CheckGeneration compares the generation in the database file with the one that SQLite reads, which comes from the WAL
+// if the page is there. A checkpoint copies one generation at a time, so the file is at most one behind. It returns
+// ErrUnavailable if the files do not belong together, or the error of read.
 func (f *Files) CheckGeneration(read func() (uint32, error)) error {
 	for range maxReads {
 		before, err := f.readGeneration()
@@ -86,17 +87,19 @@ func (f *Files) CheckGeneration(read func() (uint32, error)) error {
 	return inconsistentError(f.database)
 }
 
-// Check returns ErrUnavailable where a file was removed, replaced or changed. What is stored must be so before it is
-// written, so that nothing is spoilt, and after, so that nothing is acknowledged that is lost.
+// Check returns ErrUnavailable if a file was removed, replaced or changed. Callers check before they write, so that
+// nothing is corrupted, and after, so that nothing is acknowledged that is lost.
 func (f *Files) Check() error {
 	_, err := f.Inspect()
 	return err
 }
 
-// recent is how old a check may be that stands before a transaction. Under load, it is the one after the last commit.
+// recent is how old a check may be to count before a transaction. Under load, it is the check after the previous
+// commit.
 const recent = 10 * time.Millisecond
 
-// CheckUnlessRecent is Check before a transaction, whose commit is checked in any case.
+// CheckUnlessRecent is Check, unless the files were checked very recently. It is for use before a transaction whose
+// commit is followed by a Check.
 func (f *Files) CheckUnlessRecent() error {
 	f.mutex.Lock()
 	isRecent := f.changed == nil && time.Since(f.checked) < recent
@@ -107,11 +110,11 @@ func (f *Files) CheckUnlessRecent() error {
 	return f.Check()
 }
 
-// Inspect is Check that also returns what SQLite knows of the WAL.
+// Inspect is Check that also returns the wal-index.
 func (f *Files) Inspect() (WALIndex, error) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
-	// What fails is no check that the next transaction could rely on.
+	// A failed check must not count as a recent one.
 	f.checked = time.Time{}
 	if f.changed != nil {
 		return WALIndex{}, f.changed
@@ -136,9 +139,9 @@ func (f *Files) Inspect() (WALIndex, error) {
 	return index, nil
 }
 
-// checkDatabase compares the file of the database with what it was before. Checkpoints make it grow, or after a VACUUM
-// as short as SQLite says, and, once for each reset of the WAL, raise the generation; SQLite's own change counter
-// stands still in WAL mode.
+// checkDatabase compares the database file with its last known state. A checkpoint makes it grow, or shrink after a
+// VACUUM to the size that SQLite records, and increments the generation once per reset of the WAL. SQLite's own file
+// change counter is not updated in WAL mode.
 func (f *Files) checkDatabase(size int64, index WALIndex) error {
 	generation, err := f.readGeneration()
 	if err != nil {
@@ -152,7 +155,8 @@ func (f *Files) checkDatabase(size int64, index WALIndex) error {
 	return nil
 }
 
-// readGeneration reads the generation, which is SQLite's user_version, and makes sure that the file is a database.
+// readGeneration reads the generation, which is SQLite's user_version, from the database header, and checks that the
+// file is a database.
 func (f *Files) readGeneration() (uint32, error) {
 	const userVersion = 60
 	header := f.scratch[:userVersion+4]
@@ -167,10 +171,10 @@ func (f *Files) readGeneration() (uint32, error) {
 }
 
 const (
-	// maxReads bounds how often a file is read that SQLite keeps changing meanwhile: for one second.
+	// maxReads is how often a file is read that SQLite keeps changing, which takes about one second.
 	maxReads = 300
-	// eagerReads of them come at once, as SQLite needs no longer. Before each of the others there is a pause: whoever
-	// changes the file may have lost the processor.
+	// eagerReads is how many of these reads follow each other at once, because SQLite is soon done. There is a pause
+	// before each of the others: the process that is writing may not be scheduled.
 	eagerReads = 100
 	readPause  = 5 * time.Millisecond
 )
@@ -183,8 +187,8 @@ func waitToReread(number int) {
 	<-time.After(readPause)
 }
 
-// checkWAL compares the WAL with the wal-index. SQLite writes the wal-index before it resets the WAL and after it adds
-// to it, so that a difference counts only where the wal-index stays the same.
+// checkWAL compares the WAL with the wal-index. SQLite updates the wal-index before it resets the WAL, and after it
+// appends to it. A mismatch therefore counts only if the wal-index did not change while both were read.
 func (f *Files) checkWAL() (WALIndex, error) {
 	for number := range maxReads {
 		index, err := readWALIndex(f.index.File, f.scratch[:])
@@ -213,8 +217,8 @@ func (f *Files) checkWAL() (WALIndex, error) {
 	return WALIndex{}, inconsistentError(f.index)
 }
 
-// IsBackfilled tells whether a checkpoint has copied all of the WAL. The caller has the lock to write, so that the WAL
-// stays as it is. It returns ErrUnavailable.
+// IsBackfilled reports whether a checkpoint has copied all frames of the WAL. The caller must hold the write lock, so
+// that the WAL does not change. It returns ErrUnavailable.
 func (f *Files) IsBackfilled() (bool, error) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -225,8 +229,8 @@ func (f *Files) IsBackfilled() (bool, error) {
 	return index.Frames == index.Backfilled, nil
 }
 
-// isConsistent tells whether the WAL has the frame that SQLite committed last, and still the one that was the last before:
-// a WAL that is cut off and written on has a hole there.
+// isConsistent reports whether the WAL contains the last committed frame and still has the one that was last at the
+// previous check: a WAL that was truncated and then appended to has a hole there.
 func (f *Files) isConsistent(index WALIndex) (bool, error) {
 	ok, err := index.isWALOf(f.wal.File, f.scratch[:])
 	if !ok || err != nil || f.seen.salts != index.salts || f.seen.Frames == index.Frames {
@@ -235,7 +239,7 @@ func (f *Files) isConsistent(index WALIndex) (bool, error) {
 	return f.seen.isWALOf(f.wal.File, f.scratch[:])
 }
 
-// Database returns the file of the database.
+// Database returns the database file.
 func (f *Files) Database() *File { return f.database }
 
 func (f *Files) markChanged(file *File) error {
@@ -247,10 +251,10 @@ func inconsistentError(file *File) error {
 	return fmt.Errorf("%w: cannot get a consistent read of %s; try again", database.ErrUnavailable, file.Name())
 }
 
-// Close leaves the file of the database open, which was there before.
+// Close closes the -wal and -shm files. It leaves the database file open, which the caller opened.
 func (f *Files) Close() error {
 	if err := errors.Join(f.index.Close(), f.wal.Close()); err != nil {
-		return fmt.Errorf("close the files of the WAL: %w", err)
+		return fmt.Errorf("close the WAL files: %w", err)
 	}
 	return nil
 }

@@ -13,8 +13,8 @@ import (
 	"example.com/providerd/store/database"
 )
 
-// Where SQLite locks its files (https://sqlite.org/src/file/src/os_unix.c): every connection in WAL mode holds a lock
-// on the shared bytes of the database, and one on the dead man's switch of the wal-index, which all of them share.
+// The byte ranges that SQLite locks (https://sqlite.org/src/file/src/os_unix.c). In WAL mode, every connection holds a
+// shared lock on the shared bytes of the database and one on the dead man's switch of the wal-index.
 const (
 	sharedBytes      = 0x40000000 + 2
 	sharedBytesCount = 510
@@ -22,13 +22,13 @@ const (
 )
 
 const (
-	// joinTimeout is how long the files may look harmed while another program opens or closes the database.
+	// joinTimeout is how long files may look damaged while another program opens or closes the database.
 	joinTimeout = time.Second
 	joinRetry   = 20 * time.Millisecond
 )
 
-// CheckShared makes sure that a database which other programs have open can be joined, before SQLite works on what it
-// finds. It returns ErrUnavailable where a file was removed, replaced or changed under them.
+// CheckShared checks, before SQLite touches the files, that a database which other programs have open can be joined. It
+// returns ErrUnavailable if a file was removed, replaced or changed while they use it.
 func CheckShared(ctx context.Context, file *File) error {
 	for begun := time.Now(); ; {
 		err := checkSharedNow(file)
@@ -48,8 +48,8 @@ func checkSharedNow(file *File) error {
 	if err != nil || !inUse {
 		return err
 	}
-	// Where others have another wal-index than the one on disk, SQLite would make a second one, and both would write to
-	// the WAL at once.
+	// If others use a wal-index other than the one on disk, SQLite would create a second one, and both would write to the
+	// WAL independently.
 	index := file.Name() + "-shm"
 	shared, err := isIndexLockedElsewhere(index)
 	if err != nil {
@@ -69,7 +69,7 @@ func checkSharedNow(file *File) error {
 }
 
 func isIndexLockedElsewhere(path string) (bool, error) {
-	// Where a FIFO is in its place, nobody is to wait for a writer.
+	// Do not wait for the writer of a FIFO.
 	index, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -81,7 +81,7 @@ func isIndexLockedElsewhere(path string) (bool, error) {
 	return locked, errors.Join(err, index.Close())
 }
 
-// isLockedElsewhere tells whether another process has a lock on some bytes of a file.
+// isLockedElsewhere reports whether another process holds a lock on a byte range of a file.
 func isLockedElsewhere(file *os.File, start, length int64) (bool, error) {
 	lock := syscall.Flock_t{Type: syscall.F_WRLCK, Whence: io.SeekStart, Start: start, Len: length}
 	if err := syscall.FcntlFlock(file.Fd(), syscall.F_GETLK, &lock); err != nil {
@@ -90,18 +90,19 @@ func isLockedElsewhere(file *os.File, start, length int64) (bool, error) {
 	return lock.Type != syscall.F_UNLCK, nil
 }
 
-// IsInUse tells whether another program has the database open. It returns an error of the file system.
+// IsInUse reports whether another program has the database open. It returns an error of the file system.
 func (f *File) IsInUse() (bool, error) {
 	return isLockedElsewhere(f.File, sharedBytes, sharedBytesCount)
 }
 
-// CheckUse is CheckShared for a database that is only read, and tells whether another program has it open. It returns
-// ErrUnavailable, too, if they have another file than the one that is there now.
+// CheckUse is CheckShared for a database that is only read, and reports whether another program has it open. It also
+// returns ErrUnavailable if they have a different file open than the one at the path.
 func CheckUse(ctx context.Context, file *File) (isInUse bool, err error) {
 	if err := CheckShared(ctx, file); err != nil {
 		return false, err
 	}
-	// SQLite has the wal-index open only while it has the database open.
+	// SQLite locks the wal-index only while it has the database open. If the database at the path is not locked then, the
+	// programs have another file open.
 	for range 2 {
 		isIndexInUse, err := isIndexLockedElsewhere(file.Name() + "-shm")
 		if err != nil {
@@ -113,7 +114,7 @@ func CheckUse(ctx context.Context, file *File) (isInUse bool, err error) {
 		if !isIndexInUse || isInUse {
 			return isInUse, nil
 		}
-		// Another program may have closed both in between.
+		// Another program may have closed both between the two checks.
 	}
 	return false, fmt.Errorf("%w: %s %s", database.ErrUnavailable, file.Name(), movedMessage)
 }

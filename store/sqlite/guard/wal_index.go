@@ -9,35 +9,35 @@ import (
 	"os"
 )
 
-// The layout of the wal-index and the WAL (https://sqlite.org/walformat.html).
+// The file formats of the wal-index and the WAL (https://sqlite.org/walformat.html).
 const (
 	walIndexHeaderSize = 48
-	// walIndexSize is that of the two copies of the header and of what checkpoints note behind them.
+	// walIndexSize includes both copies of the header and the checkpoint info after them.
 	walIndexSize       = 136
 	walHeaderSize      = 32
 	walFrameHeaderSize = 24
 )
 
-// errTorn says that SQLite was writing what was read.
+// errTorn means that SQLite was writing the wal-index while it was read.
 var errTorn = errors.New("the wal-index was read while it was written")
 
-// WALIndex is what SQLite knows of the WAL, as it stands in the wal-index (-shm), which all connections share.
+// WALIndex is what SQLite records about the WAL in the header of the wal-index (-shm), which all connections share.
 type WALIndex struct {
-	// PageSize is that of the database, in bytes.
+	// PageSize is the page size of the database in bytes.
 	PageSize int64
-	// Frames is the number of the last frame that belongs to a commit.
+	// Frames is mxFrame, the number of the last committed frame.
 	Frames uint32
-	// pages is how many the database has after that commit.
+	// pages is the size of the database in pages after that commit.
 	pages uint32
-	// Backfilled is how many frames a checkpoint has copied into the database.
+	// Backfilled is nBackfill, the number of frames that checkpoints have copied into the database.
 	Backfilled uint32
-	// checksum is that of the last frame, and of all before it.
+	// checksum is the cumulative checksum of the frames up to the last one.
 	checksum [8]byte
-	// salts tell this generation of the WAL from those before. SQLite draws new ones each time it resets the WAL.
+	// salts are copied into every frame. SQLite changes them each time it resets the WAL.
 	salts [8]byte
 }
 
-// readWALIndex reads the header of a wal-index, into scratch. It returns errTorn where another read may fare better.
+// readWALIndex reads the header of a wal-index into scratch. It returns errTorn if another read may succeed.
 func readWALIndex(file *os.File, scratch []byte) (WALIndex, error) {
 	content := scratch[:walIndexSize]
 	if _, err := file.ReadAt(content, 0); err != nil {
@@ -59,13 +59,14 @@ func readWALIndex(file *os.File, scratch []byte) (WALIndex, error) {
 	if index.PageSize == 1 {
 		index.PageSize = 1 << 16
 	}
-	// The wal-index has checksums as the machine writes numbers, the WAL has them big-endian.
+	// The wal-index stores checksums in native byte order, the WAL in big-endian.
 	binary.BigEndian.PutUint32(index.checksum[:4], native.Uint32(header[24:]))
 	binary.BigEndian.PutUint32(index.checksum[4:], native.Uint32(header[28:]))
 	return index, nil
 }
 
-// isWALOf tells whether a file begins as the WAL that the index is of, and has its last frame. It reads into scratch.
+// isWALOf reports whether a file starts as the WAL that the wal-index describes and contains its last frame. It reads
+// into scratch.
 func (i WALIndex) isWALOf(wal *os.File, scratch []byte) (bool, error) {
 	if i.Frames == 0 {
 		return true, nil
@@ -82,7 +83,7 @@ func (i WALIndex) isWALOf(wal *os.File, scratch []byte) (bool, error) {
 	return bytes.Equal(frame[8:16], i.salts[:]) && bytes.Equal(frame[16:24], i.checksum[:]), nil
 }
 
-// readFull fills the bytes; it tells where the file ends before.
+// readFull fills content and reports whether the file was long enough.
 func readFull(file *os.File, content []byte, offset int64) (bool, error) {
 	_, err := file.ReadAt(content, offset)
 	if errors.Is(err, io.EOF) {
