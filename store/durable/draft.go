@@ -10,15 +10,15 @@ import (
 	"syscall"
 )
 
-// Draft is a large file that is being written under a name of its own, beside the one that it gets once it is whole.
-// Only its owner can read it: who runs the program, unless Chown gives it to somebody else.
+// Draft is a large file being written under a temporary name in the directory of its final path. Only its owner can
+// read it: the user that runs the program, unless Chown changes it.
 type Draft struct {
 	*os.File
 	path string
 }
 
-// CreateDraft begins the file that is to have the name path, and removes what processes that died left of such a file.
-// It returns an error of the file system as it is.
+// CreateDraft creates the draft of a file that will be at path, and removes drafts of it that dead processes left. It
+// returns an unwrapped error of the file system.
 func CreateDraft(path string) (*Draft, error) {
 	dir, name := filepath.Dir(path), filepath.Base(path)
 	file, err := createLocked(dir, name+".*"+unfinishedSuffix)
@@ -32,8 +32,8 @@ func CreateDraft(path string) (*Draft, error) {
 	return draft, nil
 }
 
-// createLocked creates a file that RemoveAbandoned leaves. Before it is locked, another program may take it for one
-// that was abandoned; then it creates another one.
+// createLocked creates a temporary file that RemoveAbandoned does not remove. Another process may remove the file
+// before it is locked; createLocked then creates another one.
 func createLocked(dir, pattern string) (*os.File, error) {
 	for {
 		file, err := os.CreateTemp(dir, pattern)
@@ -54,8 +54,8 @@ func createLocked(dir, pattern string) (*os.File, error) {
 	}
 }
 
-// Publish makes sure that the file is on disk and gives it its name. It returns fs.ErrExist where something has that
-// name, or an error of the file system.
+// Publish syncs the file and gives it its final name. It returns fs.ErrExist if that name is taken, or an error of the
+// file system.
 func (d *Draft) Publish() error {
 	if err := d.Sync(); err != nil {
 		return fmt.Errorf("write %s: %w", d.path, err)
@@ -70,8 +70,9 @@ func (d *Draft) Publish() error {
 	return syncDir(filepath.Dir(d.path))
 }
 
-// Replace is Publish for a name that a file has, which gets the name kept, in the same folder. There is a file with the
-// name at any time. It returns fs.ErrExist where something has the name kept, or an error of the file system.
+// Replace is Publish for a name that is taken. The existing file gets the name kept, in the same directory. The name
+// refers to one of the two files at any time. It returns fs.ErrExist if the name kept is taken, or an error of the file
+// system.
 func (d *Draft) Replace(kept string) error {
 	if err := d.Sync(); err != nil {
 		return fmt.Errorf("write %s: %w", d.path, err)
@@ -85,7 +86,7 @@ func (d *Draft) Replace(kept string) error {
 	return syncDir(filepath.Dir(d.path))
 }
 
-// Close removes the file, unless it has its name. It returns an error of the file system.
+// Close closes the file and removes it unless it was published. It returns an error of the file system.
 func (d *Draft) Close() error {
 	err := os.Remove(d.Name())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -97,16 +98,16 @@ func (d *Draft) Close() error {
 	return nil
 }
 
-// RemoveAbandoned removes the drafts in a folder that no process writes any more, of files with the names that are
-// wanted, and leaves those that another user alone can remove. It returns an error of the file system.
-func RemoveAbandoned(dir string, isWanted func(name string) bool) error {
+// RemoveAbandoned removes the drafts in a directory that no process is writing and whose final names are wanted. It
+// skips those that only another user can remove. It returns an error of the file system.
+func RemoveAbandoned(dir string, wanted func(name string) bool) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return fmt.Errorf("find files left by an earlier attempt: %w", err)
 	}
 	for _, entry := range entries {
 		name, ok := draftTarget(entry.Name())
-		if !ok || !entry.Type().IsRegular() || !isWanted(name) {
+		if !ok || !entry.Type().IsRegular() || !wanted(name) {
 			continue
 		}
 		if err := removeAbandoned(filepath.Join(dir, entry.Name())); err != nil {
@@ -116,7 +117,7 @@ func RemoveAbandoned(dir string, isWanted func(name string) bool) error {
 	return nil
 }
 
-// draftTarget returns the name that a draft is to get.
+// draftTarget returns the final name of a draft.
 func draftTarget(name string) (string, bool) {
 	name, ok := strings.CutSuffix(name, unfinishedSuffix)
 	dot := strings.LastIndexByte(name, '.')
@@ -126,8 +127,8 @@ func draftTarget(name string) (string, bool) {
 	return name[:dot], true
 }
 
-// removeAbandoned leaves what another user wrote and only that user can judge, as in a folder that users share. What
-// another program has just removed is no error.
+// removeAbandoned skips a draft that only another user can open or remove, as in a shared directory. It is not an error
+// if the draft has just been removed.
 func removeAbandoned(path string) error {
 	err := removeIfUnlocked(path)
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) {
@@ -150,7 +151,8 @@ func removeIfUnlocked(path string) error {
 	return errors.Join(err, file.Close())
 }
 
-// lock takes a lock that ends with the process, or returns syscall.EWOULDBLOCK where another process has it.
+// lock takes a lock that the kernel releases when the process ends, or returns syscall.EWOULDBLOCK if another process
+// holds it.
 func lock(file *os.File) error {
 	//nolint:wrapcheck // Callers do.
 	return syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)

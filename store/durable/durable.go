@@ -1,7 +1,7 @@
-// Package durable writes files that are whole after a crash, gives them to their owner, and lets programs take turns
-// in a folder. It knows nothing of what is in the files.
+// Package durable writes files that are complete after a crash, hands them to their owner, and lets programs take turns
+// in a directory. It does not know the content of the files.
 //
-// Start with WriteFile and WithLock; Draft in draft.go is for files that are written step by step, such as a backup.
+// Start with WriteFile and WithLock. Draft is for files that are written step by step, such as a backup.
 package durable
 
 import (
@@ -16,12 +16,12 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// unfinishedSuffix ends the name of a file that is not yet in its place.
+// unfinishedSuffix ends the names of files that are still being written.
 const unfinishedSuffix = ".unfinished"
 
-// WriteFile puts a file in its place whole and on disk, or not at all. Only the owner can read it, to whom it is given
-// before it has its name, as by Chown. What a process that died left behind is replaced; so programs must take turns in
-// writing one path, with WithLock. It returns an error of the file system.
+// WriteFile writes a file completely and syncs it, or leaves path unchanged. Only owner can read it, who gets it by
+// Chown before it has its name. It replaces what a dead process left behind, so programs must hold the lock of WithLock
+// to write the same path. It returns an error of the file system.
 func WriteFile(path string, content []byte, owner Owner) (err error) {
 	unfinished := path + unfinishedSuffix
 	if err := RemoveUnfinished(path); err != nil {
@@ -41,7 +41,7 @@ func WriteFile(path string, content []byte, owner Owner) (err error) {
 	return syncDir(filepath.Dir(path))
 }
 
-// RemoveUnfinished removes what a process left that died in WriteFile. It returns an error of the file system.
+// RemoveUnfinished removes what a process that died in WriteFile left. It returns an error of the file system.
 func RemoveUnfinished(path string) error {
 	if err := os.Remove(path + unfinishedSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove files left by an earlier attempt: %w", err)
@@ -49,7 +49,7 @@ func RemoveUnfinished(path string) error {
 	return nil
 }
 
-// syncDir makes a rename in the folder survive a crash.
+// syncDir makes a rename in the directory survive a crash.
 func syncDir(path string) error {
 	dir, err := os.Open(path)
 	if err != nil {
@@ -61,12 +61,11 @@ func syncDir(path string) error {
 	return nil
 }
 
-// lockRetry is how often a program looks whether another one has released the lock of a folder.
+// lockRetry is the interval between attempts to lock a directory.
 const lockRetry = 20 * time.Millisecond
 
-// WithLock does work while it holds the lock of a folder, for which programs take turns. Work must not lock a folder in
-// turn: programs that lock two in different orders would wait for each other. It returns the error of work, of the file
-// system or of ctx.
+// WithLock calls work while holding the lock of a directory. Work must not lock another directory: programs that lock
+// two in different orders would deadlock. It returns the error of work, of the file system or of ctx.
 func WithLock(ctx context.Context, dir string, work func() error) (err error) {
 	lock := flock.New(dir, flock.SetFlag(os.O_RDONLY))
 	if _, err := lock.TryLockContext(ctx, lockRetry); err != nil {

@@ -8,24 +8,24 @@ import (
 	"time"
 )
 
-// timestampLayout is the time of something, in UTC, in the name of a file.
+// timestampLayout formats a time in UTC for a file name.
 const timestampLayout = "20060102T150405Z"
 
-// UnusedName is a name for what is at path and about to be replaced, that nothing has: the path, what becomes of it,
-// and the time. A file may be replaced twice in a second. It returns an error of the file system.
+// UnusedName returns an unused name under which to keep the file at path: the path, a word for what becomes of the
+// file, the time and, if necessary, a number. It returns an error of the file system.
 func UnusedName(path, becomes string) (string, error) {
 	name := path + "." + becomes + "-" + time.Now().UTC().Format(timestampLayout)
 	kept := name
 	for number := 2; ; number++ {
-		if isThere, err := Exists(kept); err != nil || !isThere {
+		if exists, err := Exists(kept); err != nil || !exists {
 			return kept, err
 		}
 		kept = fmt.Sprintf("%s-%d", name, number)
 	}
 }
 
-// Keep gives a file a second name, that of UnusedName, under which it stays when another one takes its place. It
-// returns an error of the file system.
+// Keep gives a file a second name, from UnusedName, under which it remains when another file replaces it. It returns an
+// error of the file system.
 func Keep(path, becomes string) (kept string, err error) {
 	if kept, err = UnusedName(path, becomes); err != nil {
 		return "", err
@@ -33,7 +33,7 @@ func Keep(path, becomes string) (kept string, err error) {
 	return kept, keep(path, kept)
 }
 
-// keep makes sure that the file has its second name on disk.
+// keep links the file and syncs the directory.
 func keep(path, kept string) error {
 	if err := os.Link(path, kept); err != nil {
 		return fmt.Errorf("keep %s: %w", path, err)

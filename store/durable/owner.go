@@ -9,14 +9,14 @@ import (
 	"syscall"
 )
 
-// Owner is whom a file is to belong to. The zero Owner is who runs the program.
+// Owner is the user and group that a file should belong to. The zero Owner is the user that runs the program.
 type Owner struct {
 	user, group int
-	// isOptional allows that the file stays with who runs the program.
+	// isOptional allows the file to stay with the user that runs the program.
 	isOptional bool
 }
 
-// OwnerOf returns whom a file belongs to.
+// OwnerOf returns the owner of a file.
 func OwnerOf(file fs.FileInfo) Owner {
 	native, ok := file.Sys().(*syscall.Stat_t)
 	if !ok {
@@ -25,12 +25,12 @@ func OwnerOf(file fs.FileInfo) Owner {
 	return Owner{user: int(native.Uid), group: int(native.Gid)}
 }
 
-// OwnerFor returns whom a file is to belong to that root puts at path for a server of another user: the owner of the
-// file that it replaces, or else that of its folder. Either can read it then, so that it is for what belongs to the
-// database that they have there, and for nothing else.
+// OwnerFor returns the owner for a file that root writes at path for the server of another user: the owner of the file
+// that it replaces, or else the owner of the directory. That user can then read the file, so use it only for what
+// belongs with the database there.
 //
-// In a folder that everybody can write to, such as /tmp, it is who runs the program: anybody could have put there what
-// is replaced. It returns an error of the file system.
+// In a world-writable directory, such as /tmp, it is the user that runs the program, because anybody could have created
+// the file that is replaced. It returns an error of the file system.
 func OwnerFor(path string) (Owner, error) {
 	dir, err := os.Stat(filepath.Dir(path))
 	if err != nil {
@@ -52,14 +52,14 @@ func OwnerFor(path string) (Owner, error) {
 	return owner, nil
 }
 
-// Chown lets a file that root has made belong to somebody else. Where another user runs the program, it does nothing. It
+// Chown changes the owner of a file that root has created. If another user runs the program, it does nothing. It
 // returns an error of the file system.
 func Chown(file *os.File, to Owner) error {
 	if to == (Owner{}) || os.Geteuid() != 0 {
 		return nil
 	}
 	err := file.Chown(to.user, to.group)
-	// In a container, root may be without CAP_CHOWN. No server loses a file that is new.
+	// In a container, root may lack CAP_CHOWN. No server loses access to a new file.
 	if to.isOptional && errors.Is(err, fs.ErrPermission) {
 		return nil
 	}

@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// maxLinks are the symbolic links that may lead from one to the next, as in Linux.
+// maxLinks limits symbolic links that lead to each other, as Linux does.
 const maxLinks = 40
 
-// Resolve returns the absolute path of a file without symbolic links, also of one that is yet to be made.
+// Resolve returns the absolute path of a file without symbolic links. The file need not exist.
 func Resolve(path string) string {
 	if dir, err := os.Getwd(); err == nil && !filepath.IsAbs(path) {
 		path = dir + "/" + path
@@ -26,7 +26,7 @@ func resolve(path string, links int) string {
 		return target
 	}
 	path = strings.TrimRight(path, "/")
-	// What a ".." leads to is known once the links before it are followed.
+	// Resolve links before a ".." first, because they decide where it leads.
 	dir, name := filepath.Split(path)
 	target, err := os.Readlink(path)
 	switch {
@@ -41,7 +41,7 @@ func resolve(path string, links int) string {
 	}
 }
 
-// Exists tells whether anything is at path, be it a symbolic link that leads nowhere. It returns an error of the file
+// Exists reports whether there is anything at path, including a dangling symbolic link. It returns an error of the file
 // system.
 func Exists(path string) (bool, error) {
 	_, err := os.Lstat(path)
@@ -54,14 +54,14 @@ func Exists(path string) (bool, error) {
 	return true, nil
 }
 
-// CheckNotExist returns fs.ErrExist where anything is at path, or an error of the file system.
+// CheckNotExist returns fs.ErrExist if there is anything at path, or an error of the file system.
 func CheckNotExist(path string) error {
-	isThere, err := Exists(path)
-	if err == nil && isThere {
+	exists, err := Exists(path)
+	if err == nil && exists {
 		err = fmt.Errorf("%w: %s; choose a path that does not exist", fs.ErrExist, path)
 	}
 	return err
 }
 
-// IsUnfinished tells whether path has the name of a file that is removed where it is found.
+// IsUnfinished reports whether path is named like an unfinished file, which may be removed at any time.
 func IsUnfinished(path string) bool { return strings.HasSuffix(path, unfinishedSuffix) }

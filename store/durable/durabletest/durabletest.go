@@ -1,7 +1,6 @@
-// Package durabletest helps tests of files to check whom a file belongs to, and to start other programs that use it.
-// It writes no files; store/durable does.
+// Package durabletest helps tests check who owns a file, and run other programs that use it.
 //
-// Start with ExpectOwner here, and with Process in process.go.
+// Start with ExpectOwner and Process.
 package durabletest
 
 import (
@@ -10,7 +9,7 @@ import (
 	"testing"
 )
 
-// RequireRoot skips a test of what only root can do.
+// RequireRoot skips a test that only root can run.
 func RequireRoot(t *testing.T) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -18,8 +17,7 @@ func RequireRoot(t *testing.T) {
 	}
 }
 
-// ExpectOwner fails the test where a file belongs to others than a user and a group, or its owner is not alone to read
-// it.
+// ExpectOwner fails the test unless a file belongs to a user and a group and is accessible to its owner only.
 func ExpectOwner(t *testing.T, path string, user, group uint32) {
 	t.Helper()
 	info, err := os.Lstat(path)

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// Program makes a command of testscript.Main from work that gets the arguments of the command.
+// Program returns a command for testscript.Main that runs work with the arguments of the command.
 func Program(work func(ctx context.Context, arguments []string) error) func() {
 	return func() {
 		if err := work(context.Background(), os.Args[1:]); err != nil {
@@ -21,7 +21,7 @@ func Program(work func(ctx context.Context, arguments []string) error) func() {
 	}
 }
 
-// AwaitProceed says that a program is ready, and returns once Proceed is called.
+// AwaitProceed reports that the program is ready, and returns once the test calls Proceed.
 func AwaitProceed() error {
 	fmt.Println("ready")
 	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
@@ -30,15 +30,15 @@ func AwaitProceed() error {
 	return nil
 }
 
-// Process is the test binary, started as another program, because locks keep apart processes.
+// Process is the test binary running as another program, as tests of locks between processes need.
 type Process struct {
 	command *exec.Cmd
 	stdin   io.Closer
 	stderr  bytes.Buffer
 }
 
-// Start starts one of the programs, which has the first argument as its name, and returns once it calls AwaitProceed. It
-// ends with the test.
+// Start starts the program named by the first argument, and returns once it calls AwaitProceed. The process ends with
+// the test.
 func Start(t *testing.T, arguments ...string) *Process {
 	t.Helper()
 	program, err := os.Executable()
@@ -60,7 +60,7 @@ func Start(t *testing.T, arguments ...string) *Process {
 	return p
 }
 
-// Proceed lets the program do its work.
+// Proceed lets the program continue.
 func (p *Process) Proceed(t *testing.T) {
 	t.Helper()
 	if err := p.stdin.Close(); err != nil {
@@ -68,7 +68,7 @@ func (p *Process) Proceed(t *testing.T) {
 	}
 }
 
-// End lets the program do its work, unless it does so already, and waits until it ends well.
+// End lets the program continue and waits until it exits successfully.
 func (p *Process) End(t *testing.T) {
 	t.Helper()
 	_ = p.stdin.Close()
@@ -77,7 +77,7 @@ func (p *Process) End(t *testing.T) {
 	}
 }
 
-// Kill ends the program as a crash does.
+// Kill kills the program, as a crash would.
 func (p *Process) Kill(t *testing.T) {
 	t.Helper()
 	if err := p.command.Process.Kill(); err != nil {
