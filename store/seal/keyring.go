@@ -14,17 +14,17 @@ import (
 	"example.com/providerd/store/durable"
 )
 
-// Keyring gives the keys of a keyset file and notices when the file changes, so that a running server seals with a new
-// key as soon as it is there. It is safe for concurrent use.
+// Keyring provides the keys of a keyset file and reloads them when the file changes, so that a running server uses a
+// new key at once. It is safe for concurrent use.
 type Keyring struct {
 	path string
-	// known is what was read last; nil before.
+	// known is what was read last; nil before the first read.
 	known atomic.Pointer[contents]
-	// reading has a value while one goroutine reads a file that has changed, so that the others need not.
+	// reading holds a value while a goroutine reads a changed file, so that only one does.
 	reading chan struct{}
 }
 
-// contents are the keys of a keyset file, and the file as it was when they were read.
+// contents are the keys of a keyset file, and the file info from when they were read.
 type contents struct {
 	keys *Keys
 	file os.FileInfo
@@ -39,9 +39,9 @@ func OpenKeyring(path string) (*Keyring, error) {
 	return ring, nil
 }
 
-// OpenOrCreateKeyring reads a keyset file, and makes it where there is none. Programs that do so at a time take turns. What
-// root makes belongs to the owner of the folder, who could as well have put another keyset there. It returns
-// ErrKeysetUnusable, an error of the file system or that of ctx.
+// OpenOrCreateKeyring reads a keyset file, and creates it if there is none. Programs that do so concurrently take
+// turns. A file that root creates belongs to the owner of the directory, who could have put another keyset there
+// anyway. It returns ErrKeysetUnusable, an error of the file system or that of ctx.
 func OpenOrCreateKeyring(ctx context.Context, path string) (ring *Keyring, err error) {
 	err = durable.WithLock(ctx, filepath.Dir(path), func() error {
 		if err := durable.RemoveUnfinished(path); err != nil {
@@ -56,8 +56,8 @@ func OpenOrCreateKeyring(ctx context.Context, path string) (ring *Keyring, err e
 	return ring, err
 }
 
-// CreateKeyring makes a keyset file with one key, which has the owner that OpenOrCreateKeyring gives it. It returns
-// ErrKeysetExists for a path where something is, an error of the file system or that of ctx.
+// CreateKeyring creates a keyset file with one key, with the same owner as OpenOrCreateKeyring. It returns
+// ErrKeysetExists if there is anything at path, an error of the file system or that of ctx.
 func CreateKeyring(ctx context.Context, path string) (ring *Keyring, err error) {
 	err = durable.WithLock(ctx, filepath.Dir(path), func() error {
 		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
@@ -84,13 +84,13 @@ func createKeyring(path string) (*Keyring, error) {
 	return OpenKeyring(path)
 }
 
-// Change takes a step. It hands the keys of after it to note, and a function that writes them to the file. Programs
-// that do so at a time take turns. Where root does, the file stays with the owner of the one that was read, who knows
-// its keys: what has taken its place since could be anybody's.
+// Change applies a step and calls record with the resulting keys and a function that writes them to the file. Programs
+// that do so concurrently take turns. If root runs it, the file keeps the owner of the file that was read, who knows
+// its keys; what has replaced that file since could belong to anybody.
 //
-// It returns ErrNoKeyset, ErrKeysetUnusable, ErrKeysetFull, an error of the file system, or that of the step, of note
-// or ctx.
-func (r *Keyring) Change(ctx context.Context, step Step, note func(after *Keys, write func() error) error) error {
+// It returns ErrNoKeyset, ErrKeysetUnusable, ErrKeysetFull, an error of the file system, or that of step, record or
+// ctx.
+func (r *Keyring) Change(ctx context.Context, step Step, record func(after *Keys, write func() error) error) error {
 	return durable.WithLock(ctx, filepath.Dir(r.path), func() error {
 		before, err := r.current(ctx)
 		if err != nil {
@@ -100,11 +100,11 @@ func (r *Keyring) Change(ctx context.Context, step Step, note func(after *Keys, 
 		if err != nil {
 			return err
 		}
-		return note(after, func() error { return after.write(r.path, durable.OwnerOf(before.file)) })
+		return record(after, func() error { return after.write(r.path, durable.OwnerOf(before.file)) })
 	})
 }
 
-// write replaces the file at path, unless nobody could read it then.
+// write replaces the file at path, after checking that the new content can be read back.
 func (k *Keys) write(path string, owner durable.Owner) error {
 	content, err := k.marshal()
 	if err != nil {
@@ -120,10 +120,9 @@ func (k *Keys) write(path string, owner durable.Owner) error {
 	return durable.WriteFile(path, content, owner)
 }
 
-// Current returns the keys that the file has now. Where the file is away or does not fit, it returns ErrNoKeyset or
-// ErrKeysetUnusable instead of the keys of before: what would be sealed with keys that are on no disk could never be
-// read again. While another goroutine reads a file that has changed, it waits for that one, but no longer than ctx
-// allows.
+// Current returns the keys that the file has now. If the file is missing or invalid, it returns ErrNoKeyset or
+// ErrKeysetUnusable instead of the previous keys: secrets sealed with keys that are not on disk could never be read
+// again. While another goroutine reads a changed file, it waits for the result or for ctx.
 func (r *Keyring) Current(ctx context.Context) (*Keys, error) {
 	found, err := r.current(ctx)
 	if err != nil {
@@ -132,7 +131,7 @@ func (r *Keyring) Current(ctx context.Context) (*Keys, error) {
 	return found.keys, nil
 }
 
-// current is Current that also returns the file that the keys were read from, as it was then.
+// current is Current that also returns the file info from when the keys were read.
 func (r *Keyring) current(ctx context.Context) (*contents, error) {
 	if known, err := r.unchanged(); known != nil || err != nil {
 		return known, err
@@ -146,7 +145,7 @@ func (r *Keyring) current(ctx context.Context) (*contents, error) {
 	return r.refresh()
 }
 
-// refresh reads the file, unless that was done meanwhile.
+// refresh reads the file, unless another goroutine has done so meanwhile.
 func (r *Keyring) refresh() (*contents, error) {
 	if known, err := r.unchanged(); known != nil || err != nil {
 		return known, err
@@ -162,7 +161,7 @@ func (r *Keyring) refresh() (*contents, error) {
 	return read, nil
 }
 
-// unchanged returns what was read last, or nil where the file is another one now.
+// unchanged returns what was read last, or nil if the file has changed.
 func (r *Keyring) unchanged() (*contents, error) {
 	file, err := os.Stat(r.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -184,11 +183,10 @@ func isUnchanged(file, before os.FileInfo) bool {
 		file.Size() == before.Size() && file.ModTime().Equal(before.ModTime())
 }
 
-// maxKeysetBytes bounds a keyset file. A key takes about 330 bytes, and one that was retired about 60.
+// maxKeysetBytes limits a keyset file. A key takes about 330 bytes, a retired one about 60.
 const maxKeysetBytes = 1 << 20
 
-// readKeys reads a keyset file, and returns what the file was then. Where a FIFO is in its place, it does not wait for
-// a writer.
+// readKeys reads a keyset file and its file info. It does not wait for the writer of a FIFO.
 func readKeys(path string) (*contents, error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -217,11 +215,11 @@ func readKeys(path string) (*contents, error) {
 }
 
 func checkFile(path string, info os.FileInfo) error {
-	const othersMayRead = 0o077
+	const groupOrOthers = 0o077
 	switch {
 	case !info.Mode().IsRegular():
 		return fmt.Errorf("%w: %s is not a regular file; put the right one in its place", ErrKeysetUnusable, path)
-	case info.Mode().Perm()&othersMayRead != 0:
+	case info.Mode().Perm()&groupOrOthers != 0:
 		return fmt.Errorf("%w: others can read %s; run chmod 600 on it", ErrKeysetUnusable, path)
 	case info.Size() > maxKeysetBytes:
 		return tooLarge(path)

@@ -15,39 +15,40 @@ import (
 )
 
 var (
-	// ErrNoKeyset says that there is no keyset file, though the database has sealed secrets.
+	// ErrNoKeyset means that there is no keyset file.
 	ErrNoKeyset = errors.New("no keyset file")
-	// ErrKeysetExists says that there is a file where a new keyset was to be made.
+	// ErrKeysetExists means that there is a file where a new keyset was to be created.
 	ErrKeysetExists = errors.New("file already exists")
-	// ErrKeysetUnusable says that the keyset file cannot be read, can be read by others, or is not that of the database.
+	// ErrKeysetUnusable means that the keyset file cannot be read, can be read by others, or belongs to another database.
 	ErrKeysetUnusable = errors.New("keyset cannot be used")
-	// ErrKeysetFull says that a keyset file would become so large that it could not be read back.
+	// ErrKeysetFull means that the keyset file would become too large to be read back.
 	ErrKeysetFull = errors.New("keyset is full")
-	// ErrDamaged says that a sealed secret was moved, cut or altered, or that the key is gone that it was sealed with.
+	// ErrDamaged means that a sealed secret was moved, truncated or altered, or that its key is gone.
 	ErrDamaged = errors.New("sealed secret is damaged, or its key is missing")
 )
 
-// Keys seal secrets and make fingerprints. Old keys stay among them, so that what they made can still be read.
+// Keys seal secrets and compute fingerprints. They include old keys, so that what these sealed can still be read.
 type Keys struct {
 	sealing      *keyset.Handle
 	fingerprints *keyset.Handle
 	aead         tink.AEAD
 	mac          tink.MAC
-	// ids name the sealing keys, the oldest first, and primary the one that seals. Tink takes time for each key to tell.
+	// ids are the sealing keys, oldest first, and primary is the one that seals. They are kept here because Tink takes
+	// time to list its keys.
 	ids     []uint32
 	primary uint32
-	// known has the ids, and retired the file that was kept for each key that was removed.
+	// known is the set of ids. retired is the name of the file that still has each removed key.
 	known   map[uint32]bool
 	retired map[uint32]string
 }
 
-// keysetFile is the content of a keyset file: two Tink keysets in JSON, in clear text.
+// keysetFile is the content of a keyset file: two cleartext Tink keysets in JSON.
 type keysetFile struct {
-	// Sealing has keys for AES-256-GCM.
+	// Sealing has AES-256-GCM keys.
 	Sealing json.RawMessage `json:"sealing"`
-	// Fingerprints has keys for HMAC-SHA-256.
+	// Fingerprints has HMAC-SHA-256 keys.
 	Fingerprints json.RawMessage `json:"fingerprints"`
-	// Retired names, for each sealing key that was removed, the file beside this one that still has it.
+	// Retired maps each removed sealing key to the file in the same directory that still has it.
 	Retired map[uint32]string `json:"retired,omitempty"`
 }
 
@@ -84,7 +85,7 @@ func keysOf(sealing, fingerprints *keyset.Handle, retired map[uint32]string) (*K
 	return keys, nil
 }
 
-// parseKeys reads the content of a keyset file. What Tink says of it is left out, since it may repeat the content.
+// parseKeys parses the content of a keyset file. It omits the errors of Tink, which may quote the content.
 func parseKeys(content []byte) (*Keys, error) {
 	var file keysetFile
 	if json.Unmarshal(content, &file) != nil {
@@ -124,10 +125,10 @@ func (k *Keys) marshal() ([]byte, error) {
 	return append(content, '\n'), nil
 }
 
-// PrimaryID names the key that seals.
+// PrimaryID returns the id of the key that seals.
 func (k *Keys) PrimaryID() uint32 { return k.primary }
 
-// Seal encrypts a secret for one place, so that the ciphertext is of no use in any other.
+// Seal encrypts a secret for one place. The ciphertext cannot be decrypted for any other.
 func (k *Keys) Seal(secret Secret, at Place) ([]byte, error) {
 	sealed, err := k.aead.Encrypt([]byte(secret.Reveal()), at.associatedData())
 	if err != nil {
@@ -136,10 +137,10 @@ func (k *Keys) Seal(secret Secret, at Place) ([]byte, error) {
 	return sealed, nil
 }
 
-// Unseal returns the secret that was sealed for this place, or ErrDamaged, which names a key that is missing.
+// Unseal decrypts a secret that was sealed for this place. It returns ErrDamaged, and names the key if it is missing.
 func (k *Keys) Unseal(sealed []byte, at Place) (Secret, error) {
 	text, err := k.aead.Decrypt(sealed, at.associatedData())
-	if id, lacks := k.MissingKey(sealed); err != nil && lacks {
+	if id, missing := k.MissingKey(sealed); err != nil && missing {
 		return Secret{}, fmt.Errorf("%s: %w: the keyset lacks %s", at, ErrDamaged, k.Describe(id))
 	}
 	if err != nil {
@@ -148,7 +149,7 @@ func (k *Keys) Unseal(sealed []byte, at Place) (Secret, error) {
 	return NewSecret(string(text)), nil
 }
 
-// Fingerprint authenticates the digest of a body, so that nobody without the keys can try bodies against it.
+// Fingerprint returns a MAC of the digest of a body. Without the keys, nobody can test guesses of the body against it.
 func (k *Keys) Fingerprint(digest []byte) ([]byte, error) {
 	fingerprint, err := k.mac.ComputeMAC(digest)
 	if err != nil {
@@ -157,33 +158,33 @@ func (k *Keys) Fingerprint(digest []byte) ([]byte, error) {
 	return fingerprint, nil
 }
 
-// Matches tells whether a fingerprint is that of a digest.
+// Matches reports whether a fingerprint is that of a digest.
 func (k *Keys) Matches(fingerprint, digest []byte) bool {
 	return k.mac.VerifyMAC(fingerprint, digest) == nil
 }
 
-// prefixSize is that of what Tink begins each ciphertext with: a version and the id of its key.
+// prefixSize is the length of the prefix of Tink ciphertexts: a version and the key id.
 const (
 	prefixSize    = 5
 	prefixVersion = 1
 )
 
-// Prefix is how the ciphertexts of a key begin.
+// Prefix returns the prefix of ciphertexts made with a key.
 func Prefix(id uint32) []byte { return binary.BigEndian.AppendUint32([]byte{prefixVersion}, id) }
 
-// Place is where a sealed secret belongs: the column of a row.
+// Place identifies where a sealed secret is stored: a column of a row.
 type Place struct {
 	Table  string
 	Column string
 	PK     int32
 }
 
-// String names the place for people.
+// String returns the place for people.
 func (p Place) String() string { return fmt.Sprintf("provider %d: %s", p.PK, p.Column) }
 
 func (p Place) associatedData() []byte { return fmt.Appendf(nil, "%s.%s.%d", p.Table, p.Column, p.PK) }
 
-// Proof is what only the keys that made it, and those that isSuccessorOf them, can read.
+// Proof ties a database to its keyset: only the keys that made it, and their successors, can verify it.
 type Proof struct {
 	Sealed      []byte
 	Fingerprint []byte
@@ -191,7 +192,7 @@ type Proof struct {
 
 func proofPlace() Place { return Place{Table: "keyset", Column: "sealed", PK: 1} }
 
-// Prove makes a proof, by which a keyset is known to be that of a database.
+// Prove returns a new proof.
 func (k *Keys) Prove() (Proof, error) {
 	sealed, err := k.Seal(Secret{}, proofPlace())
 	if err != nil {
@@ -204,7 +205,7 @@ func (k *Keys) Prove() (Proof, error) {
 	return Proof{Sealed: sealed, Fingerprint: fingerprint}, nil
 }
 
-// KeyID names the key that a ciphertext was made with; false for what cannot be one.
+// KeyID returns the id of the key that made a ciphertext. It returns false if sealed cannot be a ciphertext.
 func KeyID(sealed []byte) (id uint32, ok bool) {
 	if len(sealed) < prefixSize || sealed[0] != prefixVersion {
 		return 0, false
@@ -212,13 +213,13 @@ func KeyID(sealed []byte) (id uint32, ok bool) {
 	return binary.BigEndian.Uint32(sealed[1:prefixSize]), true
 }
 
-// MissingKey tells whether a ciphertext was made with a key that is not among these, and with which.
-func (k *Keys) MissingKey(sealed []byte) (id uint32, lacks bool) {
+// MissingKey returns the id of the key that made a ciphertext, and reports whether it is not among these keys.
+func (k *Keys) MissingKey(sealed []byte) (id uint32, missing bool) {
 	id, ok := KeyID(sealed)
 	return id, ok && !k.known[id]
 }
 
-// Describe names a key, and the file that still has it if it was retired.
+// Describe returns the key for people, with the file that still has it if it was retired.
 func (k *Keys) Describe(id uint32) string {
 	if file, ok := k.retired[id]; ok {
 		return fmt.Sprintf("key %d (retired to %s)", id, file)
@@ -226,22 +227,22 @@ func (k *Keys) Describe(id uint32) string {
 	return fmt.Sprintf("key %d", id)
 }
 
-// RetiredTo returns the name of the file, beside that of the keyset, that was kept when a key was retired; "" for a key
-// that was not.
+// RetiredTo returns the name of the file, in the directory of the keyset, that was kept when a key was retired; "" if
+// the key was not retired.
 func (k *Keys) RetiredTo(id uint32) string { return k.retired[id] }
 
-// Satisfies tells whether the keys can read what was made with those of the proof.
+// Satisfies reports whether the keys can read what the keys of the proof have sealed.
 func (k *Keys) Satisfies(proof Proof) bool {
 	_, err := k.Unseal(proof.Sealed, proofPlace())
 	return err == nil && k.Authenticates(proof)
 }
 
-// Authenticates tells whether the proof was made with a keyset that had the same keys for fingerprints, which never
-// change: with a newer or an older state of this one.
+// Authenticates reports whether the proof comes from an older or newer state of the same keyset: the fingerprint keys,
+// which never change, are the same.
 func (k *Keys) Authenticates(proof Proof) bool { return k.Matches(proof.Fingerprint, nil) }
 
-// isSuccessorOf tells whether the keys can read what was made with earlier ones, except what only keys have sealed that were
-// retired since, and what others may make with those that were only added.
+// isSuccessorOf reports whether the keys can read what was made with earlier ones, except what was sealed with keys
+// retired since and what others may make with keys that were only added.
 func (k *Keys) isSuccessorOf(earlier *Keys) bool {
 	for _, id := range earlier.ids {
 		if !k.known[id] && k.retired[id] == "" {

@@ -9,26 +9,25 @@ import (
 	"example.com/providerd/store/durable"
 )
 
-// Retirement is what was removed from a keyset file.
+// Retirement describes the keys removed from a keyset file.
 type Retirement struct {
-	// IDs name the keys, the oldest first; none where there was nothing to remove.
+	// IDs are the removed keys, oldest first; none if there was nothing to remove.
 	IDs []uint32
-	// Kept is the path of the file as it was, which still has them.
+	// Kept is the path of the previous file, which still has them.
 	Kept string
 }
 
-// Retire removes the sealing keys that are older than the one that seals, once note has made sure that nothing needs
-// them. The file as it was gets a second name, with the time, before the new one takes its place. The keys for
-// fingerprints stay.
+// Retire removes the sealing keys older than the primary one, after record has checked that nothing needs them. The
+// previous file is kept under another name, which contains the time. Fingerprint keys stay.
 //
-// It returns ErrNoKeyset, ErrKeysetUnusable, an error of the file system, or that of note or ctx.
-func (r *Keyring) Retire(ctx context.Context, note func(before *Keys) error) (retired Retirement, err error) {
+// It returns ErrNoKeyset, ErrKeysetUnusable, an error of the file system, or that of record or ctx.
+func (r *Keyring) Retire(ctx context.Context, record func(before *Keys) error) (retired Retirement, err error) {
 	err = durable.WithLock(ctx, filepath.Dir(r.path), func() error {
 		before, err := r.current(ctx)
 		if err != nil || len(before.keys.OlderIDs()) == 0 {
 			return err
 		}
-		if err := note(before.keys); err != nil {
+		if err := record(before.keys); err != nil {
 			return err
 		}
 		kept, err := r.keep(before)
@@ -45,8 +44,8 @@ func (r *Keyring) Retire(ctx context.Context, note func(before *Keys) error) (re
 	return retired, err
 }
 
-// keep gives the file that was read a second name. It stays where the rest fails: the file may have lost its first name
-// all the same.
+// keep gives the file that was read a second name. The name stays if a later step fails, because the first name may be
+// lost all the same.
 func (r *Keyring) keep(before *contents) (kept string, err error) {
 	if kept, err = durable.Keep(r.path, "retired"); err != nil {
 		return "", err

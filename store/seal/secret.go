@@ -1,8 +1,8 @@
-// Package seal encrypts secrets at rest with the keys of a keyset file, and keeps them from leaving by accident. It
-// knows no database: what is sealed is bound to a Place, which the caller names, and the caller stores it.
+// Package seal encrypts secrets at rest with the keys of a keyset file, and prevents them from leaking by accident. It
+// does not know the database: callers name the Place that a sealed secret is bound to, and store it.
 //
-// Start with Keys in keys.go, which seals and unseals; Keyring in keyring.go is the file that they come from, and
-// steps.go and retire.go change it. Secret, below, is the text itself.
+// Start with Keys, which seals and unseals. Keyring is the file that the keys come from; steps.go and retire.go change
+// it. Secret is the cleartext.
 package seal
 
 import (
@@ -11,19 +11,18 @@ import (
 	"log/slog"
 )
 
-// redacted is what is seen of a secret by everyone but those who reveal it.
+// redacted is what every formatter prints instead of a secret.
 const redacted = "[secret]"
 
-// errSecretMarshaled keeps a secret from leaving by accident, whatever the encoding.
 var errSecretMarshaled = errors.New("a secret cannot be marshaled")
 
-// Secret is a text that cannot be printed, formatted, logged or marshalled by accident. Only Reveal gives it away.
+// Secret is a text that cannot be printed, formatted, logged or marshaled by accident. Only Reveal returns it.
 type Secret struct {
-	// A pointer, because fmt prints the private fields of a private field, and of a pointer there just the address.
+	// fmt prints unexported fields of unexported fields, but only the address of a pointer.
 	text *string
 }
 
-// NewSecret wraps a text. That of "" is the zero value.
+// NewSecret returns a Secret with a text. It is the zero Secret if the text is empty.
 func NewSecret(text string) Secret {
 	if text == "" {
 		return Secret{}
@@ -31,7 +30,7 @@ func NewSecret(text string) Secret {
 	return Secret{text: &text}
 }
 
-// Reveal returns the text; "" for the zero value. Only the converters of an answer call it, which the linter checks.
+// Reveal returns the text, "" for the zero Secret. The linter checks that only the code that builds responses calls it.
 func (s Secret) Reveal() string {
 	if s.text == nil {
 		return ""
@@ -39,17 +38,17 @@ func (s Secret) Reveal() string {
 	return *s.text
 }
 
-// Format prints the same for any verb (fmt.Formatter).
+// Format prints a placeholder for any verb (fmt.Formatter).
 func (Secret) Format(state fmt.State, _ rune) { _, _ = fmt.Fprint(state, redacted) }
 
-// LogValue logs nothing of the text (slog.LogValuer).
+// LogValue returns a placeholder (slog.LogValuer).
 func (Secret) LogValue() slog.Value { return slog.StringValue(redacted) }
 
-// MarshalJSON fails always.
+// MarshalJSON always returns an error.
 func (Secret) MarshalJSON() ([]byte, error) { return nil, errSecretMarshaled }
 
-// MarshalText fails always.
+// MarshalText always returns an error.
 func (Secret) MarshalText() ([]byte, error) { return nil, errSecretMarshaled }
 
-// MarshalBinary fails always.
+// MarshalBinary always returns an error.
 func (Secret) MarshalBinary() ([]byte, error) { return nil, errSecretMarshaled }

@@ -10,14 +10,14 @@ import (
 	"github.com/tink-crypto/tink-go/v2/keyset"
 )
 
-// ErrAlreadyPrimary says that the newest key of a keyset is already in use.
+// ErrAlreadyPrimary means that the newest key of a keyset already seals.
 var ErrAlreadyPrimary = errors.New("the newest key is already in use")
 
-// Step makes the next keys of a keyset. The keys for fingerprints stay: a fingerprint cannot be made again, because the
-// body that it stands for is gone.
+// Step returns the next keys of a keyset. It keeps the fingerprint keys: a fingerprint cannot be computed again,
+// because the body is not stored.
 type Step func(before *Keys) (after *Keys, err error)
 
-// RotateKey is the Step that adds a key, with which secrets are sealed from now on.
+// RotateKey is a Step that adds a key and makes it the primary one.
 func RotateKey(before *Keys) (*Keys, error) {
 	added, err := AddKey(before)
 	if err != nil {
@@ -26,7 +26,7 @@ func RotateKey(before *Keys) (*Keys, error) {
 	return PromoteNewest(added)
 }
 
-// AddKey is the Step that adds a key, which opens secrets and does not seal yet.
+// AddKey is a Step that adds a key, which unseals but does not seal yet.
 func AddKey(before *Keys) (*Keys, error) {
 	return before.step(before.retired, func(manager *keyset.Manager) error {
 		for {
@@ -34,7 +34,7 @@ func AddKey(before *Keys) (*Keys, error) {
 			if err != nil || before.retired[id] == "" {
 				return err //nolint:wrapcheck // The caller does.
 			}
-			// Tink draws ids at random, and knows nothing of those that were retired.
+			// Tink chooses random ids and does not know the retired ones.
 			if err := manager.Delete(id); err != nil {
 				return err //nolint:wrapcheck // The caller does.
 			}
@@ -42,7 +42,7 @@ func AddKey(before *Keys) (*Keys, error) {
 	})
 }
 
-// PromoteNewest is the Step that lets the newest key seal. It returns ErrAlreadyPrimary where it does so already.
+// PromoteNewest is a Step that makes the newest key the primary one. It returns ErrAlreadyPrimary if it is already.
 func PromoteNewest(before *Keys) (*Keys, error) {
 	newest := before.NewestID()
 	if newest == before.PrimaryID() {
@@ -53,11 +53,10 @@ func PromoteNewest(before *Keys) (*Keys, error) {
 	})
 }
 
-// OlderIDs names the keys that were added before the one that seals now, the oldest first. Nothing is sealed with them any
-// more.
+// OlderIDs returns the keys added before the primary one, oldest first. They no longer seal.
 func (k *Keys) OlderIDs() []uint32 { return k.ids[:slices.Index(k.ids, k.primary)] }
 
-// withoutOlder removes the keys that are older than the one that seals, and notes the file that still has them.
+// withoutOlder removes the keys older than the primary one, and records the file that still has them.
 func (k *Keys) withoutOlder(kept string) (*Keys, error) {
 	retired := map[uint32]string{}
 	maps.Copy(retired, k.retired)
@@ -86,8 +85,8 @@ func (k *Keys) step(retired map[uint32]string, change func(manager *keyset.Manag
 	return keysOf(sealing, k.fingerprints, retired)
 }
 
-// IDs name the keys that open secrets, the oldest first.
+// IDs returns the sealing keys, oldest first.
 func (k *Keys) IDs() []uint32 { return slices.Clone(k.ids) }
 
-// NewestID names the key that was added last.
+// NewestID returns the key that was added last.
 func (k *Keys) NewestID() uint32 { return k.ids[len(k.ids)-1] }

@@ -2,15 +2,15 @@ package seal
 
 import "strings"
 
-// Traits are what may be told of a secret without giving it away: whether it is a weak one.
+// Traits describe the strength of a secret without revealing it.
 type Traits struct {
-	// Bytes is the length, and Distinct how many different bytes there are.
+	// Bytes is the length, and Distinct the number of different bytes.
 	Bytes, Distinct int
-	// IsPrintable tells that all characters are printable ASCII, the VSCHAR of RFC 6749, appendix A.
+	// IsPrintable reports whether all characters are printable ASCII (VSCHAR, RFC 6749, appendix A).
 	IsPrintable bool
 }
 
-// Traits tells what the secret is like.
+// Traits returns the traits of the secret.
 func (s Secret) Traits() Traits {
 	if s.text == nil {
 		return Traits{IsPrintable: true}
