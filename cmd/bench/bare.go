@@ -47,13 +47,13 @@ func bareCommit(ctx context.Context) (each time.Duration, err error) {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, bare.db.Close()) }()
-	begun := time.Now()
+	started := time.Now()
 	for range commitsTimed {
 		if err := bare.commit(ctx, 1); err != nil {
 			return 0, err
 		}
 	}
-	return time.Since(begun) / commitsTimed, nil
+	return time.Since(started) / commitsTimed, nil
 }
 
 // bareDatabase is a database of providerd that is written without it. All its OAuth2 providers equal the first, except

@@ -13,7 +13,7 @@ func TestDoctorJudgesDisks(t *testing.T) {
 	for name, test := range map[string]struct {
 		found  finding
 		status health
-		says   string
+		want   string
 	}{
 		"full":        {judgeSpace("data", 63*mebibyte, 0), healthFail, "^63 MiB are free on the disk of data$"},
 		"nearly full": {judgeSpace("data", 64*mebibyte, 0), healthWarn, "^64 MiB are free on the disk of data$"},
@@ -23,9 +23,9 @@ func TestDoctorJudgesDisks(t *testing.T) {
 		"kept WAL":    {judgeWAL(128 * mebibyte), healthOK, "^the WAL has 128 MiB$"},
 		"growing WAL": {judgeWAL(128*mebibyte + 1), healthWarn, "^the WAL has grown to 128 MiB$"},
 	} {
-		if test.found.Status != test.status || !regexp.MustCompile(test.says).MatchString(test.found.Finding) ||
+		if test.found.Status != test.status || !regexp.MustCompile(test.want).MatchString(test.found.Finding) ||
 			(test.found.Remedy == "") != (test.status == healthOK) {
-			t.Errorf("%s: found is %+v, want %s and %q", name, test.found, test.status, test.says)
+			t.Errorf("%s: got %+v, want %s and %q", name, test.found, test.status, test.want)
 		}
 	}
 }

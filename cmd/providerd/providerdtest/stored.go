@@ -86,6 +86,6 @@ func CheckIntegrity(t *testing.T, path string) {
 	var verdict string
 	err = db.QueryRowContext(t.Context(), "PRAGMA integrity_check").Scan(&verdict)
 	if err := errors.Join(err, db.Close()); err != nil || verdict != "ok" {
-		t.Errorf("integrity_check says %q, %v", verdict, err)
+		t.Errorf("integrity_check returned %q, %v", verdict, err)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"example.com/providerd/cmd/providerd/serve"
 )
 
-// TestWatchdogPings counts, in a time of its own, what a service manager hears in three of the intervals that it asks
-// for: each ping may then be late by half of one.
+// TestWatchdogPings checks that a service manager gets two pings per interval, so that each may be half an interval
+// late.
 func TestWatchdogPings(t *testing.T) {
 	manager := providerdtest.ListenAsManager(t, filepath.Join(t.TempDir(), "notify"))
 	t.Setenv("NOTIFY_SOCKET", manager.LocalAddr().String())

@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// blockedOutput takes nothing before it is opened.
+// blockedOutput blocks until it is opened.
 type blockedOutput struct {
 	opened chan struct{}
 	bytes.Buffer
@@ -27,7 +27,7 @@ func (o *blockedOutput) Write(lines []byte) (int, error) {
 
 func noteDropped(count int) []byte { return fmt.Appendf(nil, "dropped %d\n", count) }
 
-// Every line arrives, whole and in order, or is counted, whatever the output does meanwhile.
+// TestLogWriter checks that every line is written, whole and in order, or counted, whatever the output does.
 func TestLogWriter(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -56,19 +56,19 @@ func TestLogWriter(t *testing.T) {
 			}
 			if _, err := fmt.Sscanf(line, "line %d ", &number); err != nil || number < next ||
 				len(line) != len(fmt.Sprintf("line %d \n", number))+length {
-				t.Fatalf("after line %d comes %q", next, line)
+				t.Fatalf("line %d is followed by %q", next, line)
 			}
 			next = number + 1
 			count--
 		}
 		if count != 0 {
-			t.Fatalf("%d lines are neither there nor counted", count)
+			t.Fatalf("%d lines are neither written nor counted", count)
 		}
 	})
 }
 
-// An output that takes nothing holds nobody up, costs no more than its bound, and does not keep the program from
-// ending.
+// TestLogWriterIsBounded checks that a stuck output blocks no writer, takes bounded memory, and does not block
+// shutdown.
 func TestLogWriterIsBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -82,23 +82,22 @@ func TestLogWriterIsBounded(t *testing.T) {
 			_, _ = writer.Write(line)
 		}
 		if capacity := cap(writer.pending); capacity > 2*maxPendingLog {
-			t.Errorf("%d bytes are set aside", capacity)
+			t.Errorf("capacity is %d bytes", capacity)
 		}
-		begun := time.Now()
+		started := time.Now()
 		writer.close()
-		if waited := time.Since(begun); waited != closeLogTimeout {
-			t.Errorf("the end waits %v", waited)
+		if waited := time.Since(started); waited != closeLogTimeout {
+			t.Errorf("close took %v", waited)
 		}
 		close(output.opened)
 		<-writer.ended
 		written := bytes.Count(output.Bytes(), line)
 		if note := fmt.Sprintf("dropped %d\n", more-fit); written != 1+fit || !strings.HasSuffix(output.String(), note) {
-			t.Errorf("%d lines are written, and no note %q", written, note)
+			t.Errorf("%d lines are written, want %q at the end", written, note)
 		}
 	})
 }
 
-// brokenOutput fails until it is put right.
 type brokenOutput struct {
 	broken bool
 	bytes.Buffer
@@ -111,8 +110,8 @@ func (o *brokenOutput) Write(lines []byte) (int, error) {
 	return o.Buffer.Write(lines)
 }
 
-// Lines that an output refuses are counted once it takes some.
-func TestLogWriterCountsWhatIsRefused(t *testing.T) {
+// TestLogWriterCountsFailedWrites checks that lines are counted if writing them fails.
+func TestLogWriterCountsFailedWrites(t *testing.T) {
 	t.Parallel()
 	output := &brokenOutput{broken: true}
 	writer := newLogWriter(output, noteDropped)
@@ -127,26 +126,26 @@ func TestLogWriterCountsWhatIsRefused(t *testing.T) {
 	writer.close()
 	<-writer.ended
 	if output.String() != "three\ndropped 6\n" || writer.totalDropped() != 6 {
-		t.Errorf("log is %q, of which %d lines were ever dropped", output.String(), writer.totalDropped())
+		t.Errorf("log is %q, and %d lines are counted as dropped", output.String(), writer.totalDropped())
 	}
 }
 
 // timedOutput notes when it gets how many lines.
 type timedOutput struct {
-	begun  time.Time
+	start  time.Time
 	writes []string
 }
 
 func (o *timedOutput) Write(lines []byte) (int, error) {
-	o.writes = append(o.writes, fmt.Sprintf("%d at %v", countLines(lines), time.Since(o.begun)))
+	o.writes = append(o.writes, fmt.Sprintf("%d at %v", countLines(lines), time.Since(o.start)))
 	return len(lines), nil
 }
 
-// A line comes at once, and those that follow it 10 ms later, unless the writer is closed.
+// TestLogWriterPauses checks that a line is written at once, and the following ones 10 ms later or on close.
 func TestLogWriterPauses(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		output := &timedOutput{begun: time.Now()}
+		output := &timedOutput{start: time.Now()}
 		writer := newLogWriter(output, noteDropped)
 		_, _ = writer.Write([]byte("\n"))
 		synctest.Wait()
@@ -157,7 +156,7 @@ func TestLogWriterPauses(t *testing.T) {
 		_, _ = writer.Write([]byte("\n\n"))
 		writer.close()
 		if want := []string{"1 at 0s", "2 at 10ms", "1 at 25ms", "2 at 25ms"}; !slices.Equal(output.writes, want) {
-			t.Errorf("lines come %q, want %q", output.writes, want)
+			t.Errorf("writes are %q, want %q", output.writes, want)
 		}
 	})
 }

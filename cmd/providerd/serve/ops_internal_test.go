@@ -9,8 +9,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Profiles are asked for by other machines, and as a page in a browser does whose name leads to this machine.
-func TestProfilesAreForThisMachine(t *testing.T) {
+// TestProfilesAreLocal requests profiles from other machines, and with a Host as in DNS rebinding.
+func TestProfilesAreLocal(t *testing.T) {
 	t.Parallel()
 	handler := opsHandler(http.NotFoundHandler(), prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
 	for _, c := range []struct {

@@ -4,6 +4,7 @@ import (
 	"testing"
 )
 
+// TestLongTracesEnd checks that a trace is ended at its maximum size, and keeps what is written after.
 func TestLongTracesEnd(t *testing.T) {
 	t.Parallel()
 	ended := 0

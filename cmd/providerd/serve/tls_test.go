@@ -15,25 +15,25 @@ import (
 	"example.com/providerd/cmd/providerd/serve"
 )
 
-// expectReason demands that a log tells nothing but one reason why the files cannot be used, so many times.
+// expectReason checks that a log reports a reason why the files cannot be loaded this many times, and no other reason.
 func expectReason(t *testing.T, log, reason string, times int) {
 	t.Helper()
 	if strings.Count(log, "cannot load certificate") != times || strings.Count(log, reason) != times {
-		t.Errorf("%q is not said %d times: %s", reason, times, log)
+		t.Errorf("%q is not logged %d times: %s", reason, times, log)
 	}
 }
 
-// handshakes shows what the server would to clients, in a time of its own.
+// handshakes gets the certificates that the server would present.
 type handshakes struct {
-	folder string
+	dir    string
 	config *tls.Config
 	log    bytes.Buffer
 }
 
 func newHandshakes(t *testing.T) *handshakes {
 	t.Helper()
-	h := &handshakes{folder: t.TempDir()}
-	providerdtest.WriteCertificate(t, h.folder, 1)
+	h := &handshakes{dir: t.TempDir()}
+	providerdtest.WriteCertificate(t, h.dir, 1)
 	var err error
 	h.config, err = serve.NewTLSConfig(h.path("cert.pem"), h.path("key.pem"), slog.New(slog.NewTextHandler(&h.log, nil)))
 	if err != nil {
@@ -42,9 +42,9 @@ func newHandshakes(t *testing.T) *handshakes {
 	return h
 }
 
-func (h *handshakes) path(name string) string { return filepath.Join(h.folder, name) }
+func (h *handshakes) path(name string) string { return filepath.Join(h.dir, name) }
 
-// expect demands that a handshake shows a certificate.
+// expect checks the serial number of the certificate in a handshake.
 func (h *handshakes) expect(t *testing.T, when string, want int64) {
 	t.Helper()
 	certificate, err := h.config.GetCertificate(nil)
@@ -52,12 +52,12 @@ func (h *handshakes) expect(t *testing.T, when string, want int64) {
 		t.Fatal(err)
 	}
 	if serial := certificate.Leaf.SerialNumber.Int64(); serial != want {
-		t.Errorf("%s, certificate %d is shown, not %d", when, serial, want)
+		t.Errorf("%s, certificate %d is presented, want %d", when, serial, want)
 	}
 }
 
-// TestCertificateIsReloaded replaces a certificate, then its key, breaks the key and repairs it. The files are read
-// once in a second, whatever they look like. What is wrong is said once, and again after it was right.
+// TestCertificateIsReloaded replaces a certificate, then its key, corrupts the key and restores it. The files must be
+// read once per second, and each problem must be logged once.
 func TestCertificateIsReloaded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -87,7 +87,7 @@ func TestCertificateIsReloaded(t *testing.T) {
 		h.log.Reset()
 		const noKey = "failed to find any PEM data in key input"
 		for broken := range 2 {
-			for _, text := range [][]byte{[]byte("rubbish"), key} {
+			for _, text := range [][]byte{[]byte("garbage"), key} {
 				if err := os.WriteFile(h.path("key.pem"), text, 0o600); err != nil {
 					t.Fatal(err)
 				}

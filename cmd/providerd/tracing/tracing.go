@@ -38,7 +38,7 @@ const (
 	generalEndpoint = "OTEL_EXPORTER_OTLP_ENDPOINT"
 )
 
-// Notify tells the operator text or, in a log for programs, logs msg with attributes instead.
+// Notify tells the operator text or, in a JSON log, logs msg with attributes instead.
 type Notify func(level slog.Level, text, msg string, attributes ...slog.Attr)
 
 // Start exports traces until stop is called, if the environment names a collector. If the collector cannot be used,

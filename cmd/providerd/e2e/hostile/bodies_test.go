@@ -35,13 +35,13 @@ func hostileShapes() map[string]hostileShape {
 		return func(length int) string { return `"` + name + `":[` + fill(part, length) + last + "]" }
 	}
 	return map[string]hostileShape{
-		"objects in a list":     directory(list("a", `{"":0},`, "0")),
-		"short names":           directory(shortNames),
-		"escaped in the answer": directory(text("a", "<")),
-		"escaped in the body":   directory(text("a", `\u0041`)),
-		"white space":           directory(func(length int) string { return `"a":1` + fill(" ", length) }),
-		"escaped URIs":          oauth2(text("redirect_uris", "a:<")),
-		"UUIDs":                 oauth2(list("property_mappings", `"`+hostileFlow+`",`, `"`+hostileFlow+`"`)),
+		"objects in a list":       directory(list("a", `{"":0},`, "0")),
+		"short names":             directory(shortNames),
+		"escaped in the response": directory(text("a", "<")),
+		"escaped in the body":     directory(text("a", `\u0041`)),
+		"white space":             directory(func(length int) string { return `"a":1` + fill(" ", length) }),
+		"escaped URIs":            oauth2(text("redirect_uris", "a:<")),
+		"UUIDs":                   oauth2(list("property_mappings", `"`+hostileFlow+`",`, `"`+hostileFlow+`"`)),
 
 		"U+0000 under a long name": directory(func(length int) string {
 			return `"` + fill("k", length/2) + `":[` + fill(`"\u0000",`, length/2) + "5]"

@@ -33,8 +33,8 @@ func holdIdle(t *testing.T, server *providerdtest.Server, count int) {
 			t.Fatal(err)
 		}
 		if text == healthRequest {
-			asked := &providerdtest.PendingCreate{Conn: connection, Reader: bufio.NewReader(connection)}
-			if status := asked.ReadResponse(t).StatusCode; status != http.StatusOK {
+			pending := &providerdtest.PendingCreate{Conn: connection, Reader: bufio.NewReader(connection)}
+			if status := pending.ReadResponse(t).StatusCode; status != http.StatusOK {
 				t.Fatalf("connection %d: status is %d", i, status)
 			}
 		}

@@ -51,8 +51,8 @@ func halfClose(t *testing.T, server *providerdtest.Server, request string) int {
 	if err := connection.(*net.TCPConn).CloseWrite(); err != nil {
 		t.Fatal(err)
 	}
-	answer := providerdtest.PendingCreate{Conn: connection, Reader: bufio.NewReader(connection)}
-	return answer.ReadResponse(t).StatusCode
+	pending := providerdtest.PendingCreate{Conn: connection, Reader: bufio.NewReader(connection)}
+	return pending.ReadResponse(t).StatusCode
 }
 
 // checkCanceled checks that at least this many requests are logged as canceled, and none as a server error.

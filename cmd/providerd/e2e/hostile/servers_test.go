@@ -56,7 +56,7 @@ func TestHostileServers(t *testing.T) {
 	if err := packer.Close(); err != nil {
 		t.Fatal(err)
 	}
-	other := providerdtest.StartCollectorFunc(t, func(http.ResponseWriter, *http.Request) { t.Error("the target of the redirects is asked") })
+	other := providerdtest.StartCollectorFunc(t, func(http.ResponseWriter, *http.Request) { t.Error("the redirect was followed") })
 	otherHost := strings.TrimPrefix(other, "http://")
 	redirect := func(status int) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {

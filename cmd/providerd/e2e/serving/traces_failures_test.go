@@ -111,7 +111,7 @@ func failingCollectors(t *testing.T) map[string]string {
 		t.Errorf("another host got the key %s", r.Header.Get("Api-Key"))
 	})
 	echo := func(r *http.Request) string { return "bad key " + r.Header.Get("Api-Key") + " for " + r.URL.Path }
-	answer := func(t *testing.T, w http.ResponseWriter, text string) {
+	respond := func(t *testing.T, w http.ResponseWriter, text string) {
 		t.Helper()
 		connection, _, err := http.NewResponseController(w).Hijack()
 		if err != nil {
@@ -127,7 +127,7 @@ func failingCollectors(t *testing.T) map[string]string {
 			http.Error(w, strings.Repeat(echo(r), 1_000), http.StatusForbidden)
 		}),
 		"the collector responded with 404 Not Found": providerdtest.StartCollectorFunc(t, func(w http.ResponseWriter, r *http.Request) {
-			answer(t, w, "HTTP/1.1 404 "+echo(r)+"\r\nConnection: close\r\n\r\n"+echo(r))
+			respond(t, w, "HTTP/1.1 404 "+echo(r)+"\r\nConnection: close\r\n\r\n"+echo(r))
 		}),
 		"(429, 502, 503 or 504)": providerdtest.StartCollectorFunc(t, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Retry-After", "3600")
@@ -144,10 +144,10 @@ func failingCollectors(t *testing.T) map[string]string {
 			_, _ = fmt.Fprintf(w, `{"partialSuccess":{"rejectedSpans":"1","errorMessage":%q}}`, echo(r))
 		}),
 		"the collector does not respond with OTLP over HTTP": providerdtest.StartCollectorFunc(t, func(w http.ResponseWriter, r *http.Request) {
-			answer(t, w, echo(r)+"\r\n\r\n")
+			respond(t, w, echo(r)+"\r\n\r\n")
 		}),
 		"the collector closed the connection": providerdtest.StartCollectorFunc(t, func(w http.ResponseWriter, _ *http.Request) {
-			answer(t, w, "")
+			respond(t, w, "")
 		}),
 	}
 }

@@ -150,7 +150,7 @@ func TestTracesOfRequests(t *testing.T) {
 		{"made", http.MethodPost, providerdtest.OAuth2Path, token, "key", providerdtest.OAuth2Body, given, 201, clientTrace, "validate queue commit ", nil},
 		{"replayed", http.MethodPost, providerdtest.OAuth2Path, token, "key", providerdtest.OAuth2Body, given, 201, clientTrace, "validate queue commit ", map[string]string{"providerd.replayed": "bool_value:true"}},
 		{"reused", http.MethodPost, providerdtest.OAuth2Path, token, "key", `{"name":"canary","authorization_flow":"3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"}`, nil, 422, "new", "validate queue commit ", problem("idempotency-key-reused")},
-		{"asked", http.MethodPost, providerdtest.OAuth2Path + "?validate_only=true", token, "", providerdtest.OAuth2Body, nil, 200, "new", "validate queue commit ", map[string]string{"providerd.validate_only": "bool_value:true"}},
+		{"validated", http.MethodPost, providerdtest.OAuth2Path + "?validate_only=true", token, "", providerdtest.OAuth2Body, nil, 200, "new", "validate queue commit ", map[string]string{"providerd.validate_only": "bool_value:true"}},
 		{"refused", http.MethodPost, providerdtest.OAuth2Path, token, "", `{"canary":"canary"}`, given, 400, clientTrace, "validate ", problem("validation-failed")},
 		{"unread", http.MethodPost, providerdtest.OAuth2Path + "?canary=canary", token, "", "{}", given, 400, clientTrace, "", problem("invalid-parameter")},
 		{"forbidden", http.MethodPost, providerdtest.DirectoryPath, token, "", "{}", nil, 403, "new", "", problem("forbidden")},
