@@ -246,7 +246,7 @@ func (c *Command) serve(
 // announceAPI tells the operator where the API and its documentation are.
 func announceAPI(baseURL string, log *serveLog) {
 	api, docs := baseURL+"/api/v3/", baseURL+"/docs/"
-	log.notify(slog.LevelInfo, fmt.Sprintf("serving the API on %s with documentation on %s", api, docs), "serving API",
+	log.notify(slog.LevelInfo, fmt.Sprintf("serving the API at %s; its documentation is at %s", api, docs), "serving API",
 		slog.String("url", api), slog.String("docs", docs))
 }
 
