@@ -89,7 +89,7 @@ func checkWAL(path string) finding {
 
 func judgeWAL(length int64) finding {
 	if length <= longWAL {
-		return passed(checkOfWAL, "the WAL has %s", size(length))
+		return passed(checkOfWAL, "the size of the WAL is %s", size(length))
 	}
 	const remedy = "close programs that keep the database open, such as sqlite3, and restart the server"
 	return warned(checkOfWAL, remedy, "the WAL has grown to %s", size(length))

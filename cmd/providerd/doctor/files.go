@@ -70,7 +70,7 @@ func (f ownFile) examine(judge func(mode fs.FileMode) finding) []finding {
 	found := judge(info.Mode().Perm())
 	if found.Status != healthFail && user != f.owner {
 		found = failed(f.check, fmt.Sprintf("run chown %d on it", f.owner),
-			"%s belongs to user %d, but the server to user %d, the owner of its directory", f.path, user, f.owner)
+			"%s belongs to user %d, not to the server's user %d", f.path, user, f.owner)
 	}
 	return []finding{found}
 }

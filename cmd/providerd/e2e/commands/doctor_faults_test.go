@@ -192,7 +192,7 @@ func spoiltSetUps() map[string]spoilt {
 					// That others can read it is less than that the server cannot write to it.
 					providerdtest.Run(t, "chmod", "644", filepath.Join(s.folder, path))
 				}
-			}, []fault{{check, healthFail, path + " belongs to user 1, but the server to user 0, the owner of its directory; run chown 0 on it"}}}
+			}, []fault{{check, healthFail, path + " belongs to user 1, not to the server's user 0; run chown 0 on it"}}}
 		}
 		ofUserWith := func(mode, path string) spoiler {
 			return func(t *testing.T, s *setUp) {
