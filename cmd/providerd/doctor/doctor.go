@@ -56,7 +56,7 @@ func (c *Command) AfterApply(command *kong.Context) error {
 
 // Run makes every check, except those that depend on one that failed.
 func (c *Command) Run(
-	ctx context.Context, configuration Configuration, out *console.Output, say *console.Messages,
+	ctx context.Context, configuration Configuration, out *console.Output, messages *console.Messages,
 ) error {
 	findings := slices.Concat(
 		checkConfiguration(configuration, c.serveLine()), checkCertificate(c.TLSCert.path, c.TLSKey.path),
@@ -64,7 +64,7 @@ func (c *Command) Run(
 	table := console.List[finding]{
 		Headings: "STATUS,CHECK,FINDING", Rows: finding.cells, Value: func(found finding) any { return found },
 	}
-	if err := table.Print(out, say, c.Output, console.Each(findings...)); err != nil {
+	if err := table.Print(out, messages, c.Output, console.Each(findings...)); err != nil {
 		return err
 	}
 	failures := 0

@@ -19,8 +19,8 @@ type serveLog struct {
 	isQuiet bool
 }
 
-func newServeLog(say *console.Messages, format string, level slog.Level) *serveLog {
-	if say.IsQuiet {
+func newServeLog(messages *console.Messages, format string, level slog.Level) *serveLog {
+	if messages.IsQuiet {
 		level = max(level, slog.LevelWarn)
 	}
 	handler := func(output io.Writer, level slog.Level) slog.Handler {
@@ -30,12 +30,12 @@ func newServeLog(say *console.Messages, format string, level slog.Level) *serveL
 		}
 		return slog.NewTextHandler(output, options)
 	}
-	writer := newLogWriter(say.File, func(dropped int) []byte {
+	writer := newLogWriter(messages.File, func(dropped int) []byte {
 		var line bytes.Buffer
 		slog.New(handler(&line, slog.LevelWarn)).Warn("log lines dropped", slog.Int("count", dropped))
 		return line.Bytes()
 	})
-	log := &serveLog{Logger: slog.New(handler(writer, level)), output: writer, isQuiet: say.IsQuiet}
+	log := &serveLog{Logger: slog.New(handler(writer, level)), output: writer, isQuiet: messages.IsQuiet}
 	if format == console.FormatJSON {
 		log.notices = slog.New(handler(writer, slog.LevelDebug))
 	}

@@ -84,10 +84,12 @@ const heapReserve = 12 << 20
 const memoryLimit = 176 << 20
 
 // Run serves until the process gets a stop signal.
-func (c *Command) Run(ctx context.Context, contract *contract.Document, version Version, say *console.Messages) error {
+func (c *Command) Run(
+	ctx context.Context, contract *contract.Document, version Version, messages *console.Messages,
+) error {
 	ctx, stop := untilStopped(ctx)
 	defer stop()
-	log := newServeLog(say, c.LogFormat, slog.Level(c.LogLevel))
+	log := newServeLog(messages, c.LogFormat, slog.Level(c.LogLevel))
 	defer log.output.close()
 	if err := c.open(ctx, contract, version, log); err != nil {
 		explained := console.Explain(err).Error()
