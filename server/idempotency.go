@@ -82,7 +82,7 @@ func explainReuse[Stored store.Record](
 	op, _ := s.contract.Operation(exchangeOf(ctx).operation)
 	var differs []string
 	err = s.bodies.compare(ctx, func() error {
-		record, err := s.store.MadeBefore(ctx, reused)
+		record, err := s.store.PriorRecord(ctx, reused)
 		if err != nil {
 			return fmt.Errorf("compare with provider %d: %w", reused.PK, err)
 		}

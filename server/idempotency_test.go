@@ -34,7 +34,7 @@ func TestRetryOfWhatIsDamaged(t *testing.T) {
 	h := start(t)
 	for _, test := range []struct{ path, statement, cause string }{
 		{oauth2Path, "UPDATE oauth2_providers SET client_secret = x'00'", "client_secret: sealed secret is damaged"},
-		{oauth2Path, "UPDATE oauth2_providers SET property_mappings = '{bad'", "its row is damaged: property_mappings is no list: "},
+		{oauth2Path, "UPDATE oauth2_providers SET property_mappings = '{bad'", "its row is damaged: property_mappings is not a list: "},
 		{oauth2Path, "UPDATE oauth2_providers SET authorization_flow = 'bad'", "its row is damaged"},
 		{
 			workspaceDirectoryPath, "UPDATE workspace_directory_providers SET credentials = x'00'",
@@ -42,7 +42,7 @@ func TestRetryOfWhatIsDamaged(t *testing.T) {
 		},
 		{
 			workspaceDirectoryPath, "UPDATE workspace_directory_providers SET property_mappings_group = '{bad'",
-			"its row is damaged: property_mappings_group is no list: ",
+			"its row is damaged: property_mappings_group is not a list: ",
 		},
 	} {
 		request := minimal(test.path)

@@ -12,8 +12,8 @@ import (
 
 // CreateApplication stores an application with its links and returns it. ID is ignored.
 //
-// It returns ErrSlugTaken, ErrNotFound for a provider that does not exist, ErrWrongKind for a ProviderPK that is not an
-// OAuth2 provider, ErrProviderLinked, or ErrUnavailable; nothing is stored then.
+// It returns ErrSlugTaken, ErrNotFound for a provider that does not exist, ErrWrongKind if ProviderPK is not an OAuth2
+// provider, ErrProviderLinked, or ErrUnavailable; nothing is stored then.
 func (s *Store) CreateApplication(ctx context.Context, application Application) (Application, error) {
 	var created Application
 	err := s.database.Change(ctx, func(tx *gorm.DB) error {
@@ -31,7 +31,7 @@ func (s *Store) CreateApplication(ctx context.Context, application Application) 
 	return created, nil
 }
 
-// insertApplication writes the links on their own: as associations GORM would pass over those that conflict.
+// insertApplication inserts the links separately, because GORM ignores conflicts of associations.
 func insertApplication(tx *gorm.DB, application *Application) error {
 	err := tx.Omit("Backchannels").Create(application).Error
 	if isDuplicate(err) {
@@ -58,7 +58,7 @@ func insertBackchannels(tx *gorm.DB, application Application) error {
 	return nil
 }
 
-// checkLinks finds out which provider cannot be linked, and why, since a broken constraint tells neither.
+// checkLinks reports which provider cannot be linked and why; a violated constraint reports neither.
 func checkLinks(tx *gorm.DB, application Application) error {
 	if pk := application.ProviderPK; pk != nil {
 		provider, err := linkable(tx, *pk)
@@ -66,7 +66,7 @@ func checkLinks(tx *gorm.DB, application Application) error {
 			return err
 		}
 		if provider.Kind != KindOAuth2 {
-			return fmt.Errorf("provider %d: %w: only an OAuth2 provider serves an application, others are backchannels",
+			return fmt.Errorf("provider %d: %w: only an OAuth2 provider can serve an application; others can be backchannels",
 				*pk, ErrWrongKind)
 		}
 		if provider.Application.ID != 0 {
@@ -93,8 +93,7 @@ func linkable(tx *gorm.DB, pk int32) (Provider, error) {
 	return provider, nil
 }
 
-// Applications returns all applications with their backchannels, oldest first. An error, which is ErrUnavailable, ends
-// the sequence.
+// Applications returns all applications with their backchannels, oldest first. On ErrUnavailable the sequence ends.
 func (s *Store) Applications(ctx context.Context) iter.Seq2[Application, error] {
 	return pages(func(last *Application) ([]Application, error) {
 		query := s.reader(ctx).Preload("Backchannels")
@@ -109,10 +108,10 @@ func (s *Store) Applications(ctx context.Context) iter.Seq2[Application, error] 
 	})
 }
 
-// DeleteApplications removes applications with their links, all of them or none. The providers stay.
+// DeleteApplications deletes applications and their links, all or none. The providers stay.
 //
-// It returns ErrNotFound for each that does not exist, or ErrUnavailable, in which case nothing is deleted, or
-// ErrOutcomeUnknown.
+// It returns ErrNotFound for each application that does not exist, or ErrUnavailable; nothing is deleted then. It can
+// also return ErrOutcomeUnknown.
 func (s *Store) DeleteApplications(ctx context.Context, slugs []string) error {
 	err := s.database.Change(ctx, func(tx *gorm.DB) error {
 		var refusals []error

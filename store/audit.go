@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// Events returns what was done and is behind a place, as far as the filter selects it, oldest first. An error, which is
-// ErrUnavailable, ends the sequence.
+// Events returns the events after a cursor that the filter selects, oldest first. On ErrUnavailable the sequence ends.
 func (s *Store) Events(ctx context.Context, filter Filter, after EventCursor) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		var heads []*eventHead
@@ -39,23 +38,24 @@ func (s *Store) Events(ctx context.Context, filter Filter, after EventCursor) it
 	}
 }
 
-// eventSource is a kind of event, or the table of several.
+// eventSource is a query of events.
 type eventSource struct {
-	// number orders the events of one time, and is in cursors.
+	// number orders events with the same time. Cursors contain it.
 	number int64
-	// rows selects all of them, with the columns of an Event, the number of the row and who created the provider.
+	// rows selects the columns of an Event, the number of the row and, as creator, the caller that created the provider.
 	rows string
-	// isOfProviders tells that they are what was done with providers.
+	// isOfProviders is true for events of providers.
 	isOfProviders bool
-	// isInOrder tells that the order of the numbers is that of the times. SQLite needs no index by time then.
+	// isInOrder is true if numbers and times are in the same order, so that SQLite needs no index on the time.
 	isInOrder bool
 }
 
 const createdColumns = `created_at AS at, 'provider created' AS event, pk AS id, kind, name, created_by, request_id,
 	remote_address, pk AS number, created_by AS creator`
 
-// eventSources name no column that has a secret. Where times are texts they sort as such, since all are in UTC. A
-// provider's creation stays in its source when the provider is deleted, so that no page has it twice.
+// eventSources select no secrets. SQLite stores times as text, which sorts correctly because all are in UTC. The
+// creation of a provider stays in the same source when the provider is deleted, so that no reader of pages gets it
+// twice.
 func (s *Store) eventSources() []eventSource {
 	return []eventSource{
 		{
@@ -77,13 +77,13 @@ func (s *Store) eventSources() []eventSource {
 	}
 }
 
-// eventRow is an event with the number of the row that it is from.
+// eventRow is an event with the number of its row.
 type eventRow struct {
 	Event  `gorm:"embedded"`
 	Number int64
 }
 
-// eventsOf reads the events of a source.
+// eventsOf returns the events of a source.
 func (s *Store) eventsOf(
 	ctx context.Context, source eventSource, filter Filter, after EventCursor,
 ) iter.Seq2[Event, error] {
@@ -115,7 +115,7 @@ func (s *Store) eventsOf(
 	}
 }
 
-// start returns from when on, and behind which row, the events of the source are behind a cursor.
+// start returns the time at which, and the row after which, the events of the source are after a cursor.
 func (s eventSource) start(since time.Time, after EventCursor) (time.Time, int64) {
 	if after == (EventCursor{}) {
 		return since, 0
@@ -134,7 +134,7 @@ func (s eventSource) start(since time.Time, after EventCursor) (time.Time, int64
 	}
 }
 
-// eventHead is a sequence of events with the one that comes next.
+// eventHead is a sequence of events and its next event.
 type eventHead struct {
 	next  func() (Event, error, bool)
 	event Event
@@ -148,7 +148,7 @@ func (h *eventHead) advance() error {
 	return err
 }
 
-// oldestOf returns the sequence with the oldest event; nil when all have ended.
+// oldestOf returns the sequence with the oldest next event; nil if all have ended.
 func oldestOf(heads []*eventHead) (oldest *eventHead) {
 	for _, head := range heads {
 		if !head.ended && (oldest == nil || head.event.At.Before(oldest.event.At)) {

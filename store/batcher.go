@@ -13,50 +13,50 @@ import (
 )
 
 const (
-	// queueLength is how many creates may wait. More would only wait longer than their callers do.
+	// queueLength is how many creates can wait; with more, callers would give up before their turn.
 	queueLength = 512
-	// maxBatch is how many creates share a transaction.
+	// maxBatch is the maximum number of creates in a transaction.
 	maxBatch = 256
-	// sharedLanes is how many batches are on their way at a time to a database that replicas share: while one waits for
-	// its commit, the next one is sent.
+	// sharedLanes is the number of concurrent batches on a shared database: the next batch is sent while one waits for its
+	// commit.
 	sharedLanes = 2
-	// leastTime is enough for a transaction over the network, its commit included.
+	// leastTime is enough for a transaction over the network, including its commit.
 	leastTime = 1500 * time.Millisecond
-	// maintenanceInterval is how often the database is maintained while no create comes.
+	// maintenanceInterval is how often an idle database is maintained.
 	maintenanceInterval = 5 * time.Second
 )
 
-// batcher commits all creates that wait in one transaction (group commit). It never waits for company: a lone create is
-// committed at once, by the goroutine of its caller, which spares the time to wake another one.
+// batcher commits all waiting creates in one transaction (group commit). It does not wait for a batch to fill: a lone
+// create is committed at once, in the goroutine of its caller, which avoids waking another goroutine.
 type batcher struct {
 	keys keySource
-	// leastTime is how much time a create must have left when its batch begins; 0 for a database that heeds no deadline.
+	// leastTime is how much time a create must have left when its batch begins; 0 for a database without deadlines.
 	leastTime time.Duration
 	queue     chan *create
-	// wake gets a value when something was queued, so that a lane looks that waits.
+	// wake receives a value when a create is queued, to wake a waiting lane.
 	wake chan struct{}
-	// mutex lets no create enter once the queue is closed.
+	// mutex guards closed, so that nothing is sent to a closed queue.
 	mutex  sync.RWMutex
 	closed bool
 	lanes  []*lane
-	// crowded tells that the last batch had several creates. Where it had one, yielding would only wake a thread.
+	// crowded is true if the last batch had several creates. If it had one, yielding would only wake a thread.
 	crowded atomic.Bool
-	// watcher is told of each batch; nil while nobody watches.
+	// watcher is called for each batch; nil if there is none.
 	watcher atomic.Pointer[func(creates int, took time.Duration)]
 }
 
-// lane commits one batch after the other.
+// lane commits one batch after another.
 type lane struct {
 	*batcher
 	database database.Batches
-	// working has a value while somebody commits batches. The lane's own goroutine does so until the queue is empty.
+	// working holds a value while a goroutine commits batches: the lane's own until the queue is empty, or a caller's.
 	working chan struct{}
 	// closeError is valid once ended is closed.
 	closeError error
 	ended      chan struct{}
 }
 
-// startBatcher connects a batcher and lets it run.
+// startBatcher opens the connections of a batcher and starts its lanes.
 func startBatcher(ctx context.Context, db database.Database, keys keySource) (*batcher, error) {
 	b, lanes := &batcher{keys: keys, queue: make(chan *create, queueLength)}, 1
 	if db.IsShared() {
@@ -68,48 +68,47 @@ func startBatcher(ctx context.Context, db database.Database, keys keySource) (*b
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("start group commit: %w", err), b.close())
 		}
-		one := &lane{batcher: b, database: batches, working: make(chan struct{}, 1), ended: make(chan struct{})}
-		b.lanes = append(b.lanes, one)
-		go one.run() //nolint:gosec // The batcher outlives the context that it was started in.
+		l := &lane{batcher: b, database: batches, working: make(chan struct{}, 1), ended: make(chan struct{})}
+		b.lanes = append(b.lanes, l)
+		go l.run() //nolint:gosec // The batcher outlives the context that it was started in.
 	}
 	return b, nil
 }
 
-// submit queues a create and waits for its outcome: until the deadline of the context, which a batch that has begun
-// keeps if the database is shared. A create whose caller gives up before its batch begins is left out; one whose caller
-// gives up later may be stored.
-func (b *batcher) submit(ctx context.Context, one *create) error {
+// submit queues a create and waits for its outcome. If the context ends before the batch of the create begins, the
+// create is left out. A batch that has begun runs to its end, on a shared database until the deadline of the context.
+func (b *batcher) submit(ctx context.Context, c *create) error {
 	if err := ctx.Err(); err != nil {
 		return gaveUp(err)
 	}
-	one.done = make(chan struct{})
-	one.deadline, _ = ctx.Deadline()
-	if one.isLate(b.leastTime) {
+	c.done = make(chan struct{})
+	c.deadline, _ = ctx.Deadline()
+	if c.isLate(b.leastTime) {
 		return errLate
 	}
-	one.queued()
+	c.queued()
 	if free := b.freeLane(); free != nil {
-		free.commitAlone(ctx, one)
-		return one.err
+		free.commitAlone(ctx, c)
+		return c.err
 	}
-	if err := b.enqueue(one); err != nil {
+	if err := b.enqueue(c); err != nil {
 		return err
 	}
 	select {
-	case <-one.done:
+	case <-c.done:
 	case <-ctx.Done():
-		if one.claimed.CompareAndSwap(false, true) {
+		if c.claimed.CompareAndSwap(false, true) {
 			return gaveUp(ctx.Err())
 		}
-		<-one.done
+		<-c.done
 	}
-	return one.err
+	return c.err
 }
 
-// freeLane returns a lane that has nothing to do, for the caller to work with; nil where there is none.
+// freeLane acquires an idle lane for the caller, or returns nil if there is none.
 func (b *batcher) freeLane() *lane {
 	if b.crowded.Load() {
-		// Callers that need only the processor to enqueue theirs come first, so that there is a batch of them.
+		// Let callers that are ready to run enqueue first, so that they form a batch.
 		runtime.Gosched()
 	}
 	b.mutex.RLock()
@@ -125,21 +124,21 @@ func (b *batcher) freeLane() *lane {
 	}
 }
 
-// commitAlone commits a create in the goroutine of its caller, and lets go of the lane.
-func (l *lane) commitAlone(ctx context.Context, one *create) {
+// commitAlone commits a create in the goroutine of its caller, then releases the lane.
+func (l *lane) commitAlone(ctx context.Context, c *create) {
 	defer l.release()
-	// What has begun is not for the caller to end.
+	// The caller cannot cancel a batch that has begun.
 	ctx = context.WithoutCancel(ctx)
-	_ = l.commit(ctx, batch{one})
+	_ = l.commit(ctx, batch{c})
 }
 
-// acquire waits until nobody else commits over the lane.
+// acquire waits until no other goroutine uses the lane.
 func (l *lane) acquire() { l.working <- struct{}{} }
 
 func (l *lane) release() { <-l.working }
 
-// commit commits some creates and tells their callers. It returns those that have time for another batch, if the first
-// deadline of this one came too soon.
+// commit commits a batch and reports the outcome to its callers. If the earliest deadline ended the batch, it returns
+// the creates that have time for another one.
 func (l *lane) commit(ctx context.Context, creates batch) (again batch) {
 	begun := time.Now()
 	l.crowded.Store(len(creates) > 1)
@@ -149,7 +148,7 @@ func (l *lane) commit(ctx context.Context, creates batch) (again batch) {
 	if watch := l.watcher.Load(); watch != nil {
 		(*watch)(len(creates), time.Since(begun))
 	}
-	creates.note(begun, err)
+	creates.recordTiming(begun, err)
 	if errors.Is(err, ErrUnavailable) && !errors.Is(err, ErrOutcomeUnknown) && creates.hasLate(l.leastTime) {
 		creates, again = creates.split(l.leastTime)
 	}
@@ -158,20 +157,20 @@ func (l *lane) commit(ctx context.Context, creates batch) (again batch) {
 	return again
 }
 
-func gaveUp(err error) error { return fmt.Errorf("the caller gave up: %w", err) }
+func gaveUp(err error) error { return fmt.Errorf("caller canceled: %w", err) }
 
-func (b *batcher) enqueue(one *create) error {
+func (b *batcher) enqueue(c *create) error {
 	b.mutex.RLock()
 	defer b.mutex.RUnlock()
 	if b.closed {
 		return ErrUnavailable
 	}
 	select {
-	case b.queue <- one:
+	case b.queue <- c:
 	default:
 		return ErrOverloaded
 	}
-	// Each lane looks: the first may have to wait for a caller that commits over it.
+	// Wake every lane: a caller may be using the first one.
 	for range b.lanes {
 		select {
 		case b.wake <- struct{}{}:
@@ -181,10 +180,10 @@ func (b *batcher) enqueue(one *create) error {
 	return nil
 }
 
-// run commits batch after batch until the queue is closed and empty, and gives the connection back.
+// run commits batches until the queue is closed and empty, then closes the connection.
 func (l *lane) run() {
 	defer close(l.ended)
-	// A batch serves several callers, so that no one's context ends it.
+	// A batch serves several callers, so none of their contexts may cancel it.
 	ctx := context.Background()
 	idle := time.NewTicker(maintenanceInterval)
 	defer idle.Stop()
@@ -202,29 +201,29 @@ func (l *lane) run() {
 	}
 }
 
-// nextBatch returns all creates that wait, and waits for one where there is none. A create with the same key as another
-// of the batch is held back to the next one, which then finds what became of the first. One that has waited too long is
-// refused, so that its deadline does not end the batch of others. The batch is empty once the queue is closed.
+// nextBatch returns all waiting creates, and waits if there are none. A create with the same idempotency key as another
+// in the batch is held for the next batch, which finds the record of the first. A create that has waited too long is
+// refused, so that its deadline does not cut the batch short for others. The batch is empty once the queue is closed.
 func (l *lane) nextBatch(ctx context.Context, held []*create, idle <-chan time.Time) (next batch, hold []*create) {
 	keys := map[idempotencyScope]bool{}
-	add := func(one *create) {
-		scope, hasKey := one.creation.idempotencyScope()
+	add := func(c *create) {
+		scope, hasKey := c.creation.idempotencyScope()
 		switch {
 		case len(next) == maxBatch, hasKey && keys[scope]:
-			hold = append(hold, one)
-		case l.claim(one):
+			hold = append(hold, c)
+		case l.claim(c):
 			keys[scope] = hasKey
-			next = append(next, one)
+			next = append(next, c)
 		}
 	}
-	for _, one := range held {
-		add(one)
+	for _, c := range held {
+		add(c)
 	}
 	for len(next) < maxBatch && len(hold) < maxBatch {
-		one, ended := l.poll()
+		c, ended := l.poll()
 		switch {
-		case one != nil:
-			add(one)
+		case c != nil:
+			add(c)
 		case ended || len(next) > 0:
 			return next, hold
 		default:
@@ -234,36 +233,36 @@ func (l *lane) nextBatch(ctx context.Context, held []*create, idle <-chan time.T
 	return next, hold
 }
 
-// claim reports whether a create is for the next batch, and refuses it if it is late.
-func (l *lane) claim(one *create) bool {
-	if !one.claimed.CompareAndSwap(false, true) {
+// claim reports whether a create can join the next batch. A create that is too late is refused.
+func (l *lane) claim(c *create) bool {
+	if !c.claimed.CompareAndSwap(false, true) {
 		return false
 	}
-	if one.isLate(l.leastTime) {
-		batch{one}.finish(errLate)
+	if c.isLate(l.leastTime) {
+		batch{c}.finish(errLate)
 		return false
 	}
 	return true
 }
 
-// poll returns the next create that waits, or nil. It tells whether there will be none any more.
-func (b *batcher) poll() (one *create, ended bool) {
+// poll returns the next waiting create, or nil. It reports whether the queue is closed.
+func (b *batcher) poll() (c *create, ended bool) {
 	select {
-	case one, ok := <-b.queue:
-		return one, !ok
+	case c, ok := <-b.queue:
+		return c, !ok
 	default:
 		return nil, false
 	}
 }
 
-// await returns once something may be in the queue, or it is closed. Until then, callers may commit over the lane.
+// await returns when the queue may hold a create or is closed. Until then, callers can use the lane.
 func (l *lane) await(ctx context.Context, idle <-chan time.Time) {
 	l.release()
 	defer l.acquire()
 	for {
 		select {
 		case <-l.wake:
-			// Callers that need only the processor to enqueue theirs come along. Where there are none, this returns at once.
+			// Let callers that are ready to run enqueue too. This returns at once if there are none.
 			runtime.Gosched()
 			return
 		case <-idle:
@@ -274,8 +273,8 @@ func (l *lane) await(ctx context.Context, idle <-chan time.Time) {
 	}
 }
 
-// close lets no more creates in, and waits until those that wait are stored and the connection is given back. A second
-// call returns what the first did.
+// close refuses further creates, waits until the waiting ones are stored and the connections closed, and returns the
+// errors of closing. It can be called twice.
 func (b *batcher) close() error {
 	b.mutex.Lock()
 	if !b.closed {
@@ -285,12 +284,12 @@ func (b *batcher) close() error {
 	}
 	b.mutex.Unlock()
 	var errs []error
-	for _, one := range b.lanes {
-		<-one.ended
-		errs = append(errs, one.closeError)
+	for _, lane := range b.lanes {
+		<-lane.ended
+		errs = append(errs, lane.closeError)
 	}
 	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("end group commit: %w", err)
+		return fmt.Errorf("stop group commit: %w", err)
 	}
 	return nil
 }

@@ -9,16 +9,16 @@ import (
 	"example.com/providerd/store/seal"
 )
 
-// settle gives each create of a batch the outcome that the database did not tell. It looks on a fresh connection, in a
-// transaction of its own, so that it finds what is stored for good: a record with the pk and the request id of a create
-// is its own. One that is not there may still come, because the commit may still be under way.
+// settle determines the outcome of each create after a commit whose outcome is unknown. It reads in a new transaction
+// on a fresh connection, and so finds only committed rows: a row with the pk and request id of a create is its record.
+// If there is none, the outcome stays unknown, because the commit may still be in progress.
 //
-// It returns the error of the look-up.
+// It returns the error of reading.
 func (b batch) settle(ctx context.Context, db database.Batches, unknown error) error {
 	var inserted batch
-	for _, one := range b {
-		if one.isInserted() {
-			inserted = append(inserted, one)
+	for _, c := range b {
+		if c.isInserted() {
+			inserted = append(inserted, c)
 		}
 	}
 	stored := map[int32]string{}
@@ -39,21 +39,21 @@ func (b batch) settle(ctx context.Context, db database.Batches, unknown error) e
 			return errors.Join(unknown, err)
 		}
 	}
-	for _, one := range b {
-		requestID, ok := stored[one.creation.PK]
+	for _, c := range b {
+		requestID, ok := stored[c.creation.PK]
 		switch {
-		case !one.isInserted():
-			// What was decided about it was read in a transaction that may be lost.
-			one.err = fmt.Errorf("%w: %s", ErrUnavailable, unknown.Error())
-		case !ok || requestID != one.creation.RequestID:
-			one.err = unknown
+		case !c.isInserted():
+			// Its outcome was read in a transaction that may be lost.
+			c.err = fmt.Errorf("%w: %s", ErrUnavailable, unknown.Error())
+		case !ok || requestID != c.creation.RequestID:
+			c.err = unknown
 		}
 	}
 	return nil
 }
 
-// commit stores the creates in one durable transaction, but for those that it refuses, which have an error of their
-// own. Its error is that of all of them. Where other keys are to be used before it ends, it begins again.
+// commit stores the creates in one durable transaction. A create that is refused gets its own error; the error returned
+// applies to all of them. If the keys change before the commit, it starts over.
 func (b batch) commit(ctx context.Context, db database.Batches, source keySource) error {
 	err := errKeysChanged
 	for errors.Is(err, errKeysChanged) {
@@ -61,9 +61,9 @@ func (b batch) commit(ctx context.Context, db database.Batches, source keySource
 		if keysErr != nil {
 			return fmt.Errorf("%w: %w", ErrUnavailable, keysErr)
 		}
-		err = db.Commit(ctx, b.withoutKeys(), func(tx database.Batch) error {
-			for _, one := range b {
-				one.replays, one.err = 0, nil
+		err = db.Commit(ctx, b.certainInserts(), func(tx database.Batch) error {
+			for _, c := range b {
+				c.replays, c.err = 0, nil
 			}
 			if err := (insertion{Batch: tx, keys: keys}).insert(b); err != nil {
 				return err
@@ -80,14 +80,14 @@ func (b batch) commit(ctx context.Context, db database.Batches, source keySource
 	return err
 }
 
-// keySource gives the keys to seal with.
+// keySource provides the keys to seal with.
 type keySource interface {
-	// current returns the keys of now.
+	// current returns the current keys.
 	current(ctx context.Context) (*seal.Keys, error)
-	// isCurrent reports whether they still are. A transaction asks that before it commits what they have sealed: what was
-	// found after a change of the keys to be sealed with none but the new ones stays so.
+	// isCurrent reports whether keys are still current. It is called before the commit of what they sealed: once the keys
+	// have changed, no commit may add a secret sealed with an old one.
 	isCurrent(ctx context.Context, keys *seal.Keys) bool
 }
 
-// errKeysChanged says that what was written is sealed with keys that are not those of now. It is written again.
-var errKeysChanged = errors.New("the keys have changed meanwhile")
+// errKeysChanged means that the keys changed during a transaction, which is then run again.
+var errKeysChanged = errors.New("keys changed during the transaction")

@@ -7,11 +7,11 @@ import (
 	"example.com/providerd/store/transfer"
 )
 
-// Copy makes an empty database have all that another one has, or goes on with a copy that was interrupted. The secrets
-// stay sealed as they are: the keyset in the file at keysetPath, which is that of the source, opens both.
+// Copy copies everything from one database into an empty one, or continues an interrupted copy. Secrets stay sealed:
+// the keyset in the file at keysetPath, which is that of the source, opens both databases.
 //
-// It returns ErrNoKeyset, ErrKeysetUnusable, the errors of transfer.Copy, and database.ErrOlder or ErrCopyIncomplete for a
-// source without a keyset of its own.
+// It returns ErrNoKeyset, ErrKeysetUnusable, the errors of transfer.Copy, and database.ErrOlder or
+// database.ErrCopyIncomplete if the source has no keyset.
 func Copy(
 	ctx context.Context, from, to database.Movable, keysetPath string, progress transfer.Progress,
 ) ([]transfer.Content, error) {

@@ -6,75 +6,75 @@ import (
 	"fmt"
 )
 
-// CreateOAuth2Provider stores a provider and returns the record, which is then on disk. Where the key of the request
-// made a record before, it returns that one and tells so. A request that is only to be validated gets the same outcome,
-// but stores nothing: a record that would be made has no pk.
+// CreateOAuth2Provider stores a provider and returns its record once it is on disk. If the idempotency key of the
+// request already created a record, it returns that record with replayed set. With ValidateOnly, it returns the same
+// outcome but stores nothing; a record that would be created has no pk.
 //
-// It returns ErrClientIDTaken, ErrKeyReused, ErrOverloaded, ErrNoPKLeft, ErrDamaged for the record that the key made
-// before, or ErrUnavailable, in which cases nothing is stored, or ErrOutcomeUnknown.
+// It returns ErrClientIDTaken, ErrKeyReused, ErrOverloaded, ErrNoPKLeft, ErrUnavailable, or ErrDamaged if the record to
+// replay is corrupt; nothing is stored then. It returns ErrOutcomeUnknown if the record may have been stored.
 func (s *Store) CreateOAuth2Provider(
 	ctx context.Context, request CreateRequest, settings OAuth2Settings,
 ) (record OAuth2Provider, replayed bool, err error) {
-	one := newCreate(request, &settings)
-	if record, replayed, err = carryOut[OAuth2Provider](ctx, s, one); err != nil || replayed {
+	c := newCreate(request, &settings)
+	if record, replayed, err = submit[OAuth2Provider](ctx, s, c); err != nil || replayed {
 		return record, replayed, err
 	}
-	return OAuth2Provider{Provider: Provider{Creation: one.creation}, OAuth2Settings: settings}, false, nil
+	return OAuth2Provider{Provider: Provider{Creation: c.creation}, OAuth2Settings: settings}, false, nil
 }
 
-// CreateWorkspaceDirectoryProvider is CreateOAuth2Provider for the other kind, which has no value that could be taken.
+// CreateWorkspaceDirectoryProvider is like CreateOAuth2Provider. It never returns ErrClientIDTaken, because this kind
+// has no unique field.
 func (s *Store) CreateWorkspaceDirectoryProvider(
 	ctx context.Context, request CreateRequest, settings WorkspaceDirectorySettings,
 ) (record WorkspaceDirectoryProvider, replayed bool, err error) {
-	one := newCreate(request, &settings)
-	if record, replayed, err = carryOut[WorkspaceDirectoryProvider](ctx, s, one); err != nil || replayed {
+	c := newCreate(request, &settings)
+	if record, replayed, err = submit[WorkspaceDirectoryProvider](ctx, s, c); err != nil || replayed {
 		return record, replayed, err
 	}
-	record = WorkspaceDirectoryProvider{Provider: Provider{Creation: one.creation}, WorkspaceDirectorySettings: settings}
+	record = WorkspaceDirectoryProvider{Provider: Provider{Creation: c.creation}, WorkspaceDirectorySettings: settings}
 	return record, false, nil
 }
 
-// carryOut waits for the outcome of a create, and reads the record that its key made before.
-func carryOut[R Record](ctx context.Context, s *Store, one *create) (record R, replayed bool, err error) {
-	if err := s.batcher.submit(ctx, one); err != nil {
-		return record, false, fmt.Errorf("create %s provider: %w", one.creation.Kind, err)
+// submit waits for the outcome of a create and, for a replay, reads the record.
+func submit[R Record](ctx context.Context, s *Store, c *create) (record R, replayed bool, err error) {
+	if err := s.batcher.submit(ctx, c); err != nil {
+		return record, false, fmt.Errorf("create %s provider: %w", c.creation.Kind, err)
 	}
-	if one.replays == 0 {
+	if c.replays == 0 {
 		return record, false, nil
 	}
-	scope, _ := one.creation.idempotencyScope()
-	stored, err := s.recordOfKey(ctx, one.replays, scope)
+	scope, _ := c.creation.idempotencyScope()
+	stored, err := s.recordOfKey(ctx, c.replays, scope)
 	if err != nil {
 		return record, false, fmt.Errorf("replay: %w", err)
 	}
 	record, ok := stored.(R)
 	if !ok {
-		return record, false, fmt.Errorf("replay: provider %d is a %T", one.replays, stored)
+		return record, false, fmt.Errorf("replay: provider %d is a %T", c.replays, stored)
 	}
 	return record, true, nil
 }
 
-// MadeBefore returns the record that an idempotency key made, which was then used for another body. It returns
-// ErrDamaged or ErrUnavailable.
-func (s *Store) MadeBefore(ctx context.Context, reused *KeyReusedError) (Record, error) {
+// PriorRecord returns the record that a reused idempotency key created. It returns ErrDamaged or ErrUnavailable.
+func (s *Store) PriorRecord(ctx context.Context, reused *KeyReusedError) (Record, error) {
 	record, err := s.recordOfKey(ctx, reused.PK, reused.scope)
 	if err != nil {
-		return nil, fmt.Errorf("record of a key that was used before: %w", err)
+		return nil, fmt.Errorf("read record of reused idempotency key: %w", err)
 	}
 	return record, nil
 }
 
-// recordOfKey reads the record that a key made. It is read apart from the batch that found it, and where another server
-// has become the primary meanwhile, its pk may be gone or another record's. It returns ErrUnavailable then.
+// recordOfKey reads the record that an idempotency key created. It is read after the transaction that found it; if a
+// standby was promoted in between, the pk may be missing or belong to another record, which is ErrUnavailable.
 func (s *Store) recordOfKey(ctx context.Context, pk int32, scope idempotencyScope) (Record, error) {
 	record, err := s.Provider(ctx, pk)
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return nil, err
 	}
-	if err == nil && scope.isOf(record) {
+	if err == nil && scope.created(record) {
 		return record, nil
 	}
-	return nil, fmt.Errorf("%w: provider %d is not the one that was found", ErrUnavailable, pk)
+	return nil, fmt.Errorf("%w: provider %d changed while it was read", ErrUnavailable, pk)
 }
 
 func newCreate(request CreateRequest, settings settings) *create {
@@ -94,23 +94,23 @@ func newCreate(request CreateRequest, settings settings) *create {
 	}
 }
 
-// CreateRequest says what a provider is to be called and who asks for it.
+// CreateRequest holds what a create has beside its settings.
 type CreateRequest struct {
 	// Name of the provider; not unique.
 	Name string
-	// CreatedBy is the name of the token that the caller showed.
+	// CreatedBy is the caller: the name of the access token.
 	CreatedBy string
-	// RequestID identifies the exchange in which the provider was created.
+	// RequestID is the X-Request-Id of the HTTP request.
 	RequestID string
-	// IdempotencyKey makes a retry find the record of the first try; nil for none. It is scoped to the caller and the
-	// kind.
+	// IdempotencyKey lets a retry find the record of the first attempt; nil for none. It is scoped to the caller and the
+	// kind of provider.
 	IdempotencyKey *string
-	// BodyDigest tells bodies apart; it goes with the key, and is not stored as it stands.
+	// BodyDigest identifies the request body; nil without IdempotencyKey. Only an HMAC of it is stored.
 	BodyDigest []byte
-	// RemoteAddress is the IP address that the request came from.
+	// RemoteAddress is the IP address of the client.
 	RemoteAddress string
-	// ValidateOnly lets a create go the way of all creates, as far as it is decided, and stores nothing, not even the key.
+	// ValidateOnly makes a create find its outcome and store nothing, not even the key.
 	ValidateOnly bool
-	// Timing is filled in while the create is carried out, also where it is refused; nil where nobody asks for it.
+	// Timing, if not nil, is filled in even if the create is refused.
 	Timing *Timing
 }

@@ -7,43 +7,42 @@ import (
 	"time"
 )
 
-// errLate is what becomes of a create that waited too long for its batch.
-var errLate = fmt.Errorf("%w: no time was left for a transaction", ErrUnavailable)
+// errLate is the outcome of a create that waited too long for its batch.
+var errLate = fmt.Errorf("%w: no time left for a transaction", ErrUnavailable)
 
-// isLate reports whether less than the least time is left for the create.
+// isLate reports whether the create has less than the least time left.
 func (c *create) isLate(least time.Duration) bool {
 	return least > 0 && !c.deadline.IsZero() && time.Until(c.deadline) < least
 }
 
 func (b batch) hasLate(least time.Duration) bool {
-	return slices.ContainsFunc(b, func(one *create) bool { return one.isLate(least) })
+	return slices.ContainsFunc(b, func(c *create) bool { return c.isLate(least) })
 }
 
-// split parts the creates that are late from those that may be claimed again.
+// split separates late creates from those that can join another batch.
 func (b batch) split(least time.Duration) (late, again batch) {
-	for _, one := range b {
-		if one.deadline.IsZero() || one.isLate(least) {
-			late = append(late, one)
+	for _, c := range b {
+		if c.deadline.IsZero() || c.isLate(least) {
+			late = append(late, c)
 			continue
 		}
-		one.claimed.Store(false)
-		again = append(again, one)
+		c.claimed.Store(false)
+		again = append(again, c)
 	}
 	return late, again
 }
 
-// deadline returns the first deadline of the creates; the zero time if none has one.
+// deadline returns the earliest deadline; the zero time if there is none.
 func (b batch) deadline() (first time.Time) {
-	for _, one := range b {
-		if !one.deadline.IsZero() && (first.IsZero() || one.deadline.Before(first)) {
-			first = one.deadline
+	for _, c := range b {
+		if !c.deadline.IsZero() && (first.IsZero() || c.deadline.Before(first)) {
+			first = c.deadline
 		}
 	}
 	return first
 }
 
-// untilDeadline returns a context that ends with the first deadline of the creates. The least time is 0 where the
-// database heeds no deadline.
+// untilDeadline returns a context with the earliest deadline, unless least is 0.
 func (b batch) untilDeadline(ctx context.Context, least time.Duration) (context.Context, context.CancelFunc) {
 	first := b.deadline()
 	if least == 0 || first.IsZero() {

@@ -9,18 +9,18 @@ import (
 	"gorm.io/gorm"
 )
 
-// Deletable returns the providers with these pks in the order of their pks, without their settings, which may be
-// damaged. It returns the errors of DeleteProviders.
+// Deletable returns the providers with these pks, ordered by pk, without their settings, which may be damaged. It
+// returns the errors of DeleteProviders.
 func (s *Store) Deletable(ctx context.Context, pks []int32) ([]Provider, error) {
 	return deletable(s.reader(ctx), pks)
 }
 
-// DeleteProviders removes providers with their settings and idempotency keys, all of them or none, so that a create
-// with the same key makes a record again. Their creation and their deletion stay in the events. There should be at most
-// a few thousand, since all are removed in one transaction.
+// DeleteProviders deletes providers, all or none, in one transaction; pass at most a few thousand. Their idempotency
+// keys go with them, so that a create with the same key creates a record again. The events of their creation and
+// deletion stay.
 //
-// It returns ErrNotFound for each that does not exist and ErrProviderInUse for each that is linked to an application,
-// or ErrUnavailable, in which case nothing is deleted, or ErrOutcomeUnknown.
+// It returns ErrNotFound for each provider that does not exist, ErrProviderInUse for each that is linked to an
+// application, or ErrUnavailable; nothing is deleted then. It can also return ErrOutcomeUnknown.
 func (s *Store) DeleteProviders(ctx context.Context, pks []int32) error {
 	err := s.database.Change(ctx, func(tx *gorm.DB) error {
 		if _, err := deletable(tx, pks); err != nil {
@@ -39,7 +39,7 @@ func (s *Store) DeleteProviders(ctx context.Context, pks []int32) error {
 	return nil
 }
 
-// deletable finds out which providers cannot be deleted, and why, since a broken constraint tells neither.
+// deletable reports which providers cannot be deleted and why; a violated constraint reports neither.
 func deletable(tx *gorm.DB, pks []int32) ([]Provider, error) {
 	var providers []Provider
 	for chunk := range slices.Chunk(slices.Compact(slices.Sorted(slices.Values(pks))), pageSize) {
@@ -67,19 +67,19 @@ func deletable(tx *gorm.DB, pks []int32) ([]Provider, error) {
 	return providers, errors.Join(refusals...)
 }
 
-// keepDeleted copies what stays of providers into the table of those that were deleted.
-const keepDeleted = `INSERT INTO deleted_providers
+// insertDeleted copies what is kept of providers into deleted_providers.
+const insertDeleted = `INSERT INTO deleted_providers
 	(pk, kind, name, created_at, created_by, request_id, remote_address, client_id, deleted_at)
 	SELECT providers.pk, kind, name, created_at, created_by, request_id, remote_address, coalesce(client_id, ''), ?
 	FROM providers LEFT JOIN oauth2_providers ON oauth2_providers.pk = providers.pk WHERE providers.pk IN ?`
 
 func deleteChunk(tx *gorm.DB, pks []int32) error {
-	if err := tx.Exec(keepDeleted, now(), pks).Error; err != nil {
-		return fmt.Errorf("keep the events of providers: %w", err)
+	if err := tx.Exec(insertDeleted, now(), pks).Error; err != nil {
+		return fmt.Errorf("insert deleted providers: %w", err)
 	}
 	for _, table := range []any{&oauth2Row{}, &workspaceDirectoryRow{}, &Creation{}} {
 		if err := tx.Delete(table, "pk IN ?", pks).Error; err != nil {
-			return fmt.Errorf("delete rows of providers: %w", err)
+			return fmt.Errorf("delete providers: %w", err)
 		}
 	}
 	return nil

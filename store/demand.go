@@ -12,22 +12,22 @@ import (
 	"example.com/providerd/store/database"
 )
 
-// watchInterval lies between two looks at the signs of life.
+// watchInterval is how often heartbeats are checked.
 const watchInterval = 500 * time.Millisecond
 
-// demand is what each live replica must have told of a key.
+// demand is what each live replica must have reported about a key.
 type demand struct {
 	key   uint32
 	isMet func(row replicaRow) bool
-	// refusal is why nothing is done while one has not, and remedy what to do.
+	// refusal is the error if one has not, and remedy what to do.
 	refusal error
 	remedy  string
 }
 
-// hasKey demands that each replica can open what the key seals.
+// hasKey demands that each replica has the key.
 func hasKey(key uint32) demand {
 	return demand{
-		key: key, refusal: ErrReplicaLacksKey, remedy: "bring the keyset file to it",
+		key: key, refusal: ErrReplicaLacksKey, remedy: "copy the keyset file to it",
 		isMet: func(row replicaRow) bool { return slices.Contains(row.Keys, key) },
 	}
 }
@@ -35,7 +35,7 @@ func hasKey(key uint32) demand {
 // sealsWith demands that each replica seals with the key.
 func sealsWith(key uint32) demand {
 	return demand{
-		key: key, refusal: ErrReplicaNotPromoted, remedy: "bring the keyset file, and this version of providerd, to it",
+		key: key, refusal: ErrReplicaNotPromoted, remedy: "copy the keyset file, and this version of providerd, to it",
 		isMet: func(row replicaRow) bool {
 			return len(row.Keys) > 0 && row.Keys[0] == key && slices.Contains(row.Keys[1:], key)
 		},
@@ -50,48 +50,47 @@ func (d demand) refuse(names []string) error {
 func (d demand) behind(tx *gorm.DB) ([]replicaRow, error) {
 	var rows []replicaRow
 	if err := tx.Order("name").Find(&rows).Error; err != nil {
-		return nil, fmt.Errorf("read what replicas there are: %w", err)
+		return nil, fmt.Errorf("read replicas: %w", err)
 	}
 	return slices.DeleteFunc(rows, d.isMet), nil
 }
 
-// await waits until each replica meets the demand or has given no sign of life for deathTime. It returns the last sign
-// of each of the latter, or the refusal for one that lives.
+// await waits until each replica meets the demand or has sent no heartbeat for deathTime. It returns the last
+// heartbeats of the dead replicas, or the refusal if one is live.
 func (d demand) await(ctx context.Context, db database.Database) (dead map[string]int64, err error) {
 	first, begun := map[string]int64{}, time.Now()
-	look := time.NewTicker(watchInterval)
-	defer look.Stop()
+	ticker := time.NewTicker(watchInterval)
+	defer ticker.Stop()
 	for {
 		rows, err := d.behind(db.Reader().WithContext(ctx))
 		if err != nil {
 			return nil, err
 		}
-		var living []string
+		var live []string
 		for _, row := range rows {
 			before, known := first[row.ID]
 			if !known {
 				first[row.ID] = row.Beat
 			}
 			if known && before != row.Beat {
-				living = append(living, row.Name)
+				live = append(live, row.Name)
 			}
 		}
-		if len(living) > 0 {
-			return nil, d.refuse(living)
+		if len(live) > 0 {
+			return nil, d.refuse(live)
 		}
 		if len(rows) == 0 || time.Since(begun) > deathTime {
 			return first, nil
 		}
 		select {
-		case <-look.C:
+		case <-ticker.C:
 		case <-ctx.Done():
-			return nil, fmt.Errorf("wait for signs of life: %w", ctx.Err())
+			return nil, fmt.Errorf("wait for heartbeats: %w", ctx.Err())
 		}
 	}
 }
 
-// removeDead removes the replicas behind the demand that have given no sign of life. Where there are others, they have
-// come meanwhile.
+// removeDead removes the dead replicas behind the demand. It refuses if another one has joined since await.
 func (d demand) removeDead(tx *gorm.DB, dead map[string]int64) error {
 	rows, err := d.behind(tx)
 	if err != nil {
@@ -102,7 +101,7 @@ func (d demand) removeDead(tx *gorm.DB, dead map[string]int64) error {
 			return d.refuse([]string{row.Name})
 		}
 		if err := tx.Delete(&row).Error; err != nil {
-			return fmt.Errorf("remove a replica that is gone: %w", err)
+			return fmt.Errorf("remove a dead replica: %w", err)
 		}
 	}
 	return nil

@@ -11,54 +11,54 @@ import (
 )
 
 var (
-	// ErrNotFound says that no record has the key that was asked for.
+	// ErrNotFound means that there is no such record.
 	ErrNotFound = errors.New("no such record")
-	// ErrTokenMistyped says that a text is no token: its form or its checksum is wrong. It is an ErrNotFound.
-	ErrTokenMistyped = fmt.Errorf("%w: not the form of a token, or its checksum is wrong", ErrNotFound)
-	// ErrClientIDTaken says that another OAuth2 provider has the client_id (RFC 6749 section 2.2).
+	// ErrTokenMistyped means that a text is not a token: its form or its checksum is wrong. It wraps ErrNotFound.
+	ErrTokenMistyped = fmt.Errorf("%w: not a token, or mistyped", ErrNotFound)
+	// ErrClientIDTaken means that another OAuth2 provider has the client_id (RFC 6749, section 2.2).
 	ErrClientIDTaken = errors.New("client_id is taken by another provider")
-	// ErrSlugTaken says that another application has the slug.
+	// ErrSlugTaken means that another application has the slug.
 	ErrSlugTaken = errors.New("slug is taken by another application")
-	// ErrProviderLinked says that the provider serves another application already.
+	// ErrProviderLinked means that the provider already serves another application.
 	ErrProviderLinked = errors.New("provider is linked to another application")
-	// ErrProviderInUse says that the provider serves an application, and so cannot be deleted.
+	// ErrProviderInUse means that the provider serves an application, so it cannot be deleted.
 	ErrProviderInUse = errors.New("provider is linked to an application")
-	// ErrApplicationLinked says that another provider serves the application already.
+	// ErrApplicationLinked means that another provider already serves the application.
 	ErrApplicationLinked = errors.New("application is linked to another provider")
-	// ErrNotLinked says that the provider does not serve the application in the part that was named.
+	// ErrNotLinked means that the provider does not serve the application in this role.
 	ErrNotLinked = errors.New("provider is not linked to the application")
-	// ErrWrongKind says that a provider of this kind cannot take the part that was asked of it.
+	// ErrWrongKind means that a provider of this kind cannot have the requested role.
 	ErrWrongKind = errors.New("provider is of the wrong kind")
-	// ErrTokensExist says that the database already has a token, so that there is no first one to make.
+	// ErrTokensExist means that the database already has a token.
 	ErrTokensExist = errors.New("tokens exist")
-	// ErrOverloaded says that as many creates wait as may. Nothing was stored.
-	ErrOverloaded = errors.New("too many creates wait")
-	// ErrOutcomeUnknown says that the database did not tell whether the commit took place. A retry with the same
-	// idempotency key settles it.
+	// ErrOverloaded means that the queue is full. Nothing was stored.
+	ErrOverloaded = errors.New("too many creates are waiting")
+	// ErrOutcomeUnknown means that the database did not report whether it committed. A retry with the same idempotency key
+	// settles it.
 	ErrOutcomeUnknown = database.ErrOutcomeUnknown
-	// ErrUnavailable says that the database cannot be used at the moment: it is away, locked, damaged or out of space.
-	// Nothing was stored.
+	// ErrUnavailable means that the database cannot be used: it is unreachable, locked, corrupt or out of space. Nothing
+	// was stored.
 	ErrUnavailable = database.ErrUnavailable
-	// ErrNoPKLeft says that every pk that fits int32 has been given. It is an ErrUnavailable.
+	// ErrNoPKLeft means that every pk up to the maximum of int32 was assigned. It wraps ErrUnavailable.
 	ErrNoPKLeft = fmt.Errorf("%w: no pk is left", ErrUnavailable)
-	// ErrReplicaLacksKey says that a live replica could not open what would be sealed with the key.
+	// ErrReplicaLacksKey means that a live replica does not have the key.
 	ErrReplicaLacksKey = errors.New("a replica lacks key")
-	// ErrReplicaNotPromoted says that a live replica has not told that it seals with the key.
+	// ErrReplicaNotPromoted means that a live replica has not reported that it seals with the key.
 	ErrReplicaNotPromoted = errors.New("a replica does not encrypt with key")
-	// ErrKeyPromoted says that the newest key is already in use.
+	// ErrKeyPromoted means that the newest key is already in use.
 	ErrKeyPromoted = seal.ErrAlreadyPrimary
-	// ErrNoKeyset says that there is no keyset file, though the database has secrets that are sealed.
+	// ErrNoKeyset means that the keyset file is missing, though the database has sealed secrets.
 	ErrNoKeyset = seal.ErrNoKeyset
-	// ErrKeysetUnusable says that the keyset file cannot be read, can be read by others, or is not that of the database.
+	// ErrKeysetUnusable means that the keyset file is unreadable, readable by others, or of another database.
 	ErrKeysetUnusable = seal.ErrKeysetUnusable
-	// ErrKeysetFull says that a keyset file would become so large that it could not be read back.
+	// ErrKeysetFull means that the keyset file would become too large to be read.
 	ErrKeysetFull = seal.ErrKeysetFull
-	// ErrDamaged says that a sealed secret was moved, cut or altered, that the key is gone that it was sealed with, or
-	// that a row has a value that cannot be read.
+	// ErrDamaged means that a sealed secret was moved, truncated or altered, that its key is missing, or that a row has an
+	// invalid value.
 	ErrDamaged = seal.ErrDamaged
 )
 
-// found turns GORM's error for a missing record into that of the store.
+// found replaces GORM's error for a missing record with ErrNotFound.
 func found(err error) error {
 	if errors.Is(err, gorm.ErrRecordNotFound) {
 		return ErrNotFound
@@ -66,7 +66,7 @@ func found(err error) error {
 	return err
 }
 
-// isDuplicate tells whether a statement broke a UNIQUE constraint.
+// isDuplicate reports whether a statement violated a UNIQUE constraint.
 func isDuplicate(err error) bool {
 	return errors.Is(err, gorm.ErrDuplicatedKey)
 }

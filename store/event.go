@@ -11,7 +11,7 @@ import (
 	"gorm.io/gorm"
 )
 
-// EventKind is what was done.
+// EventKind is a kind of event.
 type EventKind string
 
 // The kinds of event.
@@ -28,45 +28,45 @@ const (
 	EventKeyRetired      EventKind = "key retired"
 )
 
-// Event is something that was done to the database, with no secret in it.
+// Event is an entry of the audit trail. It contains no secrets.
 type Event struct {
 	// At is in UTC, in whole microseconds.
 	At    time.Time `json:"at"`
 	Event EventKind `json:"event"`
 	// ID is the pk of the provider, or the id of the token or the key.
 	ID int64 `json:"id"`
-	// Kind is that of the provider; "" for other events.
+	// Kind is the kind of the provider; "" for other events.
 	Kind Kind `json:"kind,omitempty"`
-	// Name is that of the provider, or the caller that the token is for; "" for keys.
+	// Name is the name of the provider or of the caller of the token; "" for keys.
 	Name string `json:"name,omitempty"`
-	// CreatedBy is the caller who created the provider, and RequestID and RemoteAddress are those of its request. They are
-	// "" for what was done on the command line.
+	// CreatedBy is the caller that created the provider; RequestID and RemoteAddress belong to its request. All are "" for
+	// events caused by commands.
 	CreatedBy     string `json:"created_by,omitempty"`
 	RequestID     string `json:"request_id,omitempty"`
 	RemoteAddress string `json:"remote_address,omitempty"`
-	// Cursor is the place of the event among all.
+	// Cursor is the position of the event.
 	Cursor EventCursor `gorm:"-" json:"cursor"`
 }
 
-// maxMicros is the last time that every database knows: the end of the year 9999.
+// maxMicros is the latest time that every database supports: the end of the year 9999.
 const maxMicros = 253402300799999999
 
-var errCursor = errors.New("not the cursor of an event, such as 1790000000000000-0-17")
+var errCursor = errors.New("not an event cursor such as 1790000000000000-0-17")
 
-// EventCursor is a place in the order of the events. The zero value is before all.
+// EventCursor is a position in the order of events. The zero value is before all of them.
 type EventCursor struct {
-	// micros is the time in microseconds, source the number of the event's source, and number that of its row.
+	// micros is the time in microseconds, source the number of the eventSource, and number that of the row.
 	micros int64
 	source int64
 	number int64
 }
 
-// MarshalText renders the cursor, for a program that reads the events in pages.
+// MarshalText implements encoding.TextMarshaler.
 func (c EventCursor) MarshalText() ([]byte, error) {
 	return fmt.Appendf(nil, "%d-%d-%d", c.micros, c.source, c.number), nil
 }
 
-// UnmarshalText reads what MarshalText wrote.
+// UnmarshalText implements encoding.TextUnmarshaler. It returns an error if text is not from MarshalText.
 func (c *EventCursor) UnmarshalText(text []byte) error {
 	parts := strings.Split(string(text), "-")
 	if len(parts) != 3 {
@@ -85,7 +85,7 @@ func (c *EventCursor) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// keyEvent is a row of what was done with the keys.
+// keyEvent is the row of an event of a key.
 type keyEvent struct {
 	ID    int32 `gorm:"primaryKey"`
 	At    time.Time
@@ -93,10 +93,10 @@ type keyEvent struct {
 	KeyID uint32
 }
 
-// addKeyEvent notes what was done with a key.
+// addKeyEvent inserts an event of a key.
 func addKeyEvent(db *gorm.DB, event EventKind, id uint32) error {
 	if err := db.Create(&keyEvent{At: now(), Event: event, KeyID: id}).Error; err != nil {
-		return fmt.Errorf("note %s: %w", event, err)
+		return fmt.Errorf("insert event %s: %w", event, err)
 	}
 	return nil
 }

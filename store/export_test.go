@@ -55,5 +55,6 @@ func (s *Store) Submit(ctx context.Context, name string) Submission {
 // Wait returns the error of the create.
 func (s Submission) Wait() error { return <-s.outcome }
 
-// SetLeastTime makes batches heed the deadlines of creates, as those of a shared database do. No create may be under way.
+// SetLeastTime makes batches heed the deadlines of creates, as those of a shared database do. No create may be under
+// way.
 func (s *Store) SetLeastTime(least time.Duration) { s.batcher.leastTime = least }

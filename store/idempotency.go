@@ -11,7 +11,7 @@ import (
 	"example.com/providerd/store/seal"
 )
 
-// idempotencyScope is what an idempotency key is unique in, with the key.
+// idempotencyScope identifies an idempotency key: keys are unique per caller and kind.
 type idempotencyScope struct {
 	createdBy string
 	kind      Kind
@@ -25,8 +25,8 @@ func (c Creation) idempotencyScope() (scope idempotencyScope, hasKey bool) {
 	return idempotencyScope{createdBy: c.CreatedBy, kind: c.Kind, key: *c.IdempotencyKey}, true
 }
 
-// isOf tells whether a record was made with a key in this scope.
-func (s idempotencyScope) isOf(record Record) bool {
+// created reports whether the key created a record.
+func (s idempotencyScope) created(record Record) bool {
 	scope, hasKey := record.Common().idempotencyScope()
 	return hasKey && scope == s
 }
@@ -38,54 +38,55 @@ func (c Creation) compareScope(other Creation) int {
 	return cmp.Or(cmp.Compare(a.createdBy, b.createdBy), cmp.Compare(a.kind, b.kind), cmp.Compare(a.key, b.key))
 }
 
-// ErrKeyReused says that the caller used the idempotency key for another body before. It comes as a KeyReusedError.
-var ErrKeyReused = errors.New("idempotency key was used for another body")
+// ErrKeyReused means that the caller already used the idempotency key with a different body. It is returned as a
+// KeyReusedError.
+var ErrKeyReused = errors.New("idempotency key was used with a different body")
 
-// KeyReusedError is ErrKeyReused with the record that the key made.
+// KeyReusedError is ErrKeyReused with the record that the key created.
 type KeyReusedError struct {
-	// PK is that of the record.
+	// PK is the pk of the record.
 	PK    int32
 	scope idempotencyScope
 }
 
-// Error describes the error for the log.
+// Error names the provider that the key created.
 func (e *KeyReusedError) Error() string { return fmt.Sprintf("%v, provider %d", ErrKeyReused, e.PK) }
 
 // Unwrap returns ErrKeyReused.
 func (e *KeyReusedError) Unwrap() error { return ErrKeyReused }
 
-// withoutReplays leaves out the creates whose key made a record before, and says which.
+// withoutReplays returns the creates that are not replays. It sets replays, and err for another body, on the others.
 func (b batch) withoutReplays(tx database.Batch, keys *seal.Keys) (batch, error) {
-	made, err := b.priorRecords(tx)
-	if err != nil || len(made) == 0 {
+	prior, err := b.priorRecords(tx)
+	if err != nil || len(prior) == 0 {
 		return slices.Clone(b), err
 	}
-	before := map[idempotencyScope]Creation{}
-	for _, one := range made {
-		scope, _ := one.idempotencyScope()
-		before[scope] = one
+	priorOf := map[idempotencyScope]Creation{}
+	for _, creation := range prior {
+		scope, _ := creation.idempotencyScope()
+		priorOf[scope] = creation
 	}
-	return slices.DeleteFunc(slices.Clone(b), func(one *create) bool {
-		scope, hasKey := one.creation.idempotencyScope()
-		first, ok := before[scope]
+	return slices.DeleteFunc(slices.Clone(b), func(c *create) bool {
+		scope, hasKey := c.creation.idempotencyScope()
+		first, ok := priorOf[scope]
 		if !hasKey || !ok {
 			return false
 		}
-		one.replays = first.PK
-		if !keys.Matches(first.Fingerprint, one.digest) {
-			one.err = &KeyReusedError{PK: first.PK, scope: scope}
+		c.replays = first.PK
+		if !keys.Matches(first.Fingerprint, c.digest) {
+			c.err = &KeyReusedError{PK: first.PK, scope: scope}
 		}
 		return true
 	}), nil
 }
 
-// priorRecords returns the records that the keys of some creates made. A subquery for each key is one search in the
-// index of the keys, whatever the database believes of the size of the table; a list of keys is planned each time, or
-// read the table instead.
+// priorRecords returns the records that the idempotency keys of the creates already created. A subquery for each key is
+// one index search, whatever the statistics of the table say. With a list of keys, the database plans each statement
+// anew and may scan the table.
 func (b batch) priorRecords(tx database.Batch) ([]Creation, error) {
 	var scopes [][]any
-	for _, one := range b {
-		if scope, ok := one.creation.idempotencyScope(); ok {
+	for _, c := range b {
+		if scope, ok := c.creation.idempotencyScope(); ok {
 			scopes = append(scopes, []any{scope.createdBy, scope.kind, scope.key})
 		}
 	}
@@ -98,28 +99,28 @@ func (b batch) priorRecords(tx database.Batch) ([]Creation, error) {
 	var pks []int32
 	list := "(VALUES " + strings.Repeat("(?,?,?),", len(scopes)-1) + "(?,?,?)) AS scopes"
 	if err := tx.DB().Table(list, slices.Concat(scopes...)...).Pluck(search, &pks).Error; err != nil {
-		return nil, fmt.Errorf("look up idempotency keys: %w", err)
+		return nil, fmt.Errorf("find idempotency keys: %w", err)
 	}
 	pks = slices.DeleteFunc(pks, func(pk int32) bool { return pk == 0 })
 	if len(pks) == 0 {
 		return nil, nil
 	}
-	var made []Creation
+	var records []Creation
 	err := tx.DB().Select("pk", "created_by", "kind", "idempotency_key", "fingerprint").
-		Where("pk IN ?", padded(pks)).Find(&made).Error
+		Where("pk IN ?", padded(pks)).Find(&records).Error
 	if err != nil {
-		return nil, fmt.Errorf("read the records of idempotency keys: %w", err)
+		return nil, fmt.Errorf("read records of idempotency keys: %w", err)
 	}
-	return made, nil
+	return records, nil
 }
 
-// addFingerprint lets the body of the create be known again by who has the keys, where it has an idempotency key.
+// addFingerprint sets the fingerprint of the body, which a retry is compared with, if there is an idempotency key.
 func (c *create) addFingerprint(keys *seal.Keys) (err error) {
 	if c.digest == nil {
 		return nil
 	}
 	if c.creation.Fingerprint, err = keys.Fingerprint(c.digest); err != nil {
-		return fmt.Errorf("make fingerprint: %w", err)
+		return fmt.Errorf("compute fingerprint: %w", err)
 	}
 	return nil
 }

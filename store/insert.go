@@ -10,15 +10,15 @@ import (
 	"example.com/providerd/store/seal"
 )
 
-// insertion writes the rows of a batch in a transaction that has begun. Rows of which a unique value is taken are left
-// out, and their creates refused; nothing else that is sent makes a statement fail, so that every database can go on.
+// insertion writes the rows of a batch in an open transaction. Rows with a unique value that is taken are skipped, and
+// their creates refused. Nothing else that a caller sends makes a statement fail, which would abort the transaction.
 type insertion struct {
 	database.Batch
 	keys *seal.Keys
 }
 
-// insert writes the common rows first, because those of the kinds refer to them. Each table is written in the order
-// of its unique values: transactions that wait for each other's rows then do so in one order.
+// insert writes the common rows first, because the rows of the kinds reference them. Each table is written in the order
+// of its unique values, so that concurrent transactions wait for each other in one order and cannot deadlock.
 func (i insertion) insert(creates batch) error {
 	fresh, err := i.withoutDecided(creates)
 	if err != nil {
@@ -35,44 +35,44 @@ func (i insertion) insert(creates batch) error {
 	return i.removeRefused(refused)
 }
 
-// withoutDecided leaves out the creates for which nothing is to be written: replays, and those that are only validated.
+// withoutDecided returns the creates to be written: all except replays and validations.
 func (i insertion) withoutDecided(creates batch) (batch, error) {
-	// This comes before the keys: where another program commits a create with both meanwhile, whoever finds the client_id
-	// taken finds the key, too.
+	// Unique values come before keys: if another program commits a create with both in between, a create that finds the
+	// client_id taken also finds the key.
 	taken, err := creates.takenValues(i.Batch)
 	if err != nil {
 		return nil, err
 	}
-	rest, err := creates.withoutReplays(i.Batch, i.keys)
+	fresh, err := creates.withoutReplays(i.Batch, i.keys)
 	if err != nil {
 		return nil, err
 	}
-	return rest.withoutValidated(i.Batch, taken)
+	return fresh.withoutValidated(i.Batch, taken)
 }
 
-// removeRefused removes the common rows of creates whose client_id is taken, and refuses them.
+// removeRefused refuses creates whose client_id is taken and removes their common rows.
 func (i insertion) removeRefused(creates batch) error {
 	taken := map[string]bool{}
-	for _, one := range creates {
-		taken[one.settings.uniqueValue()] = true
-		one.err = ErrClientIDTaken
+	for _, c := range creates {
+		taken[c.settings.uniqueValue()] = true
+		c.err = ErrClientIDTaken
 	}
 	var count int64
 	err := i.DB().Model(&oauth2Row{}).Where("client_id IN ?", padded(slices.Sorted(maps.Keys(taken)))).Count(&count).Error
 	if err != nil {
-		return fmt.Errorf("look up taken values: %w", err)
+		return fmt.Errorf("find taken client_ids: %w", err)
 	}
 	if count != int64(len(taken)) {
-		return fmt.Errorf("%w: it deleted what had a client_id", database.ErrRetry)
+		return fmt.Errorf("%w: it deleted a provider with a taken client_id", database.ErrRetry)
 	}
 	if err := i.DB().Delete(&Creation{}, "pk IN ?", padded(pksOf(creates))).Error; err != nil {
-		return fmt.Errorf("take rows back: %w", err)
+		return fmt.Errorf("remove rows of refused creates: %w", err)
 	}
 	return nil
 }
 
-// withPKs gives each create its pk, and refuses those for which none is left. Their time is that of the batch: the
-// order of the pks is then that of the times.
+// withPKs assigns pks and refuses the creates for which none is left. All get the time of the batch, so that pks and
+// times are in the same order.
 func (i insertion) withPKs(creates batch) (batch, error) {
 	if len(creates) == 0 {
 		return nil, nil
@@ -82,25 +82,25 @@ func (i insertion) withPKs(creates batch) (batch, error) {
 		return nil, fmt.Errorf("reserve pks: %w", err)
 	}
 	at := now()
-	for n, one := range creates {
+	for n, c := range creates {
 		if n >= len(pks) {
-			one.err = ErrNoPKLeft
+			c.err = ErrNoPKLeft
 			continue
 		}
-		one.creation.PK, one.creation.CreatedAt = pks[n], at
+		c.creation.PK, c.creation.CreatedAt = pks[n], at
 	}
 	return creates[:len(pks)], nil
 }
 
-// write writes the rows, and returns the creates of which a unique value is taken. Their common rows are in.
+// write writes the rows and returns the creates with a taken unique value, of which only the common rows are written.
 func (i insertion) write(creates batch) (refused batch, err error) {
 	common, err := i.commonRows(creates)
 	if err != nil {
 		return nil, err
 	}
 	var kinds kindRows
-	for _, one := range creates {
-		if err := one.settings.addRow(&kinds, i.keys, one.creation.PK); err != nil {
+	for _, c := range creates {
+		if err := c.settings.addRow(&kinds, i.keys, c.creation.PK); err != nil {
 			return nil, err
 		}
 	}
@@ -111,9 +111,9 @@ func (i insertion) write(creates batch) (refused batch, err error) {
 	}
 	switch commonLeft, oauth2Left, directoriesLeft := left[0], left[1], left[2]; {
 	case commonLeft > 0:
-		return nil, fmt.Errorf("%w: it used an idempotency key", database.ErrRetry)
+		return nil, fmt.Errorf("%w: it used the same idempotency key", database.ErrRetry)
 	case directoriesLeft > 0:
-		return nil, fmt.Errorf("%d rows are left out, though none of their values can be taken", directoriesLeft)
+		return nil, fmt.Errorf("%d rows were skipped, though none of their values can be taken", directoriesLeft)
 	case oauth2Left == 0:
 		return nil, nil
 	}
@@ -121,22 +121,22 @@ func (i insertion) write(creates batch) (refused batch, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(creates, func(one *create) bool { return !slices.Contains(missing, one.creation.PK) }), nil
+	return slices.DeleteFunc(creates, func(c *create) bool { return !slices.Contains(missing, c.creation.PK) }), nil
 }
 
-// commonRows returns the rows that providers of both kinds have.
+// commonRows returns the rows in the table that both kinds share.
 func (i insertion) commonRows(creates batch) ([]*Creation, error) {
 	rows := make([]*Creation, len(creates))
-	for n, one := range creates {
-		if err := one.addFingerprint(i.keys); err != nil {
+	for n, c := range creates {
+		if err := c.addFingerprint(i.keys); err != nil {
 			return nil, err
 		}
-		rows[n] = &one.creation
+		rows[n] = &c.creation
 	}
 	return rows, nil
 }
 
-// findMissing returns the pks of the rows that are not stored.
+// findMissing returns the pks of the rows that were skipped.
 func (i insertion) findMissing(rows []*oauth2Row) ([]int32, error) {
 	pks := make([]int32, len(rows))
 	for n, row := range rows {
@@ -144,7 +144,7 @@ func (i insertion) findMissing(rows []*oauth2Row) ([]int32, error) {
 	}
 	var stored []int32
 	if err := i.DB().Model(&oauth2Row{}).Where("pk IN ?", padded(pks)).Pluck("pk", &stored).Error; err != nil {
-		return nil, fmt.Errorf("look which rows are left out: %w", err)
+		return nil, fmt.Errorf("find skipped rows: %w", err)
 	}
 	return slices.DeleteFunc(pks, func(pk int32) bool { return slices.Contains(stored, pk) }), nil
 }

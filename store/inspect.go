@@ -11,43 +11,42 @@ import (
 	"example.com/providerd/store/seal"
 )
 
-// Inspection finds out what is wrong with a database in which nothing is to be changed. Its schema must be one that
-// this program can read.
+// Inspection checks a database without changing it. The schema must be one that this program can read.
 type Inspection struct {
 	view database.View
 }
 
-// Inspect looks at a database, which stays the caller's to close.
+// Inspect returns a new Inspection. The caller closes view.
 func Inspect(view database.View) Inspection { return Inspection{view: view} }
 
 func (i Inspection) reader(ctx context.Context) *gorm.DB { return i.view.Reader().WithContext(ctx) }
 
-// Keys returns the keys in the file at keysetPath, which are those of the database.
+// Keys returns the keys in the file at keysetPath, which must be those of the database.
 //
-// It returns database.ErrOlder for a database that has none yet, database.ErrCopyIncomplete, ErrNoKeyset, ErrKeysetUnusable
-// or ErrUnavailable.
+// It returns database.ErrOlder if the database has no keyset, database.ErrCopyIncomplete, ErrNoKeyset,
+// ErrKeysetUnusable or ErrUnavailable.
 func (i Inspection) Keys(ctx context.Context, keysetPath string) (*seal.Keys, error) {
 	return openKeys(ctx, i.view, keysetPath)
 }
 
-// Secrets opens every secret. It returns ErrUnavailable.
+// Secrets opens every secret and counts the damaged ones. It returns ErrUnavailable.
 func (i Inspection) Secrets(ctx context.Context, keys *seal.Keys) (SecretCount, error) {
 	return countSecrets(i.reader(ctx), keys, func(int64) {})
 }
 
-// KeyMade returns when a key was added to the keyset; the zero time where the database does not tell. It returns
+// KeyCreated returns when a key was added to the keyset; the zero time if it is not recorded. It returns
 // ErrUnavailable.
-func (i Inspection) KeyMade(ctx context.Context, id uint32) (time.Time, error) {
-	var made keyEvent
+func (i Inspection) KeyCreated(ctx context.Context, id uint32) (time.Time, error) {
+	var created keyEvent
 	added := []EventKind{EventKeyCreated, EventKeyRotated, EventKeyAdded}
-	err := i.reader(ctx).Where("key_id = ? AND event IN ?", id, added).Order("id").Limit(1).Find(&made).Error
+	err := i.reader(ctx).Where("key_id = ? AND event IN ?", id, added).Order("id").Limit(1).Find(&created).Error
 	if err != nil {
-		return time.Time{}, fmt.Errorf("read what was done with key %d: %w", id, err)
+		return time.Time{}, fmt.Errorf("read events of key %d: %w", id, err)
 	}
-	return made.At, nil
+	return created.At, nil
 }
 
-// Newest returns when the newest provider, token or event of a key was stored; the zero time where there is none. It
+// Newest returns when the newest provider, token or event of a key was stored; the zero time if there is none. It
 // returns ErrUnavailable.
 func (i Inspection) Newest(ctx context.Context) (time.Time, error) {
 	var provider Creation
@@ -71,7 +70,7 @@ func (i Inspection) Newest(ctx context.Context) (time.Time, error) {
 	return newest, nil
 }
 
-// LargestPK returns the largest pk of a provider that is stored; 0 where none is. It returns ErrUnavailable.
+// LargestPK returns the largest pk of a stored provider; 0 if there is none. It returns ErrUnavailable.
 func (i Inspection) LargestPK(ctx context.Context) (int32, error) {
 	var last Creation
 	if err := i.reader(ctx).Select("pk").Order("pk DESC").Limit(1).Find(&last).Error; err != nil {
@@ -80,30 +79,29 @@ func (i Inspection) LargestPK(ctx context.Context) (int32, error) {
 	return last.PK, nil
 }
 
-// HasActiveTokens tells whether any token is accepted at a time. It returns ErrUnavailable.
+// HasActiveTokens reports whether a token is valid at the given time. It returns ErrUnavailable.
 func (i Inspection) HasActiveTokens(ctx context.Context, at time.Time) (bool, error) {
 	return anyToken(i.activeTokens(ctx, at))
 }
 
-// Expiring names callers who have a token at a time, and none any more at a later one: in the order of their names, so
-// many at most. It returns ErrUnavailable.
+// Expiring returns the names, in order and at most limit, of callers with a token that is valid at one time and none
+// that is valid at a later one. It returns ErrUnavailable.
 func (i Inspection) Expiring(ctx context.Context, at, later time.Time, limit int) (names []string, err error) {
 	err = i.activeTokens(ctx, at).Group("name").Having("max(expires_at) <= ?", later.UTC()).
 		Order("name").Limit(limit).Pluck("name", &names).Error
 	if err != nil {
-		return nil, fmt.Errorf("look for tokens: %w", err)
+		return nil, fmt.Errorf("find tokens: %w", err)
 	}
 	return names, nil
 }
 
-// activeTokens compares times as texts in SQLite, which sort as such.
+// activeTokens compares times. SQLite stores them as text, which sorts correctly because all are in UTC.
 func (i Inspection) activeTokens(ctx context.Context, at time.Time) *gorm.DB {
 	return i.reader(ctx).Model(&Token{}).Where("revoked_at IS NULL AND expires_at > ?", at.UTC())
 }
 
-// LiveReplicas counts the replicas that use the database now. If those that have ever used it and did not leave are
-// more than the limit, it waits 6 seconds for the next sign of life of each; otherwise they may include some that were
-// killed. It returns ErrUnavailable.
+// LiveReplicas counts the replicas that use the database. If more than limit are registered, it waits 6 seconds for
+// their next heartbeats; otherwise the count may include replicas that were killed. It returns ErrUnavailable.
 func (i Inspection) LiveReplicas(ctx context.Context, limit int) (int, error) {
 	first, err := readBeats(i.reader(ctx))
 	if err != nil || len(first) <= limit {
@@ -112,26 +110,26 @@ func (i Inspection) LiveReplicas(ctx context.Context, limit int) (int, error) {
 	select {
 	case <-time.After(2 * beatInterval):
 	case <-ctx.Done():
-		return 0, fmt.Errorf("wait for signs of life: %w", ctx.Err())
+		return 0, fmt.Errorf("wait for heartbeats: %w", ctx.Err())
 	}
 	last, err := readBeats(i.reader(ctx))
 	if err != nil {
 		return 0, err
 	}
-	living := 0
+	live := 0
 	for id, beat := range last {
 		if beat != first[id] {
-			living++
+			live++
 		}
 	}
-	return living, nil
+	return live, nil
 }
 
-// readBeats returns the last sign of life of each replica.
+// readBeats returns the last heartbeat of each replica.
 func readBeats(db *gorm.DB) (map[string]int64, error) {
 	var rows []replicaRow
 	if err := db.Select("id", "beat").Find(&rows).Error; err != nil {
-		return nil, fmt.Errorf("read what replicas there are: %w", err)
+		return nil, fmt.Errorf("read replicas: %w", err)
 	}
 	beats := map[string]int64{}
 	for _, row := range rows {

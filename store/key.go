@@ -9,23 +9,23 @@ import (
 	"example.com/providerd/store/seal"
 )
 
-// RotateKey adds a key to the keyset, with which secrets are sealed from now on, and returns its id. A running server
-// uses it from its next create on. Two programs that rotate at a time take turns.
+// RotateKey adds a key to the keyset, seals new secrets with it, and returns its id. A running server uses it from its
+// next create on. Concurrent calls in several programs take turns.
 //
 // It returns ErrNoKeyset, ErrKeysetUnusable, ErrKeysetFull, ErrUnavailable, ErrOutcomeUnknown or an error of the file
-// system. Where it is the commit of the event that failed, the key is in the keyset and seals all the same.
+// system. If only the commit of the event failed, the key is in the keyset and in use.
 func (s *Store) RotateKey(ctx context.Context) (id uint32, err error) {
 	return s.changeKeys(ctx, "rotate key", EventKeyRotated, seal.RotateKey, nil)
 }
 
-// AddKey adds a key to the keyset file, which opens secrets and does not seal yet, and returns its id. It returns the
-// errors of RotateKey.
+// AddKey adds a key that can open secrets but does not seal yet, and returns its id. It returns the errors of
+// RotateKey.
 func (s *Store) AddKey(ctx context.Context) (id uint32, err error) {
 	return s.changeKeys(ctx, "add key", EventKeyAdded, seal.AddKey, nil)
 }
 
-// PromoteKey lets the newest key of the keyset file seal, and returns its id. It takes up to 12 seconds to tell
-// replicas that are gone from those that live and lack the key. From then on, no replica starts that lacks it.
+// PromoteKey makes the newest key of the keyset file seal, and returns its id. It can take 12 seconds, to distinguish
+// dead replicas from live ones that lack the key. Afterwards no replica can start without it.
 //
 // It returns ErrReplicaLacksKey, ErrKeyPromoted, or the errors of RotateKey.
 func (s *Store) PromoteKey(ctx context.Context) (id uint32, err error) {
@@ -47,8 +47,8 @@ func (s *Store) PromoteKey(ctx context.Context) (id uint32, err error) {
 	})
 }
 
-// changeKeys takes a step of the keyset file together with its event and with more statements, if any. It returns the
-// id of the newest key, which every step is about.
+// changeKeys changes the keyset file and, in one transaction, adds the event and runs more statements, if any. It
+// returns the id of the newest key.
 func (s *Store) changeKeys(
 	ctx context.Context, doing string, event EventKind, step seal.Step, more func(tx *gorm.DB, after *seal.Keys) error,
 ) (id uint32, err error) {

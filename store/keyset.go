@@ -13,13 +13,13 @@ import (
 	"example.com/providerd/store/transfer"
 )
 
-// keysetRow is how a keyset is known to be that of a database: it must read what is in here.
+// keysetRow proves that a keyset is that of the database: the keyset must open it.
 type keysetRow struct {
 	PK         int32 `gorm:"primaryKey;autoIncrement:false"`
 	seal.Proof `gorm:"embedded"`
 }
 
-// TableName names the table for GORM.
+// TableName returns the table for GORM.
 func (keysetRow) TableName() string { return "keyset" }
 
 func newKeysetRow(keys *seal.Keys) (*keysetRow, error) {
@@ -30,11 +30,11 @@ func newKeysetRow(keys *seal.Keys) (*keysetRow, error) {
 	return &keysetRow{PK: 1, Proof: proof}, nil
 }
 
-// openKeyring reads the keyset file of a database that has a keyset.
+// openKeyring opens the keyset file of a database that has a keyset.
 func openKeyring(ctx context.Context, db database.Readable, path string) (*seal.Keyring, error) {
 	row, err := findKeyset(ctx, db)
 	if errors.Is(err, ErrNotFound) {
-		return nil, fmt.Errorf("%w: it was not made to its end", database.ErrOlder)
+		return nil, fmt.Errorf("%w: its creation was not finished", database.ErrOlder)
 	}
 	if err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func openKeyring(ctx context.Context, db database.Readable, path string) (*seal.
 	return ring, nil
 }
 
-// openKeys returns the keys of a database that has a keyset.
+// openKeys returns the current keys of openKeyring.
 func openKeys(ctx context.Context, db database.Readable, path string) (*seal.Keys, error) {
 	ring, err := openKeyring(ctx, db, path)
 	if err != nil {
@@ -62,10 +62,10 @@ func openKeys(ctx context.Context, db database.Readable, path string) (*seal.Key
 	return ring.Current(ctx)
 }
 
-// provideKeyring is openKeyring for a database that may have no keyset yet: it then gets that of the file, which is
-// made where there is none. Of several programs that do so at a time, one decides. Replicas on several machines would
-// each make a file of their own, so that for them it must be there.
-func provideKeyring(ctx context.Context, db database.Database, path string) (*seal.Keyring, error) {
+// openOrCreateKeyring is like openKeyring, but binds the keyset of the file to a database that has none, and creates a
+// missing file. If several programs do so concurrently, one wins. For a shared database the file must exist, because
+// replicas on several hosts would each create their own.
+func openOrCreateKeyring(ctx context.Context, db database.Database, path string) (*seal.Keyring, error) {
 	ring, err := openKeyring(ctx, db, path)
 	if !errors.Is(err, database.ErrOlder) {
 		return ring, err
@@ -88,7 +88,7 @@ func provideKeyring(ctx context.Context, db database.Database, path string) (*se
 	return openKeyring(ctx, db, path)
 }
 
-// bindKeyset makes the keys those of a database that has none.
+// bindKeyset stores the proof of the keys in a database that has none.
 func bindKeyset(tx *gorm.DB, keys *seal.Keys) error {
 	row, err := newKeysetRow(keys)
 	if err != nil {
@@ -101,14 +101,14 @@ func bindKeyset(tx *gorm.DB, keys *seal.Keys) error {
 	return addKeyEvent(tx, EventKeyCreated, keys.PrimaryID())
 }
 
-// saveKeyset makes the database demand keys that open what the primary one of these seals.
+// saveKeyset makes the database require the primary key of these.
 func saveKeyset(tx *gorm.DB, keys *seal.Keys) error {
 	row, err := newKeysetRow(keys)
 	if err != nil {
 		return err
 	}
 	if err := tx.Save(row).Error; err != nil {
-		return fmt.Errorf("note the keyset: %w", err)
+		return fmt.Errorf("save keyset: %w", err)
 	}
 	return nil
 }
@@ -116,7 +116,7 @@ func saveKeyset(tx *gorm.DB, keys *seal.Keys) error {
 func findKeyset(ctx context.Context, db database.Readable) (keysetRow, error) {
 	var row keysetRow
 	if err := db.Reader().WithContext(ctx).Take(&row).Error; err != nil {
-		return keysetRow{}, fmt.Errorf("look up the keyset of the database: %w", found(err))
+		return keysetRow{}, fmt.Errorf("find the keyset of the database: %w", found(err))
 	}
 	if transfer.IsMark(row.Sealed) {
 		return keysetRow{}, database.ErrCopyIncomplete
@@ -124,26 +124,26 @@ func findKeyset(ctx context.Context, db database.Readable) (keysetRow, error) {
 	return row, nil
 }
 
-// verify returns ErrKeysetUnusable for keys that cannot open what others seal for the database.
+// verify returns ErrKeysetUnusable if the keys cannot open the secrets of the database.
 func (r keysetRow) verify(keys *seal.Keys) error {
 	if keys.Satisfies(r.Proof) {
 		return nil
 	}
-	id, lacks := keys.MissingKey(r.Sealed)
-	lacks = lacks && keys.Authenticates(r.Proof)
-	if kept := keys.RetiredTo(id); lacks && kept != "" {
-		return fmt.Errorf("%w: it lacks key %d, which was retired after it had encrypted secrets of this database; put %s, "+
-			"which has it, in its place or name it with --keyset", ErrKeysetUnusable, id, kept)
+	id, isMissing := keys.MissingKey(r.Sealed)
+	isMissing = isMissing && keys.Authenticates(r.Proof)
+	if kept := keys.RetiredTo(id); isMissing && kept != "" {
+		return fmt.Errorf("%w: it lacks key %d, which was retired but encrypts secrets of this database; restore %s, "+
+			"which has the key, or pass it with --keyset", ErrKeysetUnusable, id, kept)
 	}
-	if lacks {
-		return fmt.Errorf("%w: it lacks key %d, which has encrypted secrets of this database; bring the newest keyset here",
+	if isMissing {
+		return fmt.Errorf("%w: it lacks key %d, which encrypts secrets of this database; copy the newest keyset here",
 			ErrKeysetUnusable, id)
 	}
-	return fmt.Errorf("%w: it is not the keyset of this database; put the right one in its place", ErrKeysetUnusable)
+	return fmt.Errorf("%w: it belongs to another database; restore the keyset of this one", ErrKeysetUnusable)
 }
 
-// fileKeys are those of a file that all programs over a database share. It changes in a transaction of its own, so that
-// one which finds it as it was ends before.
+// fileKeys are the keys of a file that all programs over a database share. The file changes within a transaction, so a
+// transaction that finds it unchanged commits before.
 type fileKeys struct{ keyring *seal.Keyring }
 
 func (f fileKeys) current(ctx context.Context) (*seal.Keys, error) { return f.keyring.Current(ctx) }
@@ -153,15 +153,15 @@ func (f fileKeys) isCurrent(ctx context.Context, keys *seal.Keys) bool {
 	return err == nil && now == keys
 }
 
-// refuseRetired returns ErrKeysetUnusable for keys of which the one is retired that seals.
-func refuseRetired(tx *gorm.DB, keys *seal.Keys) error {
+// checkNotRetired returns ErrKeysetUnusable if the primary key is retired.
+func checkNotRetired(tx *gorm.DB, keys *seal.Keys) error {
 	var count int64
 	err := tx.Model(&keyEvent{}).Where("event = ? AND key_id = ?", EventKeyRetired, keys.PrimaryID()).Count(&count).Error
 	if err != nil {
-		return fmt.Errorf("look up what keys are retired: %w", err)
+		return fmt.Errorf("find retired keys: %w", err)
 	}
 	if count > 0 {
-		return fmt.Errorf("%w: it encrypts with key %d, which was retired; bring the newest keyset here",
+		return fmt.Errorf("%w: it encrypts with key %d, which was retired; copy the newest keyset here",
 			ErrKeysetUnusable, keys.PrimaryID())
 	}
 	return nil

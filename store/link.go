@@ -9,14 +9,14 @@ import (
 	"gorm.io/gorm"
 )
 
-// Link adds links to an application, all of them or none, and returns it as it is then. Of links it reads Slug,
-// ProviderPK and Backchannels. A link that is there stays as it is.
+// Link adds links to an application, all or none, and returns the changed application. It reads Slug, ProviderPK and
+// Backchannels of links. Existing links stay.
 //
-// It returns ErrNotFound, ErrWrongKind and ErrProviderLinked as CreateApplication does, ErrApplicationLinked where
-// another provider serves the application, or ErrUnavailable, in which case nothing is linked, or ErrOutcomeUnknown.
+// It returns ErrNotFound, ErrWrongKind and ErrProviderLinked as CreateApplication does, ErrApplicationLinked if another
+// provider serves the application, or ErrUnavailable; nothing is linked then. It can also return ErrOutcomeUnknown.
 func (s *Store) Link(ctx context.Context, links Application) (Application, error) {
 	return s.relink(ctx, "link application", links.Slug, func(tx *gorm.DB, application Application) error {
-		added := application.without(links)
+		added := application.missing(links)
 		if err := checkLinks(tx, added); err != nil {
 			return err
 		}
@@ -32,16 +32,16 @@ func (s *Store) Link(ctx context.Context, links Application) (Application, error
 	})
 }
 
-// Unlink removes links from an application, all of them or none, and returns it as it is then. Of links it reads Slug,
-// ProviderPK and Backchannels.
+// Unlink removes links from an application, all or none, and returns the changed application. It reads Slug, ProviderPK
+// and Backchannels of links.
 //
-// It returns ErrNotFound for the application, ErrNotLinked for each provider that does not serve it so, or
-// ErrUnavailable, in which case nothing is removed, or ErrOutcomeUnknown.
+// It returns ErrNotFound for the application, ErrNotLinked for each provider that is not linked in this role, or
+// ErrUnavailable; nothing is removed then. It can also return ErrOutcomeUnknown.
 func (s *Store) Unlink(ctx context.Context, links Application) (Application, error) {
 	return s.relink(ctx, "unlink application", links.Slug, func(tx *gorm.DB, application Application) error {
-		missing := application.without(links)
+		missing := application.missing(links)
 		var refusals []error
-		for _, pk := range missing.links() {
+		for _, pk := range missing.linkedPKs() {
 			refusals = append(refusals, fmt.Errorf("provider %d: %w: %s", pk, ErrNotLinked, application.Slug))
 		}
 		if err := errors.Join(refusals...); err != nil {
@@ -61,7 +61,7 @@ func (s *Store) Unlink(ctx context.Context, links Application) (Application, err
 	})
 }
 
-// relink changes the links of the application with a slug.
+// relink changes the links of an application in a transaction.
 func (s *Store) relink(
 	ctx context.Context, doing, slug string, change func(tx *gorm.DB, application Application) error,
 ) (Application, error) {
@@ -86,28 +86,28 @@ func (s *Store) relink(
 func setProvider(tx *gorm.DB, application Application, pk *int32) error {
 	err := tx.Model(&Application{}).Where("id = ?", application.ID).Update("provider_pk", pk).Error
 	if err != nil {
-		return fmt.Errorf("write the provider of %s: %w", application.Slug, err)
+		return fmt.Errorf("set the provider of %s: %w", application.Slug, err)
 	}
 	return nil
 }
 
-// without returns those of some links that the application does not have.
-func (a Application) without(links Application) Application {
+// missing returns the links that the application does not have.
+func (a Application) missing(links Application) Application {
 	missing := Application{ID: a.ID, Slug: a.Slug}
 	if pk := links.ProviderPK; pk != nil && (a.ProviderPK == nil || *a.ProviderPK != *pk) {
 		missing.ProviderPK = pk
 	}
 	for _, link := range links.Backchannels {
-		isThere := func(other Backchannel) bool { return other.ProviderPK == link.ProviderPK }
-		if !slices.ContainsFunc(a.Backchannels, isThere) && !slices.ContainsFunc(missing.Backchannels, isThere) {
+		isLinkTo := func(other Backchannel) bool { return other.ProviderPK == link.ProviderPK }
+		if !slices.ContainsFunc(a.Backchannels, isLinkTo) && !slices.ContainsFunc(missing.Backchannels, isLinkTo) {
 			missing.Backchannels = append(missing.Backchannels, Backchannel{ProviderPK: link.ProviderPK})
 		}
 	}
 	return missing
 }
 
-// links returns the pks of all providers that are linked.
-func (a Application) links() []int32 {
+// linkedPKs returns the pks of all linked providers.
+func (a Application) linkedPKs() []int32 {
 	var pks []int32
 	if a.ProviderPK != nil {
 		pks = append(pks, *a.ProviderPK)

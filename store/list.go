@@ -9,10 +9,10 @@ import (
 	"gorm.io/gorm/schema"
 )
 
-// List is a list that its column keeps as JSON.
+// List is a list that is stored as JSON.
 type List[T any] []T
 
-// Scan reads the list from its column, which the error names (schema.SerializerInterface).
+// Scan implements schema.SerializerInterface. Its error names the column.
 func (l *List[T]) Scan(_ context.Context, column *schema.Field, _ reflect.Value, stored any) error {
 	var text []byte
 	switch stored := stored.(type) {
@@ -23,16 +23,16 @@ func (l *List[T]) Scan(_ context.Context, column *schema.Field, _ reflect.Value,
 	}
 	var list []T
 	if err := json.Unmarshal(text, &list); err != nil {
-		return fmt.Errorf("%s is no list: %w", column.DBName, err)
+		return fmt.Errorf("%s is not a list: %w", column.DBName, err)
 	}
 	if list == nil {
-		return fmt.Errorf("%s is no list: it is null", column.DBName)
+		return fmt.Errorf("%s is null, not a list", column.DBName)
 	}
 	*l = list
 	return nil
 }
 
-// Value returns what the column keeps (schema.SerializerInterface): for nil NULL, which it refuses.
+// Value implements schema.SerializerInterface. A nil list is NULL, which the column rejects.
 func (l List[T]) Value(context.Context, *schema.Field, reflect.Value, any) (any, error) {
 	if l == nil {
 		return nil, nil

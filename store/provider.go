@@ -6,7 +6,7 @@ import (
 	"gorm.io/gorm"
 )
 
-// Kind tells the two kinds of provider apart.
+// Kind is a kind of provider.
 type Kind string
 
 // The kinds of provider.
@@ -15,7 +15,7 @@ const (
 	KindWorkspaceDirectory Kind = "workspace_directory"
 )
 
-// Creation is the common row of a provider of either kind, and the audit record of its create: who asked for what, and
+// Creation is the row that providers of both kinds have, and the audit record of the create: who asked for what, and
 // when.
 type Creation struct {
 	// PK is positive, fits int32 and comes from one sequence for both kinds. Gaps are allowed.
@@ -26,30 +26,29 @@ type Creation struct {
 	CreatedAt time.Time
 	CreatedBy string
 	RequestID string
-	// RemoteAddress is the IP address that the request came from.
+	// RemoteAddress is the IP address of the client.
 	RemoteAddress string
-	// IdempotencyKey and Fingerprint are nil where the create had no key. The fingerprint is the HMAC of the body's
-	// digest.
+	// IdempotencyKey and Fingerprint are nil if the create had no key. The fingerprint is an HMAC of the body's digest.
 	IdempotencyKey *string
 	Fingerprint    []byte
 }
 
-// TableName names the table for GORM.
+// TableName returns the table for GORM.
 func (Creation) TableName() string { return "providers" }
 
-// Provider is what providers of both kinds have in common.
+// Provider holds what providers of both kinds have.
 type Provider struct {
 	Creation `gorm:"embedded"`
-	// Application is the one that this provider serves; the zero value while there is none.
+	// Application is the application that the provider serves; the zero value if there is none.
 	Application Application `gorm:"foreignKey:ProviderPK;references:PK"`
-	// Backchannel leads to the application that this provider serves as a backchannel; the zero value while there is none.
+	// Backchannel links to the application that the provider serves as a backchannel; the zero value if there is none.
 	Backchannel Backchannel `gorm:"foreignKey:ProviderPK;references:PK"`
 }
 
-// TableName names the table for GORM.
+// TableName returns the table for GORM.
 func (Provider) TableName() string { return "providers" }
 
-// Common returns what the provider has in common with those of the other kind.
+// Common returns what providers of both kinds have.
 func (p Provider) Common() Provider { return p }
 
 // Record is a stored provider of either kind: an OAuth2Provider or a WorkspaceDirectoryProvider.
@@ -58,14 +57,14 @@ type Record interface {
 	Common() Provider
 }
 
-// Application is what providers are linked to.
+// Application is an application that providers are linked to.
 type Application struct {
 	ID int32 `gorm:"primaryKey"`
 	// Slug is the internal name, used in URLs; unique.
 	Slug string
 	// Name is the display name; not unique.
 	Name string
-	// ProviderPK is the OAuth2 provider that serves the application; nil while there is none.
+	// ProviderPK is the OAuth2 provider that serves the application; nil if there is none.
 	ProviderPK *int32
 	// Backchannels are the providers that serve the application as backchannels.
 	Backchannels []Backchannel `gorm:"foreignKey:ApplicationID;references:ID"`
@@ -78,12 +77,12 @@ type Backchannel struct {
 	Application   Application `gorm:"foreignKey:ApplicationID;references:ID"`
 }
 
-// now is the time in UTC in whole microseconds, which every database keeps.
+// now returns the time in UTC in whole microseconds, the precision of every database.
 func now() time.Time {
 	return time.Now().UTC().Truncate(time.Microsecond)
 }
 
-// withApplications makes a query of providers load the applications that they are linked to.
+// withApplications makes a query of providers load their applications.
 func withApplications(db *gorm.DB) *gorm.DB {
 	return db.Preload("Application").Preload("Backchannel.Application")
 }

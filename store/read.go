@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// Providers returns the providers behind a pk that the filter selects, in the order of their pk. ErrDamaged, which
-// names its provider, stands in the place of one record. Any other error, which is ErrUnavailable, ends the sequence.
+// Providers returns the providers with a pk above after that the filter selects, ordered by pk. For a damaged one it
+// yields ErrDamaged and continues. On ErrUnavailable the sequence ends.
 func (s *Store) Providers(ctx context.Context, filter Filter, after int32) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		for last := after; ; {
@@ -27,8 +27,8 @@ func (s *Store) Providers(ctx context.Context, filter Filter, after int32) iter.
 				yield(nil, err)
 				return
 			}
-			for _, one := range records {
-				if !yield(one.value, one.damaged) {
+			for _, record := range records {
+				if !yield(record.value, record.damaged) {
 					return
 				}
 			}
@@ -56,8 +56,8 @@ func (s *Store) Provider(ctx context.Context, pk int32) (Record, error) {
 	return records[0].value, records[0].damaged
 }
 
-// ProviderByClientID returns the OAuth2 provider with this client_id, letter case included. It returns ErrNotFound,
-// ErrDamaged or ErrUnavailable.
+// ProviderByClientID returns the OAuth2 provider with exactly this client_id. It returns ErrNotFound, ErrDamaged or
+// ErrUnavailable.
 func (s *Store) ProviderByClientID(ctx context.Context, clientID string) (Record, error) {
 	var row oauth2Row
 	if err := s.reader(ctx).Select("pk").Where("client_id = ?", clientID).First(&row).Error; err != nil {
@@ -66,7 +66,7 @@ func (s *Store) ProviderByClientID(ctx context.Context, clientID string) (Record
 	return s.Provider(ctx, row.PK)
 }
 
-// records joins the common rows to the rows of their kinds, and leaves out what was deleted meanwhile.
+// records adds the settings to the common rows of providers. Providers deleted in the meantime are left out.
 func (s *Store) records(ctx context.Context, page []Provider) ([]readable[Record], error) {
 	read := make(map[int32]readable[Record], len(page))
 	if err := readKind[oauth2Row](ctx, s, ofKind(page, KindOAuth2), read); err != nil {
@@ -77,23 +77,23 @@ func (s *Store) records(ctx context.Context, page []Provider) ([]readable[Record
 	}
 	var records []readable[Record]
 	for _, provider := range page {
-		one, ok := read[provider.PK]
+		record, ok := read[provider.PK]
 		if !ok {
-			var still []Creation
-			if err := s.reader(ctx).Select("pk").Find(&still, provider.PK).Error; err != nil {
-				return nil, fmt.Errorf("look for provider %d: %w", provider.PK, err)
+			var remaining []Creation
+			if err := s.reader(ctx).Select("pk").Find(&remaining, provider.PK).Error; err != nil {
+				return nil, fmt.Errorf("find provider %d: %w", provider.PK, err)
 			}
-			if len(still) == 0 {
+			if len(remaining) == 0 {
 				continue
 			}
-			one.damaged = fmt.Errorf("provider %d has no settings: %w", provider.PK, ErrDamaged)
+			record.damaged = fmt.Errorf("provider %d has no settings: %w", provider.PK, ErrDamaged)
 		}
-		records = append(records, one)
+		records = append(records, record)
 	}
 	return records, nil
 }
 
-// ofKind returns the providers of one kind by their pk.
+// ofKind returns the providers of one kind by pk.
 func ofKind(page []Provider, kind Kind) map[int32]Provider {
 	providers := map[int32]Provider{}
 	for _, provider := range page {
@@ -104,8 +104,8 @@ func ofKind(page []Provider, kind Kind) map[int32]Provider {
 	return providers
 }
 
-// readKind adds the records of providers of one kind, or what is wrong with them: the row, or else its secret. Where
-// one does not open, all are read once more: since it was read, it may have been resealed, and its key retired.
+// readKind adds the records of providers of one kind, or why they cannot be read. If a secret does not open, it reads
+// all again: the secret may have been resealed and its key retired in the meantime.
 func readKind[Row kindRow](
 	ctx context.Context, s *Store, providers map[int32]Provider, read map[int32]readable[Record],
 ) error {
@@ -119,15 +119,15 @@ func readKind[Row kindRow](
 	return err
 }
 
-// readRecords is one try of readKind.
+// readRecords is one attempt of readKind.
 func readRecords[Row kindRow](
 	ctx context.Context, s *Store, providers map[int32]Provider, read map[int32]readable[Record],
 ) (isDamaged bool, err error) {
 	rows, err := readRows[Row](s.reader(ctx).Where("pk IN ?", slices.Sorted(maps.Keys(providers))))
 	if err != nil {
-		return false, fmt.Errorf("read rows of providers: %w", err)
+		return false, fmt.Errorf("read settings of providers: %w", err)
 	}
-	// Read after the rows, the keyset has every key that was added to seal them.
+	// Read after the rows, the keyset has every key that they were sealed with.
 	keys, err := s.keyring.Current(ctx)
 	if err != nil {
 		return false, fmt.Errorf("%w: %w", ErrUnavailable, err)

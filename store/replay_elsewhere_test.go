@@ -45,7 +45,7 @@ func TestReplayIsTheRecordOfItsKey(t *testing.T) {
 	if !ok || reused.PK != first {
 		t.Fatalf("error is %v, want ErrKeyReused with provider %d", err, first)
 	}
-	if _, err := opened.MadeBefore(t.Context(), reused); !errors.Is(err, store.ErrUnavailable) {
+	if _, err := opened.PriorRecord(t.Context(), reused); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("another's record: error is %v, want ErrUnavailable", err)
 	}
 	faulty.elsewhere = nil

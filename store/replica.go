@@ -17,41 +17,41 @@ import (
 )
 
 const (
-	// beatInterval lies between two signs of life of a replica.
+	// beatInterval is the interval between heartbeats of a replica.
 	beatInterval = 3 * time.Second
-	// leaseTime is how long after its last sign of life a replica may create.
+	// leaseTime is how long after its last heartbeat a replica may create.
 	leaseTime = 10 * time.Second
-	// deathTime is how long a replica must have given no sign of life to count as dead. It is longer than leaseTime, so
-	// that what counts as dead creates nothing.
+	// deathTime is how long after its last heartbeat a replica counts as dead. It is longer than leaseTime, so that a dead
+	// replica creates nothing.
 	deathTime = 12 * time.Second
 )
 
-// replicaRow is what a replica says of itself.
+// replicaRow is what a replica reports about itself.
 type replicaRow struct {
 	ID   string `gorm:"primaryKey"`
 	Name string
-	// Keys are first the one that it seals with, then all that it can open secrets with, the same one among them. The
-	// releases that could not retire a key told only the latter.
+	// Keys holds the key that it seals with, followed by all keys that it has, including that one. Releases without "key
+	// retire" report only the latter.
 	Keys []uint32 `gorm:"serializer:json"`
-	// Beat is raised by each sign of life.
+	// Beat counts heartbeats.
 	Beat int64
 }
 
-// TableName names the table for GORM.
+// TableName returns the table for GORM.
 func (replicaRow) TableName() string { return "replicas" }
 
-// replica is this program among those that share a database. It tells the others which keys it has, so that none seals
-// with a key that another one lacks, and creates nothing while they cannot know.
+// replica is this program among those that share a database. Its heartbeats report its keys, so that no replica seals
+// with a key that another one lacks. It creates nothing while it cannot report them.
 type replica struct {
 	id, name string
 	database database.Database
 	keyring  *seal.Keyring
 
-	// telling has a value while a sign of life is given, so that an earlier one does not replace a later one.
-	telling chan struct{}
-	// mutex is never held while the database is asked.
+	// beating holds a value during a heartbeat, so that an earlier one does not replace a later one.
+	beating chan struct{}
+	// mutex is never held during a query.
 	mutex sync.Mutex
-	// keys are those that the last sign of life told, which was given at the time beaten; err is why the next one failed.
+	// keys are those of the last successful heartbeat, beaten its time, and err why the next one failed.
 	keys   *seal.Keys
 	beaten time.Time
 	err    error
@@ -60,7 +60,7 @@ type replica struct {
 	ended chan struct{}
 }
 
-// joinReplicas gives the first sign of life, and goes on with it. It returns ErrKeysetUnusable or ErrUnavailable.
+// joinReplicas sends the first heartbeat and starts sending more. It returns ErrKeysetUnusable or ErrUnavailable.
 func joinReplicas(ctx context.Context, db database.Database, keyring *seal.Keyring) (*replica, error) {
 	host, err := os.Hostname()
 	if err != nil {
@@ -68,7 +68,7 @@ func joinReplicas(ctx context.Context, db database.Database, keyring *seal.Keyri
 	}
 	r := &replica{
 		id: rand.Text(), name: fmt.Sprintf("%s, process %d", host, os.Getpid()), database: db, keyring: keyring,
-		telling: make(chan struct{}, 1), ended: make(chan struct{}),
+		beating: make(chan struct{}, 1), ended: make(chan struct{}),
 	}
 	if _, err := r.beat(ctx); err != nil {
 		return nil, err
@@ -92,20 +92,20 @@ func (r *replica) run(ctx context.Context) {
 	}
 }
 
-// beat gives a sign of life with the keys of now, which it returns. They must be able to open what the others seal.
+// beat sends a heartbeat with the current keys and returns them. They must open what the other replicas seal.
 func (r *replica) beat(ctx context.Context) (*seal.Keys, error) {
 	select {
-	case r.telling <- struct{}{}:
-		defer func() { <-r.telling }()
+	case r.beating <- struct{}{}:
+		defer func() { <-r.beating }()
 	case <-ctx.Done():
-		return nil, fmt.Errorf("%w: wait to give a sign of life: %w", ErrUnavailable, ctx.Err())
+		return nil, fmt.Errorf("%w: wait to send a heartbeat: %w", ErrUnavailable, ctx.Err())
 	}
-	// Others count from the commit, which is later.
+	// Other replicas measure from the commit, which is later.
 	begun := time.Now()
 	keys, err := r.keyring.Current(ctx)
 	if err == nil {
-		r.forgetOther(keys)
-		err = r.tell(ctx, keys)
+		r.dropOther(keys)
+		err = r.report(ctx, keys)
 	}
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -115,9 +115,9 @@ func (r *replica) beat(ctx context.Context) (*seal.Keys, error) {
 	return keys, err
 }
 
-// forgetOther makes sure that nothing is committed any more that other keys than these have sealed. Whoever finds that
-// this replica has told of them may then rely on it.
-func (r *replica) forgetOther(keys *seal.Keys) {
+// dropOther ensures that nothing sealed with other keys than these is committed from now on. Programs that read the
+// report of this replica rely on it.
+func (r *replica) dropOther(keys *seal.Keys) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	if keys != r.keys {
@@ -125,40 +125,40 @@ func (r *replica) forgetOther(keys *seal.Keys) {
 	}
 }
 
-// tell stores a sign of life.
-func (r *replica) tell(ctx context.Context, keys *seal.Keys) error {
+// report stores a heartbeat.
+func (r *replica) report(ctx context.Context, keys *seal.Keys) error {
 	err := r.database.Change(ctx, func(tx *gorm.DB) error {
 		var proof keysetRow
 		if err := tx.Take(&proof).Error; err != nil {
-			return fmt.Errorf("look up the keyset of the database: %w", found(err))
+			return fmt.Errorf("find the keyset of the database: %w", found(err))
 		}
 		if err := proof.verify(keys); err != nil {
 			return err
 		}
-		if err := refuseRetired(tx, keys); err != nil {
+		if err := checkNotRetired(tx, keys); err != nil {
 			return err
 		}
-		told := append([]uint32{keys.PrimaryID()}, keys.IDs()...)
-		again := clause.OnConflict{
+		reported := append([]uint32{keys.PrimaryID()}, keys.IDs()...)
+		update := clause.OnConflict{
 			Columns: []clause.Column{{Name: "id"}},
 			DoUpdates: clause.Assignments(map[string]any{
 				"keys": clause.Column{Table: "excluded", Name: "keys"}, "beat": gorm.Expr("replicas.beat + 1"),
 			}),
 		}
-		return tx.Clauses(again).
-			Create(&replicaRow{ID: r.id, Name: r.name, Keys: told, Beat: 1}).Error
+		return tx.Clauses(update).
+			Create(&replicaRow{ID: r.id, Name: r.name, Keys: reported, Beat: 1}).Error
 	})
 	if errors.Is(err, ErrOutcomeUnknown) {
-		// It is not the outcome of the create that waits for it.
+		// The unknown outcome is that of the heartbeat, not of the create that waits for it.
 		err = fmt.Errorf("%w: %s", ErrUnavailable, err.Error())
 	}
 	if err != nil {
-		return fmt.Errorf("give a sign of life: %w", err)
+		return fmt.Errorf("send heartbeat: %w", err)
 	}
 	return nil
 }
 
-// current returns the keys, once the others know that this replica has them. It returns ErrUnavailable.
+// current returns the keys after they were reported. It returns ErrUnavailable.
 func (r *replica) current(ctx context.Context) (*seal.Keys, error) {
 	keys, err := r.keyring.Current(ctx)
 	if err != nil {
@@ -170,15 +170,15 @@ func (r *replica) current(ctx context.Context) (*seal.Keys, error) {
 	return r.beat(ctx)
 }
 
-// isCurrent reports whether the others know that this replica lives and seals with the keys. It asks nobody: it is
-// called in transactions.
+// isCurrent reports whether the last heartbeat is recent and reported the keys. It does not query the database, because
+// it is called in transactions.
 func (r *replica) isCurrent(_ context.Context, keys *seal.Keys) bool {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	return keys == r.keys && time.Since(r.beaten) < leaseTime
 }
 
-// ready tells whether the replica may create. It returns ErrUnavailable.
+// ready returns nil if the replica may create, and otherwise ErrUnavailable.
 func (r *replica) ready() error {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -188,7 +188,7 @@ func (r *replica) ready() error {
 	return errors.Join(ErrUnavailable, r.err)
 }
 
-// leave takes the replica back. Where the database is away, the others find out by themselves.
+// leave removes the row of the replica. If that fails, the others will count the replica as dead.
 func (r *replica) leave() {
 	r.stop()
 	<-r.ended

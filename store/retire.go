@@ -13,22 +13,23 @@ import (
 	"example.com/providerd/store/seal"
 )
 
-// maxNamedKeys bounds how many keys an error names.
+// maxNamedKeys limits how many keys an error names.
 const maxNamedKeys = 16
 
-// KeyUse is how many secrets a key has sealed.
+// KeyUse is the number of secrets sealed with a key.
 type KeyUse struct {
 	ID      uint32
 	Secrets int64
 }
 
-// ErrKeysInUse says that keys cannot be retired, since secrets are sealed with them. It comes as a KeysInUseError.
+// ErrKeysInUse means that keys cannot be retired because secrets are sealed with them. It is returned as a
+// KeysInUseError.
 var ErrKeysInUse = errors.New("secrets are encrypted with older keys")
 
-// KeysInUseError is ErrKeysInUse with the keys, those with the most secrets first.
+// KeysInUseError is ErrKeysInUse with the keys, the most used first.
 type KeysInUseError struct{ Uses []KeyUse }
 
-// Error names the first 16 of the keys.
+// Error names the first 16 keys.
 func (e *KeysInUseError) Error() string {
 	var names []string
 	for _, use := range e.Uses[:min(len(e.Uses), maxNamedKeys)] {
@@ -43,24 +44,24 @@ func (e *KeysInUseError) Error() string {
 // Unwrap returns ErrKeysInUse.
 func (*KeysInUseError) Unwrap() error { return ErrKeysInUse }
 
-// RetireKeys removes the keys from the keyset file that are older than the one that seals, once nothing is sealed with
-// them and nobody seals with them any more. The file as it was is kept beside it. It takes up to 12 seconds to tell
-// replicas that are gone from those that live and have not told that they seal with the newer key.
+// RetireKeys removes the keys older than the primary one from the keyset file, if no secret is sealed with them and
+// no replica seals with them. The previous file is kept beside it. It can take 12 seconds, to distinguish dead
+// replicas from live ones that have not reported that they seal with the primary key.
 //
-// A retirement is noted in the database before the file changes. From then on nothing is sealed with the key, and no
-// replica starts that would. Interrupted, it is completed by the next call.
+// The retirement is recorded in the database before the file changes. From then on nothing is sealed with the keys, and
+// no replica starts that would. If it is interrupted, the next call completes it.
 //
 // It returns a KeysInUseError, ErrReplicaNotPromoted, or the errors of RotateKey.
 func (s *Store) RetireKeys(ctx context.Context) (seal.Retirement, error) {
 	retired, err := s.keyring.Retire(ctx, func(keys *seal.Keys) error {
-		// What is refused anyway waits for no replica.
-		if err := s.demandUnused(ctx, keys); err != nil {
+		// Check first, so that a refusal need not wait for replicas.
+		if err := s.checkUnused(ctx, keys); err != nil {
 			return err
 		}
 		if err := s.endSealing(ctx, keys); err != nil {
 			return err
 		}
-		return s.demandUnused(ctx, keys)
+		return s.checkUnused(ctx, keys)
 	})
 	if err != nil {
 		return seal.Retirement{}, fmt.Errorf("retire keys: %w", err)
@@ -68,8 +69,8 @@ func (s *Store) RetireKeys(ctx context.Context) (seal.Retirement, error) {
 	return retired, nil
 }
 
-// endSealing makes sure that nothing is sealed any more with keys that are older than the one that seals: each replica
-// has told that it seals with that one, what was under way before is stored, and no other is let in.
+// endSealing ensures that nothing is sealed with keys older than the primary one: each live replica has reported that
+// it seals with that one, earlier transactions have ended, and no other replica can join.
 func (s *Store) endSealing(ctx context.Context, keys *seal.Keys) (err error) {
 	demanded, dead := sealsWith(keys.PrimaryID()), map[string]int64{}
 	if s.IsShared() {
@@ -90,29 +91,29 @@ func (s *Store) endSealing(ctx context.Context, keys *seal.Keys) (err error) {
 	})
 }
 
-// addRetirements notes that keys are retired, unless that was done in a call that was interrupted.
+// addRetirements records that keys are retired, unless an interrupted call already did.
 func addRetirements(tx *gorm.DB, ids []uint32) error {
-	var noted []uint32
-	err := tx.Model(&keyEvent{}).Where("event = ? AND key_id IN ?", EventKeyRetired, ids).Pluck("key_id", &noted).Error
+	var recorded []uint32
+	err := tx.Model(&keyEvent{}).Where("event = ? AND key_id IN ?", EventKeyRetired, ids).Pluck("key_id", &recorded).Error
 	if err != nil {
-		return fmt.Errorf("look up what keys are retired: %w", err)
+		return fmt.Errorf("find retired keys: %w", err)
 	}
 	var events []keyEvent
 	for _, id := range ids {
-		if !slices.Contains(noted, id) {
+		if !slices.Contains(recorded, id) {
 			events = append(events, keyEvent{At: now(), Event: EventKeyRetired, KeyID: id})
 		}
 	}
-	for some := range slices.Chunk(events, pageSize) {
-		if err := tx.Create(&some).Error; err != nil {
-			return fmt.Errorf("note %s: %w", EventKeyRetired, err)
+	for chunk := range slices.Chunk(events, pageSize) {
+		if err := tx.Create(&chunk).Error; err != nil {
+			return fmt.Errorf("insert event %s: %w", EventKeyRetired, err)
 		}
 	}
 	return nil
 }
 
-// demandUnused returns a KeysInUseError where keys that are older than the one that seals have sealed anything.
-func (s *Store) demandUnused(ctx context.Context, keys *seal.Keys) error {
+// checkUnused returns a KeysInUseError if a secret is sealed with a key older than the primary one.
+func (s *Store) checkUnused(ctx context.Context, keys *seal.Keys) error {
 	var prefixes [][]byte
 	counts := map[uint32]int64{}
 	for _, id := range keys.OlderIDs() {
@@ -136,7 +137,7 @@ func (s *Store) demandUnused(ctx context.Context, keys *seal.Keys) error {
 	return &KeysInUseError{Uses: uses}
 }
 
-// countUses adds how many values begin with each of the prefixes, in one pass.
+// countUses counts the values with each prefix in one pass.
 func (c sealedColumn) countUses(db *gorm.DB, prefixes [][]byte, counts map[uint32]int64) error {
 	prefix := "substr(" + c.name + ", 1, 5)"
 	var found []struct {
@@ -146,11 +147,11 @@ func (c sealedColumn) countUses(db *gorm.DB, prefixes [][]byte, counts map[uint3
 	err := db.Table(c.table).Select(prefix+" AS prefix, count(*) AS secrets").
 		Where(prefix+" IN ?", prefixes).Group(prefix).Find(&found).Error
 	if err != nil {
-		return fmt.Errorf("count what older keys have sealed: %w", err)
+		return fmt.Errorf("count secrets sealed with older keys: %w", err)
 	}
-	for _, one := range found {
-		id, _ := seal.KeyID(one.Prefix)
-		counts[id] += one.Secrets
+	for _, use := range found {
+		id, _ := seal.KeyID(use.Prefix)
+		counts[id] += use.Secrets
 	}
 	return nil
 }

@@ -11,11 +11,11 @@ import (
 	"example.com/providerd/store/seal"
 )
 
-// Reseal seals with the primary key what older keys have sealed, in small transactions, so that a server may go on
-// creating. It tells how far it is after each. Interrupted, it has done what it told, and the next call does the rest.
+// Reseal seals with the primary key the secrets that were sealed with older keys. It uses small transactions, so that a
+// server can create meanwhile, and calls progress after each. If it is interrupted, the next call continues.
 //
-// It returns ErrDamaged for secrets that cannot be unsealed, which it leaves as they are while it does the others,
-// ErrNoKeyset, ErrKeysetUnusable or ErrUnavailable.
+// It returns ErrDamaged for secrets that cannot be opened, which it skips, ErrNoKeyset, ErrKeysetUnusable or
+// ErrUnavailable.
 func (s *Store) Reseal(ctx context.Context, progress func(done, total int64)) error {
 	keys, err := s.keyring.Current(ctx)
 	if err != nil {
@@ -37,7 +37,7 @@ func (s *Store) Reseal(ctx context.Context, progress func(done, total int64)) er
 	return errors.Join(run.damaged...)
 }
 
-// resealing is one call of Reseal.
+// resealing is a call of Reseal.
 type resealing struct {
 	store       *Store
 	keys        *seal.Keys
@@ -51,7 +51,7 @@ func (r *resealing) count(ctx context.Context) error {
 		var count int64
 		query := column.outdated(r.store.reader(ctx).Table(column.table), r.keys)
 		if err := query.Count(&count).Error; err != nil {
-			return fmt.Errorf("count what is to be sealed: %w", err)
+			return fmt.Errorf("count secrets to reseal: %w", err)
 		}
 		r.total += count
 	}
@@ -82,8 +82,7 @@ func (r *resealing) column(ctx context.Context, column sealedColumn) error {
 		r.done += int64(len(values))
 		r.damaged = append(r.damaged, damaged...)
 		r.progress(r.done, r.total)
-		// The database is left to others for as long as it was taken from them. SQLite has no queue for writers, so that
-		// those who wait would hardly ever find it free.
+		// Pause for as long as the transaction took: SQLite has no queue of writers, so others would rarely get the lock.
 		select {
 		case <-time.After(time.Since(begun)):
 		case <-ctx.Done():
@@ -92,15 +91,15 @@ func (r *resealing) column(ctx context.Context, column sealedColumn) error {
 	}
 }
 
-// useCurrent makes the keys of now those to seal with. In a transaction that changes what is sealed, they stay so.
+// useCurrent updates the keys. They stay current until the transaction ends.
 func (r *resealing) useCurrent(ctx context.Context, tx *gorm.DB) (err error) {
 	if r.keys, err = r.store.keyring.Current(ctx); err != nil {
 		return err
 	}
-	return refuseRetired(tx, r.keys)
+	return checkNotRetired(tx, r.keys)
 }
 
-// batch reseals values, and returns why some of them cannot be.
+// batch reseals values. It returns the errors of those that cannot be opened.
 func (r *resealing) batch(tx *gorm.DB, column sealedColumn, values []sealedValue) (damaged []error, err error) {
 	for _, value := range values {
 		at := column.place(value.PK)

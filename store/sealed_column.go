@@ -8,13 +8,13 @@ import (
 	"example.com/providerd/store/seal"
 )
 
-// resealBatch is how many secrets are resealed in one transaction, so that creates need not wait long.
+// resealBatch is the number of secrets resealed in one transaction; more would make creates wait.
 const resealBatch = 200
 
 // sealedColumn is a column of secrets.
 type sealedColumn struct{ table, name string }
 
-// sealedValue is what a column has in one row.
+// sealedValue is the value of a column in one row.
 type sealedValue struct {
 	PK    int32
 	Value []byte
@@ -24,7 +24,7 @@ func (c sealedColumn) place(pk int32) seal.Place {
 	return seal.Place{Table: c.table, Column: c.name, PK: pk}
 }
 
-// values returns the first values, in the order of their pk, that the query selects.
+// values returns the first values that the query selects, ordered by pk.
 func (c sealedColumn) values(query *gorm.DB) ([]sealedValue, error) {
 	var values []sealedValue
 	err := query.Table(c.table).Select("pk", c.name+" AS value").Order("pk").Limit(resealBatch).Find(&values).Error
@@ -41,7 +41,7 @@ func (c sealedColumn) update(db *gorm.DB, pk int32, value []byte) error {
 	return nil
 }
 
-// outdated narrows a query to what other keys than the primary one have sealed.
+// outdated narrows a query to values not sealed with the primary key.
 func (c sealedColumn) outdated(db *gorm.DB, keys *seal.Keys) *gorm.DB {
 	return db.Where("substr("+c.name+", 1, 5) <> ?", seal.Prefix(keys.PrimaryID()))
 }

@@ -8,23 +8,23 @@ import (
 	"example.com/providerd/store/seal"
 )
 
-// settings are what a provider of one kind has beside its creation: *OAuth2Settings or *WorkspaceDirectorySettings.
+// settings are the fields specific to a kind of provider: *OAuth2Settings or *WorkspaceDirectorySettings.
 type settings interface {
 	kind() Kind
-	// uniqueValue is what no other provider of the kind may have; "" where there is no such value.
+	// uniqueValue is a value that no other provider of the kind may have; "" for none.
 	uniqueValue() string
-	// addRow seals the secret and adds the row of the provider with this pk.
+	// addRow seals the secret and adds the row of the provider.
 	addRow(rows *kindRows, keys *seal.Keys, pk int32) error
 }
 
 // kindRow is the row of a provider of one kind.
 type kindRow interface {
 	pk() int32
-	// record joins the row, its secret unsealed, to what providers of both kinds have. It returns ErrDamaged.
+	// record returns the provider, with its secret unsealed. It returns ErrDamaged.
 	record(common Provider, keys *seal.Keys) (Record, error)
 }
 
-// OAuth2Settings are the fields of an OAuth2 provider, defaults already applied.
+// OAuth2Settings are the fields of an OAuth2 provider, with defaults applied.
 type OAuth2Settings struct {
 	AuthenticationFlow     *uuid.UUID
 	AuthorizationFlow      uuid.UUID
@@ -49,12 +49,12 @@ type OAuth2Provider struct {
 	OAuth2Settings
 }
 
-// WorkspaceDirectorySettings are the fields of a workspace directory-sync provider, defaults already applied.
+// WorkspaceDirectorySettings are the fields of a workspace directory-sync provider, with defaults applied.
 type WorkspaceDirectorySettings struct {
 	PropertyMappings      List[uuid.UUID]
 	PropertyMappingsGroup List[uuid.UUID]
 	DelegatedSubject      string
-	// Credentials is one JSON object, kept as it stands.
+	// Credentials is a JSON object, kept byte for byte.
 	Credentials                Secret `gorm:"-"`
 	Scopes                     string
 	ExcludeUsersServiceAccount bool
@@ -70,11 +70,11 @@ type WorkspaceDirectoryProvider struct {
 	WorkspaceDirectorySettings
 }
 
-// Secret is a text that cannot be printed, formatted, logged or marshalled by accident. Only its method Reveal gives it
-// away.
+// Secret is a string that cannot be printed, formatted, logged or marshaled by accident. Only its method Reveal returns
+// it.
 type Secret = seal.Secret
 
-// NewSecret wraps a text. That of "" is the zero value.
+// NewSecret returns text as a Secret. The zero Secret is "".
 func NewSecret(text string) Secret { return seal.NewSecret(text) }
 
 // The tables of the two kinds of provider.
@@ -83,25 +83,25 @@ const (
 	directoryTable = "workspace_directory_providers"
 )
 
-// clientSecrets and credentials are the columns that hold sealed secrets.
+// clientSecrets and credentials return the columns that hold sealed secrets.
 func clientSecrets() sealedColumn { return sealedColumn{oauth2Table, "client_secret"} }
 
 func credentials() sealedColumn { return sealedColumn{directoryTable, "credentials"} }
 
-// kindRows are the rows of a batch, apart by kind.
+// kindRows are the rows of a batch by kind.
 type kindRows struct {
 	oauth2      []*oauth2Row
 	directories []*workspaceDirectoryRow
 }
 
-// oauth2Row is the row of an OAuth2 provider, its secret sealed.
+// oauth2Row is the row of an OAuth2 provider, with its secret sealed.
 type oauth2Row struct {
 	PK                 int32 `gorm:"primaryKey;autoIncrement:false"`
 	OAuth2Settings     `gorm:"embedded"`
 	SealedClientSecret []byte `gorm:"column:client_secret"`
 }
 
-// TableName names the table for GORM.
+// TableName returns the table for GORM.
 func (oauth2Row) TableName() string { return oauth2Table }
 
 func (*OAuth2Settings) kind() Kind { return KindOAuth2 }
@@ -111,7 +111,7 @@ func (s *OAuth2Settings) uniqueValue() string { return s.ClientID }
 func (s *OAuth2Settings) addRow(rows *kindRows, keys *seal.Keys, pk int32) error {
 	sealed, err := keys.Seal(s.ClientSecret, clientSecrets().place(pk))
 	if err != nil {
-		return fmt.Errorf("make row: %w", err)
+		return fmt.Errorf("seal secret: %w", err)
 	}
 	rows.oauth2 = append(rows.oauth2, &oauth2Row{PK: pk, OAuth2Settings: *s, SealedClientSecret: sealed})
 	return nil
@@ -125,14 +125,14 @@ func (r oauth2Row) record(common Provider, keys *seal.Keys) (Record, error) {
 	return OAuth2Provider{Provider: common, OAuth2Settings: r.OAuth2Settings}, err
 }
 
-// workspaceDirectoryRow is the row of a workspace directory-sync provider, its secret sealed.
+// workspaceDirectoryRow is the row of a workspace directory-sync provider, with its secret sealed.
 type workspaceDirectoryRow struct {
 	PK                         int32 `gorm:"primaryKey;autoIncrement:false"`
 	WorkspaceDirectorySettings `gorm:"embedded"`
 	SealedCredentials          []byte `gorm:"column:credentials"`
 }
 
-// TableName names the table for GORM.
+// TableName returns the table for GORM.
 func (workspaceDirectoryRow) TableName() string { return directoryTable }
 
 func (*WorkspaceDirectorySettings) kind() Kind { return KindWorkspaceDirectory }
@@ -142,7 +142,7 @@ func (*WorkspaceDirectorySettings) uniqueValue() string { return "" }
 func (s *WorkspaceDirectorySettings) addRow(rows *kindRows, keys *seal.Keys, pk int32) error {
 	sealed, err := keys.Seal(s.Credentials, credentials().place(pk))
 	if err != nil {
-		return fmt.Errorf("make row: %w", err)
+		return fmt.Errorf("seal secret: %w", err)
 	}
 	rows.directories = append(rows.directories,
 		&workspaceDirectoryRow{PK: pk, WorkspaceDirectorySettings: *s, SealedCredentials: sealed})

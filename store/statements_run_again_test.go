@@ -128,8 +128,8 @@ func TestResealPassesOverDamage(t *testing.T) {
 	}
 }
 
-// Nothing of its first run is left in a batch: not that pks were few, nor that the key and the client_id were free which
-// another program has taken in the meantime.
+// Nothing of its first run is left in a batch: not that pks were few, nor that the key and the client_id were free
+// which another program has taken in the meantime.
 func TestBatchIsRunAgain(t *testing.T) {
 	t.Parallel()
 	opened, faulty := newFaulty(t)

@@ -1,12 +1,11 @@
-// Package store keeps providers, applications and access tokens in a database, commits the creates that wait in one
-// transaction, and records what was done. It knows nothing of HTTP and no SQL dialect: a package below opens the
-// database (store/sqlite, store/postgres) behind the seam of store/database, and store/seal has the keys.
+// Package store stores providers, applications and access tokens, commits waiting creates in one transaction (group
+// commit), and records an audit trail. It knows neither HTTP nor an SQL dialect: store/sqlite and store/postgres
+// implement the interfaces of store/database, and store/seal encrypts secrets.
 //
 // Start with create.go, and follow a create through batcher.go, commit.go, idempotency.go and insert.go. provider.go
-// and settings.go have the records, and store.go opens everything. README.md walks through all of it.
+// and settings.go define the records, and store.go opens a store. README.md walks through a create.
 //
-// A change that is reported as done is on disk. The errors that a function returns stand in its comment and are told
-// apart with errors.Is.
+// A change is on disk when its method returns. Each method documents its errors; test them with errors.Is.
 package store
 
 import (
@@ -27,13 +26,13 @@ type Store struct {
 	keyring  *seal.Keyring
 	tokens   tokenCache
 	batcher  *batcher
-	// replica is nil for a database that is not shared, and for a program that creates no providers.
+	// replica is nil if the database is not shared or the program does not serve.
 	replica *replica
 }
 
-// Create begins to use a database of the current schema, which may be new, for a server. Secrets are sealed with the
-// keys in the file at keysetPath. Where neither the file nor a keyset of the database is there, it is made, but for a
-// database that replicas share. The Store closes the database, also where Create fails.
+// Create returns a new Store for a server, over a database of the current schema, which may be new. Secrets are
+// sealed with the keys in the file at keysetPath. If neither the file nor the database has a keyset, Create creates
+// one, except for a shared database. The Store closes the database, even if Create fails.
 //
 // It returns ErrNoKeyset, ErrKeysetUnusable, ErrUnavailable or an error of the file system.
 func Create(ctx context.Context, db database.Database, keysetPath string) (*Store, error) {
@@ -41,9 +40,9 @@ func Create(ctx context.Context, db database.Database, keysetPath string) (*Stor
 	return store.closeOnError(store.create(ctx, keysetPath))
 }
 
-// Open is Create for a program that works on a database that has its keyset.
+// Open is like Create, for a program other than a server, over a database that has a keyset.
 //
-// It returns database.ErrOlder for one that has none, ErrNoKeyset, ErrKeysetUnusable or ErrUnavailable.
+// It returns database.ErrOlder if it has none, ErrNoKeyset, ErrKeysetUnusable or ErrUnavailable.
 func Open(ctx context.Context, db database.Database, keysetPath string) (*Store, error) {
 	store := newStore(db)
 	return store.closeOnError(store.open(ctx, keysetPath))
@@ -54,7 +53,7 @@ func newStore(db database.Database) *Store {
 }
 
 func (s *Store) create(ctx context.Context, keysetPath string) (err error) {
-	if s.keyring, err = provideKeyring(ctx, s.database, keysetPath); err != nil {
+	if s.keyring, err = openOrCreateKeyring(ctx, s.database, keysetPath); err != nil {
 		return err
 	}
 	var keys keySource = fileKeys{s.keyring}
@@ -76,7 +75,7 @@ func (s *Store) open(ctx context.Context, keysetPath string) (err error) {
 	return err
 }
 
-// closeOnError returns the store where there is no error, and closes it otherwise.
+// closeOnError returns the store if err is nil, and otherwise closes it.
 func (s *Store) closeOnError(err error) (*Store, error) {
 	if err == nil {
 		return s, nil
@@ -87,7 +86,7 @@ func (s *Store) closeOnError(err error) (*Store, error) {
 	return nil, errors.Join(err, s.database.Close())
 }
 
-// Ready tells whether creates can be stored now. It returns ErrUnavailable.
+// Ready returns nil if creates can be stored, and otherwise ErrUnavailable.
 func (s *Store) Ready(ctx context.Context) error {
 	if _, err := s.keyring.Current(ctx); err != nil {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
@@ -101,8 +100,8 @@ func (s *Store) Ready(ctx context.Context) error {
 	return nil
 }
 
-// Close stores the creates that wait, waits for running statements and releases the database. It returns ErrUnavailable
-// where the database cannot be released in order.
+// Close stores waiting creates, waits for running statements and closes the database. It returns ErrUnavailable if the
+// database cannot be closed cleanly.
 func (s *Store) Close() error {
 	errs := []error{s.batcher.close()}
 	if s.replica != nil {
@@ -113,24 +112,23 @@ func (s *Store) Close() error {
 
 func (s *Store) reader(ctx context.Context) *gorm.DB { return s.database.Reader().WithContext(ctx) }
 
-// IsShared tells whether other replicas use the database at the same time. A new key is then first to be brought to
-// each of them.
+// IsShared reports whether replicas can share the database. Each of them then needs a new key before it is used.
 func (s *Store) IsShared() bool { return s.database.IsShared() }
 
-// Stats are figures of a store at one moment.
+// Stats are statistics of a store.
 type Stats struct {
-	// QueueLength is how many creates wait for their batch, and QueueCapacity how many may.
+	// QueueLength is the number of creates waiting for their batch, and QueueCapacity its limit.
 	QueueLength, QueueCapacity int
-	// Database are those of the database under it.
+	// Database holds the statistics of the database.
 	Database database.Stats
 }
 
-// Stats returns figures for whoever watches the store. It asks no server.
+// Stats returns statistics of the store, without querying the database.
 func (s *Store) Stats() Stats {
 	queue := s.batcher.queue
 	return Stats{QueueLength: len(queue), QueueCapacity: cap(queue), Database: s.database.Stats()}
 }
 
-// Watch lets a function know of each batch from now on, before the callers do: how many creates shared it, and how long
-// it took, whether it was committed or not. Several may be told of at a time, and all creates wait for the function.
+// Watch makes the store call watch after each batch, committed or not, with the number of its creates and its duration.
+// Calls can be concurrent. Creates wait for watch to return.
 func (s *Store) Watch(watch func(creates int, took time.Duration)) { s.batcher.watcher.Store(&watch) }

@@ -11,18 +11,18 @@ import (
 	"gorm.io/gorm"
 )
 
-// TokenGrant says who a token is for, what it allows and how long.
+// TokenGrant describes a token to create.
 type TokenGrant struct {
-	// Name is the caller.
+	// Name names the caller.
 	Name string
-	// Operations are operationIds.
+	// Operations are the operationIds that the token allows.
 	Operations []string
-	// ExpiresIn counts from now.
+	// ExpiresIn is how long the token is valid.
 	ExpiresIn time.Duration
 }
 
-// CreateToken makes a token, stores its digest and returns the token itself, which is nowhere else, with what is
-// stored. It returns ErrUnavailable.
+// CreateToken creates a token and returns its text, which is not stored, and the stored record. It returns
+// ErrUnavailable.
 func (s *Store) CreateToken(ctx context.Context, grant TokenGrant) (string, Token, error) {
 	text := newTokenText()
 	var token *Token
@@ -36,8 +36,9 @@ func (s *Store) CreateToken(ctx context.Context, grant TokenGrant) (string, Toke
 	return text, *token, nil
 }
 
-// CreateFirstToken makes a token in a database that has none, and hands it to keep before it is stored: where keep
-// fails or the process dies, the next call starts over. It returns ErrTokensExist, ErrUnavailable or the error of keep.
+// CreateFirstToken creates a token in a database that has none. It calls keep with the text before the commit, so
+// that the next call starts over if keep fails or the process dies. It returns ErrTokensExist, ErrUnavailable or the
+// error of keep.
 func (s *Store) CreateFirstToken(ctx context.Context, grant TokenGrant, keep func(text string) error) error {
 	err := s.database.Change(ctx, func(tx *gorm.DB) error { return createFirstToken(tx, grant, keep) })
 	if err != nil {
@@ -73,13 +74,13 @@ func newToken(text string, grant TokenGrant) *Token {
 	}
 }
 
-// tokenTimeout is how long the database may take to find a token.
+// tokenTimeout limits how long the database can take to find a token.
 const tokenTimeout = 5 * time.Second
 
-// FindToken returns what is stored of this token, whatever its state, or was stored at most half a second ago. It takes
-// 5 seconds at most. It returns ErrNotFound, also as ErrTokenMistyped, ErrDamaged or ErrUnavailable.
+// FindToken returns the record of a token in any state; it may be half a second old. It takes at most 5 seconds. It
+// returns ErrNotFound, ErrTokenMistyped, ErrDamaged or ErrUnavailable.
 //
-// The look-up by digest takes no secret time: how far a digest agrees tells nothing of the token.
+// Looking tokens up by digest leaks nothing useful through timing.
 func (s *Store) FindToken(ctx context.Context, text string) (Token, error) {
 	if !IsTokenText(text) {
 		return Token{}, fmt.Errorf("find token: %w", ErrTokenMistyped)
@@ -104,7 +105,7 @@ func (s *Store) FindToken(ctx context.Context, text string) (Token, error) {
 	return tokens[0].value, nil
 }
 
-// readTokens reads tokens. Those that are damaged are named.
+// readTokens reads tokens. The error of a damaged one names it.
 func readTokens(query *gorm.DB) ([]readable[Token], error) {
 	tokens, err := readRows[Token](query)
 	for i, token := range tokens {
@@ -115,8 +116,8 @@ func readTokens(query *gorm.DB) ([]readable[Token], error) {
 	return tokens, err
 }
 
-// Tokens returns what is stored of all tokens, oldest first. ErrDamaged, which names its token, stands in the place of
-// one. Any other error, which is ErrUnavailable, ends the sequence.
+// Tokens returns the records of all tokens, oldest first. For a damaged one it yields ErrDamaged and continues. On
+// ErrUnavailable the sequence ends.
 func (s *Store) Tokens(ctx context.Context) iter.Seq2[Token, error] {
 	rows := pages(func(last *readable[Token]) ([]readable[Token], error) {
 		query := s.reader(ctx)
@@ -138,8 +139,7 @@ func (s *Store) Tokens(ctx context.Context) iter.Seq2[Token, error] {
 	}
 }
 
-// RevokeToken makes a token useless from now on; a token that is revoked already stays as it is. It returns ErrNotFound
-// or ErrUnavailable.
+// RevokeToken revokes a token, unless it is already revoked. It returns ErrNotFound or ErrUnavailable.
 func (s *Store) RevokeToken(ctx context.Context, id int32) error {
 	err := s.database.Change(ctx, func(tx *gorm.DB) error {
 		var token Token
@@ -158,16 +158,16 @@ func (s *Store) RevokeToken(ctx context.Context, id int32) error {
 	return nil
 }
 
-// HasTokens tells whether any token was ever made. It returns ErrUnavailable.
+// HasTokens reports whether any token was ever created. It returns ErrUnavailable.
 func (s *Store) HasTokens(ctx context.Context) (bool, error) {
 	return anyToken(s.reader(ctx))
 }
 
-// anyToken tells whether a query finds any token.
+// anyToken reports whether a query finds a token.
 func anyToken(tokens *gorm.DB) (bool, error) {
 	var first []Token
 	if err := tokens.Select("id").Limit(1).Find(&first).Error; err != nil {
-		return false, fmt.Errorf("look for tokens: %w", err)
+		return false, fmt.Errorf("find tokens: %w", err)
 	}
 	return len(first) > 0, nil
 }

@@ -6,14 +6,13 @@ import (
 )
 
 const (
-	// tokenCacheTime is how old a cached token may be. A revocation must be in force within one second.
+	// tokenCacheTime is how long a token is cached. A revocation must take effect within a second.
 	tokenCacheTime = 500 * time.Millisecond
-	// maxCachedTokens bounds the memory of the cache.
+	// maxCachedTokens limits the memory of the cache.
 	maxCachedTokens = 1000
 )
 
-// tokenCache spares the database the look-up of the same few tokens with every request. Unknown tokens are not kept, so
-// that a new token is accepted at once.
+// tokenCache saves a query for each request. Unknown tokens are not cached, so that a new token is accepted at once.
 type tokenCache struct {
 	mutex  sync.RWMutex
 	tokens map[string]cachedToken

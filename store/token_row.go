@@ -2,34 +2,34 @@ package store
 
 import "time"
 
-// Token is what is stored of an access token. The token itself is not: it cannot be shown again.
+// Token is the record of an access token. The text of the token is not stored.
 type Token struct {
 	ID int32 `gorm:"primaryKey"`
-	// Name is the caller. Several tokens may carry one name, so that a renewed token is the same caller.
+	// Name names the caller. Tokens with the same name belong to the same caller.
 	Name string
-	// Prefix is the beginning of the token, enough to tell tokens apart and too little to use one.
+	// Prefix is the beginning of the text: enough to identify the token, too short to use it.
 	Prefix string
-	// Digest is the SHA-256 of the token.
+	// Digest is the SHA-256 of the text.
 	Digest []byte
 	// Operations are the operationIds that the token allows.
 	Operations List[string]
 	CreatedAt  time.Time
 	ExpiresAt  time.Time
-	// RevokedAt is nil while the token is not revoked.
+	// RevokedAt is nil if the token is not revoked.
 	RevokedAt *time.Time
 }
 
-// TokenState is whether a token is accepted.
+// TokenState is the state of a token.
 type TokenState string
 
-// The states of a token. A token that is both revoked and expired is revoked.
+// The states of a token. A revoked token that has expired is revoked.
 const (
 	TokenActive  TokenState = "active"
 	TokenExpired TokenState = "expired"
 	TokenRevoked TokenState = "revoked"
 )
 
-// State returns whether the token is accepted at the given time.
+// State returns the state of the token at the given time.
 func (t Token) State(at time.Time) TokenState {
 	switch {
 	case t.RevokedAt != nil:

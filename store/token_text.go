@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// The text of a token: a prefix that scanners for leaked secrets look for, random characters, and a checksum that tells
-// a token from a look-alike without the database.
+// The text of a token: a prefix that secret scanners can search for, random characters, and a checksum that detects
+// mistyped tokens without a query.
 const (
 	tokenPrefix         = "pvd_"
 	tokenRandomLength   = 34
 	tokenChecksumLength = 6
 	tokenLength         = len(tokenPrefix) + tokenRandomLength + tokenChecksumLength
-	// tokenPrefixShown is how many random characters a token list shows.
+	// tokenPrefixShown is the number of random characters in Token.Prefix.
 	tokenPrefixShown = 6
 )
 
@@ -22,8 +22,8 @@ func newTokenText() string {
 	return tokenPrefix + random + tokenChecksum(random)
 }
 
-// IsTokenText tells whether text has the form of a token: "pvd_", then 40 characters of [0-9A-Za-z], the last 6 of
-// which are the CRC-32 (IEEE) of the 34 before them, written with 62 digits.
+// IsTokenText reports whether text has the form of a token: "pvd_", then 40 characters of [0-9A-Za-z], the last 6 of
+// which are the CRC-32 (IEEE) of the 34 before them, in base 62.
 func IsTokenText(text string) bool {
 	if len(text) != tokenLength || !strings.HasPrefix(text, tokenPrefix) {
 		return false
@@ -44,12 +44,12 @@ func tokenChecksum(random string) string {
 
 const alphanumeric = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// IsAlphanumeric tells whether a text has no characters but those of RandomAlphanumeric.
+// IsAlphanumeric reports whether text consists of the characters of RandomAlphanumeric.
 func IsAlphanumeric(text string) bool { return strings.Trim(text, alphanumeric) == "" }
 
 // RandomAlphanumeric returns n characters of [0-9A-Za-z], each drawn with equal probability from crypto/rand.
 func RandomAlphanumeric(n int) string {
-	// Of the 64 numbers that 6 bits can be, the two beyond the alphabet are drawn again.
+	// Of the 64 values of 6 bits, the two beyond the alphabet are discarded, so that no character is more likely.
 	const sixBits = 1<<6 - 1
 	text := make([]byte, 0, n)
 	random := make([]byte, n+n/8)

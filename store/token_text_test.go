@@ -30,8 +30,8 @@ func TestRandomAlphanumericUsesEveryCharacterAlike(t *testing.T) {
 	}
 }
 
-// Whatever one character is typed for another, left out, typed twice or in the place of its neighbour, is noticed without
-// the database.
+// Whatever one character is typed for another, left out, typed twice or in the place of its neighbour, is noticed
+// without the database.
 func TestTokenTextDetectsEverySingleError(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -8,40 +8,40 @@ import (
 	"example.com/providerd/store/database"
 )
 
-// withoutValidated leaves out the creates that are only validated, of whose unique values some are taken, and gives
-// them the outcome that they would have.
+// withoutValidated returns the creates that are not validations, and sets the outcome of the validations. taken holds
+// the unique values of validations that are taken.
 func (b batch) withoutValidated(tx database.Batch, taken []string) (batch, error) {
 	if !slices.ContainsFunc(b, isValidated) {
 		return b, nil
 	}
-	// While creates are refused, a validation must not promise that one is stored.
+	// While creates are refused, a validation must not promise one.
 	refusal := tx.CanStore()
 	last, err := tx.LastPK()
 	if err != nil {
-		return nil, fmt.Errorf("look whether a pk is left: %w", err)
+		return nil, fmt.Errorf("read the last pk: %w", err)
 	}
-	return slices.DeleteFunc(b, func(one *create) bool {
+	return slices.DeleteFunc(b, func(c *create) bool {
 		switch {
-		case !one.validateOnly:
+		case !c.validateOnly:
 			return false
 		case refusal != nil:
-			one.err = refusal
+			c.err = refusal
 		case last >= math.MaxInt32:
-			one.err = ErrNoPKLeft
-		case slices.Contains(taken, one.settings.uniqueValue()):
-			one.err = ErrClientIDTaken
+			c.err = ErrNoPKLeft
+		case slices.Contains(taken, c.settings.uniqueValue()):
+			c.err = ErrClientIDTaken
 		}
 		return true
 	}), nil
 }
 
-func isValidated(one *create) bool { return one.validateOnly }
+func isValidated(c *create) bool { return c.validateOnly }
 
-// takenValues returns which of the unique values are taken of creates that are only validated.
+// takenValues returns the unique values of validations that are taken.
 func (b batch) takenValues(tx database.Batch) (taken []string, err error) {
 	var wanted []string
-	for _, one := range b {
-		if value := one.settings.uniqueValue(); one.validateOnly && value != "" {
+	for _, c := range b {
+		if value := c.settings.uniqueValue(); c.validateOnly && value != "" {
 			wanted = append(wanted, value)
 		}
 	}
@@ -50,7 +50,7 @@ func (b batch) takenValues(tx database.Batch) (taken []string, err error) {
 	}
 	err = tx.DB().Model(&oauth2Row{}).Where("client_id IN ?", padded(wanted)).Pluck("client_id", &taken).Error
 	if err != nil {
-		return nil, fmt.Errorf("look up client_ids: %w", err)
+		return nil, fmt.Errorf("find client_ids: %w", err)
 	}
 	return taken, nil
 }

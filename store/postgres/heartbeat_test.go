@@ -12,7 +12,7 @@ import (
 	"example.com/providerd/store/postgres/postgrestest"
 )
 
-// A sign of life that waits for a lock holds up neither creates nor readiness, as long as the last one counts.
+// A heartbeat that waits for a lock delays neither creates nor readiness while the last one is recent.
 func TestBlockedHeartbeatHoldsNothingUp(t *testing.T) {
 	t.Parallel()
 	url := postgrestest.NewCluster(t).CreateDatabase(t)
@@ -25,8 +25,8 @@ func TestBlockedHeartbeatHoldsNothingUp(t *testing.T) {
 	if _, err := conn.Exec(t.Context(), "BEGIN; LOCK TABLE replicas IN ACCESS EXCLUSIVE MODE"); err != nil {
 		t.Fatal(err)
 	}
-	// The sign of life gives up after 2 seconds, and another one follows.
-	await(t, "a create is stored while a sign of life waits", func() bool {
+	// The heartbeat gives up after 2 seconds, and another one follows.
+	await(t, "a create is stored while a heartbeat waits", func() bool {
 		awaitWait(t, watching, "relation")
 		_, err := keyedCreate(t.Context(), opened, rand.Text())
 		readyErr := opened.Ready(t.Context())

@@ -26,7 +26,7 @@ func testKeyRefusesAnotherBody(t *testing.T, database *store.Store) {
 	if !ok || !errors.Is(err, store.ErrKeyReused) || reused.PK != first.PK {
 		t.Fatalf("error is %v, want ErrKeyReused with provider %d", err, first.PK)
 	}
-	if record, err := database.MadeBefore(t.Context(), reused); err != nil || !reflect.DeepEqual(record, store.Record(first)) {
+	if record, err := database.PriorRecord(t.Context(), reused); err != nil || !reflect.DeepEqual(record, store.Record(first)) {
 		t.Errorf("the key made %+v, %v, want %+v", record, err, first)
 	}
 	if records := stored(t, database); len(records) != 1 {

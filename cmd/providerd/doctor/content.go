@@ -102,13 +102,13 @@ func checkSecretsOpen(ctx context.Context, inspection store.Inspection, keys *se
 	if err != nil {
 		return []finding{failedBy(check, err)}
 	}
-	for _, id := range slices.Sorted(maps.Keys(secrets.Lacking)) {
+	for _, id := range slices.Sorted(maps.Keys(secrets.ByMissingKey)) {
 		remedy := "put the newest keyset of this database in its place"
 		if kept := keys.RetiredTo(id); kept != "" {
 			remedy = fmt.Sprintf("put %s in its place, or pass it with --keyset", kept)
 		}
 		found = append(found, failed(check, remedy, "%d of %d secrets are encrypted with %s, which the keyset lacks",
-			secrets.Lacking[id], secrets.Total, keys.Describe(id)))
+			secrets.ByMissingKey[id], secrets.Total, keys.Describe(id)))
 	}
 	if secrets.Altered > 0 {
 		found = append(found, failed(check, `restore a backup, or delete those providers and create them again; `+
@@ -125,7 +125,7 @@ func checkKeyAge(ctx context.Context, inspection store.Inspection, keys *seal.Ke
 	const check = "key age"
 	ids := keys.IDs()
 	newest := ids[len(ids)-1]
-	created, err := inspection.KeyMade(ctx, newest)
+	created, err := inspection.KeyCreated(ctx, newest)
 	switch {
 	case err != nil:
 		return failedBy(check, err)

@@ -88,13 +88,13 @@ func spoiltSetUps() map[string]spoilt {
 		"keyset of another database": {func(t *testing.T, s *setUp) {
 			providerdtest.Run(t, "rm", s.keyset)
 			providerdtest.RunCommand(t, s.folder, strings.Fields("key create --keyset data/keyset.json")...)
-		}, []fault{{"keyset", healthFail, "not the keyset of this database; put the right one"}}},
+		}, []fault{{"keyset", healthFail, "it belongs to another database; restore the keyset"}}},
 		"older keyset": {func(t *testing.T, s *setUp) {
 			providerdtest.Run(t, "cp", "--archive", s.keyset, s.keyset+".old")
 			providerdtest.RunCommand(t, s.folder, strings.Fields("key rotate")...)
 			providerdtest.RunCommand(t, s.folder, strings.Fields("key reseal")...)
 			providerdtest.Run(t, "mv", s.keyset+".old", s.keyset)
-		}, []fault{{"keyset", healthFail, "it lacks key [0-9]+, which has encrypted secrets of this database; bring the newest"}}},
+		}, []fault{{"keyset", healthFail, "it lacks key [0-9]+, which encrypts secrets of this database; copy the newest"}}},
 		"key of one secret": {
 			statement("UPDATE oauth2_providers SET client_secret = x'01010203044444444444444444'"),
 			[]fault{{"secrets", healthFail, "1 of 1 secrets are encrypted with key 16909060, which the keyset lacks; put the newest keyset"}},

@@ -164,7 +164,7 @@ func expectOnly(t *testing.T, examined setUp, faults []fault) []finding {
 		if one.Status != healthOK && !isWanted && !ofMachine(one) {
 			t.Errorf("found is also %+v", one)
 		}
-		if one.Status == healthOK != (one.Remedy == "") && !regexp.MustCompile("; (run|put|set|bring|stop|name) ").MatchString(one.Finding) {
+		if one.Status == healthOK != (one.Remedy == "") && !regexp.MustCompile("; (run|put|set|copy|restore|stop|pass|name) ").MatchString(one.Finding) {
 			t.Errorf("what to do is not said: %+v", one)
 		}
 	}

@@ -65,7 +65,7 @@ func TestDamagedRecordsArePassedOver(t *testing.T) {
 	if said, err := providerdtest.Command(t.Context(), folder, "token", "revoke", "1").CombinedOutput(); err != nil {
 		t.Errorf("a damaged token is not revoked: %v: %s", err, said)
 	}
-	if looked, talk := runDamaged(t, folder, "doctor"); strings.Contains(looked+talk, "is no list") {
+	if looked, talk := runDamaged(t, folder, "doctor"); strings.Contains(looked+talk, "is not a list") {
 		t.Errorf("a damaged token hinders the doctor: %s%s", looked, talk)
 	}
 }

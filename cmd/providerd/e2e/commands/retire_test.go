@@ -176,7 +176,7 @@ func (r *retiring) restore(t *testing.T, backup string, want map[string]provider
 	folder, path := t.TempDir(), filepath.Join(r.folder, backup)
 	bringKeysets(t, filepath.Join(r.folder, "data"), filepath.Join(folder, "data"))
 	output, err := providerdtest.Command(t.Context(), folder, "restore", path).CombinedOutput()
-	named := regexp.MustCompile(`it lacks key \d+, which was retired .*; put (\S+), which has it,`).FindSubmatch(output)
+	named := regexp.MustCompile(`it lacks key \d+, which was retired .*; restore (\S+), which has the key,`).FindSubmatch(output)
 	if err == nil || named == nil {
 		t.Errorf("restored with the keyset of now: %v, %s", err, output)
 		return
