@@ -18,10 +18,10 @@ import (
 
 func noProgress(int64, int64) {}
 
-// noCheck lets everything pass.
+// noCheck accepts every backup.
 func noCheck(database.Readable) error { return nil }
 
-// slugsOf reads what a backup has.
+// slugsOf returns the slugs in a backup.
 func slugsOf(ctx context.Context, copied database.Readable) (slugs []string, err error) {
 	err = copied.Reader().WithContext(ctx).Raw("SELECT slug FROM applications ORDER BY id").Scan(&slugs).Error
 	return slugs, err
@@ -30,13 +30,13 @@ func slugsOf(ctx context.Context, copied database.Readable) (slugs []string, err
 func expectNothing(t *testing.T, dir string) {
 	t.Helper()
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
-		t.Errorf("there are %v, %v", entries, err)
+		t.Errorf("found %v, %v", entries, err)
 	}
 }
 
-// A backup has the state of the moment at which it began, whatever is committed while it is written, also by checkpoints
-// into pages that are yet to be copied.
-func TestBackupHasOneState(t *testing.T) {
+// A backup contains the state from when it began, whatever is committed meanwhile, even if checkpoints write pages that
+// are yet to be copied.
+func TestBackupIsASnapshot(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	for i := range 50 {
@@ -84,7 +84,7 @@ func TestBackupHasOneState(t *testing.T) {
 	r.close(t)
 }
 
-// What fails leaves nothing, and the connection without a transaction.
+// A failed backup leaves no files, and no transaction on its connection.
 func TestFailedBackupLeavesNothing(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -115,13 +115,13 @@ func TestFailedBackupLeavesNothing(t *testing.T) {
 		t.Error(err)
 	}
 	if err := r.Backup(t.Context(), path, noProgress, noCheck); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("over a backup: %v", err)
+		t.Errorf("over an existing backup: %v", err)
 	}
 	r.close(t)
 }
 
-// A backup in which a row is missing is in order for SQLite, and is refused nevertheless.
-func TestBackupWithoutARowIsRefused(t *testing.T) {
+// A backup that lacks a row passes integrity_check and is rejected nevertheless.
+func TestBackupMissingRowIsRejected(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	if err := errors.Join(r.insert("first", 10), r.insert("second", 10)); err != nil {
@@ -143,8 +143,8 @@ func TestBackupWithoutARowIsRefused(t *testing.T) {
 	r.close(t)
 }
 
-// A backup that the disk has no room for is not begun to be restored. It says that it has 8 TiB.
-func TestRestoreLooksForRoom(t *testing.T) {
+// A restore does not start if the disk has too little space for the backup, which claims to have 8 TiB.
+func TestRestoreChecksFreeSpace(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	backup, dir := filepath.Join(t.TempDir(), "backup.db"), t.TempDir()
@@ -165,8 +165,8 @@ func TestRestoreLooksForRoom(t *testing.T) {
 	expectNothing(t, dir)
 }
 
-// Where the disk takes no more in the middle of a backup, nothing is left of it.
-func TestDiskThatFailsInBackup(t *testing.T) {
+// If the disk fails in the middle of a backup, no files are left.
+func TestDiskFailsDuringBackup(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	if err := r.insert("large", 20<<20); err != nil {
@@ -179,8 +179,8 @@ func TestDiskThatFailsInBackup(t *testing.T) {
 	r.close(t)
 }
 
-// Where the files are no longer those of the database, nobody knows what was copied.
-func TestBackupOfHarmedFilesIsRefused(t *testing.T) {
+// If the database files were replaced, nobody knows what was copied.
+func TestBackupOfDamagedFilesIsRejected(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	if err := r.insert("large", 20<<20); err != nil {
@@ -202,9 +202,9 @@ func TestBackupOfHarmedFilesIsRefused(t *testing.T) {
 	r.close(t)
 }
 
-// A program that opens the database while the backup is copied and checked keeps it, whether it is to be replaced or was
-// made meanwhile.
-func TestRestoreLooksAgainBeforeItReplaces(t *testing.T) {
+// A database that a program opens while the backup is copied and checked is not replaced, whether it existed before or
+// was created meanwhile.
+func TestRestoreRechecksBeforeReplacing(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	backup := filepath.Join(t.TempDir(), "backup.db")
@@ -239,7 +239,7 @@ func TestRestoreLooksAgainBeforeItReplaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, want := opened.slugs(t), []string{"kept", "later", "last0"}; !slices.Equal(got, want) {
-		t.Errorf("there are %v, want %v", got, want)
+		t.Errorf("found %v, want %v", got, want)
 	}
 	opened.close(t)
 }

@@ -10,7 +10,7 @@ import (
 	"gorm.io/gorm"
 )
 
-// largeCommit makes a checkpoint due at once.
+// largeCommit makes a checkpoint due.
 func (r *rig) largeCommit(t *testing.T) {
 	t.Helper()
 	err := r.inBatch(t.Context(), func(tx *gorm.DB) error {
@@ -21,8 +21,7 @@ func (r *rig) largeCommit(t *testing.T) {
 	}
 }
 
-// A checkpoint that fails says so in the log, and each of its tries once. Once what kept it away is put right, the next
-// one makes up for it.
+// Each failed checkpoint is logged once. The next one copies all frames once the cause is gone.
 func TestFailedCheckpointIsLogged(t *testing.T) {
 	t.Parallel()
 	var log syncBuffer
@@ -37,7 +36,7 @@ func TestFailedCheckpointIsLogged(t *testing.T) {
 		r.batches.Maintain(t.Context())
 	}
 	if text := log.String(); !strings.Contains(text, "level=ERROR") || !strings.Contains(text, "-wal was removed or replaced") {
-		t.Errorf("log is %s", text)
+		t.Errorf("log: %s", text)
 	}
 	if after := sizeOf(t, r.path); after != before {
 		t.Errorf("the database grew from %d to %d bytes, out of a WAL that is not its own", before, after)
@@ -50,13 +49,13 @@ func TestFailedCheckpointIsLogged(t *testing.T) {
 		r.batches.Maintain(t.Context())
 	}
 	if wal := r.Stats().WAL; wal == nil || wal.FailedCheckpoints != uint64(strings.Count(logged, failed)) {
-		t.Errorf("figures are %+v, the log has %s", wal, logged)
+		t.Errorf("stats: %+v; log: %s", wal, logged)
 	}
 	if err := errors.Join(r.Check(t.Context()), r.commit(t.Context(), "after")); err != nil {
 		t.Error(err)
 	}
 	r.close(t)
 	if text := strings.TrimPrefix(log.String(), logged); strings.Contains(text, failed) {
-		t.Errorf("then the log is %s", text)
+		t.Errorf("log after the repair: %s", text)
 	}
 }

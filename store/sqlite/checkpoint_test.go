@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// However long commits go on without a pause, the WAL does not grow with them.
+// The WAL does not keep growing under a constant load of commits.
 func TestWALIsBoundedUnderLoad(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -30,7 +30,7 @@ func TestWALIsBoundedUnderLoad(t *testing.T) {
 	r.close(t)
 }
 
-// However often the database is checked, nothing is left that reads an old state of it.
+// Checks leave no read transaction open.
 func TestCheckKeepsNoSnapshot(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -47,14 +47,14 @@ func TestCheckKeepsNoSnapshot(t *testing.T) {
 	r.close(t)
 }
 
-// A WAL that grew because another program read an old state of the database is cut off once it lets go.
-func TestWALShrinksWhenItsReaderIsGone(t *testing.T) {
+// A WAL that grew because another program read an old snapshot is truncated once that program is done.
+func TestWALShrinksAfterReaderCloses(t *testing.T) {
 	t.Parallel()
 	var log syncBuffer
 	r := newLoggedRig(t, slog.New(slog.NewTextHandler(&log, nil)))
 	reader := plain(t, r.path)
 	run(t, reader, "BEGIN; SELECT count(*) FROM applications")
-	// A checkpoint that waited for the reader would take as long as the busy timeout.
+	// A checkpoint that waits for the reader would take as long as the busy timeout.
 	const longest = 5 * time.Second
 	for i := range 300 {
 		begun := time.Now()
@@ -75,7 +75,7 @@ func TestWALShrinksWhenItsReaderIsGone(t *testing.T) {
 	}
 	r.close(t)
 	if !strings.Contains(log.String(), "WAL cannot be reset while another program reads an old snapshot") {
-		t.Errorf("log is %s", log.String())
+		t.Errorf("log: %s", log.String())
 	}
 }
 
@@ -88,7 +88,7 @@ func sizeOf(t *testing.T, path string) int64 {
 	return info.Size()
 }
 
-// syncBuffer is a log that several goroutines write.
+// syncBuffer is a log that several goroutines write to.
 type syncBuffer struct {
 	mutex sync.Mutex
 	text  bytes.Buffer

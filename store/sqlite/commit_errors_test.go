@@ -13,17 +13,17 @@ import (
 	"example.com/providerd/store/database"
 )
 
-// fault is one that strikes a transaction after its first statement.
+// fault is a failure after the first statement of a transaction.
 type fault struct {
 	strike func(tx *gorm.DB) error
-	// undo puts right what the fault has changed of the connection.
+	// undo restores the settings of the connection.
 	undo []string
-	// want is nil for a fault of this program.
+	// want is nil for an error of this program.
 	want error
 	says string
 }
 
-// run strikes, and then undoes.
+// run causes the fault and then undoes it.
 func (f fault) run(tx *gorm.DB) error { return errors.Join(f.strike(tx), executing(f.undo...)(tx)) }
 
 func faults() map[string]fault {
@@ -50,14 +50,14 @@ func faults() map[string]fault {
 		},
 		"damaged": {
 			strike: func(tx *gorm.DB) error {
-				return errors.Join(damage(tx), executing("INSERT INTO tokens (id) VALUES (1)")(tx))
+				return errors.Join(corruptSchema(tx), executing("INSERT INTO tokens (id) VALUES (1)")(tx))
 			},
 			want: database.ErrUnavailable, says: "malformed",
 		},
 	}
 }
 
-// Whatever becomes of a transaction, it leaves nothing behind, tells whose fault it was, and does not keep the next one.
+// A failed transaction stores nothing, has the right class of error, and does not affect the next one.
 func TestFailedTransactionLeavesNothing(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -90,14 +90,14 @@ func TestFailedTransactionLeavesNothing(t *testing.T) {
 		}
 	}
 	if stored := r.slugs(t); !slices.Equal(stored, want) {
-		t.Errorf("stored are %v, want %v", stored, want)
+		t.Errorf("stored: %v, want %v", stored, want)
 	}
 	r.close(t)
 }
 
-// Nothing is stored for a caller that gave up before the end of its change, and the next one finds no transaction open. A
-// batch, which serves several callers, need not end with the context of one, but its error tells what is stored.
-func TestCancelledTransactionTellsWhatIsStored(t *testing.T) {
+// If the caller of a change gives up, nothing is stored and no transaction stays open. A batch serves several callers
+// and need not stop with the context of one, but its error must report whether it was stored.
+func TestCanceledTransactionReportsOutcome(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	const endless = `INSERT INTO applications (slug, name) WITH RECURSIVE n (i) AS
@@ -141,12 +141,12 @@ func TestCancelledTransactionTellsWhatIsStored(t *testing.T) {
 		}
 	}
 	if stored := r.slugs(t); !slices.Equal(stored, want) {
-		t.Errorf("stored are %v, want %v", stored, want)
+		t.Errorf("stored: %v, want %v", stored, want)
 	}
 	r.close(t)
 }
 
-// A COMMIT that SQLite refuses leaves its transaction open, unless it is rolled back.
+// A COMMIT that SQLite refuses leaves the transaction open unless it is rolled back.
 func TestRefusedCommitIsRolledBack(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -14,8 +14,8 @@ type application struct {
 	Slug, Name string
 }
 
-// However a statement is run over GORM, its error is that of the seam.
-func TestErrorsOfEveryKindOfStatement(t *testing.T) {
+// Errors of statements are classified in every GORM method.
+func TestStatementErrorsAreClassified(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	var rows []application
@@ -40,10 +40,10 @@ func TestErrorsOfEveryKindOfStatement(t *testing.T) {
 	for way, commit := range r.ways() {
 		for kind, statement := range kinds {
 			err := commit(t.Context(), func(tx *gorm.DB) error {
-				if err := damage(tx); err != nil {
+				if err := corruptSchema(tx); err != nil {
 					return err
 				}
-				// The error is looked at before the commit can do its part.
+				// Check the error before the commit can classify it.
 				if err := statement(tx); !errors.Is(err, database.ErrUnavailable) {
 					t.Errorf("%s in %s: error is %v, want ErrUnavailable", kind, way, err)
 				}

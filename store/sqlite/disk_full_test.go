@@ -15,7 +15,7 @@ import (
 	"example.com/providerd/store/durable/durabletest"
 )
 
-// smallDisk mounts a file system of its own. It needs to be root.
+// smallDisk mounts a small file system. It requires root.
 func smallDisk(t *testing.T) string {
 	t.Helper()
 	durabletest.RequireRoot(t)
@@ -31,7 +31,7 @@ func smallDisk(t *testing.T) string {
 	return dir
 }
 
-// leave fills a disk up to so many bytes.
+// leave fills a disk until so many bytes are free.
 func leave(t *testing.T, disk string, want int64) {
 	t.Helper()
 	var before syscall.Statfs_t
@@ -48,16 +48,16 @@ func leave(t *testing.T, disk string, want int64) {
 	}
 }
 
-// A backup needs room for itself and, on the disk of the database, a reserve for the WAL: 4 MiB and a fourth of what is
-// yet to be copied. Both may be one disk.
+// A backup needs space for itself and, on the disk of the database, a reserve for the WAL: 4 MiB and a quarter of the
+// bytes left to copy. Both may be on one disk.
 func TestDiskFullOfBackupOrDatabase(t *testing.T) {
 	t.Parallel()
 	const size, before, elsewhere = 16 << 20, 9 << 20, 40 << 20
 	for name, test := range map[string]struct {
-		// isApart tells that the backup has a disk of its own.
+		// isApart puts the backup on its own disk.
 		isApart bool
-		// database and backup are what the disks have left, and meanwhile what that of the database has after the first
-		// step, where it is not 0.
+		// database and backup are the free bytes of the disks. If meanwhile is not 0, it is what the disk of the database has
+		// free after the first step.
 		database, backup, meanwhile int64
 		want                        error
 	}{

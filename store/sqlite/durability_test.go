@@ -6,7 +6,7 @@ import (
 	"gorm.io/gorm"
 )
 
-// What is committed is on disk, which hangs on these settings of SQLite, on the very connections that commit.
+// Commits are durable because of these settings, which every connection that commits must have.
 func TestSettingsOfEveryConnection(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -14,8 +14,8 @@ import (
 	"example.com/providerd/store/sqlite"
 )
 
-// Of the primary result codes of SQLite (https://sqlite.org/rescode.html), these are the fault of files, memory or locks.
-// Each other one says that this program is wrong, or means what the statement makes of it.
+// These primary result codes of SQLite (https://sqlite.org/rescode.html) report problems with files, memory or locks.
+// The others report errors of this program, or depend on the statement.
 func TestErrorsOfSQLiteAreClassified(t *testing.T) {
 	t.Parallel()
 	away := []sqlite3.ErrNo{
@@ -40,7 +40,7 @@ func TestErrorsOfSQLiteAreClassified(t *testing.T) {
 			if errors.Is(statement, database.ErrCorrupt) != isSpoilt || errors.Is(statement, database.ErrFull) != (code == sqlite3.ErrFull) {
 				t.Errorf("%d: error is %v", code, statement)
 			}
-			// Only where SQLite could not write or sync may what it wrote still be there after a crash.
+			// Only if SQLite failed to write or sync may the transaction still be there after a crash.
 			if got := errors.Is(commit, database.ErrOutcomeUnknown); got != (code == sqlite3.ErrIoErr) ||
 				errors.Is(statement, database.ErrOutcomeUnknown) {
 				t.Errorf("%d: ErrOutcomeUnknown is %t of %v, of %v", code, got, commit, statement)

@@ -17,7 +17,7 @@ import (
 	"example.com/providerd/store/storetest"
 )
 
-// A database that is there is not made again, and what it has stays.
+// Create does not recreate an existing database and keeps its content.
 func TestCreateTwice(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -37,13 +37,13 @@ func TestCreateTwice(t *testing.T) {
 		t.Error(err)
 	}
 	if stored := r.slugs(t); len(stored) != 2 {
-		t.Errorf("stored are %v", stored)
+		t.Errorf("stored: %v", stored)
 	}
 	r.close(t)
 }
 
-// Of many that make a database at the same time, each finds it whole.
-func TestCreateAtTheSameTime(t *testing.T) {
+// Programs that create a database concurrently all get a complete one.
+func TestConcurrentCreate(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "new", "test.db")
 	const openers = 8
@@ -63,7 +63,7 @@ func TestCreateAtTheSameTime(t *testing.T) {
 	group.Wait()
 	for _, r := range rigs {
 		if stored := r.slugs(t); len(stored) != openers {
-			t.Errorf("stored are %v", stored)
+			t.Errorf("stored: %v", stored)
 		}
 	}
 	for _, r := range rigs {
@@ -71,7 +71,7 @@ func TestCreateAtTheSameTime(t *testing.T) {
 	}
 }
 
-// waiting closes a channel when the program begins to wait for what it was given the context for.
+// waiting is a context that closes a channel when it is first waited for.
 type waiting struct {
 	context.Context
 	begun chan struct{}
@@ -87,10 +87,10 @@ func (w waiting) Done() <-chan struct{} {
 	return w.Context.Done()
 }
 
-// openFunc is a way to open a database.
+// openFunc opens a database.
 type openFunc func(ctx context.Context, path string, logger *slog.Logger) (*sqlite.Database, error)
 
-// Whatever the files look like while another program creates them, Create and Open decide once it has finished.
+// Whatever the files look like while another program creates them, Create and Open wait until it is done.
 func TestCreateWaitsForTheCreator(t *testing.T) {
 	t.Parallel()
 	whole := filepath.Join(t.TempDir(), "whole.db")
@@ -134,7 +134,7 @@ func TestCreateWaitsForTheCreator(t *testing.T) {
 	}
 }
 
-// wantUsable opens a database that is to be whole, and commits to it.
+// wantUsable opens a database and commits to it.
 func wantUsable(t *testing.T, path string) {
 	t.Helper()
 	r, err := openRig(t.Context(), path)
@@ -148,8 +148,8 @@ func wantUsable(t *testing.T, path string) {
 	r.close(t)
 }
 
-// Whatever a first start leaves that was killed, Open refuses it, and the next start makes it whole.
-func TestFirstStartThatWasKilled(t *testing.T) {
+// Open refuses what a killed first start left. The next start completes it.
+func TestKilledFirstStart(t *testing.T) {
 	t.Parallel()
 	const mark = "PRAGMA application_id = 0x70766464;"
 	const versions = `CREATE TABLE goose_db_version (id INTEGER PRIMARY KEY AUTOINCREMENT, version_id INTEGER NOT NULL,
@@ -159,11 +159,11 @@ func TestFirstStartThatWasKilled(t *testing.T) {
 		statements string
 		want       error
 	}{
-		"empty file":        {";", database.ErrNoDatabase},
-		"WAL mode":          {"PRAGMA journal_mode = wal", database.ErrNoDatabase},
-		"mark":              {mark, database.ErrOlder},
-		"mark in WAL mode":  {"PRAGMA journal_mode = wal;" + mark, database.ErrOlder},
-		"table of versions": {mark + versions, database.ErrOlder},
+		"empty file":                 {";", database.ErrNoDatabase},
+		"WAL mode":                   {"PRAGMA journal_mode = wal", database.ErrNoDatabase},
+		"application_id":             {mark, database.ErrOlder},
+		"application_id in WAL mode": {"PRAGMA journal_mode = wal;" + mark, database.ErrOlder},
+		"table of versions":          {mark + versions, database.ErrOlder},
 	} {
 		path := filepath.Join(t.TempDir(), "test.db")
 		if err := os.WriteFile(path, nil, 0o600); err != nil {
@@ -180,8 +180,8 @@ func TestFirstStartThatWasKilled(t *testing.T) {
 	}
 }
 
-// A database whose keyset was not made yet is whole for SQLite, but not for the store.
-func TestFirstStartThatWasKilledBeforeTheKeyset(t *testing.T) {
+// A database without a keyset is complete for SQLite, but not for the store.
+func TestFirstStartKilledBeforeKeyset(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "test.db")
 	if err := create(t, path); err != nil {

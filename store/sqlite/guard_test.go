@@ -23,8 +23,9 @@ func copyTo(from, to string) error {
 	return errors.Join(err, os.WriteFile(to, content, 0o600))
 }
 
-// An older copy of the database does not belong to the WAL that a crash left: applied to it, it would make a mixture.
-func TestOlderCopyBesideTheWALOfANewerOne(t *testing.T) {
+// An older copy of the database does not belong to the WAL that a crash left. SQLite would apply the WAL and corrupt
+// the copy.
+func TestOlderCopyBesideNewerWAL(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.fill(t, "a")
@@ -35,7 +36,7 @@ func TestOlderCopyBesideTheWALOfANewerOne(t *testing.T) {
 	if err := r.commit(t.Context(), "c"); err != nil {
 		t.Fatal(err)
 	}
-	// What a crash leaves, in another directory.
+	// Copy what a crash leaves to another directory.
 	crashed := filepath.Join(t.TempDir(), "test.db")
 	if err := errors.Join(copyTo(r.path+".older", crashed), copyTo(r.path+"-wal", crashed+"-wal")); err != nil {
 		t.Fatal(err)
@@ -56,28 +57,28 @@ func TestOlderCopyBesideTheWALOfANewerOne(t *testing.T) {
 	r.close(t)
 }
 
-// harm is what is done to the files of a database, and what is said of it behind the name of the database.
-type harm struct {
+// tampering is a change to the files of a database, and the error it causes, after the name of the database.
+type tampering struct {
 	do   func() error
 	says string
 }
 
-// older is what the files of a database had before.
+// older is an earlier content of the files.
 type older struct{ database, wal, index []byte }
 
-// harms are those to a database whose WAL has two commits: the wal-index is older by one, the others are of an earlier
-// generation.
-func (o older) harms(t *rapid.T, path string) map[string]harm {
+// tamperings are changes to a database whose WAL has two commits. The older wal-index is one commit behind, the other
+// older files are from an earlier generation.
+func (o older) tamperings(t *rapid.T, path string) map[string]tampering {
 	const changed, lengthOfFrame = " does not match what SQLite wrote", 32 + 24 + 4096
 	last := min(sizeOfFile(path+"-wal"), int64(len(o.wal)))
-	all := map[string]harm{
+	all := map[string]tampering{
 		"database overwritten": {func() error { return os.WriteFile(path, make([]byte, 10_000), 0o600) }, changed},
-		"database cut off": {func() error {
+		"truncated database": {func() error {
 			return os.Truncate(path, rapid.Int64Range(0, sizeOfFile(path)-1).Draw(t, "size"))
 		}, changed},
 		"older copy":         {func() error { return os.WriteFile(path, o.database, 0o600) }, changed},
 		"older WAL":          {func() error { return os.WriteFile(path+"-wal", o.wal, 0o600) }, "-wal" + changed},
-		"WAL emptied":        {func() error { return os.Truncate(path+"-wal", 0) }, "-wal" + changed},
+		"truncated WAL":      {func() error { return os.Truncate(path+"-wal", 0) }, "-wal" + changed},
 		"WAL without a byte": {func() error { return os.Truncate(path+"-wal", lengthOfFrame-1) }, "-wal" + changed},
 		"WAL partly overwritten": {func() error {
 			return overwriteBeginning(path+"-wal", o.wal[:rapid.Int64Range(24, last).Draw(t, "bytes")])
@@ -86,8 +87,8 @@ func (o older) harms(t *rapid.T, path string) map[string]harm {
 	}
 	for _, suffix := range []string{"", "-wal", "-shm"} {
 		says := suffix + " was removed or replaced"
-		all["removed "+suffix] = harm{func() error { return os.Remove(path + suffix) }, says}
-		all["replaced "+suffix] = harm{func() error {
+		all["removed "+suffix] = tampering{func() error { return os.Remove(path + suffix) }, says}
+		all["replaced "+suffix] = tampering{func() error {
 			return errors.Join(copyFile(path+suffix), os.Rename(path+suffix+".older", path+suffix))
 		}, says}
 	}
@@ -111,34 +112,34 @@ func sizeOfFile(path string) int64 {
 	return info.Size()
 }
 
-// After whatever lawful things one harm is done, every Database that has the file open tells of it, and commits no more.
-func TestHarmIsNoticedWhereverItComes(t *testing.T) {
+// After any legitimate use and one tampering, every open Database reports the damage and refuses commits.
+func TestDamageIsDetected(t *testing.T) {
 	t.Parallel()
-	newHousehold := newHouseholds(t)
+	newDatabase := sharedDatabases(t)
 	rapid.Check(t, func(rt *rapid.T) {
-		h := newHousehold(rt)
-		h.commit(rt)
-		checkpoint(rt, h.conn, "PASSIVE")
-		before := older{database: h.read(rt, ""), wal: h.read(rt, "-wal")}
-		h.live(rt, 4)
-		for _, reader := range h.readers {
-			h.must(rt, reader.Rollback())
+		d := newDatabase(rt)
+		d.commit(rt)
+		checkpoint(rt, d.conn, "PASSIVE")
+		before := older{database: d.read(rt, ""), wal: d.read(rt, "-wal")}
+		d.live(rt, 4)
+		for _, reader := range d.readers {
+			d.must(rt, reader.Rollback())
 		}
-		h.readers = nil
+		d.readers = nil
 		for range 2 {
-			checkpoint(rt, h.conn, "RESTART")
-			h.commit(rt)
+			checkpoint(rt, d.conn, "RESTART")
+			d.commit(rt)
 		}
-		before.index = h.read(rt, "-shm")
-		h.commit(rt)
-		h.check(rt)
-		all := before.harms(rt, h.path)
-		name := rapid.SampledFrom(slices.Sorted(maps.Keys(all))).Draw(rt, "harm")
-		h.must(rt, all[name].do())
-		want := filepath.Base(h.path) + all[name].says
-		for i, r := range h.rigs {
-			// Right after a check, the one before a commit is spared: SQLite is the first to meet the harm. What it writes
-			// then makes an older wal-index look like the newest.
+		before.index = d.read(rt, "-shm")
+		d.commit(rt)
+		d.check(rt)
+		all := before.tamperings(rt, d.path)
+		name := rapid.SampledFrom(slices.Sorted(maps.Keys(all))).Draw(rt, "tampering")
+		d.must(rt, all[name].do())
+		want := filepath.Base(d.path) + all[name].says
+		for i, r := range d.rigs {
+			// A commit right after a check skips its own check, so SQLite is the first to use the damaged files. It then writes
+			// a new wal-index header, which hides an older wal-index.
 			isFirst := name != "older wal-index" && rapid.Bool().Draw(rt, "commit first")
 			if isFirst && r.insert("lost", 0) == nil {
 				rt.Errorf("%s: database %d commits", name, i)
@@ -151,10 +152,10 @@ func TestHarmIsNoticedWhereverItComes(t *testing.T) {
 					rt.Errorf("%s: %s of database %d says %v, want %q", name, act, i, err, want)
 				}
 			}
-			h.must(rt, r.batches.Close())
+			d.must(rt, r.batches.Close())
 			r.Abandon()
 		}
-		_ = h.conn.Close()
-		_ = h.other.Close()
+		_ = d.conn.Close()
+		_ = d.other.Close()
 	})
 }

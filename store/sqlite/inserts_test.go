@@ -8,13 +8,13 @@ import (
 	"example.com/providerd/store/database"
 )
 
-// inserted is a row of which SQLite gives the id.
+// inserted is a row whose id SQLite assigns.
 type inserted struct{ Slug, Name string }
 
 func (inserted) TableName() string { return "applications" }
 
-// Insert leaves out the rows whose slug is taken, and no other, and counts them.
-func TestInsertLeavesOutWhatIsTaken(t *testing.T) {
+// Insert skips and counts the rows whose slug is taken, and no others.
+func TestInsertSkipsTakenRows(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	for _, count := range []int{0, 1, 2, 3, 64, 65, 200} {
@@ -41,7 +41,7 @@ func TestInsertLeavesOutWhatIsTaken(t *testing.T) {
 					tx.Model(&application{}).Where("slug LIKE ? AND name = 'old'", what+"%").Count(&old).Error,
 					tx.Model(&application{}).Where("slug LIKE ?", what+"%").Count(&stored).Error)
 				if len(left) != 1 || int64(left[0]) != old || stored != int64(count) {
-					t.Errorf("%s: %d rows are left out; %d rows are old, %d stored", what, left, old, stored)
+					t.Errorf("%s: %d rows are skipped; %d rows are old, %d stored", what, left, old, stored)
 				}
 				for i, row := range rows {
 					var now application
@@ -59,12 +59,12 @@ func TestInsertLeavesOutWhatIsTaken(t *testing.T) {
 	r.close(t)
 }
 
-// The errors of a statement that is not GORM's are those of the seam, too.
+// Errors of statements that bypass GORM are classified, too.
 func TestErrorsOfInsert(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	err := r.batches.Commit(t.Context(), 0, func(tx database.Batch) error {
-		if err := damage(tx.DB()); err != nil {
+		if err := corruptSchema(tx.DB()); err != nil {
 			return err
 		}
 		if _, err := tx.Insert([]*inserted{{Slug: "a"}}); !errors.Is(err, database.ErrUnavailable) {

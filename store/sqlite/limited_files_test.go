@@ -16,7 +16,7 @@ import (
 	"example.com/providerd/store/durable/durabletest"
 )
 
-// limitFiles lets no file of the process grow beyond so many bytes until it is called again.
+// limitFiles limits the size to which files of the process can grow, until it is called again.
 func limitFiles(bytes uint64) error {
 	signal.Ignore(syscall.SIGXFSZ)
 	var limit syscall.Rlimit
@@ -29,16 +29,16 @@ func limitFiles(bytes uint64) error {
 
 const unlimited = ^uint64(0)
 
-// read commits a batch that has nothing to store, such as a replay. It returns what the batch is told of creates.
-func (r *rig) read(ctx context.Context) (refusal, err error) {
+// read commits a batch that stores nothing, such as a replay. It also returns the error of CanStore.
+func (r *rig) read(ctx context.Context) (canStore, err error) {
 	err = r.batches.Commit(ctx, 0, func(tx database.Batch) error {
-		refusal = tx.CanStore()
+		canStore = tx.CanStore()
 		return tx.DB().Raw("SELECT slug FROM applications").Scan(new([]string)).Error
 	})
-	return refusal, err
+	return canStore, err
 }
 
-// fillDisk opens the database at PATH and lets none of its files grow for a while.
+// fillDisk opens the database at PATH and prevents its files from growing for a while.
 func fillDisk(ctx context.Context, arguments []string) error {
 	r, err := openRig(ctx, arguments[0])
 	if err != nil {
@@ -61,11 +61,11 @@ func fillDisk(ctx context.Context, arguments []string) error {
 		}
 	}
 	for range 2 {
-		refusal, err := r.read(ctx)
+		canStore, err := r.read(ctx)
 		if err != nil {
-			return fmt.Errorf("what only reads is refused: %w", err)
+			return fmt.Errorf("a batch that only reads failed: %w", err)
 		}
-		for who, err := range map[string]error{"a validation": refusal, "readiness": r.Check(ctx)} {
+		for who, err := range map[string]error{"a validation": canStore, "readiness": r.Check(ctx)} {
 			if want := database.ErrUnavailable; !errors.Is(err, want) {
 				return fmt.Errorf("%s says %q, want %w", who, fmt.Sprint(err), want)
 			}
@@ -74,11 +74,11 @@ func fillDisk(ctx context.Context, arguments []string) error {
 	if err := limitFiles(unlimited); err != nil {
 		return err
 	}
-	refusal, err := r.read(ctx)
-	return errors.Join(refusal, err, r.Check(ctx), r.commit(ctx, "after"), r.batches.Close(), r.Close())
+	canStore, err := r.read(ctx)
+	return errors.Join(canStore, err, r.Check(ctx), r.commit(ctx, "after"), r.batches.Close(), r.Close())
 }
 
-// readOnFullDisk opens the database at PATH, whose WAL is empty, and reads while no file can have anything more.
+// readOnFullDisk opens the database at PATH, whose WAL is empty, and reads while no file can grow.
 func readOnFullDisk(ctx context.Context, arguments []string) error {
 	r, err := openRig(ctx, arguments[0])
 	if err != nil {
@@ -93,8 +93,8 @@ func readOnFullDisk(ctx context.Context, arguments []string) error {
 	return errors.Join(limitFiles(unlimited), r.commit(ctx, "after"), r.batches.Close(), r.Close())
 }
 
-// A batch that has nothing to store needs no room, not even in an empty WAL.
-func TestBatchThatOnlyReadsNeedsNoRoom(t *testing.T) {
+// A batch that stores nothing needs no disk space, not even for an empty WAL.
+func TestReadOnlyBatchNeedsNoSpace(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.close(t)
@@ -102,9 +102,9 @@ func TestBatchThatOnlyReadsNeedsNoRoom(t *testing.T) {
 	other.End(t)
 }
 
-// While the disk takes no more, nobody can tell what a COMMIT has stored. The next one can. Until then, what stores
-// nothing neither makes the server ready nor promises anything.
-func TestDiskThatFailsInCommit(t *testing.T) {
+// While the disk takes no more data, the outcome of a COMMIT is unknown until the next one succeeds. Meanwhile, batches
+// that store nothing neither make the server ready nor promise that it can store.
+func TestDiskFailsDuringCommit(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.close(t)
@@ -115,12 +115,12 @@ func TestDiskThatFailsInCommit(t *testing.T) {
 		t.Fatal(err)
 	}
 	if stored := again.slugs(t); !slices.Equal(stored, []string{"before", "after"}) {
-		t.Errorf("stored are %v", stored)
+		t.Errorf("stored: %v", stored)
 	}
 	again.close(t)
 }
 
-// commitAndSettle is commit that looks up the outcome where that is unknown, as the store does.
+// commitAndSettle is commit that looks up an unknown outcome, as the store does.
 func (r *rig) commitAndSettle(ctx context.Context, name string) error {
 	err := r.commitRow(ctx, &inserted{Slug: name})
 	if errors.Is(err, database.ErrOutcomeUnknown) {
@@ -131,7 +131,7 @@ func (r *rig) commitAndSettle(ctx context.Context, name string) error {
 	return err
 }
 
-// limitWAL opens the database at PATH, and commits many times while none of its files may exceed 4 MiB.
+// limitWAL opens the database at PATH and commits many times while its files cannot exceed 4 MiB.
 func limitWAL(ctx context.Context, arguments []string) error {
 	r, err := openRig(ctx, arguments[0])
 	if err != nil {
@@ -160,7 +160,7 @@ func limitWAL(ctx context.Context, arguments []string) error {
 	return errors.Join(r.batches.Close(), r.Close())
 }
 
-// A WAL that cannot grow gets a checkpoint, after which commits succeed again. Until then the server is not ready.
+// If the WAL cannot grow, a checkpoint makes commits succeed again. Until then the server is not ready.
 func TestWALThatCannotGrow(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -170,8 +170,8 @@ func TestWALThatCannotGrow(t *testing.T) {
 	wantUsable(t, r.path)
 }
 
-// A server that is ready after a batch that failed has room for the largest create.
-func TestCheckMakesRoomForTheLargestCreate(t *testing.T) {
+// A server that becomes ready after a failed batch has enough space for the largest create.
+func TestCheckEnsuresSpaceForLargestCreate(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	const largest = 1 << 20
@@ -186,7 +186,7 @@ func TestCheckMakesRoomForTheLargestCreate(t *testing.T) {
 		t.Fatal(err)
 	}
 	if grown := sizeOf(t, r.path+"-wal"); grown != ready || len(r.slugs(t)) != 1 {
-		t.Errorf("the WAL has %d bytes, and then %d; stored are %v", ready, grown, r.slugs(t))
+		t.Errorf("the WAL has %d bytes, and then %d; stored: %v", ready, grown, r.slugs(t))
 	}
 	r.close(t)
 }

@@ -11,12 +11,12 @@ import (
 	"example.com/providerd/store/sqlite"
 )
 
-// reservedNames are those of files beside the rig's database.
+// reservedNames are names of files beside the database of a rig.
 func reservedNames() []string {
 	return []string{"test.db-wal", "test.db-shm", "test.db-journal", "x-journal", "test.db.17.unfinished"}
 }
 
-// A database with a file of such a name beside it would take it for its own, or remove it.
+// A database beside such a file would use or remove it.
 func TestReservedNamesAreRefused(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -15,7 +15,7 @@ import (
 	"example.com/providerd/store/sqlite"
 )
 
-func TestOpenRefusesWhatItCannotUse(t *testing.T) {
+func TestOpenRejectsUnusableDatabases(t *testing.T) {
 	t.Parallel()
 	discard := slog.New(slog.DiscardHandler)
 	dir := t.TempDir()
@@ -80,7 +80,7 @@ func execute(t *testing.T, path, statement string) {
 	}
 }
 
-// create makes a database and closes it.
+// create creates a database and closes it.
 func create(t *testing.T, path string) error {
 	t.Helper()
 	opened, err := sqlite.Create(t.Context(), path, slog.New(slog.DiscardHandler))
@@ -90,7 +90,7 @@ func create(t *testing.T, path string) error {
 	return opened.Close()
 }
 
-// A database of another program stays as it is, its journal mode included.
+// The database of another program is not changed, not even its journal mode.
 func TestForeignDatabaseIsNotChanged(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "foreign.db")
@@ -108,12 +108,12 @@ func TestForeignDatabaseIsNotChanged(t *testing.T) {
 		t.Errorf("the file was changed, %v", err)
 	}
 	if entries, err := os.ReadDir(filepath.Dir(path)); err != nil || len(entries) != 1 {
-		t.Errorf("the directory has %v, %v", entries, err)
+		t.Errorf("the directory contains %v, %v", entries, err)
 	}
 }
 
-// The WAL that a crash left is not removed because its database is away, and nothing is made in its place.
-func TestMissingDatabaseBesideItsWAL(t *testing.T) {
+// If the database is missing, the WAL that a crash left is kept, and no new database is created.
+func TestMissingDatabaseWithWAL(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	if err := r.commit(t.Context(), "a"); err != nil {

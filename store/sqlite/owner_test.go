@@ -10,8 +10,8 @@ import (
 	"example.com/providerd/store/durable/durabletest"
 )
 
-// Whoever lets a link to a file of root be opened as a database of theirs is not given the file.
-func TestRootGivesAwayOnlyWhatIsNew(t *testing.T) {
+// A user who plants a link to a file of root as their database does not get that file.
+func TestRootChownsOnlyNewFiles(t *testing.T) {
 	t.Parallel()
 	durabletest.RequireRoot(t)
 	const someUser, someGroup = 1234, 2234

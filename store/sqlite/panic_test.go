@@ -12,8 +12,8 @@ import (
 	"example.com/providerd/store/database"
 )
 
-// A panic is an error of the batch whose callers wait for it, and goes on to the one caller of a change.
-func TestPanicInATransactionEndsThatAlone(t *testing.T) {
+// A panic becomes an error of a batch, which has several callers, and reaches the only caller of a change.
+func TestPanicFailsOnlyItsTransaction(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	for way, commit := range r.ways() {
@@ -38,7 +38,7 @@ func TestPanicInATransactionEndsThatAlone(t *testing.T) {
 		cancel()
 	}
 	if stored := r.slugs(t); len(stored) != 2 {
-		t.Errorf("stored are %v", stored)
+		t.Errorf("stored: %v", stored)
 	}
 	r.close(t)
 }

@@ -15,8 +15,8 @@ import (
 	"example.com/providerd/store/sqlite"
 )
 
-// TestMain lets the test binary be started as one of these programs, because the locks of SQLite keep apart processes.
-// Each says that it is ready, and waits for the end of its standard input.
+// TestMain runs the test binary as one of these programs, because SQLite's locks work between processes. Each reports
+// that it is ready and waits for the end of its standard input.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"commit": durabletest.Program(commitMany), "fill-disk": durabletest.Program(fillDisk), "limit-wal": durabletest.Program(limitWAL),
@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// commitMany opens the database at PATH, and then commits applications NAME0, NAME1 and so on up to COUNT.
+// commitMany opens the database at PATH, then commits the applications NAME0, NAME1 and so on up to COUNT.
 func commitMany(ctx context.Context, arguments []string) error {
 	count, err := strconv.Atoi(arguments[2])
 	if err != nil {
@@ -45,7 +45,7 @@ func commitMany(ctx context.Context, arguments []string) error {
 	return errors.Join(r.batches.Close(), r.Close())
 }
 
-// backUp backs up the database at PATH to COPY, and lets no file grow beyond what is written first.
+// backUp backs up the database at PATH to COPY, and prevents files from growing beyond what is written first.
 func backUp(ctx context.Context, arguments []string) error {
 	db, err := sqlite.Open(ctx, arguments[0], slog.New(slog.DiscardHandler))
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"example.com/providerd/store/database"
 )
 
-// reserve reserves pks in a batch, and stores providers with them.
+// reserve reserves pks in a batch and stores providers with them.
 func (r *rig) reserve(t *testing.T, count int) ([]int32, error) {
 	t.Helper()
 	var pks []int32
@@ -32,11 +32,11 @@ func (r *rig) reserve(t *testing.T, count int) ([]int32, error) {
 	return pks, err
 }
 
-// Pks go up by one, a batch that fails gives them back, and those that are deleted are not given again.
+// Pks ascend by one. Those of a failed batch are assigned again, those of deleted rows are not.
 func TestReservedPKsAscend(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	for i, one := range []struct {
+	for i, test := range []struct {
 		do    string
 		count int
 		want  []int32
@@ -49,28 +49,28 @@ func TestReservedPKsAscend(t *testing.T) {
 		{count: 2, want: []int32{math.MaxInt32}},
 		{count: 256, want: []int32{}},
 	} {
-		if one.do != "" {
-			if err := r.Change(t.Context(), executing(one.do)); err != nil {
+		if test.do != "" {
+			if err := r.Change(t.Context(), executing(test.do)); err != nil {
 				t.Fatal(err)
 			}
 		}
 		var lost []int32
 		if err := r.batches.Commit(t.Context(), 0, func(tx database.Batch) (err error) {
-			lost, err = tx.ReservePKs(one.count)
+			lost, err = tx.ReservePKs(test.count)
 			return errors.Join(err, errOwn)
 		}); !errors.Is(err, errOwn) {
 			t.Error(err)
 		}
-		pks, err := r.reserve(t, one.count)
-		if err != nil || !slices.Equal(pks, one.want) || !slices.Equal(lost, one.want) {
-			t.Errorf("batch %d of %d: pks are %v, before the rollback %v, want %v, %v", i, one.count, pks, lost, one.want, err)
+		pks, err := r.reserve(t, test.count)
+		if err != nil || !slices.Equal(pks, test.want) || !slices.Equal(lost, test.want) {
+			t.Errorf("batch %d of %d: pks are %v, before the rollback %v, want %v, %v", i, test.count, pks, lost, test.want, err)
 		}
 	}
 	r.close(t)
 }
 
-// Two that commit to one database at the same time never get the same pk.
-func TestReservedPKsAreNobodyElses(t *testing.T) {
+// Two writers to one database never get the same pk.
+func TestReservedPKsAreUnique(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	other, err := openRig(t.Context(), r.path)
@@ -80,10 +80,10 @@ func TestReservedPKsAreNobodyElses(t *testing.T) {
 	const batches, each = 40, 5
 	var given [2][]int32
 	var group sync.WaitGroup
-	for i, one := range []*rig{r, other} {
+	for i, test := range []*rig{r, other} {
 		group.Go(func() {
 			for range batches {
-				pks, err := one.reserve(t, each)
+				pks, err := test.reserve(t, each)
 				if given[i] = append(given[i], pks...); err != nil {
 					t.Error(err)
 				}
@@ -99,14 +99,14 @@ func TestReservedPKsAreNobodyElses(t *testing.T) {
 	all := slices.Concat(given[0], given[1])
 	slices.Sort(all)
 	if len(slices.Compact(all)) != 2*batches*each || all[len(all)-1] != 2*batches*each {
-		t.Errorf("given are %v", all)
+		t.Errorf("assigned: %v", all)
 	}
 	other.close(t)
 	r.close(t)
 }
 
-// While no pk can be given, Check says so, and validations are refused as creates are.
-func TestDamagedPKsAreNoticedByCheck(t *testing.T) {
+// While no pk can be assigned, Check fails, and validations are refused like creates.
+func TestCheckDetectsDamagedPKs(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	if _, err := r.reserve(t, 3); err != nil {
@@ -118,8 +118,8 @@ func TestDamagedPKsAreNoticedByCheck(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := r.reserve(t, 1)
-		refusal, readErr := r.read(t.Context())
-		for _, err := range []error{err, refusal, r.Check(t.Context())} {
+		canStore, readErr := r.read(t.Context())
+		for _, err := range []error{err, canStore, r.Check(t.Context())} {
 			if !errors.Is(err, database.ErrUnavailable) || !strings.Contains(err.Error(), "restore a backup") {
 				t.Errorf("%s: error is %v", seq, err)
 			}
@@ -133,7 +133,7 @@ func TestDamagedPKsAreNoticedByCheck(t *testing.T) {
 	}
 	pks, err := r.reserve(t, 1)
 	if err := errors.Join(err, r.Check(t.Context())); err != nil || !slices.Equal(pks, []int32{4}) {
-		t.Errorf("pks are %v, %v", pks, err)
+		t.Errorf("pks: %v, %v", pks, err)
 	}
 	r.close(t)
 }

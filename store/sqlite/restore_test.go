@@ -13,7 +13,7 @@ import (
 	"example.com/providerd/store/sqlite"
 )
 
-// Of a large file that is no backup, nothing but the header is read.
+// Only the header is read of a large file that is not a backup.
 func TestForeignFileIsNotCopied(t *testing.T) {
 	t.Parallel()
 	header := make([]byte, 100)
@@ -30,7 +30,7 @@ func TestForeignFileIsNotCopied(t *testing.T) {
 		dir := t.TempDir()
 		_, err := sqlite.Restoration{
 			Backup: path, Database: filepath.Join(dir, "test.db"),
-			Progress: func(int64, int64) { t.Errorf("%s: it is copied", name) }, Check: noCheck,
+			Progress: func(int64, int64) { t.Errorf("%s: the file is copied", name) }, Check: noCheck,
 		}.Run(t.Context())
 		if !errors.Is(err, database.ErrForeign) || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: %v", name, err)
@@ -39,7 +39,7 @@ func TestForeignFileIsNotCopied(t *testing.T) {
 	}
 }
 
-// Two restorations in one second keep what each replaces. The names of the seconds to come are taken.
+// Each of two restores in the same second keeps the database it replaces. The names of the next seconds are taken.
 func TestEachReplacedDatabaseIsKept(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -18,8 +18,8 @@ import (
 	"example.com/providerd/store/sqlite"
 )
 
-// rig is an open database with the one who commits batches. It is not closed with the test, because a harmed database
-// is not.
+// rig is an open database with its Batches. The test does not close it automatically, because a damaged database cannot
+// be closed.
 type rig struct {
 	*sqlite.Database
 	batches database.Batches
@@ -48,7 +48,7 @@ func createRig(ctx context.Context, path string, logger *slog.Logger) (*rig, err
 	return connectRig(ctx, opened, path)
 }
 
-// openRig opens a database that is there.
+// openRig opens an existing database.
 func openRig(ctx context.Context, path string) (*rig, error) {
 	opened, err := sqlite.Open(ctx, path, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -65,12 +65,12 @@ func connectRig(ctx context.Context, opened *sqlite.Database, path string) (*rig
 	return &rig{Database: opened, batches: batches, path: path}, nil
 }
 
-// inBatch commits statements in a batch.
+// inBatch runs statements in a batch.
 func (r *rig) inBatch(ctx context.Context, statements func(tx *gorm.DB) error) error {
 	return r.batches.Commit(ctx, 0, func(tx database.Batch) error { return statements(tx.DB()) })
 }
 
-// commit stores an application as a batch does its creates.
+// commit stores an application as a batch stores creates.
 func (r *rig) commit(ctx context.Context, name string) error {
 	err := r.commitRow(ctx, &inserted{Slug: name})
 	r.batches.Maintain(ctx)
@@ -95,7 +95,7 @@ func insertApplication(tx *gorm.DB, name string) error {
 	return tx.Exec("INSERT INTO applications (slug, name) VALUES (?, '')", name).Error
 }
 
-// slugs reads what is stored.
+// slugs returns the stored slugs.
 func (r *rig) slugs(t *testing.T) []string {
 	t.Helper()
 	var slugs []string
@@ -115,8 +115,8 @@ func (r *rig) close(t *testing.T) {
 	}
 }
 
-// fill commits until checkpoints have brought another generation to the file of the database, and the WAL was reset. It
-// goes on until a checkpoint that runs beside it has very likely ended.
+// fill commits until checkpoints have written another generation to the database file and the WAL was reset. It
+// continues until a concurrent checkpoint has most likely ended.
 func (r *rig) fill(t *testing.T, name string) {
 	t.Helper()
 	const longest, more = time.Minute, 50
@@ -136,19 +136,19 @@ func (r *rig) fill(t *testing.T, name string) {
 	t.Fatalf("the WAL is not reset after %s", longest)
 }
 
-// generation is the one in the file of the database.
+// generation returns the generation in the database file.
 func (r *rig) generation(t *testing.T) [4]byte {
 	t.Helper()
 	return [4]byte(header(t, r.path)[60:])
 }
 
-// salts are those in the header of the WAL, which tell its generations apart. A WAL that was cut off has none.
+// salts returns the salts in the WAL header, which change with each reset. A truncated WAL has none.
 func (r *rig) salts(t *testing.T) [8]byte {
 	t.Helper()
 	return [8]byte(header(t, r.path+"-wal")[16:24])
 }
 
-// header is how a file begins, with zeros for what it does not have.
+// header returns the start of a file, padded with zeros.
 func header(t *testing.T, path string) []byte {
 	t.Helper()
 	file, err := os.Open(path)
@@ -165,16 +165,16 @@ func header(t *testing.T, path string) []byte {
 
 type commitFunc func(ctx context.Context, statements func(tx *gorm.DB) error) error
 
-// ways are those to commit, of which the seam says the same.
+// ways are the ways to commit, which must behave alike.
 func (r *rig) ways() map[string]commitFunc {
 	return map[string]commitFunc{"Commit": r.inBatch, "Change": r.Change}
 }
 
-// executing returns statements that are run one after the other.
+// executing returns a function that runs statements.
 func executing(statements ...string) func(tx *gorm.DB) error {
 	return func(tx *gorm.DB) error {
 		for _, statement := range statements {
-			// A PRAGMA may answer, and holds its transaction open until that is read.
+			// A PRAGMA may return rows, and keeps the transaction open until they are read.
 			var answer []string
 			if err := tx.Raw(statement).Scan(&answer).Error; err != nil {
 				return err
@@ -184,13 +184,13 @@ func executing(statements ...string) func(tx *gorm.DB) error {
 	}
 }
 
-// damage makes the schema point where no page is, until the transaction ends.
-func damage(tx *gorm.DB) error {
+// corruptSchema points the schema to a page that does not exist, until the transaction ends.
+func corruptSchema(tx *gorm.DB) error {
 	return executing("PRAGMA writable_schema = on",
 		"UPDATE sqlite_master SET rootpage = 1000000 WHERE name = 'backchannels'", "PRAGMA writable_schema = reset")(tx)
 }
 
 var errOwn = errors.New("own error of the statements")
 
-// patience is far more than what is awaited takes.
+// patience is far longer than what is waited for takes.
 const patience = 30 * time.Second

@@ -86,7 +86,7 @@ func openExisting(
 	return open(ctx, path, logger, checkExists, prepare)
 }
 
-// checkExists returns ErrNoDatabase, with the absolute path, if there is no file at path.
+// checkExists returns ErrNoDatabase, with the absolute path, if path does not exist.
 func checkExists(path string) error {
 	_, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {

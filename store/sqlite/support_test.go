@@ -10,7 +10,7 @@ import (
 	"example.com/providerd/store/database"
 )
 
-// What another program has migrated beyond this one takes nothing of it any more, and all of what came before.
+// Once a newer program has migrated the database, nothing more is stored, and what was stored before stays.
 func TestNewerSchema(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -32,7 +32,7 @@ func TestNewerSchema(t *testing.T) {
 		}
 	}
 	if got := r.slugs(t); len(got) != 1 {
-		t.Errorf("stored is %v", got)
+		t.Errorf("stored: %v", got)
 	}
 	execute(t, r.path, "DELETE FROM goose_db_version WHERE version_id = 999")
 	if err := errors.Join(r.commit(t.Context(), "after"), r.Check(t.Context())); err != nil {

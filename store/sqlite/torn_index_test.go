@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// A program that loses the processor while it writes the wal-index leaves it half written for as long. That is no fault
-// of the database, and is waited for.
-func TestHalfWrittenIndexIsWaitedFor(t *testing.T) {
+// A process that is descheduled while it writes the wal-index leaves it half written for a while. That is not damage,
+// so readers retry.
+func TestTornWALIndexIsReadAgain(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	if err := r.commit(t.Context(), "before"); err != nil {
@@ -18,7 +18,7 @@ func TestHalfWrittenIndexIsWaitedFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Closed earlier, it would take the locks of SQLite with it.
+	// Closing it earlier would release the locks of SQLite.
 	t.Cleanup(func() { _ = index.Close() })
 	const inSecondCopy = 48 + 8
 	whole := make([]byte, 4)

@@ -15,11 +15,11 @@ import (
 	"example.com/providerd/store/sqlite"
 )
 
-// Two processes that commit to one database at the same time, each with its own checkpoints, lose nothing.
-func TestTwoProcessesCommitAtTheSameTime(t *testing.T) {
+// Two processes that commit to one database concurrently, each with its own checkpoints, lose nothing.
+func TestTwoProcessesCommitConcurrently(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	// Enough for a checkpoint of each.
+	// This is enough for a checkpoint of each.
 	const count = 600
 	other := durabletest.Start(t, "commit", r.path, "other", fmt.Sprint(count))
 	other.Proceed(t)
@@ -36,30 +36,30 @@ func TestTwoProcessesCommitAtTheSameTime(t *testing.T) {
 		delete(want, slug)
 	}
 	if len(stored) != 2*count || len(want) > 0 {
-		t.Errorf("%d are stored, missing are %v", len(stored), want)
+		t.Errorf("%d stored, missing: %v", len(stored), want)
 	}
 	var generation int
 	var integrity string
 	if err := errors.Join(r.Reader().Raw("PRAGMA user_version").Scan(&generation).Error,
 		r.Reader().Raw("PRAGMA integrity_check").Scan(&integrity).Error); err != nil || integrity != "ok" || generation == 0 {
-		t.Errorf("generation is %d, integrity %s, %v", generation, integrity, err)
+		t.Errorf("generation %d, integrity %s, %v", generation, integrity, err)
 	}
 	r.close(t)
 }
 
-// A database whose files were taken away from the process that has it open is refused by the next one, which would write
-// beside it. It waits as long as another may take to open or close the database.
-func TestFilesTakenFromAnotherProcess(t *testing.T) {
+// If files were removed under the process that has the database open, another process refuses to open it, because both
+// would write independently. It retries for as long as opening or closing a database may take.
+func TestFilesRemovedUnderAnotherProcess(t *testing.T) {
 	t.Parallel()
 	replace := func(path string) error { return errors.Join(copyFile(path), os.Rename(path+".older", path)) }
-	for name, harm := range map[string]struct {
+	for name, test := range map[string]struct {
 		how  func(path string) error
 		says string
 	}{
 		"wal-index removed":  {func(path string) error { return os.Remove(path + "-shm") }, "-shm was removed or replaced"},
 		"wal-index replaced": {func(path string) error { return replace(path + "-shm") }, "-shm was removed or replaced"},
 		"WAL removed":        {func(path string) error { return os.Remove(path + "-wal") }, "-wal was removed or replaced"},
-		"WAL emptied":        {func(path string) error { return os.Truncate(path+"-wal", 0) }, "-wal does not match what SQLite wrote"},
+		"truncated WAL":      {func(path string) error { return os.Truncate(path+"-wal", 0) }, "-wal does not match what SQLite wrote"},
 		"overwritten": {
 			func(path string) error { return os.WriteFile(path, make([]byte, 10_000), 0o600) }, "does not match what SQLite wrote",
 		},
@@ -77,7 +77,7 @@ func TestFilesTakenFromAnotherProcess(t *testing.T) {
 				t.Error(err)
 			}
 			joined.close(t)
-			if err := harm.how(r.path); err != nil {
+			if err := test.how(r.path); err != nil {
 				t.Fatal(err)
 			}
 			for open, opened := range map[string]openFunc{
@@ -85,8 +85,8 @@ func TestFilesTakenFromAnotherProcess(t *testing.T) {
 			} {
 				begun := time.Now()
 				_, err := opened(t.Context(), r.path, slog.New(slog.DiscardHandler))
-				if !errors.Is(err, database.ErrUnavailable) || !strings.Contains(err.Error(), harm.says) {
-					t.Errorf("%s: error is %v, want ErrUnavailable with %q", open, err, harm.says)
+				if !errors.Is(err, database.ErrUnavailable) || !strings.Contains(err.Error(), test.says) {
+					t.Errorf("%s: error is %v, want ErrUnavailable with %q", open, err, test.says)
 				}
 				if took := time.Since(begun); took < time.Second || took > patience {
 					t.Errorf("%s took %s", open, took)
@@ -97,8 +97,8 @@ func TestFilesTakenFromAnotherProcess(t *testing.T) {
 	}
 }
 
-// Who gives up while a database looks harmed does not wait on.
-func TestOpenIsGivenUp(t *testing.T) {
+// Open stops waiting for damaged files when its context ends.
+func TestOpenStopsWithContext(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.close(t)

@@ -12,7 +12,7 @@ import (
 	"example.com/providerd/store/database"
 )
 
-// plain opens a database as another program of SQLite does. It waits for no lock.
+// plain opens a database as another program would. It does not wait for locks.
 func plain(t *testing.T, path string) *sql.Conn {
 	t.Helper()
 	db, err := sql.Open("sqlite3", "file:"+path+"?_busy_timeout=0")
@@ -38,9 +38,9 @@ func run(t *testing.T, conn *sql.Conn, statement string) {
 	}
 }
 
-// While another program writes for longer than the busy timeout, nothing is stored. Check tells of it as soon as a batch has
-// failed, and as long as none could be stored.
-func TestLockedDatabaseIsUnavailableUntilItIsReleased(t *testing.T) {
+// While another program writes for longer than the busy timeout, nothing is stored. Check fails once a batch has failed
+// and until one can be stored.
+func TestLockedDatabaseIsUnavailable(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	other := plain(t, r.path)
@@ -52,11 +52,11 @@ func TestLockedDatabaseIsUnavailableUntilItIsReleased(t *testing.T) {
 	for way, commit := range r.ways() {
 		run(t, other, "BEGIN IMMEDIATE")
 		if err := r.Check(t.Context()); err != nil {
-			t.Errorf("Check reads no more before %s: %v", way, err)
+			t.Errorf("Check fails before %s: %v", way, err)
 		}
 		begun := time.Now()
 		err := commit(t.Context(), func(*gorm.DB) error {
-			t.Error("statements run in no transaction")
+			t.Error("statements ran outside a transaction")
 			return nil
 		})
 		if !errors.Is(err, database.ErrUnavailable) || errors.Is(err, database.ErrOutcomeUnknown) {
@@ -74,12 +74,12 @@ func TestLockedDatabaseIsUnavailableUntilItIsReleased(t *testing.T) {
 		}
 	}
 	if stored := r.slugs(t); len(stored) != 2 {
-		t.Errorf("stored are %v", stored)
+		t.Errorf("stored: %v", stored)
 	}
 	r.close(t)
 }
 
-// A table that is missing is an error of each batch, and of Check, until it is back.
+// Batches and Check fail while a table is missing.
 func TestMissingTableIsUnavailable(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -102,8 +102,8 @@ func TestMissingTableIsUnavailable(t *testing.T) {
 	r.close(t)
 }
 
-// A batch that waits for another program's transaction is stored once that ends.
-func TestLockThatIsReleasedInTimeIsWaitedFor(t *testing.T) {
+// A batch waits for the transaction of another program.
+func TestCommitWaitsForLock(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	other := plain(t, r.path)
@@ -128,12 +128,12 @@ func TestLockThatIsReleasedInTimeIsWaitedFor(t *testing.T) {
 	}
 	stored := r.slugs(t)
 	if slices.Sort(stored); !slices.Equal(stored, []string{"Change", "Commit", "other"}) {
-		t.Errorf("stored are %v", stored)
+		t.Errorf("stored: %v", stored)
 	}
 	r.close(t)
 }
 
-// Once a batch failed, Check writes, which costs a sync, until it can.
+// After a failed batch, Check writes, which costs a sync, until it succeeds.
 func TestCheckWritesOnlyAfterAFailedBatch(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

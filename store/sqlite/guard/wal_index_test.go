@@ -17,7 +17,7 @@ import (
 	"example.com/providerd/store/sqlite/guard"
 )
 
-// walIndexBytes are the beginning of a wal-index, both copies of its header alike.
+// walIndexBytes returns the start of a wal-index with two equal copies of the header.
 func walIndexBytes(initialized byte, pageSize uint16, frames, backfilled uint32) []byte {
 	content := make([]byte, 136)
 	content[12] = initialized
@@ -35,31 +35,31 @@ func changed(content []byte, at int) []byte {
 	return content
 }
 
-func TestWALIndexIsRead(t *testing.T) {
+func TestReadWALIndex(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	good := walIndexBytes(1, 4096, 7, 3)
-	for name, one := range map[string]struct {
+	for name, test := range map[string]struct {
 		content  []byte
 		pageSize int64
 		want     error
 	}{
-		"whole":              {good, 4096, nil},
+		"complete":           {good, 4096, nil},
 		"largest page":       {walIndexBytes(1, 1, 7, 3), 65536, nil},
-		"much behind it":     {append(bytes.Clone(good), make([]byte, 32<<10)...), 4096, nil},
+		"longer file":        {append(bytes.Clone(good), make([]byte, 32<<10)...), 4096, nil},
 		"first copy differs": {changed(good, 16), 0, guard.ErrTorn},
 		"second differs":     {changed(good, 95), 0, guard.ErrTorn},
 		"not initialized":    {walIndexBytes(0, 4096, 7, 3), 0, guard.ErrTorn},
-		"cut off":            {good[:135], 0, io.EOF},
+		"truncated":          {good[:135], 0, io.EOF},
 		"empty":              {nil, 0, io.EOF},
 	} {
 		path := filepath.Join(dir, "test.db-shm")
-		if err := os.WriteFile(path, one.content, 0o600); err != nil {
+		if err := os.WriteFile(path, test.content, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		index, err := guard.ReadWALIndex(openFile(t, path))
-		if !errors.Is(err, one.want) || index.PageSize != one.pageSize {
-			t.Errorf("%s: page size is %d, want %d; error is %v, want %v", name, index.PageSize, one.pageSize, err, one.want)
+		if !errors.Is(err, test.want) || index.PageSize != test.pageSize {
+			t.Errorf("%s: page size is %d, want %d; error is %v, want %v", name, index.PageSize, test.pageSize, err, test.want)
 		}
 		if err == nil && (index.Frames != 7 || index.Backfilled != 3 || index.Salts() != [8]byte([]byte("saltsalt"))) {
 			t.Errorf("%s: read %+v", name, index)
@@ -81,8 +81,8 @@ func openFile(t *testing.T, path string) *os.File {
 	return file
 }
 
-// What is read of the wal-index is what SQLite says of its WAL, and what stands in the WAL.
-func TestWALIndexSaysWhatSQLiteSays(t *testing.T) {
+// readWALIndex agrees with what SQLite reports and with the WAL file.
+func TestWALIndexMatchesSQLite(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "test.db")
 	db, err := sql.Open("sqlite3", "file:"+path+"?_journal_mode=WAL")
@@ -124,10 +124,10 @@ func TestWALIndexSaysWhatSQLiteSays(t *testing.T) {
 		}
 		header := make([]byte, 32)
 		if _, err := wal.ReadAt(header, 0); err != nil || index.Salts() != [8]byte(header[16:24]) {
-			t.Fatalf("salts are %x, in the WAL %x, %v", index.Salts(), header[16:24], err)
+			t.Fatalf("salts %x, in the WAL %x, %v", index.Salts(), header[16:24], err)
 		}
 	})
-	// Closed later than the files, it would have lost its locks.
+	// Close it before the files: closing those releases its locks.
 	if err := db.Close(); err != nil {
 		t.Error(err)
 	}
