@@ -39,11 +39,11 @@ func expectNames(t *testing.T, dir string, want ...string) {
 		names = append(names, entry.Name())
 	}
 	if !slices.Equal(names, want) {
-		t.Errorf("there are %v, want %v", names, want)
+		t.Errorf("found %v, want %v", names, want)
 	}
 }
 
-func TestDraftGetsItsNameOnceItIsWhole(t *testing.T) {
+func TestDraftIsPublishedComplete(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "file")
@@ -58,8 +58,8 @@ func TestDraftGetsItsNameOnceItIsWhole(t *testing.T) {
 	expectNames(t, dir, "file")
 }
 
-// Whatever has the name keeps it, also where it got it while the draft was written.
-func TestDraftTakesNoName(t *testing.T) {
+// Publish replaces nothing, even if the name was taken while the draft was written.
+func TestPublishReplacesNothing(t *testing.T) {
 	t.Parallel()
 	for name, take := range map[string]func(path string) error{
 		"file":      func(path string) error { return os.WriteFile(path, version(5), 0o600) },
@@ -89,8 +89,8 @@ func TestDraftTakesNoName(t *testing.T) {
 	}
 }
 
-// Many drafts are begun in one directory while others remove what was abandoned there.
-func TestDraftsAreNotTakenForAbandonedOnes(t *testing.T) {
+// Many drafts are created in one directory while others remove abandoned ones.
+func TestActiveDraftsAreNotRemoved(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	var group errgroup.Group
@@ -138,8 +138,7 @@ func TestReplacedFileIsKept(t *testing.T) {
 	expectNames(t, dir, "file", "kept")
 }
 
-// What a process left that was killed is removed by the next one, but not what a process still writes, nor what only
-// looks so.
+// Drafts of killed processes are removed, but not those being written or files with similar names.
 func TestAbandonedDraftsAreRemoved(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -16,10 +16,10 @@ import (
 	"example.com/providerd/store/durable/durabletest"
 )
 
-// waitAwhile is as long as a test waits for a lock that it must not get.
+// waitAwhile is how long a test waits for a lock that it must not get.
 const waitAwhile = 60 * time.Millisecond
 
-// expectLock takes the lock of a directory, or does not get it, when it waits for a while.
+// expectLock tries to lock a directory for a while, and checks whether it succeeds.
 func expectLock(t *testing.T, dir string, want bool) {
 	t.Helper()
 	limit := waitAwhile
@@ -38,8 +38,8 @@ func expectLock(t *testing.T, dir string, want bool) {
 	}
 }
 
-// However a directory is named, its lock is one.
-func TestOneAtATimeHoldsTheLock(t *testing.T) {
+// A directory has one lock, whichever path leads to it.
+func TestLockIsExclusive(t *testing.T) {
 	t.Parallel()
 	dir, link := t.TempDir(), filepath.Join(t.TempDir(), "link")
 	if err := os.Symlink(dir, link); err != nil {
@@ -53,7 +53,7 @@ func TestOneAtATimeHoldsTheLock(t *testing.T) {
 			for range 5 {
 				if err := durable.WithLock(t.Context(), name, func() error {
 					if inside.Add(1) > 1 {
-						t.Error("two hold the lock")
+						t.Error("the lock is held twice")
 					}
 					expectLock(t, dir, false)
 					turns.Add(1)
@@ -71,7 +71,7 @@ func TestOneAtATimeHoldsTheLock(t *testing.T) {
 	}
 }
 
-// Another program's lock is respected, and ends with that program.
+// A lock of another program is respected, and ends with that program.
 func TestLockEndsWithItsHolder(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -82,7 +82,7 @@ func TestLockEndsWithItsHolder(t *testing.T) {
 	expectLock(t, dir, true)
 }
 
-func TestLockIsReleasedWhateverWorkDoes(t *testing.T) {
+func TestLockIsAlwaysReleased(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	errWork, panicked := errors.New("work"), "panicked"
@@ -101,7 +101,7 @@ func TestLockIsReleasedWhateverWorkDoes(t *testing.T) {
 	expectLock(t, dir, true)
 }
 
-func TestLockThatCannotBeTaken(t *testing.T) {
+func TestLockErrors(t *testing.T) {
 	t.Parallel()
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -11,9 +11,9 @@ import (
 	"example.com/providerd/store/durable/durabletest"
 )
 
-// TestMain lets the test binary be started as another program: "hold DIR" holds the lock of a directory, and "draft PATH"
-// a draft of a file, until standard input ends. "write-over PATH" gives a file the owner of what it replaces, and
-// "draft-once PATH" drafts one.
+// TestMain runs the test binary as another program. "hold DIR" holds the lock of a directory, and "draft PATH" a draft,
+// until standard input ends. "write-over PATH" writes a file with the owner of the one that it replaces, and
+// "draft-once PATH" creates a draft.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"hold": durabletest.Program(func(ctx context.Context, arguments []string) error {

@@ -12,44 +12,44 @@ import (
 	"example.com/providerd/store/durable/durabletest"
 )
 
-// Users that no account needs to be of.
+// These users need not have accounts.
 const (
 	oneUser     = 1234
 	anotherUser = 1235
-	// groupOffset is by how much the number of a user's group differs.
+	// groupOffset is added to a user's number to get the group.
 	groupOffset = 1000
 )
 
-// give lets what is at path belong to a user and to a group of theirs.
-func give(t *testing.T, path string, user int) {
+// chown gives a file to a user and the user's group.
+func chown(t *testing.T, path string, user int) {
 	t.Helper()
 	if err := os.Lchown(path, user, user+groupOffset); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// newFolder makes one of a user.
-func newFolder(t *testing.T, mode os.FileMode, user int) string {
+// newDir creates a directory of a user.
+func newDir(t *testing.T, mode os.FileMode, user int) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "dir")
 	if err := errors.Join(os.Mkdir(dir, 0o700), os.Chmod(dir, mode)); err != nil {
 		t.Fatal(err)
 	}
-	give(t, dir, user)
+	chown(t, dir, user)
 	return dir
 }
 
-func place(t *testing.T, path string, user int) {
+func writeAs(t *testing.T, path string, user int) {
 	t.Helper()
 	if err := os.WriteFile(path, version(2), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	give(t, path, user)
+	chown(t, path, user)
 }
 
-// What root writes belongs to the owner of what was there, or else of the directory, but to nobody else where anybody could
-// have put that there.
-func TestRootGivesFilesAway(t *testing.T) {
+// A file that root writes belongs to the owner of the file it replaces, or else of the directory, unless anybody could
+// have put that file there.
+func TestRootChownsFiles(t *testing.T) {
 	t.Parallel()
 	durabletest.RequireRoot(t)
 	for name, test := range map[string]struct {
@@ -58,19 +58,19 @@ func TestRootGivesFilesAway(t *testing.T) {
 		want  uint32
 	}{
 		"new":      {0o700, func(*testing.T, string) {}, oneUser},
-		"replaced": {0o770, func(t *testing.T, path string) { t.Helper(); place(t, path, anotherUser) }, anotherUser},
+		"replaced": {0o770, func(t *testing.T, path string) { t.Helper(); writeAs(t, path, anotherUser) }, anotherUser},
 		"replaced link": {0o700, func(t *testing.T, path string) {
 			t.Helper()
-			place(t, path+".target", anotherUser)
+			writeAs(t, path+".target", anotherUser)
 			if err := os.Symlink(path+".target", path); err != nil {
 				t.Fatal(err)
 			}
-			give(t, path, anotherUser)
+			chown(t, path, anotherUser)
 		}, oneUser},
-		"planted":        {0o777 | os.ModeSticky, func(t *testing.T, path string) { t.Helper(); place(t, path, anotherUser) }, 0},
+		"planted":        {0o777 | os.ModeSticky, func(t *testing.T, path string) { t.Helper(); writeAs(t, path, anotherUser) }, 0},
 		"new beside all": {0o777, func(*testing.T, string) {}, 0},
 	} {
-		path := filepath.Join(newFolder(t, test.mode, oneUser), "file")
+		path := filepath.Join(newDir(t, test.mode, oneUser), "file")
 		test.place(t, path)
 		owner, err := durable.OwnerFor(path)
 		if err != nil {
@@ -88,11 +88,11 @@ func TestRootGivesFilesAway(t *testing.T) {
 	}
 }
 
-// A draft belongs to whoever made it unless it is given away.
+// A draft belongs to the user that created it, unless Chown changes that.
 func TestRootKeepsDrafts(t *testing.T) {
 	t.Parallel()
 	durabletest.RequireRoot(t)
-	path := filepath.Join(newFolder(t, 0o700, oneUser), "file")
+	path := filepath.Join(newDir(t, 0o700, oneUser), "file")
 	draft := newDraft(t, path, version(1))
 	if err := errors.Join(draft.Publish(), draft.Close()); err != nil {
 		t.Fatal(err)
@@ -100,7 +100,7 @@ func TestRootKeepsDrafts(t *testing.T) {
 	durabletest.ExpectOwner(t, path, 0, 0)
 }
 
-// as starts the programs of the tests as another user.
+// as starts a program of the tests as another user.
 func as(t *testing.T, user uint32, name string, arguments ...string) *exec.Cmd {
 	t.Helper()
 	program, err := os.Executable()
@@ -119,17 +119,17 @@ func as(t *testing.T, user uint32, name string, arguments ...string) *exec.Cmd {
 	return command
 }
 
-// Whoever is not root keeps what they write, in whosever place.
-func TestOthersKeepTheirFiles(t *testing.T) {
+// Other users than root keep what they write, in any directory.
+func TestOtherUsersKeepTheirFiles(t *testing.T) {
 	t.Parallel()
 	durabletest.RequireRoot(t)
-	dir := newFolder(t, 0o770, anotherUser)
+	dir := newDir(t, 0o770, anotherUser)
 	if err := errors.Join(os.Chmod(filepath.Dir(filepath.Dir(dir)), 0o755),
 		os.Chown(dir, anotherUser, oneUser+groupOffset)); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, "file")
-	place(t, path, anotherUser)
+	writeAs(t, path, anotherUser)
 	if output, err := as(t, oneUser, "write-over", path).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, output)
 	}
@@ -137,13 +137,13 @@ func TestOthersKeepTheirFiles(t *testing.T) {
 	durabletest.ExpectOwner(t, path, oneUser, oneUser+groupOffset)
 }
 
-// Without the right to give files away, root still writes new ones, but replaces none of another user.
-func TestRootWithoutTheRight(t *testing.T) {
+// Without CAP_CHOWN, root still writes new files, but does not replace those of other users.
+func TestRootWithoutChownCapability(t *testing.T) {
 	t.Parallel()
 	durabletest.RequireRoot(t)
-	dir := newFolder(t, 0o700, oneUser)
+	dir := newDir(t, 0o700, oneUser)
 	taken := filepath.Join(dir, "taken")
-	place(t, taken, oneUser)
+	writeAs(t, taken, oneUser)
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -166,18 +166,17 @@ func TestRootWithoutTheRight(t *testing.T) {
 	durabletest.ExpectOwner(t, fresh, 0, 0)
 }
 
-// In a directory that users share, what root left hinders nobody: neither what another user cannot read, nor what only root
-// can remove.
-func TestDraftsOfRootHinderNobody(t *testing.T) {
+// Drafts that root left in a shared directory do not affect other users, who can neither read nor remove them.
+func TestRootDraftsBlockNobody(t *testing.T) {
 	t.Parallel()
 	durabletest.RequireRoot(t)
-	dir := newFolder(t, 0o777|os.ModeSticky, 0)
+	dir := newDir(t, 0o777|os.ModeSticky, 0)
 	if err := os.Chmod(filepath.Dir(filepath.Dir(dir)), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	const unreadable, unremovable = "file.1.unfinished", "file.2.unfinished"
-	place(t, filepath.Join(dir, unreadable), 0)
-	place(t, filepath.Join(dir, unremovable), 0)
+	writeAs(t, filepath.Join(dir, unreadable), 0)
+	writeAs(t, filepath.Join(dir, unremovable), 0)
 	if err := os.Chmod(filepath.Join(dir, unremovable), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,8 @@ import (
 	"example.com/providerd/store/durable"
 )
 
-// TestResolve runs in a directory that is behind a symbolic link, with a file, and links to it, to none and to themselves.
+// TestResolve runs in a directory behind a symbolic link, with a file and with links to it, to nothing and to
+// themselves.
 func TestResolve(t *testing.T) {
 	root, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -38,7 +39,7 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-func TestWhatIsFree(t *testing.T) {
+func TestCheckNotExist(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	link, file := filepath.Join(dir, "link"), filepath.Join(dir, "file")

@@ -15,13 +15,13 @@ import (
 	"example.com/providerd/store/durable"
 )
 
-// naming is a way in which a draft gets its name.
+// naming is a way to give a draft its name.
 type naming struct {
 	name string
-	// isThere tells that a file has the name before.
-	isThere bool
-	run     func(draft *durable.Draft, kept string) error
-	// names are those that are changed, in their order.
+	// exists is set if a file already has the name.
+	exists bool
+	run    func(draft *durable.Draft, kept string) error
+	// names are those that change, in order.
 	names []string
 }
 
@@ -32,12 +32,12 @@ func namings() []naming {
 	}
 }
 
-// begin returns the draft of a file in a directory of its own, and the path of the file that is kept.
+// begin returns a draft in a directory of its own, and the path under which the existing file is kept.
 func (n naming) begin(t *testing.T) (draft *durable.Draft, kept string) {
 	t.Helper()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "file")
-	if n.isThere {
+	if n.exists {
 		if err := os.WriteFile(path, version(5), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -45,8 +45,8 @@ func (n naming) begin(t *testing.T) (draft *durable.Draft, kept string) {
 	return newDraft(t, path, version(1)), filepath.Join(dir, "kept")
 }
 
-// watch returns a function that tells which names in a directory were made or opened since, and between them "", each time
-// that the directory itself was opened, without which nobody syncs it.
+// watch returns a function that returns the names created or opened in a directory since, and "" for each time that the
+// directory itself was opened to sync it.
 func watch(t *testing.T, dir string) func() []string {
 	t.Helper()
 	queue, err := syscall.InotifyInit1(syscall.IN_NONBLOCK | syscall.IN_CLOEXEC)
@@ -73,39 +73,39 @@ func watch(t *testing.T, dir string) func() []string {
 	}
 }
 
-// A name outlives a crash once its directory is synced: before another name is changed, and before the caller is told.
-func TestFolderIsSyncedAfterEachName(t *testing.T) {
+// The directory is synced after each change of a name, before the next one and before the caller learns of it.
+func TestDirectoryIsSyncedAfterEachName(t *testing.T) {
 	t.Parallel()
-	for _, one := range namings() {
-		draft, kept := one.begin(t)
+	for _, test := range namings() {
+		draft, kept := test.begin(t)
 		seen := watch(t, filepath.Dir(kept))
-		if err := errors.Join(one.run(draft, kept), draft.Close()); err != nil {
+		if err := errors.Join(test.run(draft, kept), draft.Close()); err != nil {
 			t.Fatal(err)
 		}
 		var want []string
-		for _, name := range one.names {
+		for _, name := range test.names {
 			want = append(want, name, "")
 		}
 		if got := seen(); !slices.Equal(got, want) {
-			t.Errorf("%s: seen is %q, want %q", one.name, got, want)
+			t.Errorf("%s: seen is %q, want %q", test.name, got, want)
 		}
 	}
 }
 
-// A draft that cannot be synced gets no name. A directory that cannot be synced is told, and then the file that was there
-// still has its name, where it was to be kept.
-func TestWhatCannotBeSynced(t *testing.T) {
+// A draft that cannot be synced gets no name. If the directory cannot be synced, an error is returned, and an existing
+// file still has its name.
+func TestSyncErrors(t *testing.T) {
 	t.Parallel()
-	for _, one := range namings() {
+	for _, test := range namings() {
 		for _, which := range []failing{syncOfDraft, syncOfOthers} {
-			draft, kept := one.begin(t)
-			if err := one.runWithout(draft, kept, which); !errors.Is(err, syscall.EIO) {
-				t.Errorf("%s: error is %v, want %v", one.name, err, syscall.EIO)
+			draft, kept := test.begin(t)
+			if err := test.runWithout(draft, kept, which); !errors.Is(err, syscall.EIO) {
+				t.Errorf("%s: error is %v, want %v", test.name, err, syscall.EIO)
 			}
 			if err := draft.Close(); err != nil {
 				t.Error(err)
 			}
-			if one.isThere {
+			if test.exists {
 				expectContent(t, filepath.Join(filepath.Dir(kept), "file"), version(5))
 				expectNames(t, filepath.Dir(kept), "file")
 			} else if which == syncOfDraft {
@@ -115,7 +115,7 @@ func TestWhatCannotBeSynced(t *testing.T) {
 	}
 }
 
-// failing says which calls of fsync fail.
+// failing selects the calls of fsync that fail.
 type failing int
 
 const (
@@ -123,7 +123,7 @@ const (
 	syncOfOthers
 )
 
-// runWithout gives the draft its name in a thread that cannot sync some files, and that ends with it.
+// runWithout names the draft in a thread in which some fsync calls fail, and which ends with it.
 func (n naming) runWithout(draft *durable.Draft, kept string, which failing) error {
 	outcome := make(chan error)
 	go func() {
@@ -141,7 +141,7 @@ func (n naming) runWithout(draft *durable.Draft, kept string, which failing) err
 func (f failing) filter(draft uintptr) error {
 	const (
 		allow, fail = 0x7fff0000, 0x00050000 | uint32(syscall.EIO)
-		// Where a filter finds the number of the system call and, on a little-endian machine, the first argument.
+		// Offsets in seccomp_data of the system call number and, on a little-endian machine, the first argument.
 		number, argument = 0, 16
 
 		setNoNewPrivileges, setFilter, filterMode = 38, 22, 2

@@ -19,7 +19,7 @@ const (
 	sizeFactor = 16 << 10
 )
 
-// version is a content that shows, by its letter, how long it is when it is whole.
+// version returns content of so many bytes, whose letter shows the length.
 func version(n int) []byte {
 	n %= versions
 	return bytes.Repeat([]byte{byte('a' + n)}, (n+1)*sizeFactor)
@@ -43,7 +43,7 @@ func expectContent(t *testing.T, path string, want []byte) {
 	}
 }
 
-func TestReadersFindTheFileWholeAtAnyTime(t *testing.T) {
+func TestReadersAlwaysSeeCompleteFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "file")
 	if err := durable.WriteFile(path, version(0), durable.Owner{}); err != nil {
@@ -76,8 +76,8 @@ func TestReadersFindTheFileWholeAtAnyTime(t *testing.T) {
 	expectContent(t, path, version(3*versions-1))
 }
 
-// Whatever has the name of the unfinished file is removed, not written to.
-func TestWhatIsLeftIsReplaced(t *testing.T) {
+// Anything that has the name of the unfinished file is removed, not written to.
+func TestLeftoversAreReplaced(t *testing.T) {
 	t.Parallel()
 	for name, leave := range map[string]func(path, elsewhere string) error{
 		"nothing":     func(string, string) error { return nil },
@@ -105,8 +105,8 @@ func TestWhatIsLeftIsReplaced(t *testing.T) {
 	}
 }
 
-// A write that fails says for which file, and leaves nothing behind.
-func TestFailedWriteLeavesWhatWasThere(t *testing.T) {
+// A failed write names the file in its error, and leaves nothing behind.
+func TestFailedWriteChangesNothing(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		place func(path string) error
