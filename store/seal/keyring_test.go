@@ -13,7 +13,7 @@ import (
 	"example.com/providerd/store/seal"
 )
 
-// A running server finds the new key, however the operator brings the file to its place.
+// A running server uses a new key, however the operator replaces the file.
 func TestChangedFileIsNoticed(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(path, content string) error{
@@ -21,7 +21,7 @@ func TestChangedFileIsNoticed(t *testing.T) {
 			return errors.Join(os.WriteFile(path+".new", []byte(content), 0o600), os.Rename(path+".new", path))
 		},
 		"written in place": func(path, content string) error { return os.WriteFile(path, []byte(content), 0o600) },
-		// As on a file system whose clock is coarse, or by a copy that keeps the times.
+		// This simulates a file system with coarse timestamps, or a copy that preserves them.
 		"written in place, with the same time": func(path, content string) error {
 			info, err := os.Stat(path)
 			if err != nil {
@@ -72,9 +72,9 @@ func (p keysetParts) text(t *testing.T) string {
 	return string(content)
 }
 
-// A file that cannot read what was sealed a moment ago is refused until the keys are put back. Until then there are no
-// keys at all, so that nothing is sealed with those that are on no disk.
-func TestFileThatLacksEarlierKeysIsRefused(t *testing.T) {
+// A file without keys that were just used is rejected until they are put back. Until then, nothing is sealed, because
+// the keys would not be on disk.
+func TestKeysetMissingKeysIsRejected(t *testing.T) {
 	t.Parallel()
 	ring, path := newRing(t)
 	backup := read(t, path)
@@ -88,7 +88,7 @@ func TestFileThatLacksEarlierKeysIsRefused(t *testing.T) {
 	other := read(t, otherPath)
 	for name, content := range map[string]string{
 		"another's":              other,
-		"backup of before":       backup,
+		"older backup":           backup,
 		"another's sealing":      keysetParts{parts(t, other).Sealing, parts(t, good).Fingerprints}.text(t),
 		"another's fingerprints": keysetParts{parts(t, good).Sealing, parts(t, other).Fingerprints}.text(t),
 	} {
@@ -107,9 +107,9 @@ func TestFileThatLacksEarlierKeysIsRefused(t *testing.T) {
 	}
 }
 
-// While a file that has changed is read, others wait no longer than their callers do, and get none of the keys of before.
-// Where it has not changed, nobody waits.
-func TestReadingHoldsUpNobodyForLong(t *testing.T) {
+// While a changed file is being read, callers wait no longer than their contexts allow, and do not get the previous
+// keys. If it has not changed, nobody waits.
+func TestReloadDoesNotBlockForLong(t *testing.T) {
 	t.Parallel()
 	ring, path := newRing(t)
 	before := current(t, ring)

@@ -11,13 +11,13 @@ import (
 	"example.com/providerd/store/seal"
 )
 
-// someUser is one that no account needs to be of, and someGroup a group.
+// someUser and someGroup need not exist.
 const someUser, someGroup = 1234, 2234
 
-// A keyset that root makes belongs to the owner of its directory. One that root changes stays with its owner, be that in the
-// directory of another user, but is not given to who got it since it was read: a file that gets the number of one that was
-// removed, its size and its time, looks the same, but for its owner.
-func TestKeysetsOfRootBelongToTheirOwners(t *testing.T) {
+// A keyset that root creates belongs to the owner of its directory. A keyset that root changes keeps its owner, even in
+// the directory of another user, but does not go to a user who has put another file there since it was read: a file
+// that reuses the inode, size and time of a removed one differs only in its owner.
+func TestRootKeysetsBelongToTheirOwners(t *testing.T) {
 	t.Parallel()
 	durabletest.RequireRoot(t)
 	for _, provide := range []func(ctx context.Context, path string) (*seal.Keyring, error){
@@ -49,8 +49,8 @@ func TestKeysetsOfRootBelongToTheirOwners(t *testing.T) {
 	}
 }
 
-// Whoever puts a file of theirs in the place of a keyset while that is changed does not get its keys.
-func TestChangedKeysetIsGivenToNobodyElse(t *testing.T) {
+// A user who replaces the keyset while it is being changed does not get its keys.
+func TestChangedKeysetStaysWithItsOwner(t *testing.T) {
 	t.Parallel()
 	durabletest.RequireRoot(t)
 	_, path := newRing(t)

@@ -9,8 +9,9 @@ import (
 	"example.com/providerd/store/seal"
 )
 
-// A fingerprint is that of one digest. Rotations leave it as it is, since it could not be made again.
-func TestFingerprintMatchesItsDigestAlone(t *testing.T) {
+// A fingerprint matches only its digest. Rotations keep the fingerprint keys, because fingerprints cannot be computed
+// again.
+func TestFingerprintMatchesOnlyItsDigest(t *testing.T) {
 	t.Parallel()
 	const rotations = 2
 	keys, other := newKeys(t, rotations), newKeys(t, 0)[0]
@@ -43,7 +44,7 @@ func TestFingerprintMatchesItsDigestAlone(t *testing.T) {
 	})
 }
 
-func TestProofIsSatisfiedByItsKeysAndThoseThatSucceedThem(t *testing.T) {
+func TestProofIsSatisfiedBySuccessors(t *testing.T) {
 	t.Parallel()
 	keys, other := newKeys(t, 2), newKeys(t, 0)[0]
 	for made, maker := range keys {
@@ -62,7 +63,7 @@ func TestProofIsSatisfiedByItsKeysAndThoseThatSucceedThem(t *testing.T) {
 	}
 }
 
-// Both halves count, so that a file that is put together of two keysets is known.
+// A proof has two halves, so that a file assembled from two keysets is detected.
 func TestProofHasTwoHalves(t *testing.T) {
 	t.Parallel()
 	keys := newKeys(t, 0)[0]

@@ -12,7 +12,7 @@ import (
 	"example.com/providerd/store/seal"
 )
 
-func TestProvidingManyTimesAtATimeGivesOneKeyset(t *testing.T) {
+func TestConcurrentOpenOrCreateGivesOneKeyset(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "keyset.json")
 	const programs = 16
@@ -44,15 +44,15 @@ func TestProvidingManyTimesAtATimeGivesOneKeyset(t *testing.T) {
 	}
 	entries, err := os.ReadDir(filepath.Dir(path))
 	if err != nil || len(entries) != 1 {
-		t.Fatalf("the directory has %v, %v", entries, err)
+		t.Fatalf("the directory contains %v, %v", entries, err)
 	}
 	if info, err := entries[0].Info(); err != nil || info.Mode() != 0o600 {
 		t.Errorf("keyset is %v, %v", info, err)
 	}
 }
 
-// What a program left that was killed while it wrote is removed, whether it had come to replace the file or not.
-func TestProvidingRemovesWhatIsUnfinished(t *testing.T) {
+// The unfinished file of a killed program is removed, whether or not the keyset exists.
+func TestOpenOrCreateRemovesUnfinished(t *testing.T) {
 	t.Parallel()
 	_, existing := newRing(t)
 	for _, path := range []string{existing, filepath.Join(t.TempDir(), "keyset.json")} {
@@ -67,7 +67,7 @@ func TestProvidingRemovesWhatIsUnfinished(t *testing.T) {
 	}
 }
 
-func TestProvidingFailsWithoutAFile(t *testing.T) {
+func TestOpenOrCreateErrors(t *testing.T) {
 	t.Parallel()
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -12,10 +12,10 @@ import (
 	"example.com/providerd/store/seal"
 )
 
-// maxKeysetBytes is how large a keyset file may be.
+// maxKeysetBytes is the maximum size of a keyset file.
 const maxKeysetBytes = 1 << 20
 
-// expectRefused opens a file in every way, each of which must fail with an error that has the path and a hint.
+// expectRefused opens a file in every way, which must fail with an error that contains the path and a hint.
 func expectRefused(t *testing.T, running *seal.Keyring, path, name, hint string) {
 	t.Helper()
 	_, opened := seal.OpenKeyring(path)
@@ -33,9 +33,9 @@ func expectRefused(t *testing.T, running *seal.Keyring, path, name, hint string)
 	}
 }
 
-// What is in the place of a keyset is refused without waiting for it, and never replaced. Once the keyset is put back, a
-// running server goes on.
-func TestFileThatIsNoKeysetIsRefused(t *testing.T) {
+// Anything else at the path of a keyset is rejected at once and never replaced. A running server recovers when the
+// keyset is put back.
+func TestNonKeysetFileIsRejected(t *testing.T) {
 	t.Parallel()
 	large := strings.Repeat(" ", maxKeysetBytes)
 	for name, test := range map[string]struct {
@@ -62,7 +62,7 @@ func TestFileThatIsNoKeysetIsRefused(t *testing.T) {
 	}
 }
 
-// Without a file there is nothing to open, and a running server makes no new keys.
+// Without a keyset file, opening fails, and a running server creates no new keys.
 func TestMissingFileIsNotReplaced(t *testing.T) {
 	t.Parallel()
 	ring, path := newRing(t)
@@ -78,11 +78,11 @@ func TestMissingFileIsNotReplaced(t *testing.T) {
 		}
 	}
 	if entries, err := filepath.Glob(path + "*"); err != nil || len(entries) != 1 {
-		t.Errorf("files are %v, %v", entries, err)
+		t.Errorf("found files %v, %v", entries, err)
 	}
 }
 
-// unfit returns contents that are not a keyset file, made from one, each with a canary where its form allows one.
+// unfit returns invalid variants of a keyset file, with a canary if possible.
 func unfit(good string) map[string]string {
 	replaced := func(old, with string) string { return strings.Replace(good, old, with, 1) }
 	return map[string]string{
@@ -90,7 +90,7 @@ func unfit(good string) map[string]string {
 		"text":                 canary,
 		"null":                 "null",
 		"list":                 `["` + canary + `"]`,
-		"cut off":              good[:len(good)/2],
+		"truncated":            good[:len(good)/2],
 		"twice":                good + good,
 		"text for a keyset":    `{"sealing": "` + canary + `", "fingerprints": "` + canary + `"}`,
 		"unknown field":        replaced("primaryKeyId", canary),
@@ -99,21 +99,21 @@ func unfit(good string) map[string]string {
 		"no such primary":      replaced(`"primaryKeyId": `, `"primaryKeyId": 1`),
 		"no fingerprints":      replaced("fingerprints", canary),
 		"kinds swapped":        strings.NewReplacer("sealing", "fingerprints", "fingerprints", "sealing").Replace(good),
-		"key that is no key":   replaced(`"value": "`, `"value": "`+strings.Repeat("canary7e", 4)),
-		"key in no base64":     replaced(`"value": "`, `"value": "`+canary+"!"),
+		"invalid key":          replaced(`"value": "`, `"value": "`+strings.Repeat("canary7e", 4)),
+		"invalid base64":       replaced(`"value": "`, `"value": "`+canary+"!"),
 		"unknown kind of key":  replaced("google.crypto.tink.AesGcmKey", canary),
 		"unknown kind of HMAC": replaced("google.crypto.tink.HmacKey", canary),
-		"key elsewhere":        replaced("AesGcmKey", "KmsAeadKey"),
+		"remote key":           replaced("AesGcmKey", "KmsAeadKey"),
 	}
 }
 
-// refusal is all that an error may say of a file's content: nothing that is in it.
+// refusal matches errors that quote nothing of the file.
 func refusal(path string) *regexp.Regexp {
 	return regexp.MustCompile(`^keyset cannot be used: ` + regexp.QuoteMeta(path) +
 		`: (it is not a JSON object|"(sealing|fingerprints)" is not a Tink keyset|its keys are not AEAD keys for sealing and MAC keys for fingerprints); put the right one in its place$`)
 }
 
-func TestContentThatIsNoKeysetIsRefusedAndNotRepeated(t *testing.T) {
+func TestInvalidContentIsRejectedAndNotQuoted(t *testing.T) {
 	t.Parallel()
 	ring, path := newRing(t)
 	good := read(t, path)
@@ -125,14 +125,14 @@ func TestContentThatIsNoKeysetIsRefusedAndNotRepeated(t *testing.T) {
 			}
 		}
 		if _, err := seal.OpenOrCreateKeyring(t.Context(), path); !errors.Is(err, seal.ErrKeysetUnusable) || read(t, path) != content {
-			t.Errorf("%s: provided: error is %v, want ErrKeysetUnusable, and the file as it was", name, err)
+			t.Errorf("%s: opened or created: error is %v, want ErrKeysetUnusable, and the file unchanged", name, err)
 		}
 	}
 	replace(t, path, good)
 	current(t, ring)
 }
 
-// Whatever a file has, reading it neither panics nor repeats any of it, and the keys that it gives can be used.
+// Reading any content neither panics nor quotes it, and the keys of a valid file can be used.
 func FuzzKeyset(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "keyset.json")
 	if _, err := seal.OpenOrCreateKeyring(f.Context(), path); err != nil {

@@ -8,7 +8,7 @@ import (
 	"example.com/providerd/store/seal"
 )
 
-// grow returns the keys of a keyset file with so many of them, which it writes once.
+// grow writes a keyset file with so many keys.
 func grow(t testing.TB, path string, count int) {
 	t.Helper()
 	many := func(keys *seal.Keys) (_ *seal.Keys, err error) {

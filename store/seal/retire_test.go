@@ -21,8 +21,8 @@ func retire(t *testing.T, path string) seal.Retirement {
 	return retired
 }
 
-// A server that was idle over several rotations takes a file without the keys that were retired meanwhile, its own among
-// them. What they have sealed it refuses, and says where they are.
+// A server that was idle during several rotations accepts a file without the keys retired meanwhile, including its own.
+// It refuses what they sealed, and its error says where they are.
 func TestRetiredKeysMayBeMissing(t *testing.T) {
 	t.Parallel()
 	server, path := newRing(t)
@@ -40,20 +40,20 @@ func TestRetiredKeysMayBeMissing(t *testing.T) {
 	before := read(t, path)
 	retired := retire(t, path)
 	if len(retired.IDs) != 2 || retired.IDs[0] != first.PrimaryID() || read(t, retired.Kept) != before {
-		t.Fatalf("retired are %v to %s, want two keys, and the file as it was", retired.IDs, retired.Kept)
+		t.Fatalf("retired %v to %s, want two keys and an unchanged file", retired.IDs, retired.Kept)
 	}
 	if again := retire(t, path); len(again.IDs) > 0 || again.Kept != "" {
-		t.Errorf("retired are %v once more", again.IDs)
+		t.Errorf("retired %v again", again.IDs)
 	}
 	after := current(t, server)
 	if !after.Matches(fingerprint, []byte(canary)) {
-		t.Error("a fingerprint of before does not match")
+		t.Error("a fingerprint from before the retirement does not match")
 	}
 	want := regexp.MustCompile(`the keyset lacks key [0-9]+ \(retired to keyset\.json\.retired-[0-9TZ]+\)$`)
 	if _, err := after.Unseal(sealed, seal.Place{}); !errors.Is(err, seal.ErrDamaged) || !want.MatchString(err.Error()) {
 		t.Errorf("error is %v, want ErrDamaged and where the key is", err)
 	}
-	// What was retired before stays known, also when more keys come and go.
+	// Retired keys stay known when more keys are added and retired.
 	rotate(t, path)
 	second := retire(t, path)
 	if kept := current(t, server).RetiredTo(first.PrimaryID()); kept != filepath.Base(retired.Kept) {
@@ -62,7 +62,7 @@ func TestRetiredKeysMayBeMissing(t *testing.T) {
 	if second.Kept == retired.Kept {
 		t.Error("a file that was kept is replaced")
 	}
-	// With the file of before in its place, the old keys are there again.
+	// Putting the previous file back brings back the old keys.
 	replace(t, path, before)
 	if _, err := server.Current(t.Context()); err == nil || !strings.Contains(err.Error(), "lacks keys that it had before") {
 		t.Errorf("the newest key is missing: error is %v", err)
@@ -72,19 +72,19 @@ func TestRetiredKeysMayBeMissing(t *testing.T) {
 	}
 }
 
-// Where note refuses, or the file changes meanwhile, nothing is removed.
-func TestRefusedRetirementLeavesTheFile(t *testing.T) {
+// If record fails or the file changes meanwhile, nothing is removed.
+func TestFailedRetirementLeavesFile(t *testing.T) {
 	t.Parallel()
-	errNote := errors.New("in use")
+	errRecord := errors.New("in use")
 	for name, test := range map[string]struct {
 		note func(path string) error
 		want error
 	}{
-		"note": {func(string) error { return errNote }, errNote},
+		"record": {func(string) error { return errRecord }, errRecord},
 		"file changed": {func(path string) error {
 			return errors.Join(os.Rename(path, path+".old"), os.WriteFile(path, []byte(canary), 0o600))
 		}, seal.ErrKeysetUnusable},
-		"file is away": {os.Remove, os.ErrNotExist},
+		"missing file": {os.Remove, os.ErrNotExist},
 	} {
 		ring, path := newRing(t)
 		rotate(t, path)
@@ -97,7 +97,7 @@ func TestRefusedRetirementLeavesTheFile(t *testing.T) {
 		})
 		content, _ := os.ReadFile(path)
 		if !errors.Is(err, test.want) || string(content) != noted {
-			t.Errorf("%s: error is %v, want %v, and the file as it was", name, err, test.want)
+			t.Errorf("%s: error is %v, want %v, and the file unchanged", name, err, test.want)
 		}
 	}
 }

@@ -8,10 +8,10 @@ import (
 	"example.com/providerd/store/seal"
 )
 
-// canary is in every secret and in every file that is no keyset, and occurs nowhere else.
+// canary is in every secret and in every invalid file, and nowhere else.
 const canary = "canary-7e1f"
 
-// newRing makes a keyset file in a directory of its own.
+// newRing creates a keyset file in a new directory.
 func newRing(t *testing.T) (ring *seal.Keyring, path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "keyset.json")
@@ -48,7 +48,7 @@ func rotate(t *testing.T, path string) {
 	}
 }
 
-// newKeys returns the keys of a new keyset, then those after each of so many rotations.
+// newKeys returns the keys of a new keyset, then those after each rotation.
 func newKeys(t *testing.T, rotations int) []*seal.Keys {
 	t.Helper()
 	ring, path := newRing(t)
@@ -69,7 +69,7 @@ func read(t *testing.T, path string) string {
 	return string(content)
 }
 
-// replace puts a file where anything may be now.
+// replace writes a file at a path, whatever is there.
 func replace(t *testing.T, path, content string) {
 	t.Helper()
 	if err := os.RemoveAll(path); err != nil {

@@ -13,11 +13,11 @@ import (
 	"example.com/providerd/store/seal"
 )
 
-// usage is what was done with the keys of one file at a time.
+// usage records the use of the keys of one file.
 type usage struct {
 	mutex sync.Mutex
-	// noted counts how often each key was handed to a note.
-	noted map[uint32]int
+	// recorded counts how often each key was passed to record.
+	recorded map[uint32]int
 	// sealed has a ciphertext of each key.
 	sealed map[uint32][]byte
 }
@@ -26,22 +26,22 @@ func (u *usage) seal(keys *seal.Keys, count int) error {
 	sealed, err := keys.Seal(seal.NewSecret(canary), seal.Place{})
 	u.mutex.Lock()
 	defer u.mutex.Unlock()
-	u.noted[keys.PrimaryID()] += count
+	u.recorded[keys.PrimaryID()] += count
 	u.sealed[keys.PrimaryID()] = sealed
 	return err
 }
 
-func (u *usage) note(after *seal.Keys, write func() error) error {
+func (u *usage) record(after *seal.Keys, write func() error) error {
 	return errors.Join(u.seal(after, 1), write())
 }
 
-// Programs that rotate at a time lose no key: each is handed to one note, and the file has all in the end. A server that
-// seals meanwhile finds keys at any time, and what it sealed with them is read with those of the end.
-func TestManyRotationsAtATime(t *testing.T) {
+// Concurrent rotations lose no key: each is recorded once, and the file ends up with all. A server that seals meanwhile
+// always has keys, and the final keys unseal everything.
+func TestConcurrentRotations(t *testing.T) {
 	t.Parallel()
 	server, path := newRing(t)
 	const programs, rotations = 6, 3
-	used := usage{noted: map[uint32]int{}, sealed: map[uint32][]byte{}}
+	used := usage{recorded: map[uint32]int{}, sealed: map[uint32][]byte{}}
 	if err := used.seal(current(t, server), 1); err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestManyRotationsAtATime(t *testing.T) {
 		}
 		rotating.Go(func() {
 			for range rotations {
-				if err := ring.Change(t.Context(), seal.RotateKey, used.note); err != nil {
+				if err := ring.Change(t.Context(), seal.RotateKey, used.record); err != nil {
 					t.Error(err)
 				}
 			}
@@ -75,13 +75,13 @@ func TestManyRotationsAtATime(t *testing.T) {
 	rotating.Wait()
 	close(rotated)
 	serving.Wait()
-	if len(used.noted) != 1+programs*rotations {
-		t.Errorf("%d keys were used, want the first and %d", len(used.noted), programs*rotations)
+	if len(used.recorded) != 1+programs*rotations {
+		t.Errorf("%d keys were used, want the first and %d", len(used.recorded), programs*rotations)
 	}
 	after := current(t, open(t, path))
-	for id, count := range used.noted {
+	for id, count := range used.recorded {
 		if count != 1 {
-			t.Errorf("key %d was noted %d times", id, count)
+			t.Errorf("key %d was recorded %d times", id, count)
 		}
 		if secret, err := after.Unseal(used.sealed[id], seal.Place{}); err != nil || secret.Reveal() != canary {
 			t.Errorf("the file lacks key %d: %v", id, err)
@@ -89,15 +89,15 @@ func TestManyRotationsAtATime(t *testing.T) {
 	}
 }
 
-// Where the note fails, or the write, that is the error, and the file is as it was.
-func TestFailedRotationLeavesTheFile(t *testing.T) {
+// If record or the write fails, its error is returned and the file is unchanged.
+func TestFailedRotationLeavesFile(t *testing.T) {
 	t.Parallel()
-	errNote := errors.New("cannot be noted")
+	errRecord := errors.New("cannot be recorded")
 	for name, test := range map[string]struct {
-		note func(path string, write func() error) error
-		want error
+		record func(path string, write func() error) error
+		want   error
 	}{
-		"note": {func(string, func() error) error { return errNote }, errNote},
+		"record": {func(string, func() error) error { return errRecord }, errRecord},
 		"write": {func(path string, write func() error) error {
 			return errors.Join(os.MkdirAll(path+".unfinished/x", 0o700), write())
 		}, os.ErrExist},
@@ -108,14 +108,14 @@ func TestFailedRotationLeavesTheFile(t *testing.T) {
 	} {
 		ring, path := newRing(t)
 		before := read(t, path)
-		err := ring.Change(t.Context(), seal.RotateKey, func(_ *seal.Keys, write func() error) error { return test.note(path, write) })
+		err := ring.Change(t.Context(), seal.RotateKey, func(_ *seal.Keys, write func() error) error { return test.record(path, write) })
 		if !errors.Is(err, test.want) || read(t, path) != before {
-			t.Errorf("%s: error is %v, want %v, and the file as it was", name, err, test.want)
+			t.Errorf("%s: error is %v, want %v, and the file unchanged", name, err, test.want)
 		}
 	}
 }
 
-func TestRotationWaitsForItsTurnUntilItsContextEnds(t *testing.T) {
+func TestRotationStopsWaitingWithContext(t *testing.T) {
 	t.Parallel()
 	ring, path := newRing(t)
 	const awhile = 50 * time.Millisecond
@@ -123,7 +123,7 @@ func TestRotationWaitsForItsTurnUntilItsContextEnds(t *testing.T) {
 	defer cancel()
 	err := durable.WithLock(t.Context(), filepath.Dir(path), func() error {
 		return ring.Change(ctx, seal.RotateKey, func(*seal.Keys, func() error) error {
-			t.Error("noted while another program has its turn")
+			t.Error("recorded while another program holds the lock")
 			return nil
 		})
 	})

@@ -12,12 +12,12 @@ import (
 	"example.com/providerd/store/seal"
 )
 
-// texts are secrets of any bytes, not of valid UTF-8 alone.
+// texts are secrets with arbitrary bytes, not only valid UTF-8.
 func texts() *rapid.Generator[string] {
 	return rapid.Map(rapid.SliceOf(rapid.Byte()), func(text []byte) string { return string(text) })
 }
 
-// names are those of tables and columns.
+// names are names of tables and columns.
 func names() *rapid.Generator[string] { return rapid.StringMatching(`[a-z][a-z0-9_]{0,20}`) }
 
 func places() *rapid.Generator[seal.Place] {
@@ -26,9 +26,9 @@ func places() *rapid.Generator[seal.Place] {
 	})
 }
 
-// Whatever was sealed before a rotation or after it is read with the keys of then and of later. By the prefix of the
-// ciphertext it is known which keys those are.
-func TestSealedSecretIsReadInItsPlace(t *testing.T) {
+// A secret is unsealed with the keys from when it was sealed and with later ones. The prefix of the ciphertext
+// identifies its key.
+func TestUnseal(t *testing.T) {
 	t.Parallel()
 	const rotations = 3
 	keys := newKeys(t, rotations)
@@ -58,9 +58,9 @@ func TestSealedSecretIsReadInItsPlace(t *testing.T) {
 	})
 }
 
-// A ciphertext that is altered, or read for another place or with other keys, is an error that names the place and gives
-// nothing of the text away.
-func TestAnyChangeIsDamage(t *testing.T) {
+// Unsealing an altered ciphertext, or one for another place or with other keys, fails with an error that names the
+// place and reveals nothing of the text.
+func TestAlteredSecretIsDamaged(t *testing.T) {
 	t.Parallel()
 	own, other := newKeys(t, 1), newKeys(t, 0)[0]
 	rapid.Check(t, func(t *rapid.T) {

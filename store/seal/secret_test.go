@@ -16,7 +16,7 @@ import (
 	"example.com/providerd/store/seal"
 )
 
-// hidden holds a secret in a private field, whose methods fmt cannot call.
+// hidden holds a secret in an unexported field, whose methods fmt cannot call.
 type hidden struct{ secret seal.Secret }
 
 // settings hold a secret in an exported field, as those of a provider do.
@@ -59,7 +59,7 @@ func TestSecretIsNotPrinted(t *testing.T) {
 	})
 }
 
-func TestSecretIsNotMarshalled(t *testing.T) {
+func TestSecretIsNotMarshaled(t *testing.T) {
 	t.Parallel()
 	secret := seal.NewSecret(canary)
 	for name, marshal := range map[string]func(value any) ([]byte, error){
