@@ -19,9 +19,9 @@ import (
 // unfinishedSuffix ends the names of files that are still being written.
 const unfinishedSuffix = ".unfinished"
 
-// WriteFile writes a file completely and syncs it, or leaves path unchanged. Only owner can read it, who gets it by
-// Chown before it has its name. It replaces what a dead process left behind, so programs must hold the lock of WithLock
-// to write the same path. It returns an error of the file system.
+// WriteFile writes a file completely and syncs it, or leaves path unchanged. Chown gives the file to owner before it
+// gets its name, and nobody else can read it. WriteFile replaces what a dead process left behind, so programs must hold
+// the lock of WithLock to write the same path. It returns an error of the file system.
 func WriteFile(path string, content []byte, owner Owner) (err error) {
 	unfinished := path + unfinishedSuffix
 	if err := RemoveUnfinished(path); err != nil {

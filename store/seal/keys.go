@@ -241,8 +241,8 @@ func (k *Keys) Satisfies(proof Proof) bool {
 // which never change, are the same.
 func (k *Keys) Authenticates(proof Proof) bool { return k.Matches(proof.Fingerprint, nil) }
 
-// isSuccessorOf reports whether the keys can read what was made with earlier ones, except what was sealed with keys
-// retired since and what others may make with keys that were only added.
+// isSuccessorOf reports whether the keys can read what earlier ones have sealed. It checks the primary key and the
+// fingerprint keys with a proof, and the others by id. Keys that were retired since may be missing.
 func (k *Keys) isSuccessorOf(earlier *Keys) bool {
 	for _, id := range earlier.ids {
 		if !k.known[id] && k.retired[id] == "" {

@@ -32,8 +32,8 @@ const (
 // Backup writes a snapshot of the database to a new file at path, readable by its owner only, while others keep
 // writing. The WAL cannot be reset until the last page is copied, so it grows meanwhile. Before the file gets its name,
 // it is synced and verified: it must pass SQLite's integrity_check, have as many rows in each table as the snapshot,
-// and pass check. If anything fails, the file is removed. It belongs to the user that runs the program, regardless of who owns
-// the directory, because no server reads it. Backup also removes what killed backups left in the directory.
+// and pass check. If anything fails, the file is removed. It belongs to the user that runs the program, not to the
+// owner of the directory, because no server reads it. Backup also removes what killed backups left in the directory.
 //
 // It returns ErrReservedName, fs.ErrExist if path exists, ErrUnavailable if the disks have too little space for the
 // file and the growth of the WAL, the error of check or ctx, or one of the file system.

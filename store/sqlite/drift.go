@@ -17,9 +17,9 @@ const (
 	objectName    = `type || ' "' || name || '"'`
 	selectObjects = "SELECT " + objectName + ` AS name, sql AS definition FROM sqlite_master
 		WHERE type <> 'view' AND sql IS NOT NULL`
-	// selectDeciding selects the expected objects and, of any others, those that affect rows of expected tables: triggers
+	// selectRelevant selects the expected objects and, of any others, those that affect rows of expected tables: triggers
 	// and unique indexes. A database may have any number of them.
-	selectDeciding = selectObjects + " AND (" + objectName + ` IN @expected OR
+	selectRelevant = selectObjects + " AND (" + objectName + ` IN @expected OR
 			'table "' || lower(tbl_name) || '"' IN @expected AND (type = 'trigger' OR sql LIKE 'CREATE UNIQUE %'))
 		ORDER BY ` + objectName + " IN @expected DESC LIMIT 1000"
 )
@@ -42,7 +42,7 @@ func drift(ctx context.Context, reader *gorm.DB, version int64) ([]string, error
 		return nil, err
 	}
 	found, err := readObjects(reader.WithContext(ctx).
-		Raw(selectDeciding, map[string]any{"expected": expected.Names()}))
+		Raw(selectRelevant, map[string]any{"expected": expected.Names()}))
 	if err != nil {
 		return nil, err
 	}

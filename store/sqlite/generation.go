@@ -10,9 +10,8 @@ import (
 	"example.com/providerd/store/sqlite/guard"
 )
 
-// The generation of a database is its user_version, which SQLite stores at a fixed offset in the database header. The
-// first transaction after each reset of the WAL increments it, so that an older copy of the file can be told from the
-// current one.
+// The generation of a database is its user_version, which SQLite stores at a fixed offset in the database header. Each
+// transaction that resets the WAL increments it, so that an older copy of the file can be told from the current one.
 const selectGeneration = "PRAGMA user_version"
 
 func setGeneration(generation uint32) string {

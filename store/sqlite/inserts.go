@@ -17,12 +17,12 @@ const maxChunk = 64
 // skip rows whose unique values are taken.
 type inserts struct {
 	table database.Table
-	// statements are the statements by number of rows.
+	// statements are cached by number of rows.
 	statements map[int]string
 }
 
 // text returns the INSERT for a number of rows. With OR IGNORE, no constraint can abort a statement of many rows, so
-// that SQLite needs no statement journal. It also skips rows that violate a constraint other than UNIQUE.
+// SQLite needs no statement journal. OR IGNORE also skips rows that violate constraints other than UNIQUE.
 func (i inserts) text(rows int) string {
 	text, ok := i.statements[rows]
 	if !ok {

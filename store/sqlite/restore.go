@@ -179,8 +179,8 @@ func (r Restoration) copy(ctx context.Context, draft *durable.Draft, backup io.R
 	return nil
 }
 
-// checkDrift returns an error if the schema of the backup differs from its version. It cannot check a version that only
-// newer programs know.
+// checkDrift returns an error if the schema of the backup differs from what this program creates for its version. It
+// cannot check a version that only newer programs know.
 func (r Restoration) checkDrift(ctx context.Context, copied database.Readable) error {
 	pool, err := copied.Reader().DB()
 	if err != nil {
@@ -227,8 +227,8 @@ func (r Restoration) swap(draft *durable.Draft, target string) (kept string, err
 // replaced is in the names of replaced databases.
 const replaced = "replaced"
 
-// LeftoverLinks returns the paths that look like databases which the one at path has replaced, but are hard links to
-// it. A restore leaves one if it is killed before the backup gets its name. It returns an error of the file system.
+// LeftoverLinks returns the hard links to the database at path that are named like databases it has replaced. A restore
+// leaves one if it is killed before the backup gets its name. It returns an error of the file system.
 func LeftoverLinks(path string) (links []string, err error) {
 	entries, err := os.ReadDir(filepath.Dir(path))
 	if err != nil {

@@ -21,10 +21,9 @@ import (
 // sqliteMagic is the header string of every SQLite database.
 const sqliteMagic = "SQLite format 3\x00"
 
-// Files detects that the files of a database are no longer those that SQLite works on: removed, replaced, truncated or
-// overwritten. SQLite does not check this. What it commits then is lost when the process ends, or corrupts the file
-// that is there now. Other processes may legitimately change the files, so Files compares them with each other and with
-// the wal-index, in which SQLite records every legitimate change.
+// Files guards the files of one open database. What SQLite commits to removed files is lost when the process ends, and
+// what it writes to replaced ones corrupts them. Other processes may legitimately change the files, so Files compares
+// them with each other and with the wal-index, in which SQLite records every legitimate change.
 type Files struct {
 	database *File
 	wal      *File
@@ -139,9 +138,9 @@ func (f *Files) Inspect() (WALIndex, error) {
 	return index, nil
 }
 
-// checkDatabase compares the database file with its last known state. A checkpoint makes it grow, or shrink after a
-// VACUUM to the size that SQLite records, and increments the generation once per reset of the WAL. SQLite's own file
-// change counter is not updated in WAL mode.
+// checkDatabase compares the database file with its state at the last check. Checkpoints enlarge it, or shrink it after
+// a VACUUM to the size in the wal-index, and raise the generation once per reset of the WAL. SQLite's own file change
+// counter is not updated in WAL mode.
 func (f *Files) checkDatabase(size int64, index WALIndex) error {
 	generation, err := f.readGeneration()
 	if err != nil {
@@ -171,10 +170,10 @@ func (f *Files) readGeneration() (uint32, error) {
 }
 
 const (
-	// maxReads is how often a file is read that SQLite keeps changing, which takes about one second.
+	// maxReads limits the reads of a file that SQLite keeps changing to about one second.
 	maxReads = 300
-	// eagerReads is how many of these reads follow each other at once, because SQLite is soon done. There is a pause
-	// before each of the others: the process that is writing may not be scheduled.
+	// eagerReads is how many of them follow each other without a pause, because SQLite is usually done at once. Later
+	// reads wait, because the writing process may not be scheduled.
 	eagerReads = 100
 	readPause  = 5 * time.Millisecond
 )
