@@ -18,7 +18,7 @@ type Draft struct {
 }
 
 // CreateDraft creates the draft of a file that will be at path, and removes drafts of it that dead processes left. It
-// returns an unwrapped error of the file system.
+// returns an unwrapped file system error.
 func CreateDraft(path string) (*Draft, error) {
 	dir, name := filepath.Dir(path), filepath.Base(path)
 	file, err := createLocked(dir, name+".*"+unfinishedSuffix)
@@ -54,8 +54,8 @@ func createLocked(dir, pattern string) (*os.File, error) {
 	}
 }
 
-// Publish syncs the file and gives it its final name. It returns fs.ErrExist if that name is taken, or an error of the
-// file system.
+// Publish syncs the file and gives it its final name. It returns fs.ErrExist if that name is taken, or a file system
+// error.
 func (d *Draft) Publish() error {
 	if err := d.Sync(); err != nil {
 		return fmt.Errorf("write %s: %w", d.path, err)
@@ -71,8 +71,7 @@ func (d *Draft) Publish() error {
 }
 
 // Replace is Publish for a name that is taken. The existing file gets the name kept, in the same directory. The name
-// refers to one of the two files at any time. It returns fs.ErrExist if the name kept is taken, or an error of the file
-// system.
+// refers to one of the two files at any time. It returns fs.ErrExist if the name kept is taken, or a file system error.
 func (d *Draft) Replace(kept string) error {
 	if err := d.Sync(); err != nil {
 		return fmt.Errorf("write %s: %w", d.path, err)
@@ -86,7 +85,7 @@ func (d *Draft) Replace(kept string) error {
 	return syncDir(filepath.Dir(d.path))
 }
 
-// Close closes the file and removes it unless it was published. It returns an error of the file system.
+// Close closes the file and removes it unless it was published. It returns a file system error.
 func (d *Draft) Close() error {
 	err := os.Remove(d.Name())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -99,7 +98,7 @@ func (d *Draft) Close() error {
 }
 
 // RemoveAbandoned removes the drafts in a directory that no process is writing and whose final names are wanted. It
-// skips those that only another user can remove. It returns an error of the file system.
+// skips those that only another user can remove. It returns a file system error.
 func RemoveAbandoned(dir string, wanted func(name string) bool) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

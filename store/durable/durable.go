@@ -21,7 +21,7 @@ const unfinishedSuffix = ".unfinished"
 
 // WriteFile writes a file completely and syncs it, or leaves path unchanged. Chown gives the file to owner before it
 // gets its name, and nobody else can read it. WriteFile replaces what a dead process left behind, so programs must hold
-// the lock of WithLock to write the same path. It returns an error of the file system.
+// the lock of WithLock to write the same path. It returns a file system error.
 func WriteFile(path string, content []byte, owner Owner) (err error) {
 	unfinished := path + unfinishedSuffix
 	if err := RemoveUnfinished(path); err != nil {
@@ -41,7 +41,7 @@ func WriteFile(path string, content []byte, owner Owner) (err error) {
 	return syncDir(filepath.Dir(path))
 }
 
-// RemoveUnfinished removes what a process that died in WriteFile left. It returns an error of the file system.
+// RemoveUnfinished removes what a process that died in WriteFile left. It returns a file system error.
 func RemoveUnfinished(path string) error {
 	if err := os.Remove(path + unfinishedSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove files left by an earlier attempt: %w", err)
@@ -65,7 +65,7 @@ func syncDir(path string) error {
 const lockRetry = 20 * time.Millisecond
 
 // WithLock calls work while holding the lock of a directory. Work must not lock another directory: programs that lock
-// two in different orders would deadlock. It returns the error of work, of the file system or of ctx.
+// two in different orders would deadlock. It returns the error of work or ctx, or a file system error.
 func WithLock(ctx context.Context, dir string, work func() error) (err error) {
 	lock := flock.New(dir, flock.SetFlag(os.O_RDONLY))
 	if _, err := lock.TryLockContext(ctx, lockRetry); err != nil {

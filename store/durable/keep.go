@@ -12,7 +12,7 @@ import (
 const timestampLayout = "20060102T150405Z"
 
 // UnusedName returns an unused name under which to keep the file at path: the path, a word for what becomes of the
-// file, the time and, if necessary, a number. It returns an error of the file system.
+// file, the time and, if necessary, a number. It returns a file system error.
 func UnusedName(path, becomes string) (string, error) {
 	name := path + "." + becomes + "-" + time.Now().UTC().Format(timestampLayout)
 	kept := name
@@ -24,8 +24,8 @@ func UnusedName(path, becomes string) (string, error) {
 	}
 }
 
-// Keep gives a file a second name, from UnusedName, under which it remains when another file replaces it. It returns an
-// error of the file system.
+// Keep gives a file a second name, from UnusedName, under which it remains when another file replaces it. It returns a
+// file system error.
 func Keep(path, becomes string) (kept string, err error) {
 	if kept, err = UnusedName(path, becomes); err != nil {
 		return "", err

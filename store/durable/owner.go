@@ -30,7 +30,7 @@ func OwnerOf(file fs.FileInfo) Owner {
 // belongs with the database there.
 //
 // In a world-writable directory, such as /tmp, it is the user that runs the program, because anybody could have created
-// the file that is replaced. It returns an error of the file system.
+// the file that is replaced. It returns a file system error.
 func OwnerFor(path string) (Owner, error) {
 	dir, err := os.Stat(filepath.Dir(path))
 	if err != nil {
@@ -53,7 +53,7 @@ func OwnerFor(path string) (Owner, error) {
 }
 
 // Chown changes the owner of a file that root has created. If another user runs the program, it does nothing. It
-// returns an error of the file system.
+// returns a file system error.
 func Chown(file *os.File, to Owner) error {
 	if to == (Owner{}) || os.Geteuid() != 0 {
 		return nil

@@ -41,8 +41,7 @@ func resolve(path string, links int) string {
 	}
 }
 
-// Exists reports whether there is anything at path, including a dangling symbolic link. It returns an error of the file
-// system.
+// Exists reports whether there is anything at path, including a dangling symbolic link. It returns a file system error.
 func Exists(path string) (bool, error) {
 	_, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -54,7 +53,7 @@ func Exists(path string) (bool, error) {
 	return true, nil
 }
 
-// CheckNotExist returns fs.ErrExist if there is anything at path, or an error of the file system.
+// CheckNotExist returns fs.ErrExist if there is anything at path, or a file system error.
 func CheckNotExist(path string) error {
 	exists, err := Exists(path)
 	if err == nil && exists {

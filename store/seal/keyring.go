@@ -41,7 +41,7 @@ func OpenKeyring(path string) (*Keyring, error) {
 
 // OpenOrCreateKeyring reads a keyset file, and creates it if there is none. Programs that do so concurrently take
 // turns. A file that root creates belongs to the owner of the directory, who could have put another keyset there
-// anyway. It returns ErrKeysetUnusable, an error of the file system or that of ctx.
+// anyway. It returns ErrKeysetUnusable, a file system error or that of ctx.
 func OpenOrCreateKeyring(ctx context.Context, path string) (ring *Keyring, err error) {
 	err = durable.WithLock(ctx, filepath.Dir(path), func() error {
 		if err := durable.RemoveUnfinished(path); err != nil {
@@ -57,7 +57,7 @@ func OpenOrCreateKeyring(ctx context.Context, path string) (ring *Keyring, err e
 }
 
 // CreateKeyring creates a keyset file with one key, with the same owner as OpenOrCreateKeyring. It returns
-// ErrKeysetExists if there is anything at path, an error of the file system or that of ctx.
+// ErrKeysetExists if there is anything at path, a file system error or that of ctx.
 func CreateKeyring(ctx context.Context, path string) (ring *Keyring, err error) {
 	err = durable.WithLock(ctx, filepath.Dir(path), func() error {
 		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
@@ -88,8 +88,7 @@ func createKeyring(path string) (*Keyring, error) {
 // that do so concurrently take turns. If root runs it, the file keeps the owner of the file that was read, who knows
 // its keys; what has replaced that file since could belong to anybody.
 //
-// It returns ErrNoKeyset, ErrKeysetUnusable, ErrKeysetFull, an error of the file system, or that of step, record or
-// ctx.
+// It returns ErrNoKeyset, ErrKeysetUnusable, ErrKeysetFull, a file system error, or that of step, record or ctx.
 func (r *Keyring) Change(ctx context.Context, step Step, record func(after *Keys, write func() error) error) error {
 	return durable.WithLock(ctx, filepath.Dir(r.path), func() error {
 		before, err := r.current(ctx)

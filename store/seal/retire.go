@@ -20,7 +20,7 @@ type Retirement struct {
 // Retire removes the sealing keys older than the primary one, after record has checked that nothing needs them. The
 // previous file is kept under another name, which contains the time. Fingerprint keys stay.
 //
-// It returns ErrNoKeyset, ErrKeysetUnusable, an error of the file system, or that of record or ctx.
+// It returns ErrNoKeyset, ErrKeysetUnusable, a file system error, or that of record or ctx.
 func (r *Keyring) Retire(ctx context.Context, record func(before *Keys) error) (retired Retirement, err error) {
 	err = durable.WithLock(ctx, filepath.Dir(r.path), func() error {
 		before, err := r.current(ctx)

@@ -36,7 +36,7 @@ const (
 // owner of the directory, because no server reads it. Backup also removes what killed backups left in the directory.
 //
 // It returns ErrReservedName, fs.ErrExist if path exists, ErrUnavailable if the disks have too little space for the
-// file and the growth of the WAL, the error of check or ctx, or one of the file system.
+// file and the growth of the WAL, the error of check or ctx, or a file system error.
 func (d *Database) Backup(ctx context.Context, path string, progress Progress, check Check) (err error) {
 	if err := CheckName(path); err != nil {
 		return err

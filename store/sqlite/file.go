@@ -42,7 +42,7 @@ func checkHeader(file *os.File) error {
 }
 
 // openDatabaseFile opens a database file that only its owner can write to. It returns ErrUnavailable, ErrInsecureMode
-// or an error of the file system.
+// or a file system error.
 func openDatabaseFile(path string) (*guard.File, error) {
 	file, err := guard.Open(path)
 	if err != nil {
@@ -56,7 +56,7 @@ func openDatabaseFile(path string) (*guard.File, error) {
 	return file, nil
 }
 
-// createIfMissing creates the database file if there is none. It returns an error of the file system.
+// createIfMissing creates the database file if there is none. It returns a file system error.
 func createIfMissing(path string) error {
 	owner, err := durable.OwnerFor(path)
 	if err != nil {

@@ -34,7 +34,7 @@ type Restoration struct {
 // It returns database.ErrForeign, ErrNewer or ErrOlder if the file is not a backup of this program, ErrUnavailable if
 // it is damaged or the disk has too little space, fs.ErrExist if there is a database and Replace is not set, ErrInUse
 // if a program has the database open or has left files beside it, ErrReservedName, the error of the check or ctx, an
-// error that describes how the schema differs from its version, or one of the file system.
+// error that describes how the schema differs from its version, or a file system error.
 func (r Restoration) Run(ctx context.Context) (kept string, err error) {
 	backup, size, err := r.openBackup()
 	if err != nil {
@@ -228,7 +228,7 @@ func (r Restoration) swap(draft *durable.Draft, target string) (kept string, err
 const replaced = "replaced"
 
 // LeftoverLinks returns the hard links to the database at path that are named like databases it has replaced. A restore
-// leaves one if it is killed before the backup gets its name. It returns an error of the file system.
+// leaves one if it is killed before the backup gets its name. It returns a file system error.
 func LeftoverLinks(path string) (links []string, err error) {
 	entries, err := os.ReadDir(filepath.Dir(path))
 	if err != nil {

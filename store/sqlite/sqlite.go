@@ -49,7 +49,7 @@ func Path(url string) (string, error) {
 // callers' statements, such as failed checkpoints, go to logger.
 //
 // It returns ErrReservedName, database.ErrNewer, ErrForeign or ErrInsecureMode, ErrUnavailable if the file is not a
-// database or does not match the WAL beside it, or an error of the file system.
+// database or does not match the WAL beside it, or a file system error.
 //
 // A process should open a database only once: closing it releases all POSIX locks that the process holds on its files,
 // after which other processes consider the database unused.
@@ -66,7 +66,7 @@ func Create(ctx context.Context, path string, logger *slog.Logger) (*Database, e
 // Open opens an existing database without migrating it. Errors outside of callers' statements go to logger.
 //
 // It returns ErrReservedName, database.ErrNoDatabase, ErrOlder, ErrNewer, ErrForeign or ErrInsecureMode, ErrUnavailable
-// if the file is not a database or does not match the WAL beside it, or an error of the file system.
+// if the file is not a database or does not match the WAL beside it, or a file system error.
 func Open(ctx context.Context, path string, logger *slog.Logger) (*Database, error) {
 	return openExisting(ctx, path, logger, checkSchema(database.Schema.Check))
 }

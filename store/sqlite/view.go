@@ -29,7 +29,7 @@ var _ database.View = (*View)(nil)
 // does, and any other as it is on disk.
 //
 // It returns database.ErrNoDatabase, ErrUnavailable if the file is not a database, was removed or replaced while other
-// programs use it, or has a WAL that cannot be read or belongs to another database, or an error of the file system.
+// programs use it, or has a WAL that cannot be read or belongs to another database, or a file system error.
 func OpenReadOnly(ctx context.Context, path string) (*View, error) {
 	if err := checkNoOrphanWAL(durable.Resolve(path)); err != nil {
 		return nil, err

@@ -31,8 +31,8 @@ type File struct {
 	opened syscall.Stat_t
 }
 
-// Open opens a database file for reading. It returns ErrUnavailable if it is not a regular file, or an error of the
-// file system.
+// Open opens a database file for reading. It returns ErrUnavailable if it is not a regular file, or a file system
+// error.
 func Open(path string) (*File, error) { return open(path, putDatabase) }
 
 // open is Open with another remedy in the error.

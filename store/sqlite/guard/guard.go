@@ -40,8 +40,8 @@ type Files struct {
 	changed error
 }
 
-// Watch guards the files of a database that SQLite has open. It returns an error of the file system, or ErrUnavailable
-// if one of them is not a regular file.
+// Watch guards the files of a database that SQLite has open. It returns a file system error, or ErrUnavailable if one
+// of them is not a regular file.
 func Watch(file *File) (*Files, error) {
 	wal, err := open(file.Name()+"-wal", moveAway)
 	if err != nil {

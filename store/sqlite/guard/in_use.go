@@ -90,7 +90,7 @@ func isLockedElsewhere(file *os.File, start, length int64) (bool, error) {
 	return lock.Type != syscall.F_UNLCK, nil
 }
 
-// IsInUse reports whether another program has the database open. It returns an error of the file system.
+// IsInUse reports whether another program has the database open. It returns a file system error.
 func (f *File) IsInUse() (bool, error) {
 	return isLockedElsewhere(f.File, sharedBytes, sharedBytesCount)
 }
