@@ -49,7 +49,7 @@ func TestDraftIsPublishedComplete(t *testing.T) {
 	path := filepath.Join(dir, "file")
 	draft := newDraft(t, path, version(3))
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("before it is whole: %v", err)
+		t.Errorf("before Publish: %v", err)
 	}
 	if err := errors.Join(draft.Publish(), draft.Close()); err != nil {
 		t.Fatal(err)

@@ -87,7 +87,7 @@ func TestDirectoryIsSyncedAfterEachName(t *testing.T) {
 			want = append(want, name, "")
 		}
 		if got := seen(); !slices.Equal(got, want) {
-			t.Errorf("%s: seen is %q, want %q", test.name, got, want)
+			t.Errorf("%s: saw %q, want %q", test.name, got, want)
 		}
 	}
 }

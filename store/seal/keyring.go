@@ -70,7 +70,7 @@ func CreateKeyring(ctx context.Context, path string) (ring *Keyring, err error) 
 }
 
 func createKeyring(path string) (*Keyring, error) {
-	made, err := newKeys()
+	keys, err := newKeys()
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func createKeyring(path string) (*Keyring, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := made.write(path, owner); err != nil {
+	if err := keys.write(path, owner); err != nil {
 		return nil, err
 	}
 	return OpenKeyring(path)

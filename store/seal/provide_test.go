@@ -89,7 +89,7 @@ func TestOpenOrCreateErrors(t *testing.T) {
 			t.Errorf("%s: error is %v, want %v", name, err, test.want)
 		}
 		if _, err := os.Stat(test.path); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%s: a file was made, %v", name, err)
+			t.Errorf("%s: a file was created, %v", name, err)
 		}
 	}
 }

@@ -60,7 +60,7 @@ func TestRetiredKeysMayBeMissing(t *testing.T) {
 		t.Errorf("the first key was retired to %q, want %q", kept, retired.Kept)
 	}
 	if second.Kept == retired.Kept {
-		t.Error("a file that was kept is replaced")
+		t.Error("a kept file was replaced")
 	}
 	// Putting the previous file back brings back the old keys.
 	replace(t, path, before)

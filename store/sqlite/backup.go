@@ -87,9 +87,9 @@ func (d *Database) copyTo(
 		return nil, err
 	}
 	// The first read determines the snapshot.
-	over := d.readers.GORM.WithContext(ctx)
-	over.Statement.ConnPool = pages.from
-	if rows, err = countRows(over); err != nil {
+	reader := d.readers.GORM.WithContext(ctx)
+	reader.Statement.ConnPool = pages.from
+	if rows, err = countRows(reader); err != nil {
 		return nil, err
 	}
 	if err := pages.copy(ctx); err != nil {

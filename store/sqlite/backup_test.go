@@ -232,7 +232,7 @@ func TestRestoreRechecksBeforeReplacing(t *testing.T) {
 		t.Errorf("error is %v, %q is kept", err, kept)
 	}
 	if content, err := os.ReadFile(made); err != nil || string(content) != "made" {
-		t.Errorf("it has %.20q, %v", content, err)
+		t.Errorf("content is %.20q, %v", content, err)
 	}
 	opened, err := openRig(t.Context(), r.path)
 	if err != nil {

@@ -39,7 +39,7 @@ func TestFailedCheckpointIsLogged(t *testing.T) {
 		t.Errorf("log: %s", text)
 	}
 	if after := sizeOf(t, r.path); after != before {
-		t.Errorf("the database grew from %d to %d bytes, out of a WAL that is not its own", before, after)
+		t.Errorf("the database grew from %d to %d bytes, from another WAL", before, after)
 	}
 	if err := os.Rename(r.path+"-wal.away", r.path+"-wal"); err != nil {
 		t.Fatal(err)

@@ -57,21 +57,21 @@ func TestWALShrinksAfterReaderCloses(t *testing.T) {
 	// A checkpoint that waits for the reader would take as long as the busy timeout.
 	const longest = 5 * time.Second
 	for i := range 300 {
-		begun := time.Now()
+		start := time.Now()
 		if err := r.insert(i, 1<<20); err != nil {
 			t.Fatal(err)
 		}
-		if took := time.Since(begun); took > longest {
-			t.Errorf("commit %d and what came after it took %s", i, took)
+		if took := time.Since(start); took > longest {
+			t.Errorf("commit %d and its maintenance took %s", i, took)
 		}
 	}
 	if size := sizeOf(t, r.path+"-wal"); size < 300<<20 {
-		t.Errorf("the WAL has %d bytes, although it is read", size)
+		t.Errorf("the WAL has %d bytes, although it has a reader", size)
 	}
 	run(t, reader, "ROLLBACK")
 	r.fill(t, "a")
 	if size := sizeOf(t, r.path+"-wal"); size > 128<<20 {
-		t.Errorf("the WAL has %d bytes, although nobody reads it", size)
+		t.Errorf("the WAL has %d bytes, although it has no reader", size)
 	}
 	r.close(t)
 	if !strings.Contains(log.String(), "WAL cannot be reset while another program reads an old snapshot") {

@@ -88,7 +88,7 @@ func TestDiskFullOfBackupOrDatabase(t *testing.T) {
 				if test.meanwhile > 0 && done < total {
 					leave(t, dir, test.meanwhile)
 				} else if test.want != nil {
-					t.Error("what there is no room for is begun")
+					t.Error("a backup without enough space was started")
 				}
 			}, noCheck)
 			if !errors.Is(err, test.want) || err != nil && !strings.Contains(err.Error(), "free some space, or back up to another disk") {

@@ -46,16 +46,16 @@ func TestErrorsOfSQLiteAreClassified(t *testing.T) {
 				t.Errorf("%d: ErrOutcomeUnknown is %t of %v, of %v", code, got, commit, statement)
 			}
 			if !errors.Is(statement, native) || !errors.Is(commit, native) {
-				t.Errorf("%d: %v and %v do not tell the cause", code, statement, commit)
+				t.Errorf("%d: %v and %v hide the cause", code, statement, commit)
 			}
 			if again := sqlite.Classify(fmt.Errorf("again: %w", statement)); strings.Count(again.Error(), database.ErrUnavailable.Error()) > 1 {
-				t.Errorf("%d: error says it twice: %v", code, again)
+				t.Errorf("%d: error repeats ErrUnavailable: %v", code, again)
 			}
 		}
 	}
 	for _, other := range []error{nil, gorm.ErrDuplicatedKey, gorm.ErrRecordNotFound, errors.New("busy")} {
 		if sqlite.Classify(other) != other || sqlite.CommitError(other) != other { //nolint:errorlint // The very same.
-			t.Errorf("%v does not stay what it is", other)
+			t.Errorf("%v is classified, want it unchanged", other)
 		}
 	}
 }

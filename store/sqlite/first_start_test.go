@@ -30,7 +30,7 @@ func TestCreateTwice(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := again.Close(); err != nil || again.IsNew() || !r.IsNew() {
-			t.Errorf("new are %t and then %t, %v", r.IsNew(), again.IsNew(), err)
+			t.Errorf("IsNew: %t, then %t, %v", r.IsNew(), again.IsNew(), err)
 		}
 	}
 	if err := r.commit(t.Context(), "b"); err != nil {
@@ -74,16 +74,16 @@ func TestConcurrentCreate(t *testing.T) {
 // waiting is a context that closes a channel when it is first waited for.
 type waiting struct {
 	context.Context
-	begun chan struct{}
-	once  *sync.Once
+	started chan struct{}
+	once    *sync.Once
 }
 
 func newWaiting(ctx context.Context) waiting {
-	return waiting{Context: ctx, begun: make(chan struct{}), once: new(sync.Once)}
+	return waiting{Context: ctx, started: make(chan struct{}), once: new(sync.Once)}
 }
 
 func (w waiting) Done() <-chan struct{} {
-	w.once.Do(func() { close(w.begun) })
+	w.once.Do(func() { close(w.started) })
 	return w.Context.Done()
 }
 
@@ -121,7 +121,7 @@ func TestCreateWaitsForTheCreator(t *testing.T) {
 			select {
 			case err := <-outcome:
 				return fmt.Errorf("it did not wait: %w", err)
-			case <-ctx.begun:
+			case <-ctx.started:
 			}
 			return errors.Join(os.Remove(path+"-wal"), os.Link(whole, path+".new"), os.Rename(path+".new", path))
 		})
@@ -171,7 +171,7 @@ func TestKilledFirstStart(t *testing.T) {
 		}
 		execute(t, path, left.statements)
 		if _, err := sqlite.Open(t.Context(), path, slog.New(slog.DiscardHandler)); !errors.Is(err, left.want) {
-			t.Errorf("%s: error of Open is %v, want %v", name, err, left.want)
+			t.Errorf("%s: Open: error is %v, want %v", name, err, left.want)
 		}
 		if err := create(t, path); err != nil {
 			t.Errorf("%s: %v", name, err)

@@ -26,7 +26,7 @@ func CheckName(path string) error {
 		}
 	}
 	if durable.IsUnfinished(name) {
-		return fmt.Errorf("%w: %s ends like an unfinished file, which providerd removes; choose another name",
+		return fmt.Errorf("%w: %s ends in .unfinished, like temporary files that providerd removes; choose another name",
 			ErrReservedName, path)
 	}
 	return nil

@@ -61,7 +61,7 @@ func TestOpenRejectsUnusableDatabases(t *testing.T) {
 	}
 	for _, url := range []string{"", "sqlite:", "test.db", "mysql:x"} {
 		if path, err := sqlite.Path(url); err == nil {
-			t.Errorf("Path takes %q as %q", url, path)
+			t.Errorf("Path accepts %q as %q", url, path)
 		}
 	}
 }

@@ -48,8 +48,8 @@ func TestEachReplacedDatabaseIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.close(t)
-	for begun, second := time.Now().UTC(), 0; second < 300; second++ {
-		name := r.path + ".replaced-" + begun.Add(time.Duration(second)*time.Second).Format("20060102T150405Z")
+	for start, second := time.Now().UTC(), 0; second < 300; second++ {
+		name := r.path + ".replaced-" + start.Add(time.Duration(second)*time.Second).Format("20060102T150405Z")
 		if err := os.WriteFile(name, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -121,8 +121,8 @@ func (r *rig) fill(t *testing.T, name string) {
 	t.Helper()
 	const longest, more = time.Minute, 50
 	salts, generation := r.salts(t), r.generation(t)
-	left, begun := more, time.Now()
-	for i := 0; time.Since(begun) < longest; i++ {
+	left, start := more, time.Now()
+	for i := 0; time.Since(start) < longest; i++ {
 		if err := r.commit(t.Context(), fmt.Sprint(name, i)); err != nil {
 			t.Fatal(err)
 		}

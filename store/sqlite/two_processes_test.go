@@ -83,12 +83,12 @@ func TestFilesRemovedUnderAnotherProcess(t *testing.T) {
 			for open, opened := range map[string]openFunc{
 				"Open": sqlite.Open, "Create": sqlite.Create,
 			} {
-				begun := time.Now()
+				start := time.Now()
 				_, err := opened(t.Context(), r.path, slog.New(slog.DiscardHandler))
 				if !errors.Is(err, database.ErrUnavailable) || !strings.Contains(err.Error(), test.says) {
 					t.Errorf("%s: error is %v, want ErrUnavailable with %q", open, err, test.says)
 				}
-				if took := time.Since(begun); took < time.Second || took > patience {
+				if took := time.Since(start); took < time.Second || took > patience {
 					t.Errorf("%s took %s", open, took)
 				}
 			}

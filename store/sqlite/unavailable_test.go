@@ -54,13 +54,13 @@ func TestLockedDatabaseIsUnavailable(t *testing.T) {
 		if err := r.Check(t.Context()); err != nil {
 			t.Errorf("Check fails before %s: %v", way, err)
 		}
-		begun := time.Now()
+		start := time.Now()
 		err := commit(t.Context(), func(*gorm.DB) error {
 			t.Error("statements ran outside a transaction")
 			return nil
 		})
 		if !errors.Is(err, database.ErrUnavailable) || errors.Is(err, database.ErrOutcomeUnknown) {
-			t.Errorf("%s: error is %v after %s", way, err, time.Since(begun))
+			t.Errorf("%s: error is %v after %s", way, err, time.Since(start))
 		}
 		if err := r.Check(t.Context()); errors.Is(err, database.ErrUnavailable) != (way == "Commit") {
 			t.Errorf("Check after a failed %s: %v", way, err)

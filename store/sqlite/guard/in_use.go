@@ -30,9 +30,9 @@ const (
 // CheckShared checks, before SQLite touches the files, that a database which other programs have open can be joined. It
 // returns ErrUnavailable if a file was removed, replaced or changed while they use it.
 func CheckShared(ctx context.Context, file *File) error {
-	for begun := time.Now(); ; {
+	for start := time.Now(); ; {
 		err := checkSharedNow(file)
-		if !errors.Is(err, database.ErrUnavailable) || time.Since(begun) > joinTimeout {
+		if !errors.Is(err, database.ErrUnavailable) || time.Since(start) > joinTimeout {
 			return err
 		}
 		select {
