@@ -25,7 +25,7 @@ const (
 	truncateFrames = 64 << 10
 )
 
-// retryPause is how long makeRoom waits after a failed checkpoint, which would copy the same frames again up to the one
+// makeRoom runs no checkpoint for retryPause after one has failed: it would copy the same frames again, up to the one
 // for which the database has no space.
 const retryPause = 30 * time.Second
 
@@ -44,8 +44,8 @@ type checkpointer struct {
 	counts  *checkpointCounts
 	// transactions is the number of commits since the last checkpoint.
 	transactions int
-	// remaining is the length of the WAL after the last checkpoint. It is large if a reader of an old snapshot keeps the
-	// WAL from being reset.
+	// remaining is the number of frames in the WAL after the last checkpoint. It is large if a reader of an old snapshot
+	// keeps the WAL from being reset.
 	remaining uint32
 	// copied is closed when the concurrent passes complete; nil if none are running.
 	copied chan struct{}

@@ -19,8 +19,8 @@ type fault struct {
 	// undo restores the settings of the connection.
 	undo []string
 	// want is nil for an error of this program.
-	want error
-	says string
+	want    error
+	message string
 }
 
 // run causes the fault and then undoes it.
@@ -35,24 +35,24 @@ func faults() map[string]fault {
 			strike: executing("INSERT INTO applications (id, slug, name) SELECT id, 'other', '' FROM applications LIMIT 1"),
 			want:   gorm.ErrDuplicatedKey,
 		},
-		"broken CHECK": {strike: executing(`INSERT INTO keyset VALUES (2, '', '')`), says: "CHECK constraint failed"},
-		"NOT NULL":     {strike: executing(insert + "VALUES ('x', NULL)"), says: "NOT NULL constraint failed"},
-		"no table":     {strike: executing("INSERT INTO missing VALUES (1)"), says: "no such table"},
-		"no SQL":       {strike: executing("no SQL"), says: "syntax error"},
-		"too large":    {strike: executing(insert + "VALUES ('x', zeroblob(2000000000))"), says: "too big"},
+		"broken CHECK": {strike: executing(`INSERT INTO keyset VALUES (2, '', '')`), message: "CHECK constraint failed"},
+		"NOT NULL":     {strike: executing(insert + "VALUES ('x', NULL)"), message: "NOT NULL constraint failed"},
+		"no table":     {strike: executing("INSERT INTO missing VALUES (1)"), message: "no such table"},
+		"no SQL":       {strike: executing("no SQL"), message: "syntax error"},
+		"too large":    {strike: executing(insert + "VALUES ('x', zeroblob(2000000000))"), message: "too big"},
 		"disk full": {
 			strike: executing("PRAGMA max_page_count = 1", insert+"VALUES ('x', zeroblob(1000000))"),
-			undo:   []string{"PRAGMA max_page_count = 1073741823"}, want: database.ErrUnavailable, says: "full",
+			undo:   []string{"PRAGMA max_page_count = 1073741823"}, want: database.ErrUnavailable, message: "full",
 		},
 		"read-only": {
 			strike: executing("PRAGMA query_only = on", insert+"VALUES ('x', '')"),
-			undo:   []string{"PRAGMA query_only = off"}, want: database.ErrUnavailable, says: "readonly",
+			undo:   []string{"PRAGMA query_only = off"}, want: database.ErrUnavailable, message: "readonly",
 		},
 		"damaged": {
 			strike: func(tx *gorm.DB) error {
 				return errors.Join(corruptSchema(tx), executing("INSERT INTO tokens (id) VALUES (1)")(tx))
 			},
-			want: database.ErrUnavailable, says: "malformed",
+			want: database.ErrUnavailable, message: "malformed",
 		},
 	}
 }
@@ -73,8 +73,8 @@ func TestFailedTransactionLeavesNothing(t *testing.T) {
 				}
 				return fault.run(tx)
 			})
-			if err == nil || fault.want != nil && !errors.Is(err, fault.want) || !strings.Contains(err.Error(), fault.says) {
-				t.Errorf("%s: %s: error is %v, want %v with %q", way, name, err, fault.want, fault.says)
+			if err == nil || fault.want != nil && !errors.Is(err, fault.want) || !strings.Contains(err.Error(), fault.message) {
+				t.Errorf("%s: %s: error is %v, want %v with %q", way, name, err, fault.want, fault.message)
 			}
 			if errors.Is(err, database.ErrUnavailable) != (fault.want == database.ErrUnavailable) || //nolint:errorlint // Not an error that came.
 				errors.Is(err, database.ErrOutcomeUnknown) {

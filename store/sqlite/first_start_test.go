@@ -114,7 +114,7 @@ func TestCreateWaitsForTheCreator(t *testing.T) {
 					err = opened.Close()
 				}
 				if err == nil && opened.IsNew() {
-					err = errors.New("it says that it has created the database")
+					err = errors.New("IsNew reports that it created the database")
 				}
 				outcome <- err
 			}()

@@ -59,8 +59,8 @@ func TestOlderCopyBesideNewerWAL(t *testing.T) {
 
 // tampering is a change to the files of a database, and the error it causes, after the name of the database.
 type tampering struct {
-	do   func() error
-	says string
+	do      func() error
+	message string
 }
 
 // older is an earlier content of the files.
@@ -86,11 +86,11 @@ func (o older) tamperings(t *rapid.T, path string) map[string]tampering {
 		"older wal-index": {func() error { return overwriteBeginning(path+"-shm", o.index) }, "-shm" + changed},
 	}
 	for _, suffix := range []string{"", "-wal", "-shm"} {
-		says := suffix + " was removed or replaced"
-		all["removed "+suffix] = tampering{func() error { return os.Remove(path + suffix) }, says}
+		message := suffix + " was removed or replaced"
+		all["removed "+suffix] = tampering{func() error { return os.Remove(path + suffix) }, message}
 		all["replaced "+suffix] = tampering{func() error {
 			return errors.Join(copyFile(path+suffix), os.Rename(path+suffix+".older", path+suffix))
-		}, says}
+		}, message}
 	}
 	return all
 }
@@ -136,7 +136,7 @@ func TestDamageIsDetected(t *testing.T) {
 		all := before.tamperings(rt, d.path)
 		name := rapid.SampledFrom(slices.Sorted(maps.Keys(all))).Draw(rt, "tampering")
 		d.must(rt, all[name].do())
-		want := filepath.Base(d.path) + all[name].says
+		want := filepath.Base(d.path) + all[name].message
 		for i, r := range d.rigs {
 			// A commit right after a check skips its own check, so SQLite is the first to use the damaged files. It then writes
 			// a new wal-index header, which hides an older wal-index.
@@ -149,7 +149,7 @@ func TestDamageIsDetected(t *testing.T) {
 				"Change": r.Change(rt.Context(), executing()), "Close": r.Close(),
 			} {
 				if !errors.Is(err, database.ErrUnavailable) || !strings.Contains(err.Error(), want) {
-					rt.Errorf("%s: %s of database %d says %v, want %q", name, act, i, err, want)
+					rt.Errorf("%s: %s of database %d: %v, want %q", name, act, i, err, want)
 				}
 			}
 			d.must(rt, r.batches.Close())

@@ -67,7 +67,7 @@ func fillDisk(ctx context.Context, arguments []string) error {
 		}
 		for who, err := range map[string]error{"a validation": canStore, "readiness": r.Check(ctx)} {
 			if want := database.ErrUnavailable; !errors.Is(err, want) {
-				return fmt.Errorf("%s says %q, want %w", who, fmt.Sprint(err), want)
+				return fmt.Errorf("%s reports %q, want %w", who, fmt.Sprint(err), want)
 			}
 		}
 	}

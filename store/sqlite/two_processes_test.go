@@ -53,8 +53,8 @@ func TestFilesRemovedUnderAnotherProcess(t *testing.T) {
 	t.Parallel()
 	replace := func(path string) error { return errors.Join(copyFile(path), os.Rename(path+".older", path)) }
 	for name, test := range map[string]struct {
-		how  func(path string) error
-		says string
+		how     func(path string) error
+		message string
 	}{
 		"wal-index removed":  {func(path string) error { return os.Remove(path + "-shm") }, "-shm was removed or replaced"},
 		"wal-index replaced": {func(path string) error { return replace(path + "-shm") }, "-shm was removed or replaced"},
@@ -85,8 +85,8 @@ func TestFilesRemovedUnderAnotherProcess(t *testing.T) {
 			} {
 				start := time.Now()
 				_, err := opened(t.Context(), r.path, slog.New(slog.DiscardHandler))
-				if !errors.Is(err, database.ErrUnavailable) || !strings.Contains(err.Error(), test.says) {
-					t.Errorf("%s: error is %v, want ErrUnavailable with %q", open, err, test.says)
+				if !errors.Is(err, database.ErrUnavailable) || !strings.Contains(err.Error(), test.message) {
+					t.Errorf("%s: error is %v, want ErrUnavailable with %q", open, err, test.message)
 				}
 				if took := time.Since(start); took < time.Second || took > patience {
 					t.Errorf("%s took %s", open, took)
