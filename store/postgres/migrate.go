@@ -138,8 +138,8 @@ func checkLevel(ctx context.Context, db *sql.DB) error {
 	return schema.Check()
 }
 
-// readSchema reads how far the database was migrated. It returns ErrNoDatabase, with what this program knows, for one without
-// providerd's tables, ErrForeign where others have their names, or ErrUnavailable.
+// readSchema returns the schema version of the database. It returns ErrNoDatabase, and the versions this program knows, if
+// providerd's tables do not exist, ErrForeign if tables of another program have their names, or ErrUnavailable.
 func readSchema(ctx context.Context, db *sql.DB) (database.Schema, error) {
 	schema, err := database.KnownSchema(migrations)
 	if err != nil {

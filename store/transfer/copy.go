@@ -33,14 +33,14 @@ const (
 // Progress is told how many rows of all a step has done.
 type Progress func(step Step, done, total int64)
 
-// Copy makes an empty database have all that another one has in one snapshot, and compares them. It returns what both
-// have, table by table. Interrupted, it leaves a copy that is marked as unfinished, so that nothing but another call
-// uses it, which then does the rest: what is there and as in the source is not sent again.
+// Copy copies one snapshot of a database into an empty one and compares the two. It returns what each table holds. If it
+// is interrupted, the copy stays marked as incomplete, so that only another call to Copy uses it. That call continues:
+// it does not send again what the target already has.
 //
-// A few pages of at most 4,000 rows or 4 MiB, and one row more, are in memory at a time.
+// At most a few pages, each of 4,000 rows or 4 MiB plus one row, are in memory at a time.
 //
-// It returns ErrNotEmpty, ErrDiffers, database.ErrCopyIncomplete for the source, ErrUnavailable or ErrOutcomeUnknown. But
-// for the first and the third, another call may do better.
+// It returns ErrNotEmpty, ErrDiffers, database.ErrCopyIncomplete for the source, ErrUnavailable or ErrOutcomeUnknown.
+// After any but ErrNotEmpty and ErrCopyIncomplete, another call may succeed.
 func Copy(ctx context.Context, from, to database.Movable, progress Progress) (contents []Content, err error) {
 	err = from.Snapshot(ctx, func(source *gorm.DB) error {
 		c := copying{source: source, from: from, target: target{to}, progress: progress}
