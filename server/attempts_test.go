@@ -72,7 +72,7 @@ func TestMistypedTokenIsToldApartInTheLog(t *testing.T) {
 		t.Errorf("answers differ: %s and %s", first.body, second.body)
 	}
 	lines := h.log.String()
-	if count := strings.Count(lines, "its checksum is wrong"); count != 1 {
-		t.Errorf("%d lines of the log tell of a wrong checksum, want 1: %s", count, lines)
+	if count := strings.Count(lines, "not a token, or mistyped"); count != 1 {
+		t.Errorf("%d lines of the log report a mistyped token, want 1: %s", count, lines)
 	}
 }

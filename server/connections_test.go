@@ -142,8 +142,8 @@ func TestNobodyWithoutATokenKeepsNewcomersOut(t *testing.T) {
 	}
 }
 
-// TestNobodyWithATokenKeepsNewcomersOut takes all places with requests of a known caller that the server cannot get done
-// with.
+// TestNobodyWithATokenKeepsNewcomersOut takes all places with requests of a known caller that the server cannot get
+// done with.
 func TestNobodyWithATokenKeepsNewcomersOut(t *testing.T) {
 	t.Parallel()
 	h := start(t)
@@ -180,8 +180,8 @@ func TestNobodyWithATokenKeepsNewcomersOut(t *testing.T) {
 	}
 }
 
-// TestConnectionsEndWithTheirAnswersWhileNewcomersWait lets more callers come at once than there are places for. None is
-// cut off, and they need not wait until those before them are idle for long.
+// TestConnectionsEndWithTheirAnswersWhileNewcomersWait lets more callers come at once than there are places for. None
+// is cut off, and they need not wait until those before them are idle for long.
 func TestConnectionsEndWithTheirAnswersWhileNewcomersWait(t *testing.T) {
 	t.Parallel()
 	h := start(t)

@@ -123,7 +123,7 @@ func TestAllViolationsComeAtOnceInOrder(t *testing.T) {
 	if list := violations(problem); !reflect.DeepEqual(list, want) {
 		t.Errorf("entries are\n%q, want\n%q", list, want)
 	}
-	for _, sentence := range []string{"line 2: ", "global, per_provider"} {
+	for _, sentence := range []string{"` line 2 must", "global, per_provider"} {
 		if !strings.Contains(string(got.body), sentence) {
 			t.Errorf("%q is not in %s", sentence, got.body)
 		}

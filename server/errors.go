@@ -15,13 +15,13 @@ import (
 
 const problemMediaType = "application/problem+json"
 
-const noPKLeftDetail = "No pk is left for another provider, and trying again does not help. Nothing was stored. " +
-	"Tell the operator of the server."
+const noPKLeftDetail = "No pk is left for another provider; trying again does not help. Nothing was stored. " +
+	"Report this to the operator of the server."
 
-const damagedDetail = "The record that the Idempotency-Key made is damaged and cannot be read, and trying again does " +
-	"not help. Nothing was stored. Tell the operator of the server."
+const damagedDetail = "The record that the Idempotency-Key created is damaged; trying again does not help. " +
+	"Nothing was stored. Report this to the operator of the server."
 
-// asRefusal finds the answer to any error.
+// asRefusal returns the refusal for any error.
 func asRefusal(err error) *refusal {
 	if known, ok := errors.AsType[*refusal](err); ok {
 		return known
@@ -45,18 +45,18 @@ func asRefusal(err error) *refusal {
 
 func toAPIViolations(list []contract.Violation) []api.Violation {
 	violations := make([]api.Violation, len(list))
-	for i, found := range list {
-		violations[i] = api.Violation{Code: api.ViolationCode(found.Code), Detail: found.Detail, Pointer: found.Pointer}
+	for i, v := range list {
+		violations[i] = api.Violation{Code: api.ViolationCode(v.Code), Detail: v.Detail, Pointer: v.Pointer}
 	}
 	return violations
 }
 
-// storeRefusal is the table of the store's errors.
+// storeRefusal returns the refusal for an error of the store.
 func storeRefusal(err error) *refusal {
 	switch {
 	case errors.Is(err, store.ErrClientIDTaken):
 		return &refusal{slug: clientIDTaken, violations: []api.Violation{{
-			Pointer: "/client_id", Code: api.ViolationCodeTaken, Detail: "is taken by another provider",
+			Pointer: "/client_id", Code: api.ViolationCodeTaken, Detail: "`client_id` is taken by another provider.",
 		}}}
 	case errors.Is(err, store.ErrOverloaded):
 		return &refusal{slug: overloaded, header: retryAfterSecond()}
@@ -73,7 +73,7 @@ func storeRefusal(err error) *refusal {
 	}
 }
 
-// handleError is the one place that turns an error into a problem document.
+// handleError is the only place that turns an error into a problem document (RFC 9457).
 func (s *Server) handleError(err error, c echo.Context) {
 	exchange := exchangeOf(c.Request().Context())
 	if broken, ok := errors.AsType[*net.OpError](err); ok && c.Response().Committed {
@@ -115,7 +115,7 @@ func (s *Server) handleError(err error, c echo.Context) {
 	}
 }
 
-// explainPath says what to do about a wrong path or method; "" if the sentence of the kind says it.
+// explainPath returns a detail for a wrong path or method; "" if that of the problem type says it all.
 func (s *Server) explainPath(kind slug, path string) string {
 	meant := s.contract.SuggestPath(path)
 	switch {

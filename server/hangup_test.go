@@ -13,8 +13,8 @@ import (
 	"example.com/providerd/store"
 )
 
-// TestStorageThatIsTooSlow locks the database. A create that waits for longer than its caller could is told so, and left
-// out.
+// TestStorageThatIsTooSlow locks the database. A create that waits for longer than its caller could is told so, and
+// left out.
 func TestStorageThatIsTooSlow(t *testing.T) {
 	t.Parallel()
 	h := start(t)

@@ -34,15 +34,15 @@ func validateIdempotencyKey(op *contract.Operation) echo.MiddlewareFunc {
 	}
 }
 
-// noteBodyDigest notes what tells the body of a request with a key from other bodies.
-func noteBodyDigest(request *http.Request, body []byte) (err error) {
+// recordBodyDigest records the digest of the body of a request with a key.
+func recordBodyDigest(request *http.Request, body []byte) (err error) {
 	if request.Header.Get(idempotencyKeyHeader) != "" {
 		exchangeOf(request.Context()).bodyDigest, err = digest(body)
 	}
 	return err
 }
 
-// digest is the SHA-256 of a body in its canonical form.
+// digest returns the SHA-256 of a body in canonical form.
 func digest(body []byte) ([]byte, error) {
 	canonical := jsontext.Value(body).Clone()
 	if err := canonicalize(&canonical); err != nil {
@@ -52,7 +52,7 @@ func digest(body []byte) ([]byte, error) {
 	return sum[:], nil
 }
 
-// canonicalize brings JSON into its canonical form (RFC 8785), except for numbers, which keep their digits.
+// canonicalize converts JSON to its canonical form (RFC 8785), except that numbers keep their digits.
 func canonicalize(text *jsontext.Value) error {
 	err := text.Canonicalize(jsontext.CanonicalizeRawInts(false), jsontext.CanonicalizeRawFloats(false))
 	if err != nil {
@@ -61,7 +61,7 @@ func canonicalize(text *jsontext.Value) error {
 	return nil
 }
 
-// replayedHeader is the value of Idempotency-Replayed; nil if the record is new.
+// replayedHeader returns the value of Idempotency-Replayed; nil if the record is new.
 func replayedHeader(replayed bool) *string {
 	if !replayed {
 		return nil
@@ -69,11 +69,10 @@ func replayedHeader(replayed bool) *string {
 	return new("true")
 }
 
-// explainReuse returns an error of the store. If that says that an idempotency key was used for another body, it is
-// the refusal that lists what differs. Pair turns the record that the key made into what was answered and what the body
-// requests, both as records of the API.
+// explainReuse replaces store.ErrKeyReused with a refusal that lists the fields that differ, and returns other errors
+// unchanged. pair returns, as records of the API, the record that the key created and what the body requests.
 func explainReuse[Stored store.Record](
-	ctx context.Context, s *Server, err error, pair func(stored Stored) (answered, requested any),
+	ctx context.Context, s *Server, err error, pair func(stored Stored) (created, requested any),
 ) error {
 	reused, ok := errors.AsType[*store.KeyReusedError](err)
 	if !ok {
@@ -90,8 +89,8 @@ func explainReuse[Stored store.Record](
 		if !ok {
 			return fmt.Errorf("compare with provider %d: it is a %T", reused.PK, record)
 		}
-		answered, requested := pair(stored)
-		differs, err = differing(op, answered, requested)
+		created, requested := pair(stored)
+		differs, err = differing(op, created, requested)
 		return err
 	})
 	if err != nil {
@@ -100,34 +99,35 @@ func explainReuse[Stored store.Record](
 	return keyReused(reused.PK, differs)
 }
 
-// keyReused is the refusal of a key that made a record from another body, which differs in the fields that the pointers
-// lead to.
+// keyReused returns the refusal of a key that created a record from a different body. differs points to the fields that
+// differ.
 func keyReused(pk int32, differs []string) *refusal {
 	refused := &refusal{slug: idempotencyKeyReused, pk: &pk}
 	if len(differs) == 0 {
-		refused.detail = fmt.Sprintf("This Idempotency-Key made provider %d from another body before, which means the "+
-			"same: it differs in how values are written, in defaults that are written out, or in fields that are ignored. "+
-			"Send the first body again to get the record.", pk)
+		refused.detail = fmt.Sprintf("This Idempotency-Key already created provider %d from a different body with the "+
+			"same meaning: it differs in notation, in explicit defaults or in ignored fields. Send the first body again to "+
+			"get the record.", pk)
 		return refused
 	}
-	refused.detail = fmt.Sprintf("This Idempotency-Key made provider %d from another body before, with other values of "+
-		"%s. Send the first body again, or use a new key.", pk, strings.ReplaceAll(strings.Join(differs, ", "), "/", ""))
+	refused.detail = fmt.Sprintf("This Idempotency-Key already created provider %d from a body with different values "+
+		"of %s. Send the first body again, or use a new key.", pk, strings.ReplaceAll(strings.Join(differs, ", "), "/", ""))
 	for _, pointer := range differs {
 		refused.violations = append(refused.violations, api.Violation{
-			Pointer: pointer, Code: api.ViolationCodeDiffers, Detail: fmt.Sprintf("has another value in provider %d", pk),
+			Pointer: pointer, Code: api.ViolationCodeDiffers,
+			Detail: fmt.Sprintf("`%s` has a different value in provider %d.", pointer[1:], pk),
 		})
 	}
 	return refused
 }
 
-// differing returns the fields of the body whose values differ in two records, in the order of the contract. Values are
-// compared as JSON, and none is in the result or the error.
-func differing(op *contract.Operation, one, other any) ([]string, error) {
-	a, err := membersOf(one)
+// differing returns pointers to the fields of the body whose values differ in two records, in the order of the
+// contract. Values are compared as JSON. Neither the result nor the error contains a value.
+func differing(op *contract.Operation, created, requested any) ([]string, error) {
+	a, err := membersOf(created)
 	if err != nil {
 		return nil, err
 	}
-	b, err := membersOf(other)
+	b, err := membersOf(requested)
 	if err != nil {
 		return nil, err
 	}
@@ -140,11 +140,11 @@ func differing(op *contract.Operation, one, other any) ([]string, error) {
 	return differs, nil
 }
 
-// membersOf returns the members of a record in their canonical form.
+// membersOf returns the members of a record in canonical form.
 func membersOf(record any) (map[string]jsontext.Value, error) {
 	var members map[string]jsontext.Value
-	marshalled, err := json.Marshal(record)
-	text := jsontext.Value(marshalled)
+	marshaled, err := json.Marshal(record)
+	text := jsontext.Value(marshaled)
 	if err == nil {
 		err = canonicalize(&text)
 	}
@@ -152,7 +152,7 @@ func membersOf(record any) (map[string]jsontext.Value, error) {
 		err = json.Unmarshal(text, &members)
 	}
 	if err != nil {
-		return nil, errors.New("a record cannot be rendered")
+		return nil, errors.New("cannot marshal record")
 	}
 	return members, nil
 }

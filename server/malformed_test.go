@@ -21,40 +21,40 @@ func TestMalformedJSON(t *testing.T) {
 		"list":                 {"[" + valid + "]", "not a JSON object"},
 		"string":               {`"x"`, "not a JSON object"},
 		"rubbish":              {"name=x", "not a JSON object"},
-		"cut off":              {valid[:len(valid)-1], "ends before its JSON object does"},
-		"cut off in a string":  {`{"name":"`, "ends before its JSON object does"},
+		"cut off":              {valid[:len(valid)-1], "ends inside the JSON object"},
+		"cut off in a string":  {`{"name":"`, "ends inside the JSON object"},
 		"two objects":          {valid + valid, "something follows the JSON object"},
 		"text after":           {valid + "x", "something follows the JSON object"},
-		"name twice":           {`{"name":"a","name":"b"}`, "at /name: a member name occurs twice"},
-		"escaped name twice":   {`{"name":"a","n\u0061me":"b"}`, "at /name: a member name occurs twice"},
-		"name twice, deep":     {`{"credentials":{"a":[{"b":1,"b":2}]}}`, "at /credentials/a/0/b: a member name occurs twice"},
-		"invalid UTF-8":        {"{\"name\":\"\xff\"}", "at /name: this character may not stand here, or is not valid UTF-8"},
+		"name twice":           {`{"name":"a","name":"b"}`, "at /name: a member name is repeated"},
+		"escaped name twice":   {`{"name":"a","n\u0061me":"b"}`, "at /name: a member name is repeated"},
+		"name twice, deep":     {`{"credentials":{"a":[{"b":1,"b":2}]}}`, "at /credentials/a/0/b: a member name is repeated"},
+		"invalid UTF-8":        {"{\"name\":\"\xff\"}", "at /name: this character is not allowed here or is not valid UTF-8"},
 		"overlong UTF-8":       {"{\"name\":\"\xc0\x80\"}", "not valid UTF-8"},
 		"lone high surrogate":  {`{"name":"\ud800"}`, "half of a surrogate pair"},
 		"lone low surrogate":   {`{"name":"\udc00x"}`, "half of a surrogate pair"},
-		"raw control":          {"{\"name\":\"a\nb\"}", "At line 1, column 11 (byte 10), at /name: a string has a control character"},
-		"single quotes":        {`{'name':'a'}`, "names and strings stand in double quotes"},
+		"raw control":          {"{\"name\":\"a\nb\"}", "At line 1, column 11 (byte 10), at /name: a string contains an unescaped control character"},
+		"single quotes":        {`{'name':'a'}`, "names and strings must be in double quotes"},
 		"comment":              {`{/**/"name":"a"}`, "JSON has no comments"},
-		"comma at the end":     {`{"name":"a",}`, "At line 1, column 12 (byte 11): a comma stands before the closing bracket"},
-		"number with a plus":   {`{"name":+1}`, "this is not valid JSON"},
-		"number with a zero":   {`{"name":01}`, "this is not valid JSON"},
+		"comma at the end":     {`{"name":"a",}`, "At line 1, column 12 (byte 11): there is a comma before the closing bracket"},
+		"number with a plus":   {`{"name":+1}`, "not valid JSON"},
+		"number with a zero":   {`{"name":01}`, "not valid JSON"},
 		"NaN":                  {`{"name":NaN}`, "other values are true, false, null and numbers"},
-		"comma in a list":      {`{"property_mappings":[1, ]}`, "a comma stands before the closing bracket"},
+		"comma in a list":      {`{"property_mappings":[1, ]}`, "there is a comma before the closing bracket"},
 		"two commas":           {`{"name":"a",,"x":1}`, "a value is missing"},
 		"no value":             {`{"name":}`, "a value is missing"},
-		"typographic quotes":   {`{"name":“a”}`, "names and strings stand in double quotes"},
-		"name without quotes":  {`{name:"a"}`, "a member name stands in double quotes"},
+		"typographic quotes":   {`{"name":“a”}`, "names and strings must be in double quotes"},
+		"name without quotes":  {`{name:"a"}`, "a member name must be in double quotes"},
 		"Python's literals":    {`{"include_claims_in_id_token":True}`, "other values are true, false, null and numbers"},
-		"bare string":          {`{"name":a}`, "strings stand in double quotes"},
+		"bare string":          {`{"name":a}`, "strings must be in double quotes"},
 		"no colon":             {`{"name" "a"}`, "a colon is missing"},
 		"no comma":             {"{\"name\":\"ä\"\n  \"client_id\":\"b\"}", "At line 2, column 3 (byte 15): a comma is missing"},
 		"no comma in a list":   {`{"property_mappings":["a" "b"]}`, "a comma is missing"},
-		"wrong bracket":        {`{"property_mappings":["a"}}`, "the closing bracket does not fit"},
+		"wrong bracket":        {`{"property_mappings":["a"}}`, "the closing bracket does not match"},
 		"hash comment":         {"{# x\n}", "JSON has no comments"},
 		"wrong escape":         {`{"name":"\x"}`, "an escape sequence"},
-		"65 levels":            {nested(65), "deeper than 64 levels"},
-		"100,000 levels":       {nested(100_000), "deeper than 64 levels"},
-		"never-ending nesting": {strings.Repeat(`{"x":`, 1000), "deeper than 64 levels"},
+		"65 levels":            {nested(65), "nesting exceeds 64 levels"},
+		"100,000 levels":       {nested(100_000), "nesting exceeds 64 levels"},
+		"never-ending nesting": {strings.Repeat(`{"x":`, 1000), "nesting exceeds 64 levels"},
 	} {
 		got := h.post(t, oauth2Path, test.body)
 		problem := got.problem(t, http.StatusBadRequest, "malformed-json")
@@ -64,7 +64,7 @@ func TestMalformedJSON(t *testing.T) {
 	}
 	long := h.post(t, oauth2Path, `{"`+strings.Repeat("/", 500_000)+`":{"a":1,"a":2}}`)
 	detail := long.problem(t, http.StatusBadRequest, "malformed-json").Detail
-	if len(detail) > 1000 || !strings.Contains(detail, "(byte 500011): a member name occurs twice") {
+	if len(detail) > 1000 || !strings.Contains(detail, "(byte 500011): a member name is repeated") {
 		t.Errorf("detail under a long name is %.1000q", detail)
 	}
 	problem := h.post(t, oauth2Path, nested(64)).problem(t, http.StatusBadRequest, "validation-failed")

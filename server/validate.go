@@ -46,7 +46,7 @@ func accept(c echo.Context, op *contract.Operation, reserved *bodyReservation) e
 		if err != nil {
 			return err
 		}
-		if err := noteBodyDigest(request, body); err != nil {
+		if err := recordBodyDigest(request, body); err != nil {
 			return err
 		}
 		lenient := isLenient(request.Header)

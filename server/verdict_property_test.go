@@ -77,8 +77,8 @@ func (a *attempts) key(t *rapid.T) string {
 	return a.prefix + key
 }
 
-// TestVerdictIsThatOfTheCreate validates generated requests, and then sends each for good: the answers say the same, and
-// only the second stores anything. Make contract runs it with more.
+// TestVerdictIsThatOfTheCreate validates generated requests, and then sends each for good: the answers say the same,
+// and only the second stores anything. Make contract runs it with more.
 func TestVerdictIsThatOfTheCreate(t *testing.T) {
 	t.Parallel()
 	for _, of := range subjects(t) {

@@ -142,7 +142,7 @@ func TestListsOfViolationsAreBounded(t *testing.T) {
 			t.Errorf("%s: entries are %.100q to %.100q, want %.100q to %.100q", name, entries[0], entries[len(entries)-1],
 				test.first, test.last)
 		}
-		if more := strings.Contains(problem.Detail, "more rules than errors lists"); more != test.more {
+		if more := strings.Contains(problem.Detail, "more violations than the"); more != test.more {
 			t.Errorf("%s: detail is %q", name, problem.Detail)
 		}
 	}

@@ -298,25 +298,25 @@ func (e WorkspaceDirectoryProviderVerboseNamePlural) Valid() bool {
 	}
 }
 
-// Advice One thing about the settings that could be better. The page /advice/ of the server lists all rules.
+// Advice Something about the settings that could be improved. The page /advice/ of the server lists all rules.
 type Advice struct {
 	// Code The rule. A code never changes its meaning.
 	Code string `json:"code"`
 
-	// Detail What could be better, and how.
+	// Detail What could be improved, and how.
 	Detail string `json:"detail"`
 
-	// Pointer Where in the body (RFC 6901).
+	// Pointer Place in the body (RFC 6901).
 	Pointer string `json:"pointer"`
 
-	// Section Where the rule is from, such as a section of an RFC.
+	// Section Source of the rule, such as a section of an RFC.
 	Section string `json:"section"`
 }
 
 // ClientTypeEnum Confidential clients can keep their credentials secret; public clients cannot. Default in requests: confidential.
 type ClientTypeEnum string
 
-// IssuerModeEnum How the issuer field of the ID token is filled. Default in requests: per_provider.
+// IssuerModeEnum Value of the issuer of ID tokens. Default in requests: per_provider.
 type IssuerModeEnum string
 
 // OAuth2Provider A stored OAuth2 provider.
@@ -327,16 +327,16 @@ type OAuth2Provider struct {
 	// AccessTokenValidity Access tokens are invalid on or after current time plus this value, as sent.
 	AccessTokenValidity string `json:"access_token_validity"`
 
-	// AssignedApplicationName Application display name. Empty while no application is linked.
+	// AssignedApplicationName Application display name. Empty if no application is linked.
 	AssignedApplicationName string `json:"assigned_application_name"`
 
-	// AssignedApplicationSlug Internal application name, used in URLs. Empty while no application is linked.
+	// AssignedApplicationSlug Internal application name, used in URLs. Empty if no application is linked.
 	AssignedApplicationSlug string `json:"assigned_application_slug"`
 
-	// AssignedBackchannelApplicationName Backchannel application display name. Empty while no application is linked.
+	// AssignedBackchannelApplicationName Backchannel application display name. Empty if no application is linked.
 	AssignedBackchannelApplicationName string `json:"assigned_backchannel_application_name"`
 
-	// AssignedBackchannelApplicationSlug Internal backchannel application name, used in URLs. Empty while no application is linked.
+	// AssignedBackchannelApplicationSlug Internal backchannel application name, used in URLs. Empty if no application is linked.
 	AssignedBackchannelApplicationSlug string `json:"assigned_backchannel_application_slug"`
 
 	// AuthenticationFlow Flow used for authentication when the associated application is accessed by an unauthenticated user.
@@ -354,13 +354,13 @@ type OAuth2Provider struct {
 	// ClientType Confidential clients can keep their credentials secret; public clients cannot. Default in requests: confidential.
 	ClientType ClientTypeEnum `json:"client_type"`
 
-	// Component Tells clients how to edit the object.
+	// Component Form that clients edit the object with.
 	Component OAuth2ProviderComponent `json:"component"`
 
 	// IncludeClaimsInIDToken When true, user claims from scopes are included in the id_token, for applications that do not call the userinfo endpoint.
 	IncludeClaimsInIDToken bool `json:"include_claims_in_id_token"`
 
-	// IssuerMode How the issuer field of the ID token is filled. Default in requests: per_provider.
+	// IssuerMode Value of the issuer of ID tokens. Default in requests: per_provider.
 	IssuerMode IssuerModeEnum `json:"issuer_mode"`
 
 	// JWKSSources Sources of keys, in the order sent.
@@ -387,7 +387,7 @@ type OAuth2Provider struct {
 	// SigningKey Key used to sign tokens.
 	SigningKey *openapi_types.UUID `json:"signing_key"`
 
-	// SubMode Which data is the unique user identifier. Default in requests: hashed_user_id.
+	// SubMode User attribute that is the subject identifier. Default in requests: hashed_user_id.
 	SubMode SubModeEnum `json:"sub_mode"`
 
 	// VerboseName Object's verbose name.
@@ -397,7 +397,7 @@ type OAuth2Provider struct {
 	VerboseNamePlural OAuth2ProviderVerboseNamePlural `json:"verbose_name_plural"`
 }
 
-// OAuth2ProviderComponent Tells clients how to edit the object.
+// OAuth2ProviderComponent Form that clients edit the object with.
 type OAuth2ProviderComponent string
 
 // OAuth2ProviderMetaModelName Internal model name.
@@ -426,7 +426,7 @@ type OAuth2ProviderRequest struct {
 	// ClientID OAuth 2.0 client identifier, unique among all providers. Default: 40 random letters and digits.
 	ClientID *string `json:"client_id,omitempty"`
 
-	// ClientSecret OAuth 2.0 client secret. Default: 128 random letters and digits, or an empty string where client_type is public.
+	// ClientSecret OAuth 2.0 client secret. Default: 128 random letters and digits, or an empty string if client_type is public.
 	ClientSecret *Secret `json:"client_secret,omitempty"`
 
 	// ClientType Confidential clients can keep their credentials secret; public clients cannot. Default in requests: confidential.
@@ -435,19 +435,19 @@ type OAuth2ProviderRequest struct {
 	// IncludeClaimsInIDToken When true, user claims from scopes are included in the id_token, for applications that do not call the userinfo endpoint. Default: true.
 	IncludeClaimsInIDToken *bool `json:"include_claims_in_id_token,omitempty"`
 
-	// IssuerMode How the issuer field of the ID token is filled. Default in requests: per_provider.
+	// IssuerMode Value of the issuer of ID tokens. Default in requests: per_provider.
 	IssuerMode *IssuerModeEnum `json:"issuer_mode,omitempty"`
 
 	// JWKSSources Sources of keys, kept in the order sent. Default: an empty list.
 	JWKSSources *[]openapi_types.UUID `json:"jwks_sources,omitempty"`
 
-	// Name Name of the provider. Need not be unique.
+	// Name Name of the provider. It need not be unique.
 	Name string `json:"name"`
 
 	// PropertyMappings Property mappings, kept in the order sent. Default: an empty list.
 	PropertyMappings *[]openapi_types.UUID `json:"property_mappings,omitempty"`
 
-	// RedirectUris One URI per line, lines ended by LF or CR LF; the last line end may be left out. A line is a scheme, a colon and at least one character, without white space, control characters and "#". The schemes javascript, data and vbscript are refused. Default: an empty string, which is no URI at all.
+	// RedirectUris One URI per line; lines end with LF or CR LF, which is optional on the last line. A line is a scheme, a colon and at least one character, without white space, control characters or "#". The schemes javascript, data and vbscript are refused. Default: an empty string, which means no URIs.
 	RedirectUris *string `json:"redirect_uris,omitempty"`
 
 	// RefreshTokenValidity Refresh tokens are invalid on or after current time plus this value. Format as for access_code_validity. Default: days=30.
@@ -456,85 +456,85 @@ type OAuth2ProviderRequest struct {
 	// SigningKey Key used to sign tokens. Required only when the JWT algorithm is RS256. Default: null.
 	SigningKey *openapi_types.UUID `json:"signing_key,omitempty"`
 
-	// SubMode Which data is the unique user identifier. Default in requests: hashed_user_id.
+	// SubMode User attribute that is the subject identifier. Default in requests: hashed_user_id.
 	SubMode *SubModeEnum `json:"sub_mode,omitempty"`
 }
 
-// OutgoingSyncDeleteAction What happens in the directory when a user or group is deleted here. Default in requests: do_nothing, which destroys nothing.
+// OutgoingSyncDeleteAction What happens in the directory when a user or group is deleted in the platform. Default in requests: do_nothing.
 type OutgoingSyncDeleteAction string
 
 // Problem Why a request was refused (RFC 9457).
 type Problem struct {
-	// Detail What is wrong with this request, and what to do.
+	// Detail What is wrong with this request and what to do.
 	Detail string `json:"detail"`
 
-	// Errors All violations of the body, in the order of the fields, unknown fields last; where the type is idempotency-key-reused, each field whose value is not that of the record that the key made. Of more than 1000, or more than 1 MiB of them, the first are listed, and detail says that there are more. One that would be larger alone has the pointer of the nearest value around it.
+	// Errors All violations of the body, in the order of the fields, with unknown fields last. If type is idempotency-key-reused, the fields whose values differ from the record. If there are more than 1000 or they exceed 1 MiB, only the first are listed, and detail says so. A pointer too long for that is replaced by the pointer of the nearest enclosing value.
 	Errors *[]Violation `json:"errors,omitempty"`
 
-	// PK Of the record that the idempotency key made before. Only where the type is idempotency-key-reused.
+	// PK Identifier of the record that the idempotency key created. Present only if type is idempotency-key-reused.
 	PK *int32 `json:"pk,omitempty"`
 
-	// RequestID Value of X-Request-Id; the server's log has the same.
+	// RequestID Value of X-Request-Id, which is also in the log of the server.
 	RequestID string `json:"request_id"`
 
 	// Status HTTP status code.
 	Status int32 `json:"status"`
 
-	// Title Name of the kind of the problem.
+	// Title Title of the problem type.
 	Title string `json:"title"`
 
-	// Type Kind of the problem. Resolves on the server to a page that explains it.
+	// Type Problem type, the URL of a page on the server that explains it.
 	Type string `json:"type"`
 }
 
-// SubModeEnum Which data is the unique user identifier. Default in requests: hashed_user_id.
+// SubModeEnum User attribute that is the subject identifier. Default in requests: hashed_user_id.
 type SubModeEnum string
 
-// Verdict What a request would do without validate_only.
+// Verdict What the request would do without validate_only.
 type Verdict struct {
-	// Advice What could be better about the settings. None of it refuses a create.
+	// Advice What could be improved about the settings. It never causes a refusal.
 	Advice []Advice `json:"advice"`
 
-	// Outcome Whether the request would make a record, or be answered with the one that its idempotency key made before.
+	// Outcome Whether the request would create a record or return the one that its idempotency key already created.
 	Outcome VerdictOutcome `json:"outcome"`
 
-	// PK Of the record that the idempotency key made before; null where one would be made.
+	// PK Identifier of the record that the idempotency key created; null if the request would create one.
 	PK *int32 `json:"pk"`
 }
 
-// VerdictOutcome Whether the request would make a record, or be answered with the one that its idempotency key made before.
+// VerdictOutcome Whether the request would create a record or return the one that its idempotency key already created.
 type VerdictOutcome string
 
-// Violation One place of the body that breaks a rule, or differs from a record.
+// Violation A place in the body that breaks a rule or differs from the record.
 type Violation struct {
-	// Code The rule that is broken. A code never changes its meaning.
+	// Code The broken rule. A code never changes its meaning.
 	Code ViolationCode `json:"code"`
 
-	// Detail What the value must be.
+	// Detail What is wrong with the value and what it must be.
 	Detail string `json:"detail"`
 
-	// Pointer Where in the body (RFC 6901).
+	// Pointer Place in the body (RFC 6901).
 	Pointer string `json:"pointer"`
 }
 
-// ViolationCode The rule that is broken. A code never changes its meaning.
+// ViolationCode The broken rule. A code never changes its meaning.
 type ViolationCode string
 
 // WorkspaceDirectoryProvider A stored workspace directory-sync provider.
 type WorkspaceDirectoryProvider struct {
-	// AssignedBackchannelApplicationName Backchannel application display name. Empty while no application is linked.
+	// AssignedBackchannelApplicationName Backchannel application display name. Empty if no application is linked.
 	AssignedBackchannelApplicationName string `json:"assigned_backchannel_application_name"`
 
-	// AssignedBackchannelApplicationSlug Internal backchannel application name, used in URLs. Empty while no application is linked.
+	// AssignedBackchannelApplicationSlug Internal backchannel application name, used in URLs. Empty if no application is linked.
 	AssignedBackchannelApplicationSlug string `json:"assigned_backchannel_application_slug"`
 
-	// Component Tells clients how to edit the object.
+	// Component Form that clients edit the object with.
 	Component WorkspaceDirectoryProviderComponent `json:"component"`
 
-	// Credentials Credential settings of the directory. Numbers are as sent, digit for digit.
+	// Credentials Credential settings of the directory. Numbers keep their digits.
 	Credentials SecretJSON `json:"credentials"`
 
-	// DefaultGroupEmailDomain Domain of the e-mail addresses of groups that are created in the directory.
+	// DefaultGroupEmailDomain Domain of the e-mail addresses of groups created in the directory.
 	DefaultGroupEmailDomain string `json:"default_group_email_domain"`
 
 	// DelegatedSubject E-mail address of the directory administrator on whose behalf the directory is written, as sent.
@@ -546,7 +546,7 @@ type WorkspaceDirectoryProvider struct {
 	// FilterGroup Group whose members are pushed; null for all users.
 	FilterGroup *openapi_types.UUID `json:"filter_group"`
 
-	// GroupDeleteAction What happens in the directory when a user or group is deleted here. Default in requests: do_nothing, which destroys nothing.
+	// GroupDeleteAction What happens in the directory when a user or group is deleted in the platform. Default in requests: do_nothing.
 	GroupDeleteAction OutgoingSyncDeleteAction `json:"group_delete_action"`
 
 	// MetaModelName Internal model name.
@@ -564,10 +564,10 @@ type WorkspaceDirectoryProvider struct {
 	// PropertyMappingsGroup Property mappings used for group creation/updating, in the order sent.
 	PropertyMappingsGroup []openapi_types.UUID `json:"property_mappings_group"`
 
-	// Scopes Scopes asked of the directory.
+	// Scopes Scopes requested from the directory.
 	Scopes string `json:"scopes"`
 
-	// UserDeleteAction What happens in the directory when a user or group is deleted here. Default in requests: do_nothing, which destroys nothing.
+	// UserDeleteAction What happens in the directory when a user or group is deleted in the platform. Default in requests: do_nothing.
 	UserDeleteAction OutgoingSyncDeleteAction `json:"user_delete_action"`
 
 	// VerboseName Object's verbose name.
@@ -577,7 +577,7 @@ type WorkspaceDirectoryProvider struct {
 	VerboseNamePlural WorkspaceDirectoryProviderVerboseNamePlural `json:"verbose_name_plural"`
 }
 
-// WorkspaceDirectoryProviderComponent Tells clients how to edit the object.
+// WorkspaceDirectoryProviderComponent Form that clients edit the object with.
 type WorkspaceDirectoryProviderComponent string
 
 // WorkspaceDirectoryProviderMetaModelName Internal model name.
@@ -591,10 +591,10 @@ type WorkspaceDirectoryProviderVerboseNamePlural string
 
 // WorkspaceDirectoryProviderRequest The settings of a new workspace directory-sync provider.
 type WorkspaceDirectoryProviderRequest struct {
-	// Credentials Credential settings of the directory, any JSON object without the character U+0000 in strings and member names. Numbers come back digit for digit.
+	// Credentials Credential settings of the directory: any JSON object without the character U+0000 in strings and member names. Numbers keep their digits.
 	Credentials SecretJSON `json:"credentials"`
 
-	// DefaultGroupEmailDomain Domain of the e-mail addresses of groups that are created in the directory.
+	// DefaultGroupEmailDomain Domain of the e-mail addresses of groups created in the directory.
 	DefaultGroupEmailDomain string `json:"default_group_email_domain"`
 
 	// DelegatedSubject E-mail address of the directory administrator on whose behalf the directory is written: an ASCII dot-atom, "@" and a domain of labels of letters, digits and inner hyphens. Stored as sent.
@@ -606,10 +606,10 @@ type WorkspaceDirectoryProviderRequest struct {
 	// FilterGroup Group whose members are pushed; null for all users. Default: null.
 	FilterGroup *openapi_types.UUID `json:"filter_group,omitempty"`
 
-	// GroupDeleteAction What happens in the directory when a user or group is deleted here. Default in requests: do_nothing, which destroys nothing.
+	// GroupDeleteAction What happens in the directory when a user or group is deleted in the platform. Default in requests: do_nothing.
 	GroupDeleteAction *OutgoingSyncDeleteAction `json:"group_delete_action,omitempty"`
 
-	// Name Name of the provider. Need not be unique.
+	// Name Name of the provider. It need not be unique.
 	Name string `json:"name"`
 
 	// PropertyMappings Property mappings (users), kept in the order sent. Default: an empty list.
@@ -618,10 +618,10 @@ type WorkspaceDirectoryProviderRequest struct {
 	// PropertyMappingsGroup Property mappings used for group creation/updating, kept in the order sent. Default: an empty list.
 	PropertyMappingsGroup *[]openapi_types.UUID `json:"property_mappings_group,omitempty"`
 
-	// Scopes Scopes asked of the directory. Default: an empty string.
+	// Scopes Scopes requested from the directory. Default: an empty string.
 	Scopes *string `json:"scopes,omitempty"`
 
-	// UserDeleteAction What happens in the directory when a user or group is deleted here. Default in requests: do_nothing, which destroys nothing.
+	// UserDeleteAction What happens in the directory when a user or group is deleted in the platform. Default in requests: do_nothing.
 	UserDeleteAction *OutgoingSyncDeleteAction `json:"user_delete_action,omitempty"`
 }
 
@@ -669,25 +669,25 @@ type UnsupportedMediaType = Problem
 
 // ProvidersOauth2CreateParams defines parameters for ProvidersOauth2Create.
 type ProvidersOauth2CreateParams struct {
-	// ValidateOnly With true, the request is decided in everything as it would be without, with the same refusals, but nothing is stored, and no idempotency key is kept. Where it would be answered 201, it is answered 200 with the verdict. Default: false.
+	// ValidateOnly If true, the request is checked like a create, with the same refusals, but nothing is stored, not even the idempotency key. Instead of 201, the response is 200 and says what the request would do. Default: false.
 	ValidateOnly *ValidateOnly `form:"validate_only,omitempty" json:"validate_only,omitempty"`
 
-	// IdempotencyKey Makes retries safe. The first request with a key makes a record; every further one of the same caller to the same operation, with the same key and the same body, is answered with that record and Idempotency-Replayed, however late and even when the first answer was lost. Another body is refused with 422, which tells the record and the fields that differ. The caller is the name of the token, so that a renewed token is the same caller. Bodies are compared as JSON, member order and white space aside. A refused request keeps no key. The key is taken as it stands, quotes included.
+	// IdempotencyKey Makes retries safe. The first request with a key creates a record. Every later request of the same caller to the same operation, with the same key and body, returns that record with Idempotency-Replayed. A different body gets 422, which names the record and the fields that differ. The caller is the name of the token, so a renewed token keeps its keys. Bodies are compared as JSON, ignoring member order and white space. A refused request does not use up its key. Quotes are part of the key.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer Preferences (RFC 7240). With handling=lenient, fields that the request does not know, response fields included, are ignored instead of refused. Every other preference is ignored.
+	// Prefer Preferences (RFC 7240). With handling=lenient, fields that the request does not define, such as those of the response, are ignored instead of refused. Other preferences are ignored.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 }
 
 // ProvidersWorkspaceDirectoryCreateParams defines parameters for ProvidersWorkspaceDirectoryCreate.
 type ProvidersWorkspaceDirectoryCreateParams struct {
-	// ValidateOnly With true, the request is decided in everything as it would be without, with the same refusals, but nothing is stored, and no idempotency key is kept. Where it would be answered 201, it is answered 200 with the verdict. Default: false.
+	// ValidateOnly If true, the request is checked like a create, with the same refusals, but nothing is stored, not even the idempotency key. Instead of 201, the response is 200 and says what the request would do. Default: false.
 	ValidateOnly *ValidateOnly `form:"validate_only,omitempty" json:"validate_only,omitempty"`
 
-	// IdempotencyKey Makes retries safe. The first request with a key makes a record; every further one of the same caller to the same operation, with the same key and the same body, is answered with that record and Idempotency-Replayed, however late and even when the first answer was lost. Another body is refused with 422, which tells the record and the fields that differ. The caller is the name of the token, so that a renewed token is the same caller. Bodies are compared as JSON, member order and white space aside. A refused request keeps no key. The key is taken as it stands, quotes included.
+	// IdempotencyKey Makes retries safe. The first request with a key creates a record. Every later request of the same caller to the same operation, with the same key and body, returns that record with Idempotency-Replayed. A different body gets 422, which names the record and the fields that differ. The caller is the name of the token, so a renewed token keeps its keys. Bodies are compared as JSON, ignoring member order and white space. A refused request does not use up its key. Quotes are part of the key.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
-	// Prefer Preferences (RFC 7240). With handling=lenient, fields that the request does not know, response fields included, are ignored instead of refused. Every other preference is ignored.
+	// Prefer Preferences (RFC 7240). With handling=lenient, fields that the request does not define, such as those of the response, are ignored instead of refused. Other preferences are ignored.
 	Prefer *Prefer `json:"Prefer,omitempty"`
 }
 
@@ -773,7 +773,7 @@ type ClientInterface interface {
 
 	// ProvidersOauth2CreateWithBody Create an OAuth2 provider
 	//
-	// Stores the settings of an OAuth 2.0 or OpenID-style authorization server and answers the stored record.
+	// Stores the settings of an OAuth 2.0 or OpenID Connect authorization server and returns the stored record.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -782,7 +782,7 @@ type ClientInterface interface {
 
 	// ProvidersOauth2Create Create an OAuth2 provider
 	//
-	// Stores the settings of an OAuth 2.0 or OpenID-style authorization server and answers the stored record.
+	// Stores the settings of an OAuth 2.0 or OpenID Connect authorization server and returns the stored record.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -791,7 +791,7 @@ type ClientInterface interface {
 
 	// ProvidersWorkspaceDirectoryCreateWithBody Create a workspace directory-sync provider
 	//
-	// Stores the settings for pushing users and groups to an external workspace directory and answers the stored record.
+	// Stores the settings for pushing users and groups to an external workspace directory and returns the stored record.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -800,7 +800,7 @@ type ClientInterface interface {
 
 	// ProvidersWorkspaceDirectoryCreate Create a workspace directory-sync provider
 	//
-	// Stores the settings for pushing users and groups to an external workspace directory and answers the stored record.
+	// Stores the settings for pushing users and groups to an external workspace directory and returns the stored record.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -810,7 +810,7 @@ type ClientInterface interface {
 
 // ProvidersOauth2CreateWithBody Create an OAuth2 provider
 //
-// Stores the settings of an OAuth 2.0 or OpenID-style authorization server and answers the stored record.
+// Stores the settings of an OAuth 2.0 or OpenID Connect authorization server and returns the stored record.
 //
 // Takes any type of body and a specified content type.
 //
@@ -829,7 +829,7 @@ func (c *Client) ProvidersOauth2CreateWithBody(ctx context.Context, params *Prov
 
 // ProvidersOauth2Create Create an OAuth2 provider
 //
-// Stores the settings of an OAuth 2.0 or OpenID-style authorization server and answers the stored record.
+// Stores the settings of an OAuth 2.0 or OpenID Connect authorization server and returns the stored record.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -848,7 +848,7 @@ func (c *Client) ProvidersOauth2Create(ctx context.Context, params *ProvidersOau
 
 // ProvidersWorkspaceDirectoryCreateWithBody Create a workspace directory-sync provider
 //
-// Stores the settings for pushing users and groups to an external workspace directory and answers the stored record.
+// Stores the settings for pushing users and groups to an external workspace directory and returns the stored record.
 //
 // Takes any type of body and a specified content type.
 //
@@ -867,7 +867,7 @@ func (c *Client) ProvidersWorkspaceDirectoryCreateWithBody(ctx context.Context, 
 
 // ProvidersWorkspaceDirectoryCreate Create a workspace directory-sync provider
 //
-// Stores the settings for pushing users and groups to an external workspace directory and answers the stored record.
+// Stores the settings for pushing users and groups to an external workspace directory and returns the stored record.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -1116,7 +1116,7 @@ type ClientWithResponsesInterface interface {
 
 	// ProvidersOauth2CreateWithBodyWithResponse Create an OAuth2 provider
 	//
-	// Stores the settings of an OAuth 2.0 or OpenID-style authorization server and answers the stored record.
+	// Stores the settings of an OAuth 2.0 or OpenID Connect authorization server and returns the stored record.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -1125,7 +1125,7 @@ type ClientWithResponsesInterface interface {
 
 	// ProvidersOauth2CreateWithResponse Create an OAuth2 provider
 	//
-	// Stores the settings of an OAuth 2.0 or OpenID-style authorization server and answers the stored record.
+	// Stores the settings of an OAuth 2.0 or OpenID Connect authorization server and returns the stored record.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -1134,7 +1134,7 @@ type ClientWithResponsesInterface interface {
 
 	// ProvidersWorkspaceDirectoryCreateWithBodyWithResponse Create a workspace directory-sync provider
 	//
-	// Stores the settings for pushing users and groups to an external workspace directory and answers the stored record.
+	// Stores the settings for pushing users and groups to an external workspace directory and returns the stored record.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -1143,7 +1143,7 @@ type ClientWithResponsesInterface interface {
 
 	// ProvidersWorkspaceDirectoryCreateWithResponse Create a workspace directory-sync provider
 	//
-	// Stores the settings for pushing users and groups to an external workspace directory and answers the stored record.
+	// Stores the settings for pushing users and groups to an external workspace directory and returns the stored record.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -1600,7 +1600,7 @@ func (r ProvidersWorkspaceDirectoryCreateResponse) ContentType() string {
 
 // ProvidersOauth2CreateWithBodyWithResponse Create an OAuth2 provider
 //
-// Stores the settings of an OAuth 2.0 or OpenID-style authorization server and answers the stored record.
+// Stores the settings of an OAuth 2.0 or OpenID Connect authorization server and returns the stored record.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -1615,7 +1615,7 @@ func (c *ClientWithResponses) ProvidersOauth2CreateWithBodyWithResponse(ctx cont
 
 // ProvidersOauth2CreateWithResponse Create an OAuth2 provider
 //
-// Stores the settings of an OAuth 2.0 or OpenID-style authorization server and answers the stored record.
+// Stores the settings of an OAuth 2.0 or OpenID Connect authorization server and returns the stored record.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -1630,7 +1630,7 @@ func (c *ClientWithResponses) ProvidersOauth2CreateWithResponse(ctx context.Cont
 
 // ProvidersWorkspaceDirectoryCreateWithBodyWithResponse Create a workspace directory-sync provider
 //
-// Stores the settings for pushing users and groups to an external workspace directory and answers the stored record.
+// Stores the settings for pushing users and groups to an external workspace directory and returns the stored record.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -1645,7 +1645,7 @@ func (c *ClientWithResponses) ProvidersWorkspaceDirectoryCreateWithBodyWithRespo
 
 // ProvidersWorkspaceDirectoryCreateWithResponse Create a workspace directory-sync provider
 //
-// Stores the settings for pushing users and groups to an external workspace directory and answers the stored record.
+// Stores the settings for pushing users and groups to an external workspace directory and returns the stored record.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

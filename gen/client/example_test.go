@@ -78,7 +78,7 @@ func ExampleError() {
 		}
 	}
 	// Output:
-	// must contain a character that is not white space
+	// `name` must contain a character other than white space.
 	// /name blank false
 	// /redirect_uris invalid_uri true
 }

@@ -140,7 +140,7 @@ func TestRefusalIsAnErrorWithEverything(t *testing.T) {
 		len(refused.Violations()) != 2 || refused.Violations()[1].Code != client.ViolationCodeInvalidURI {
 		t.Errorf("error is %+v", refused)
 	}
-	for _, part := range []string{"400 Validation failed", "/name", "/redirect_uris", refused.RequestID} {
+	for _, part := range []string{"400 Validation failed", "`name` must", "`redirect_uris` line 1 must", refused.RequestID} {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("%q is not in %q", part, err)
 		}

@@ -42,7 +42,7 @@ func (e *Error) Error() string {
 		if text.Len() > maxMessage {
 			break
 		}
-		fmt.Fprintf(&text, " %s %s.", violation.Pointer, violation.Detail)
+		text.WriteString(" " + sentenceOf(violation))
 	}
 	line := legible(text.String(), maxMessage)
 	if e.RetryAfter > 0 {
@@ -54,7 +54,15 @@ func (e *Error) Error() string {
 	return line
 }
 
-// Violations are all rules that the body breaks; none where something else is wrong.
+// sentenceOf returns the detail of a violation. Older servers leave out its subject and its period.
+func sentenceOf(violation Violation) string {
+	if strings.HasSuffix(violation.Detail, ".") || strings.HasSuffix(violation.Detail, "?") {
+		return violation.Detail
+	}
+	return fmt.Sprintf("%s %s.", violation.Pointer, violation.Detail)
+}
+
+// Violations returns all violations of the body; nil if something else is wrong.
 func (e *Error) Violations() []Violation {
 	if e.Errors == nil {
 		return nil

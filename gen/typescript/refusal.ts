@@ -26,7 +26,7 @@ export class ProblemError extends Error {
     message?: string,
   ) {
     const { status, title, detail, request_id: requestId, errors = [] } = problem;
-    const violations = errors.map((violation) => ` ${violation.pointer} ${violation.detail}.`).join("");
+    const violations = errors.map((violation) => ` ${sentenceOf(violation)}`).join("");
     const wait = retryAfter ? ` Retry after ${Math.round(retryAfter)} s.` : "";
     const id = requestId && ` (request ${legible(requestId, maxRequestId)})`;
     super(message ?? `${legible(`${status} ${title}: ${detail}${violations}`, maxMessage)}${wait}${id}`);
@@ -157,6 +157,11 @@ function hostOf(target: string | null, base: string): string {
   } catch {
     return "an unknown host";
   }
+}
+
+/** Returns the detail of a violation. Older servers leave out its subject and its period. */
+function sentenceOf({ pointer, detail }: Violation): string {
+  return /[.?]$/.test(detail) ? detail : `${pointer} ${detail}.`;
 }
 
 function foreignAnswer(response: Response, detail: string): ProblemError {

@@ -15,7 +15,7 @@ export interface paths {
         put?: never;
         /**
          * Create an OAuth2 provider
-         * @description Stores the settings of an OAuth 2.0 or OpenID-style authorization server and answers the stored record.
+         * @description Stores the settings of an OAuth 2.0 or OpenID Connect authorization server and returns the stored record.
          */
         post: operations["providers_oauth2_create"];
         delete?: never;
@@ -35,7 +35,7 @@ export interface paths {
         put?: never;
         /**
          * Create a workspace directory-sync provider
-         * @description Stores the settings for pushing users and groups to an external workspace directory and answers the stored record.
+         * @description Stores the settings for pushing users and groups to an external workspace directory and returns the stored record.
          */
         post: operations["providers_workspace_directory_create"];
         delete?: never;
@@ -50,7 +50,7 @@ export interface components {
     schemas: {
         /** @description The settings of a new OAuth2 provider. */
         OAuth2ProviderRequest: {
-            /** @description Name of the provider. Need not be unique. */
+            /** @description Name of the provider. It need not be unique. */
             name: string;
             /**
              * Format: uuid
@@ -67,7 +67,7 @@ export interface components {
             client_type?: components["schemas"]["ClientTypeEnum"];
             /** @description OAuth 2.0 client identifier, unique among all providers. Default: 40 random letters and digits. */
             client_id?: string;
-            /** @description OAuth 2.0 client secret. Default: 128 random letters and digits, or an empty string where client_type is public. */
+            /** @description OAuth 2.0 client secret. Default: 128 random letters and digits, or an empty string if client_type is public. */
             client_secret?: string;
             /** @description Access codes are invalid on or after current time plus this value. Format: hours=1;minutes=2;seconds=3, with the units microseconds, milliseconds, seconds, minutes, hours, days and weeks. Default: minutes=1. */
             access_code_validity?: string;
@@ -82,7 +82,7 @@ export interface components {
              * @description Key used to sign tokens. Required only when the JWT algorithm is RS256. Default: null.
              */
             signing_key?: string | null;
-            /** @description One URI per line, lines ended by LF or CR LF; the last line end may be left out. A line is a scheme, a colon and at least one character, without white space, control characters and "#". The schemes javascript, data and vbscript are refused. Default: an empty string, which is no URI at all. */
+            /** @description One URI per line; lines end with LF or CR LF, which is optional on the last line. A line is a scheme, a colon and at least one character, without white space, control characters or "#". The schemes javascript, data and vbscript are refused. Default: an empty string, which means no URIs. */
             redirect_uris?: string;
             sub_mode?: components["schemas"]["SubModeEnum"];
             issuer_mode?: components["schemas"]["IssuerModeEnum"];
@@ -111,17 +111,17 @@ export interface components {
             /** @description Property mappings, in the order sent. */
             property_mappings: string[];
             /**
-             * @description Tells clients how to edit the object.
+             * @description Form that clients edit the object with.
              * @enum {string}
              */
             component: "provider-oauth2-form";
-            /** @description Internal application name, used in URLs. Empty while no application is linked. */
+            /** @description Internal application name, used in URLs. Empty if no application is linked. */
             assigned_application_slug: string;
-            /** @description Application display name. Empty while no application is linked. */
+            /** @description Application display name. Empty if no application is linked. */
             assigned_application_name: string;
-            /** @description Internal backchannel application name, used in URLs. Empty while no application is linked. */
+            /** @description Internal backchannel application name, used in URLs. Empty if no application is linked. */
             assigned_backchannel_application_slug: string;
-            /** @description Backchannel application display name. Empty while no application is linked. */
+            /** @description Backchannel application display name. Empty if no application is linked. */
             assigned_backchannel_application_name: string;
             /**
              * @description Object's verbose name.
@@ -165,7 +165,7 @@ export interface components {
         };
         /** @description The settings of a new workspace directory-sync provider. */
         WorkspaceDirectoryProviderRequest: {
-            /** @description Name of the provider. Need not be unique. */
+            /** @description Name of the provider. It need not be unique. */
             name: string;
             /** @description Property mappings (users), kept in the order sent. Default: an empty list. */
             property_mappings?: string[];
@@ -176,11 +176,11 @@ export interface components {
              * @description E-mail address of the directory administrator on whose behalf the directory is written: an ASCII dot-atom, "@" and a domain of labels of letters, digits and inner hyphens. Stored as sent.
              */
             delegated_subject: string;
-            /** @description Credential settings of the directory, any JSON object without the character U+0000 in strings and member names. Numbers come back digit for digit. */
+            /** @description Credential settings of the directory: any JSON object without the character U+0000 in strings and member names. Numbers keep their digits. */
             credentials: {
                 [key: string]: unknown;
             };
-            /** @description Scopes asked of the directory. Default: an empty string. */
+            /** @description Scopes requested from the directory. Default: an empty string. */
             scopes?: string;
             /** @description When true, service accounts are not pushed. Default: false. */
             exclude_users_service_account?: boolean;
@@ -191,7 +191,7 @@ export interface components {
             filter_group?: string | null;
             user_delete_action?: components["schemas"]["OutgoingSyncDeleteAction"];
             group_delete_action?: components["schemas"]["OutgoingSyncDeleteAction"];
-            /** @description Domain of the e-mail addresses of groups that are created in the directory. */
+            /** @description Domain of the e-mail addresses of groups created in the directory. */
             default_group_email_domain: string;
         };
         /** @description A stored workspace directory-sync provider. */
@@ -208,13 +208,13 @@ export interface components {
             /** @description Property mappings used for group creation/updating, in the order sent. */
             property_mappings_group: string[];
             /**
-             * @description Tells clients how to edit the object.
+             * @description Form that clients edit the object with.
              * @enum {string}
              */
             component: "provider-workspace-directory-form";
-            /** @description Internal backchannel application name, used in URLs. Empty while no application is linked. */
+            /** @description Internal backchannel application name, used in URLs. Empty if no application is linked. */
             assigned_backchannel_application_slug: string;
-            /** @description Backchannel application display name. Empty while no application is linked. */
+            /** @description Backchannel application display name. Empty if no application is linked. */
             assigned_backchannel_application_name: string;
             /**
              * @description Object's verbose name.
@@ -236,11 +236,11 @@ export interface components {
              * @description E-mail address of the directory administrator on whose behalf the directory is written, as sent.
              */
             delegated_subject: string;
-            /** @description Credential settings of the directory. Numbers are as sent, digit for digit. */
+            /** @description Credential settings of the directory. Numbers keep their digits. */
             credentials: {
                 [key: string]: unknown;
             };
-            /** @description Scopes asked of the directory. */
+            /** @description Scopes requested from the directory. */
             scopes: string;
             /** @description When true, service accounts are not pushed. */
             exclude_users_service_account: boolean;
@@ -251,7 +251,7 @@ export interface components {
             filter_group: string | null;
             user_delete_action: components["schemas"]["OutgoingSyncDeleteAction"];
             group_delete_action: components["schemas"]["OutgoingSyncDeleteAction"];
-            /** @description Domain of the e-mail addresses of groups that are created in the directory. */
+            /** @description Domain of the e-mail addresses of groups created in the directory. */
             default_group_email_domain: string;
         };
         /**
@@ -260,17 +260,17 @@ export interface components {
          */
         ClientTypeEnum: "confidential" | "public";
         /**
-         * @description Which data is the unique user identifier. Default in requests: hashed_user_id.
+         * @description User attribute that is the subject identifier. Default in requests: hashed_user_id.
          * @enum {string}
          */
         SubModeEnum: "hashed_user_id" | "user_id" | "user_uuid" | "user_username" | "user_email" | "user_upn";
         /**
-         * @description How the issuer field of the ID token is filled. Default in requests: per_provider.
+         * @description Value of the issuer of ID tokens. Default in requests: per_provider.
          * @enum {string}
          */
         IssuerModeEnum: "global" | "per_provider";
         /**
-         * @description What happens in the directory when a user or group is deleted here. Default in requests: do_nothing, which destroys nothing.
+         * @description What happens in the directory when a user or group is deleted in the platform. Default in requests: do_nothing.
          * @enum {string}
          */
         OutgoingSyncDeleteAction: "do_nothing" | "delete" | "suspend";
@@ -278,77 +278,77 @@ export interface components {
         Problem: {
             /**
              * Format: uri-reference
-             * @description Kind of the problem. Resolves on the server to a page that explains it.
+             * @description Problem type, the URL of a page on the server that explains it.
              */
             type: string;
-            /** @description Name of the kind of the problem. */
+            /** @description Title of the problem type. */
             title: string;
             /**
              * Format: int32
              * @description HTTP status code.
              */
             status: number;
-            /** @description What is wrong with this request, and what to do. */
+            /** @description What is wrong with this request and what to do. */
             detail: string;
-            /** @description Value of X-Request-Id; the server's log has the same. */
+            /** @description Value of X-Request-Id, which is also in the log of the server. */
             request_id: string;
-            /** @description All violations of the body, in the order of the fields, unknown fields last; where the type is idempotency-key-reused, each field whose value is not that of the record that the key made. Of more than 1000, or more than 1 MiB of them, the first are listed, and detail says that there are more. One that would be larger alone has the pointer of the nearest value around it. */
+            /** @description All violations of the body, in the order of the fields, with unknown fields last. If type is idempotency-key-reused, the fields whose values differ from the record. If there are more than 1000 or they exceed 1 MiB, only the first are listed, and detail says so. A pointer too long for that is replaced by the pointer of the nearest enclosing value. */
             errors?: components["schemas"]["Violation"][];
             /**
              * Format: int32
-             * @description Of the record that the idempotency key made before. Only where the type is idempotency-key-reused.
+             * @description Identifier of the record that the idempotency key created. Present only if type is idempotency-key-reused.
              */
             pk?: number;
         };
-        /** @description One place of the body that breaks a rule, or differs from a record. */
+        /** @description A place in the body that breaks a rule or differs from the record. */
         Violation: {
             /**
              * Format: json-pointer
-             * @description Where in the body (RFC 6901).
+             * @description Place in the body (RFC 6901).
              */
             pointer: string;
             code: components["schemas"]["ViolationCode"];
-            /** @description What the value must be. */
+            /** @description What is wrong with the value and what it must be. */
             detail: string;
         };
         /**
-         * @description The rule that is broken. A code never changes its meaning.
+         * @description The broken rule. A code never changes its meaning.
          * @enum {string}
          */
         ViolationCode: "required" | "null" | "type" | "empty" | "blank" | "too_long" | "enum" | "invalid_uuid" | "invalid_email" | "invalid_duration" | "invalid_uri" | "nul" | "unknown_field" | "taken" | "differs";
-        /** @description What a request would do without validate_only. */
+        /** @description What the request would do without validate_only. */
         Verdict: {
             outcome: components["schemas"]["VerdictOutcome"];
             /**
              * Format: int32
-             * @description Of the record that the idempotency key made before; null where one would be made.
+             * @description Identifier of the record that the idempotency key created; null if the request would create one.
              */
             pk: number | null;
-            /** @description What could be better about the settings. None of it refuses a create. */
+            /** @description What could be improved about the settings. It never causes a refusal. */
             advice: components["schemas"]["Advice"][];
         };
         /**
-         * @description Whether the request would make a record, or be answered with the one that its idempotency key made before.
+         * @description Whether the request would create a record or return the one that its idempotency key already created.
          * @enum {string}
          */
         VerdictOutcome: "would_create" | "already_created";
-        /** @description One thing about the settings that could be better. The page /advice/ of the server lists all rules. */
+        /** @description Something about the settings that could be improved. The page /advice/ of the server lists all rules. */
         Advice: {
             /** @description The rule. A code never changes its meaning. */
             code: string;
             /**
              * Format: json-pointer
-             * @description Where in the body (RFC 6901).
+             * @description Place in the body (RFC 6901).
              */
             pointer: string;
-            /** @description What could be better, and how. */
+            /** @description What could be improved, and how. */
             detail: string;
-            /** @description Where the rule is from, such as a section of an RFC. */
+            /** @description Source of the rule, such as a section of an RFC. */
             section: string;
         };
     };
     responses: {
-        /** @description What the request would do. Nothing was stored. Only with validate_only. */
+        /** @description What the request would do. Nothing was stored. Sent only with validate_only. */
         Verdict: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -360,7 +360,7 @@ export interface components {
                 "application/json": components["schemas"]["Verdict"];
             };
         };
-        /** @description A query parameter or a header is invalid, the body is not one JSON object, or it breaks rules of the schema. */
+        /** @description A query parameter or a header is invalid, the body is not a single JSON object, or it breaks rules of the contract. */
         BadRequest: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -371,7 +371,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description There is no token, or it is wrong, expired or revoked. */
+        /** @description The token is missing, unknown, expired or revoked. */
         Unauthorized: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -393,7 +393,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description The header Accept excludes JSON. */
+        /** @description The Accept header excludes JSON. */
         NotAcceptable: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -424,7 +424,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description The body is not sent as application/json, or it is sent with a content coding. */
+        /** @description The body is not sent as application/json, or has a content coding. */
         UnsupportedMediaType: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -435,7 +435,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description The caller used the idempotency key for another body before. */
+        /** @description The caller already used the idempotency key with a different body. */
         IdempotencyKeyReused: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -446,7 +446,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Too many wrong, expired or revoked tokens came from this address, or the caller sends more requests than it may. */
+        /** @description Too many unknown, expired or revoked tokens came from this address, or the caller exceeded its request rate. */
         TooManyRequests: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -459,7 +459,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description The server failed. The cause is in its log, under the request id. */
+        /** @description The server failed. Its log has the cause under the request id. */
         InternalServerError: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -482,45 +482,45 @@ export interface components {
         };
     };
     parameters: {
-        /** @description With true, the request is decided in everything as it would be without, with the same refusals, but nothing is stored, and no idempotency key is kept. Where it would be answered 201, it is answered 200 with the verdict. Default: false. */
+        /** @description If true, the request is checked like a create, with the same refusals, but nothing is stored, not even the idempotency key. Instead of 201, the response is 200 and says what the request would do. Default: false. */
         validate_only: boolean;
-        /** @description Makes retries safe. The first request with a key makes a record; every further one of the same caller to the same operation, with the same key and the same body, is answered with that record and Idempotency-Replayed, however late and even when the first answer was lost. Another body is refused with 422, which tells the record and the fields that differ. The caller is the name of the token, so that a renewed token is the same caller. Bodies are compared as JSON, member order and white space aside. A refused request keeps no key. The key is taken as it stands, quotes included. */
+        /** @description Makes retries safe. The first request with a key creates a record. Every later request of the same caller to the same operation, with the same key and body, returns that record with Idempotency-Replayed. A different body gets 422, which names the record and the fields that differ. The caller is the name of the token, so a renewed token keeps its keys. Bodies are compared as JSON, ignoring member order and white space. A refused request does not use up its key. Quotes are part of the key. */
         "Idempotency-Key": string;
-        /** @description Preferences (RFC 7240). With handling=lenient, fields that the request does not know, response fields included, are ignored instead of refused. Every other preference is ignored. */
+        /** @description Preferences (RFC 7240). With handling=lenient, fields that the request does not define, such as those of the response, are ignored instead of refused. Other preferences are ignored. */
         Prefer: string;
     };
     requestBodies: never;
     headers: {
         /**
-         * @description Identifies the exchange; the server's log has the same.
+         * @description Identifies the request and its response; it is also in the log of the server.
          * @example 3NQ5ZB7WLGVQ6RQH2M4XK7JYTA
          */
         "X-Request-Id": string;
-        /** @description The answer carries secrets, or tells of them, and must not be kept by caches. */
+        /** @description The response contains or describes secrets, so caches must not store it. */
         "Cache-Control": "no-store";
-        /** @description The record was made by an earlier request with the same key. */
+        /** @description The record was created by an earlier request with the same key. */
         "Idempotency-Replayed": "true";
-        /** @description The preference that was honoured (RFC 7240 section 3). */
+        /** @description The preference that was applied (RFC 7240, section 3). */
         "Preference-Applied": "handling=lenient";
         /**
-         * @description The bearer challenge (RFC 6750 section 3).
+         * @description The bearer challenge (RFC 6750, section 3).
          * @example Bearer realm="providerd"
          */
         "WWW-Authenticate": string;
-        /** @description The media type that is understood. */
+        /** @description The media type that is accepted. */
         "Accept-Post": "application/json";
         /**
-         * @description Seconds to wait before the next try.
+         * @description Seconds to wait before the next attempt.
          * @example 1
          */
         "Retry-After": number;
         /**
-         * @description How many more requests the caller may send now (r), and the seconds until it may send another (t), as in draft-ietf-httpapi-ratelimit-headers-10. Only where the caller, not an address, sends too much.
+         * @description Remaining requests of the caller (r) and seconds until it can send another (t), as in draft-ietf-httpapi-ratelimit-headers-10. Present only if the caller exceeded its rate, not the address.
          * @example "caller";r=0;t=1
          */
         RateLimit: string;
         /**
-         * @description How many requests (q) the tokens of one name may send in so many seconds (w) to each server, as in draft-ietf-httpapi-ratelimit-headers-10. Only where the caller, not an address, sends too much.
+         * @description Requests (q) that a caller may send to each server in a number of seconds (w), as in draft-ietf-httpapi-ratelimit-headers-10. Present only if the caller exceeded its rate, not the address.
          * @example "caller";q=100;w=1
          */
         "RateLimit-Policy": string;
@@ -532,13 +532,13 @@ export interface operations {
     providers_oauth2_create: {
         parameters: {
             query?: {
-                /** @description With true, the request is decided in everything as it would be without, with the same refusals, but nothing is stored, and no idempotency key is kept. Where it would be answered 201, it is answered 200 with the verdict. Default: false. */
+                /** @description If true, the request is checked like a create, with the same refusals, but nothing is stored, not even the idempotency key. Instead of 201, the response is 200 and says what the request would do. Default: false. */
                 validate_only?: components["parameters"]["validate_only"];
             };
             header?: {
-                /** @description Makes retries safe. The first request with a key makes a record; every further one of the same caller to the same operation, with the same key and the same body, is answered with that record and Idempotency-Replayed, however late and even when the first answer was lost. Another body is refused with 422, which tells the record and the fields that differ. The caller is the name of the token, so that a renewed token is the same caller. Bodies are compared as JSON, member order and white space aside. A refused request keeps no key. The key is taken as it stands, quotes included. */
+                /** @description Makes retries safe. The first request with a key creates a record. Every later request of the same caller to the same operation, with the same key and body, returns that record with Idempotency-Replayed. A different body gets 422, which names the record and the fields that differ. The caller is the name of the token, so a renewed token keeps its keys. Bodies are compared as JSON, ignoring member order and white space. A refused request does not use up its key. Quotes are part of the key. */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
-                /** @description Preferences (RFC 7240). With handling=lenient, fields that the request does not know, response fields included, are ignored instead of refused. Every other preference is ignored. */
+                /** @description Preferences (RFC 7240). With handling=lenient, fields that the request does not define, such as those of the response, are ignored instead of refused. Other preferences are ignored. */
                 Prefer?: components["parameters"]["Prefer"];
             };
             path?: never;
@@ -580,13 +580,13 @@ export interface operations {
     providers_workspace_directory_create: {
         parameters: {
             query?: {
-                /** @description With true, the request is decided in everything as it would be without, with the same refusals, but nothing is stored, and no idempotency key is kept. Where it would be answered 201, it is answered 200 with the verdict. Default: false. */
+                /** @description If true, the request is checked like a create, with the same refusals, but nothing is stored, not even the idempotency key. Instead of 201, the response is 200 and says what the request would do. Default: false. */
                 validate_only?: components["parameters"]["validate_only"];
             };
             header?: {
-                /** @description Makes retries safe. The first request with a key makes a record; every further one of the same caller to the same operation, with the same key and the same body, is answered with that record and Idempotency-Replayed, however late and even when the first answer was lost. Another body is refused with 422, which tells the record and the fields that differ. The caller is the name of the token, so that a renewed token is the same caller. Bodies are compared as JSON, member order and white space aside. A refused request keeps no key. The key is taken as it stands, quotes included. */
+                /** @description Makes retries safe. The first request with a key creates a record. Every later request of the same caller to the same operation, with the same key and body, returns that record with Idempotency-Replayed. A different body gets 422, which names the record and the fields that differ. The caller is the name of the token, so a renewed token keeps its keys. Bodies are compared as JSON, ignoring member order and white space. A refused request does not use up its key. Quotes are part of the key. */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
-                /** @description Preferences (RFC 7240). With handling=lenient, fields that the request does not know, response fields included, are ignored instead of refused. Every other preference is ignored. */
+                /** @description Preferences (RFC 7240). With handling=lenient, fields that the request does not define, such as those of the response, are ignored instead of refused. Other preferences are ignored. */
                 Prefer?: components["parameters"]["Prefer"];
             };
             path?: never;

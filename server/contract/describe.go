@@ -8,7 +8,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// The codes that a body can break rules under.
+// The codes of violations.
 const (
 	codeBlank        = "blank"
 	codeEmpty        = "empty"
@@ -23,7 +23,7 @@ const (
 	codeUnknownField = "unknown_field"
 )
 
-// describe finds the words for a rule of the contract that a value breaks. They hold nothing of the value.
+// describe returns the violation of a rule by a value, with a predicate for its place as Detail. It repeats no value.
 func describe(broken *openapi3.SchemaError) Violation {
 	schema := broken.Schema
 	switch {
@@ -37,7 +37,7 @@ func describe(broken *openapi3.SchemaError) Violation {
 		return Violation{Code: codeEmpty, Detail: "must not be empty"}
 	case "maxLength":
 		return Violation{
-			Code: codeTooLong, Detail: fmt.Sprintf("must be at most %d characters", *schema.MaxLength),
+			Code: codeTooLong, Detail: fmt.Sprintf("must have at most %d characters", *schema.MaxLength),
 		}
 	case "enum":
 		return Violation{Code: codeEnum, Detail: "must be one of: " + allowedValues(schema)}
@@ -45,7 +45,7 @@ func describe(broken *openapi3.SchemaError) Violation {
 		return describePattern(broken)
 	default:
 		return Violation{
-			Code: codeType, Detail: "breaks the rule " + broken.SchemaField + " of the contract",
+			Code: codeType, Detail: "breaks the rule " + broken.SchemaField + " of openapi.yaml",
 		}
 	}
 }
@@ -58,17 +58,17 @@ func nulCharacter() Violation {
 	return Violation{Code: codeNul, Detail: "must not contain the character U+0000"}
 }
 
-// patternRule is the extension x-violation of the contract: what a value that does not match the pattern is told.
+// patternRule is the extension x-violation of the contract: the violation of a pattern.
 type patternRule struct {
 	Code   string `json:"code"`
 	Detail string `json:"detail"`
-	// Type is what a value of another type is told.
+	// Type is the predicate for a value of the wrong type.
 	Type     string `json:"type"`
 	EachLine bool   `json:"each_line"`
 }
 
-// describePattern names a broken pattern by the format of the value, by x-violation, or else by U+0000, which is what
-// every other pattern of the contract refuses.
+// describePattern describes a broken pattern by the format, by x-violation, or else as U+0000, which is all that the
+// other patterns of the contract refuse.
 func describePattern(broken *openapi3.SchemaError) Violation {
 	value, _ := broken.Value.(string)
 	switch broken.Schema.Format {
@@ -79,9 +79,8 @@ func describePattern(broken *openapi3.SchemaError) Violation {
 		}
 	case "email":
 		return Violation{
-			Code: codeInvalidEmail,
-			Detail: "must be an e-mail address in ASCII, such as admin@example.com, without quotes, comments or an address " +
-				"literal",
+			Code:   codeInvalidEmail,
+			Detail: "must be an ASCII e-mail address such as admin@example.com, without quotes, comments or an address literal",
 		}
 	}
 	known, ok := patternRuleOf(broken.Schema)
@@ -89,7 +88,7 @@ func describePattern(broken *openapi3.SchemaError) Violation {
 	case !ok, known.Code == codeBlank && strings.ContainsRune(value, 0):
 		return nulCharacter()
 	case known.EachLine:
-		known.Detail = fmt.Sprintf("line %d: %s", firstBadLine(broken.Schema, value), known.Detail)
+		known.Detail = fmt.Sprintf("line %d %s", firstBadLine(broken.Schema, value), known.Detail)
 	}
 	return Violation{Code: known.Code, Detail: known.Detail}
 }
@@ -103,7 +102,7 @@ func patternRuleOf(schema *openapi3.Schema) (patternRule, bool) {
 	return known, known.Code != ""
 }
 
-// firstBadLine returns the number, from 1, of the first line that breaks the schema of the whole text.
+// firstBadLine returns the number, from 1, of the first line that breaks the schema.
 func firstBadLine(schema *openapi3.Schema, text string) int {
 	number := 0
 	for line := range strings.Lines(text) {
@@ -116,14 +115,14 @@ func firstBadLine(schema *openapi3.Schema, text string) int {
 	return number
 }
 
-// describeType says what type a value must have, with an example if the contract has one.
+// describeType returns the predicate for a value of the wrong type.
 func describeType(broken *openapi3.SchemaError) string {
 	if known, ok := patternRuleOf(broken.Schema); ok && known.Type != "" {
 		return known.Type
 	}
 	detail := "must be " + typeName(broken.Schema)
 	if _, quoted := broken.Value.(string); quoted {
-		detail += ", without quotes around it"
+		detail += " without quotes"
 	}
 	return detail
 }

@@ -1,9 +1,9 @@
-// Package contract parses openapi.yaml, reads bodies, and validates them against it: every violation at once, each with
-// a pointer, a code and a sentence. It knows neither HTTP nor Echo, and no problem documents: server makes those of its
-// errors, and apply validates files with it before anything is sent.
+// Package contract parses openapi.yaml, reads request bodies and validates them: it finds every violation, each with
+// a pointer, a code and a sentence. It knows neither HTTP nor problem documents: the server creates those from its
+// errors, and apply validates files with it before sending anything.
 //
-// Start with Document and Operation in document.go. json_object.go reads a body once, malformed.go says why one cannot
-// be read, validate.go and violations.go find what breaks the contract, describe.go and suggest.go have the sentences.
+// Start with Document and Operation in document.go. json_object.go reads a body, malformed.go describes syntax errors,
+// validate.go and violations.go find violations, and describe.go and suggest.go describe them.
 package contract
 
 import (
@@ -23,11 +23,11 @@ const jsonMediaType = "application/json"
 
 // Document is openapi.yaml, parsed.
 type Document struct {
-	// YAML is the text that was parsed, and JSON the same as JSON.
+	// YAML is the text that was parsed; JSON is the same document as JSON.
 	YAML, JSON []byte
 	// Description is the description of the API, in Markdown.
 	Description string
-	// BaseURL is the path that those of the operations begin with.
+	// BaseURL is the common prefix of the operations' paths.
 	BaseURL    string
 	operations []*Operation
 	parsed     *openapi3.T
@@ -35,16 +35,16 @@ type Document struct {
 
 // Operation is one operation of the contract.
 type Operation struct {
-	// ID is the operationId, Path the whole one, BaseURL included.
+	// ID is the operationId. Path includes the BaseURL.
 	ID, Method, Path, Summary string
 	// CurlSample is the curl command of its x-codeSamples.
 	CurlSample string
 	parameters openapi3.Parameters
 	// body is the schema of the body.
 	body *openapi3.Schema
-	// fields are those of the body, in the order of the contract.
+	// fields holds the fields of the body in the order of the contract.
 	fields []field
-	// elsewhere has the path of the operation that takes a field which this one does not, by its plain name.
+	// elsewhere maps the plain name of each field that only another operation has to the path of that operation.
 	elsewhere map[string]string
 }
 
@@ -52,21 +52,21 @@ type Operation struct {
 type field struct {
 	name     string
 	required bool
-	// rules are those of the value, without those of the elements of a list, which are items; nil if it is not a list.
+	// rules is the schema of the value, and items that of its elements; nil if it is not a list.
 	rules, items *openapi3.Schema
-	// freeForm is true if it takes any JSON object.
+	// freeForm is true if the value can be any JSON object.
 	freeForm bool
 }
 
-// Load parses the contract that is built into the program.
+// Load parses the embedded contract.
 func Load(ctx context.Context) (*Document, error) { return Parse(ctx, contract.YAML()) }
 
-// Parse reads the text of openapi.yaml, which names a server, and whose operations take JSON. It fails when the text is
-// not a valid OpenAPI document.
+// Parse parses the text of openapi.yaml. It returns an error if the text is not a valid OpenAPI document. The document
+// must name a server, and its operations must have JSON bodies.
 func Parse(ctx context.Context, yaml []byte) (*Document, error) {
 	loader := openapi3.NewLoader()
 	loader.Context = ctx
-	// The order of the fields is only in their line numbers.
+	// Only line numbers preserve the order of fields.
 	loader.IncludeOrigin = true
 	document, err := loader.LoadFromData(yaml)
 	if err != nil {
@@ -94,7 +94,8 @@ func Parse(ctx context.Context, yaml []byte) (*Document, error) {
 	return result, nil
 }
 
-// fieldsOfOthers returns, by their plain names, the paths of the operations that take fields which this one does not.
+// fieldsOfOthers returns the paths of the operations that have fields which this one does not, by the fields' plain
+// names.
 func (d *Document) fieldsOfOthers(op *Operation) map[string]string {
 	paths := map[string]string{}
 	for _, other := range d.operations {
@@ -119,7 +120,7 @@ func (d *Document) OperationIDs() []string {
 	return ids
 }
 
-// ViolationCodes returns the codes that a violation may have.
+// ViolationCodes returns all codes of violations.
 func (d *Document) ViolationCodes() []string {
 	schema := d.parsed.Components.Schemas["ViolationCode"]
 	if schema == nil {
@@ -168,7 +169,7 @@ func newOperation(method, path string, op *openapi3.Operation) *Operation {
 	}
 	line := map[string]int{}
 	for name, property := range body.Properties {
-		// A contract in JSON, which may be one line, has no order that could be kept.
+		// A document in JSON may be a single line without an order of fields.
 		if property.Origin != nil {
 			line[name] = property.Origin.Key.Line
 		}
@@ -191,7 +192,7 @@ func curlSample(op *openapi3.Operation) string {
 	return ""
 }
 
-// isClosed reports whether the body takes only the fields of the contract.
+// isClosed reports whether the body can have only the fields of the contract.
 func (o *Operation) isClosed() bool {
 	takesMore := o.body.AdditionalProperties.Has
 	return takesMore != nil && !*takesMore

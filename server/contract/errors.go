@@ -1,22 +1,22 @@
 package contract
 
-// maxViolations is how many violations a response lists.
+// maxViolations limits how many violations a response lists.
 const maxViolations = 1000
 
-// MalformedError says why a body is not one clean JSON object.
+// MalformedError means that a body is not a single well-formed JSON object.
 type MalformedError struct {
-	// Detail is for the caller, and repeats nothing of what was sent but the names in a pointer.
+	// Detail is for the caller. It repeats nothing that was sent except names in a pointer.
 	Detail string
 }
 
 // Error returns the detail.
 func (e *MalformedError) Error() string { return e.Detail }
 
-// InvalidError says how a body breaks the contract.
+// InvalidError means that a body breaks rules of the contract.
 type InvalidError struct {
 	// Detail is for the caller.
 	Detail string
-	// Violations are as many as an answer may list, and Length is that of their list as JSON, in bytes.
+	// Violations holds as many as a response may list, and Length is the length of the list as JSON, in bytes.
 	Violations []Violation
 	Length     int64
 }
@@ -24,11 +24,12 @@ type InvalidError struct {
 // Error returns the detail.
 func (e *InvalidError) Error() string { return e.Detail }
 
-// Violation is one rule of the contract that a body breaks, as an answer lists it. Nothing in it repeats a value.
+// Violation is a rule of the contract that a body breaks, as a response lists it. It repeats no value.
 type Violation struct {
-	// Code names the rule: one of Document.ViolationCodes.
-	Code   string `json:"code"`
+	// Code is one of Document.ViolationCodes.
+	Code string `json:"code"`
+	// Detail is a sentence about the value, or about its absence.
 	Detail string `json:"detail"`
-	// Pointer says where in the body (RFC 6901).
+	// Pointer is the place in the body (RFC 6901).
 	Pointer string `json:"pointer"`
 }

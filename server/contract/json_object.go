@@ -11,24 +11,24 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxNesting is how many objects and arrays may stand inside each other, the body itself counted in.
+// maxNesting limits how deeply objects and arrays can be nested, including the body itself.
 const maxNesting = 64
 
-// Object is a body, read as far as the contract knows it.
+// Object is a body that was read.
 type Object struct {
-	// members are those that the contract knows. An object has none of its own here, and neither has a list where the
-	// contract wants none: what is in them would take many times the size of the body.
+	// members holds the members that the contract defines. Objects, and lists where the contract has none, are empty here,
+	// because their contents would take many times the size of the body.
 	members map[string]any
-	// objects has the text of each member that is an object.
+	// objects holds the text of each member that is an object.
 	objects map[string]jsontext.Value
-	// unknown are the names of the other members in their order, but no more than can be listed and one.
+	// unknown holds the names of the other members in order, up to one more than a response can list.
 	unknown []string
-	// mayHaveNUL is true if a string or name can have U+0000.
+	// mayHaveNUL is true if a string or name may contain U+0000.
 	mayHaveNUL bool
 }
 
-// Read reads a body that is exactly one JSON object (RFC 8259) in clean UTF-8, without a byte order mark, a member name
-// that occurs twice, a lone surrogate, deep nesting, or anything after the object. Otherwise it returns a
+// Read reads a body, which must be exactly one JSON object (RFC 8259) in valid UTF-8, without a byte order mark,
+// repeated member names, lone surrogates, deep nesting, or anything after the object. Otherwise it returns a
 // *MalformedError with the byte offset and, if there is one, the pointer.
 func (o *Operation) Read(body []byte) (Object, error) {
 	reader := objectReader{body: body, decoder: jsontext.NewDecoder(bytes.NewBuffer(body))}
@@ -37,7 +37,7 @@ func (o *Operation) Read(body []byte) (Object, error) {
 	case len(bytes.TrimLeft(body, " \t\r\n")) == 0:
 		return Object{}, malformed("The body is empty. Send one JSON object.")
 	case bytes.HasPrefix(body, []byte("\xef\xbb\xbf")):
-		return Object{}, malformed("The body begins with a byte order mark. Leave it out.")
+		return Object{}, malformed("The body begins with a byte order mark. Remove it.")
 	case kind != '{' && kind != 0:
 		return Object{}, malformed("The body is not a JSON object. Send exactly one.")
 	}
@@ -49,7 +49,7 @@ func (o *Operation) Read(body []byte) (Object, error) {
 		return Object{}, malformed(position(body, reader.decoder.InputOffset()) +
 			" something follows the JSON object. Send exactly one.")
 	}
-	// A string can have U+0000 only in this form.
+	// JSON allows U+0000 in strings only in this form.
 	result.mayHaveNUL = bytes.Contains(body, []byte(`\u0000`))
 	return result, nil
 }
@@ -67,13 +67,13 @@ func (r objectReader) next() (jsontext.Token, error) {
 		return jsontext.Token{}, syntaxError(r.body, r.decoder, err)
 	}
 	if r.decoder.StackDepth() > maxNesting {
-		return jsontext.Token{}, malformed(fmt.Sprintf("%s nesting is deeper than %d levels.",
+		return jsontext.Token{}, malformed(fmt.Sprintf("%s nesting exceeds %d levels.",
 			position(r.body, r.decoder.InputOffset()), maxNesting))
 	}
 	return token, nil
 }
 
-// members reads the object that is the body.
+// members reads the body.
 func (r objectReader) members(schema *openapi3.Schema) (Object, error) {
 	result := Object{members: map[string]any{}, objects: map[string]jsontext.Value{}}
 	if _, err := r.next(); err != nil {
@@ -118,7 +118,8 @@ func (r objectReader) object() (jsontext.Value, error) {
 	return r.body[begin:r.decoder.InputOffset()], nil
 }
 
-// value reads a scalar, or a list of them if the schema has one. What is in any other list or object is left out.
+// value reads a scalar, or a list of scalars if the schema has one. The contents of other lists and objects are
+// skipped.
 func (r objectReader) value(schema *openapi3.Schema) (any, error) {
 	token, err := r.next()
 	if err != nil {
@@ -139,11 +140,11 @@ func (r objectReader) value(schema *openapi3.Schema) (any, error) {
 		}
 		return r.list(schema.Items.Value)
 	default:
-		return nil, nil //nolint:nilnil // This is how null is told.
+		return nil, nil //nolint:nilnil // This represents null.
 	}
 }
 
-// list reads the elements of a list that has begun.
+// list reads the rest of a list.
 func (r objectReader) list(element *openapi3.Schema) ([]any, error) {
 	list := []any{}
 	for r.decoder.PeekKind() != ']' {
@@ -157,7 +158,7 @@ func (r objectReader) list(element *openapi3.Schema) ([]any, error) {
 	return list, err
 }
 
-// skip reads to the end of the object or list that has begun.
+// skip reads the rest of an object or list.
 func (r objectReader) skip() error {
 	for depth := r.decoder.StackDepth(); r.decoder.StackDepth() >= depth; {
 		if _, err := r.next(); err != nil {

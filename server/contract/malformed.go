@@ -10,12 +10,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxPointerInText is the length, in bytes, up to which a sentence repeats a pointer. Line and column say where, too.
+// maxPointerInText limits the length of a pointer in a detail, in bytes. Line and column are always there.
 const maxPointerInText = 256
 
 func malformed(detail string) error { return &MalformedError{Detail: detail} }
 
-// position says where a byte of the body stands, for people and for programs.
+// position describes where a byte of the body is, for people and for programs.
 func position(body []byte, offset int64) string {
 	before := body[:min(offset, int64(len(body)))]
 	lineStart := bytes.LastIndexByte(before, '\n') + 1
@@ -23,8 +23,8 @@ func position(body []byte, offset int64) string {
 		bytes.Count(before, []byte("\n"))+1, utf8.RuneCount(before[lineStart:])+1, offset)
 }
 
-// syntaxError says where the decoder of a body stopped and why. The decoder's own text is not used: it repeats what was
-// sent.
+// syntaxError describes where and why the decoder stopped. The decoder's own message is not used, because it repeats
+// submitted values.
 func syntaxError(body []byte, decoder *jsontext.Decoder, err error) error {
 	offset, where := decoder.InputOffset(), ""
 	if syntactic, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
@@ -36,9 +36,9 @@ func syntaxError(body []byte, decoder *jsontext.Decoder, err error) error {
 	var reason string
 	switch {
 	case errors.Is(err, jsontext.ErrDuplicateName):
-		reason = "a member name occurs twice"
+		reason = "a member name is repeated"
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
-		reason = "the body ends before its JSON object does"
+		reason = "the body ends inside the JSON object"
 	default:
 		reason = syntaxReason(body, decoder, offset)
 	}
@@ -46,13 +46,13 @@ func syntaxError(body []byte, decoder *jsontext.Decoder, err error) error {
 		position(body, offset), where, reason))
 }
 
-// syntaxReason says what is wrong at a byte, as far as the byte tells.
+// syntaxReason describes what is wrong at a byte, as far as the byte shows it.
 func syntaxReason(body []byte, decoder *jsontext.Decoder, offset int64) string {
 	if offset >= int64(len(body)) {
-		return "the body ends before its JSON object does"
+		return "the body ends inside the JSON object"
 	}
 	rest := body[offset:]
-	// An object has had an odd number of names and values where the value of a name comes next.
+	// After a name, an object has an odd number of names and values.
 	kind, count := decoder.StackIndex(decoder.StackDepth())
 	awaitsValue := kind == '{' && count%2 == 1
 	switch c := rest[0]; {
@@ -71,36 +71,36 @@ func syntaxReason(body []byte, decoder *jsontext.Decoder, offset int64) string {
 
 func bareWord(isName bool) string {
 	if isName {
-		return `a member name stands in double quotes (")`
+		return `a member name must be in double quotes (")`
 	}
-	return "this is not valid JSON: strings stand in double quotes, other values are true, false, null and numbers"
+	return "not valid JSON: strings must be in double quotes; other values are true, false, null and numbers"
 }
 
 func misplacedPunctuation(rest []byte, awaitsValue bool) string {
 	switch {
 	case rest[0] == ',' && isClosing(afterSpace(rest[1:])):
-		return "a comma stands before the closing bracket; leave it out"
+		return "there is a comma before the closing bracket; remove it"
 	case rest[0] == ',', awaitsValue:
 		return "a value is missing"
 	default:
-		return "the closing bracket does not fit the opening one"
+		return "the closing bracket does not match the opening one"
 	}
 }
 
 func misplacedCharacter(rest []byte) string {
 	switch c := rest[0]; {
 	case c == '\'', c == '`', bytes.HasPrefix(rest, []byte("“")), bytes.HasPrefix(rest, []byte("”")):
-		return `names and strings stand in double quotes (")`
+		return `names and strings must be in double quotes (")`
 	case c == '/', c == '#':
 		return "JSON has no comments"
 	case c == '\\':
-		return "an escape sequence in a string is not one of JSON, or is half of a surrogate pair"
+		return "an escape sequence in a string is invalid in JSON or half of a surrogate pair"
 	case c < ' ':
-		return `a string has a control character as it stands; write \n for a line feed`
+		return `a string contains an unescaped control character; write \n for a line feed`
 	case c >= utf8.RuneSelf:
-		return "this character may not stand here, or is not valid UTF-8"
+		return "this character is not allowed here or is not valid UTF-8"
 	default:
-		return "this is not valid JSON"
+		return "not valid JSON"
 	}
 }
 

@@ -7,14 +7,14 @@ import (
 )
 
 const (
-	// maxSimilarLength bounds the names that are compared, in bytes.
+	// maxSimilarLength limits the length of names that are compared, in bytes.
 	maxSimilarLength = 64
-	// maxEdits is how many characters may differ.
+	// maxEdits limits how many characters can differ.
 	maxEdits = 2
 )
 
-// MostSimilar returns the one of the known names that is nearest to a name; "" where none is near. Letter case and the
-// ways to join words count for nothing.
+// MostSimilar returns the known name that is most similar to a name; "" if none is similar. Letter case and
+// separators of words are ignored.
 func MostSimilar(name string, known []string) string {
 	if len(name) > maxSimilarLength {
 		return ""
@@ -22,7 +22,7 @@ func MostSimilar(name string, known []string) string {
 	plain := plainName(name)
 	nearest, fewest := "", maxEdits+1
 	for _, other := range known {
-		// In short names a few edits lead anywhere.
+		// In short names, a few edits make any name similar.
 		if edits := editDistance(plain, plainName(other)); edits < fewest && edits < cmp.Or(len(plain)/2, 1) {
 			nearest, fewest = other, edits
 		}
@@ -39,8 +39,8 @@ func plainName(name string) string {
 	}, name)
 }
 
-// editDistance is the least number of bytes to insert, delete, replace or swap with the next that makes one text of the
-// other (optimal string alignment). Of texts that cannot be near it is more than maxEdits.
+// editDistance returns the least number of insertions, deletions, replacements and swaps of adjacent bytes that turn
+// one text into the other (optimal string alignment). If the lengths differ too much, it returns more than maxEdits.
 func editDistance(a, b string) int {
 	if max(len(a)-len(b), len(b)-len(a)) > maxEdits {
 		return maxEdits + 1

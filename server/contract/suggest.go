@@ -8,19 +8,18 @@ import (
 )
 
 const (
-	// maxSuggestions is for how many unknown fields a known one is looked for. Whoever errs more often errs in the
-	// request.
+	// maxSuggestions limits how many unknown fields get a suggestion: with more, the request is for something else.
 	maxSuggestions = 20
-	notAField      = "is not a field of this request; leave it out"
+	notAField      = "is not a field of this request; omit it"
 )
 
-// suggestField says what to do instead of sending a name that is not a field of the request.
+// suggestField returns what to send instead of a name that is not a field of the request.
 func (o *Operation) suggestField(name string) string {
 	if len(name) > maxSimilarLength {
 		return notAField
 	}
 	if path, ok := o.elsewhere[plainName(name)]; ok {
-		return fmt.Sprintf("is a field of POST %s, not of this request; leave it out", path)
+		return fmt.Sprintf("is a field of POST %s, not of this request; omit it", path)
 	}
 	fields := make([]string, len(o.fields))
 	for i, field := range o.fields {
@@ -32,8 +31,8 @@ func (o *Operation) suggestField(name string) string {
 	return notAField
 }
 
-// fieldWithWords returns a field that has all words of a name, or words that they begin, in their order: a required one
-// before others. It returns "" if there is none.
+// fieldWithWords returns a field with all words of a name, or words that they are prefixes of, in order; required
+// fields come first. It returns "" if there is none.
 func (o *Operation) fieldWithWords(name string) (found string) {
 	words := wordsOf(name)
 	for _, field := range o.fields {
@@ -48,7 +47,7 @@ func (o *Operation) fieldWithWords(name string) (found string) {
 	return found
 }
 
-// wordsOf returns the words of a name in lower case, those of other APIs as this one calls them.
+// wordsOf returns the words of a name in lower case, with terms of other APIs replaced by those of this one.
 func wordsOf(name string) []string {
 	var spaced strings.Builder
 	isLower := false
@@ -71,7 +70,7 @@ func wordsOf(name string) []string {
 	return words
 }
 
-// hasWords reports whether each of the words begins one of the field's, in their order.
+// hasWords reports whether each word is a prefix of one of the field's, in order.
 func hasWords(field string, words []string) bool {
 	found := 0
 	for word := range strings.SplitSeq(field, "_") {
@@ -82,7 +81,7 @@ func hasWords(field string, words []string) bool {
 	return found > 0 && found == len(words)
 }
 
-// SuggestPath returns the path of the operation that a caller most likely meant by another path; "" if none is near.
+// SuggestPath returns the path of the operation that a caller most likely meant; "" if none is similar.
 func (d *Document) SuggestPath(path string) string {
 	if len(path) > maxSimilarLength {
 		return ""

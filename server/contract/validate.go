@@ -8,12 +8,11 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// MaxBodyBytes is the size of the largest body that a server reads: 1 MiB.
+// MaxBodyBytes limits the size of a body: 1 MiB.
 const MaxBodyBytes = 1 << 20
 
-// Validate returns the violations that the response to a body would list, for a program that wants to know them before
-// it sends anything; none if the body would be accepted. Its error says what is wrong with a body that is too large or
-// not one clean JSON object.
+// Validate returns the violations that a server would list in its response to a body; none if the body is valid. It
+// returns an error if the body is too large or not a single well-formed JSON object.
 func (d *Document) Validate(ctx context.Context, operationID string, body []byte) ([]Violation, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("validate body: %w", err)
@@ -23,7 +22,7 @@ func (d *Document) Validate(ctx context.Context, operationID string, body []byte
 		return nil, fmt.Errorf("the contract has no operation %s", operationID)
 	}
 	if len(body) > MaxBodyBytes {
-		return nil, fmt.Errorf("it is larger than %d bytes as JSON", MaxBodyBytes)
+		return nil, fmt.Errorf("is larger than %d bytes as JSON", MaxBodyBytes)
 	}
 	sent, err := op.Read(body)
 	if err == nil {
@@ -35,8 +34,8 @@ func (d *Document) Validate(ctx context.Context, operationID string, body []byte
 	return nil, err
 }
 
-// Validate returns an *InvalidError if a body breaks rules of the contract. Lenient ignores fields that the operation
-// does not have.
+// Validate returns an *InvalidError if a body breaks rules of the contract. If lenient, fields that the operation
+// does not have are ignored.
 func (o *Operation) Validate(sent Object, lenient bool) error {
 	err := visit(o.body, sent.members)
 	if err == nil && len(sent.unknown) == 0 && !sent.mayHaveNUL {
@@ -60,8 +59,8 @@ func (d *Document) RequestSchema(operationID string) *openapi3.Schema {
 	return op.body
 }
 
-// HeaderRule returns a function that reports whether a header of the operation may have a value. It panics if the
-// operation does not have the header.
+// HeaderRule returns a function that reports whether a value of a header is valid. It panics if the operation does not
+// have the header.
 func (o *Operation) HeaderRule(name string) func(value string) bool {
 	schema := o.parameters.GetByInAndName(openapi3.ParameterInHeader, name).Schema.Value
 	return func(value string) bool { return visit(schema, value) == nil }

@@ -14,11 +14,11 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxViolationBytes is the length, in a response, of all violations that it lists: 1 MiB.
+// maxViolationBytes limits the length of the violations in a response: 1 MiB.
 const maxViolationBytes = 1 << 20
 
-// violations finds all that is wrong with a body, one for each place, in the order of the contract's fields and then
-// that of the body. Each is found only once the previous one is taken, so a caller that stops early pays for no more.
+// violations yields what is wrong with a body, at most one violation for each place, in the order of the contract's
+// fields and then of the body. It stops working when its caller stops.
 func (o *Operation) violations(sent Object, lenient bool) iter.Seq[Violation] {
 	return func(yield func(Violation) bool) {
 		for _, field := range o.fields {
@@ -30,18 +30,18 @@ func (o *Operation) violations(sent Object, lenient bool) iter.Seq[Violation] {
 			return
 		}
 		for i, name := range sent.unknown {
-			found := Violation{Code: codeUnknownField, Detail: notAField}
+			violation := Violation{Code: codeUnknownField, Detail: notAField}
 			if i < maxSuggestions {
-				found.Detail = o.suggestField(name)
+				violation.Detail = o.suggestField(name)
 			}
-			if !yield(at(jsontext.Pointer("").AppendToken(name), found)) {
+			if !yield(at(jsontext.Pointer("").AppendToken(name), violation)) {
 				return
 			}
 		}
 	}
 }
 
-// ofValue yields what is wrong with a field as a whole. Like the following ones, it reports whether to continue.
+// ofValue yields what is wrong with a field as a whole. Like the functions below, it reports whether to continue.
 func (f field) ofValue(sent Object, yield func(Violation) bool) bool {
 	if value, ok := sent.members[f.name]; ok {
 		broken := firstBroken(f.rules, value)
@@ -62,12 +62,12 @@ func (f field) ofElements(sent Object, yield func(Violation) bool) bool {
 	return true
 }
 
-// ofText yields the strings and member names of a free-form object with U+0000, which no pattern can refuse.
+// ofText yields the strings and member names of a free-form object that contain U+0000, which no pattern can refuse.
 func (f field) ofText(sent Object, yield func(Violation) bool) bool {
 	if !f.freeForm || !sent.mayHaveNUL {
 		return true
 	}
-	// Names that occur twice are refused before.
+	// Repeated names were refused before.
 	decoder := jsontext.NewDecoder(bytes.NewBuffer(sent.objects[f.name]), jsontext.AllowDuplicateNames(true))
 	var last jsontext.Pointer
 	for {
@@ -87,32 +87,45 @@ func (f field) ofText(sent Object, yield func(Violation) bool) bool {
 	}
 }
 
-// at is a violation at a place of the body.
-func at(place jsontext.Pointer, found Violation) Violation {
-	found.Pointer = string(place)
-	return found
+// at returns the violation with its place in the body, which becomes the subject of its sentence.
+func at(place jsontext.Pointer, violation Violation) Violation {
+	violation.Pointer = string(place)
+	violation.Detail = sentence(place, violation.Detail)
+	return violation
+}
+
+// sentence returns a predicate with its subject, the place. A name too long to be a typo of a field is not repeated.
+func sentence(place jsontext.Pointer, predicate string) string {
+	subject := "This"
+	if len(place) <= maxSimilarLength {
+		subject = "`" + string(place[1:]) + "`"
+	}
+	text := subject + " " + predicate
+	if !strings.HasSuffix(text, "?") {
+		text += "."
+	}
+	return text
 }
 
 func (f field) pointer() jsontext.Pointer { return jsontext.Pointer("").AppendToken(f.name) }
 
-// violated is the error of a body with violations; nil if there are none.
+// violated returns the error for a body with violations; nil if there are none.
 func violated(violations iter.Seq[Violation]) *InvalidError {
 	listed, size, more := listable(violations)
-	detail := "The body breaks a rule. Fix the entry of errors and send it again."
+	detail := "The body has 1 violation. Fix the entry in errors and send it again."
 	switch count := len(listed); {
 	case count == 0:
 		return nil
 	case more:
-		detail = fmt.Sprintf("The body breaks more rules than errors lists, which has the first %d. Fix these and send it "+
-			"again.", count)
+		detail = fmt.Sprintf("The body has more violations than the %d listed in errors. Fix these and send it again.", count)
 	case count > 1:
-		detail = fmt.Sprintf("The body breaks %d rules. Fix every entry of errors and send it again.", count)
+		detail = fmt.Sprintf("The body has %d violations. Fix every entry in errors and send it again.", count)
 	}
 	return &InvalidError{Detail: detail, Violations: listed, Length: int64(size)}
 }
 
-// listable takes the first violations, as many as an answer may have. It tells the length of their list in bytes, and
-// whether there are more.
+// listable returns as many violations as a response may list, the length of the list in bytes, and whether there are
+// more.
 func listable(violations iter.Seq[Violation]) (listed []Violation, length int, more bool) {
 	length = len("[]")
 	for violation := range violations {
@@ -128,20 +141,20 @@ func listable(violations iter.Seq[Violation]) (listed []Violation, length int, m
 	return listed, length, false
 }
 
-// fitting moves a violation whose pointer is too long for any answer to the nearest place around it whose is not.
+// fitting moves a violation whose pointer is too long for a response to the nearest enclosing place.
 func fitting(violation Violation) Violation {
 	const room = maxViolationBytes - len("[,]")
 	if lengthOf(violation) <= room {
 		return violation
 	}
-	violation.Detail = "has in it, at a pointer too long to be listed, what breaks this rule: " + violation.Detail
+	violation.Detail = "Inside this place, at a pointer too long to list: " + violation.Detail
 	for lengthOf(violation) > room {
 		violation.Pointer = string(jsontext.Pointer(violation.Pointer).Parent())
 	}
 	return violation
 }
 
-// lengthOf is the length of a violation in an answer, in bytes.
+// lengthOf returns the length of a violation in a response, in bytes.
 func lengthOf(violation Violation) int {
 	text, err := json.Marshal(violation)
 	if err != nil {
@@ -150,7 +163,7 @@ func lengthOf(violation Violation) int {
 	return len(text)
 }
 
-// firstBroken finds the rule of a schema that a value breaks, the first of several; nil if it breaks none.
+// firstBroken returns the first rule of a schema that a value breaks; nil if there is none.
 func firstBroken(schema *openapi3.Schema, value any) (first *openapi3.SchemaError) {
 	err := visit(schema, value, openapi3.MultiErrors())
 	several, ok := errors.AsType[openapi3.MultiError](err)
@@ -175,9 +188,9 @@ func firstBroken(schema *openapi3.Schema, value any) (first *openapi3.SchemaErro
 	return first
 }
 
-// visit checks a value against a schema of a request. Formats need no validator: the contract states the rule of each
-// as a pattern, so that callers have it too. Fields that are read-only need none either, because a request has none.
+// visit validates a value against a schema. Formats need no validators, because the contract states each as a pattern,
+// which callers can use too.
 func visit(schema *openapi3.Schema, value any, options ...openapi3.SchemaValidationOption) error {
 	options = append(options, openapi3.DisableSchemaErrorDetails())
-	return schema.VisitJSON(value, options...) //nolint:wrapcheck // The caller knows what was checked.
+	return schema.VisitJSON(value, options...) //nolint:wrapcheck // The caller adds what was validated.
 }

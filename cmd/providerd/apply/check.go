@@ -46,7 +46,7 @@ func entryFaults(ctx context.Context, contract *contract.Document, entry manifes
 	}
 	for _, violation := range violations {
 		if violation.Pointer != masked && !entry.IsBroken(violation.Pointer) {
-			faults = append(faults, faultAt(entry, violation.Pointer, violation.Pointer+" "+violation.Detail))
+			faults = append(faults, faultAt(entry, violation.Pointer, violation.Detail))
 		}
 	}
 	return faults, nil

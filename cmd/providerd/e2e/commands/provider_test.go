@@ -42,7 +42,7 @@ func TestDamagedRecordsArePassedOver(t *testing.T) {
 		"provider export":   {-1, []string{secret, row, "2 providers exported"}},
 		"provider advise 2": {1, []string{secret}},
 		"provider advise 4": {1, []string{row}},
-		"provider show 4":   {0, []string{row, "put the value right, or restore a backup"}},
+		"provider show 4":   {0, []string{row, "correct the value or restore a backup"}},
 		"token list":        {1, []string{"token 1: its row is damaged: "}},
 	} {
 		listed, talk := runDamaged(t, folder, line)
