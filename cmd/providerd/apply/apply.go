@@ -102,16 +102,16 @@ func (c *Command) findMissing() error {
 
 // Run creates the providers of the file.
 func (c *Command) Run(
-	ctx context.Context, contract *contract.Document, out *console.Output, say *console.Messages,
+	ctx context.Context, contract *contract.Document, out *console.Output, messages *console.Messages,
 ) error {
 	if c.Schema {
 		return printSchema(out, contract)
 	}
-	entries, err := c.read(ctx, contract, out, say)
+	entries, err := c.read(ctx, contract, out, messages)
 	if err != nil {
 		return err
 	}
-	report, err := newReport(c.Output, c.DryRun, say, entries)
+	report, err := newReport(c.Output, c.DryRun, messages, entries)
 	if err != nil {
 		return err
 	}
@@ -127,8 +127,8 @@ func (c *Command) Run(
 	defer context.AfterFunc(ctx, stop)()
 	ended := c.send(ctx, report)
 	if err := report.print(out); err != nil && ended != nil {
-		say.Complain(fmt.Errorf("%w; %w", err, ended))
-		return console.ErrSaid
+		messages.Error(fmt.Errorf("%w; %w", err, ended))
+		return console.ErrReported
 	} else if err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func (c *Command) send(ctx context.Context, report *report) error {
 	if err != nil {
 		return err
 	}
-	c.warnOfPlainHTTP(report.say)
+	c.warnOfPlainHTTP(report.messages)
 	if !c.DryRun {
 		return report.send(ctx, providers, c.Parallel, (*applied).create)
 	}
@@ -162,7 +162,7 @@ func printSchema(out *console.Output, contract *contract.Document) error {
 
 // read returns the entries of files that have no fault, and otherwise tells all of them.
 func (c *Command) read(
-	ctx context.Context, contract *contract.Document, out *console.Output, say *console.Messages,
+	ctx context.Context, contract *contract.Document, out *console.Output, messages *console.Messages,
 ) ([]manifest.Entry, error) {
 	flags.KeepHeapSmall()
 	files, err := readFiles(c.Files)
@@ -177,11 +177,11 @@ func (c *Command) read(
 	if len(faults) == 0 {
 		return list.Entries, nil
 	}
-	if err := printFaults(out, say, c.Output, faults); err != nil {
+	if err := printFaults(out, messages, c.Output, faults); err != nil {
 		return nil, err
 	}
 	sum := fmt.Sprintf("%s in %s", console.Count(len(faults), "fault"), console.Count(len(files), "file"))
-	if len(faults) == manifest.MaxFaults {
+	if len(faults) == manifest.MaxProblems {
 		sum = "at least " + sum
 	}
 	return nil, errors.New(sum + "; nothing was sent")
@@ -193,13 +193,13 @@ func (c *Command) providers() (*client.Providers, error) {
 }
 
 // warnOfPlainHTTP tells that others may read what is sent, where it leaves this machine unencrypted.
-func (c *Command) warnOfPlainHTTP(say *console.Messages) {
+func (c *Command) warnOfPlainHTTP(messages *console.Messages) {
 	server, err := url.Parse(c.Server)
 	if err != nil || server.Scheme != "http" || server.Hostname() == "localhost" {
 		return
 	}
 	if ip := net.ParseIP(server.Hostname()); ip == nil || !ip.IsLoopback() {
-		say.Warn("the token and the secrets go to %s unencrypted; use https", server.Host)
+		messages.Warn("the token and the secrets go to %s unencrypted; use https", server.Host)
 	}
 }
 

@@ -45,7 +45,7 @@ func Kinds() []Kind {
 		{
 			string(store.KindOAuth2), "providers_oauth2_create",
 			creator((*client.Providers).CreateOAuth2, func(record *client.OAuth2Provider) *stored {
-				return &stored{PK: record.PK, ClientID: console.Shortened(record.ClientID, maxClientIDBytes)}
+				return &stored{PK: record.PK, ClientID: console.Truncate(record.ClientID, maxClientIDBytes)}
 			}),
 			sender((*client.Providers).ValidateOAuth2),
 			adviseOAuth2,

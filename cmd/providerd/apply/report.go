@@ -14,14 +14,14 @@ import (
 
 // report has the entries of all files in their order.
 type report struct {
-	output  string
-	say     *console.Messages
-	isPlan  bool
-	applied []applied
+	output   string
+	messages *console.Messages
+	isPlan   bool
+	applied  []applied
 }
 
-func newReport(output string, isPlan bool, say *console.Messages, entries []manifest.Entry) (*report, error) {
-	report := &report{output: output, say: say, isPlan: isPlan, applied: make([]applied, len(entries))}
+func newReport(output string, isPlan bool, messages *console.Messages, entries []manifest.Entry) (*report, error) {
+	report := &report{output: output, messages: messages, isPlan: isPlan, applied: make([]applied, len(entries))}
 	for i, entry := range entries {
 		kind, err := kindOf(entry)
 		if err != nil {
@@ -43,7 +43,7 @@ func newReport(output string, isPlan bool, say *console.Messages, entries []mani
 func (r *report) tellAdvice() (advised int) {
 	for _, one := range r.applied {
 		for _, advice := range one.Advice {
-			r.say.At(one.entry.At(advice.Pointer).String(), one.Kind, one.ID,
+			r.messages.At(one.entry.At(advice.Pointer).String(), one.Kind, one.ID,
 				fmt.Sprintf("advice: %s %s (%s)", advice.Pointer, advice.Detail, advice.Section))
 		}
 		if len(one.Advice) > 0 {
@@ -78,7 +78,7 @@ func (r *report) printEntries(out *console.Output) error {
 			return err
 		}
 	}
-	r.say.Note("%s checked without a server; name one with --server to see what would become of them",
+	r.messages.Note("%s checked without a server; name one with --server to see what would become of them",
 		console.Count(len(r.applied), "entry", "entries"))
 	return nil
 }
@@ -89,11 +89,11 @@ func (r *report) print(out *console.Output) error {
 	for _, one := range r.applied {
 		counts[one.Outcome]++
 		if one.Detail != "" {
-			r.say.At(one.entry.At(one.pointer).String(), one.Kind, one.ID, one.Detail)
+			r.messages.At(one.entry.At(one.pointer).String(), one.Kind, one.ID, one.Detail)
 		}
 	}
 	if r.isOfAnotherToken(counts) {
-		r.say.Warn("every client_id is taken, and no entry is stored under the name of this token; " +
+		r.messages.Warn("every client_id is taken, and no entry is stored under the name of this token; " +
 			"was the file applied with a token of another name? What is stored belongs to the name of the token")
 	}
 	if err := r.printOutcomes(out); err != nil {
@@ -129,7 +129,7 @@ func (r *report) printSummary(counts map[outcome]int) {
 			parts = append(parts, fmt.Sprintf("%d %s", counts[outcome], outcome))
 		}
 	}
-	r.say.Note("%s: %s%s", console.Count(len(r.applied), "entry", "entries"), strings.Join(parts, ", "), end)
+	r.messages.Note("%s: %s%s", console.Count(len(r.applied), "entry", "entries"), strings.Join(parts, ", "), end)
 }
 
 // printOutcomes leaves out of the table what was not sent and, but in a plan, what is as it was before.
@@ -146,7 +146,7 @@ func (r *report) printOutcomes(out *console.Output) error {
 	list := console.NewTable(out, "OUTCOME", "KIND", "ID", "PLACE", "PK", "CLIENT ID", "REASON")
 	for _, one := range shown {
 		symbol, color := one.Outcome.mark()
-		list.Colored(color, symbol+" "+string(one.Outcome), one.Kind, one.ID, one.place(),
+		list.ColoredRow(color, symbol+" "+string(one.Outcome), one.Kind, one.ID, one.place(),
 			strings.TrimPrefix(fmt.Sprint(one.PK), "0"), one.ClientID, one.reason)
 	}
 	return list.Flush()

@@ -20,7 +20,7 @@ type sendStep func(a *applied, ctx context.Context, to *client.Providers) error
 // send sends the entries, a bounded number at a time. What is wrong with one entry fails that alone; what would be
 // wrong with every other, too, ends it.
 func (r *report) send(ctx context.Context, to *client.Providers, parallel int, step sendStep) error {
-	shown := r.say.Progress("entries sent")
+	shown := r.messages.Progress("entries sent")
 	var mutex sync.Mutex
 	done := int64(0)
 	group, groupCtx := errgroup.WithContext(ctx)
@@ -61,7 +61,7 @@ func reasonOf(err error) string {
 	if lost, ok := errors.AsType[*client.ConnectionError](err); ok && lost.Timeout() {
 		reason = strings.Replace(reason, "WithTryTimeout", "--timeout", 1) // It names the option of the SDK.
 	}
-	return strings.TrimSuffix(console.Shortened(reason, maxErrorBytes), ".")
+	return strings.TrimSuffix(console.Truncate(reason, maxErrorBytes), ".")
 }
 
 // runAgain is the advice to run a command again after an error that may pass; "" after others.
@@ -121,7 +121,7 @@ func (a *applied) refuse(err error) error {
 		return nil
 	}
 	a.isClientIDTaken = refused.Type == client.TypeClientIDTaken
-	a.Outcome, a.Detail, a.reason = outcomeRefused, refused.Error(), console.Shortened(refused.Title, maxReasonBytes)
+	a.Outcome, a.Detail, a.reason = outcomeRefused, refused.Error(), console.Truncate(refused.Title, maxReasonBytes)
 	if violations := refused.Violations(); len(violations) > 0 {
 		a.pointer = violations[0].Pointer
 	}
@@ -134,7 +134,7 @@ func (a *applied) drift(refused *client.Error) {
 	a.Outcome, a.PK = outcomeUnchanged, *refused.PK
 	for _, violation := range refused.Violations() {
 		if violation.Code == client.ViolationCodeDiffers && len(a.Differs) < maxDiffers {
-			a.Differs = append(a.Differs, console.Shortened(violation.Pointer, maxReasonBytes))
+			a.Differs = append(a.Differs, console.Truncate(violation.Pointer, maxReasonBytes))
 		}
 	}
 	if len(a.Differs) == 0 {

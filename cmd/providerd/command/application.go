@@ -43,10 +43,10 @@ func (f linkFlags) application(slug flags.Slug, name flags.Label) store.Applicat
 }
 
 // Run makes the application.
-func (c *applicationCreateCommand) Run(ctx context.Context, out *console.Output, say *console.Messages) error {
+func (c *applicationCreateCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
 	return c.WithStore(ctx, func(database *store.Store) error {
 		application, err := database.CreateApplication(ctx, c.application(c.Slug, c.Name))
-		return printApplication(out, say, application, err)
+		return printApplication(out, messages, application, err)
 	})
 }
 
@@ -56,9 +56,9 @@ type applicationListCommand struct {
 }
 
 // Run lists the applications.
-func (c *applicationListCommand) Run(ctx context.Context, out *console.Output, say *console.Messages) error {
+func (c *applicationListCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
 	return c.WithStore(ctx, func(database *store.Store) error {
-		return applications().Print(out, say, c.Output, database.Applications(ctx))
+		return applications().Print(out, messages, c.Output, database.Applications(ctx))
 	})
 }
 
@@ -86,10 +86,10 @@ func (*applicationLinkCommand) Help() string {
 }
 
 // Run makes the links.
-func (c *applicationLinkCommand) Run(ctx context.Context, out *console.Output, say *console.Messages) error {
+func (c *applicationLinkCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
 	return c.WithStore(ctx, func(database *store.Store) error {
 		application, err := database.Link(ctx, c.application(c.Slug, ""))
-		return printApplication(out, say, application, err)
+		return printApplication(out, messages, application, err)
 	})
 }
 
@@ -101,10 +101,10 @@ func (*applicationUnlinkCommand) Help() string {
 }
 
 // Run takes the links.
-func (c *applicationUnlinkCommand) Run(ctx context.Context, out *console.Output, say *console.Messages) error {
+func (c *applicationUnlinkCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
 	return c.WithStore(ctx, func(database *store.Store) error {
 		application, err := database.Unlink(ctx, c.application(c.Slug, ""))
-		return printApplication(out, say, application, err)
+		return printApplication(out, messages, application, err)
 	})
 }
 
@@ -115,7 +115,7 @@ type applicationDeleteCommand struct {
 }
 
 // Run deletes the applications.
-func (c *applicationDeleteCommand) Run(ctx context.Context, say *console.Messages) error {
+func (c *applicationDeleteCommand) Run(ctx context.Context, messages *console.Messages) error {
 	var slugs []string
 	for _, slug := range c.Slugs {
 		slugs = append(slugs, string(slug))
@@ -126,9 +126,9 @@ func (c *applicationDeleteCommand) Run(ctx context.Context, say *console.Message
 			return err
 		}
 		if err := database.DeleteApplications(ctx, slugs); err != nil {
-			return console.PointToList(err, listOfApplications)
+			return console.SuggestList(err, listOfApplications)
 		}
-		say.Note("deleted %s", what)
+		messages.Note("deleted %s", what)
 		return nil
 	})
 }
@@ -166,9 +166,9 @@ func applications() console.List[store.Application] {
 }
 
 // printApplication prints an application, unless it could not be changed.
-func printApplication(out *console.Output, say *console.Messages, application store.Application, err error) error {
+func printApplication(out *console.Output, messages *console.Messages, application store.Application, err error) error {
 	if err != nil {
-		return console.PointToList(err, listOfApplications+" or "+listOfProviders)
+		return console.SuggestList(err, listOfApplications+" or "+listOfProviders)
 	}
-	return applications().Print(out, say, "", console.Each(application))
+	return applications().Print(out, messages, "", console.Values(application))
 }

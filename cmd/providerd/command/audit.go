@@ -13,7 +13,7 @@ import (
 type auditCommand struct {
 	flags.DatabaseFlags
 	filterFlags
-	Since *flags.Moment     `placeholder:"TIME" help:"From when on: how long ago, such as 12h or 30d, or a time such as 2026-01-31T08:00:00Z (default 1d, and all with --after)."`
+	Since *flags.Time       `placeholder:"TIME" help:"From when on: how long ago, such as 12h or 30d, or a time such as 2026-01-31T08:00:00Z (default 1d, and all with --after)."`
 	After store.EventCursor `placeholder:"CURSOR" help:"Only what comes behind an event, whose cursor is in the other forms of the output."`
 	flags.ListFormat
 }
@@ -25,13 +25,13 @@ func (*auditCommand) Help() string {
 }
 
 // Run prints what was done, oldest first.
-func (c *auditCommand) Run(ctx context.Context, out *console.Output, say *console.Messages) error {
-	since := flags.Moment(time.Now().Add(-flags.Day))
+func (c *auditCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
+	since := flags.Time(time.Now().Add(-flags.Day))
 	switch {
 	case c.Since != nil:
 		since = *c.Since
 	case c.After != store.EventCursor{}:
-		since = flags.Moment{}
+		since = flags.Time{}
 	}
 	events := console.List[store.Event]{
 		Headings: "TIME,EVENT,ID,KIND,NAME,BY,REQUEST,FROM",
@@ -44,11 +44,11 @@ func (c *auditCommand) Run(ctx context.Context, out *console.Output, say *consol
 		Value: func(event store.Event) any { return event },
 	}
 	return c.WithStore(ctx, func(database *store.Store) error {
-		found := console.Limited(database.Events(ctx, c.filter(since), c.After), int64(c.Limit), func(last store.Event) {
+		found := console.Limit(database.Events(ctx, c.filter(since), c.After), int64(c.Limit), func(last store.Event) {
 			// Its error is always nil.
 			text, _ := last.Cursor.MarshalText()
-			say.Note("there are more; go on with --after %s", text)
+			messages.Note("there are more; go on with --after %s", text)
 		})
-		return events.Print(out, say, c.Output, found)
+		return events.Print(out, messages, c.Output, found)
 	})
 }

@@ -22,7 +22,7 @@ import (
 type backupCommand struct {
 	flags.DatabaseFlags
 	File  flags.FilePath `arg:"" help:"The file to write, which must not be there yet; with --every, the folder to write files into."`
-	Every flags.TimeSpan `and:"schedule" placeholder:"TIME" help:"Go on, and make a backup each time that so long has gone by, such as 6h, in a folder."`
+	Every flags.Duration `and:"schedule" placeholder:"TIME" help:"Go on, and make a backup each time that so long has gone by, such as 6h, in a folder."`
 	Keep  int            `and:"schedule" placeholder:"N" help:"With --every, the backups to keep: once a new one is verified, the oldest beyond them are removed."`
 }
 
@@ -46,7 +46,7 @@ func (c *backupCommand) AfterApply(*kong.Context) error {
 	}
 	switch {
 	case c.Every == 0:
-		return flags.CheckPlaces(c.Database, c.Keyset, string(c.File))
+		return flags.CheckDistinctPaths(c.Database, c.Keyset, string(c.File))
 	case time.Duration(c.Every) < time.Second:
 		// The names of backups tell seconds apart.
 		return errors.New("--every must be at least 1s")
@@ -58,17 +58,17 @@ func (c *backupCommand) AfterApply(*kong.Context) error {
 }
 
 // Run makes one backup, or one after the other until it is told to stop.
-func (c *backupCommand) Run(ctx context.Context, out *console.Output, say *console.Messages) error {
+func (c *backupCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if c.Every > 0 {
-		plan, err := newBackupSchedule(string(c.File), c.Database.Path(), c.Every, c.Keep, say)
+		plan, err := newBackupSchedule(string(c.File), c.Database.Path(), c.Every, c.Keep, messages)
 		if err != nil {
 			return err
 		}
-		return plan.run(ctx, func(path string) error { return c.write(ctx, out, say, path) })
+		return plan.run(ctx, func(path string) error { return c.write(ctx, out, messages, path) })
 	}
-	err := c.write(ctx, out, say, string(c.File))
+	err := c.write(ctx, out, messages, string(c.File))
 	if err != nil && ctx.Err() != nil {
 		return errors.New("interrupted; no backup was made")
 	}
@@ -77,7 +77,7 @@ func (c *backupCommand) Run(ctx context.Context, out *console.Output, say *conso
 
 // write makes a backup. It returns store.ErrDamaged for one that is there, but has secrets that do not open.
 func (c *backupCommand) write(
-	ctx context.Context, out *console.Output, say *console.Messages, path string,
+	ctx context.Context, out *console.Output, messages *console.Messages, path string,
 ) (err error) {
 	db, err := sqlite.OpenForBackup(ctx, c.Database.Path(), slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -89,7 +89,7 @@ func (c *backupCommand) write(
 	if err := store.CheckKeyset(ctx, db, keyset); err != nil {
 		return err
 	}
-	proof := newBackupProof(keyset, say)
+	proof := newBackupProof(keyset, messages)
 	err = db.Backup(ctx, path, proof.copied.Update, func(copied database.Readable) error {
 		err := proof.check(ctx, copied)
 		if damaged, ok := errors.AsType[*store.DamagedSecretsError](err); ok {
@@ -102,31 +102,31 @@ func (c *backupCommand) write(
 		proof.copied.Clear()
 		return err
 	}
-	if err := out.LineNow(path); err != nil {
+	if err := out.FlushLine(path); err != nil {
 		return err
 	}
 	if proof.damaged != nil {
 		return fmt.Errorf("%s has what the database has, but %w", path, proof.damaged)
 	}
-	say.Note("%s is verified; the keyset is not in it: keep a copy of %s, but not where the backups are", path, keyset)
+	messages.Note("%s is verified; the keyset is not in it: keep a copy of %s, but not where the backups are", path, keyset)
 	return nil
 }
 
 // backupProof opens the secrets of what was copied, and shows how far everything is.
 type backupProof struct {
-	keyset  string
-	say     *console.Messages
-	copied  *console.Progress
-	damaged *store.DamagedSecretsError
+	keyset   string
+	messages *console.Messages
+	copied   *console.Progress
+	damaged  *store.DamagedSecretsError
 }
 
-func newBackupProof(keyset string, say *console.Messages) *backupProof {
-	return &backupProof{keyset: keyset, say: say, copied: say.Progress("bytes copied")}
+func newBackupProof(keyset string, messages *console.Messages) *backupProof {
+	return &backupProof{keyset: keyset, messages: messages, copied: messages.Progress("bytes copied")}
 }
 
 func (p *backupProof) check(ctx context.Context, copied database.Readable) error {
 	p.copied.Finish()
-	opened := p.say.Progress("secrets opened")
+	opened := p.messages.Progress("secrets opened")
 	err := store.CheckSecrets(ctx, copied, p.keyset, opened.Update)
 	if err == nil {
 		opened.Finish()

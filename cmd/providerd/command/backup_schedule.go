@@ -22,15 +22,15 @@ const timeInName = "20060102T150405Z"
 type backupSchedule struct {
 	folder string
 	// prefix begins the names of backups of the database.
-	prefix string
-	every  time.Duration
-	keep   int
-	say    *console.Messages
+	prefix   string
+	every    time.Duration
+	keep     int
+	messages *console.Messages
 }
 
 // newBackupSchedule expects the folder to be there: a disk that is not mounted is not written past.
 func newBackupSchedule(
-	folder, database string, every flags.TimeSpan, keep int, say *console.Messages,
+	folder, database string, every flags.Duration, keep int, messages *console.Messages,
 ) (*backupSchedule, error) {
 	info, err := os.Stat(folder)
 	if err == nil && !info.IsDir() {
@@ -42,7 +42,7 @@ func newBackupSchedule(
 	name := filepath.Base(database)
 	return &backupSchedule{
 		folder: folder, prefix: strings.TrimSuffix(name, filepath.Ext(name)) + "-", every: time.Duration(every), keep: keep,
-		say: say,
+		messages: messages,
 	}, nil
 }
 
@@ -54,7 +54,7 @@ func (s *backupSchedule) run(ctx context.Context, write func(path string) error)
 	}
 	for {
 		if wait := time.Until(due); wait > 0 {
-			s.say.Note("the next backup is due at %s", console.Timestamp(due))
+			s.messages.Note("the next backup is due at %s", console.Timestamp(due))
 			select {
 			case <-time.After(wait):
 			case <-ctx.Done():
@@ -67,7 +67,7 @@ func (s *backupSchedule) run(ctx context.Context, write func(path string) error)
 			return nil //nolint:nilerr // What was interrupted has not failed.
 		}
 		if err != nil {
-			s.say.Complain(fmt.Errorf("backup failed: %w", console.Explain(err)))
+			s.messages.Error(fmt.Errorf("backup failed: %w", console.Explain(err)))
 		}
 	}
 }

@@ -51,7 +51,7 @@ func newParser(root *cli, operations []string) (*kong.Kong, error) {
 		kong.Description(description),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.Help(printHelp),
-		kong.NamedMapper("path", kong.MapperFunc(flags.ReadPath)),
+		kong.NamedMapper("path", kong.MapperFunc(flags.DecodePath)),
 		kong.Vars{"operations": strings.Join(operations, ",")},
 	)
 	if err != nil {

@@ -68,7 +68,7 @@ func failure(err error) int {
 	switch {
 	case err == nil:
 		return 0
-	case errors.Is(err, console.ErrSaid), console.IsReaderGone(err):
+	case errors.Is(err, console.ErrReported), console.IsBrokenPipe(err):
 		return exitFailed
 	default:
 		return complain(console.Explain(err), exitFailed)
@@ -89,7 +89,7 @@ func runCommand(command *kong.Context, contract *contract.Document) error {
 }
 
 func complain(err error, status int) int {
-	(&console.Messages{File: os.Stderr}).Complain(err)
+	(&console.Messages{File: os.Stderr}).Error(err)
 	return status
 }
 

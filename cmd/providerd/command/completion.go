@@ -17,7 +17,7 @@ type completionCommand struct {
 func (c *completionCommand) Run(command *kong.Context) error {
 	code := kongcompletion.Completion{Shell: c.Shell, Code: true}
 	if err := code.Run(command); err != nil {
-		return fmt.Errorf("make completions: %w", console.PrintError(err))
+		return fmt.Errorf("make completions: %w", console.WrapPrintError(err))
 	}
 	return nil
 }

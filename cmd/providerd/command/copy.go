@@ -42,20 +42,20 @@ func (c *copyCommand) AfterApply(command *kong.Context) error {
 		return errors.New("--keyset: with a PostgreSQL database, the keyset file must be named; it is that of the database " +
 			"to copy")
 	}
-	if err := errors.Join(c.From.CheckHidden("from", command.Args), c.To.CheckHidden("to", command.Args)); err != nil {
+	if err := errors.Join(c.From.CheckPassword("from", command.Args), c.To.CheckPassword("to", command.Args)); err != nil {
 		return err
 	}
-	if err := flags.CheckPlaces(c.From, c.Keyset, ""); err != nil {
+	if err := flags.CheckDistinctPaths(c.From, c.Keyset, ""); err != nil {
 		return err
 	}
-	return flags.CheckPlaces(c.To, c.keysetPath(), "")
+	return flags.CheckDistinctPaths(c.To, c.keysetPath(), "")
 }
 
 // keysetPath is where the keyset of both databases is.
 func (c *copyCommand) keysetPath() string { return cmp.Or(c.Keyset, c.From.DefaultKeyset()) }
 
 // Run copies until all is done or it is interrupted.
-func (c *copyCommand) Run(ctx context.Context, out *console.Output, say *console.Messages) (err error) {
+func (c *copyCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) (err error) {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	// A process that opens one SQLite database twice loses its locks.
@@ -76,7 +76,7 @@ func (c *copyCommand) Run(ctx context.Context, out *console.Output, say *console
 		return fmt.Errorf("--to: %w", err)
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
-	keyset, report := c.keysetPath(), &copyProgress{say: say}
+	keyset, report := c.keysetPath(), &copyProgress{messages: messages}
 	contents, err := store.Copy(ctx, from, to, keyset, report.update)
 	if err != nil {
 		return report.failure(ctx, err)
@@ -86,7 +86,7 @@ func (c *copyCommand) Run(ctx context.Context, out *console.Output, say *console
 		return err
 	}
 	if place := c.To.DefaultKeyset(); place != "" && !isSamePath(keyset, place) {
-		say.Note("the keyset of the copy is %s; copy it to %s, or name it with --keyset", keyset, place)
+		messages.Note("the keyset of the copy is %s; copy it to %s, or name it with --keyset", keyset, place)
 	}
 	return nil
 }
@@ -110,15 +110,15 @@ func printContents(out io.Writer, contents []transfer.Content) error {
 
 // copyProgress shows how far each step is.
 type copyProgress struct {
-	say  *console.Messages
-	step transfer.Step
+	messages *console.Messages
+	step     transfer.Step
 	*console.Progress
 }
 
 func (p *copyProgress) update(step transfer.Step, done, total int64) {
 	if p.Progress == nil || p.step != step {
 		p.finish()
-		p.step, p.Progress = step, p.say.Progress("rows "+string(step))
+		p.step, p.Progress = step, p.messages.Progress("rows "+string(step))
 	}
 	p.Update(done, total)
 }

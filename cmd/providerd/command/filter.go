@@ -26,7 +26,7 @@ type filterFlags struct {
 	Limit     rowLimit     `placeholder:"N" help:"At most so many. Where there are more, the next --after is told on standard error."`
 }
 
-func (f filterFlags) filter(since flags.Moment) store.Filter {
+func (f filterFlags) filter(since flags.Time) store.Filter {
 	return store.Filter{
 		Kind: store.Kind(f.Kind), Name: string(f.Name), ClientID: string(f.ClientID), CreatedBy: string(f.CreatedBy),
 		Since: time.Time(since),
@@ -36,17 +36,17 @@ func (f filterFlags) filter(since flags.Moment) store.Filter {
 // providerFlags select providers.
 type providerFlags struct {
 	filterFlags
-	Since flags.Moment `placeholder:"TIME" help:"Only what was created since: how long ago, such as 12h or 30d, or a time such as 2026-01-31T08:00:00Z."`
-	After positive     `placeholder:"PK" help:"Only what has a higher pk."`
+	Since flags.Time `placeholder:"TIME" help:"Only what was created since: how long ago, such as 12h or 30d, or a time such as 2026-01-31T08:00:00Z."`
+	After positive   `placeholder:"PK" help:"Only what has a higher pk."`
 }
 
 // records are those that the flags select.
 func (f providerFlags) records(
-	ctx context.Context, database *store.Store, say *console.Messages,
+	ctx context.Context, database *store.Store, messages *console.Messages,
 ) iter.Seq2[store.Record, error] {
 	records := database.Providers(ctx, f.filter(f.Since), int32(f.After))
-	return console.Limited(records, int64(f.Limit), func(last store.Record) {
-		say.Note("there are more; go on with --after %d", last.Common().PK)
+	return console.Limit(records, int64(f.Limit), func(last store.Record) {
+		messages.Note("there are more; go on with --after %d", last.Common().PK)
 	})
 }
 

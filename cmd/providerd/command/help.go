@@ -14,9 +14,9 @@ import (
 // printHelp prints a help page past the buffer, since kong looks at standard output for the width of the terminal.
 func printHelp(options kong.HelpOptions, command *kong.Context) error {
 	if err := kong.DefaultHelpPrinter(options, command); err != nil {
-		return console.PrintError(err)
+		return console.WrapPrintError(err)
 	}
-	return console.PrintError(printExamples(command.Stdout, commandPath(command)))
+	return console.WrapPrintError(printExamples(command.Stdout, commandPath(command)))
 }
 
 // withHelpFlag turns "help COMMAND" into "COMMAND --help".

@@ -39,7 +39,7 @@ func (c *keyCreateCommand) Validate() error {
 }
 
 // Run makes a keyset file.
-func (c *keyCreateCommand) Run(ctx context.Context, say *console.Messages) error {
+func (c *keyCreateCommand) Run(ctx context.Context, messages *console.Messages) error {
 	keyring, err := seal.CreateKeyring(ctx, c.Keyset)
 	if err != nil {
 		return err
@@ -48,7 +48,7 @@ func (c *keyCreateCommand) Run(ctx context.Context, say *console.Messages) error
 	if err != nil {
 		return err
 	}
-	say.Note("created key %d in %s; distribute the file to each replica, and back it up: "+
+	messages.Note("created key %d in %s; distribute the file to each replica, and back it up: "+
 		"without it, no secret can be read", keys.IDs()[0], c.Keyset)
 	return nil
 }
@@ -58,14 +58,14 @@ type keyRotateCommand struct {
 }
 
 // Run adds a key.
-func (c *keyRotateCommand) Run(ctx context.Context, say *console.Messages) error {
+func (c *keyRotateCommand) Run(ctx context.Context, messages *console.Messages) error {
 	return c.WithStore(ctx, func(database *store.Store) error {
 		if database.IsShared() {
 			id, err := database.AddKey(ctx)
 			if err != nil {
 				return err
 			}
-			say.Note("added key %d to %s; distribute the file to each replica, then run \"providerd key promote\"",
+			messages.Note("added key %d to %s; distribute the file to each replica, then run \"providerd key promote\"",
 				id, c.Keyset)
 			return nil
 		}
@@ -73,7 +73,7 @@ func (c *keyRotateCommand) Run(ctx context.Context, say *console.Messages) error
 		if err != nil {
 			return err
 		}
-		tellSealing(say, id)
+		tellSealing(messages, id)
 		return nil
 	})
 }
@@ -83,22 +83,22 @@ type keyPromoteCommand struct {
 }
 
 // Run lets the newest key seal.
-func (c *keyPromoteCommand) Run(ctx context.Context, say *console.Messages) error {
+func (c *keyPromoteCommand) Run(ctx context.Context, messages *console.Messages) error {
 	return c.WithStore(ctx, func(database *store.Store) error {
 		id, err := database.PromoteKey(ctx)
 		if err != nil {
 			return err
 		}
-		tellSealing(say, id)
+		tellSealing(messages, id)
 		if database.IsShared() {
-			say.Note("distribute the keyset file to each replica again, so that it knows the new primary key")
+			messages.Note("distribute the keyset file to each replica again, so that it knows the new primary key")
 		}
 		return nil
 	})
 }
 
-func tellSealing(say *console.Messages, id uint32) {
-	say.Note("new secrets are encrypted with key %d; \"providerd key reseal\" re-encrypts old ones", id)
+func tellSealing(messages *console.Messages, id uint32) {
+	messages.Note("new secrets are encrypted with key %d; \"providerd key reseal\" re-encrypts old ones", id)
 }
 
 type keyResealCommand struct {
@@ -106,11 +106,11 @@ type keyResealCommand struct {
 }
 
 // Run reseals old secrets until all are done or it is interrupted.
-func (c *keyResealCommand) Run(ctx context.Context, say *console.Messages) error {
+func (c *keyResealCommand) Run(ctx context.Context, messages *console.Messages) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	return c.WithStore(ctx, func(database *store.Store) error {
-		report := say.Progress("secrets re-encrypted")
+		report := messages.Progress("secrets re-encrypted")
 		err := database.Reseal(ctx, report.Update)
 		if errors.Is(err, context.Canceled) {
 			return fmt.Errorf("interrupted after %d of %d secrets; run it again for the rest", report.Done, report.Total)
@@ -134,7 +134,7 @@ func (keyRetireCommand) Help() string {
 }
 
 // Run removes old keys.
-func (c *keyRetireCommand) Run(ctx context.Context, say *console.Messages) error {
+func (c *keyRetireCommand) Run(ctx context.Context, messages *console.Messages) error {
 	return c.WithStore(ctx, func(database *store.Store) error {
 		retired, err := database.RetireKeys(ctx)
 		if errors.Is(err, store.ErrKeysInUse) {
@@ -144,14 +144,14 @@ func (c *keyRetireCommand) Run(ctx context.Context, say *console.Messages) error
 			return err
 		}
 		if len(retired.IDs) == 0 {
-			say.Note("there are no keys to retire: none is older than the one that encrypts new secrets")
+			messages.Note("there are no keys to retire: none is older than the one that encrypts new secrets")
 			return nil
 		}
-		say.Note("retired %s", listKeys(retired.IDs))
-		say.Warn("backups made before the last \"providerd key reseal\" need the keys that only %s has now; "+
+		messages.Note("retired %s", listKeys(retired.IDs))
+		messages.Warn("backups made before the last \"providerd key reseal\" need the keys that only %s has now; "+
 			"keep it as safe as the keyset, and as long as those backups", retired.Kept)
 		if database.IsShared() {
-			say.Note("distribute the keyset file to each replica again")
+			messages.Note("distribute the keyset file to each replica again")
 		}
 		return nil
 	})

@@ -26,20 +26,20 @@ func (migrateCommand) Help() string {
 }
 
 // Run shows the migrations, or makes them.
-func (c *migrateCommand) Run(ctx context.Context, out *console.Output, say *console.Messages) error {
+func (c *migrateCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
 	if c.Status {
-		return c.show(ctx, out, say)
+		return c.show(ctx, out, messages)
 	}
-	logger := slog.New(slog.NewTextHandler(say.File, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	logger := slog.New(slog.NewTextHandler(messages.File, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	before, err := c.Database.Migrate(ctx, logger, int64(c.To))
 	if err != nil {
 		return err
 	}
 	if before == int64(c.To) {
-		say.Note("the database has level %d already", before)
+		messages.Note("the database has level %d already", before)
 		return nil
 	}
-	say.Note("migrated the database from level %d to %d", before, c.To)
+	messages.Note("migrated the database from level %d to %d", before, c.To)
 	return nil
 }
 
@@ -51,7 +51,7 @@ type shownMigration struct {
 }
 
 // show prints the migrations, and on standard error what follows from them.
-func (c *migrateCommand) show(ctx context.Context, out *console.Output, say *console.Messages) error {
+func (c *migrateCommand) show(ctx context.Context, out *console.Output, messages *console.Messages) error {
 	schema, err := c.schema(ctx)
 	if err != nil {
 		return err
@@ -63,16 +63,16 @@ func (c *migrateCommand) show(ctx context.Context, out *console.Output, say *con
 		},
 		Value: func(one shownMigration) any { return one },
 	}
-	if err := migrations.Print(out, say, c.Output, console.Each(shownMigrations(schema)...)); err != nil {
+	if err := migrations.Print(out, messages, c.Output, console.Values(shownMigrations(schema)...)); err != nil {
 		return err
 	}
-	say.Note("the database has level %d, this program level %d", schema.Level, schema.Program())
+	messages.Note("the database has level %d, this program level %d", schema.Level, schema.Program())
 	return nil
 }
 
 // schema reads how far the database is. One without tables has level 0.
 func (c *migrateCommand) schema(ctx context.Context) (database.Schema, error) {
-	view, err := c.Database.Look(ctx)
+	view, err := c.Database.OpenReadOnly(ctx)
 	if err != nil {
 		return database.Schema{}, err
 	}

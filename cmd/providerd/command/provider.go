@@ -37,14 +37,14 @@ type providerListCommand struct {
 }
 
 // Run lists the providers.
-func (c *providerListCommand) Run(ctx context.Context, out *console.Output, say *console.Messages) error {
+func (c *providerListCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
 	providers := console.List[store.Record]{
 		Headings: "PK,KIND,NAME,CLIENT ID OR SUBJECT,SECRET,APPLICATION,BACKCHANNEL,CREATED,BY",
 		Rows:     c.rows,
 		Value:    func(record store.Record) any { return render(record, c.Reveal) },
 	}
 	return c.WithStore(ctx, func(database *store.Store) error {
-		return providers.Print(out, say, c.Output, c.records(ctx, database, say))
+		return providers.Print(out, messages, c.Output, c.records(ctx, database, messages))
 	})
 }
 
@@ -84,7 +84,7 @@ func (c *providerShowCommand) Run(ctx context.Context, out *console.Output) erro
 			record, err = database.Provider(ctx, c.PK)
 		}
 		if err != nil {
-			return console.PointToList(err, listOfProviders)
+			return console.SuggestList(err, listOfProviders)
 		}
 		return c.show(out, record)
 	})
@@ -117,7 +117,7 @@ func (c *providerShowCommand) show(out *console.Output, record store.Record) err
 		return fmt.Errorf("render provider: %w", err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		list.Row(name, console.Plain(fields[name]))
+		list.Row(name, console.Unquote(fields[name]))
 	}
 	return list.Flush()
 }

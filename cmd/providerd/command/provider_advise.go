@@ -25,7 +25,7 @@ type advised struct {
 }
 
 // Run prints the advice for the providers that there is any for.
-func (c *providerAdviseCommand) Run(ctx context.Context, out *console.Output, say *console.Messages) error {
+func (c *providerAdviseCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
 	return c.WithStore(ctx, func(database *store.Store) error {
 		read, found := 0, 0
 		providers := func(yield func(advised, error) bool) {
@@ -43,10 +43,10 @@ func (c *providerAdviseCommand) Run(ctx context.Context, out *console.Output, sa
 				}
 			}
 		}
-		if err := advisedProviders().Print(out, say, c.Output, providers); err != nil {
+		if err := advisedProviders().Print(out, messages, c.Output, providers); err != nil {
 			return err
 		}
-		say.Note("advice for %d of %s", found, console.Count(read, "provider", "providers"))
+		messages.Note("advice for %d of %s", found, console.Count(read, "provider", "providers"))
 		return nil
 	})
 }
@@ -58,7 +58,7 @@ func (c *providerAdviseCommand) records(ctx context.Context, database *store.Sto
 	}
 	return func(yield func(store.Record, error) bool) {
 		record, err := database.Provider(ctx, *c.PK)
-		yield(record, console.PointToList(err, listOfProviders))
+		yield(record, console.SuggestList(err, listOfProviders))
 	}
 }
 

@@ -36,7 +36,7 @@ func (c *providerDeleteCommand) Validate() error {
 }
 
 // Run deletes the providers.
-func (c *providerDeleteCommand) Run(ctx context.Context, say *console.Messages) error {
+func (c *providerDeleteCommand) Run(ctx context.Context, messages *console.Messages) error {
 	pks := make([]int32, len(c.PKs))
 	for i, pk := range c.PKs {
 		pks[i] = int32(pk)
@@ -44,7 +44,7 @@ func (c *providerDeleteCommand) Run(ctx context.Context, say *console.Messages) 
 	return c.WithStore(ctx, func(database *store.Store) error {
 		providers, err := database.Deletable(ctx, pks)
 		if err != nil {
-			return console.PointToList(err, listOfProviders)
+			return console.SuggestList(err, listOfProviders)
 		}
 		if err := c.ask("delete " + nameProviders(providers)); err != nil {
 			return err
@@ -52,7 +52,7 @@ func (c *providerDeleteCommand) Run(ctx context.Context, say *console.Messages) 
 		if err := database.DeleteProviders(ctx, pks); err != nil {
 			return err
 		}
-		say.Note("deleted %s", console.Count(len(providers), "provider"))
+		messages.Note("deleted %s", console.Count(len(providers), "provider"))
 		return nil
 	})
 }
@@ -63,7 +63,7 @@ const maxNamed = 10
 func nameProviders(providers []store.Provider) string {
 	var names []string
 	for _, provider := range providers[:min(len(providers), maxNamed)] {
-		name := console.Shortened(provider.Name, maxNameBytes)
+		name := console.Truncate(provider.Name, maxNameBytes)
 		names = append(names, fmt.Sprintf("%d (%s, %s)", provider.PK, provider.Kind, name))
 	}
 	if more := len(providers) - len(names); more > 0 {

@@ -45,21 +45,21 @@ func (c *providerExportCommand) Validate() error {
 	if c.Limit > 0 && c.Kind == "" {
 		return errors.New("missing flags: --kind=KIND, of which --limit counts the providers")
 	}
-	return flags.CheckPlaces(c.Database, c.Keyset, string(c.Output))
+	return flags.CheckDistinctPaths(c.Database, c.Keyset, string(c.Output))
 }
 
 // Run writes the file.
 func (c *providerExportCommand) Run(
-	ctx context.Context, contract *contract.Document, out *console.Output, say *console.Messages,
+	ctx context.Context, contract *contract.Document, out *console.Output, messages *console.Messages,
 ) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	to := exporter{contract: contract, say: say, reveal: c.Reveal}
+	to := exporter{contract: contract, messages: messages, reveal: c.Reveal}
 	err := c.WithStore(ctx, func(database *store.Store) error {
 		if c.Output == "" {
 			return c.write(ctx, database, &to, out)
 		}
-		return flags.WritePrivately(string(c.Output), func(file io.Writer) error {
+		return flags.WritePrivateFile(string(c.Output), func(file io.Writer) error {
 			buffered := console.NewOutput(file)
 			err := c.write(ctx, database, &to, buffered)
 			return errors.Join(err, buffered.Flush())
@@ -80,9 +80,9 @@ func (c *providerExportCommand) write(ctx context.Context, database *store.Store
 			continue
 		}
 		selected.Kind = providerKind(kind.Name)
-		for record, err := range selected.records(ctx, database, to.say) {
+		for record, err := range selected.records(ctx, database, to.messages) {
 			if errors.Is(err, store.ErrDamaged) {
-				to.say.Complain(err)
+				to.messages.Error(err)
 				to.damaged++
 				continue
 			}
@@ -101,7 +101,7 @@ func (c *providerExportCommand) write(ctx context.Context, database *store.Store
 type exporter struct {
 	writer   *manifest.Writer
 	contract *contract.Document
-	say      *console.Messages
+	messages *console.Messages
 	reveal   bool
 	// exported, references and damaged count.
 	exported, references, damaged int
@@ -119,7 +119,7 @@ func (e *exporter) add(kind apply.Kind, record store.Record) error {
 	if isReference {
 		name := strings.ToUpper(strings.ReplaceAll(id, "-", "_") + "_" + secret)
 		fields[secret] = json.RawMessage(`"${` + name + `}"`)
-		e.say.Note("%s stands for the %s of provider %d", name, secret, pk)
+		e.messages.Note("%s stands for the %s of provider %d", name, secret, pk)
 		e.references++
 	}
 	body, err := inOrder(id, fields)
@@ -172,6 +172,6 @@ func (e *exporter) sum() error {
 	if e.references > 0 {
 		sum += fmt.Sprintf("; \"providerd apply\" needs %s in the environment", console.Count(e.references, "variable"))
 	}
-	e.say.Note("%s", sum)
-	return console.DamageError(e.damaged)
+	e.messages.Note("%s", sum)
+	return console.SkippedError(e.damaged)
 }

@@ -35,7 +35,7 @@ func identify(rendered any) (identity, secret string) {
 	case api.OAuth2Provider:
 		return answer.ClientID, answer.ClientSecret
 	case api.WorkspaceDirectoryProvider:
-		return answer.DelegatedSubject, console.Plain(answer.Credentials)
+		return answer.DelegatedSubject, console.Unquote(answer.Credentials)
 	default:
 		return "", ""
 	}

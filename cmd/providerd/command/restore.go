@@ -45,16 +45,16 @@ func (c *restoreCommand) AfterApply(*kong.Context) error {
 }
 
 // Run restores the backup.
-func (c *restoreCommand) Run(ctx context.Context, say *console.Messages) error {
+func (c *restoreCommand) Run(ctx context.Context, messages *console.Messages) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	proof := newBackupProof(c.KeysetPath(), say)
+	proof := newBackupProof(c.KeysetPath(), messages)
 	kept, err := sqlite.Restoration{
 		Backup: string(c.File), Database: c.Database.Path(), Replace: c.Replace, Progress: proof.copied.Update,
 		Check: func(copied database.Readable) error {
 			err := proof.check(ctx, copied)
 			if damaged, ok := errors.AsType[*store.DamagedSecretsError](err); ok {
-				return c.judge(damaged, say)
+				return c.judge(damaged, messages)
 			}
 			return err
 		},
@@ -67,9 +67,9 @@ func (c *restoreCommand) Run(ctx context.Context, say *console.Messages) error {
 		return c.explain(err)
 	}
 	if kept != "" {
-		say.Note("the database that was there is kept as %s", kept)
+		messages.Note("the database that was there is kept as %s", kept)
 	}
-	say.Note("restored %s as %s", c.File, c.Database.Path())
+	messages.Note("restored %s as %s", c.File, c.Database.Path())
 	return nil
 }
 
@@ -83,10 +83,10 @@ func (c *restoreCommand) explain(err error) error {
 		err.Error())
 }
 
-func (c *restoreCommand) judge(damaged *store.DamagedSecretsError, say *console.Messages) error {
+func (c *restoreCommand) judge(damaged *store.DamagedSecretsError, messages *console.Messages) error {
 	if !c.Damaged {
 		return fmt.Errorf("%s: %w; --damaged restores it nevertheless", c.File, damaged)
 	}
-	say.Warn("%v", damaged)
+	messages.Warn("%v", damaged)
 	return nil
 }

@@ -25,7 +25,7 @@ type tokenCreateCommand struct {
 	flags.DatabaseFlags
 	Name      flags.Label    `required:"" placeholder:"NAME" help:"Name of the caller. A renewed token of the same name is the same caller."`
 	Allow     []string       `required:"" sep:"none" enum:"${operations},all" placeholder:"OPERATION" help:"Operation that the token allows: ${enum}. May be repeated."`
-	ExpiresIn flags.TimeSpan `default:"90d" placeholder:"TIME" help:"How long the token is accepted, such as 90d or 12h (default ${default})."`
+	ExpiresIn flags.Duration `default:"90d" placeholder:"TIME" help:"How long the token is accepted, such as 90d or 12h (default ${default})."`
 }
 
 // Validate refuses a token that would end before it is where it is used.
@@ -46,7 +46,7 @@ func (c *tokenCreateCommand) operations(contract *contract.Document) []string {
 
 // Run makes a token. Where it cannot be printed, nobody has it, and it is revoked.
 func (c *tokenCreateCommand) Run(
-	ctx context.Context, contract *contract.Document, out *console.Output, say *console.Messages,
+	ctx context.Context, contract *contract.Document, out *console.Output, messages *console.Messages,
 ) error {
 	if console.IsNullDevice(os.Stdout) {
 		return errors.New("standard output is closed or " + os.DevNull + ", where nobody would see the token; none was made")
@@ -58,11 +58,11 @@ func (c *tokenCreateCommand) Run(
 		if err != nil {
 			return err
 		}
-		if err := out.LineNow(text); err != nil {
-			say.Complain(revokeUnprinted(ctx, database, token.ID, err))
-			return console.ErrSaid
+		if err := out.FlushLine(text); err != nil {
+			messages.Error(revokeUnprinted(ctx, database, token.ID, err))
+			return console.ErrReported
 		}
-		say.Note("token %d for %s allows %s until %s",
+		messages.Note("token %d for %s allows %s until %s",
 			token.ID, token.Name, strings.Join(token.Operations, ", "), console.Timestamp(token.ExpiresAt))
 		return nil
 	})
@@ -95,7 +95,7 @@ type shownToken struct {
 }
 
 // Run lists the tokens.
-func (c *tokenListCommand) Run(ctx context.Context, out *console.Output, say *console.Messages) error {
+func (c *tokenListCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
 	tokens := console.List[store.Token]{
 		Headings: "ID,PREFIX,NAME,ALLOWS,CREATED,EXPIRES,STATE",
 		Rows: func(token store.Token) [][]string {
@@ -112,7 +112,7 @@ func (c *tokenListCommand) Run(ctx context.Context, out *console.Output, say *co
 		},
 	}
 	return c.WithStore(ctx, func(database *store.Store) error {
-		return tokens.Print(out, say, c.Output, database.Tokens(ctx))
+		return tokens.Print(out, messages, c.Output, database.Tokens(ctx))
 	})
 }
 
@@ -122,12 +122,12 @@ type tokenRevokeCommand struct {
 }
 
 // Run revokes the token.
-func (c *tokenRevokeCommand) Run(ctx context.Context, say *console.Messages) error {
+func (c *tokenRevokeCommand) Run(ctx context.Context, messages *console.Messages) error {
 	return c.WithStore(ctx, func(database *store.Store) error {
 		if err := database.RevokeToken(ctx, c.ID); err != nil {
-			return console.PointToList(err, `"providerd token list"`)
+			return console.SuggestList(err, `"providerd token list"`)
 		}
-		say.Note("token %d is revoked", c.ID)
+		messages.Note("token %d is revoked", c.ID)
 		return nil
 	})
 }

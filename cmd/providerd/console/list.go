@@ -36,12 +36,12 @@ type printer interface {
 }
 
 // Print prints a list. Elements that are damaged are told of and left out.
-func (l List[T]) Print(out *Output, say *Messages, format string, elements iter.Seq2[T, error]) error {
+func (l List[T]) Print(out *Output, messages *Messages, format string, elements iter.Seq2[T, error]) error {
 	to := newPrinter(out, format, l.Headings)
 	damaged := 0
 	for element, err := range elements {
 		if errors.Is(err, store.ErrDamaged) {
-			say.Complain(err)
+			messages.Error(err)
 			damaged++
 			continue
 		}
@@ -55,11 +55,11 @@ func (l List[T]) Print(out *Output, say *Messages, format string, elements iter.
 	if err := to.end(); err != nil {
 		return err
 	}
-	return DamageError(damaged)
+	return SkippedError(damaged)
 }
 
-// DamageError is why a command fails that has left out so many damaged records; nil for none.
-func DamageError(damaged int) error {
+// SkippedError is why a command fails that has left out so many damaged records; nil for none.
+func SkippedError(damaged int) error {
 	if damaged == 0 {
 		return nil
 	}
@@ -144,7 +144,7 @@ func PrintYAML(out *Output, text []byte, form func([]byte, yamltext.Change) ([]b
 }
 
 // Limited hands on at most so many elements, 0 for all, and tells of the last one where there are more.
-func Limited[T any](elements iter.Seq2[T, error], limit int64, more func(last T)) iter.Seq2[T, error] {
+func Limit[T any](elements iter.Seq2[T, error], limit int64, more func(last T)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		given := int64(0)
 		var last T
@@ -163,7 +163,7 @@ func Limited[T any](elements iter.Seq2[T, error], limit int64, more func(last T)
 }
 
 // Each hands on elements that are there already.
-func Each[T any](elements ...T) iter.Seq2[T, error] {
+func Values[T any](elements ...T) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for _, element := range elements {
 			if !yield(element, nil) {

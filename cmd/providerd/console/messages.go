@@ -6,11 +6,11 @@ import (
 	"os"
 )
 
-// ErrSaid ends a command whose operator was told why.
-var ErrSaid = errors.New("failed, and said why")
+// ErrReported ends a command whose operator was told why.
+var ErrReported = errors.New("failed, and said why")
 
-// Complaint begins a line that says why a command failed.
-const Complaint = "providerd: "
+// ErrorPrefix begins a line that says why a command failed.
+const ErrorPrefix = "providerd: "
 
 // Messages are what a command tells people on standard error.
 type Messages struct {
@@ -31,8 +31,8 @@ func (m *Messages) Warn(format string, values ...any) {
 }
 
 // Complain tells what is wrong.
-func (m *Messages) Complain(err error) {
-	_, _ = fmt.Fprintln(m.File, Red.paint(m.File, Complaint)+err.Error())
+func (m *Messages) Error(err error) {
+	_, _ = fmt.Fprintln(m.File, Red.paint(m.File, ErrorPrefix)+err.Error())
 }
 
 // Progress shows how far something is.

@@ -27,7 +27,7 @@ func NewOutput(to io.Writer) *Output { return &Output{buffer: bufio.NewWriter(to
 // Write prints text once enough of it has come together, or Flush is called.
 func (o *Output) Write(text []byte) (int, error) {
 	count, err := o.buffer.Write(text)
-	return count, PrintError(err)
+	return count, WrapPrintError(err)
 }
 
 // Line prints a text and a line end.
@@ -37,7 +37,7 @@ func (o *Output) Line(text string) error {
 }
 
 // LineNow prints a text and a line end at once.
-func (o *Output) LineNow(text string) error {
+func (o *Output) FlushLine(text string) error {
 	if err := o.Line(text); err != nil {
 		return err
 	}
@@ -45,18 +45,18 @@ func (o *Output) LineNow(text string) error {
 }
 
 // Flush hands over what was printed. All of it was taken only where this returns nil.
-func (o *Output) Flush() error { return PrintError(o.buffer.Flush()) }
+func (o *Output) Flush() error { return WrapPrintError(o.buffer.Flush()) }
 
-// PrintError makes an error of printing one that is ErrPrint, too; nil stays nil.
-func PrintError(err error) error {
+// WrapPrintError makes an error of printing one that is ErrPrint, too; nil stays nil.
+func WrapPrintError(err error) error {
 	if err == nil {
 		return nil
 	}
 	return fmt.Errorf("%w: %w", ErrPrint, err)
 }
 
-// IsReaderGone tells whether standard output is a pipe whose reader has seen enough, as head has.
-func IsReaderGone(err error) bool { return errors.Is(err, ErrPrint) && errors.Is(err, syscall.EPIPE) }
+// IsBrokenPipe tells whether standard output is a pipe whose reader has seen enough, as head has.
+func IsBrokenPipe(err error) bool { return errors.Is(err, ErrPrint) && errors.Is(err, syscall.EPIPE) }
 
 // IsNullDevice tells whether what is written to a file is lost. Go puts the null device in the place of a standard
 // output that is closed, opened as some programs open it for those that they start.

@@ -14,8 +14,8 @@ import (
 // ErrCertificate says that the certificate of the server cannot be used.
 var ErrCertificate = errors.New("certificate cannot be used")
 
-// MountToWrite is what to do about a file system that takes nothing.
-const MountToWrite = "mount its disk so that it can be written, or name another place"
+// ReadOnlyRemedy is what to do about a file system that takes nothing.
+const ReadOnlyRemedy = "mount its disk so that it can be written, or name another place"
 
 // Explain adds what to do to an error that an operator can put right.
 func Explain(err error) error {
@@ -48,7 +48,7 @@ func RemedyFor(err error) string {
 		{store.ErrKeysetFull, `run "providerd key reseal", then "providerd key retire"`},
 		{seal.ErrKeysetExists, "name another one: it is not replaced"},
 		{fs.ErrPermission, "run this as the user whom it belongs to, or let this user read and write it"},
-		{syscall.EROFS, MountToWrite},
+		{syscall.EROFS, ReadOnlyRemedy},
 		{ErrCertificate, "name a chain and the key that fits it, both in PEM"},
 	} {
 		if errors.Is(err, known.sentinel) {
@@ -58,8 +58,8 @@ func RemedyFor(err error) string {
 	return ""
 }
 
-// PointToList says which lists have the records that there are, where one does not exist.
-func PointToList(err error, lists string) error {
+// SuggestList says which lists have the records that there are, where one does not exist.
+func SuggestList(err error, lists string) error {
 	if !errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrProviderInUse) {
 		return err
 	}

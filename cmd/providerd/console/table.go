@@ -44,10 +44,10 @@ func NewTable(output io.Writer, headings ...string) *table {
 }
 
 // Row adds a row, and prints those that wait once there are enough. An error is that of Flush.
-func (t *table) Row(cells ...string) { t.Colored(NoColor, cells...) }
+func (t *table) Row(cells ...string) { t.ColoredRow(NoColor, cells...) }
 
 // Colored adds a row that is shown in a color where standard output takes one.
-func (t *table) Colored(color Color, cells ...string) {
+func (t *table) ColoredRow(color Color, cells ...string) {
 	for i, cell := range cells {
 		cells[i] = Printable(cell)
 		t.bytes += len(cell)

@@ -23,8 +23,8 @@ func Printable(text string) string {
 	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
 }
 
-// Shortened cuts a text, at the end of a character.
-func Shortened(text string, maxBytes int) string {
+// Truncate cuts a text, at the end of a character.
+func Truncate(text string, maxBytes int) string {
 	if len(text) <= maxBytes {
 		return text
 	}
@@ -43,7 +43,7 @@ func Count(number int, one string, many ...string) string {
 func Timestamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // Plain is a string without its JSON, and any other value as it stands.
-func Plain(value json.RawMessage) string {
+func Unquote(value json.RawMessage) string {
 	var text *string
 	if json.Unmarshal(value, &text) != nil || text == nil {
 		return string(value)

@@ -51,7 +51,7 @@ func (c *Command) AfterApply(command *kong.Context) error {
 			return fmt.Errorf("--%s: %w", element.Flag.Name, err)
 		}
 	}
-	return c.Database.CheckHidden("database", command.Args)
+	return c.Database.CheckPassword("database", command.Args)
 }
 
 // Run makes every check, except those that depend on one that failed.
@@ -64,7 +64,7 @@ func (c *Command) Run(
 	table := console.List[finding]{
 		Headings: "STATUS,CHECK,FINDING", Rows: finding.cells, Value: func(found finding) any { return found },
 	}
-	if err := table.Print(out, messages, c.Output, console.Each(findings...)); err != nil {
+	if err := table.Print(out, messages, c.Output, console.Values(findings...)); err != nil {
 		return err
 	}
 	failures := 0
@@ -85,7 +85,7 @@ func (c *Command) checkDatabase(ctx context.Context) []finding {
 	switch {
 	case c.Database.fault != nil:
 		return append(checkKeysetFile(keyset, userOf(keyset)), checkKeysetAlone(keyset)...)
-	case flags.CheckPlaces(c.Database.DatabaseURL, keyset, "") != nil:
+	case flags.CheckDistinctPaths(c.Database.DatabaseURL, keyset, "") != nil:
 		return nil
 	}
 	keyset = cmp.Or(keyset, c.Database.DefaultKeyset())

@@ -38,7 +38,7 @@ func checkDirectory(path string) (found finding, owner uint32) {
 		return warned(check, "run the doctor as the server's user", "%s belongs to user %d, but this is user %d",
 			path, owner, me), owner
 	case errors.Is(syscall.Access(path, writable), syscall.EROFS):
-		return failed(check, console.MountToWrite, "%s is on a disk that is mounted read-only", path), owner
+		return failed(check, console.ReadOnlyRemedy, "%s is on a disk that is mounted read-only", path), owner
 	case owner != 0 && info.Mode().Perm()&toCreateFiles != toCreateFiles:
 		return failed(check, "run chmod u+rwx on it",
 			"user %d, its owner, cannot create files in %s", owner, path), owner

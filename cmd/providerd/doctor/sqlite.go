@@ -15,7 +15,7 @@ const checkOfDatabase = "database"
 
 // checkSQLite checks a SQLite database and its directory.
 func checkSQLite(ctx context.Context, file flags.SQLiteFile, keyset string) (found []finding) {
-	path, dir := file.Path(), file.Folder()
+	path, dir := file.Path(), file.Dir()
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
 	}

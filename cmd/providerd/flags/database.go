@@ -30,10 +30,10 @@ func (f DatabaseFlags) AfterApply(command *kong.Context) error {
 		return errors.New("--keyset: a PostgreSQL database needs a keyset file, the same on each replica; " +
 			"\"providerd key create --keyset PATH\" makes one")
 	}
-	if err := f.Database.CheckHidden("database", command.Args); err != nil {
+	if err := f.Database.CheckPassword("database", command.Args); err != nil {
 		return err
 	}
-	return CheckPlaces(f.Database, f.Keyset, "")
+	return CheckDistinctPaths(f.Database, f.Keyset, "")
 }
 
 // KeysetPath is where the keyset of the database is.

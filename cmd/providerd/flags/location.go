@@ -35,8 +35,8 @@ func (f SQLiteFile) Open(ctx context.Context, logger *slog.Logger) (database.Mov
 	return sqlite.Open(ctx, f.Path(), logger)
 }
 
-// Look is that of Location.
-func (f SQLiteFile) Look(ctx context.Context) (database.View, error) {
+// OpenReadOnly is that of Location.
+func (f SQLiteFile) OpenReadOnly(ctx context.Context) (database.View, error) {
 	return sqlite.OpenReadOnly(ctx, f.Path())
 }
 
@@ -48,8 +48,8 @@ func (f SQLiteFile) Migrate(ctx context.Context, logger *slog.Logger, level int6
 // Path is the path itself.
 func (f SQLiteFile) Path() string { return string(f) }
 
-// Folder follows symbolic links: SQLite's other files are beside the target.
-func (f SQLiteFile) Folder() string {
+// Dir follows symbolic links: SQLite's other files are beside the target.
+func (f SQLiteFile) Dir() string {
 	if target, err := filepath.EvalSymlinks(f.Path()); err == nil {
 		return filepath.Dir(target)
 	}
@@ -57,7 +57,7 @@ func (f SQLiteFile) Folder() string {
 }
 
 // DefaultKeyset is the path of keyset.json in the folder of the database.
-func (f SQLiteFile) DefaultKeyset() string { return filepath.Join(f.Folder(), "keyset.json") }
+func (f SQLiteFile) DefaultKeyset() string { return filepath.Join(f.Dir(), "keyset.json") }
 
 func (f SQLiteFile) files() []place {
 	path := durable.Resolve(f.Path())
@@ -84,8 +84,8 @@ func (u PostgresURL) Open(ctx context.Context, logger *slog.Logger) (database.Mo
 	return postgres.Open(ctx, u.URL, logger)
 }
 
-// Look is that of Location.
-func (u PostgresURL) Look(ctx context.Context) (database.View, error) {
+// OpenReadOnly is that of Location.
+func (u PostgresURL) OpenReadOnly(ctx context.Context) (database.View, error) {
 	return postgres.Look(ctx, u.URL)
 }
 
@@ -97,8 +97,8 @@ func (u PostgresURL) Migrate(ctx context.Context, logger *slog.Logger, level int
 // Path is empty.
 func (PostgresURL) Path() string { return "" }
 
-// Folder is empty.
-func (PostgresURL) Folder() string { return "" }
+// Dir is empty.
+func (PostgresURL) Dir() string { return "" }
 
 // DefaultKeyset is empty.
 func (PostgresURL) DefaultKeyset() string { return "" }

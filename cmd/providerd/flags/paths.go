@@ -7,9 +7,9 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// ReadPath reads the path of a file for the parser, whose own way takes an empty one, such as that of a variable
+// DecodePath reads the path of a file for the parser, whose own way takes an empty one, such as that of a variable
 // without a value, for the folder that the program runs in.
-func ReadPath(context *kong.DecodeContext, target reflect.Value) error {
+func DecodePath(context *kong.DecodeContext, target reflect.Value) error {
 	var text string
 	if err := context.Scan.PopValueInto("file", &text); err != nil {
 		return err //nolint:wrapcheck // The parser's own errors are put into plain words by describeMisuse.

@@ -9,9 +9,9 @@ import (
 	"example.com/providerd/store/sqlite"
 )
 
-// CheckPlaces refuses one file for two things, one of which would destroy the other: a database, its keyset, which a
+// CheckDistinctPaths refuses one file for two things, one of which would destroy the other: a database, its keyset, which a
 // flag may name, the token of its first start, and what a command is to write, unless that is "".
-func CheckPlaces(database DatabaseURL, keyset, output string) error {
+func CheckDistinctPaths(database DatabaseURL, keyset, output string) error {
 	places := database.files()
 	if keyset = cmp.Or(keyset, database.DefaultKeyset()); keyset != "" {
 		if err := CheckFileName(keyset); err != nil {

@@ -17,10 +17,10 @@ func (p *FilePath) UnmarshalText(text []byte) error {
 	return CheckFileName(string(text))
 }
 
-// WritePrivately puts a file in its place whole, or not at all. Only its owner can read it, which is who runs the
+// WritePrivateFile puts a file in its place whole, or not at all. Only its owner can read it, which is who runs the
 // program: what is in it may be more than others are to know. It replaces none: whatever is there may have more than is
 // written now, such as keys.
-func WritePrivately(path string, write func(to io.Writer) error) (err error) {
+func WritePrivateFile(path string, write func(to io.Writer) error) (err error) {
 	if err := durable.CheckNotExist(path); err != nil {
 		return err
 	}

@@ -20,13 +20,13 @@ type Location interface {
 	CreateAlone(ctx context.Context, logger *slog.Logger) (database.Movable, error)
 	// Open opens the database as it is.
 	Open(ctx context.Context, logger *slog.Logger) (database.Movable, error)
-	// Look opens the database to be read alone, whatever is wrong with it.
-	Look(ctx context.Context) (database.View, error)
+	// OpenReadOnly opens the database to be read alone, whatever is wrong with it.
+	OpenReadOnly(ctx context.Context) (database.View, error)
 	// Migrate brings the database to a level of the schema, and returns the level that it had.
 	Migrate(ctx context.Context, logger *slog.Logger, level int64) (before int64, err error)
 	// Path is that of the database's file, and Folder the one that it is in; "" for a database on a server.
 	Path() string
-	Folder() string
+	Dir() string
 	// DefaultKeyset is where the keyset is that no flag names; "" where a flag must name it.
 	DefaultKeyset() string
 	// files are those that nothing else may be written to.
@@ -58,7 +58,7 @@ func (u *DatabaseURL) UnmarshalText(text []byte) error {
 }
 
 // CheckHidden refuses a password that is in an argument, the value of a flag.
-func (u DatabaseURL) CheckHidden(flag string, arguments []string) error {
+func (u DatabaseURL) CheckPassword(flag string, arguments []string) error {
 	isArgument := func(argument string) bool { return strings.Contains(argument, u.Text) }
 	if !u.hasPassword() || !slices.ContainsFunc(arguments, isArgument) {
 		return nil

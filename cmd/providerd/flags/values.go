@@ -87,13 +87,13 @@ func (l *LogLevel) UnmarshalText(text []byte) error {
 // Day is the length of a day in lengths of time.
 const Day = 24 * time.Hour
 
-// TimeSpan is a length of time.
-type TimeSpan time.Duration
+// Duration is a length of time.
+type Duration time.Duration
 
 // UnmarshalText reads a length of time.
-func (s *TimeSpan) UnmarshalText(text []byte) error {
+func (s *Duration) UnmarshalText(text []byte) error {
 	duration, err := parseDuration(string(text))
-	*s = TimeSpan(duration)
+	*s = Duration(duration)
 	return err
 }
 
@@ -116,19 +116,19 @@ func parseDuration(text string) (duration time.Duration, err error) {
 }
 
 // Moment is a point in time.
-type Moment time.Time
+type Time time.Time
 
 // UnmarshalText reads a time (RFC 3339), or how long ago it was.
-func (m *Moment) UnmarshalText(text []byte) error {
+func (m *Time) UnmarshalText(text []byte) error {
 	if at, err := time.Parse(time.RFC3339, string(text)); err == nil {
-		*m = Moment(at)
+		*m = Time(at)
 		return nil
 	}
 	ago, err := parseDuration(string(text))
 	if err != nil {
 		return fmt.Errorf("%q is neither a length of time such as 12h or 30d nor a time such as 2026-01-31T08:00:00Z", text)
 	}
-	*m = Moment(time.Now().Add(-ago))
+	*m = Time(time.Now().Add(-ago))
 	return nil
 }
 

@@ -14,7 +14,7 @@ func TestTimeSpan(t *testing.T) {
 		"": 0, "0d": 0, "d": 0, "-1d": 0, "65536d": 0, "1.5d": 0, "0s": 0, "-1h": 0, "90": 0, "1w": 0, "2562047h": 0,
 		"1s": time.Second,
 	} {
-		var got flags.TimeSpan
+		var got flags.Duration
 		err := got.UnmarshalText([]byte(text))
 		if (err == nil) != (want > 0) || time.Duration(got) != want {
 			t.Errorf("%q is %v, %v, want %v", text, time.Duration(got), err, want)

@@ -32,7 +32,7 @@ func (c *Command) ensureInitialToken(
 	if err != nil {
 		return err
 	}
-	dir := c.Database.Folder()
+	dir := c.Database.Dir()
 	if !exist && dir != "" {
 		path := filepath.Join(dir, flags.InitialTokenFile)
 		created, err := createInitialToken(ctx, database, path, operations)

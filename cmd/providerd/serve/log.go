@@ -52,6 +52,6 @@ func (l *serveLog) notify(level slog.Level, text, msg string, attributes ...slog
 		l.notices.LogAttrs(context.Background(), level, msg, attributes...)
 		return
 	}
-	prefixes := map[slog.Level]string{slog.LevelWarn: "warning: ", slog.LevelError: console.Complaint}
+	prefixes := map[slog.Level]string{slog.LevelWarn: "warning: ", slog.LevelError: console.ErrorPrefix}
 	_, _ = io.WriteString(l.output, prefixes[level]+text+"\n")
 }

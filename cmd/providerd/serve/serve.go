@@ -94,7 +94,7 @@ func (c *Command) Run(
 	if err := c.open(ctx, contract, version, log); err != nil {
 		explained := console.Explain(err).Error()
 		log.notify(slog.LevelError, explained, "serve failed", slog.String("error", explained))
-		return console.ErrSaid
+		return console.ErrReported
 	}
 	return nil
 }
@@ -255,7 +255,7 @@ func announceAPI(baseURL string, log *serveLog) {
 // printListenURL prints the URL on standard output for programs that wait for it. The server continues if this fails or
 // blocks.
 func printListenURL(baseURL string, log *serveLog) {
-	if err := console.NewOutput(os.Stdout).LineNow("listening on " + baseURL); err != nil {
+	if err := console.NewOutput(os.Stdout).FlushLine("listening on " + baseURL); err != nil {
 		log.Warn("cannot print listen URL", slog.String("error", err.Error()))
 	}
 }

@@ -59,7 +59,7 @@ func (e *sdkErrors) Handle(err error) {
 	e.omitted++
 	e.limit.Do(func() {
 		e.logger.Warn("trace export failed", slog.String("collector", e.collector),
-			slog.String("error", console.Shortened(reasonOfFailure(err), maxSDKError)), slog.Int("omitted", e.omitted-1))
+			slog.String("error", console.Truncate(reasonOfFailure(err), maxSDKError)), slog.Int("omitted", e.omitted-1))
 		e.omitted = 0
 	})
 }

@@ -26,8 +26,8 @@ type bodyReader struct {
 	lookUp LookUp
 	file   string
 	used   *usage
-	faults []Fault
-	known  map[Fault]bool
+	faults []Problem
+	known  map[Problem]bool
 	output *jsontext.Encoder
 }
 
@@ -205,7 +205,7 @@ func (b *bodyReader) takesString() bool {
 
 // fault tells a fault once, however many aliases lead to it.
 func (b *bodyReader) fault(node *yaml.Node, detail string) {
-	fault := Fault{Position: positionIn(b.file, node), Detail: detail}
+	fault := Problem{Position: positionIn(b.file, node), Detail: detail}
 	b.used.bytes += len(detail)
 	if !b.known[fault] {
 		b.used.faults++

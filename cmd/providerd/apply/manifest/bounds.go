@@ -11,8 +11,8 @@ const (
 	maxBytes  = 128 << 20
 	// maxLineValues bounds one line, of which the parser keeps a kilobyte for each value.
 	maxLineValues = 200_000
-	// MaxFaults is how many faults are told.
-	MaxFaults = 10_000
+	// MaxProblems is how many faults are told.
+	MaxProblems = 10_000
 )
 
 // maxEntryBytes is the length of the longest body that a server takes.
@@ -48,7 +48,7 @@ func (u *usage) countNodes(text []byte) (line int) {
 // isOver tells whether nothing more may be read.
 func (u *usage) isOver() bool {
 	return u.nodes > maxValues || u.lineNodes > maxLineValues || u.values > maxValues || u.bytes > maxBytes ||
-		u.faults >= MaxFaults
+		u.faults >= MaxProblems
 }
 
 // excess says which bound but that of faults was passed; it is empty where none was.

@@ -54,16 +54,16 @@ func (p Position) String() string {
 	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, max(p.Column, 1))
 }
 
-// SeenFrom says where the position is to one who looks at another one.
-func (p Position) SeenFrom(other Position) string {
+// RelativeTo says where the position is to one who looks at another one.
+func (p Position) RelativeTo(other Position) string {
 	if p.File == other.File {
 		return fmt.Sprintf("line %d", p.Line)
 	}
 	return fmt.Sprintf("%s:%d", p.File, p.Line)
 }
 
-// Fault is one reason why a manifest cannot be used. It repeats no value, since that may be a secret.
-type Fault struct {
+// Problem is one reason why a manifest cannot be used. It repeats no value, since that may be a secret.
+type Problem struct {
 	Position
 	// Kind and ID are those of the entry; empty where the fault is not in one that has them.
 	Kind, ID string
@@ -74,7 +74,7 @@ type Fault struct {
 type Manifest struct {
 	Entries []Entry
 	// Faults are in the order of their positions. Where there are any, the entries are not to be used.
-	Faults []Fault
+	Problems []Problem
 }
 
 // Read reads all documents of all files. References such as ${NAME} in their values are replaced by the variables that
@@ -95,8 +95,8 @@ func Read(files []File, kinds []Kind, lookUp LookUp) Manifest {
 		}
 	}
 	r.findTwins()
-	slices.SortStableFunc(r.faults, func(a, b Fault) int { return a.Compare(b.Position) })
-	return Manifest{Entries: r.entries, Faults: r.faults}
+	slices.SortStableFunc(r.faults, func(a, b Problem) int { return a.Compare(b.Position) })
+	return Manifest{Entries: r.entries, Problems: r.faults}
 }
 
 // reader collects what a manifest has.
@@ -107,7 +107,7 @@ type reader struct {
 	// file is the name of the one that is read.
 	file    string
 	entries []Entry
-	faults  []Fault
+	faults  []Problem
 }
 
 func (r *reader) readDocuments(text []byte) error {
@@ -121,7 +121,7 @@ func (r *reader) readDocuments(text []byte) error {
 		err := loader.Load(&document)
 		switch {
 		case errors.Is(err, io.EOF) && isEmpty:
-			r.faults = append(r.faults, Fault{
+			r.faults = append(r.faults, Problem{
 				Position: Position{File: r.file}, Detail: "is empty; write " + r.kinds[0].Name + ": [] where no provider is meant",
 			})
 			return nil
@@ -140,10 +140,10 @@ func (r *reader) readDocuments(text []byte) error {
 }
 
 // syntaxFault says where the text stops being YAML.
-func (r *reader) syntaxFault(text []byte, err error) Fault {
+func (r *reader) syntaxFault(text []byte, err error) Problem {
 	wrong, ok := errors.AsType[*yaml.LoadError](err)
 	if !ok {
-		return Fault{Position: Position{File: r.file}, Detail: "cannot be read as YAML"}
+		return Problem{Position: Position{File: r.file}, Detail: "cannot be read as YAML"}
 	}
 	detail := "is not YAML: " + wrong.Message
 	if strings.HasPrefix(wrong.Message, "unknown anchor") {
@@ -160,7 +160,7 @@ func (r *reader) syntaxFault(text []byte, err error) Fault {
 	if isTab(text, at) {
 		detail = "is not YAML: there is a tab; indent with spaces"
 	}
-	return Fault{Position: at, Detail: detail}
+	return Problem{Position: at, Detail: detail}
 }
 
 // isTab tells whether there is a tab at a position in the text.
@@ -225,7 +225,7 @@ func (r *reader) readList(kind Kind, list *yaml.Node) {
 }
 
 func (r *reader) readEntry(kind Kind, node *yaml.Node) {
-	body := bodyReader{schema: kind.Schema, lookUp: r.lookUp, file: r.file, used: &r.used, known: map[Fault]bool{}}
+	body := bodyReader{schema: kind.Schema, lookUp: r.lookUp, file: r.file, used: &r.used, known: map[Problem]bool{}}
 	entry := body.read(node)
 	entry.Kind = kind.Name
 	for _, fault := range body.faults {
@@ -239,7 +239,7 @@ func (r *reader) readEntry(kind Kind, node *yaml.Node) {
 
 func (r *reader) fault(node *yaml.Node, detail string) {
 	r.used.faults++
-	r.faults = append(r.faults, Fault{Position: positionIn(r.file, node), Detail: detail})
+	r.faults = append(r.faults, Problem{Position: positionIn(r.file, node), Detail: detail})
 }
 
 // findTwins finds the ids that two entries share: only one of the two could be told from the other by its id.
@@ -251,9 +251,9 @@ func (r *reader) findTwins() {
 		}
 		place := entry.At("")
 		if first, ok := places[entry.ID]; ok {
-			r.faults = append(r.faults, Fault{
+			r.faults = append(r.faults, Problem{
 				Position: place, Kind: entry.Kind, ID: entry.ID,
-				Detail: fmt.Sprintf("has the id of the entry in %s; give one of them another id", first.SeenFrom(place)),
+				Detail: fmt.Sprintf("has the id of the entry in %s; give one of them another id", first.RelativeTo(place)),
 			})
 			continue
 		}

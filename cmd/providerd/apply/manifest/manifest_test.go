@@ -60,7 +60,7 @@ func TestValuesBecomeJSON(t *testing.T) {
 		`{a: &a {x: 1}, b: &b {x: 2, y: 2}, <<: [*a, *b, {y: 3, z: 3}]}`: `{"a":{"x":1},"b":{"x":2,"y":2},"x":1,"y":2,"z":3}`,
 	} {
 		read := readOne("workspace_directory:\n- "+text, known)
-		if len(read.Faults) > 0 || len(read.Entries) != 1 {
+		if len(read.Problems) > 0 || len(read.Entries) != 1 {
 			t.Errorf("%s: %v", text, read)
 			continue
 		}
@@ -88,8 +88,8 @@ workspace_directory: [{name: c}, {id: d}]
 oauth2: []
 ...
 `, kinds(t))
-	if len(read.Faults) > 0 {
-		t.Fatal(read.Faults)
+	if len(read.Problems) > 0 {
+		t.Fatal(read.Problems)
 	}
 	var got []string
 	for _, entry := range read.Entries {
@@ -159,11 +159,11 @@ func TestFaultsSayWhereAndWhat(t *testing.T) {
 		},
 	} {
 		read := readOne(text, known)
-		if len(read.Faults) != len(want) {
-			t.Errorf("%s: faults are %v, want %d", text, read.Faults, len(want))
+		if len(read.Problems) != len(want) {
+			t.Errorf("%s: faults are %v, want %d", text, read.Problems, len(want))
 			continue
 		}
-		for i, fault := range read.Faults {
+		for i, fault := range read.Problems {
 			owner := strings.TrimSuffix(fault.Kind+"/"+fault.ID, "/")
 			got := strings.Join(strings.Fields(fmt.Sprintf("%d:%d %s %s", fault.Line, fault.Column, owner, fault.Detail)), " ")
 			if !strings.Contains(got, want[i]) {

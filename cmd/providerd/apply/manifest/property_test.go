@@ -28,8 +28,8 @@ func TestAnyJSONComesBack(t *testing.T) {
 		escaped := strings.NewReplacer("${", "$${", "\u0085", `\u0085`).Replace(string(want))
 		text := `{"oauth2": [` + escaped + `]}`
 		read := readOne(text, known)
-		if len(read.Faults) > 0 || len(read.Entries) != 1 {
-			t.Fatalf("%q: faults are %v", text, read.Faults)
+		if len(read.Problems) > 0 || len(read.Entries) != 1 {
+			t.Fatalf("%q: faults are %v", text, read.Problems)
 		}
 		if got, expected := canonical(t, read.Entries[0].Body), canonical(t, want); got != expected {
 			t.Fatalf("%s became %s", expected, got)
@@ -71,8 +71,8 @@ func TestWrittenEntriesComeBack(t *testing.T) {
 		for _, entry := range read.Entries {
 			got = append(got, canonical(t, entry.Body))
 		}
-		if len(read.Faults) > 0 || !slices.Equal(got, want) {
-			t.Fatalf("%v: %s became %s by way of %s", read.Faults, want, got, &file)
+		if len(read.Problems) > 0 || !slices.Equal(got, want) {
+			t.Fatalf("%v: %s became %s by way of %s", read.Problems, want, got, &file)
 		}
 	})
 }
@@ -125,12 +125,12 @@ func FuzzRead(f *testing.F) {
 			if entry.At("/no/such/value").Line < 1 {
 				t.Errorf("entry %s has no place", entry.ID)
 			}
-			if ids[entry.ID] && entry.ID != "" && len(read.Faults) == 0 {
+			if ids[entry.ID] && entry.ID != "" && len(read.Problems) == 0 {
 				t.Errorf("two entries have the id %q", entry.ID)
 			}
 			ids[entry.ID] = true
 		}
-		for _, fault := range read.Faults {
+		for _, fault := range read.Problems {
 			if fault.Detail == "" {
 				t.Error("a fault says nothing")
 			}

@@ -65,8 +65,8 @@ func faults() []providerdtest.Fault {
 		},
 		{
 			Title: "an entry of a file in the messages of apply", File: "cmd/providerd/apply/send.go",
-			Old: "a.Outcome, a.Detail, a.reason = outcomeRefused, refused.Error(), console.Shortened(refused.Title, maxReasonBytes)",
-			New: "a.Outcome, a.Detail, a.reason = outcomeRefused, string(a.entry.Body), console.Shortened(refused.Title, maxReasonBytes)",
+			Old: "a.Outcome, a.Detail, a.reason = outcomeRefused, refused.Error(), console.Truncate(refused.Title, maxReasonBytes)",
+			New: "a.Outcome, a.Detail, a.reason = outcomeRefused, string(a.entry.Body), console.Truncate(refused.Title, maxReasonBytes)",
 		},
 		{
 			Title: "a value in an error about a file", File: "cmd/providerd/apply/manifest/manifest.go",
