@@ -118,7 +118,7 @@ func findKeyset(ctx context.Context, db database.Readable) (keysetRow, error) {
 	if err := db.Reader().WithContext(ctx).Take(&row).Error; err != nil {
 		return keysetRow{}, fmt.Errorf("find the keyset of the database: %w", found(err))
 	}
-	if transfer.IsMark(row.Sealed) {
+	if transfer.MarksIncomplete(row.Sealed) {
 		return keysetRow{}, database.ErrCopyIncomplete
 	}
 	return row, nil

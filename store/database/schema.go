@@ -12,8 +12,8 @@ import (
 
 // Migration is the step to a level of the schema.
 type Migration struct {
-	// Level is at least 1.
-	Level int64
+	// Version is at least 1.
+	Version int64
 	// Name says what the step does, in a few words.
 	Name string
 }
@@ -31,7 +31,7 @@ func KnownSchema(embedded fs.FS) (schema Schema, err error) {
 			return schema, fmt.Errorf("read migration %s: %w", name, err)
 		}
 		_, title, _ := strings.Cut(strings.TrimSuffix(name, ".sql"), "_")
-		schema.Known = append(schema.Known, Migration{Level: level, Name: strings.ReplaceAll(title, "_", " ")})
+		schema.Known = append(schema.Known, Migration{Version: level, Name: strings.ReplaceAll(title, "_", " ")})
 	}
 	return schema, nil
 }
@@ -54,24 +54,24 @@ func MigrateUp(
 
 // Schema is how far a database was migrated, beside what this program knows.
 type Schema struct {
-	// Level is that of the last migration of the database; 0 where it has none.
-	Level int64
-	// Oldest is the level that a program must have at least to use the database; 0 where it has none.
-	Oldest int64
+	// Version is that of the last migration of the database; 0 where it has none.
+	Version int64
+	// MinProgram is the level that a program must have at least to use the database; 0 where it has none.
+	MinProgram int64
 	// Known are the migrations of this program, at least one, the first level first.
 	Known []Migration
 }
 
-// Program is the level of this program.
-func (s Schema) Program() int64 { return s.Known[len(s.Known)-1].Level }
+// ProgramVersion is the level of this program.
+func (s Schema) ProgramVersion() int64 { return s.Known[len(s.Known)-1].Version }
 
 // Check returns nil where this program can use the database as it is, ErrOlder or ErrNewer otherwise.
 func (s Schema) Check() error {
 	if err := s.CheckKnown(); err != nil {
 		return err
 	}
-	if s.Level < s.Program() {
-		return fmt.Errorf("%w: its schema has level %d, this program needs %d", ErrOlder, s.Level, s.Program())
+	if s.Version < s.ProgramVersion() {
+		return fmt.Errorf("%w: its schema has level %d, this program needs %d", ErrOlder, s.Version, s.ProgramVersion())
 	}
 	return nil
 }
@@ -79,11 +79,11 @@ func (s Schema) Check() error {
 // CheckKnown is Check that lets older levels pass, as far as the database was made to its end.
 func (s Schema) CheckKnown() error {
 	switch {
-	case s.Level == 0:
+	case s.Version == 0:
 		return fmt.Errorf("%w: it was not made to its end", ErrOlder)
-	case s.Oldest > s.Program():
+	case s.MinProgram > s.ProgramVersion():
 		return fmt.Errorf("%w: its schema has level %d, for programs of level %d and later; this one has level %d",
-			ErrNewer, s.Level, s.Oldest, s.Program())
+			ErrNewer, s.Version, s.MinProgram, s.ProgramVersion())
 	default:
 		return nil
 	}
@@ -92,11 +92,11 @@ func (s Schema) CheckKnown() error {
 // CheckTarget refuses a level that this program does not know, and one below that of the database.
 func (s Schema) CheckTarget(level int64) error {
 	switch {
-	case level > s.Program():
-		return fmt.Errorf("this program knows levels up to %d; a newer providerd is needed for level %d", s.Program(), level)
-	case level < s.Level:
+	case level > s.ProgramVersion():
+		return fmt.Errorf("this program knows levels up to %d; a newer providerd is needed for level %d", s.ProgramVersion(), level)
+	case level < s.Version:
 		return fmt.Errorf("the database has level %d, and migrations only lead up: a way down to %d would destroy what "+
-			"has been stored since; to go back, put a backup of before in its place", s.Level, level)
+			"has been stored since; to go back, put a backup of before in its place", s.Version, level)
 	default:
 		return nil
 	}

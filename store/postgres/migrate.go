@@ -51,7 +51,7 @@ func Migrate(ctx context.Context, url URL, logger *slog.Logger, level int64) (be
 		if err != nil && !errors.Is(err, database.ErrNoDatabase) {
 			return err
 		}
-		before = schema.Level
+		before = schema.Version
 		if err := schema.CheckTarget(level); err != nil {
 			return err
 		}
@@ -159,7 +159,7 @@ func readSchema(ctx context.Context, db *sql.DB) (database.Schema, error) {
 	}
 	const levels = `SELECT (SELECT coalesce(max(version_id), 0) FROM goose_db_version WHERE is_applied), oldest_level
 		FROM schema_support`
-	if err := db.QueryRowContext(ctx, levels).Scan(&schema.Level, &schema.Oldest); err != nil {
+	if err := db.QueryRowContext(ctx, levels).Scan(&schema.Version, &schema.MinProgram); err != nil {
 		return schema, fmt.Errorf("read the level of the schema: %w", unavailable(err))
 	}
 	return schema, nil

@@ -27,7 +27,7 @@ func Migrate(ctx context.Context, path string, logger *slog.Logger, version int6
 		if err != nil {
 			return err
 		}
-		before = schema.Level
+		before = schema.Version
 		if err := schema.CheckTarget(version); err != nil {
 			return wrapPath(path, err)
 		}
@@ -55,7 +55,7 @@ func migrate(ctx context.Context, db *sql.DB, path string) error {
 			return wrapPath(path, err)
 		}
 	}
-	return migrateUp(ctx, db, path, schema.Program())
+	return migrateUp(ctx, db, path, schema.ProgramVersion())
 }
 
 func migrateUp(ctx context.Context, db *sql.DB, path string, version int64) error {
@@ -105,10 +105,10 @@ func readSchema(ctx context.Context, db *sql.DB, path string) (database.Schema, 
 	case versioned == 0:
 		return schema, nil
 	}
-	if err := db.QueryRowContext(ctx, selectSchemaVersion).Scan(&schema.Level); err != nil {
+	if err := db.QueryRowContext(ctx, selectSchemaVersion).Scan(&schema.Version); err != nil {
 		return schema, fmt.Errorf("read the schema version of %s: %w", path, classify(err))
 	}
-	schema.Oldest = schema.Level
+	schema.MinProgram = schema.Version
 	return schema, nil
 }
 
@@ -118,5 +118,5 @@ func SchemaVersion() (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return schema.Program(), nil
+	return schema.ProgramVersion(), nil
 }

@@ -187,15 +187,15 @@ func (r Restoration) checkDrift(ctx context.Context, copied database.Readable) e
 		return fmt.Errorf("read %s: %w", r.Backup, err)
 	}
 	schema, err := readSchema(ctx, pool, r.Backup)
-	if err != nil || schema.Level > schema.Program() {
+	if err != nil || schema.Version > schema.ProgramVersion() {
 		return err
 	}
-	found, err := drift(ctx, copied.Reader(), schema.Level)
+	found, err := drift(ctx, copied.Reader(), schema.Version)
 	if err != nil || len(found) == 0 {
 		return err
 	}
 	return fmt.Errorf("%s has schema version %d but differs from what this program creates: %s; use an earlier backup",
-		r.Backup, schema.Level, strings.Join(found, ", "))
+		r.Backup, schema.Version, strings.Join(found, ", "))
 }
 
 // swap gives the draft the name of the database. The caller holds the lock of the directory, so nobody opens a database

@@ -71,7 +71,7 @@ func (c *copying) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !ok || IsMark(source.Sealed) {
+	if !ok || MarksIncomplete(source.Sealed) {
 		return database.ErrCopyIncomplete
 	}
 	if err := c.count(); err != nil {

@@ -19,8 +19,8 @@ type proof struct {
 	Fingerprint []byte
 }
 
-// IsMark tells whether what the keyset table has sealed marks a database whose copy is not finished.
-func IsMark(sealed []byte) bool { return len(sealed) == 0 }
+// MarksIncomplete tells whether what the keyset table has sealed marks a database whose copy is not finished.
+func MarksIncomplete(sealed []byte) bool { return len(sealed) == 0 }
 
 // readProof returns false where there is no row.
 func readProof(tx *gorm.DB) (found proof, ok bool, err error) {
@@ -46,7 +46,7 @@ func (t target) claim(ctx context.Context, source proof) error {
 			return err
 		case !ok:
 			return mark(tx, source)
-		case !IsMark(found.Sealed):
+		case !MarksIncomplete(found.Sealed):
 			return fmt.Errorf("%w: it is in use; name an empty one", ErrNotEmpty)
 		case !bytes.Equal(found.Fingerprint, source.Fingerprint):
 			return fmt.Errorf("%w: it has an unfinished copy of another database; name an empty one", ErrNotEmpty)
@@ -93,7 +93,7 @@ func (t target) change(ctx context.Context, statements func(tx *gorm.DB) error) 
 		if err != nil {
 			return err
 		}
-		if !ok || !IsMark(found.Sealed) {
+		if !ok || !MarksIncomplete(found.Sealed) {
 			return errors.New("another program has finished the copy")
 		}
 		return statements(tx)

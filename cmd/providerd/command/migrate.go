@@ -66,7 +66,7 @@ func (c *migrateCommand) show(ctx context.Context, out *console.Output, messages
 	if err := migrations.Print(out, messages, c.Output, console.Values(shownMigrations(schema)...)); err != nil {
 		return err
 	}
-	messages.Note("the database has level %d, this program level %d", schema.Level, schema.Program())
+	messages.Note("the database has level %d, this program level %d", schema.Version, schema.ProgramVersion())
 	return nil
 }
 
@@ -87,13 +87,13 @@ func shownMigrations(schema database.Schema) []shownMigration {
 	var shown []shownMigration
 	for _, known := range schema.Known {
 		state := "applied"
-		if known.Level > schema.Level {
+		if known.Version > schema.Version {
 			state = "pending"
 		}
-		shown = append(shown, shownMigration{Level: known.Level, Name: known.Name, State: state})
+		shown = append(shown, shownMigration{Level: known.Version, Name: known.Name, State: state})
 	}
-	if schema.Level > schema.Program() {
-		shown = append(shown, shownMigration{Level: schema.Level, State: "applied by a newer program"})
+	if schema.Version > schema.ProgramVersion() {
+		shown = append(shown, shownMigration{Level: schema.Version, State: "applied by a newer program"})
 	}
 	return shown
 }

@@ -54,14 +54,14 @@ func checkSchema(ctx context.Context, view database.View) (found finding, isRead
 		err = schema.Check()
 	}
 	switch {
-	case errors.Is(err, database.ErrOlder) && schema.Level > 0:
+	case errors.Is(err, database.ErrOlder) && schema.Version > 0:
 		return failedBy(check, err).as(healthWarn,
 			`"providerd serve" migrates it at startup, "providerd migrate" at once`), true
 	case err != nil:
 		return failedBy(check, err), false
-	case schema.Level > schema.Program():
+	case schema.Version > schema.ProgramVersion():
 		return passed(check, "schema version %d is newer than this program's %d, but compatible",
-			schema.Level, schema.Program()), true
+			schema.Version, schema.ProgramVersion()), true
 	}
 	drift, err := view.Drift(ctx)
 	switch {
@@ -69,9 +69,9 @@ func checkSchema(ctx context.Context, view database.View) (found finding, isRead
 		return failedBy(check, err), true
 	case len(drift) > 0:
 		return failed(check, "undo what another program has changed, or restore a backup",
-			"schema version %d differs from what this program creates: %s", schema.Level, strings.Join(drift, ", ")), true
+			"schema version %d differs from what this program creates: %s", schema.Version, strings.Join(drift, ", ")), true
 	default:
-		return passed(check, "schema version is %d, the same as this program's", schema.Level), true
+		return passed(check, "schema version is %d, the same as this program's", schema.Version), true
 	}
 }
 
