@@ -65,9 +65,9 @@ func checkSupport(row pgx.Row) error {
 		return fmt.Errorf("%w: its schema does not tell who may use it", database.ErrUnavailable)
 	case err != nil:
 		return err //nolint:wrapcheck // It is the error of send.
-	case oldest > schemaLevel:
+	case oldest > schemaVersion:
 		return fmt.Errorf("%w: %w: its schema needs a program of level %d, this one has level %d; upgrade providerd",
-			database.ErrUnavailable, database.ErrNewer, oldest, schemaLevel)
+			database.ErrUnavailable, database.ErrNewer, oldest, schemaVersion)
 	case isReadOnly == "on":
 		return fmt.Errorf("%w: the server is read-only", database.ErrUnavailable)
 	default:

@@ -19,7 +19,7 @@ func lookAfter(t *testing.T, cluster *postgrestest.Cluster, statement string) *p
 		t.Fatal(err)
 	}
 	cluster.Exec(t, databaseOf(t, address), statement)
-	view, err := postgres.Look(t.Context(), parse(t, address))
+	view, err := postgres.OpenReadOnly(t.Context(), parse(t, address))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,8 +7,8 @@ import (
 	"example.com/providerd/store/database"
 )
 
-// SchemaLevel is that of the last migration.
-const SchemaLevel = schemaLevel
+// LatestVersion is the version of the last migration.
+const LatestVersion = schemaVersion
 
 // Catalog is the text of catalog.txt.
 func Catalog() string { return catalog }

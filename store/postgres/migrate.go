@@ -18,14 +18,14 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// schemaLevel is that of the last migration.
-const schemaLevel = 2
+// schemaVersion is the version of the last migration.
+const schemaVersion = 2
 
 // supportTable is made by the first migration, together with the others of that level.
 const supportTable = "schema_support"
 
-// Level is that of the schema which this program makes.
-func Level() int64 { return schemaLevel }
+// SchemaVersion returns the schema version of this program.
+func SchemaVersion() int64 { return schemaVersion }
 
 const (
 	// lockInterval and lockTries say how often, and how many times, a program looks whether another one has migrated. That
@@ -70,18 +70,18 @@ func Migrate(ctx context.Context, url URL, logger *slog.Logger, level int64) (be
 // migrator returns what brings a database to the level of this program, and says so where it did.
 func migrator(logger *slog.Logger) preparation {
 	return func(ctx context.Context, db *sql.DB) error {
-		err := checkLevel(ctx, db)
+		err := checkSchema(ctx, db)
 		if err == nil || !errors.Is(err, database.ErrNoDatabase) && !errors.Is(err, database.ErrOlder) {
 			return err
 		}
-		isDone, err := migrateUp(ctx, db, logger, schemaLevel)
+		isDone, err := migrateUp(ctx, db, logger, schemaVersion)
 		if err != nil {
 			return err
 		}
 		if isDone {
-			logger.Info("migrated the database", slog.Int64("level", schemaLevel))
+			logger.Info("migrated the database", slog.Int64("level", schemaVersion))
 		}
-		return checkLevel(ctx, db)
+		return checkSchema(ctx, db)
 	}
 }
 
@@ -128,9 +128,9 @@ func (l announcingLocker) announce(ctx context.Context, db *sql.DB) {
 		slog.String("program", program), slog.Time("until", until))
 }
 
-// checkLevel compares the schema with the one that this program knows. It returns ErrNoDatabase for a database without
+// checkSchema compares the schema with the one that this program knows. It returns ErrNoDatabase for a database without
 // tables, ErrForeign, ErrOlder, ErrNewer or ErrUnavailable.
-func checkLevel(ctx context.Context, db *sql.DB) error {
+func checkSchema(ctx context.Context, db *sql.DB) error {
 	schema, err := readSchema(ctx, db)
 	if err != nil {
 		return err

@@ -137,7 +137,7 @@ func TestNewerSchema(t *testing.T) {
 	cluster := postgrestest.NewCluster(t)
 	url := cluster.CreateDatabase(t)
 	running := create(t, url)
-	level := postgres.SchemaLevel
+	level := postgres.LatestVersion
 	cluster.Exec(t, databaseOf(t, url),
 		fmt.Sprintf("INSERT INTO goose_db_version (version_id, is_applied) VALUES (%d, true)", level+1),
 		"ALTER TABLE applications ADD COLUMN note text")
@@ -172,9 +172,9 @@ func TestSchemaLevelIsThatOfTheLastMigration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	last := fmt.Sprintf("migrations/%05d_", postgres.SchemaLevel)
-	if len(files) != postgres.SchemaLevel || !strings.HasPrefix(files[len(files)-1], last) {
-		t.Errorf("the level is %d, the migrations are %v", postgres.SchemaLevel, files)
+	last := fmt.Sprintf("migrations/%05d_", postgres.LatestVersion)
+	if len(files) != postgres.LatestVersion || !strings.HasPrefix(files[len(files)-1], last) {
+		t.Errorf("the level is %d, the migrations are %v", postgres.LatestVersion, files)
 	}
 }
 

@@ -61,7 +61,7 @@ func (d *Database) warnWithoutStandby(ctx context.Context) {
 //
 // It returns database.ErrNoDatabase, ErrOlder, ErrNewer, ErrForeign, ErrUnsafe or ErrUnavailable.
 func Open(ctx context.Context, url URL, logger *slog.Logger) (*Database, error) {
-	return open(ctx, url, logger, checkLevel)
+	return open(ctx, url, logger, checkSchema)
 }
 
 // preparation brings a database to the level of this program, or refuses it.

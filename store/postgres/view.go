@@ -20,9 +20,9 @@ type View struct {
 
 var _ database.View = (*View)(nil)
 
-// Look opens the database of a URL to be read alone, on a server with whatever settings. It returns
+// OpenReadOnly opens the database of a URL for reading, whatever the settings of its server. It returns
 // database.ErrUnavailable.
-func Look(ctx context.Context, url URL) (*View, error) {
+func OpenReadOnly(ctx context.Context, url URL) (*View, error) {
 	connections := stdlib.OpenDB(*url.config, stdlib.OptionAfterConnect(func(_ context.Context, conn *pgx.Conn) error {
 		readTimesInUTC(conn)
 		return nil
@@ -66,8 +66,8 @@ func (v *View) Faults(ctx context.Context) (faults []error, err error) {
 	return read.faults(), nil
 }
 
-// Care is what is done so that the database outlives its server.
-type Care struct {
+// Safeguards is what is done so that the database outlives its server.
+type Safeguards struct {
 	// Standbys names the synchronous ones, as the setting synchronous_standby_names does; "" for none.
 	Standbys string
 	// Archiving is the setting archive_mode, and HasArchive tells that there is a command or a library that archives.
@@ -77,16 +77,16 @@ type Care struct {
 	IsArchiveFailing bool
 	// Time is that of the server.
 	Time time.Time
-	// MaxConnections is how many the role of the URL may have at a time, and each replica up to MaxConnectionsOfReplica.
+	// MaxConnections is how many the role of the URL may have at a time, and each replica up to MaxConnectionsPerReplica.
 	MaxConnections int
 	// Language and MinMessages are the settings lc_messages and client_min_messages, which must not matter to creates.
 	Language, MinMessages string
 }
 
-// MaxConnectionsOfReplica is how many connections a replica opens at most.
-const MaxConnectionsOfReplica = maxReaders + maxWriters
+// MaxConnectionsPerReplica is how many connections a replica opens at most.
+const MaxConnectionsPerReplica = maxReaders + maxWriters
 
-const selectCare = `SELECT current_setting('synchronous_standby_names'), current_setting('archive_mode'),
+const selectSafeguards = `SELECT current_setting('synchronous_standby_names'), current_setting('archive_mode'),
 	current_setting('archive_command') NOT IN ('', '(disabled)') OR current_setting('archive_library') <> '',
 	(SELECT coalesce(last_failed_time > coalesce(last_archived_time, '-infinity'), false) FROM pg_stat_archiver),
 	clock_timestamp(), current_setting('lc_messages'), current_setting('client_min_messages'),
@@ -96,15 +96,15 @@ const selectCare = `SELECT current_setting('synchronous_standby_names'), current
 		nullif(rolconnlimit, -1), nullif(datconnlimit, -1))
 		FROM pg_roles, pg_database WHERE rolname = current_user AND datname = current_database())`
 
-// Care returns database.ErrUnavailable.
-func (v *View) Care(ctx context.Context) (care Care, err error) {
-	err = v.pool.QueryRowContext(ctx, selectCare).
-		Scan(&care.Standbys, &care.Archiving, &care.HasArchive, &care.IsArchiveFailing, &care.Time,
-			&care.Language, &care.MinMessages, &care.MaxConnections)
+// Safeguards returns database.ErrUnavailable.
+func (v *View) Safeguards(ctx context.Context) (safeguards Safeguards, err error) {
+	err = v.pool.QueryRowContext(ctx, selectSafeguards).
+		Scan(&safeguards.Standbys, &safeguards.Archiving, &safeguards.HasArchive, &safeguards.IsArchiveFailing, &safeguards.Time,
+			&safeguards.Language, &safeguards.MinMessages, &safeguards.MaxConnections)
 	if err != nil {
-		return Care{}, fmt.Errorf("read the settings of the database: %w", unavailable(err))
+		return Safeguards{}, fmt.Errorf("read the settings of the database: %w", unavailable(err))
 	}
-	return care, nil
+	return safeguards, nil
 }
 
 // Close releases the database.

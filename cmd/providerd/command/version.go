@@ -27,7 +27,7 @@ func (versionCommand) Run(out *console.Output) error {
 		return err
 	}
 	return out.Line(fmt.Sprintf("providerd %s %s %s/%s\ncommit %s\nSQLite %s\nschema level %d, over PostgreSQL %d",
-		version, runtime.Version(), runtime.GOOS, runtime.GOARCH, commit, sqlite.LibraryVersion(), level, postgres.Level()))
+		version, runtime.Version(), runtime.GOOS, runtime.GOARCH, commit, sqlite.LibraryVersion(), level, postgres.SchemaVersion()))
 }
 
 // builtFrom returns the version of the program, and the commit that it was built from.

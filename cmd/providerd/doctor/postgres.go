@@ -30,7 +30,7 @@ func checkPostgreSQL(ctx context.Context, url postgres.URL, keyset string) []fin
 func connect(ctx context.Context, url postgres.URL) (*postgres.View, error) {
 	ctx, cancel := context.WithTimeout(ctx, serverTimeout)
 	defer cancel()
-	return postgres.Look(ctx, url)
+	return postgres.OpenReadOnly(ctx, url)
 }
 
 // userOf returns the user that a keyset file must belong to: this user or, for root, which checks on behalf of another
@@ -57,12 +57,12 @@ func checkServer(ctx context.Context, view *postgres.View) (found []finding) {
 	if len(faults) == 0 {
 		found = append(found, passed(check, "the server accepts writes, and acknowledged commits are durable"))
 	}
-	care, err := view.Care(ctx)
+	safeguards, err := view.Safeguards(ctx)
 	if err != nil {
 		return append(found, failedBy(check, err))
 	}
-	found = append(found, checkStandbys(care), checkArchive(care), checkClockOfServer(care.Time), checkMessages(care))
-	return append(found, checkConnections(ctx, view, care.MaxConnections)...)
+	found = append(found, checkStandbys(safeguards), checkArchive(safeguards), checkClockOfServer(safeguards.Time), checkMessages(safeguards))
+	return append(found, checkConnections(ctx, view, safeguards.MaxConnections)...)
 }
 
 // checkConnections compares the connections that live replicas may open with the role's limit. It returns nothing if
@@ -72,44 +72,44 @@ func checkConnections(ctx context.Context, view *postgres.View, limit int) []fin
 	if schema, err := view.Schema(ctx); err != nil || schema.CheckKnown() != nil {
 		return nil
 	}
-	replicas, err := store.Inspect(view).LiveReplicas(ctx, limit/postgres.MaxConnectionsOfReplica)
+	replicas, err := store.Inspect(view).LiveReplicas(ctx, limit/postgres.MaxConnectionsPerReplica)
 	if err != nil {
 		return []finding{failedBy(check, err)}
 	}
-	if wanted := replicas * postgres.MaxConnectionsOfReplica; wanted > limit {
+	if wanted := replicas * postgres.MaxConnectionsPerReplica; wanted > limit {
 		return []finding{warned(check, "raise max_connections or the role's limit, or put PgBouncer in front",
 			"%s may open up to %d connections, but the server allows %d: creates, tokens and /readyz wait for one",
 			console.Count(replicas, "replica", "replicas"), wanted, limit)}
 	}
 	return []finding{passed(check, "%s may open up to %d connections each; the server allows %d",
-		console.Count(replicas, "replica", "replicas"), postgres.MaxConnectionsOfReplica, limit)}
+		console.Count(replicas, "replica", "replicas"), postgres.MaxConnectionsPerReplica, limit)}
 }
 
 // checkMessages reports the settings for the language and level of the server's messages.
-func checkMessages(care postgres.Care) finding {
+func checkMessages(safeguards postgres.Safeguards) finding {
 	return passed("messages", "lc_messages is %q and client_min_messages is %q; creates depend on neither",
-		care.Language, care.MinMessages)
+		safeguards.Language, safeguards.MinMessages)
 }
 
-func checkStandbys(care postgres.Care) finding {
+func checkStandbys(safeguards postgres.Safeguards) finding {
 	const check = "standbys"
-	if care.Standbys == "" {
+	if safeguards.Standbys == "" {
 		return warned(check, "run a synchronous standby and list it there",
 			"synchronous_standby_names is empty: a failover loses commits that no standby has received")
 	}
-	return passed(check, "commits wait for %s", care.Standbys)
+	return passed(check, "commits wait for %s", safeguards.Standbys)
 }
 
-func checkArchive(care postgres.Care) finding {
+func checkArchive(safeguards postgres.Safeguards) finding {
 	const check = "archive"
 	switch {
-	case care.Archiving == "off":
+	case safeguards.Archiving == "off":
 		return warned(check, "set it to on, with an archive_command such as pgBackRest's",
 			"archive_mode is off: without a WAL archive, everything since the last backup can be lost")
-	case !care.HasArchive:
+	case !safeguards.HasArchive:
 		return warned(check, "set it or archive_library",
 			"archive_command is empty: nothing is archived, and WAL accumulates")
-	case care.IsArchiveFailing:
+	case safeguards.IsArchiveFailing:
 		return failed(check, "see PostgreSQL's log", "archive_command fails, and WAL accumulates")
 	default:
 		return passed(check, "the WAL is archived")

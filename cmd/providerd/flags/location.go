@@ -86,7 +86,7 @@ func (u PostgresURL) Open(ctx context.Context, logger *slog.Logger) (database.Mo
 
 // OpenReadOnly is that of Location.
 func (u PostgresURL) OpenReadOnly(ctx context.Context) (database.View, error) {
-	return postgres.Look(ctx, u.URL)
+	return postgres.OpenReadOnly(ctx, u.URL)
 }
 
 // Migrate is that of Location.

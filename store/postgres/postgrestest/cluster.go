@@ -131,7 +131,7 @@ func (c *Cluster) initialise(ctx context.Context) error {
 	if err := c.home.write(password, c.Password); err != nil {
 		return err
 	}
-	err := c.home.run(ctx, c.program("initdb"), "--pgdata", c.Folder(), "--no-sync", "--encoding", "UTF8",
+	err := c.home.run(ctx, c.program("initdb"), "--pgdata", c.Dir(), "--no-sync", "--encoding", "UTF8",
 		"--locale", "C.UTF-8", "--username", c.User, "--pwfile", password, "--auth", "scram-sha-256")
 	if err != nil {
 		return err
@@ -141,7 +141,7 @@ func (c *Cluster) initialise(ctx context.Context) error {
 	if c.locale != "" {
 		settings += "lc_messages = '" + c.locale + "'\n"
 	}
-	return c.home.write(filepath.Join(c.Folder(), "postgresql.conf"), settings)
+	return c.home.write(filepath.Join(c.Dir(), "postgresql.conf"), settings)
 }
 
 // Address returns the host and the port, for a URL of several hosts, or for a proxy.
@@ -149,8 +149,8 @@ func (c *Cluster) Address() string {
 	return "127.0.0.1:" + strconv.Itoa(c.port)
 }
 
-// Folder has the files of the databases and their WAL.
-func (c *Cluster) Folder() string { return filepath.Join(c.home.folder, "data") }
+// Dir returns the directory that holds the files of the databases and their WAL.
+func (c *Cluster) Dir() string { return filepath.Join(c.home.folder, "data") }
 
 // URL returns the URL of a database of the cluster, with user and password.
 func (c *Cluster) URL(database string) string {

@@ -26,7 +26,7 @@ func (c *Cluster) startOnFreePort(ctx context.Context) error {
 // start starts the server, and returns once it answers.
 func (c *Cluster) start(ctx context.Context) error {
 	// Shared memory that is a file in the folder goes with it, however the server ends.
-	postmaster, err := c.home.start(syscall.SIGQUIT, c.program("postgres"), "-D", c.Folder(), "-p", strconv.Itoa(c.port),
+	postmaster, err := c.home.start(syscall.SIGQUIT, c.program("postgres"), "-D", c.Dir(), "-p", strconv.Itoa(c.port),
 		"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-c", "cluster_name="+c.Name,
 		"-c", "dynamic_shared_memory_type=mmap")
 	if err != nil {
@@ -113,7 +113,7 @@ func (c *Cluster) Close() {
 func (c *Cluster) remove(ctx context.Context) error {
 	err := c.kill(ctx)
 	c.postmaster = nil
-	return errors.Join(err, removeSharedMemory(c.Folder()), c.home.remove())
+	return errors.Join(err, removeSharedMemory(c.Dir()), c.home.remove())
 }
 
 // removeSharedMemory removes the System V segment by which PostgreSQL finds out whether a folder is in use. It outlives

@@ -18,10 +18,10 @@ func (c *Cluster) AddStandby(t testing.TB) *Cluster {
 	primary := fmt.Sprintf("host=127.0.0.1 port=%d user=%s password=%s sslmode=disable application_name=%s",
 		c.port, c.User, c.Password, standby.Name)
 	err := standby.home.run(ctx, c.program("pg_basebackup"), "--dbname", primary,
-		"--pgdata", standby.Folder(), "--write-recovery-conf", "--checkpoint", "fast", "--no-sync")
+		"--pgdata", standby.Dir(), "--write-recovery-conf", "--checkpoint", "fast", "--no-sync")
 	check(t, "copy "+c.Name, err)
 	// Once promoted, it would wait for the standbys of its primary.
-	err = standby.home.write(filepath.Join(standby.Folder(), "postgresql.auto.conf"), "synchronous_standby_names = ''\n")
+	err = standby.home.write(filepath.Join(standby.Dir(), "postgresql.auto.conf"), "synchronous_standby_names = ''\n")
 	check(t, "make a standby", err)
 	check(t, "start a standby", standby.startOnFreePort(ctx))
 	standby.awaitTrue(t, "SELECT EXISTS (SELECT FROM pg_stat_wal_receiver WHERE status = 'streaming')")

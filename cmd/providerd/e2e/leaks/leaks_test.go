@@ -38,7 +38,7 @@ func TestNothingLeaksOverPostgreSQL(t *testing.T) {
 	s.canary("password of the database", cluster.Password)
 	s.run("key", "create")
 	s.sessions()
-	s.scanFiles(t, cluster.Folder())
+	s.scanFiles(t, cluster.Dir())
 	s.scan("the log of the database", []byte(cluster.Log()))
 	report(t, s.scanner)
 }
