@@ -1,9 +1,8 @@
-// Package database is the seam between the store and the databases that can keep it: the interfaces that each of them
-// implements, their errors, and what they share about pools and schemas. It has no statement about a provider, no
-// driver and no dialect. Each database has a package of its own, which opens it, brings its schema to the version of
-// this program, and returns a Database.
+// Package database defines the interfaces between the store and its databases, their errors, and what they share for
+// connection pools and schemas. It contains no statements about providers, no driver and no dialect. Each database has
+// its own package, which opens it, migrates its schema to the version of this program, and returns a Database.
 //
-// Start with Database in database.go; Batches and Batch, behind it, are the way of a create.
+// Start with Database in database.go; creates go through Batches and Batch.
 package database
 
 import (
@@ -15,100 +14,97 @@ import (
 )
 
 var (
-	// ErrUnavailable says that the database cannot be used at the moment: it is away, locked, damaged or out of space.
-	// Nothing was stored.
+	// ErrUnavailable means that the database cannot be used at the moment: it is unreachable, locked, damaged or out of
+	// space. Nothing was stored.
 	ErrUnavailable = errors.New("storage is unavailable")
-	// ErrCorrupt says that the file of a database is none, or a damaged one. It is an ErrUnavailable.
-	ErrCorrupt = fmt.Errorf("%w: no database, or a damaged one", ErrUnavailable)
-	// ErrFull says that the disk of the database has no room. It is an ErrUnavailable.
-	ErrFull = fmt.Errorf("%w: no room", ErrUnavailable)
-	// ErrNoConnection says that no server was reached, or that none let the program in. It is an ErrUnavailable.
+	// ErrCorrupt means that the database file is damaged or is not a database. It wraps ErrUnavailable.
+	ErrCorrupt = fmt.Errorf("%w: database file is damaged", ErrUnavailable)
+	// ErrFull means that the disk of the database is full. It wraps ErrUnavailable.
+	ErrFull = fmt.Errorf("%w: no space left", ErrUnavailable)
+	// ErrNoConnection means that no server was reached or accepted the login. It wraps ErrUnavailable.
 	ErrNoConnection = fmt.Errorf("%w: no connection", ErrUnavailable)
-	// ErrUnsafe says that the database is set up so that it could lose what it acknowledges. It is an ErrUnavailable.
-	ErrUnsafe = fmt.Errorf("%w: the server is not safe", ErrUnavailable)
-	// ErrOutcomeUnknown says that the database did not tell whether a commit took place.
+	// ErrUnsafe means that the settings of the server could lose acknowledged commits. It wraps ErrUnavailable.
+	ErrUnsafe = fmt.Errorf("%w: unsafe server", ErrUnavailable)
+	// ErrOutcomeUnknown means that a commit was sent but its result is not known.
 	ErrOutcomeUnknown = errors.New("outcome of the commit is unknown")
-	// ErrRetry says that what statements looked up is no longer so. They are run again.
-	ErrRetry = errors.New("overtaken by another transaction")
-	// ErrNoDatabase says that there is no providerd database at the place that was named.
+	// ErrRetry means that data the statements read has since changed. They are run again.
+	ErrRetry = errors.New("another transaction changed the data")
+	// ErrNoDatabase means that there is no providerd database at the given path or URL.
 	ErrNoDatabase = errors.New("no providerd database")
-	// ErrForeign says that there is a database, but one of another program.
-	ErrForeign = errors.New("not a database of providerd")
-	// ErrInsecureMode says that others than its owner can write to the database.
-	ErrInsecureMode = errors.New("database is exposed")
-	// ErrInUse says that a program has the database open, or has left what belongs to it.
+	// ErrForeign means that the database belongs to another program.
+	ErrForeign = errors.New("not a providerd database")
+	// ErrInsecureMode means that users other than its owner can write to the database.
+	ErrInsecureMode = errors.New("database is writable by others")
+	// ErrInUse means that a program has the database open, or left files of it behind.
 	ErrInUse = errors.New("database is in use")
-	// ErrOlder says that the database must be migrated before this version of providerd can use it.
+	// ErrOlder means that the database must be migrated before this version of providerd can use it.
 	ErrOlder = errors.New("database is from an older version of providerd")
-	// ErrNewer says that the database was written by a later version of providerd.
+	// ErrNewer means that the database was written by a later version of providerd.
 	ErrNewer = errors.New("database is from a newer version of providerd")
-	// ErrCopyIncomplete says that another database was being copied into this one, and that not all of it is there.
-	ErrCopyIncomplete = errors.New("a copy into the database was not finished")
+	// ErrCopyIncomplete means that a copy into this database was interrupted.
+	ErrCopyIncomplete = errors.New("a copy into this database is unfinished")
 )
 
-// Readable is what can be read: an open database, or a file with one that nobody changes.
+// Readable is an open database, or a database file that nobody changes.
 type Readable interface {
-	// Reader returns a handle for statements that read. Each is a transaction of its own, and is to be short: a database
-	// may keep what a reader still sees.
+	// Reader returns a handle for read statements. Each is its own transaction and must be short, because a database may
+	// have to keep every version that a reader can see.
 	Reader() *gorm.DB
 }
 
-// Database is one open database of this program's schema. It is safe for concurrent use.
+// Database is an open database with this program's schema. It is safe for concurrent use.
 //
-// The errors of its GORM handles wrap ErrUnavailable where the database could not be used, and are
-// gorm.ErrRecordNotFound and gorm.ErrDuplicatedKey where they fit. Any other error says that this program is wrong.
+// Errors of its GORM handles wrap ErrUnavailable if the database could not be used, or are gorm.ErrRecordNotFound or
+// gorm.ErrDuplicatedKey. Any other error is a bug in this program.
 type Database interface {
 	Readable
-	// IsShared tells whether other replicas of this program use the database at the same time, and so whether several
-	// batches at a time are of use.
+	// IsShared reports whether replicas of this program use the database concurrently, which also makes concurrent
+	// batches worthwhile.
 	IsShared() bool
-	// Change runs statements in one transaction. When it returns nil, they are on disk; otherwise none of them is, but
-	// where the error is ErrOutcomeUnknown. The statements may be run again, after all they did was rolled back. Changes
-	// take turns, in whatever process: none sees half of another.
+	// Change runs statements in one transaction. If it returns nil, they are on disk; if it returns any error except
+	// ErrOutcomeUnknown, none of them is. The statements may be rolled back and run again. Changes are serialized across
+	// processes: none sees half of another.
 	//
-	// It returns their error, ErrUnavailable or ErrOutcomeUnknown.
+	// It returns the error of the statements, ErrUnavailable or ErrOutcomeUnknown.
 	Change(ctx context.Context, statements func(tx *gorm.DB) error) error
-	// ChangeAlone is Change that first waits for the batches that have written rows, and lets none write any meanwhile.
+	// ChangeAlone is Change, but first waits for batches that have written rows, and blocks other batches from writing
+	// until it returns.
 	ChangeAlone(ctx context.Context, statements func(tx *gorm.DB) error) error
-	// Batches connects the one who commits batches of creates. It returns ErrUnavailable.
+	// Batches opens the connection that batches of creates are committed on. It returns ErrUnavailable.
 	Batches(ctx context.Context) (Batches, error)
-	// Check tells whether creates can be stored now, and tries to where the last one failed. It returns ErrUnavailable.
+	// Check returns ErrUnavailable if creates cannot be stored now. After a failed create, it tests this by writing.
 	Check(ctx context.Context) error
-	// Stats returns figures for whoever watches the database.
+	// Stats returns statistics for monitoring.
 	Stats() Stats
-	// Close releases the database, after the Batches were closed. It returns ErrUnavailable where it leaves the database
-	// as it is, so that an operator can put it right.
+	// Close releases the database. The Batches must be closed before. It returns ErrUnavailable if it leaves the files as
+	// they are for an operator to repair.
 	Close() error
 }
 
-// Batches commits batches of creates over a connection of its own. It is for one goroutine at a time.
+// Batches commits batches of creates on its own connection. It is not safe for concurrent use.
 type Batches interface {
-	// Commit is Change for the statements of a batch, which are going to reserve so many pks, or some more. A panic in the
-	// statements is such an error, because the callers of a batch are not to fall with each other.
+	// Commit is Change for the statements of a batch, which will reserve at least this many pks. It returns a panic in the
+	// statements as an error, so that one caller's panic does not crash the callers of the whole batch.
 	Commit(ctx context.Context, pks int, statements func(Batch) error) error
-	// Maintain does what the database needs between batches. It is called after each and every few seconds while none
-	// comes.
+	// Maintain does what the database needs between batches, such as a checkpoint. It is called after each batch, and
+	// every few seconds while idle.
 	Maintain(ctx context.Context)
-	// Close waits for what Maintain has begun, and gives the connection back.
+	// Close waits for work started by Maintain and releases the connection.
 	Close() error
 }
 
-// Batch is the transaction of a batch, which writes nothing before it calls Insert. It is of no use after the
-// transaction.
+// Batch is the transaction of a batch. It writes nothing before Insert is called, and is invalid after the transaction.
 type Batch interface {
 	// DB returns a handle for statements in the transaction.
 	DB() *gorm.DB
-	// ReservePKs returns pks of providers, ascending, that nobody else gets: as many as asked for, or those that are left
-	// up to the largest int32.
+	// ReservePKs returns count provider pks, ascending, that no one else gets, or fewer if the largest int32 is reached.
 	ReservePKs(count int) ([]int32, error)
-	// LastPK returns the pk that was given last. From the largest int32 on, none is left. It is at most 1 where none was
-	// given.
+	// LastPK returns the last pk that was reserved, or at most 1 if none was. From the largest int32 on, no pk is left.
 	LastPK() (int64, error)
 	// CanStore returns ErrUnavailable if the last batch that wrote rows failed and rows still cannot be stored. The
-	// transaction can continue: whatever only reads is not affected.
+	// transaction can continue to read.
 	CanStore() error
-	// Insert writes lists of rows, each a []*Row of a GORM model, one after the other, but for rows of which a unique
-	// value is taken. It returns how many of each list are left out, or ErrRetry where a row that is not refers to
-	// one that is.
-	Insert(lists ...any) (left []int, err error)
+	// Insert writes lists of rows, each a []*Row of a GORM model, in order. It skips rows with a unique value that is
+	// taken, and returns the number of rows skipped in each list, or ErrRetry if a written row refers to a skipped one.
+	Insert(lists ...any) (skipped []int, err error)
 }

@@ -8,33 +8,33 @@ import (
 )
 
 const (
-	// shownDrift is how many differences are described.
+	// shownDrift is the maximum number of differences described.
 	shownDrift = 5
-	// maxObjectName is how many characters of a name are shown.
+	// maxObjectName is the maximum number of characters shown of a name.
 	maxObjectName = 200
 )
 
-// Objects are the parts of a schema, such as `index "key_events_at"`, each with its definition.
+// Objects maps the name of each part of a schema, such as `index "key_events_at"`, to its definition.
 type Objects map[string]string
 
-// Names returns the names in their order.
+// Names returns the sorted names.
 func (o Objects) Names() []string { return slices.Sorted(maps.Keys(o)) }
 
-// Drift describes how the objects that were found differ from those that are expected: the first few by name, in words
-// such as `index "key_events_at" is missing`. Another program may have given them any name, which is made legible.
+// Drift describes the first few differences, by name, between o, the expected objects, and those found, such as
+// `index "key_events_at" is missing`. Names that another program chose are made printable.
 func (o Objects) Drift(found Objects) []string {
 	var drift []string
 	for name, definition := range o {
-		switch actual, isThere := found[name]; {
-		case !isThere:
+		switch actual, ok := found[name]; {
+		case !ok:
 			drift = append(drift, name+" is missing")
 		case actual != definition:
 			drift = append(drift, name+" was changed")
 		}
 	}
 	for name := range found {
-		if _, isExpected := o[name]; !isExpected {
-			drift = append(drift, legible(name)+" was added")
+		if _, ok := o[name]; !ok {
+			drift = append(drift, printable(name)+" was added")
 		}
 	}
 	slices.Sort(drift)
@@ -44,7 +44,7 @@ func (o Objects) Drift(found Objects) []string {
 	return drift
 }
 
-func legible(name string) string {
+func printable(name string) string {
 	if runes := []rune(name); len(runes) > maxObjectName {
 		name = string(runes[:maxObjectName]) + "…"
 	}

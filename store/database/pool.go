@@ -9,14 +9,14 @@ import (
 	"gorm.io/gorm/logger"
 )
 
-// Pool is the connections to a database, which GORM uses, too. The zero value is one that was never opened.
+// Pool is a connection pool with its GORM handle. The zero value is a pool that was never opened.
 type Pool struct {
 	*sql.DB
-	// GORM runs statements over SQL.
+	// GORM uses the connections of DB.
 	GORM *gorm.DB
 }
 
-// ClosePools closes the connections of pools that were opened, and waits for running statements.
+// ClosePools closes the pools that were opened, and waits for their running statements.
 func ClosePools(pools ...Pool) error {
 	var errs []error
 	for _, pool := range pools {
@@ -30,11 +30,11 @@ func ClosePools(pools ...Pool) error {
 	return errors.Join(errs...)
 }
 
-// OpenGORM lets GORM use connections. Its errors are those of the driver as the dialector translates them, and then as
-// classify does. It prepares statements where the driver does not.
+// OpenGORM returns a GORM handle for the connections of a dialector. Its errors are those of the driver, translated by
+// the dialector and then by classify. If prepares is set, GORM prepares statements, for a driver that does not.
 func OpenGORM(dialector gorm.Dialector, classify func(error) error, prepares bool) (*gorm.DB, error) {
 	db, err := gorm.Open(translator{dialector, classify}, &gorm.Config{
-		// A log of statements would have their values.
+		// A log of statements would contain their values.
 		Logger: logger.Discard, SkipDefaultTransaction: true, TranslateError: true, DisableAutomaticPing: true,
 		PrepareStmt: prepares,
 	})
@@ -44,21 +44,21 @@ func OpenGORM(dialector gorm.Dialector, classify func(error) error, prepares boo
 	return db, nil
 }
 
-// translator is a dialector that returns the errors of the seam.
+// translator is a dialector that translates errors into those of this package.
 type translator struct {
 	gorm.Dialector
 	classify func(error) error
 }
 
-// Translate names the errors of the driver (gorm.ErrorTranslator).
+// Translate implements gorm.ErrorTranslator.
 func (t translator) Translate(err error) error {
-	if named, ok := t.Dialector.(gorm.ErrorTranslator); ok {
-		err = named.Translate(err)
+	if inner, ok := t.Dialector.(gorm.ErrorTranslator); ok {
+		err = inner.Translate(err)
 	}
 	return t.classify(err)
 }
 
-// Initialize makes GORM translate the errors of Raw and Rows, which it leaves out.
+// Initialize also makes GORM translate the errors of Raw and Rows, which it does not by itself.
 func (t translator) Initialize(db *gorm.DB) error {
 	err := t.Dialector.Initialize(db)
 	if err == nil {

@@ -2,18 +2,18 @@ package database
 
 import "database/sql"
 
-// Stats are figures of an open database at one moment.
+// Stats are statistics of an open database at one moment.
 type Stats struct {
-	// Readers and Writers are those of the connections that read, and that change something.
+	// Readers and Writers are the statistics of the connections that read, and of those that write.
 	Readers, Writers sql.DBStats
-	// WAL is nil where the server of the database keeps it, or where its files cannot be used.
+	// WAL is nil if the database server manages its own WAL, or if the files cannot be used.
 	WAL *WALStats
 }
 
-// WALStats are figures of the write-ahead log (WAL) of an embedded database.
+// WALStats are statistics of the write-ahead log (WAL) of an embedded database.
 type WALStats struct {
-	// Pages is how many pages the log has, and CopiedPages how many of them are in the database, too.
+	// Pages is the number of pages in the WAL, and CopiedPages the number already copied to the database file.
 	Pages, CopiedPages uint32
-	// Checkpoints counts those that were done since the database was opened, and FailedCheckpoints those that were not.
+	// Checkpoints and FailedCheckpoints count the checkpoints since the database was opened.
 	Checkpoints, FailedCheckpoints uint64
 }

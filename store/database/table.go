@@ -9,16 +9,16 @@ import (
 	"gorm.io/gorm/schema"
 )
 
-// Table is what a database writes the rows of one GORM model with, by statements of its own: GORM builds each statement
-// again, which takes longer than SQLite's part of it.
+// Table describes a GORM model to a database that inserts its rows with its own statements: GORM builds each statement
+// anew, which takes longer than SQLite needs to run it.
 type Table struct {
 	Name    string
 	Columns []string
-	// Fields are those of the model, in the order of the columns.
+	// Fields are the fields of the model, in the order of Columns.
 	Fields []*schema.Field
 }
 
-// TableOf reads the model of rows, which are a []*Row. It returns GORM's error where Row is no model.
+// TableOf returns the table of rows, a []*Row. It returns GORM's error if Row is not a model.
 func TableOf(db *gorm.DB, rows any) (Table, error) {
 	model := gorm.Statement{DB: db}
 	if err := model.Parse(rows); err != nil {
@@ -31,7 +31,7 @@ func TableOf(db *gorm.DB, rows any) (Table, error) {
 	return table, nil
 }
 
-// AppendValues appends the values of a row, a *Row, in the order of the columns.
+// AppendValues appends the values of row, a *Row, in the order of Columns.
 func (t Table) AppendValues(ctx context.Context, values []any, row reflect.Value) []any {
 	for _, field := range t.Fields {
 		value, _ := field.ValueOf(ctx, row)

@@ -2,15 +2,14 @@ package database
 
 import "context"
 
-// View is a database that is only looked at, whatever is wrong with it. Nothing is made or changed for it, and nobody
-// is held up.
+// View is a database opened for inspection, whatever its state. It creates and changes nothing, and blocks no one.
 type View interface {
 	Readable
-	// Schema tells how far the database was migrated. It returns ErrNoDatabase for one without tables, ErrForeign or
+	// Schema returns the schema version of the database. It returns ErrNoDatabase if there are no tables, ErrForeign or
 	// ErrUnavailable.
 	Schema(ctx context.Context) (Schema, error)
-	// Drift describes how the tables of a schema of this program's level, and what decides over their rows, differ from
-	// those that its migrations make: the first few differences, none where there is none. It returns ErrUnavailable.
+	// Drift describes the first few differences between the database, which must have this program's schema version, and
+	// what its migrations create: tables and anything that affects their rows. It returns ErrUnavailable.
 	Drift(ctx context.Context) ([]string, error)
 	// Close releases the database.
 	Close() error

@@ -18,7 +18,7 @@ import (
 const applicationID = 0x70766464
 
 // checkHeader checks the database header (https://www.sqlite.org/fileformat.html, section 1.3) before the rest of a
-// large file is read. It returns database.ErrForeign if the file is not a database of providerd.
+// large file is read. It returns database.ErrForeign if the file is not a providerd database.
 func checkHeader(file *os.File) error {
 	const (
 		size     = 100

@@ -1,7 +1,7 @@
-// Package transfer copies everything that is in one database into another, of whichever kind, and compares the two. It
-// knows tables and columns, but no provider and no key: secrets stay sealed as they are.
+// Package transfer copies the contents of one database into another, of either kind, and compares the two. It knows
+// tables and columns, but not providers or keys: secrets are copied as they are sealed.
 //
-// Start with Copy. tables.go lists what is copied, and values.go has the form in which values are compared.
+// Start with Copy. tables.go lists what is copied, and values.go defines the form in which values are compared.
 package transfer
 
 import (
@@ -15,32 +15,33 @@ import (
 )
 
 var (
-	// ErrNotEmpty says that a database has something already, which a copy would spoil.
-	ErrNotEmpty = errors.New("the database to copy to is not empty")
-	// ErrDiffers says that a table of a copy does not have what the source has.
-	ErrDiffers = errors.New("the copy differs")
+	// ErrNotEmpty means that the target database already has contents.
+	ErrNotEmpty = errors.New("target database is not empty")
+	// ErrDiffers means that a table of the copy differs from the source.
+	ErrDiffers = errors.New("copy differs from the source")
 )
 
 // Step is a part of a copy.
 type Step string
 
-// The steps of a copy, in their order.
+// The steps of a copy, in order.
 const (
 	StepCopy    Step = "copied"
 	StepCompare Step = "compared"
 )
 
-// Progress is told how many rows of all a step has done.
+// Progress is called with the number of rows that a step has done and the total.
 type Progress func(step Step, done, total int64)
 
-// Copy copies one snapshot of a database into an empty one and compares the two. It returns what each table holds. If it
-// is interrupted, the copy stays marked as incomplete, so that only another call to Copy uses it. That call continues:
+// Copy copies a snapshot of one database into an empty one, compares the two, and returns what each table holds. An
+// interrupted copy stays marked as incomplete, so that only another call to Copy uses it. That call resumes the copy:
 // it does not send again what the target already has.
 //
 // At most a few pages, each of 4,000 rows or 4 MiB plus one row, are in memory at a time.
 //
-// It returns ErrNotEmpty, ErrDiffers, database.ErrCopyIncomplete for the source, ErrUnavailable or ErrOutcomeUnknown.
-// After any but ErrNotEmpty and ErrCopyIncomplete, another call may succeed.
+// It returns ErrNotEmpty, ErrDiffers, database.ErrCopyIncomplete if the source is itself an unfinished copy,
+// ErrUnavailable or ErrOutcomeUnknown. After an error other than ErrNotEmpty and ErrCopyIncomplete, another call may
+// succeed.
 func Copy(ctx context.Context, from, to database.Movable, progress Progress) (contents []Content, err error) {
 	err = from.Snapshot(ctx, func(source *gorm.DB) error {
 		c := copying{source: source, from: from, target: target{to}, progress: progress}
@@ -62,7 +63,7 @@ type copying struct {
 	progress    Progress
 	step        Step
 	done, total int64
-	// contents are those of the source.
+	// contents are what the tables of the source hold.
 	contents []Content
 }
 
@@ -95,7 +96,7 @@ func (c *copying) run(ctx context.Context) error {
 	return c.finish(ctx, source)
 }
 
-// finish makes the target one that can be used, once its keyset is that of the source.
+// finish copies the keyset row and the last keys, which makes the target usable.
 func (c *copying) finish(ctx context.Context, source proof) error {
 	wanted, err := keyset().content(c.source, func(page) error { return nil })
 	if err != nil {
@@ -130,7 +131,7 @@ func (c *copying) advance(p page) {
 	c.progress(c.step, c.done, c.total)
 }
 
-// table copies a table, but for the pages that are in the target.
+// table copies a table, except for pages that the target already has.
 func (c *copying) table(ctx context.Context, t table) (Content, error) {
 	last, err := t.last(c.target.Reader().WithContext(ctx))
 	if err != nil {
@@ -138,14 +139,14 @@ func (c *copying) table(ctx context.Context, t table) (Content, error) {
 	}
 	after := int64(0)
 	content, err := t.content(c.source, func(p page) error {
-		isThere := false
+		isCopied := false
 		if after < last {
 			var err error
-			if isThere, err = c.target.has(ctx, t, after, p); err != nil {
+			if isCopied, err = c.target.has(ctx, t, after, p); err != nil {
 				return err
 			}
 		}
-		if !isThere {
+		if !isCopied {
 			if err := c.target.replace(ctx, t, after, p); err != nil {
 				return err
 			}
@@ -157,7 +158,7 @@ func (c *copying) table(ctx context.Context, t table) (Content, error) {
 	if err != nil || last <= after {
 		return content, err
 	}
-	// The source had more when the copy was interrupted.
+	// The source has lost its last rows since the copy was interrupted.
 	return content, c.target.replace(ctx, t, after, page{last: last})
 }
 
@@ -165,12 +166,12 @@ func (c *copying) table(ctx context.Context, t table) (Content, error) {
 func (t table) last(tx *gorm.DB) (last int64, err error) {
 	err = tx.Raw(fmt.Sprintf("SELECT coalesce(max(%s), 0) FROM %s", t.key(), t.name)).Scan(&last).Error
 	if err != nil {
-		return 0, fmt.Errorf("look for rows in %s: %w", t.name, err)
+		return 0, fmt.Errorf("find rows in %s: %w", t.name, err)
 	}
 	return last, nil
 }
 
-// compare reads the whole copy.
+// compare reads the whole copy and compares each table with the source.
 func (c *copying) compare(tx *gorm.DB) error {
 	for i, t := range tables() {
 		content, err := t.content(tx, func(p page) error {
@@ -187,20 +188,20 @@ func (c *copying) compare(tx *gorm.DB) error {
 	return nil
 }
 
-func differs(t table) error { return fmt.Errorf("%w in the table %s; copy again", ErrDiffers, t.name) }
+func differs(t table) error { return fmt.Errorf("%w in table %s; copy again", ErrDiffers, t.name) }
 
-// lastKeys returns the highest key that each table of the source ever gave.
+// lastKeys returns the highest key that each table of the source ever generated.
 func (c *copying) lastKeys() (map[string]int64, error) {
 	keys := map[string]int64{}
 	for _, table := range tables() {
-		if !table.givesKeys {
+		if !table.generatesKeys {
 			continue
 		}
 		last, err := c.from.LastKey(c.source, table.name)
 		if err != nil {
 			return nil, err
 		}
-		keys[table.name] = min(last, lastOfAll)
+		keys[table.name] = min(last, maxKey)
 	}
 	return keys, nil
 }

@@ -197,7 +197,7 @@ func TestDifferenceIsFound(t *testing.T) {
 						run(t, target, spoil)
 					}
 				})
-				if !errors.Is(err, transfer.ErrDiffers) || !strings.Contains(err.Error(), "the table "+table+";") {
+				if !errors.Is(err, transfer.ErrDiffers) || !strings.Contains(err.Error(), "in table "+table+";") {
 					t.Errorf("error is %v", err)
 				}
 				if _, err := transfer.Copy(t.Context(), source, target, noProgress); err != nil {

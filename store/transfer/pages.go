@@ -11,20 +11,20 @@ import (
 	"gorm.io/gorm"
 )
 
-// pageRows and pageBytes bound what is in memory at a time, and what one transaction writes: a page ends with the row
-// that reaches one of them.
+// pageRows and pageBytes limit what is in memory at a time, and what one transaction writes: the row that reaches
+// either limit is the last of its page.
 const (
 	pageRows  = 4000
 	pageBytes = 4 << 20
 )
 
-// lastOfAll is the highest key that there can be.
-const lastOfAll = math.MaxInt32
+// maxKey is the highest possible key.
+const maxKey = math.MaxInt32
 
-// page is some rows of a table, in the order of their keys. It is valid until the next page is read.
+// page is consecutive rows of a table, ordered by key. It is valid until the next page is read.
 type page struct {
 	rows [][]any
-	// encoded has the rows one after the other.
+	// encoded is the concatenated encodings of the rows.
 	encoded []byte
 	// last is the key of the last row.
 	last int64
@@ -32,7 +32,7 @@ type page struct {
 
 func (p *page) isFull() bool { return len(p.rows) >= pageRows || len(p.encoded) >= pageBytes }
 
-// add reads one row.
+// add scans the current row into the page.
 func (p *page) add(t table, rows *sql.Rows) error {
 	values, targets := make([]any, len(t.columns)), make([]any, len(t.columns))
 	for i := range values {
@@ -45,7 +45,7 @@ func (p *page) add(t table, rows *sql.Rows) error {
 		if values[i] != nil {
 			var err error
 			if values[i], err = column.canonical(values[i]); err != nil {
-				return fmt.Errorf("read the row %v of %s: %s: %w", values[0], t.name, column.name, err)
+				return fmt.Errorf("read row %v of %s: %s: %w", values[0], t.name, column.name, err)
 			}
 		}
 		p.encoded = appendValue(p.encoded, values[i])
@@ -54,7 +54,7 @@ func (p *page) add(t table, rows *sql.Rows) error {
 	return nil
 }
 
-// read reads the rows with keys from behind after up to last in one statement, and hands over page after page.
+// read reads the rows with keys above after and up to last in one statement, and calls take with each page.
 func (t table) read(tx *gorm.DB, after, last int64, take func(page) error) error {
 	query := fmt.Sprintf("SELECT %s FROM %s WHERE %s > ? AND %[3]s <= ? ORDER BY %[3]s",
 		strings.Join(t.columnNames(), ", "), t.name, t.key())
@@ -85,21 +85,20 @@ func (t table) read(tx *gorm.DB, after, last int64, take func(page) error) error
 	return take(next)
 }
 
-// Content is what a table has.
+// Content summarizes what a table holds.
 type Content struct {
-	// Table is its name.
+	// Table is the name of the table.
 	Table string
-	// Rows is how many there are.
+	// Rows is the number of rows.
 	Rows int64
-	// Digest is the SHA-256 of all values in the order of the keys, in hexadecimal digits. It is the same whichever kind
-	// of database has them.
+	// Digest is the SHA-256 of all values in key order, in hexadecimal. It does not depend on the kind of database.
 	Digest string
 }
 
-// content tells what a table has, and calls take with each page.
+// content returns what a table holds, and calls take with each page.
 func (t table) content(tx *gorm.DB, take func(p page) error) (Content, error) {
 	content, digest := Content{Table: t.name}, sha256.New()
-	err := t.read(tx, 0, lastOfAll, func(p page) error {
+	err := t.read(tx, 0, maxKey, func(p page) error {
 		digest.Write(p.encoded)
 		content.Rows += int64(len(p.rows))
 		return take(p)

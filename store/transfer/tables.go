@@ -3,22 +3,22 @@ package transfer
 // column is a column of a table.
 type column struct {
 	name string
-	// canonical turns what a database returned, unless it is NULL, into what every database takes. Equal values are then
-	// equal, whichever database they are from.
+	// canonical converts a non-NULL value from a database to a form that every database accepts, and that is the same for
+	// equal values of different databases.
 	canonical func(value any) (any, error)
 }
 
 // table is a table whose rows are copied.
 type table struct {
 	name string
-	// columns begin with the key, which is a positive integer.
+	// columns lists the key, a positive integer, first.
 	columns []column
-	// isResumed tells that an interrupted copy goes on where it was, because rows hardly ever change. Other tables are
-	// copied from their beginning again.
+	// isResumed is set if an interrupted copy resumes where it stopped, because rows hardly ever change. Other tables are
+	// copied again from the start.
 	isResumed bool
-	// givesKeys tells that the database makes the keys.
-	givesKeys bool
-	// extensions are tables whose rows have the key of a row of this one.
+	// generatesKeys is set if the database generates the keys.
+	generatesKeys bool
+	// extensions are tables whose rows share the key of a row in this one.
 	extensions []string
 }
 
@@ -32,13 +32,13 @@ func (t table) columnNames() []string {
 	return names
 }
 
-// tables are all tables but that of the keyset, each behind those that it refers to.
+// tables returns all tables except that of the keyset, each after those that it refers to.
 //
-//nolint:goconst // The names of columns read best where they are used.
+//nolint:goconst // Column names read best where they are used.
 func tables() []table {
 	return []table{
 		providers(), oauth2Providers(), directoryProviders(),
-		{name: "applications", givesKeys: true, columns: []column{
+		{name: "applications", generatesKeys: true, columns: []column{
 			{"id", integer}, {"slug", text}, {"name", text}, {"provider_pk", integer},
 		}},
 		{name: "backchannels", columns: []column{{"provider_pk", integer}, {"application_id", integer}}},
@@ -53,7 +53,7 @@ func tables() []table {
 			{"client_id", text},
 			{"deleted_at", moment},
 		}},
-		{name: "tokens", givesKeys: true, columns: []column{
+		{name: "tokens", generatesKeys: true, columns: []column{
 			{"id", integer},
 			{"name", text},
 			{"prefix", text},
@@ -63,7 +63,7 @@ func tables() []table {
 			{"expires_at", moment},
 			{"revoked_at", moment},
 		}},
-		{name: "key_events", givesKeys: true, columns: []column{
+		{name: "key_events", generatesKeys: true, columns: []column{
 			{"id", integer}, {"at", moment}, {"event", text}, {"key_id", integer},
 		}},
 	}
@@ -76,7 +76,7 @@ const (
 
 func providers() table {
 	return table{
-		name: "providers", isResumed: true, givesKeys: true, extensions: []string{oauth2Table, directoryTable},
+		name: "providers", isResumed: true, generatesKeys: true, extensions: []string{oauth2Table, directoryTable},
 		columns: []column{
 			{"pk", integer},
 			{"kind", text},
@@ -128,7 +128,7 @@ func directoryProviders() table {
 	}}
 }
 
-// keyset is the table whose row tells whether a database is all there.
+// keyset is the table whose row says whether the database is complete.
 func keyset() table {
 	return table{name: "keyset", columns: []column{{"pk", integer}, {"sealed", blob}, {"fingerprint", blob}}}
 }

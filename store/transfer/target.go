@@ -12,17 +12,17 @@ import (
 	"example.com/providerd/store/database"
 )
 
-// proof is the row of the keyset table. In a database that a copy is made into, it is a mark: it has nothing sealed,
-// and the fingerprint of the source.
+// proof is the row of the keyset table. In the target of an unfinished copy it is a mark: Sealed is empty, and
+// Fingerprint is that of the source.
 type proof struct {
 	Sealed      []byte
 	Fingerprint []byte
 }
 
-// MarksIncomplete tells whether what the keyset table has sealed marks a database whose copy is not finished.
+// MarksIncomplete reports whether the sealed column of the keyset table marks the target of an unfinished copy.
 func MarksIncomplete(sealed []byte) bool { return len(sealed) == 0 }
 
-// readProof returns false where there is no row.
+// readProof returns ok false if there is no row.
 func readProof(tx *gorm.DB) (found proof, ok bool, err error) {
 	result := tx.Raw("SELECT sealed, fingerprint FROM keyset WHERE pk = 1").Scan(&found)
 	if result.Error != nil {
@@ -36,8 +36,8 @@ type target struct {
 	database.Movable
 }
 
-// claim marks an empty database, or finds the mark of an interrupted copy of the same source, and removes what is to be
-// copied again.
+// claim marks an empty database. If it finds the mark of an interrupted copy from the same source instead, it removes
+// what must be copied again.
 func (t target) claim(ctx context.Context, source proof) error {
 	err := t.Change(ctx, func(tx *gorm.DB) error {
 		found, ok, err := readProof(tx)
@@ -47,15 +47,15 @@ func (t target) claim(ctx context.Context, source proof) error {
 		case !ok:
 			return mark(tx, source)
 		case !MarksIncomplete(found.Sealed):
-			return fmt.Errorf("%w: it is in use; name an empty one", ErrNotEmpty)
+			return fmt.Errorf("%w: it is in use; pass an empty database", ErrNotEmpty)
 		case !bytes.Equal(found.Fingerprint, source.Fingerprint):
-			return fmt.Errorf("%w: it has an unfinished copy of another database; name an empty one", ErrNotEmpty)
+			return fmt.Errorf("%w: it holds an unfinished copy of another database; pass an empty one", ErrNotEmpty)
 		default:
 			return removeOutdated(tx)
 		}
 	})
 	if err != nil {
-		return fmt.Errorf("begin the copy: %w", err)
+		return fmt.Errorf("start the copy: %w", err)
 	}
 	return nil
 }
@@ -67,7 +67,7 @@ func mark(tx *gorm.DB, source proof) error {
 			return err
 		}
 		if last > 0 {
-			return fmt.Errorf("%w: there are rows in %s; name an empty one", ErrNotEmpty, table.name)
+			return fmt.Errorf("%w: there are rows in %s; pass an empty database", ErrNotEmpty, table.name)
 		}
 	}
 	return tx.Exec("INSERT INTO keyset (pk, sealed, fingerprint) VALUES (1, ?, ?)", []byte{}, source.Fingerprint).Error
@@ -78,15 +78,15 @@ func removeOutdated(tx *gorm.DB) error {
 		if table.isResumed {
 			continue
 		}
-		if err := remove(tx, table.name, table.key(), 0, lastOfAll); err != nil {
+		if err := remove(tx, table.name, table.key(), 0, maxKey); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// change is Change for as long as the database has the mark: without it, another copy has finished, and the database
-// may be in use.
+// change is Change, but fails once the mark is gone: another program has then finished the copy, and the database may
+// be in use.
 func (t target) change(ctx context.Context, statements func(tx *gorm.DB) error) error {
 	err := t.Change(ctx, func(tx *gorm.DB) error {
 		found, ok, err := readProof(tx)
@@ -104,7 +104,7 @@ func (t target) change(ctx context.Context, statements func(tx *gorm.DB) error) 
 	return nil
 }
 
-// replace puts a page in the place of the rows with keys from behind after up to the last one of the page.
+// replace replaces the rows with keys above after, up to the last key of the page, by the page.
 func (t target) replace(ctx context.Context, table table, after int64, p page) error {
 	return t.change(ctx, func(tx *gorm.DB) error {
 		for _, name := range append(table.extensions, table.name) {
@@ -127,7 +127,7 @@ func remove(tx *gorm.DB, table, key string, after, last int64) error {
 	return nil
 }
 
-// has tells whether the rows with keys from behind after up to the last one of the page are those of the page.
+// has reports whether the rows with keys above after, up to the last key of the page, equal the page.
 func (t target) has(ctx context.Context, table table, after int64, p page) (bool, error) {
 	rest, isSame := p.encoded, true
 	err := table.read(t.Reader().WithContext(ctx), after, p.last, func(found page) error {
@@ -139,7 +139,7 @@ func (t target) has(ctx context.Context, table table, after int64, p page) (bool
 	return isSame && len(rest) == 0, err
 }
 
-// finish makes the database one that can be used, and whose keyset table has what is wanted.
+// finish replaces the mark with the proof of the source, which makes the database usable, and checks the keyset table.
 func (t target) finish(ctx context.Context, source proof, wanted Content, lastKeys map[string]int64) error {
 	return t.change(ctx, func(tx *gorm.DB) error {
 		for _, table := range tables() {

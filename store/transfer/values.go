@@ -11,7 +11,7 @@ import (
 
 func as[T any](value any) (any, error) {
 	if _, ok := value.(T); !ok {
-		return nil, errors.New("the database returns a value of another type")
+		return nil, errors.New("the database returned a value of the wrong type")
 	}
 	return value, nil
 }
@@ -22,7 +22,7 @@ func boolean(value any) (any, error) { return as[bool](value) }
 
 func blob(value any) (any, error) { return as[[]byte](value) }
 
-// text takes bytes, too, since that is how some drivers return JSON.
+// text also accepts bytes, because some drivers return JSON that way.
 func text(value any) (any, error) {
 	if raw, ok := value.([]byte); ok {
 		return string(raw), nil
@@ -30,42 +30,42 @@ func text(value any) (any, error) {
 	return as[string](value)
 }
 
-// moment refuses the zero time, by which SQLite's driver says that it cannot read one.
+// moment refuses the zero time, which SQLite's driver returns for a time that it cannot parse.
 func moment(value any) (any, error) {
 	at, ok := value.(time.Time)
 	if !ok || at.IsZero() {
-		return nil, errors.New("it has no time that can be read")
+		return nil, errors.New("value is not a valid time")
 	}
 	return at.UTC().Truncate(time.Microsecond), nil
 }
 
 func uuid(value any) (any, error) {
-	written, err := text(value)
+	s, err := text(value)
 	if err != nil {
 		return nil, err
 	}
-	return strings.ToLower(written.(string)), nil
+	return strings.ToLower(s.(string)), nil
 }
 
-// list returns the canonical form of a list in JSON (RFC 8785): PostgreSQL writes it with white space.
+// list returns the canonical form (RFC 8785) of a JSON list, because PostgreSQL adds white space.
 func list(value any) (any, error) {
-	written, err := text(value)
-	if err != nil || written == "[]" || written == "" {
+	s, err := text(value)
+	if err != nil || s == "[]" || s == "" {
 		return "[]", err
 	}
-	canonical := jsontext.Value(written.(string))
+	canonical := jsontext.Value(s.(string))
 	if canonical.Canonicalize() != nil {
-		return nil, errors.New("it has no JSON")
+		return nil, errors.New("value is not JSON")
 	}
 	return string(canonical), nil
 }
 
-// appendValue adds the encoding of a canonical value: a byte that tells NULL from others, and the value behind its
-// length.
+// appendValue appends the encoding of a canonical value: a byte that is 0 for NULL and 1 otherwise, then the length and
+// the value.
 func appendValue(encoded []byte, value any) []byte {
 	switch value := value.(type) {
 	case int64:
-		return binary.BigEndian.AppendUint64(append(encoded, 1, 8), uint64(value)) //nolint:gosec // Its bits count.
+		return binary.BigEndian.AppendUint64(append(encoded, 1, 8), uint64(value)) //nolint:gosec // Only the bits matter.
 	case bool:
 		if value {
 			return append(encoded, 1, 1, 1)

@@ -114,7 +114,7 @@ func TestCopyInterrupted(t *testing.T) {
 				refused := providerdtest.Command(t.Context(), folder, append(arguments, "--keyset", "data/keyset.json")...)
 				refused.Env = append(os.Environ(), "PROVIDERD_DATABASE="+to)
 				output, err := refused.CombinedOutput()
-				if err == nil || !strings.Contains(string(output), "a copy into the database was not finished") ||
+				if err == nil || !strings.Contains(string(output), "a copy into this database is unfinished") ||
 					!strings.Contains(string(output), `copy\" again`) && !strings.Contains(string(output), `copy" again`) {
 					t.Errorf("%v over half a copy: %v: %s", arguments, err, output)
 				}
@@ -140,7 +140,7 @@ func TestCopyBesideOtherTables(t *testing.T) {
 	cluster := postgrestest.NewCluster(t)
 	cluster.Exec(t, "postgres", "CREATE TABLE foo (id integer)")
 	output, err := copying(t.Context(), folder, "sqlite:data/providerd.db", cluster.URL("postgres")).CombinedOutput()
-	if want := `--to: not a database of providerd: it has tables of another program: ["foo"]; name another place`; err == nil ||
+	if want := `--to: not a providerd database: it has tables of another program: ["foo"]; name another place`; err == nil ||
 		!strings.Contains(string(output), want) {
 		t.Errorf("%v: %s", err, output)
 	}

@@ -45,12 +45,12 @@ func spoiltSetUps() map[string]spoilt {
 		"database away": {remove("data/providerd.db"), []fault{{"database", healthFail, "no providerd database"}}},
 		"no database file": {
 			write("data/providerd.db", "This is no database, however long one looks at it, even if it has all of a hundred bytes: 0123456789"),
-			[]fault{{"database", healthFail, "no database, or a damaged one: .*file is not a database; put a backup in its place"}},
+			[]fault{{"database", healthFail, "database file is damaged: .*file is not a database; put a backup in its place"}},
 		},
 		"empty database": {write("data/providerd.db", ""), []fault{{"schema", healthFail, "no providerd database in .*; \"providerd serve\" makes one"}}},
 		"database of another program": {
 			statement("PRAGMA application_id = 7"),
-			[]fault{{"schema", healthFail, "not a database of providerd: .*application_id 7.*; name another place"}},
+			[]fault{{"schema", healthFail, "not a providerd database: .*application_id 7.*; name another place"}},
 		},
 		"unfinished copy": {
 			statement("UPDATE keyset SET sealed = x''"),
@@ -62,11 +62,11 @@ func spoiltSetUps() map[string]spoilt {
 		},
 		"newer schema": {
 			statement("INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, true)"),
-			[]fault{{"schema", healthFail, "its schema has level 99.*; use a newer providerd"}},
+			[]fault{{"schema", healthFail, "its schema version is 99.*; use a newer providerd"}},
 		},
 		"older schema": {
 			statement("DELETE FROM goose_db_version WHERE version_id > 1"),
-			[]fault{{"schema", healthWarn, `its schema has level 1, this program needs 2; "providerd serve" migrates it`}},
+			[]fault{{"schema", healthWarn, `its schema version is 1 but this program needs 2; "providerd serve" migrates it`}},
 		},
 		"missing index": {
 			statement("DROP INDEX providers_idempotency_key"),
