@@ -12,7 +12,7 @@ import (
 )
 
 // A change that fails leaves nothing, whether before its commit or in it; one whose answer is lost is there.
-func TestChangeThatFails(t *testing.T) {
+func TestFailedChange(t *testing.T) {
 	t.Parallel()
 	grant := store.TokenGrant{Name: "ci", Operations: []string{"one"}, ExpiresIn: time.Hour}
 	for name, test := range map[string]struct {
@@ -42,7 +42,7 @@ func TestChangeThatFails(t *testing.T) {
 
 // A key is in the keyset file before its event is committed, so that no event tells of a key that is nowhere. Where the
 // commit fails, secrets are sealed with the key all the same.
-func TestRotationWhoseCommitFails(t *testing.T) {
+func TestRotationWithFailedCommit(t *testing.T) {
 	t.Parallel()
 	opened, faulty := newFaulty(t)
 	before, _, err := keyedCreate(t, opened, "before")

@@ -24,7 +24,7 @@ func keyedCreate(t *testing.T, opened *store.Store, name string) (pk int32, repl
 
 // Whatever becomes of a commit, all callers of the batch learn it, a retry of each settles it, and nothing is there
 // twice.
-func TestCommitThatFails(t *testing.T) {
+func TestFailedCommit(t *testing.T) {
 	t.Parallel()
 	away := fmt.Errorf("%w: the disk is away", store.ErrUnavailable)
 	lost := fmt.Errorf("%w: the answer is lost", store.ErrOutcomeUnknown)

@@ -15,7 +15,7 @@ import (
 )
 
 // Records that cannot be read are errors in their places, also where a page ends or begins, and hide no other.
-func TestDamagedRecordsStandInTheirPlaces(t *testing.T) {
+func TestDamagedRecordsAreYieldedInOrder(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "test.db")
 	database := create(t, path)

@@ -11,7 +11,7 @@ import (
 	"example.com/providerd/store/storetest"
 )
 
-func TestCreateKeepsWhatIsThere(t *testing.T) {
+func TestCreateKeepsExistingDatabase(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a folder", "with ?#% in it.db")
 	first := create(t, path)

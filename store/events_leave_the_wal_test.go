@@ -12,7 +12,7 @@ import (
 )
 
 // However long somebody looks at the events, the WAL is reset meanwhile.
-func TestEventsDoNotKeepTheWAL(t *testing.T) {
+func TestReadingEventsDoesNotBlockWALReset(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "test.db")
 	database := create(t, path)

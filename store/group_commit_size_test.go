@@ -12,7 +12,7 @@ import (
 )
 
 // All creates that wait share a commit, as many as a batch may have.
-func TestCreatesThatWaitShareACommit(t *testing.T) {
+func TestWaitingCreatesShareACommit(t *testing.T) {
 	t.Parallel()
 	for waiting, want := range map[int][]int{
 		1: {1, 1}, 64: {1, 64}, 256: {1, 256}, 257: {1, 256, 1}, store.QueueLength: {1, 256, 256},
@@ -32,7 +32,7 @@ func TestCreatesThatWaitShareACommit(t *testing.T) {
 }
 
 // Creates without a key get their pks in the order in which they came.
-func TestCreatesAreStoredInTheirOrder(t *testing.T) {
+func TestCreatesAreStoredInOrder(t *testing.T) {
 	t.Parallel()
 	opened, faulty := newFaulty(t)
 	const count = 300
@@ -53,7 +53,7 @@ func TestCreatesAreStoredInTheirOrder(t *testing.T) {
 
 // A create whose key is in a batch already waits for what becomes of the first: the next batch replays it, or stores it
 // where the first was refused.
-func TestSecondCreateWithAKeyIsHeldBack(t *testing.T) {
+func TestSecondCreateWithAKeyWaits(t *testing.T) {
 	t.Parallel()
 	lost := func(func(statements) error, statements) error { return store.ErrUnavailable }
 	for name, test := range map[string]struct {
@@ -93,7 +93,7 @@ func TestSecondCreateWithAKeyIsHeldBack(t *testing.T) {
 }
 
 // A batch is made of those who still wait: whoever has given up takes no room in it.
-func TestCallersWhoGiveUpTakeNoRoom(t *testing.T) {
+func TestCanceledCreatesAreLeftOut(t *testing.T) {
 	t.Parallel()
 	opened, faulty := newFaulty(t)
 	ctx, cancel := context.WithCancel(t.Context())

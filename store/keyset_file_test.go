@@ -12,7 +12,7 @@ import (
 )
 
 // A database that is sealed is refused with any keyset but its own, and no new one is made.
-func TestKeysetThatDoesNotFitIsRefused(t *testing.T) {
+func TestWrongKeysetIsRefused(t *testing.T) {
 	t.Parallel()
 	other, err := os.ReadFile(filepath.Join(filepath.Dir(newSealed(t).path), "keyset.json"))
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 )
 
 // A create whose time runs out in a batch that fails is refused. The others are stored with the next batch.
-func TestLateCreateRefusesNoOther(t *testing.T) {
+func TestLateCreateIsRefusedAlone(t *testing.T) {
 	t.Parallel()
 	opened, faulty := newFaulty(t)
 	opened.SetLeastTime(time.Second)

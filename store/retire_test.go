@@ -39,7 +39,7 @@ func expectRetired(t *testing.T, opened *store.Store, pk int32, want int) {
 }
 
 // A create, and a reseal, that took its keys before they were retired stores nothing that is sealed with them.
-func TestNothingIsSealedWithKeysThatAreRetiredMeanwhile(t *testing.T) {
+func TestNothingIsSealedWithRetiredKeys(t *testing.T) {
 	t.Parallel()
 	opened, faulty := newFaulty(t)
 	first, _, err := keyedCreate(t, opened, "first")
@@ -105,7 +105,7 @@ func TestRetirementIsCompleted(t *testing.T) {
 }
 
 // A record that was read before its secret was resealed is read again, once its key is retired.
-func TestSecretIsReadThoughItsKeyIsRetiredMeanwhile(t *testing.T) {
+func TestSecretOfJustRetiredKeyIsRead(t *testing.T) {
 	t.Parallel()
 	keyset := filepath.Join(t.TempDir(), "keyset.json")
 	opened, faulty := newFaultyIn(t, t.TempDir(), keyset)

@@ -162,7 +162,7 @@ func TestSwappedSecretsAreDamaged(t *testing.T) {
 	s.check(t, s.database)
 }
 
-func TestKeyIsRotatedUnderARunningServer(t *testing.T) {
+func TestKeyRotationWithRunningServer(t *testing.T) {
 	t.Parallel()
 	s := newSealed(t)
 	db := s.open(t)
@@ -218,7 +218,7 @@ func TestKeyIsRotatedUnderARunningServer(t *testing.T) {
 	}
 }
 
-func TestInterruptedResealIsFinishedByTheNext(t *testing.T) {
+func TestNextResealCompletesInterruptedOne(t *testing.T) {
 	t.Parallel()
 	s := newSealed(t)
 	const count = 450

@@ -27,7 +27,7 @@ func conflicting(t *testing.T, others func() error) fault {
 }
 
 // A token that another program made in the meantime has the id of the first run.
-func TestTokenIsCreatedAgain(t *testing.T) {
+func TestTokenCreationIsRerun(t *testing.T) {
 	t.Parallel()
 	opened, faulty := newFaulty(t)
 	grant := store.TokenGrant{Name: "ci", Operations: []string{"one"}, ExpiresIn: time.Hour}
@@ -54,7 +54,7 @@ func TestTokenIsCreatedAgain(t *testing.T) {
 }
 
 // An application that another operator made in the meantime has the id of the first run.
-func TestApplicationIsCreatedAgain(t *testing.T) {
+func TestApplicationCreationIsRerun(t *testing.T) {
 	t.Parallel()
 	opened, faulty := newFaulty(t)
 	otherApplication := func() error {
@@ -68,7 +68,7 @@ func TestApplicationIsCreatedAgain(t *testing.T) {
 	}
 }
 
-func TestKeyIsRotatedAgain(t *testing.T) {
+func TestKeyRotationIsRerun(t *testing.T) {
 	t.Parallel()
 	opened, faulty := newFaulty(t)
 	faulty.failNextChange(conflicting(t, func() error { return nil }))
@@ -79,7 +79,7 @@ func TestKeyIsRotatedAgain(t *testing.T) {
 }
 
 // The application that another operator made in the meantime is seen, and nothing is linked.
-func TestConflictIsSeenWhenStatementsAreRunAgain(t *testing.T) {
+func TestRerunSeesConflict(t *testing.T) {
 	t.Parallel()
 	opened, faulty := newFaulty(t)
 	pk, _, err := keyedCreate(t, opened, "x")
@@ -104,7 +104,7 @@ func TestConflictIsSeenWhenStatementsAreRunAgain(t *testing.T) {
 
 // A secret that cannot be unsealed is left as it is, and told of once, however often the statements are run. The others
 // are sealed with the new key.
-func TestResealPassesOverDamage(t *testing.T) {
+func TestResealSkipsDamagedSecrets(t *testing.T) {
 	t.Parallel()
 	opened, faulty := newFaulty(t)
 	for i := range 3 {
@@ -130,7 +130,7 @@ func TestResealPassesOverDamage(t *testing.T) {
 
 // Nothing of its first run is left in a batch: not that pks were few, nor that the key and the client_id were free
 // which another program has taken in the meantime.
-func TestBatchIsRunAgain(t *testing.T) {
+func TestBatchIsRerun(t *testing.T) {
 	t.Parallel()
 	opened, faulty := newFaulty(t)
 	other := create(t, faulty.path)

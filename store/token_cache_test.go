@@ -40,7 +40,7 @@ func TestTokenCacheIsBounded(t *testing.T) {
 }
 
 // Unknown tokens take no memory, and a revocation leaves none of before it there.
-func TestTokenCacheHoldsNothingUnknownOrRevoked(t *testing.T) {
+func TestTokenCacheExcludesUnknownAndRevoked(t *testing.T) {
 	t.Parallel()
 	database := create(t, filepath.Join(t.TempDir(), "test.db"))
 	for range 100 {

@@ -9,7 +9,7 @@ import (
 	"example.com/providerd/store"
 )
 
-func TestRandomAlphanumericUsesEveryCharacterAlike(t *testing.T) {
+func TestRandomAlphanumericIsUniform(t *testing.T) {
 	t.Parallel()
 	const perCharacter = 2000
 	counts := map[rune]int{}

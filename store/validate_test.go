@@ -9,7 +9,7 @@ import (
 )
 
 // While creates are refused, so are validations. Replays are read, and a create in the same batch decides for itself.
-func TestValidationIsRefusedAsCreatesAre(t *testing.T) {
+func TestValidationIsRefusedLikeCreates(t *testing.T) {
 	t.Parallel()
 	opened, faulty := newFaulty(t)
 	if _, _, err := keyedCreate(t, opened, "replay"); err != nil {

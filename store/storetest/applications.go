@@ -56,13 +56,13 @@ func testApplicationRefusals(t *testing.T, database *store.Store) {
 		application store.Application
 		want        error
 	}{
-		"slug taken":              {store.Application{Slug: "shop", ProviderPK: &free.PK}, store.ErrSlugTaken},
-		"provider linked":         {store.Application{ProviderPK: &oauth2.PK}, store.ErrProviderLinked},
-		"provider missing":        {store.Application{ProviderPK: &missing}, store.ErrNotFound},
-		"provider of other kind":  {store.Application{ProviderPK: &directory.PK}, store.ErrWrongKind},
-		"backchannel linked":      {store.Application{Backchannels: link(directory.PK)}, store.ErrProviderLinked},
-		"backchannel missing":     {store.Application{Backchannels: link(missing)}, store.ErrNotFound},
-		"backchannel named twice": {store.Application{Backchannels: link(free.PK, free.PK)}, store.ErrProviderLinked},
+		"slug taken":             {store.Application{Slug: "shop", ProviderPK: &free.PK}, store.ErrSlugTaken},
+		"provider linked":        {store.Application{ProviderPK: &oauth2.PK}, store.ErrProviderLinked},
+		"provider missing":       {store.Application{ProviderPK: &missing}, store.ErrNotFound},
+		"provider of wrong kind": {store.Application{ProviderPK: &directory.PK}, store.ErrWrongKind},
+		"backchannel linked":     {store.Application{Backchannels: link(directory.PK)}, store.ErrProviderLinked},
+		"backchannel missing":    {store.Application{Backchannels: link(missing)}, store.ErrNotFound},
+		"duplicate backchannel":  {store.Application{Backchannels: link(free.PK, free.PK)}, store.ErrProviderLinked},
 	} {
 		if _, err := database.CreateApplication(t.Context(), test.application); !errors.Is(err, test.want) {
 			t.Errorf("%s: error is %v, want %v", name, err, test.want)
@@ -85,12 +85,12 @@ func read(t *testing.T, database *store.Store, pk int32) store.Provider {
 	return record.Common()
 }
 
-// testApplicationsOfTwoOperators lets two operators make applications at a time that cannot both be: one is made, the
-// other leaves nothing behind.
-func testApplicationsOfTwoOperators(t *testing.T, first, second *store.Store) {
+// testConcurrentApplications has two operators create conflicting applications at the same time: one is created, and
+// the other leaves nothing behind.
+func testConcurrentApplications(t *testing.T, first, second *store.Store) {
 	own := [2]int32{}
 	for name, test := range map[string]struct {
-		// application returns that of the one or the other operator; shared is a provider that both name.
+		// application returns the application of an operator; shared is a provider that both use.
 		application func(operator int, shared int32) store.Application
 		refusal     error
 	}{
@@ -126,7 +126,7 @@ func testApplicationsOfTwoOperators(t *testing.T, first, second *store.Store) {
 	}
 }
 
-// checkOperators expects that one of two operators is refused, and nothing linked for them.
+// checkOperators checks that one of two operators is refused and that nothing is linked for it.
 func checkOperators(t *testing.T, name string, database *store.Store, errs [2]error, own [2]int32, refusal error) {
 	t.Helper()
 	refused := 0
@@ -139,10 +139,10 @@ func checkOperators(t *testing.T, name string, database *store.Store, errs [2]er
 			t.Errorf("%s: error is %v, want %v", name, err, refusal)
 		}
 		if left := read(t, database, own[operator]); left.Application.ID != 0 || left.Backchannel.ApplicationID != 0 {
-			t.Errorf("%s: who was refused left %+v", name, left)
+			t.Errorf("%s: the refused operator left %+v", name, left)
 		}
 	}
 	if refused != 1 {
-		t.Errorf("%s: %d operators are refused, want 1", name, refused)
+		t.Errorf("%s: %d operators were refused, want 1", name, refused)
 	}
 }

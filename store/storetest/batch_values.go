@@ -13,8 +13,8 @@ import (
 	"example.com/providerd/store"
 )
 
-// testValuesOfABatch stores records of any text and size at a time, which a database may write in another way than one
-// record alone.
+// testValuesOfABatch stores records of any text and size together, which a database may write differently from a single
+// record.
 func testValuesOfABatch(t *testing.T, database *store.Store) {
 	ctx := t.Context()
 	texts := rapid.StringOf(rapid.RuneFrom([]rune("\"\\/<>&{}[],:'%$?\a\b\n\r\t\x01\x1f\x7f\u0085\u2028\u2029é🔑")))
@@ -33,7 +33,7 @@ func testValuesOfABatch(t *testing.T, database *store.Store) {
 			if i%3 == 0 {
 				settings = fullOAuth2(settings.ClientID)
 			}
-			// A busy machine may take longer for so much text than a create may.
+			// On a busy machine, so much text may exceed the deadline of a create.
 			for tries := 0; tries == 0 || tries < 5 && errors.Is(errs[i], store.ErrUnavailable); tries++ {
 				if i%4 == 0 {
 					records[i], _, errs[i] = database.CreateWorkspaceDirectoryProvider(ctx, request, fullWorkspaceDirectory())

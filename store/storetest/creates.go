@@ -22,8 +22,8 @@ func testCreatesOfTwoStores(t *testing.T, first, second *store.Store) {
 	checkCreates(t, first, second)
 }
 
-// checkCreates compares rounds of creates, those of a round at a time, with the model. All checks share the database: each
-// has callers and client_ids of its own.
+// checkCreates compares rounds of concurrent creates with the model. All checks share the database, so each has its own
+// callers and client_ids.
 func checkCreates(t *testing.T, stores ...*store.Store) {
 	t.Helper()
 	number := 0
@@ -51,61 +51,61 @@ type createsCheck struct {
 	model   *model
 }
 
-// draw makes up a create. There are so few values that many are the same.
-func (c *createsCheck) draw(t *rapid.T) *try {
-	one := &try{request: store.CreateRequest{
+// draw returns a random create. Its values come from small sets, so that many collide.
+func (c *createsCheck) draw(t *rapid.T) *attempt {
+	a := &attempt{request: store.CreateRequest{
 		Name:      rapid.SampledFrom([]string{"a", "b"}).Draw(t, "name"),
 		CreatedBy: c.prefix + rapid.SampledFrom([]string{"a", "b"}).Draw(t, "caller"),
 	}}
 	if key := rapid.SampledFrom([]string{"", "", "a", "b", "B"}).Draw(t, "key"); key != "" {
-		one.request.IdempotencyKey = &key
-		one.request.BodyDigest = []byte(rapid.SampledFrom([]string{"a", "a", "b"}).Draw(t, "body"))
+		a.request.IdempotencyKey = &key
+		a.request.BodyDigest = []byte(rapid.SampledFrom([]string{"a", "a", "b"}).Draw(t, "body"))
 	}
-	one.request.ValidateOnly = rapid.IntRange(0, 3).Draw(t, "validate only") == 0
+	a.request.ValidateOnly = rapid.IntRange(0, 3).Draw(t, "validate only") == 0
 	if rapid.IntRange(0, 3).Draw(t, "kind") == 0 {
 		settings := fullWorkspaceDirectory()
-		one.directory = &settings
-		return one
+		a.directory = &settings
+		return a
 	}
 	settings := fullOAuth2(c.prefix + rapid.StringMatching("[a-dA-D]").Draw(t, "client_id"))
-	one.oauth2 = &settings
-	return one
+	a.oauth2 = &settings
+	return a
 }
 
-// round makes some creates at a time, each in one of the stores.
+// round runs some creates concurrently, each in one of the stores.
 func (c *createsCheck) round(ctx context.Context, t *rapid.T) {
-	tries := make([]*try, rapid.IntRange(1, 16).Draw(t, "creates"))
-	for i := range tries {
-		tries[i] = c.draw(t)
+	attempts := make([]*attempt, rapid.IntRange(1, 16).Draw(t, "creates"))
+	for i := range attempts {
+		attempts[i] = c.draw(t)
 	}
-	concurrently(len(tries), func(i int) { tries[i].create(ctx, c.stores[i%len(c.stores)]) })
+	concurrently(len(attempts), func(i int) { attempts[i].create(ctx, c.stores[i%len(c.stores)]) })
 	before := append([]int32(nil), c.highest...)
-	for i, one := range tries {
-		if !one.isStored() {
+	for i, a := range attempts {
+		if !a.isStored() {
 			continue
 		}
 		at := i % len(c.stores)
-		pk := one.record.Common().PK
+		pk := a.record.Common().PK
 		if pk <= before[at] {
 			t.Errorf("pk %d follows %d in the same store", pk, before[at])
 		}
 		c.highest[at] = max(c.highest[at], pk)
 	}
-	for _, one := range c.model.settle(tries) {
-		t.Errorf("no order of creates explains replayed %v, error %v of %+v, key %+v; only validated %v",
-			one.replayed, one.err, one.record, one.scope(), one.request.ValidateOnly)
+	for _, a := range c.model.settle(attempts) {
+		t.Errorf("no order of creates explains replayed %v, error %v of %+v, key %+v, validate only %v",
+			a.replayed, a.err, a.record, a.scope(), a.request.ValidateOnly)
 	}
 }
 
-func (t *try) create(ctx context.Context, database *store.Store) {
-	if t.oauth2 != nil {
-		t.record, t.replayed, t.err = database.CreateOAuth2Provider(ctx, t.request, *t.oauth2)
+func (a *attempt) create(ctx context.Context, database *store.Store) {
+	if a.oauth2 != nil {
+		a.record, a.replayed, a.err = database.CreateOAuth2Provider(ctx, a.request, *a.oauth2)
 		return
 	}
-	t.record, t.replayed, t.err = database.CreateWorkspaceDirectoryProvider(ctx, t.request, *t.directory)
+	a.record, a.replayed, a.err = database.CreateWorkspaceDirectoryProvider(ctx, a.request, *a.directory)
 }
 
-// stored compares what is stored with the model. The events tell of every common row, whatever else is missing.
+// stored compares what is stored with the model. Events list every common row, even if its settings are missing.
 func (c *createsCheck) stored(ctx context.Context, t *rapid.T, database *store.Store) {
 	created := 0
 	for event, err := range database.Events(ctx, store.Filter{Since: c.begun}, store.EventCursor{}) {

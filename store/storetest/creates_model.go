@@ -8,8 +8,8 @@ import (
 	"example.com/providerd/store"
 )
 
-// try is one create with what became of it.
-type try struct {
+// attempt is a create and its outcome.
+type attempt struct {
 	request   store.CreateRequest
 	oauth2    *store.OAuth2Settings
 	directory *store.WorkspaceDirectorySettings
@@ -19,100 +19,100 @@ type try struct {
 	err      error
 }
 
-// scope is what a try's key belongs to, with the key.
+// scope is an idempotency key and what it belongs to.
 type scope struct {
 	kind   store.Kind
 	caller string
 	key    string
 }
 
-func (t *try) scope() scope {
-	if t.request.IdempotencyKey == nil {
+func (a *attempt) scope() scope {
+	if a.request.IdempotencyKey == nil {
 		return scope{}
 	}
 	kind := store.KindWorkspaceDirectory
-	if t.oauth2 != nil {
+	if a.oauth2 != nil {
 		kind = store.KindOAuth2
 	}
-	return scope{kind: kind, caller: t.request.CreatedBy, key: *t.request.IdempotencyKey}
+	return scope{kind: kind, caller: a.request.CreatedBy, key: *a.request.IdempotencyKey}
 }
 
-// isStored tells whether the try says that it made a record.
-func (t *try) isStored() bool { return t.err == nil && !t.replayed && !t.request.ValidateOnly }
+// isStored reports whether the store returned a new record.
+func (a *attempt) isStored() bool { return a.err == nil && !a.replayed && !a.request.ValidateOnly }
 
-// isAsAsked tells whether the record has what the try asked for.
-func (t *try) isAsAsked() bool {
-	common := t.record.Common()
-	if common.PK <= 0 || common.Name != t.request.Name || common.CreatedBy != t.request.CreatedBy {
+// isAsRequested reports whether the record has the requested values.
+func (a *attempt) isAsRequested() bool {
+	common := a.record.Common()
+	if common.PK <= 0 || common.Name != a.request.Name || common.CreatedBy != a.request.CreatedBy {
 		return false
 	}
-	switch record := t.record.(type) {
+	switch record := a.record.(type) {
 	case store.OAuth2Provider:
-		return t.oauth2 != nil && reflect.DeepEqual(record.OAuth2Settings, *t.oauth2)
+		return a.oauth2 != nil && reflect.DeepEqual(record.OAuth2Settings, *a.oauth2)
 	case store.WorkspaceDirectoryProvider:
-		return t.directory != nil && reflect.DeepEqual(record.WorkspaceDirectorySettings, *t.directory)
+		return a.directory != nil && reflect.DeepEqual(record.WorkspaceDirectorySettings, *a.directory)
 	default:
 		return false
 	}
 }
 
-// model is what a database must be like that carries out one create after another.
+// model is the expected state of a database that runs creates one after the other.
 type model struct {
 	records   map[int32]store.Record
 	clientIDs map[string]bool
-	// keys has the tries that made a record with a key.
-	keys map[scope]*try
+	// keys holds the attempts that created a record with a key.
+	keys map[scope]*attempt
 }
 
 func newModel() *model {
-	return &model{records: map[int32]store.Record{}, clientIDs: map[string]bool{}, keys: map[scope]*try{}}
+	return &model{records: map[int32]store.Record{}, clientIDs: map[string]bool{}, keys: map[scope]*attempt{}}
 }
 
-// explains tells whether what became of a try is what becomes of it in the model now.
-func (m *model) explains(one *try) bool {
-	if first := m.keys[one.scope()]; first != nil {
-		if string(first.request.BodyDigest) != string(one.request.BodyDigest) {
-			reused, ok := errors.AsType[*store.KeyReusedError](one.err)
+// explains reports whether the attempt would have the same outcome in the model now.
+func (m *model) explains(a *attempt) bool {
+	if first := m.keys[a.scope()]; first != nil {
+		if string(first.request.BodyDigest) != string(a.request.BodyDigest) {
+			reused, ok := errors.AsType[*store.KeyReusedError](a.err)
 			return ok && reused.PK == first.record.Common().PK
 		}
-		return one.err == nil && one.replayed && reflect.DeepEqual(one.record, first.record)
+		return a.err == nil && a.replayed && reflect.DeepEqual(a.record, first.record)
 	}
-	if one.oauth2 != nil && m.clientIDs[one.oauth2.ClientID] {
-		return errors.Is(one.err, store.ErrClientIDTaken)
+	if a.oauth2 != nil && m.clientIDs[a.oauth2.ClientID] {
+		return errors.Is(a.err, store.ErrClientIDTaken)
 	}
-	if one.request.ValidateOnly {
-		return one.err == nil && !one.replayed && one.record.Common().PK == 0
+	if a.request.ValidateOnly {
+		return a.err == nil && !a.replayed && a.record.Common().PK == 0
 	}
-	return one.isStored() && one.isAsAsked() && m.records[one.record.Common().PK] == nil
+	return a.isStored() && a.isAsRequested() && m.records[a.record.Common().PK] == nil
 }
 
-func (m *model) store(one *try) {
-	m.records[one.record.Common().PK] = one.record
-	if one.oauth2 != nil {
-		m.clientIDs[one.oauth2.ClientID] = true
+func (m *model) store(a *attempt) {
+	m.records[a.record.Common().PK] = a.record
+	if a.oauth2 != nil {
+		m.clientIDs[a.oauth2.ClientID] = true
 	}
-	if one.request.IdempotencyKey != nil {
-		m.keys[one.scope()] = one
+	if a.request.IdempotencyKey != nil {
+		m.keys[a.scope()] = a
 	}
 }
 
-// settle looks for an order in which the model carries out tries that were made at a time, with the same outcomes. It
-// returns those that fit into none.
+// settle finds an order in which the model gives concurrent attempts the outcomes that they had, and returns the
+// attempts that fit into no order.
 //
-// A try that stores nothing comes as early as it fits. One that stores comes later than those that were refused with its
-// key for a client_id that was taken, since they would have been replays after it.
-func (m *model) settle(tries []*try) (unexplained []*try) {
+// An attempt that stores nothing comes as early as possible. One that stores a record comes after those with its key
+// that were refused for a taken client_id, because after it they would have been replays.
+func (m *model) settle(attempts []*attempt) (unexplained []*attempt) {
 	for {
-		tries = slices.DeleteFunc(tries, func(one *try) bool { return !one.isStored() && m.explains(one) })
-		next := slices.IndexFunc(tries, func(one *try) bool {
-			return one.isStored() && m.explains(one) && !slices.ContainsFunc(tries, func(other *try) bool {
-				return other.scope() == one.scope() && one.scope() != scope{} && errors.Is(other.err, store.ErrClientIDTaken)
+		attempts = slices.DeleteFunc(attempts, func(a *attempt) bool { return !a.isStored() && m.explains(a) })
+		next := slices.IndexFunc(attempts, func(a *attempt) bool {
+			return a.isStored() && m.explains(a) && !slices.ContainsFunc(attempts, func(other *attempt) bool {
+				return other.scope() == a.scope() && a.scope() != scope{} && errors.Is(other.err, store.ErrClientIDTaken)
 			})
 		})
 		if next < 0 {
-			return tries
+			return attempts
 		}
-		m.store(tries[next])
-		tries = slices.Delete(tries, next, next+1)
+		m.store(attempts[next])
+		attempts = slices.Delete(attempts, next, next+1)
 	}
 }

@@ -43,11 +43,11 @@ func testDeletedProviders(t *testing.T, database *store.Store) {
 	}
 	expectRecord(t, database, left)
 	if again := createOAuth2(t, database, "a"); again.PK <= linked.PK {
-		t.Errorf("pk %d was given before", again.PK)
+		t.Errorf("pk %d was assigned before", again.PK)
 	}
 }
 
-func testDeletedKey(t *testing.T, database *store.Store) {
+func testKeyOfDeletedProvider(t *testing.T, database *store.Store) {
 	first, _, err := database.CreateOAuth2Provider(t.Context(), keyed("key", "body"), fullOAuth2("a"))
 	if err != nil {
 		t.Fatal(err)
@@ -57,11 +57,11 @@ func testDeletedKey(t *testing.T, database *store.Store) {
 	}
 	again, replayed, err := database.CreateOAuth2Provider(t.Context(), keyed("key", "other"), fullOAuth2("a"))
 	if err != nil || replayed || again.PK <= first.PK {
-		t.Errorf("replayed is %v, %v, pk %d behind %d", replayed, err, again.PK, first.PK)
+		t.Errorf("replayed is %v, %v, pk %d after %d", replayed, err, again.PK, first.PK)
 	}
 }
 
-// testDeletedInEvents looks for the creation and the deletion, whatever pages the events are read in.
+// testDeletedInEvents expects the creation and the deletion on any page of the events.
 func testDeletedInEvents(t *testing.T, database *store.Store) {
 	const count = 1100
 	concurrently(count, func(i int) {
@@ -81,7 +81,7 @@ func testDeletedInEvents(t *testing.T, database *store.Store) {
 	}
 	after := Collect(t, database.Events(t.Context(), store.Filter{CreatedBy: "caller"}, store.EventCursor{}))
 	if len(after) != count+len(pks) || !slices.Equal(after[:count], before) {
-		t.Fatalf("%d events, want those of before and %d", len(after), len(pks))
+		t.Fatalf("%d events, want the previous ones and %d", len(after), len(pks))
 	}
 	for i, event := range after[count:] {
 		if event.Event != store.EventProviderDeleted || event.ID != int64(pks[i]) || event.Kind != store.KindOAuth2 ||
@@ -91,9 +91,9 @@ func testDeletedInEvents(t *testing.T, database *store.Store) {
 	}
 }
 
-// testDeletesByTheOther lets one store create with few keys and client_ids, and read, while the other deletes what it
-// finds. No reader takes a provider that is being deleted for one that is damaged.
-func testDeletesByTheOther(t *testing.T, first, second *store.Store) {
+// testCreatesDuringDeletes has one store create with few keys and client_ids, and read, while the other deletes what it
+// finds. No reader mistakes a provider that is being deleted for a damaged one.
+func testCreatesDuringDeletes(t *testing.T, first, second *store.Store) {
 	const count = 600
 	done := make(chan struct{})
 	go func() {
@@ -142,7 +142,7 @@ func testDeletesByTheOther(t *testing.T, first, second *store.Store) {
 		}
 		for _, pk := range pks {
 			if deleted[pk] {
-				t.Errorf("pk %d was given twice", pk)
+				t.Errorf("pk %d was assigned twice", pk)
 			}
 			deleted[pk] = true
 		}
@@ -158,6 +158,6 @@ func testDeletesByTheOther(t *testing.T, first, second *store.Store) {
 		}
 	}
 	if created != len(deleted) || created == 0 {
-		t.Errorf("%d creations are in the events, %d were deleted", created, len(deleted))
+		t.Errorf("%d providers were created according to the events, %d were deleted", created, len(deleted))
 	}
 }

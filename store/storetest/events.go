@@ -9,12 +9,12 @@ import (
 	"example.com/providerd/store"
 )
 
-// manyEvents is more than two readings of any sensible size need.
+// manyEvents is more than two pages of any sensible size.
 const manyEvents = 510
 
 func testEventsInOrder(t *testing.T, database *store.Store) {
 	concurrently(manyEvents, func(i int) {
-		// Keys in an order of their own must not become that of the events.
+		// The events must not be ordered by key.
 		_, _, err := database.CreateOAuth2Provider(t.Context(), keyed(fmt.Sprint(i*7919%manyEvents), "x"), fullOAuth2(fmt.Sprint(i)))
 		if err != nil {
 			t.Error(err)
@@ -54,13 +54,13 @@ func testEventsInOrder(t *testing.T, database *store.Store) {
 	}
 	for i, id := range revoked {
 		if want := int64(tokens[i*7919%len(tokens)].ID); id != want {
-			t.Fatalf("revocation %d is that of %d, want %d", i, id, want)
+			t.Fatalf("revocation %d is of token %d, want %d", i, id, want)
 		}
 	}
 }
 
-// testEventsWhileCreatesGoOn reads the events again and again. Those of before are all there, in the same order.
-func testEventsWhileCreatesGoOn(t *testing.T, database *store.Store) {
+// testEventsDuringCreates reads the events repeatedly, and expects all previous ones in the same order.
+func testEventsDuringCreates(t *testing.T, database *store.Store) {
 	const count = 700
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
@@ -75,15 +75,15 @@ func testEventsWhileCreatesGoOn(t *testing.T, database *store.Store) {
 	var before []store.Event
 	for ctx.Err() == nil {
 		events := readEvents(t, database)
-		// What other replicas commit meanwhile may lie between.
-		rest := before
+		// Events that other replicas commit may be inserted between.
+		expected := before
 		for _, event := range events {
-			if len(rest) > 0 && event == rest[0] {
-				rest = rest[1:]
+			if len(expected) > 0 && event == expected[0] {
+				expected = expected[1:]
 			}
 		}
-		if len(rest) > 0 {
-			t.Fatal("events of before are missing, or in another order")
+		if len(expected) > 0 {
+			t.Fatal("previous events are missing or in another order")
 		}
 		before = events
 	}
@@ -92,7 +92,7 @@ func testEventsWhileCreatesGoOn(t *testing.T, database *store.Store) {
 	}
 }
 
-// readEvents reads all events, of which none may be there twice or out of order.
+// readEvents reads all events. None may occur twice or out of order.
 func readEvents(t *testing.T, database *store.Store) []store.Event {
 	t.Helper()
 	type name struct {
@@ -103,12 +103,12 @@ func readEvents(t *testing.T, database *store.Store) []store.Event {
 	events := Collect(t, database.Events(t.Context(), store.Filter{}, store.EventCursor{}))
 	for _, event := range events {
 		if seen[name{event.Event, event.ID}] {
-			t.Fatalf("%+v is there twice", event)
+			t.Fatalf("%+v occurs twice", event)
 		}
 		seen[name{event.Event, event.ID}] = true
 	}
 	if !slices.IsSortedFunc(events, func(a, b store.Event) int { return a.At.Compare(b.At) }) {
-		t.Error("the events are not in the order of their time")
+		t.Error("events are not ordered by time")
 	}
 	return events
 }

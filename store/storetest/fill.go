@@ -19,15 +19,15 @@ import (
 // fillChunk is how many providers are written in one transaction.
 const fillChunk = 20_000
 
-// FillSQLite makes a SQLite database at path with a keyset beside it and this many providers, faster than creates could.
-// Provider N has the name "old N" and the secret "secret N", unless it is a directory, as every tenth is. Every second
-// has an idempotency key.
+// FillSQLite creates a SQLite database at path, with a keyset beside it and count providers, faster than creates
+// could. Provider N has the name "old N" and the secret "secret N". Every tenth is a directory instead, and every
+// second has an idempotency key.
 func FillSQLite(ctx context.Context, path string, count int) error {
-	made, err := CreateSQLite(ctx, path, "")
+	opened, err := CreateSQLite(ctx, path, "")
 	if err != nil {
 		return err
 	}
-	if err := made.Close(); err != nil {
+	if err := opened.Close(); err != nil {
 		return err
 	}
 	db, err := sqlite.Open(ctx, path, slog.New(slog.DiscardHandler))
@@ -38,7 +38,7 @@ func FillSQLite(ctx context.Context, path string, count int) error {
 }
 
 func fill(ctx context.Context, db *sqlite.Database, count int) error {
-	ring, err := seal.OpenKeyring(keysetOf(db, ""))
+	ring, err := seal.OpenKeyring(keysetPath(db, ""))
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func fill(ctx context.Context, db *sqlite.Database, count int) error {
 	return nil
 }
 
-// filling has rows in the form of the seam.
+// filling holds rows in the form that database.Movable inserts.
 type filling struct {
 	keys                           *seal.Keys
 	at                             time.Time

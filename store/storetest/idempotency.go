@@ -9,7 +9,7 @@ import (
 	"example.com/providerd/store"
 )
 
-// keyed is a creation with an idempotency key.
+// keyed returns a creation with an idempotency key.
 func keyed(key, body string) store.CreateRequest {
 	return store.CreateRequest{
 		Name: "n", CreatedBy: "caller", RequestID: "request", IdempotencyKey: &key, BodyDigest: []byte(body),
@@ -27,15 +27,14 @@ func testKeyRefusesAnotherBody(t *testing.T, database *store.Store) {
 		t.Fatalf("error is %v, want ErrKeyReused with provider %d", err, first.PK)
 	}
 	if record, err := database.PriorRecord(t.Context(), reused); err != nil || !reflect.DeepEqual(record, store.Record(first)) {
-		t.Errorf("the key made %+v, %v, want %+v", record, err, first)
+		t.Errorf("the key created %+v, %v, want %+v", record, err, first)
 	}
 	if records := stored(t, database); len(records) != 1 {
 		t.Errorf("%d records are stored, want 1", len(records))
 	}
 }
 
-// testValidation asks twice for what would be made. It stores nothing, and uses up no pk. What it tells is in the model of
-// creates.
+// testValidation validates twice, which stores nothing and uses no pk. The model of creates covers the outcome.
 func testValidation(t *testing.T, database *store.Store) {
 	request := keyed("key", "body")
 	request.ValidateOnly = true
@@ -54,7 +53,7 @@ func testValidation(t *testing.T, database *store.Store) {
 	}
 }
 
-// testFailingRows lets creates that fail and creates that do not meet in one batch.
+// testFailingRows runs creates that fail and creates that succeed in the same batches.
 func testFailingRows(t *testing.T, database *store.Store) {
 	createOAuth2(t, database, "taken")
 	const count = 300

@@ -9,7 +9,7 @@ import (
 	"example.com/providerd/store"
 )
 
-// links are those of an application named shop, 0 for no provider.
+// links returns an application with the slug shop; provider 0 means none.
 func links(provider int32, backchannels ...int32) store.Application {
 	application := store.Application{Slug: "shop"}
 	if provider != 0 {
@@ -32,7 +32,7 @@ func testLinks(t *testing.T, database *store.Store) {
 	for _, step := range []struct {
 		change func(ctx context.Context, links store.Application) (store.Application, error)
 		links  store.Application
-		// want is why it is refused, and then what the application has afterwards.
+		// want is the expected error, and after the links afterwards.
 		want  error
 		after store.Application
 	}{
@@ -54,7 +54,7 @@ func testLinks(t *testing.T, database *store.Store) {
 			t.Errorf("%+v: %+v, %v, want %v", step.links, changed, err, step.want)
 		}
 		if found := Collect(t, database.Applications(t.Context()))[0]; !hasLinks(found, step.after) || found.Name != "Shop" {
-			t.Errorf("%+v: stored is %+v, want %+v", step.links, found, step.after)
+			t.Errorf("%+v: stored %+v, want %+v", step.links, found, step.after)
 		}
 	}
 	if serving := read(t, database, a); serving.Application.ID != 0 || serving.Backchannel.Application.Slug != "shop" {
@@ -63,12 +63,12 @@ func testLinks(t *testing.T, database *store.Store) {
 }
 
 func hasLinks(application, want store.Application) bool {
-	pks := func(one store.Application) []int32 {
+	pks := func(application store.Application) []int32 {
 		list := []int32{0}
-		if one.ProviderPK != nil {
-			list[0] = *one.ProviderPK
+		if application.ProviderPK != nil {
+			list[0] = *application.ProviderPK
 		}
-		for _, link := range one.Backchannels {
+		for _, link := range application.Backchannels {
 			list = append(list, link.ProviderPK)
 		}
 		slices.Sort(list[1:])
@@ -79,8 +79,8 @@ func hasLinks(application, want store.Application) bool {
 
 func testDeletedApplications(t *testing.T, database *store.Store) {
 	provider := createOAuth2(t, database, "a").PK
-	made := links(provider, provider)
-	for _, application := range []store.Application{made, {Slug: "other"}} {
+	linked := links(provider, provider)
+	for _, application := range []store.Application{linked, {Slug: "other"}} {
 		if _, err := database.CreateApplication(t.Context(), application); err != nil {
 			t.Fatal(err)
 		}
@@ -88,14 +88,14 @@ func testDeletedApplications(t *testing.T, database *store.Store) {
 	if err := database.DeleteApplications(t.Context(), []string{"shop", "none"}); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("error is %v, want ErrNotFound", err)
 	}
-	if left := Collect(t, database.Applications(t.Context())); len(left) != 2 || !hasLinks(left[0], made) {
+	if left := Collect(t, database.Applications(t.Context())); len(left) != 2 || !hasLinks(left[0], linked) {
 		t.Errorf("a refused deletion leaves %+v", left)
 	}
 	if err := database.DeleteApplications(t.Context(), []string{"shop", "other", "shop"}); err != nil {
 		t.Error(err)
 	}
 	if left := Collect(t, database.Applications(t.Context())); len(left) != 0 {
-		t.Errorf("left are %+v", left)
+		t.Errorf("applications left: %+v", left)
 	}
 	if free := read(t, database, provider); free.Application.ID != 0 || free.Backchannel.ApplicationID != 0 {
 		t.Errorf("provider is %+v", free)

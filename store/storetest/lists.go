@@ -9,7 +9,7 @@ import (
 	"example.com/providerd/store"
 )
 
-// testPages makes more tokens and applications than are read at a time.
+// testPages creates more tokens and applications than fit on a page.
 func testPages(t *testing.T, database *store.Store) {
 	const count = 510
 	for i := range count {
@@ -20,12 +20,12 @@ func testPages(t *testing.T, database *store.Store) {
 	}
 	tokens := Collect(t, database.Tokens(t.Context()))
 	if len(tokens) != count || !slices.IsSortedFunc(tokens, func(a, b store.Token) int { return int(a.ID - b.ID) }) {
-		t.Errorf("%d tokens, want %d in the order of their ids", len(tokens), count)
+		t.Errorf("%d tokens, want %d ordered by id", len(tokens), count)
 	}
 	applications := Collect(t, database.Applications(t.Context()))
 	if len(applications) != count ||
 		!slices.IsSortedFunc(applications, func(a, b store.Application) int { return int(a.ID - b.ID) }) {
-		t.Errorf("%d applications, want %d in the order of their ids", len(applications), count)
+		t.Errorf("%d applications, want %d ordered by id", len(applications), count)
 	}
 }
 
@@ -34,9 +34,9 @@ func testFilters(t *testing.T, database *store.Store) {
 		return store.CreateRequest{Name: name, CreatedBy: caller, RequestID: "request"}
 	}
 	var last store.OAuth2Provider
-	for i, one := range []store.CreateRequest{request("ci", "Shop"), request("ci", "shop"), request("cd", "Shop")} {
+	for i, create := range []store.CreateRequest{request("ci", "Shop"), request("ci", "shop"), request("cd", "Shop")} {
 		var err error
-		if last, _, err = database.CreateOAuth2Provider(t.Context(), one, fullOAuth2(fmt.Sprint("client ", i+1))); err != nil {
+		if last, _, err = database.CreateOAuth2Provider(t.Context(), create, fullOAuth2(fmt.Sprint("client ", i+1))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -48,12 +48,12 @@ func testFilters(t *testing.T, database *store.Store) {
 	for name, test := range map[string]struct {
 		filter store.Filter
 		after  int32
-		// want are the pks, and events how many events there are.
+		// want lists the pks; events is the number of events, -1 for any.
 		want   []int32
 		events int
 	}{
 		"all":                {store.Filter{}, 0, []int32{1, 2, 3, 4}, 6},
-		"behind":             {store.Filter{}, 2, []int32{3, 4}, 6},
+		"after":              {store.Filter{}, 2, []int32{3, 4}, 6},
 		"kind":               {store.Filter{Kind: store.KindWorkspaceDirectory}, 0, []int32{4}, 1},
 		"name":               {store.Filter{Name: "Shop"}, 0, []int32{1, 3, 4}, 3},
 		"name of a token":    {store.Filter{Name: "ci"}, 0, nil, 1},
@@ -62,7 +62,7 @@ func testFilters(t *testing.T, database *store.Store) {
 		"created by":         {store.Filter{CreatedBy: "cd"}, 0, []int32{3, 4}, 2},
 		"kind, name, caller": {store.Filter{Kind: store.KindOAuth2, Name: "Shop", CreatedBy: "cd"}, 0, []int32{3}, 1},
 		"since":              {store.Filter{Since: last.CreatedAt}, 2, []int32{3, 4}, -1},
-		"since elsewhere":    {store.Filter{Since: last.CreatedAt.In(time.FixedZone("elsewhere", 3600))}, 2, []int32{3, 4}, -1},
+		"since in a zone":    {store.Filter{Since: last.CreatedAt.In(time.FixedZone("elsewhere", 3600))}, 2, []int32{3, 4}, -1},
 		"since later":        {store.Filter{Since: last.CreatedAt.Add(time.Hour)}, 0, nil, 0},
 	} {
 		var pks []int32
@@ -86,7 +86,7 @@ func testFilters(t *testing.T, database *store.Store) {
 	}
 }
 
-// testCursors reads from the cursor of each event on, as its text has it, and expects all the others.
+// testCursors reads from the cursor of each event, converted to text and back, and expects all later events.
 func testCursors(t *testing.T, database *store.Store) {
 	for i := range 20 {
 		record := createOAuth2(t, database, fmt.Sprint(i))
@@ -114,13 +114,13 @@ func testCursors(t *testing.T, database *store.Store) {
 		}
 		var cursor store.EventCursor
 		if err := cursor.UnmarshalText(text); err != nil || cursor != event.Cursor {
-			t.Errorf("%s is read as %+v, %v, want %+v", text, cursor, err, event.Cursor)
+			t.Errorf("%s is parsed as %+v, %v, want %+v", text, cursor, err, event.Cursor)
 		}
-		if rest := Collect(t, database.Events(t.Context(), store.Filter{}, cursor)); !slices.Equal(rest, events[i+1:]) {
-			t.Errorf("%d events are behind number %d, want %d", len(rest), i, len(events)-i-1)
+		if later := Collect(t, database.Events(t.Context(), store.Filter{}, cursor)); !slices.Equal(later, events[i+1:]) {
+			t.Errorf("%d events after number %d, want %d", len(later), i, len(events)-i-1)
 		}
 		if later := Collect(t, database.Events(t.Context(), store.Filter{Since: event.At}, cursor)); !slices.Equal(later, events[i+1:]) {
-			t.Errorf("%d events are behind number %d and since it, want %d", len(later), i, len(events)-i-1)
+			t.Errorf("%d events after number %d and since it, want %d", len(later), i, len(events)-i-1)
 		}
 	}
 }

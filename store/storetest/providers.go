@@ -29,8 +29,8 @@ func testProvidersAreStoredAsGiven(t *testing.T, database *store.Store) {
 	expectRecord(t, database, createWorkspaceDirectory(t, database))
 }
 
-func testProvidersAreReadInOrder(t *testing.T, database *store.Store) {
-	// More than two pages of any sensible size, so that the seams between pages are seen.
+func testProvidersInOrder(t *testing.T, database *store.Store) {
+	// More than two pages of any sensible size.
 	const count = 1203
 	concurrently(count, func(i int) {
 		if i%3 == 0 {
@@ -41,7 +41,7 @@ func testProvidersAreReadInOrder(t *testing.T, database *store.Store) {
 	})
 	records := stored(t, database)
 	if len(records) != count {
-		t.Fatalf("%d records are read, want %d", len(records), count)
+		t.Fatalf("%d records were read, want %d", len(records), count)
 	}
 	for i, record := range records[1:] {
 		if record.Common().PK <= records[i].Common().PK {
@@ -62,18 +62,18 @@ func testMissingProvider(t *testing.T, database *store.Store) {
 	}
 }
 
-// expectFull fails for settings with a field that has its zero value, which a column that is missing would have, too.
+// expectFull fails if a field of the settings has its zero value, which a missing column would also give.
 func expectFull(t *testing.T, settings any) {
 	t.Helper()
 	fields := reflect.ValueOf(settings)
 	for i := range fields.NumField() {
 		if fields.Field(i).IsZero() {
-			t.Errorf("%T.%s has no value to be stored", settings, fields.Type().Field(i).Name)
+			t.Errorf("%T.%s has its zero value", settings, fields.Type().Field(i).Name)
 		}
 	}
 }
 
-// expectRecord reads a record, which must be as it was when it was created.
+// expectRecord reads a record, which must be as it was created.
 func expectRecord(t *testing.T, database *store.Store, want store.Record) {
 	t.Helper()
 	record, err := database.Provider(t.Context(), want.Common().PK)

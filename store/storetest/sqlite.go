@@ -10,25 +10,26 @@ import (
 	"example.com/providerd/store/sqlite"
 )
 
-// CreateSQLite opens a store over the SQLite database at path, or makes it. Its keyset is in the file at keysetPath,
-// which is keyset.json beside it where that is "". It returns the errors of sqlite.Create and store.Create.
-func CreateSQLite(ctx context.Context, path, keysetPath string) (*store.Store, error) {
+// CreateSQLite opens a store over the SQLite database at path, and creates the database if there is none. The keyset
+// file is at keyset, or is keyset.json beside the database if that is "". It returns the errors of sqlite.Create and
+// store.Create.
+func CreateSQLite(ctx context.Context, path, keyset string) (*store.Store, error) {
 	database, err := sqlite.Create(ctx, path, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, err
 	}
-	return store.Create(ctx, database, keysetOf(database, keysetPath))
+	return store.Create(ctx, database, keysetPath(database, keyset))
 }
 
-// OpenSQLite is CreateSQLite for a database that is there. It returns the errors of sqlite.Open and store.Open.
-func OpenSQLite(ctx context.Context, path, keysetPath string) (*store.Store, error) {
+// OpenSQLite is CreateSQLite for an existing database. It returns the errors of sqlite.Open and store.Open.
+func OpenSQLite(ctx context.Context, path, keyset string) (*store.Store, error) {
 	database, err := sqlite.Open(ctx, path, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, err
 	}
-	return store.Open(ctx, database, keysetOf(database, keysetPath))
+	return store.Open(ctx, database, keysetPath(database, keyset))
 }
 
-func keysetOf(database *sqlite.Database, path string) string {
+func keysetPath(database *sqlite.Database, path string) string {
 	return cmp.Or(path, filepath.Join(database.Dir(), "keyset.json"))
 }

@@ -1,7 +1,7 @@
-// Package storetest proves what every storage backend must do. It has no test of what is one database's alone; those
-// are in the package of that database.
+// Package storetest is the test suite that every database must pass. Tests of what is specific to one database are in
+// the package of that database.
 //
-// A backend's own test opens it and calls Run, which is where to start reading: it lists the tests by what they prove.
+// Start with Run, which lists the tests; the test of a database opens it and calls Run.
 package storetest
 
 import (
@@ -14,36 +14,36 @@ import (
 	"example.com/providerd/store"
 )
 
-// Opener opens one more store over the same database and the same keyset file. The store is closed with the test.
+// Opener opens another store over the same database and keyset file. The store is closed when the test ends.
 type Opener func(t *testing.T) *store.Store
 
-// Run proves a backend. Each call of newDatabase must give a database of its own, empty and migrated.
+// Run tests a database. Each call of newDatabase must create an empty, migrated database.
 func Run(t *testing.T, newDatabase func(t *testing.T) Opener) {
 	t.Helper()
 	for name, test := range map[string]func(t *testing.T, database *store.Store){
-		"providers are stored as given":           testProvidersAreStoredAsGiven,
-		"all providers are read in order":         testProvidersAreReadInOrder,
-		"a missing provider is not found":         testMissingProvider,
-		"a batch stores all values as given":      testValuesOfABatch,
-		"a key refuses another body":              testKeyRefusesAnotherBody,
-		"a validation stores nothing":             testValidation,
-		"a row that fails takes no other with it": testFailingRows,
-		"creates follow the model":                testCreates,
-		"events are read in the order of time":    testEventsInOrder,
-		"events are read while creates go on":     testEventsWhileCreatesGoOn,
-		"tokens are found by their text alone":    testTokens,
-		"tokens expire and are revoked":           testTokenStates,
-		"the first token is made once":            testFirstToken,
-		"applications link providers":             testApplications,
-		"applications refuse a wrong link":        testApplicationRefusals,
-		"applications are linked and unlinked":    testLinks,
-		"applications are deleted all or none":    testDeletedApplications,
-		"lists are read page by page":             testPages,
-		"providers are deleted all or none":       testDeletedProviders,
-		"a deleted key makes a record again":      testDeletedKey,
-		"a deleted provider stays in the events":  testDeletedInEvents,
-		"filters select providers and events":     testFilters,
-		"events are read from a cursor on":        testCursors,
+		"providers are stored as given":          testProvidersAreStoredAsGiven,
+		"all providers are read in order":        testProvidersInOrder,
+		"a missing provider is not found":        testMissingProvider,
+		"a batch stores all values as given":     testValuesOfABatch,
+		"a key refuses a different body":         testKeyRefusesAnotherBody,
+		"a validation stores nothing":            testValidation,
+		"a refused row fails alone":              testFailingRows,
+		"creates follow the model":               testCreates,
+		"events are ordered by time":             testEventsInOrder,
+		"events are read during creates":         testEventsDuringCreates,
+		"tokens are found only by their text":    testTokens,
+		"tokens expire and are revoked":          testTokenStates,
+		"the first token is created once":        testFirstToken,
+		"applications link providers":            testApplications,
+		"applications refuse invalid links":      testApplicationRefusals,
+		"applications are linked and unlinked":   testLinks,
+		"applications are deleted atomically":    testDeletedApplications,
+		"lists are read page by page":            testPages,
+		"providers are deleted atomically":       testDeletedProviders,
+		"a deleted provider frees its key":       testKeyOfDeletedProvider,
+		"a deleted provider stays in the events": testDeletedInEvents,
+		"filters select providers and events":    testFilters,
+		"events are read from a cursor":          testCursors,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -52,12 +52,12 @@ func Run(t *testing.T, newDatabase func(t *testing.T) Opener) {
 	}
 	for name, test := range map[string]func(t *testing.T, first, second *store.Store){
 		"creates of two stores follow the model":    testCreatesOfTwoStores,
-		"two stores make one first token":           testFirstTokenOfTwoStores,
-		"a revocation reaches the other store":      testRevocationReachesTheOther,
-		"applications linked by two at once":        testApplicationsOfTwoOperators,
-		"one store seals with a key of the other":   testRotationByTheOther,
-		"one store creates while the other reseals": testResealByTheOther,
-		"one store creates while the other deletes": testDeletesByTheOther,
+		"two stores create one first token":         testFirstTokenOfTwoStores,
+		"a revocation reaches the other store":      testRevocationReachesOtherStore,
+		"two stores link applications":              testConcurrentApplications,
+		"one store seals with a key of the other":   testRotationByOtherStore,
+		"one store creates while the other reseals": testCreatesDuringReseal,
+		"one store creates while the other deletes": testCreatesDuringDeletes,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -128,7 +128,7 @@ func createWorkspaceDirectory(t *testing.T, database *store.Store) store.Workspa
 	return record
 }
 
-// concurrently calls work for each number below count, a bounded number of them at a time.
+// concurrently calls work for each number below count, up to 100 at a time.
 func concurrently(count int, work func(i int)) {
 	var group sync.WaitGroup
 	free := make(chan struct{}, 100)
@@ -148,15 +148,15 @@ func stored(t *testing.T, database *store.Store) []store.Record {
 	return Collect(t, database.Providers(t.Context(), store.Filter{}, 0))
 }
 
-// Collect returns what a sequence of the store has, which must have no error.
+// Collect returns the elements of a sequence, and fails the test on an error.
 func Collect[T any](t *testing.T, sequence iter.Seq2[T, error]) []T {
 	t.Helper()
 	var all []T
-	for one, err := range sequence {
+	for value, err := range sequence {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, one)
+		all = append(all, value)
 	}
 	return all
 }

@@ -32,13 +32,13 @@ func testTokens(t *testing.T, database *store.Store) {
 		t.Errorf("found %+v", found)
 	}
 	if !strings.HasPrefix(text, found.Prefix) || len(found.Prefix) > len(text)/2 {
-		t.Errorf("prefix %q does not fit the token", found.Prefix)
+		t.Errorf("prefix %q does not match the token", found.Prefix)
 	}
-	for name, wrong := range map[string]string{
+	for name, invalid := range map[string]string{
 		"empty": "", "digest": string(found.Digest), "prefix": found.Prefix, "lower case": strings.ToLower(text),
 		"well-formed": "pvd_" + strings.Repeat("0", 40),
 	} {
-		if _, err := database.FindToken(t.Context(), wrong); !errors.Is(err, store.ErrNotFound) {
+		if _, err := database.FindToken(t.Context(), invalid); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("%s: error is %v, want ErrNotFound", name, err)
 		}
 	}
@@ -74,7 +74,7 @@ func testTokenStates(t *testing.T, database *store.Store) {
 	}
 }
 
-// testFirstToken lets the first keeper of the token fail, and the second one keep it.
+// testFirstToken fails the first callback that saves the token; the second succeeds.
 func testFirstToken(t *testing.T, database *store.Store) {
 	expectTokens := func(want bool) {
 		t.Helper()
@@ -86,24 +86,24 @@ func testFirstToken(t *testing.T, database *store.Store) {
 	grant := store.TokenGrant{Name: "initial", Operations: []string{"one"}, ExpiresIn: time.Hour}
 	full := errors.New("disk is full")
 	if err := database.CreateFirstToken(t.Context(), grant, func(string) error { return full }); !errors.Is(err, full) {
-		t.Errorf("error is %v, want that of the keeper", err)
+		t.Errorf("error is %v, want that of the callback", err)
 	}
 	expectTokens(false)
-	var kept []string
-	keep := func(text string) error {
-		kept = append(kept, text)
+	var saved []string
+	save := func(text string) error {
+		saved = append(saved, text)
 		return nil
 	}
-	if err := database.CreateFirstToken(t.Context(), grant, keep); err != nil {
+	if err := database.CreateFirstToken(t.Context(), grant, save); err != nil {
 		t.Fatal(err)
 	}
-	if err := database.CreateFirstToken(t.Context(), grant, keep); !errors.Is(err, store.ErrTokensExist) {
+	if err := database.CreateFirstToken(t.Context(), grant, save); !errors.Is(err, store.ErrTokensExist) {
 		t.Errorf("error is %v, want ErrTokensExist", err)
 	}
-	if len(kept) != 1 {
-		t.Fatalf("%d tokens were kept, want 1", len(kept))
+	if len(saved) != 1 {
+		t.Fatalf("%d tokens were saved, want 1", len(saved))
 	}
-	if _, err := database.FindToken(t.Context(), kept[0]); err != nil {
+	if _, err := database.FindToken(t.Context(), saved[0]); err != nil {
 		t.Error(err)
 	}
 	expectTokens(true)

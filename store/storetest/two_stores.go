@@ -9,35 +9,35 @@ import (
 	"example.com/providerd/store"
 )
 
-// testFirstTokenOfTwoStores looks for each token before it is stored, too: that it is unknown is never kept.
+// testFirstTokenOfTwoStores also looks each token up before it is stored: that it is unknown must not be cached.
 func testFirstTokenOfTwoStores(t *testing.T, first, second *store.Store) {
 	grant := store.TokenGrant{Name: "initial", Operations: []string{"one"}, ExpiresIn: time.Hour}
-	kept, errs := make([]string, 8), make([]error, 8)
+	saved, errs := make([]string, 8), make([]error, 8)
 	concurrently(len(errs), func(i int) {
 		errs[i] = []*store.Store{first, second}[i%2].CreateFirstToken(t.Context(), grant, func(text string) error {
-			kept[i] = text
+			saved[i] = text
 			if _, err := second.FindToken(t.Context(), text); !errors.Is(err, store.ErrNotFound) {
 				t.Errorf("before it is stored: error is %v, want ErrNotFound", err)
 			}
 			return nil
 		})
 	})
-	made := 0
+	created := 0
 	for i, err := range errs {
 		if errors.Is(err, store.ErrTokensExist) {
 			continue
 		}
-		made++
-		if _, findErr := second.FindToken(t.Context(), kept[i]); err != nil || findErr != nil {
+		created++
+		if _, findErr := second.FindToken(t.Context(), saved[i]); err != nil || findErr != nil {
 			t.Errorf("first token: %v, %v", err, findErr)
 		}
 	}
-	if tokens := Collect(t, first.Tokens(t.Context())); made != 1 || len(tokens) != 1 {
-		t.Errorf("%d first tokens, %d tokens", made, len(tokens))
+	if tokens := Collect(t, first.Tokens(t.Context())); created != 1 || len(tokens) != 1 {
+		t.Errorf("%d first tokens, %d tokens", created, len(tokens))
 	}
 }
 
-func testRevocationReachesTheOther(t *testing.T, first, second *store.Store) {
+func testRevocationReachesOtherStore(t *testing.T, first, second *store.Store) {
 	text, token := createToken(t, first)
 	for _, database := range []*store.Store{first, second} {
 		if found, err := database.FindToken(t.Context(), text); err != nil || found.State(time.Now()) != store.TokenActive {
@@ -54,7 +54,7 @@ func testRevocationReachesTheOther(t *testing.T, first, second *store.Store) {
 	again := time.NewTicker(10 * time.Millisecond)
 	defer again.Stop()
 	for {
-		asked := time.Now()
+		requested := time.Now()
 		found, err := second.FindToken(t.Context(), text)
 		if err != nil {
 			t.Fatal(err)
@@ -62,14 +62,14 @@ func testRevocationReachesTheOther(t *testing.T, first, second *store.Store) {
 		if found.State(time.Now()) == store.TokenRevoked {
 			return
 		}
-		if asked.Sub(revoked) > time.Second {
-			t.Fatalf("the token is accepted %s after its revocation", asked.Sub(revoked))
+		if requested.Sub(revoked) > time.Second {
+			t.Fatalf("the token is still accepted %s after its revocation", requested.Sub(revoked))
 		}
 		<-again.C
 	}
 }
 
-func testRotationByTheOther(t *testing.T, first, second *store.Store) {
+func testRotationByOtherStore(t *testing.T, first, second *store.Store) {
 	before := createOAuth2(t, second, "before")
 	directory := createWorkspaceDirectory(t, first)
 	if _, err := first.RotateKey(t.Context()); err != nil {
@@ -85,18 +85,18 @@ func testRotationByTheOther(t *testing.T, first, second *store.Store) {
 		}
 	}
 	expectSecrets()
-	// What is left to seal with the new key is what was there before it; nothing is after that.
+	// The first reseal covers the secrets from before the rotation, and the second finds none left.
 	for _, outdated := range []int64{2, 0} {
 		total := int64(-1)
 		if err := first.Reseal(t.Context(), func(_, of int64) { total = of }); err != nil || total != outdated {
-			t.Errorf("%d secrets are to be resealed, want %d, %v", total, outdated, err)
+			t.Errorf("%d secrets were resealed, want %d, %v", total, outdated, err)
 		}
 		expectSecrets()
 	}
 }
 
-// testResealByTheOther lets one store create, with keys that the other adds, while the other reseals.
-func testResealByTheOther(t *testing.T, first, second *store.Store) {
+// testCreatesDuringReseal has one store create, with keys that the other adds, while the other reseals.
+func testCreatesDuringReseal(t *testing.T, first, second *store.Store) {
 	const count = 300
 	records := make([]store.Record, count)
 	done := make(chan struct{})

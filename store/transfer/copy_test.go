@@ -81,7 +81,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-func TestSourceMayChangeMeanwhile(t *testing.T) {
+func TestCopyOfChangingSource(t *testing.T) {
 	t.Parallel()
 	for kind, newPlace := range kinds(t) {
 		t.Run(kind, func(t *testing.T) {
@@ -146,8 +146,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestCopiesAtOnce lets another copy come to its end while one is under way. From then on, the database may be in use.
-func TestCopiesAtOnce(t *testing.T) {
+// TestConcurrentCopies lets another copy come to its end while one is under way. From then on, the database may be in use.
+func TestConcurrentCopies(t *testing.T) {
 	t.Parallel()
 	for kind, newTarget := range kinds(t) {
 		t.Run(kind, func(t *testing.T) {
@@ -176,8 +176,8 @@ func TestCopiesAtOnce(t *testing.T) {
 	}
 }
 
-// TestDifferenceIsFound spoils a table between its copy and the comparison, and copies again.
-func TestDifferenceIsFound(t *testing.T) {
+// TestComparisonFindsDifference spoils a table between its copy and the comparison, and copies again.
+func TestComparisonFindsDifference(t *testing.T) {
 	t.Parallel()
 	for kind, newTarget := range kinds(t) {
 		for table, spoil := range map[string]string{

@@ -121,8 +121,8 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// TestThereAndBack copies everything from SQLite to PostgreSQL and back, and goes on over both.
-func TestThereAndBack(t *testing.T) {
+// TestRoundTrip copies everything from SQLite to PostgreSQL and back, and goes on over both.
+func TestRoundTrip(t *testing.T) {
 	t.Parallel()
 	source := newSQLite(t)
 	keyset := filepath.Join(filepath.Dir(source.path), "keyset.json")
@@ -176,8 +176,8 @@ func TestThereAndBack(t *testing.T) {
 	}
 }
 
-// TestHalfCopyIsNotUsed opens a copy that was interrupted, and copies with the keyset of another database.
-func TestHalfCopyIsNotUsed(t *testing.T) {
+// TestUnfinishedCopyIsRefused opens a copy that was interrupted, and copies with the keyset of another database.
+func TestUnfinishedCopyIsRefused(t *testing.T) {
 	t.Parallel()
 	for kind, newTarget := range kinds(t) {
 		t.Run(kind, func(t *testing.T) {
