@@ -11,8 +11,8 @@ import (
 	"example.com/providerd/store"
 )
 
-// TestTiming follows a create that is alone, two that share the next transaction, and one whose caller gives up before
-// that begins.
+// TestTiming times a create that is alone, two that share the next transaction, and one whose caller gives up before
+// that transaction begins.
 func TestTiming(t *testing.T) {
 	t.Parallel()
 	slow := &slowDatabase{commit: 4 * time.Second}

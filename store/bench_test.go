@@ -12,7 +12,7 @@ import (
 	"example.com/providerd/store/storetest"
 )
 
-// BenchmarkCreate is creates that are durable, by this many callers at a time, each waiting for its outcome.
+// BenchmarkCreate measures durable creates by concurrent callers, each of which waits for its outcome.
 func BenchmarkCreate(b *testing.B) {
 	for _, callers := range []int{1, 64} {
 		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) {
@@ -24,8 +24,8 @@ func BenchmarkCreate(b *testing.B) {
 			var number atomic.Int64
 			b.SetParallelism(callers / 2)
 			b.ReportAllocs()
-			b.RunParallel(func(each *testing.PB) {
-				for each.Next() {
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
 					_, _, err := database.CreateOAuth2Provider(b.Context(),
 						store.CreateRequest{Name: "bench", CreatedBy: "bench", RequestID: fmt.Sprint(number.Add(1))},
 						store.OAuth2Settings{

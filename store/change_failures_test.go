@@ -11,7 +11,8 @@ import (
 	"example.com/providerd/store/storetest"
 )
 
-// A change that fails leaves nothing, whether before its commit or in it; one whose answer is lost is there.
+// TestFailedChange checks that a change that fails before or in its commit leaves nothing, and that one with a lost
+// response is stored.
 func TestFailedChange(t *testing.T) {
 	t.Parallel()
 	grant := store.TokenGrant{Name: "ci", Operations: []string{"one"}, ExpiresIn: time.Hour}
@@ -21,7 +22,7 @@ func TestFailedChange(t *testing.T) {
 		tokens int
 	}{
 		"before": {func(func(statements) error, statements) error { return store.ErrUnavailable }, store.ErrUnavailable, 0},
-		"in it": {func(run func(statements) error, what statements) error {
+		"during": {func(run func(statements) error, what statements) error {
 			return run(func(tx *gorm.DB) error { return errors.Join(what(tx), store.ErrUnavailable) })
 		}, store.ErrUnavailable, 0},
 		"after": {func(run func(statements) error, what statements) error {
@@ -40,8 +41,8 @@ func TestFailedChange(t *testing.T) {
 	}
 }
 
-// A key is in the keyset file before its event is committed, so that no event tells of a key that is nowhere. Where the
-// commit fails, secrets are sealed with the key all the same.
+// A key is in the keyset file before its event is committed, so that no event refers to a key that does not exist.
+// Secrets are sealed with the key even if the commit fails.
 func TestRotationWithFailedCommit(t *testing.T) {
 	t.Parallel()
 	opened, faulty := newFaulty(t)

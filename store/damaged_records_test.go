@@ -14,7 +14,7 @@ import (
 	"example.com/providerd/store"
 )
 
-// Records that cannot be read are errors in their places, also where a page ends or begins, and hide no other.
+// Damaged records are yielded as errors in order, also at the edges of pages, and hide no other record.
 func TestDamagedRecordsAreYieldedInOrder(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "test.db")
@@ -49,15 +49,15 @@ func TestDamagedRecordsAreYieldedInOrder(t *testing.T) {
 	for record, err := range database.Providers(t.Context(), store.Filter{}, 0) {
 		last++
 		switch {
-		case errors.Is(err, store.ErrDamaged) && slices.Contains(strings.FieldsFunc(err.Error(), isNoDigit), fmt.Sprint(last)):
+		case errors.Is(err, store.ErrDamaged) && slices.Contains(strings.FieldsFunc(err.Error(), isNotDigit), fmt.Sprint(last)):
 			got = append(got, fmt.Sprint(last))
 		case err != nil || record.Common().PK != last:
-			t.Fatalf("at the place of %d is %+v, %v", last, record, err)
+			t.Fatalf("in place of %d: %+v, %v", last, record, err)
 		}
 	}
 	if want := "1 2 499 500 501 1000 1001 1199 1200"; last != count || strings.Join(got, " ") != want {
-		t.Errorf("of %d records %v are damaged, want %s", last, got, want)
+		t.Errorf("of %d records, %v are damaged, want %s", last, got, want)
 	}
 }
 
-func isNoDigit(r rune) bool { return r < '0' || r > '9' }
+func isNotDigit(r rune) bool { return r < '0' || r > '9' }

@@ -13,7 +13,7 @@ import (
 
 func TestCreateKeepsExistingDatabase(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "a folder", "with ?#% in it.db")
+	path := filepath.Join(t.TempDir(), "a directory", "with ?#% in it.db")
 	first := create(t, path)
 	text, _, err := first.CreateToken(t.Context(), store.TokenGrant{Name: "x", Operations: []string{"o"}, ExpiresIn: 1})
 	if err != nil {
@@ -34,11 +34,11 @@ func TestCreateKeepsExistingDatabase(t *testing.T) {
 	}
 }
 
-// The files of SQLite, and the keyset, stand beside the target of a symbolic link.
+// SQLite's files and the keyset are created beside the target of a symbolic link.
 func TestDatabaseBehindASymbolicLink(t *testing.T) {
 	t.Parallel()
-	folder, linked := t.TempDir(), t.TempDir()
-	link, target := filepath.Join(linked, "link.db"), filepath.Join(folder, "test.db")
+	dir, linked := t.TempDir(), t.TempDir()
+	link, target := filepath.Join(linked, "link.db"), filepath.Join(dir, "test.db")
 	if err := os.Symlink(target, link); err != nil {
 		t.Fatal(err)
 	}
@@ -47,18 +47,18 @@ func TestDatabaseBehindASymbolicLink(t *testing.T) {
 		t.Fatal(err)
 	}
 	if stored := names(t, create(t, target)); !stored["x"] {
-		t.Errorf("stored are %v", stored)
+		t.Errorf("names are %v", stored)
 	}
-	if _, err := os.Stat(filepath.Join(folder, "keyset.json")); err != nil {
+	if _, err := os.Stat(filepath.Join(dir, "keyset.json")); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestOnlyTheOwnerCanRead(t *testing.T) {
 	t.Parallel()
-	folder := filepath.Join(t.TempDir(), "data")
-	create(t, filepath.Join(folder, "test.db"))
-	entries, err := os.ReadDir(folder)
+	dir := filepath.Join(t.TempDir(), "data")
+	create(t, filepath.Join(dir, "test.db"))
+	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) < 2 {
 		t.Fatalf("%d files, %v", len(entries), err)
 	}
@@ -68,8 +68,8 @@ func TestOnlyTheOwnerCanRead(t *testing.T) {
 			t.Errorf("%s has mode %v, %v", entry.Name(), info.Mode(), err)
 		}
 	}
-	if info, err := os.Stat(folder); err != nil || info.Mode().Perm() != 0o700 {
-		t.Errorf("the folder has mode %v, %v", info.Mode(), err)
+	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("directory has mode %v, %v", info.Mode(), err)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"example.com/providerd/store"
 )
 
-// However long somebody looks at the events, the WAL is reset meanwhile.
+// The WAL can be reset while events are read, however long that takes.
 func TestReadingEventsDoesNotBlockWALReset(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "test.db")
@@ -30,16 +30,16 @@ func TestReadingEventsDoesNotBlockWALReset(t *testing.T) {
 		}
 	}
 	if stored := len(names(t, database)); seen != stored+1 {
-		t.Errorf("%d events are seen, want those of %d providers and a key", seen, stored)
+		t.Errorf("read %d events, want those of %d providers and a key", seen, stored)
 	}
 }
 
-// fill makes creates until the WAL is reset.
+// fill runs creates until the WAL is reset.
 func fill(t *testing.T, database *store.Store, path, name string) {
 	t.Helper()
-	const most = 5000
+	const limit = 5000
 	before := walHeader(t, path)
-	for i := range most {
+	for i := range limit {
 		if err := database.Submit(t.Context(), fmt.Sprint(name, i)).Wait(); err != nil {
 			t.Fatal(err)
 		}
@@ -47,10 +47,10 @@ func fill(t *testing.T, database *store.Store, path, name string) {
 			return
 		}
 	}
-	t.Fatalf("the WAL is not reset after %d creates", most)
+	t.Fatalf("the WAL is not reset after %d creates", limit)
 }
 
-// walHeader has the salts, which tell the generations of the WAL apart.
+// walHeader returns the header of the WAL. Its salts change at each reset.
 func walHeader(t *testing.T, path string) [32]byte {
 	t.Helper()
 	file, err := os.Open(path + "-wal")

@@ -11,20 +11,20 @@ import (
 	"example.com/providerd/store/seal"
 )
 
-// QueueLength is how many creates may wait.
+// QueueLength is the maximum number of waiting creates.
 const QueueLength = queueLength
 
-// NewTokenText makes the text of a token.
+// NewTokenText returns the text of a new token.
 func NewTokenText() string { return newTokenText() }
 
-// CachedTokens is how many tokens are in memory.
+// CachedTokens returns the number of tokens in the cache.
 func (s *Store) CachedTokens() int {
 	s.tokens.mutex.RLock()
 	defer s.tokens.mutex.RUnlock()
 	return len(s.tokens.tokens)
 }
 
-// OverBatches returns a store over a database of which it only uses the batches.
+// OverBatches returns a store that uses only the batches of a database.
 func OverBatches(ctx context.Context, db database.Database, keyring *seal.Keyring) (*Store, error) {
 	store := newStore(db)
 	store.keyring = keyring
@@ -33,28 +33,28 @@ func OverBatches(ctx context.Context, db database.Database, keyring *seal.Keyrin
 	return store, err
 }
 
-// AwaitQueue returns once this many creates wait for the batcher.
+// AwaitQueue waits until length creates are queued.
 func (s *Store) AwaitQueue(length int) {
 	for len(s.batcher.queue) != length {
 		runtime.Gosched()
 	}
 }
 
-// Submission is a create that is under way.
+// Submission is a create in progress.
 type Submission struct{ outcome chan error }
 
-// Submit begins with a create whose name and client_id are the same.
+// Submit starts a create whose client_id is its name.
 func (s *Store) Submit(ctx context.Context, name string) Submission {
 	submission := Submission{outcome: make(chan error, 1)}
-	one := newCreate(CreateRequest{Name: name},
+	c := newCreate(CreateRequest{Name: name},
 		&OAuth2Settings{ClientID: name, PropertyMappings: []uuid.UUID{}, JWKSSources: []uuid.UUID{}})
-	go func() { submission.outcome <- s.batcher.submit(ctx, one) }()
+	go func() { submission.outcome <- s.batcher.submit(ctx, c) }()
 	return submission
 }
 
-// Wait returns the error of the create.
+// Wait waits for the create and returns its error.
 func (s Submission) Wait() error { return <-s.outcome }
 
-// SetLeastTime makes batches heed the deadlines of creates, as those of a shared database do. No create may be under
-// way.
+// SetLeastTime makes batches keep the deadlines of creates, as those of a shared database do. No create may be in
+// progress.
 func (s *Store) SetLeastTime(least time.Duration) { s.batcher.leastTime = least }

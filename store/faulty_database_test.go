@@ -17,47 +17,46 @@ import (
 
 type statements func(tx *gorm.DB) error
 
-// fault stands in the place of a transaction, which it may run.
+// fault is called instead of a transaction, which it may run.
 type fault func(run func(statements) error, what statements) error
 
-// faultyDatabase is a SQLite database, of which the next transactions go wrong as a test says. It counts those of
-// batches.
+// faultyDatabase is a SQLite database with faults injected into its next transactions. It records the batches.
 type faultyDatabase struct {
 	database.Database
 	path string
 
 	mutex sync.Mutex
-	// commits and changes are the faults of the transactions to come, of batches and others; those behind them have none.
+	// commits and changes are the faults of the next batches and of the next other transactions.
 	commits, changes []fault
-	// mostPKs is how many pks a batch gets; 0 for as many as it asks for.
-	mostPKs int
+	// maxPKs is the maximum number of pks that a batch gets; 0 for no limit.
+	maxPKs int
 	// refusal is what CanStore returns.
 	refusal error
-	// committed has how many pks each batch asked for.
+	// committed holds the number of pks that each batch requested.
 	committed  []int
 	maintained int
 	// elsewhere is the database that reads go to; nil for this one.
 	elsewhere database.Database
-	// readsElsewhere is how many more reads do; 0 or less for all.
+	// readsElsewhere is the number of further reads that do; 0 or less for all.
 	readsElsewhere int
 }
 
-// newFaulty opens a store over a faulty database. Both are closed with the test.
+// newFaulty opens a store over a faulty database. Both are closed when the test ends.
 func newFaulty(t *testing.T) (*store.Store, *faultyDatabase) {
 	t.Helper()
-	folder := t.TempDir()
-	return newFaultyIn(t, folder, filepath.Join(folder, "keyset.json"))
+	dir := t.TempDir()
+	return newFaultyIn(t, dir, filepath.Join(dir, "keyset.json"))
 }
 
-// newFaultyIn is newFaulty in a folder, with the keys of a file, which is made where there is none.
-func newFaultyIn(t *testing.T, folder, keyset string) (*store.Store, *faultyDatabase) {
+// newFaultyIn is newFaulty in a directory, with a keyset file that is created if there is none.
+func newFaultyIn(t *testing.T, dir, keyset string) (*store.Store, *faultyDatabase) {
 	t.Helper()
-	path := filepath.Join(folder, "test.db")
-	kept, err := sqlite.Create(t.Context(), path, slog.New(slog.DiscardHandler))
+	path := filepath.Join(dir, "test.db")
+	db, err := sqlite.Create(t.Context(), path, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
-	faulty := &faultyDatabase{Database: kept, path: path}
+	faulty := &faultyDatabase{Database: db, path: path}
 	opened, err := store.Create(t.Context(), faulty, keyset)
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +69,7 @@ func newFaultyIn(t *testing.T, folder, keyset string) (*store.Store, *faultyData
 	return opened, faulty
 }
 
-// next takes the fault of the next transaction off a list.
+// next removes and returns the fault of the next transaction from a list.
 func (f *faultyDatabase) next(list *[]fault) fault {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -131,13 +130,13 @@ type faultyBatch struct {
 }
 
 func (b faultyBatch) ReservePKs(count int) ([]int32, error) {
-	var most int
+	var limit int
 	b.database.count(func(f *faultyDatabase) {
 		f.committed[len(f.committed)-1] = count
-		most = f.mostPKs
+		limit = f.maxPKs
 	})
-	if most > 0 {
-		count = min(count, most)
+	if limit > 0 {
+		count = min(count, limit)
 	}
 	return b.Batch.ReservePKs(count)
 }
@@ -158,13 +157,13 @@ func (f *faultyDatabase) count(change func(f *faultyDatabase)) {
 	change(f)
 }
 
-// sizes returns how many records each batch so far was to store, and how often the database was maintained.
+// sizes returns the number of pks that each batch requested so far, and the number of calls to Maintain.
 func (f *faultyDatabase) sizes() (sizes []int, maintained int) {
 	f.count(func(f *faultyDatabase) { sizes, maintained = append(sizes, f.committed...), f.maintained })
 	return sizes, maintained
 }
 
-// holdUp begins with a create whose commit waits until release is called. The commits after it have the faults.
+// holdUp starts a create whose commit waits until release is called. The faults apply to the commits after it.
 func (f *faultyDatabase) holdUp(
 	t *testing.T, opened *store.Store, faults ...fault,
 ) (first store.Submission, release func()) {
@@ -182,8 +181,8 @@ func (f *faultyDatabase) holdUp(
 	return first, sync.OnceFunc(func() { close(released) })
 }
 
-// inOneQueue begins with all creates, in their order, while a first one is held up, and lets go once all wait. The
-// commits after it have the faults. It returns the errors of the creates, in the same order.
+// inOneQueue queues creates in order behind a first one that it blocks until all wait. The faults apply to the commits
+// after the first. It returns the errors of the creates in the same order.
 func (f *faultyDatabase) inOneQueue(
 	t *testing.T, opened *store.Store, count int, create func(i int) error, faults ...fault,
 ) []error {
@@ -198,24 +197,24 @@ func (f *faultyDatabase) inOneQueue(
 	release()
 	group.Wait()
 	if err := first.Wait(); err != nil {
-		t.Errorf("the create before: %v", err)
+		t.Errorf("the first create: %v", err)
 	}
 	return errs
 }
 
-// failNextChange gives the next transaction that is none of a batch a fault.
+// failNextChange injects a fault into the next transaction that is not a batch.
 func (f *faultyDatabase) failNextChange(next fault) {
 	f.count(func(f *faultyDatabase) { f.changes = []fault{next} })
 }
 
 var errRolledBack = errors.New("rolled back")
 
-// rollingBack runs statements and takes back what they did.
+// rollingBack runs statements and rolls them back.
 func rollingBack(run func(statements) error, what statements) error {
 	return run(func(tx *gorm.DB) error { return errors.Join(what(tx), errRolledBack) })
 }
 
-// expectEvents counts the events of some kinds.
+// expectEvents checks the number of events of each kind in want.
 func expectEvents(t *testing.T, opened *store.Store, want map[store.EventKind]int) {
 	t.Helper()
 	got := map[store.EventKind]int{}

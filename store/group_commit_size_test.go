@@ -11,7 +11,7 @@ import (
 	"example.com/providerd/store"
 )
 
-// All creates that wait share a commit, as many as a batch may have.
+// Waiting creates share a commit, up to the maximum size of a batch.
 func TestWaitingCreatesShareACommit(t *testing.T) {
 	t.Parallel()
 	for waiting, want := range map[int][]int{
@@ -26,12 +26,12 @@ func TestWaitingCreatesShareACommit(t *testing.T) {
 			}
 		}
 		if sizes, _ := faulty.sizes(); !slices.Equal(sizes, want) {
-			t.Errorf("%d creates that wait are in batches of %v, want %v", waiting, sizes, want)
+			t.Errorf("%d waiting creates are in batches of %v, want %v", waiting, sizes, want)
 		}
 	}
 }
 
-// Creates without a key get their pks in the order in which they came.
+// Creates without a key get their pks in the order of arrival.
 func TestCreatesAreStoredInOrder(t *testing.T) {
 	t.Parallel()
 	opened, faulty := newFaulty(t)
@@ -51,21 +51,21 @@ func TestCreatesAreStoredInOrder(t *testing.T) {
 	}
 }
 
-// A create whose key is in a batch already waits for what becomes of the first: the next batch replays it, or stores it
-// where the first was refused.
+// A create whose key is already in a batch waits for the outcome of the first: the next batch replays it, or stores
+// it if the first was refused.
 func TestSecondCreateWithAKeyWaits(t *testing.T) {
 	t.Parallel()
 	lost := func(func(statements) error, statements) error { return store.ErrUnavailable }
 	for name, test := range map[string]struct {
 		faults    []fault
 		wantSizes []int
-		// wantErrs and wantReplays are those of three tries with one key, around which others come.
+		// wantErrs and wantReplays count the outcomes of three creates with the same key, interleaved with others.
 		wantErrs, wantReplays int
 	}{
-		"the first is stored":        {nil, []int{1, 3, 0, 0}, 0, 2},
-		"the first fails":            {[]fault{lost}, []int{1, 0, 1, 0}, 1, 1},
-		"the first and second fail":  {[]fault{lost, lost}, []int{1, 0, 0, 1}, 2, 0},
-		"all of them, and no others": {[]fault{lost, lost, lost}, []int{1, 0, 0, 0}, 3, 0},
+		"the first is stored":       {nil, []int{1, 3, 0, 0}, 0, 2},
+		"the first fails":           {[]fault{lost}, []int{1, 0, 1, 0}, 1, 1},
+		"the first and second fail": {[]fault{lost, lost}, []int{1, 0, 0, 1}, 2, 0},
+		"all three fail":            {[]fault{lost, lost, lost}, []int{1, 0, 0, 0}, 3, 0},
 	} {
 		opened, faulty := newFaulty(t)
 		replays := make([]bool, 5)
@@ -92,7 +92,7 @@ func TestSecondCreateWithAKeyWaits(t *testing.T) {
 	}
 }
 
-// A batch is made of those who still wait: whoever has given up takes no room in it.
+// A canceled create takes no place in a batch.
 func TestCanceledCreatesAreLeftOut(t *testing.T) {
 	t.Parallel()
 	opened, faulty := newFaulty(t)
@@ -120,7 +120,7 @@ func TestCanceledCreatesAreLeftOut(t *testing.T) {
 		t.Error(err)
 	}
 	if sizes, _ := faulty.sizes(); !slices.Equal(sizes, []int{1, 101}) {
-		t.Errorf("batches are of %v", sizes)
+		t.Errorf("batches have sizes %v", sizes)
 	}
 }
 

@@ -16,8 +16,7 @@ import (
 	"example.com/providerd/store/seal"
 )
 
-// slowDatabase stores nothing, and takes its time for it. It notes what it is asked for, with the seconds since its
-// begin.
+// slowDatabase stores nothing, slowly. It records each call with the seconds since begun.
 type slowDatabase struct {
 	database.Database
 	commit, closing time.Duration
@@ -27,7 +26,7 @@ type slowDatabase struct {
 	calls []string
 }
 
-func (d *slowDatabase) note(call string) {
+func (d *slowDatabase) record(call string) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	d.calls = append(d.calls, fmt.Sprintf("%s %.0f", call, time.Since(d.begun).Seconds()))
@@ -38,7 +37,7 @@ func (d *slowDatabase) IsShared() bool { return false }
 func (d *slowDatabase) Batches(context.Context) (database.Batches, error) { return slowBatches{d}, nil }
 
 func (d *slowDatabase) Close() error {
-	d.note("database closed")
+	d.record("database closed")
 	return nil
 }
 
@@ -46,19 +45,19 @@ type slowBatches struct{ database *slowDatabase }
 
 func (b slowBatches) Commit(context.Context, int, func(database.Batch) error) error {
 	<-time.After(b.database.commit)
-	b.database.note("commit")
+	b.database.record("commit")
 	return nil
 }
 
-func (b slowBatches) Maintain(context.Context) { b.database.note("maintain") }
+func (b slowBatches) Maintain(context.Context) { b.database.record("maintain") }
 
 func (b slowBatches) Close() error {
 	<-time.After(b.database.closing)
-	b.database.note("batches closed")
+	b.database.record("batches closed")
 	return nil
 }
 
-// inBubble runs a test over a slow database, in a time of its own.
+// inBubble runs a test over a slow database, with simulated time.
 func inBubble(t *testing.T, slow *slowDatabase, test func(t *testing.T, opened *store.Store)) {
 	t.Helper()
 	keyring, err := seal.OpenOrCreateKeyring(t.Context(), filepath.Join(t.TempDir(), "keyset.json"))
@@ -75,7 +74,7 @@ func inBubble(t *testing.T, slow *slowDatabase, test func(t *testing.T, opened *
 	})
 }
 
-// The database is maintained after each batch, and every few seconds while none comes.
+// The database is maintained after each batch, and every few seconds while idle.
 func TestDatabaseIsMaintained(t *testing.T) {
 	t.Parallel()
 	slow := &slowDatabase{}
@@ -98,7 +97,7 @@ func TestDatabaseIsMaintained(t *testing.T) {
 	}
 }
 
-// A caller waits no longer than it wants to for a batch to begin; once it has begun, the caller learns the outcome.
+// A caller waits for its batch to begin until its deadline, and then always for the outcome.
 func TestCallersWithDeadlines(t *testing.T) {
 	t.Parallel()
 	slow := &slowDatabase{commit: 4 * time.Second}
@@ -108,12 +107,12 @@ func TestCallersWithDeadlines(t *testing.T) {
 		begun := opened.Submit(ctx, "begun")
 		synctest.Wait()
 		waiting := []store.Submission{opened.Submit(ctx, "a"), opened.Submit(ctx, "b")}
-		for _, one := range waiting {
-			if err := one.Wait(); !errors.Is(err, context.DeadlineExceeded) {
+		for _, submission := range waiting {
+			if err := submission.Wait(); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("error is %v, want context.DeadlineExceeded", err)
 			}
 			if waited := time.Since(slow.begun); waited != time.Second {
-				t.Errorf("it took %s, want 1s", waited)
+				t.Errorf("waited %s, want 1s", waited)
 			}
 		}
 		if err := begun.Wait(); err != nil || time.Since(slow.begun) != slow.commit {
@@ -126,14 +125,14 @@ func TestCallersWithDeadlines(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	// Who gave up is in no batch, and a batch of nobody is none.
+	// Callers that gave up are in no batch, and empty batches are not committed.
 	want := []string{"commit 4", "maintain 4", "batches closed 4", "database closed 4"}
 	if !slices.Equal(slow.calls, want) {
 		t.Errorf("calls are %v, want %v", slow.calls, want)
 	}
 }
 
-// Close stores a full queue, lets nobody in meanwhile, and releases the database once, last, whoever calls it again.
+// Close stores a full queue, refuses new creates meanwhile, and then closes the database, also if called twice.
 func TestCloseWithAFullQueue(t *testing.T) {
 	t.Parallel()
 	slow := &slowDatabase{commit: time.Second, closing: time.Second}
@@ -160,10 +159,10 @@ func TestCloseWithAFullQueue(t *testing.T) {
 			t.Errorf("error is %v, want ErrUnavailable", err)
 		}
 		if waited := time.Since(slow.begun); waited != 0 {
-			t.Errorf("who is refused waited %s", waited)
+			t.Errorf("a refused create waited %s", waited)
 		}
-		for _, one := range submissions {
-			if err := one.Wait(); err != nil {
+		for _, submission := range submissions {
+			if err := submission.Wait(); err != nil {
 				t.Error(err)
 			}
 		}

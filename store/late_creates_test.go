@@ -12,7 +12,7 @@ import (
 	"example.com/providerd/store"
 )
 
-// A create whose time runs out in a batch that fails is refused. The others are stored with the next batch.
+// If a batch fails, a create whose deadline has passed is refused. The others are stored by the next batch.
 func TestLateCreateIsRefusedAlone(t *testing.T) {
 	t.Parallel()
 	opened, faulty := newFaulty(t)
@@ -21,14 +21,14 @@ func TestLateCreateIsRefusedAlone(t *testing.T) {
 	defer cancel()
 	untilLate := func(func(statements) error, statements) error {
 		<-hasty.Done()
-		return fmt.Errorf("%w: no answer", store.ErrUnavailable)
+		return fmt.Errorf("%w: no response", store.ErrUnavailable)
 	}
 	errs := faulty.inOneQueue(t, opened, 3, func(i int) error {
 		ctx := t.Context()
 		if i == 1 {
 			ctx = hasty
 		}
-		// One without a deadline is not claimed again.
+		// A create without a deadline is not claimed again.
 		ctx, cancel := context.WithTimeout(ctx, time.Minute)
 		defer cancel()
 		_, _, err := opened.CreateOAuth2Provider(ctx, store.CreateRequest{Name: "late", CreatedBy: "caller"},
@@ -36,6 +36,6 @@ func TestLateCreateIsRefusedAlone(t *testing.T) {
 		return err
 	}, untilLate)
 	if errs[0] != nil || !errors.Is(errs[1], store.ErrUnavailable) || errs[2] != nil {
-		t.Errorf("errors are %v, want one of the second create alone", errs)
+		t.Errorf("errors are %v, want only one, of the second create", errs)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"example.com/providerd/store"
 )
 
-// A replay that is read where its pk is no record, or that of another key, is none: an old primary that is still there
-// may have given the pk to somebody else.
+// A replay fails if its pk has no record, or that of another key: an old primary that still runs may have given the
+// pk to another create.
 func TestReplayIsTheRecordOfItsKey(t *testing.T) {
 	t.Parallel()
 	keyset := filepath.Join(t.TempDir(), "keyset.json")

@@ -10,7 +10,7 @@ import (
 	"example.com/providerd/store"
 )
 
-// rotateAndReseal leaves nothing sealed with an old key.
+// rotateAndReseal rotates the key and reseals every secret with it.
 func rotateAndReseal(t *testing.T, opened *store.Store) {
 	t.Helper()
 	if _, err := opened.RotateKey(t.Context()); err != nil {
@@ -26,19 +26,19 @@ func reseal(t *testing.T, opened *store.Store) {
 	}
 }
 
-// expectRetired retires so many keys, and reads a provider then.
+// expectRetired retires keys, checks their number, and then reads a provider.
 func expectRetired(t *testing.T, opened *store.Store, pk int32, want int) {
 	t.Helper()
 	retired, err := opened.RetireKeys(t.Context())
 	if err != nil || len(retired.IDs) != want {
-		t.Errorf("retired are %v, want %d keys, %v", retired.IDs, want, err)
+		t.Errorf("retired %v, want %d keys, %v", retired.IDs, want, err)
 	}
 	if _, err := opened.Provider(t.Context(), pk); err != nil {
 		t.Error(err)
 	}
 }
 
-// A create, and a reseal, that took its keys before they were retired stores nothing that is sealed with them.
+// A create or reseal that got its keys before they were retired stores nothing sealed with them.
 func TestNothingIsSealedWithRetiredKeys(t *testing.T) {
 	t.Parallel()
 	opened, faulty := newFaulty(t)
@@ -70,7 +70,7 @@ func TestNothingIsSealedWithRetiredKeys(t *testing.T) {
 	expectEvents(t, opened, map[store.EventKind]int{store.EventKeyRetired: 3})
 }
 
-// A key that seals a secret stays. A retirement that is noted but could not be finished is finished by the next one.
+// A key that seals a secret is kept. The next retirement completes one that was recorded but interrupted.
 func TestRetirementIsCompleted(t *testing.T) {
 	t.Parallel()
 	opened, faulty := newFaulty(t)
@@ -86,7 +86,7 @@ func TestRetirementIsCompleted(t *testing.T) {
 		t.Errorf("error is %v, want a KeysInUseError with one secret", used)
 	}
 	reseal(t, opened)
-	for _, fails := range []fault{
+	for _, failure := range []fault{
 		rollingBack,
 		func(run func(statements) error, what statements) error {
 			return errors.Join(run(what), store.ErrOutcomeUnknown)
@@ -95,32 +95,32 @@ func TestRetirementIsCompleted(t *testing.T) {
 			return run(func(tx *gorm.DB) error { return errors.Join(what(tx), store.ErrUnavailable) })
 		},
 	} {
-		faulty.failNextChange(fails)
+		faulty.failNextChange(failure)
 		if _, err := opened.RetireKeys(t.Context()); err == nil {
-			t.Error("no error")
+			t.Error("retirement did not fail")
 		}
 	}
 	expectRetired(t, opened, pk, 1)
 	expectEvents(t, opened, map[store.EventKind]int{store.EventKeyRetired: 1})
 }
 
-// A record that was read before its secret was resealed is read again, once its key is retired.
+// A record read before its secret was resealed is read again if its key has been retired.
 func TestSecretOfJustRetiredKeyIsRead(t *testing.T) {
 	t.Parallel()
 	keyset := filepath.Join(t.TempDir(), "keyset.json")
 	opened, faulty := newFaultyIn(t, t.TempDir(), keyset)
 	before, asBefore := newFaultyIn(t, t.TempDir(), keyset)
-	for _, one := range []*store.Store{opened, before} {
-		if err := one.Submit(t.Context(), "x").Wait(); err != nil {
+	for _, s := range []*store.Store{opened, before} {
+		if err := s.Submit(t.Context(), "x").Wait(); err != nil {
 			t.Fatal(err)
 		}
 	}
 	rotateAndReseal(t, opened)
 	expectRetired(t, opened, 1, 1)
-	// The row that all kinds have, then that of the kind.
+	// The reads are of the common row, then the row of the kind.
 	faulty.elsewhere, faulty.readsElsewhere = asBefore.Database, 2
 	if _, err := opened.Provider(t.Context(), 1); err != nil || faulty.readsElsewhere != 0 {
-		t.Errorf("with %d reads to go: %v", faulty.readsElsewhere, err)
+		t.Errorf("%d reads remain: %v", faulty.readsElsewhere, err)
 	}
 }
 

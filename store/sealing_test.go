@@ -17,14 +17,14 @@ import (
 	"example.com/providerd/store/storetest"
 )
 
-// canary begins every secret of the test, and occurs nowhere else.
+// canary is in every secret of the tests, and occurs nowhere else.
 const canary = "canary-7e1f"
 
-// sealed is a database with one provider of each kind and one more OAuth2 provider, whose secrets are known.
+// sealed is a database with two OAuth2 providers and a directory, whose secrets are known.
 type sealed struct {
 	path     string
 	database *store.Store
-	// records are as they were when they were created, by their pk.
+	// records are the records as created, by pk.
 	records map[int32]store.Record
 }
 
@@ -66,7 +66,7 @@ func secret(record store.Record) string {
 	}
 }
 
-// check reads all records, whose secrets must be what they were.
+// check reads all records, whose secrets must be unchanged.
 func (s *sealed) check(t *testing.T, database *store.Store) {
 	t.Helper()
 	for pk, want := range s.records {
@@ -76,12 +76,12 @@ func (s *sealed) check(t *testing.T, database *store.Store) {
 			continue
 		}
 		if secret(record) != secret(want) {
-			t.Errorf("provider %d has another secret than before", pk)
+			t.Errorf("the secret of provider %d has changed", pk)
 		}
 	}
 }
 
-// expectDamaged reads a record, which must fail with an error that names it.
+// expectDamaged reads a record, which must fail with an error that names the record and the column.
 func (s *sealed) expectDamaged(t *testing.T, pk int32, column string) {
 	t.Helper()
 	record, err := s.database.Provider(t.Context(), pk)
@@ -90,7 +90,7 @@ func (s *sealed) expectDamaged(t *testing.T, pk int32, column string) {
 	}
 }
 
-// open connects to the database behind the store's back.
+// open connects to the database directly, without the store.
 func (s *sealed) open(t *testing.T) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("sqlite3", s.path)
@@ -206,7 +206,7 @@ func TestKeyRotationWithRunningServer(t *testing.T) {
 		}
 		events = append(events, event.Event)
 		if event.Event == store.EventKeyRotated && event.ID != int64(key) {
-			t.Errorf("key %d was added, and %d noted", key, event.ID)
+			t.Errorf("key %d was added, but %d recorded", key, event.ID)
 		}
 	}
 	want := []store.EventKind{
@@ -242,10 +242,10 @@ func TestNextResealCompletesInterruptedOne(t *testing.T) {
 	var left int64 = -1
 	err = s.database.Reseal(t.Context(), func(_, total int64) { left = total })
 	if err != nil || left <= 0 || left >= count {
-		t.Errorf("%d were left of %d, %v", left, count+3, err)
+		t.Errorf("%d of %d were left, %v", left, count+3, err)
 	}
 	if err := s.database.Reseal(t.Context(), func(_, total int64) { left = total }); err != nil || left != 0 {
-		t.Errorf("%d are left after all, %v", left, err)
+		t.Errorf("%d are left after the second reseal, %v", left, err)
 	}
 	s.check(t, s.database)
 }

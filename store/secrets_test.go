@@ -13,7 +13,7 @@ import (
 	"example.com/providerd/store/storetest"
 )
 
-// Of many secrets that do not open, the first are named, and the others counted.
+// If many secrets cannot be opened, the error names the first and counts the others.
 func TestDamagedSecretsAreNamed(t *testing.T) {
 	t.Parallel()
 	const count, named = 1000, 100
@@ -25,7 +25,7 @@ func TestDamagedSecretsAreNamed(t *testing.T) {
 	for _, test := range []struct {
 		damage string
 		want   int64
-		words  string
+		suffix string
 	}{
 		{"UPDATE providers SET name = 'x'", 0, ""},
 		{"UPDATE oauth2_providers SET client_secret = x'00' WHERE pk = 999", 1, ": provider 999: client_secret"},
@@ -40,15 +40,15 @@ func TestDamagedSecretsAreNamed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		told := int64(0)
+		opened := int64(0)
 		err = store.CheckSecrets(t.Context(), db, keyset, func(done, total int64) {
-			if total != count || done <= told {
-				t.Errorf("after %d, %d of %d secrets are opened", told, done, total)
+			if total != count || done <= opened {
+				t.Errorf("after %d, %d of %d secrets are opened", opened, done, total)
 			}
-			told = done
+			opened = done
 		})
-		if told != count {
-			t.Errorf("%d secrets were opened", told)
+		if opened != count {
+			t.Errorf("%d secrets were opened", opened)
 		}
 		var damaged *store.DamagedSecretsError
 		switch {
@@ -57,7 +57,7 @@ func TestDamagedSecretsAreNamed(t *testing.T) {
 		case test.want > 0 && (!errors.As(err, &damaged) || !errors.Is(err, store.ErrDamaged)):
 			t.Errorf("%s: error is %v", test.damage, err)
 		case test.want > 0 && (damaged.Damaged != test.want || len(damaged.First) != int(min(test.want, named)) ||
-			!strings.HasSuffix(err.Error(), test.words)):
+			!strings.HasSuffix(err.Error(), test.suffix)):
 			t.Errorf("%s: error is %v", test.damage, err)
 		}
 		if err := db.Close(); err != nil {

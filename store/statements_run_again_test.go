@@ -11,8 +11,8 @@ import (
 	"example.com/providerd/store/storetest"
 )
 
-// conflicting runs statements that are rolled back, lets others write, and runs them again, as a database does with
-// transactions that conflict.
+// conflicting runs statements, rolls them back, lets others write, and runs the statements again, as a database does
+// with conflicting transactions.
 func conflicting(t *testing.T, others func() error) fault {
 	t.Helper()
 	return func(run func(statements) error, what statements) error {
@@ -26,7 +26,7 @@ func conflicting(t *testing.T, others func() error) fault {
 	}
 }
 
-// A token that another program made in the meantime has the id of the first run.
+// Another program creates a token with the id of the first run.
 func TestTokenCreationIsRerun(t *testing.T) {
 	t.Parallel()
 	opened, faulty := newFaulty(t)
@@ -53,7 +53,7 @@ func TestTokenCreationIsRerun(t *testing.T) {
 	expectEvents(t, opened, map[store.EventKind]int{store.EventTokenCreated: 2, store.EventTokenRevoked: 1})
 }
 
-// An application that another operator made in the meantime has the id of the first run.
+// Another operator creates an application with the id of the first run.
 func TestApplicationCreationIsRerun(t *testing.T) {
 	t.Parallel()
 	opened, faulty := newFaulty(t)
@@ -78,7 +78,7 @@ func TestKeyRotationIsRerun(t *testing.T) {
 	expectEvents(t, opened, map[store.EventKind]int{store.EventKeyCreated: 1, store.EventKeyRotated: 1})
 }
 
-// The application that another operator made in the meantime is seen, and nothing is linked.
+// The second run finds the application that another operator created, and links nothing.
 func TestRerunSeesConflict(t *testing.T) {
 	t.Parallel()
 	opened, faulty := newFaulty(t)
@@ -102,8 +102,8 @@ func TestRerunSeesConflict(t *testing.T) {
 	}
 }
 
-// A secret that cannot be unsealed is left as it is, and told of once, however often the statements are run. The others
-// are sealed with the new key.
+// A secret that cannot be opened is left as it is, and reported once, even if the statements are run again. The
+// others are sealed with the new key.
 func TestResealSkipsDamagedSecrets(t *testing.T) {
 	t.Parallel()
 	opened, faulty := newFaulty(t)
@@ -123,23 +123,23 @@ func TestResealSkipsDamagedSecrets(t *testing.T) {
 		joined, ok := err.(interface{ Unwrap() []error })
 		if !ok || len(joined.Unwrap()) != 1 || !errors.Is(err, store.ErrDamaged) ||
 			!strings.Contains(err.Error(), "provider 2: client_secret") || outdated != want {
-			t.Errorf("of %d secrets, want %d, error is %v, want one ErrDamaged", outdated, want, err)
+			t.Errorf("%d secrets, want %d; error is %v, want one ErrDamaged", outdated, want, err)
 		}
 	}
 }
 
-// Nothing of its first run is left in a batch: not that pks were few, nor that the key and the client_id were free
-// which another program has taken in the meantime.
+// A second run of a batch keeps nothing of the first: neither the lack of pks, nor that a key and a client_id were
+// free, which another program has since taken.
 func TestBatchIsRerun(t *testing.T) {
 	t.Parallel()
 	opened, faulty := newFaulty(t)
 	other := create(t, faulty.path)
 	var first int32
 	again := func(run func(statements) error, what statements) error {
-		faulty.count(func(f *faultyDatabase) { f.mostPKs = 4 })
-		defer faulty.count(func(f *faultyDatabase) { f.mostPKs = 0 })
+		faulty.count(func(f *faultyDatabase) { f.maxPKs = 4 })
+		defer faulty.count(func(f *faultyDatabase) { f.maxPKs = 0 })
 		return conflicting(t, func() (err error) {
-			faulty.count(func(f *faultyDatabase) { f.mostPKs = 0 })
+			faulty.count(func(f *faultyDatabase) { f.maxPKs = 0 })
 			first, _, err = keyedCreate(t, other, "key")
 			return errors.Join(err, other.Submit(t.Context(), "taken").Wait())
 		})(run, what)
@@ -164,6 +164,6 @@ func TestBatchIsRerun(t *testing.T) {
 		}
 	}
 	if stored := names(t, opened); len(stored) != 11 {
-		t.Errorf("stored are %v", stored)
+		t.Errorf("names are %v", stored)
 	}
 }

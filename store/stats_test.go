@@ -9,7 +9,8 @@ import (
 	"example.com/providerd/store"
 )
 
-// Who watches a store learns how many creates wait, and of each batch before its callers do.
+// Stats returns the number of waiting creates, and the watcher is called for each batch before its callers get the
+// outcome.
 func TestStatsAndBatches(t *testing.T) {
 	t.Parallel()
 	database, faulty := newFaulty(t)
@@ -31,15 +32,15 @@ func TestStatsAndBatches(t *testing.T) {
 	database.AwaitQueue(waiting)
 	if stats := database.Stats(); stats.QueueLength != waiting || stats.QueueCapacity != store.QueueLength ||
 		stats.Database.WAL == nil {
-		t.Errorf("while creates wait, the figures are %+v", stats)
+		t.Errorf("while creates wait, stats are %+v", stats)
 	}
 	release()
 	if err := first.Wait(); err != nil {
 		t.Error(err)
 	}
-	for _, one := range submissions {
-		if err := one.Wait(); err == nil {
-			t.Error("a create was stored that was rolled back")
+	for _, submission := range submissions {
+		if err := submission.Wait(); err == nil {
+			t.Error("a create that was rolled back did not fail")
 		}
 	}
 	mutex.Lock()

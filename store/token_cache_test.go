@@ -11,12 +11,12 @@ import (
 	"example.com/providerd/store"
 )
 
-// However many tokens are shown, a bounded number is in memory, and each is found.
+// Every token is found, but the number in memory is limited.
 func TestTokenCacheIsBounded(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "test.db")
 	database := create(t, path)
-	const count, most = 1010, 1000
+	const count, limit = 1010, 1000
 	texts, rows := make([]string, count), make([]string, count)
 	for i := range count {
 		texts[i] = store.NewTokenText()
@@ -34,18 +34,18 @@ func TestTokenCacheIsBounded(t *testing.T) {
 			largest = max(largest, database.CachedTokens())
 		}
 	}
-	if largest != most {
-		t.Errorf("at most %d tokens are in memory, want %d", largest, most)
+	if largest != limit {
+		t.Errorf("at most %d tokens are in memory, want %d", largest, limit)
 	}
 }
 
-// Unknown tokens take no memory, and a revocation leaves none of before it there.
+// Unknown tokens are not cached, and a revocation empties the cache.
 func TestTokenCacheExcludesUnknownAndRevoked(t *testing.T) {
 	t.Parallel()
 	database := create(t, filepath.Join(t.TempDir(), "test.db"))
 	for range 100 {
 		if _, err := database.FindToken(t.Context(), store.NewTokenText()); err == nil {
-			t.Error("a token that nobody made is found")
+			t.Error("a token that was never created is found")
 		}
 	}
 	if cached := database.CachedTokens(); cached != 0 {

@@ -26,18 +26,17 @@ func TestRandomAlphanumericIsUniform(t *testing.T) {
 		}
 	}
 	if !regexp.MustCompile(`^[0-9A-Za-z]{40}$`).MatchString(store.RandomAlphanumeric(40)) {
-		t.Error("40 characters are not 40 letters and digits")
+		t.Error("text is not 40 letters and digits")
 	}
 }
 
-// Whatever one character is typed for another, left out, typed twice or in the place of its neighbour, is noticed
-// without the database.
+// Replacing, omitting or doubling a character, or swapping two neighbors, is detected without the database.
 func TestTokenTextDetectsEverySingleError(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		text := store.NewTokenText()
 		if !regexp.MustCompile(`^pvd_[0-9A-Za-z]{40}$`).MatchString(text) || !store.IsTokenText(text) {
-			t.Fatalf("%q is not of the form of a token", text)
+			t.Fatalf("%q does not have the form of a token", text)
 		}
 		at := rapid.IntRange(0, len(text)-1).Draw(t, "at")
 		var changed []string
@@ -51,7 +50,7 @@ func TestTokenTextDetectsEverySingleError(t *testing.T) {
 		}
 		for _, typed := range changed {
 			if store.IsTokenText(typed) != (typed == text) {
-				t.Errorf("%q passes for the token %q", typed, text)
+				t.Errorf("%q is accepted for the token %q", typed, text)
 			}
 		}
 	})

@@ -8,14 +8,14 @@ import (
 	"example.com/providerd/store"
 )
 
-// While creates are refused, so are validations. Replays are read, and a create in the same batch decides for itself.
+// While creates are refused, so are validations. Replays still work, and a create in the same batch is tried.
 func TestValidationIsRefusedLikeCreates(t *testing.T) {
 	t.Parallel()
 	opened, faulty := newFaulty(t)
 	if _, _, err := keyedCreate(t, opened, "replay"); err != nil {
 		t.Fatal(err)
 	}
-	refusal := fmt.Errorf("%w: no room", store.ErrUnavailable)
+	refusal := fmt.Errorf("%w: no space left", store.ErrUnavailable)
 	faulty.count(func(f *faultyDatabase) { f.refusal = refusal })
 	validate := func(key string) error {
 		_, _, err := opened.CreateOAuth2Provider(t.Context(), store.CreateRequest{
@@ -38,6 +38,6 @@ func TestValidationIsRefusedLikeCreates(t *testing.T) {
 	}
 	faulty.count(func(f *faultyDatabase) { f.refusal = nil })
 	if err := validate("new"); err != nil {
-		t.Errorf("validation after the refusal: %v", err)
+		t.Errorf("validation after recovery: %v", err)
 	}
 }

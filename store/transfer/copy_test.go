@@ -13,12 +13,12 @@ import (
 	"example.com/providerd/store/transfer"
 )
 
-// rowsOfProviders is how many rows filled makes of this many providers.
+// rowsOfProviders returns how many rows filled creates for count providers.
 func rowsOfProviders(count int) int { return 2 * count }
 
-// TestInterrupted interrupts a copy at each of its changes, before or after it is stored, lets the source change
-// meanwhile, and copies again.
-func TestInterrupted(t *testing.T) {
+// TestInterruptedCopy interrupts a copy at each of its changes, before or after it is stored, changes the source, and
+// copies again.
+func TestInterruptedCopy(t *testing.T) {
 	t.Parallel()
 	const providers = transfer.PageRows + 300
 	meanwhile := [][]string{
@@ -34,22 +34,22 @@ func TestInterrupted(t *testing.T) {
 			"UPDATE tokens SET revoked_at = '2026-02-01 00:00:00+00:00'", "INSERT INTO applications (slug, name) VALUES ('d', 'D')",
 		},
 	}
-	wholeChanges, origin := 0, filledPlace(t, providers)
+	changeCount, origin := 0, filledPlace(t, providers)
 	for kind, newTarget := range kinds(t) {
-		whole := &tracked{Movable: newTarget(t).use(t)}
-		if _, err := transfer.Copy(t.Context(), origin.copied(t).use(t), whole, noProgress); err != nil {
+		complete := &tracked{Movable: newTarget(t).use(t)}
+		if _, err := transfer.Copy(t.Context(), origin.copied(t).use(t), complete, noProgress); err != nil {
 			t.Fatal(err)
 		}
-		if wholeChanges = whole.changes; wholeChanges < 8 {
-			t.Fatalf("%d changes make a copy", wholeChanges)
+		if changeCount = complete.changes; changeCount < 8 {
+			t.Fatalf("a copy makes %d changes, want at least 8", changeCount)
 		}
-		for point := range 2 * wholeChanges {
+		for point := range 2 * changeCount {
 			changes := meanwhile[point%len(meanwhile)]
 			t.Run(fmt.Sprintf("%s/change %d/%d", kind, point/2+1, point%2), func(t *testing.T) {
 				t.Parallel()
 				source := origin.copied(t).use(t)
 				target := &tracked{Movable: newTarget(t).use(t), at: point/2 + 1}
-				target.instead = func(run func() error) error {
+				target.replace = func(run func() error) error {
 					if point%2 == 0 {
 						return database.ErrUnavailable
 					}
@@ -60,10 +60,10 @@ func TestInterrupted(t *testing.T) {
 				}
 				run(t, source, changes...)
 				copied, err := transfer.Copy(t.Context(), source, target, noProgress)
-				if point == 2*wholeChanges-1 {
-					// Its last change was stored.
+				if point == 2*changeCount-1 {
+					// The last change was stored.
 					if !errors.Is(err, transfer.ErrNotEmpty) {
-						t.Fatalf("copied again, a copy that is whole gives %v", err)
+						t.Fatalf("copying again into a complete copy gives %v", err)
 					}
 					return
 				}
@@ -71,10 +71,10 @@ func TestInterrupted(t *testing.T) {
 					t.Fatal(err)
 				}
 				if want := contents(t, source); !slices.Equal(copied, want) || !slices.Equal(contents(t, target), want) {
-					t.Errorf("the copy has %v, the source %v, and it was said to be %v", contents(t, target), want, copied)
+					t.Errorf("the copy has %v, the source %v, and Copy returned %v", contents(t, target), want, copied)
 				}
 				if changes == nil && target.inserted != rowsOfProviders(providers) {
-					t.Errorf("%d rows were sent for %d", target.inserted, rowsOfProviders(providers))
+					t.Errorf("%d rows were sent, want %d", target.inserted, rowsOfProviders(providers))
 				}
 			})
 		}
@@ -117,7 +117,7 @@ func TestRefusals(t *testing.T) {
 		for name, test := range map[string]struct {
 			statement string
 			want      error
-			words     string
+			text      string
 		}{
 			"in use":       {"INSERT INTO keyset (pk, sealed, fingerprint) VALUES (1, @x, @x)", transfer.ErrNotEmpty, "in use"},
 			"a row":        {token, transfer.ErrNotEmpty, "rows in tokens"},
@@ -129,24 +129,24 @@ func TestRefusals(t *testing.T) {
 				run(t, target, test.statement)
 				before := contents(t, target)
 				_, err := transfer.Copy(t.Context(), filled(t, 10), target, noProgress)
-				if !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.words) {
+				if !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.text) {
 					t.Errorf("error is %v", err)
 				}
 				if after := contents(t, target); !slices.Equal(after, before) {
-					t.Errorf("it has %v, and had %v", after, before)
+					t.Errorf("target has %v, want %v as before", after, before)
 				}
 				if name != "another copy" {
 					return
 				}
 				if _, err := transfer.Copy(t.Context(), target, newSQLite(t).use(t), noProgress); !errors.Is(err, database.ErrCopyIncomplete) {
-					t.Errorf("to copy what is not whole gives %v", err)
+					t.Errorf("copying an unfinished copy gives %v", err)
 				}
 			})
 		}
 	}
 }
 
-// TestConcurrentCopies lets another copy come to its end while one is under way. From then on, the database may be in use.
+// TestConcurrentCopies finishes another copy while one is in progress. From then on, the database may be in use.
 func TestConcurrentCopies(t *testing.T) {
 	t.Parallel()
 	for kind, newTarget := range kinds(t) {
@@ -154,7 +154,7 @@ func TestConcurrentCopies(t *testing.T) {
 			t.Parallel()
 			source := filled(t, 20)
 			target := &tracked{Movable: newTarget(t).use(t), at: 3}
-			target.instead = func(change func() error) error {
+			target.replace = func(change func() error) error {
 				if _, err := transfer.Copy(t.Context(), source, target.Movable, noProgress); err != nil {
 					t.Error(err)
 				}
@@ -170,17 +170,17 @@ func TestConcurrentCopies(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !slices.Equal(names, []string{"in use"}) {
-				t.Errorf("providers have the names %v", names)
+				t.Errorf("providers are named %v", names)
 			}
 		})
 	}
 }
 
-// TestComparisonFindsDifference spoils a table between its copy and the comparison, and copies again.
+// TestComparisonFindsDifference changes a table between its copy and the comparison, and copies again.
 func TestComparisonFindsDifference(t *testing.T) {
 	t.Parallel()
 	for kind, newTarget := range kinds(t) {
-		for table, spoil := range map[string]string{
+		for table, damage := range map[string]string{
 			"providers":                     "UPDATE providers SET idempotency_key = '' WHERE pk = 1",
 			"oauth2_providers":              "UPDATE oauth2_providers SET client_secret = @empty WHERE pk = 1",
 			"workspace_directory_providers": "DELETE FROM workspace_directory_providers WHERE pk = 10",
@@ -194,7 +194,7 @@ func TestComparisonFindsDifference(t *testing.T) {
 				source, target := filled(t, 20), newTarget(t).use(t)
 				_, err := transfer.Copy(t.Context(), source, target, func(step transfer.Step, done, _ int64) {
 					if step == transfer.StepCompare && done == 0 {
-						run(t, target, spoil)
+						run(t, target, damage)
 					}
 				})
 				if !errors.Is(err, transfer.ErrDiffers) || !strings.Contains(err.Error(), "in table "+table+";") {
@@ -208,10 +208,10 @@ func TestComparisonFindsDifference(t *testing.T) {
 	}
 }
 
-// TestEveryColumnIsCopied looks for tables and columns that were added to a schema.
+// TestEveryColumnIsCopied finds tables and columns of a schema that are not copied.
 func TestEveryColumnIsCopied(t *testing.T) {
 	t.Parallel()
-	own := []string{"goose_db_version", "goose_lock", "replicas", "schema_support", "sqlite_sequence"}
+	excluded := []string{"goose_db_version", "goose_lock", "replicas", "schema_support", "sqlite_sequence"}
 	for kind, newPlace := range kinds(t) {
 		copied := transfer.Columns()
 		migrator := newPlace(t).use(t).Reader().WithContext(t.Context()).Migrator()
@@ -220,7 +220,7 @@ func TestEveryColumnIsCopied(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, table := range tables {
-			if slices.Contains(own, table) {
+			if slices.Contains(excluded, table) {
 				continue
 			}
 			types, err := migrator.ColumnTypes(table)
@@ -232,12 +232,12 @@ func TestEveryColumnIsCopied(t *testing.T) {
 				columns = append(columns, column.Name())
 			}
 			if !slices.Equal(columns, copied[table]) {
-				t.Errorf("%s: %s has the columns %v, of which %v are copied", kind, table, columns, copied[table])
+				t.Errorf("%s: %s has columns %v, but %v are copied", kind, table, columns, copied[table])
 			}
 			delete(copied, table)
 		}
 		if len(copied) > 0 {
-			t.Errorf("%s has no tables %v", kind, copied)
+			t.Errorf("%s lacks the tables %v", kind, copied)
 		}
 	}
 }

@@ -8,10 +8,10 @@ import (
 	"example.com/providerd/store/database"
 )
 
-// PageRows is how many rows a page has at most.
+// PageRows is the maximum number of rows in a page.
 const PageRows = pageRows
 
-// Columns names the columns of each table that is copied.
+// Columns returns the columns of each table that is copied.
 func Columns() map[string][]string {
 	columns := map[string][]string{}
 	for _, table := range append(tables(), keyset()) {
@@ -20,7 +20,7 @@ func Columns() map[string][]string {
 	return columns
 }
 
-// Contents tells what a database has.
+// Contents returns what each table of a database holds.
 func Contents(ctx context.Context, db database.Movable) (contents []Content, err error) {
 	err = db.Snapshot(ctx, func(tx *gorm.DB) error {
 		for _, table := range append(tables(), keyset()) {

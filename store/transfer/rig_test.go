@@ -20,13 +20,13 @@ import (
 	"example.com/providerd/store/transfer"
 )
 
-// place is where a database is.
+// place is the location of a database.
 type place struct {
-	// url is that of a PostgreSQL database, and path that of a SQLite database.
+	// url locates a PostgreSQL database, and path a SQLite database.
 	url, path string
 }
 
-// open opens the database, or makes it. The caller closes it.
+// open opens or creates the database. The caller closes it.
 func (p place) open(t *testing.T) database.Movable {
 	t.Helper()
 	if p.path != "" {
@@ -47,7 +47,7 @@ func (p place) open(t *testing.T) database.Movable {
 	return db
 }
 
-// use is open for the time of a test.
+// use is open, but closes the database when the test ends.
 func (p place) use(t *testing.T) database.Movable {
 	t.Helper()
 	db := p.open(t)
@@ -64,7 +64,7 @@ func newSQLite(t *testing.T) place {
 	return place{path: filepath.Join(t.TempDir(), "test.db")}
 }
 
-// kinds make places for databases of either kind.
+// kinds returns functions that return an unused place for a database of each kind.
 func kinds(t *testing.T) map[string]func(t *testing.T) place {
 	t.Helper()
 	cluster := postgrestest.NewCluster(t)
@@ -77,7 +77,7 @@ func kinds(t *testing.T) map[string]func(t *testing.T) place {
 	}
 }
 
-// filled makes a SQLite database with providers of several pages, and a few rows of the other tables.
+// filled returns a SQLite database with count providers, and a few rows in the other tables.
 func filled(t *testing.T, count int) database.Movable {
 	t.Helper()
 	return filledPlace(t, count).use(t)
@@ -101,7 +101,7 @@ func filledPlace(t *testing.T, count int) place {
 	return at
 }
 
-// copied is another database with the same content, which takes less time than to fill one.
+// copied returns another database with the same content, which is faster than filling one.
 func (p place) copied(t *testing.T) place {
 	t.Helper()
 	other := newSQLite(t)
@@ -112,7 +112,7 @@ func (p place) copied(t *testing.T) place {
 	return other
 }
 
-// run changes a database, statement by statement. In them, @x stands for some bytes, and @empty for none.
+// run executes statements in one transaction. In them, @x stands for some bytes, and @empty for none.
 func run(t *testing.T, db database.Movable, statements ...string) {
 	t.Helper()
 	err := db.Change(t.Context(), func(tx *gorm.DB) error {
@@ -143,14 +143,13 @@ func contents(t *testing.T, db database.Movable) []transfer.Content {
 
 func noProgress(transfer.Step, int64, int64) {}
 
-// tracked is a database that does something else in the place of one of its next changes, and counts the rows of
-// providers that are inserted.
+// tracked is a database that replaces one of its changes by another function, and counts inserted provider rows.
 type tracked struct {
 	database.Movable
 	changes int
-	// at is the number of the change that instead is made instead of; 0 for none.
+	// at is the number of the change that replace replaces; 0 for none.
 	at       int
-	instead  func(run func() error) error
+	replace  func(run func() error) error
 	inserted int
 }
 
@@ -158,7 +157,7 @@ func (d *tracked) Change(ctx context.Context, statements func(tx *gorm.DB) error
 	d.changes++
 	change := func() error { return d.Movable.Change(ctx, statements) }
 	if d.changes == d.at {
-		return d.instead(change)
+		return d.replace(change)
 	}
 	return change()
 }

@@ -21,7 +21,7 @@ import (
 	"example.com/providerd/store/transfer"
 )
 
-// state is all that a store shows.
+// state is everything that can be read from a store.
 type state struct {
 	records      []store.Record
 	tokens       []store.Token
@@ -56,8 +56,8 @@ func oauth2(clientID string) store.OAuth2Settings {
 	}
 }
 
-// everything makes a database with every kind of row, values that are missing or empty, and a pk that was given in
-// vain. It returns what there is, and the last pk that was given.
+// everything creates a database with every kind of row, missing and empty values, and a pk that was reserved but not
+// used. It returns the contents and the last reserved pk.
 func everything(t *testing.T, path string) (state, int32) {
 	t.Helper()
 	opened, err := storetest.CreateSQLite(t.Context(), path, "")
@@ -121,7 +121,7 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// TestRoundTrip copies everything from SQLite to PostgreSQL and back, and goes on over both.
+// TestRoundTrip copies everything from SQLite to PostgreSQL and back, then continues to use both copies.
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
 	source := newSQLite(t)
@@ -134,7 +134,7 @@ func TestRoundTrip(t *testing.T) {
 	second, err := store.Copy(t.Context(), middle, end, keyset, noProgress)
 	check(t, err)
 	if !slices.Equal(first, second) {
-		t.Errorf("contents are %v there, and %v back", first, second)
+		t.Errorf("contents are %v in PostgreSQL, and %v back in SQLite", first, second)
 	}
 	if got, want := quoted(t, end), quoted(t, from); !maps.EqualFunc(got, want, slices.Equal) {
 		t.Errorf("SQLite has\n%v\nwant\n%v", got, want)
@@ -147,7 +147,7 @@ func TestRoundTrip(t *testing.T) {
 			check(t, err)
 			defer func() { check(t, opened.Close()) }()
 			if got := stateOf(t, opened); !reflect.DeepEqual(got, want) {
-				t.Errorf("it has\n%v\nwant\n%v", got, want)
+				t.Errorf("store has\n%v\nwant\n%v", got, want)
 			}
 			first, replayed, err := opened.CreateOAuth2Provider(t.Context(), request("full", "key of full"), oauth2("x"))
 			if err != nil || !replayed || first.ClientSecret.Reveal() != "kept ☃" {
@@ -155,28 +155,28 @@ func TestRoundTrip(t *testing.T) {
 			}
 			_, _, err = opened.CreateOAuth2Provider(t.Context(), request("other", "key of full"), oauth2("x"))
 			if !errors.Is(err, store.ErrKeyReused) {
-				t.Errorf("with another body, it gives %v", err)
+				t.Errorf("a key with another body gives %v", err)
 			}
 			next, _, err := opened.CreateOAuth2Provider(t.Context(), request("next", ""), oauth2("next"))
 			if err != nil || next.PK <= last {
-				t.Errorf("the next provider has the pk %d, %v; the last one was %d", next.PK, err, last)
+				t.Errorf("the next provider has pk %d, %v; the last one was %d", next.PK, err, last)
 			}
 			_, token, err := opened.CreateToken(t.Context(), store.TokenGrant{Name: "next", Operations: []string{}, ExpiresIn: time.Hour})
 			if err != nil || token.ID <= 2 {
-				t.Errorf("the next token has the id %d, %v", token.ID, err)
+				t.Errorf("the next token has id %d, %v", token.ID, err)
 			}
 			application, err := opened.CreateApplication(t.Context(), store.Application{Slug: "next"})
 			if err != nil || application.ID <= 2 {
-				t.Errorf("the next application has the id %d, %v", application.ID, err)
+				t.Errorf("the next application has id %d, %v", application.ID, err)
 			}
 			if _, err := opened.RotateKey(t.Context()); err != nil {
-				t.Errorf("the next event of a key: %v", err)
+				t.Errorf("the next key event: %v", err)
 			}
 		})
 	}
 }
 
-// TestUnfinishedCopyIsRefused opens a copy that was interrupted, and copies with the keyset of another database.
+// TestUnfinishedCopyIsRefused opens an interrupted copy, and copies with the keyset of another database.
 func TestUnfinishedCopyIsRefused(t *testing.T) {
 	t.Parallel()
 	for kind, newTarget := range kinds(t) {
@@ -186,25 +186,25 @@ func TestUnfinishedCopyIsRefused(t *testing.T) {
 			check(t, storetest.FillSQLite(t.Context(), source.path, 20))
 			keyset := filepath.Join(filepath.Dir(source.path), "keyset.json")
 			from := source.use(t)
-			target := &tracked{Movable: at.open(t), at: 3, instead: func(func() error) error { return database.ErrUnavailable }}
+			target := &tracked{Movable: at.open(t), at: 3, replace: func(func() error) error { return database.ErrUnavailable }}
 			if _, err := store.Copy(t.Context(), from, target, keyset, noProgress); !errors.Is(err, database.ErrUnavailable) {
 				t.Fatal(err)
 			}
 			check(t, target.Close())
-			for name, begin := range map[string]func() (*store.Store, error){
+			for name, open := range map[string]func() (*store.Store, error){
 				"a server":  func() (*store.Store, error) { return store.Create(t.Context(), at.open(t), keyset) },
 				"a command": func() (*store.Store, error) { return store.Open(t.Context(), at.open(t), keyset) },
 			} {
-				if _, err := begin(); !errors.Is(err, database.ErrCopyIncomplete) {
-					t.Errorf("%s over half a copy gives %v", name, err)
+				if _, err := open(); !errors.Is(err, database.ErrCopyIncomplete) {
+					t.Errorf("%s over an unfinished copy gives %v", name, err)
 				}
 			}
 			other := newSQLite(t)
 			check(t, storetest.FillSQLite(t.Context(), other.path, 0))
-			wrong := filepath.Join(filepath.Dir(other.path), "keyset.json")
+			otherKeyset := filepath.Join(filepath.Dir(other.path), "keyset.json")
 			to := at.use(t)
-			if _, err := store.Copy(t.Context(), from, to, wrong, noProgress); !errors.Is(err, store.ErrKeysetUnusable) {
-				t.Errorf("with another keyset, the copy gives %v", err)
+			if _, err := store.Copy(t.Context(), from, to, otherKeyset, noProgress); !errors.Is(err, store.ErrKeysetUnusable) {
+				t.Errorf("copying with another keyset gives %v", err)
 			}
 			if _, err := store.Copy(t.Context(), from, to, keyset, noProgress); err != nil {
 				t.Error(err)
@@ -213,7 +213,7 @@ func TestUnfinishedCopyIsRefused(t *testing.T) {
 	}
 }
 
-// quoted returns all rows of a SQLite database as it keeps them, type and text.
+// quoted returns all rows of a SQLite database as SQL literals, which show the type of each value.
 func quoted(t *testing.T, db database.Movable) map[string][]string {
 	t.Helper()
 	rows := map[string][]string{}
