@@ -143,7 +143,7 @@ func contents(t *testing.T, db database.Movable) []transfer.Content {
 
 func noProgress(transfer.Step, int64, int64) {}
 
-// tracked is a database that replaces one of its changes by another function, and counts inserted provider rows.
+// tracked is a database that replaces one of its changes with another function, and counts inserted provider rows.
 type tracked struct {
 	database.Movable
 	changes int

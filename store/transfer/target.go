@@ -104,7 +104,7 @@ func (t target) change(ctx context.Context, statements func(tx *gorm.DB) error) 
 	return nil
 }
 
-// replace replaces the rows with keys above after, up to the last key of the page, by the page.
+// replace replaces the rows with keys above after, up to the last key of the page, with the page.
 func (t target) replace(ctx context.Context, table table, after int64, p page) error {
 	return t.change(ctx, func(tx *gorm.DB) error {
 		for _, name := range append(table.extensions, table.name) {
