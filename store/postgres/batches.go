@@ -32,7 +32,7 @@ func (b batches) Commit(ctx context.Context, pks int, statements func(database.B
 		return statements(last)
 	})
 	if last != nil && last.hasInserted {
-		b.database.noteCreates(err)
+		b.database.noteBatch(err)
 	}
 	return err
 }
@@ -80,10 +80,10 @@ func (b *batch) LastPK() (last int64, err error) {
 
 // CanStore tries to insert rows where the last batch with rows failed.
 func (b *batch) CanStore() error {
-	if !b.batches.database.isRefusing.Load() {
+	if !b.batches.database.isInsertFailing.Load() {
 		return nil
 	}
-	return b.tryToInsert(b.tx.Statement.Context, true)
+	return b.checkInsert(b.tx.Statement.Context, true)
 }
 
 // Insert sends all rows in one message, each list as one statement. A row breaks a foreign key where the one that it

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// patience is how long a transaction may take in all: the wait for a server that takes it, statements and COMMIT.
-	patience = 5 * time.Second
+	// transactTimeout is how long a transaction may take in all: the wait for a server that takes it, statements and COMMIT.
+	transactTimeout = 5 * time.Second
 	// firstPause and maxPause lie between two tries.
 	firstPause = 20 * time.Millisecond
 	maxPause   = 200 * time.Millisecond
@@ -29,10 +29,10 @@ type Database struct {
 	servers *servers
 	writers database.Pool
 	readers database.Pool
-	// isDoubtful is set while a commit has hung, and none has succeeded since.
-	isDoubtful atomic.Bool
-	// isRefusing is set while the last batch with rows has failed, and nothing has shown since that rows can be stored.
-	isRefusing atomic.Bool
+	// hasUnknownCommit is set while a commit has hung, and none has succeeded since.
+	hasUnknownCommit atomic.Bool
+	// isInsertFailing is set while the last batch with rows has failed, and nothing has shown since that rows can be stored.
+	isInsertFailing atomic.Bool
 	readiness  readiness
 	// abandonTimeout is the constant, except in tests.
 	abandonTimeout time.Duration
@@ -55,8 +55,8 @@ func (d *Database) Stats() database.Stats {
 
 // Change runs statements in one transaction, which waits for its turn.
 func (d *Database) Change(ctx context.Context, statements func(tx *gorm.DB) error) error {
-	return d.transact(ctx, patience, 0, func(t *transaction) error {
-		if err := t.tx.Exec(takeTurn).Error; err != nil {
+	return d.transact(ctx, transactTimeout, 0, func(t *transaction) error {
+		if err := t.tx.Exec(changeLock).Error; err != nil {
 			return fmt.Errorf("wait for a turn: %w", err)
 		}
 		return statements(t.tx)
@@ -73,13 +73,13 @@ func (d *Database) ChangeAlone(ctx context.Context, statements func(tx *gorm.DB)
 	})
 }
 
-// transact runs statements in a transaction, and again until COMMIT was sent, patience has run out or the deadline of
+// transact runs statements in a transaction, and again until COMMIT was sent, transactTimeout has run out or the deadline of
 // the context has come. A server that takes longer for the statements than the limit is left for another one. The
 // transaction begins with so many reserved pks.
 func (d *Database) transact(
 	ctx context.Context, limit time.Duration, pks int, statements func(*transaction) error,
 ) error {
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(transactTimeout)
 	if earlier, ok := ctx.Deadline(); ok && earlier.Before(deadline) {
 		deadline = earlier
 	}
@@ -113,24 +113,24 @@ func (d *Database) try(
 ) (again bool, err error) {
 	tx, err := d.begin(ctx, pks)
 	if err != nil {
-		d.lookElsewhere(ctx, err)
+		d.reselectServer(ctx, err)
 		return !errors.Is(err, database.ErrNewer), err
 	}
 	if err := tx.run(ctx, d.writers.GORM, limit, statements); err != nil {
 		d.avoidSilent(ctx, tx, err)
 		tx.rollBack(ctx)
-		return isPassing(err), classify(err)
+		return isRetryable(err), classify(err)
 	}
 	err = tx.commit(d.abandonTimeout)
 	if errors.Is(err, database.ErrOutcomeUnknown) {
-		d.doubt(tx)
+		d.noteUnknownCommit(tx)
 		return false, err
 	}
 	_ = tx.conn.Close()
 	if err == nil {
 		d.servers.prefer(tx.server)
 	}
-	return err != nil && isPassing(err), classify(err)
+	return err != nil && isRetryable(err), classify(err)
 }
 
 // begin begins a transaction. Where the outcome of a commit is unknown, the server must first show that it commits:
@@ -140,7 +140,7 @@ func (d *Database) begin(ctx context.Context, pks int) (*transaction, error) {
 	if err != nil {
 		return nil, err
 	}
-	if d.isDoubtful.Load() {
+	if d.hasUnknownCommit.Load() {
 		if err := tx.probe(ctx); err != nil {
 			if ctx.Err() == nil {
 				d.servers.avoid(tx.server)
@@ -148,7 +148,7 @@ func (d *Database) begin(ctx context.Context, pks int) (*transaction, error) {
 			tx.discard()
 			return nil, err
 		}
-		d.isDoubtful.Store(false)
+		d.hasUnknownCommit.Store(false)
 	}
 	if err := tx.begin(ctx, pks); err != nil {
 		d.avoidSilent(ctx, tx, err)
@@ -171,9 +171,9 @@ func (d *Database) connection(ctx context.Context) (*transaction, error) {
 	return tx, nil
 }
 
-// doubt passes over a server that did not answer a COMMIT, or died of it.
-func (d *Database) doubt(tx *transaction) {
-	d.isDoubtful.Store(true)
+// noteUnknownCommit passes over a server that did not answer a COMMIT, or died of it.
+func (d *Database) noteUnknownCommit(tx *transaction) {
+	d.hasUnknownCommit.Store(true)
 	d.servers.avoid(tx.server)
 	d.reset()
 }
@@ -185,26 +185,26 @@ func (d *Database) avoidSilent(ctx context.Context, tx *transaction, err error) 
 	}
 }
 
-// lookElsewhere lets the next try find its server anew. If the server only has no connection to spare, those that the
+// reselectServer lets the next try find its server anew. If the server only has no connection to spare, those that the
 // pool has are worth keeping. If the time of the caller has run out, nothing is known of the server.
-func (d *Database) lookElsewhere(ctx context.Context, err error) {
+func (d *Database) reselectServer(ctx context.Context, err error) {
 	if ctx.Err() != nil {
 		return
 	}
 	d.servers.forget(err)
-	if !isCrowded(err) {
+	if !isOutOfConnections(err) {
 		d.reset()
 	}
 }
 
-// noteCreates notes what became of a batch with rows.
-func (d *Database) noteCreates(err error) {
+// noteBatch notes what became of a batch with rows.
+func (d *Database) noteBatch(err error) {
 	switch {
 	case err == nil:
-		d.isRefusing.Store(false)
+		d.isInsertFailing.Store(false)
 		d.readiness.stored()
 	case errors.Is(err, database.ErrUnavailable), errors.Is(err, database.ErrOutcomeUnknown):
-		d.isRefusing.Store(true)
+		d.isInsertFailing.Store(true)
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 // classify wraps an error of the driver in the sentinel of the seam that fits it. What it leaves as it is has a meaning
 // that depends on the statement (a broken constraint), or none but that this program is wrong.
 func classify(err error) error {
-	if err == nil || isClassified(err) || !isAway(err) {
+	if err == nil || isClassified(err) || !isUnavailable(err) {
 		return err
 	}
 	return unavailable(err)
@@ -59,10 +59,10 @@ func isClassified(err error) bool {
 	return errors.Is(err, database.ErrUnavailable) || errors.Is(err, database.ErrUnsafe)
 }
 
-// isAway tells whether the server could not be reached, or could not work.
-func isAway(err error) bool {
+// isUnavailable tells whether the server could not be reached, or could not work.
+func isUnavailable(err error) bool {
 	if native, ok := errors.AsType[*pgconn.PgError](err); ok {
-		return isAwayCode(native.Code)
+		return isUnavailableCode(native.Code)
 	}
 	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
 		return true
@@ -70,11 +70,11 @@ func isAway(err error) bool {
 	var network net.Error
 	return errors.As(err, &network) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) ||
 		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.Is(err, context.DeadlineExceeded) ||
-		errors.Is(err, errPassedOver) || pgconn.Timeout(err) || strings.HasSuffix(err.Error(), "conn closed")
+		errors.Is(err, errSkipped) || pgconn.Timeout(err) || strings.HasSuffix(err.Error(), "conn closed")
 }
 
-// isAwayCode looks at an error code (PostgreSQL documentation, appendix A).
-func isAwayCode(code string) bool {
+// isUnavailableCode looks at an error code (PostgreSQL documentation, appendix A).
+func isUnavailableCode(code string) bool {
 	for _, class := range []string{
 		"08", // connection exception
 		"28", // invalid authorization
@@ -101,8 +101,8 @@ func isAwayCode(code string) bool {
 	}
 }
 
-// isCrowded reports whether the server, or the role, has no connection to spare.
-func isCrowded(err error) bool {
+// isOutOfConnections reports whether the server, or the role, has no connection to spare.
+func isOutOfConnections(err error) bool {
 	native, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && native.Code == tooManyConnections
 }
@@ -115,15 +115,15 @@ const (
 	sequenceLimit         = "2200H"
 )
 
-// isPassing tells whether the statements of a transaction may succeed if they are run again at once. Nothing of it was
+// isRetryable tells whether the statements of a transaction may succeed if they are run again at once. Nothing of it was
 // committed.
-func isPassing(err error) bool {
+func isRetryable(err error) bool {
 	if errors.Is(err, database.ErrRetry) {
 		return true
 	}
 	native, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok {
-		return isAway(err)
+		return isUnavailable(err)
 	}
 	switch native.Code {
 	case "40001", "40P01", "25006", "25P03", tooManyConnections:

@@ -32,11 +32,11 @@ const (
 	// is longer than the lock of a killed one lasts, which is 30 s in earlier releases.
 	lockInterval = 200 * time.Millisecond
 	lockTries    = 200
-	// lockTime is how long the lock of a killed program lasts. A live one renews it each beatTime.
-	lockTime = 15 * time.Second
-	beatTime = 3 * time.Second
-	// quietTime is how long a program waits for another one before it says so.
-	quietTime = time.Second
+	// lockLease is how long the lock of a killed program lasts. A live one renews it each heartbeatInterval.
+	lockLease = 15 * time.Second
+	heartbeatInterval = 3 * time.Second
+	// announceDelay is how long a program waits for another one before it says so.
+	announceDelay = time.Second
 )
 
 // Migrate brings the database of a URL to a level of the schema, as Create does to that of this program, and returns
@@ -89,7 +89,7 @@ func migrator(logger *slog.Logger) preparation {
 // by a row in a table: locks of sessions are lost behind a pooler.
 func migrateUp(ctx context.Context, db *sql.DB, logger *slog.Logger, level int64) (isDone bool, err error) {
 	locker, err := lock.NewPostgresTableLocker(lock.WithTableLockTimeout(lockInterval, lockTries),
-		lock.WithTableLeaseDuration(lockTime), lock.WithTableHeartbeatInterval(beatTime))
+		lock.WithTableLeaseDuration(lockLease), lock.WithTableHeartbeatInterval(heartbeatInterval))
 	if err != nil {
 		return false, fmt.Errorf("lock the schema: %w", err)
 	}
@@ -109,8 +109,8 @@ type announcingLocker struct {
 
 // Lock waits for the program that migrates.
 func (l announcingLocker) Lock(ctx context.Context, db *sql.DB) error {
-	announcement := time.AfterFunc(quietTime, func() { l.announce(ctx, db) })
-	defer announcement.Stop()
+	timer := time.AfterFunc(announceDelay, func() { l.announce(ctx, db) })
+	defer timer.Stop()
 	if err := l.Locker.Lock(ctx, db); err != nil {
 		return fmt.Errorf("wait for the program that migrates: %w", err)
 	}

@@ -250,8 +250,8 @@ func TestStuckTransactionStallsNoOther(t *testing.T) {
 	}
 }
 
-// patience is far more than what is awaited takes.
-const patience = 60 * time.Second
+// transactTimeout is far more than what is awaited takes.
+const transactTimeout = 60 * time.Second
 
 func awaitReady(t *testing.T, opened *store.Store) {
 	t.Helper()
@@ -282,8 +282,8 @@ func await(t *testing.T, what string, isSo func() bool) {
 	again := time.NewTicker(20 * time.Millisecond)
 	defer again.Stop()
 	for !isSo() {
-		if time.Since(begun) > patience {
-			t.Fatalf("after %v it is not so that %s", patience, what)
+		if time.Since(begun) > transactTimeout {
+			t.Fatalf("after %v it is not so that %s", transactTimeout, what)
 		}
 		<-again.C
 	}

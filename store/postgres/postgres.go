@@ -96,11 +96,11 @@ func (d *Database) open(ctx context.Context, config *pgx.ConnConfig, prepare pre
 // ping connects, and tries again if a server is only busy. What a server refuses for good is returned at once; one that
 // is away may recover, but not for a program that has not begun.
 func (d *Database) ping(ctx context.Context, pool *sql.DB) error {
-	retries, cancel := context.WithTimeout(ctx, patience)
+	retries, cancel := context.WithTimeout(ctx, transactTimeout)
 	defer cancel()
 	return retry(retries, func() (again bool, err error) {
 		err = pool.PingContext(ctx)
-		isBusy := errors.Is(err, errSilent) || errors.Is(err, errPassedOver) || isCrowded(err)
+		isBusy := errors.Is(err, errSilent) || errors.Is(err, errSkipped) || isOutOfConnections(err)
 		if isBusy {
 			d.servers.forget(err)
 		}
@@ -112,12 +112,12 @@ func (d *Database) ping(ctx context.Context, pool *sql.DB) error {
 func (d *Database) connect(config *pgx.ConnConfig, connections int, onlyRead bool) *sql.DB {
 	pool := stdlib.OpenDB(*config,
 		stdlib.OptionBeforeConnect(func(_ context.Context, config *pgx.ConnConfig) error {
-			d.servers.guide(config, onlyRead)
+			d.servers.configure(config, onlyRead)
 			config.OnNotice = keepNotice
 			return nil
 		}),
 		stdlib.OptionAfterConnect(prepareConnection),
-		stdlib.OptionResetSession(d.servers.refuse),
+		stdlib.OptionResetSession(d.servers.checkConn),
 		// A server that is frozen takes for ever to answer one.
 		stdlib.OptionShouldPing(func(context.Context, stdlib.ShouldPingParams) bool { return false }))
 	pool.SetMaxOpenConns(connections)

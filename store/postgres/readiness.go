@@ -42,7 +42,7 @@ func (r *readiness) hasJustStored() bool {
 // standby answers, and a primary without its standbys. It takes 2 seconds at most.
 func (d *Database) Check(ctx context.Context) error {
 	r := &d.readiness
-	if r.hasJustStored() && !d.isRefusing.Load() && !d.isDoubtful.Load() {
+	if r.hasJustStored() && !d.isInsertFailing.Load() && !d.hasUnknownCommit.Load() {
 		return nil
 	}
 	r.mutex.Lock()
@@ -60,7 +60,7 @@ func (d *Database) Check(ctx context.Context) error {
 func (d *Database) probe(ctx context.Context) error {
 	tx, err := d.awaitConnection(ctx)
 	if err != nil {
-		d.lookElsewhere(ctx, err)
+		d.reselectServer(ctx, err)
 		return err
 	}
 	if err := tx.probe(ctx); err != nil {
@@ -70,7 +70,7 @@ func (d *Database) probe(ctx context.Context) error {
 		return err
 	}
 	d.servers.prefer(tx.server)
-	d.isDoubtful.Store(false)
+	d.hasUnknownCommit.Store(false)
 	return d.probeInserts(ctx, tx)
 }
 
@@ -80,7 +80,7 @@ func (d *Database) awaitConnection(ctx context.Context) (tx *transaction, err er
 	defer cancel()
 	err = retry(ctx, func() (again bool, err error) {
 		tx, err = d.connection(ctx)
-		return isCrowded(err), err
+		return isOutOfConnections(err), err
 	})
 	return tx, err
 }
@@ -91,8 +91,8 @@ func (d *Database) probeInserts(ctx context.Context, tx *transaction) error {
 	begin.Queue("BEGIN")
 	err := tx.send(ctx, &begin)
 	if err == nil {
-		err = tx.tryToInsert(ctx, d.isRefusing.Load())
-		d.isRefusing.Store(err != nil)
+		err = tx.checkInsert(ctx, d.isInsertFailing.Load())
+		d.isInsertFailing.Store(err != nil)
 	}
 	tx.rollBack(ctx)
 	return err
@@ -111,9 +111,9 @@ const (
 	largeCredentials = 64 << 10
 )
 
-// tryToInsert inserts no rows, or else some that it rolls back, in a transaction that continues whatever comes of it.
+// checkInsert inserts no rows, or else some that it rolls back, in a transaction that continues whatever comes of it.
 // It returns database.ErrUnavailable if creates cannot insert theirs.
-func (t *transaction) tryToInsert(ctx context.Context, withRows bool) error {
+func (t *transaction) checkInsert(ctx context.Context, withRows bool) error {
 	// The driver lets the server parse all statements of a message before it runs the first, and parsing takes locks.
 	var begin, inserts, end pgx.Batch
 	begin.Queue("SAVEPOINT probe")

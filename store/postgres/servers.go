@@ -16,29 +16,29 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// avoidanceTime is how long a server is passed over at least. One that is frozen takes up the time in which another one
+// avoidTime is how long a server is passed over at least. One that is frozen takes up the time in which another one
 // may become the primary.
-const avoidanceTime = time.Second
+const avoidTime = time.Second
 
-// A server that does not respond to a new connection within silenceTime is left for the others of the URL: a frozen one
+// A server that does not respond to a new connection within silenceTimeout is left for the others of the URL: a frozen one
 // accepts connections, and responds to none. If no other one takes connections, it may only be busy, and has
-// maxSilenceTime the next time.
+// maxSilenceTimeout the next time.
 const (
-	silenceTime    = time.Second
-	maxSilenceTime = 2 * time.Second
+	silenceTimeout    = time.Second
+	maxSilenceTimeout = 2 * time.Second
 )
 
 // forever is longer than any server takes.
 const forever = time.Duration(math.MaxInt64)
 
 var (
-	errPassedOver = errors.New("this server is passed over while there is another one")
+	errSkipped = errors.New("this server is passed over while there is another one")
 	errSilent     = errors.New("this server does not respond, and there is another one")
 	errAbandoned  = errors.New("the connection was abandoned")
 )
 
-// linkOf returns the network connection of one to a database, below TLS.
-func linkOf(conn *pgconn.PgConn) *watchedConn {
+// watchedConnOf returns the network connection of one to a database, below TLS.
+func watchedConnOf(conn *pgconn.PgConn) *watchedConn {
 	link := conn.Conn()
 	if encrypted, ok := link.(*tls.Conn); ok {
 		link = encrypted.NetConn()
@@ -101,45 +101,45 @@ func (s *servers) avoid(address net.Addr) {
 
 // forget lets all servers be asked, where an error says that those that are not passed over took no connection.
 func (s *servers) forget(err error) {
-	if !errors.Is(err, errPassedOver) {
+	if !errors.Is(err, errSkipped) {
 		return
 	}
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.primary = ""
-	maps.DeleteFunc(s.avoided, func(_ string, since time.Time) bool { return time.Since(since) > avoidanceTime })
+	maps.DeleteFunc(s.avoided, func(_ string, since time.Time) bool { return time.Since(since) > avoidTime })
 	for address := range s.silent {
 		s.silent[address] = false
 	}
 }
 
-// admit returns how long a server may take to respond to a new connection, or errPassedOver.
+// admit returns how long a server may take to respond to a new connection, or errSkipped.
 func (s *servers) admit(address string) (limit time.Duration, err error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	isSilent, wasSilent := s.silent[address]
 	switch {
-	case isSilent || s.isPassedOver(address):
-		return 0, errPassedOver
+	case isSilent || s.isSkipped(address):
+		return 0, errSkipped
 	case s.isPatient:
 		return forever, nil
 	case wasSilent:
-		return maxSilenceTime, nil
+		return maxSilenceTimeout, nil
 	default:
-		return silenceTime, nil
+		return silenceTimeout, nil
 	}
 }
 
-// isPassedOver is called with the mutex.
-func (s *servers) isPassedOver(address string) bool {
+// isSkipped is called with the mutex.
+func (s *servers) isSkipped(address string) bool {
 	_, isAvoided := s.avoided[address]
 	return isAvoided || s.primary != "" && s.primary != address
 }
 
-// guide makes a connection that is to be made pass over servers where there are several, and gives it up where its
+// configure makes a connection that is to be made pass over servers where there are several, and gives it up where its
 // server is passed over meanwhile; one that only reads also later. Once it is made, what cancels its statements reaches
 // its server all the same: a commit that waits for a standby would otherwise wait on after its connection.
-func (s *servers) guide(config *pgx.ConnConfig, onlyReads bool) {
+func (s *servers) configure(config *pgx.ConnConfig, onlyReads bool) {
 	hasOthers := len(hostsOf(config)) > 1
 	dial := config.DialFunc
 	var made atomic.Pointer[watchedConn]
@@ -160,7 +160,7 @@ func (s *servers) guide(config *pgx.ConnConfig, onlyReads bool) {
 		return s.dial(ctx, network, address, dial, limit)
 	}
 	config.AfterConnect = func(_ context.Context, conn *pgconn.PgConn) error {
-		link := linkOf(conn)
+		link := watchedConnOf(conn)
 		made.Store(link)
 		if !onlyReads {
 			s.unwatch(link)
@@ -241,11 +241,11 @@ func (c *watchedConn) Close() error {
 	return nil
 }
 
-// refuse closes a connection of a pool to a server that is passed over.
-func (s *servers) refuse(_ context.Context, conn *pgx.Conn) error {
+// checkConn closes a connection of a pool to a server that is passed over.
+func (s *servers) checkConn(_ context.Context, conn *pgx.Conn) error {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if s.isPassedOver(conn.PgConn().Conn().RemoteAddr().String()) {
+	if s.isSkipped(conn.PgConn().Conn().RemoteAddr().String()) {
 		return driver.ErrBadConn
 	}
 	return nil

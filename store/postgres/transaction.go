@@ -32,8 +32,8 @@ const (
 	abandonTimeout = 30 * time.Second
 )
 
-// takeTurn lets changes other than creates take turns, in whatever process.
-const takeTurn = `SELECT pg_advisory_xact_lock(7811069)`
+// changeLock lets changes other than creates take turns, in whatever process.
+const changeLock = `SELECT pg_advisory_xact_lock(7811069)`
 
 // transaction is one transaction on a connection of its own.
 type transaction struct {
@@ -50,7 +50,7 @@ type transaction struct {
 func newTransaction(conn *sql.Conn) (*transaction, error) {
 	t := &transaction{conn: conn}
 	err := t.raw(func(conn *pgx.Conn) error {
-		t.link, t.server = linkOf(conn.PgConn()), conn.PgConn().Conn().RemoteAddr()
+		t.link, t.server = watchedConnOf(conn.PgConn()), conn.PgConn().Conn().RemoteAddr()
 		return nil
 	})
 	return t, err

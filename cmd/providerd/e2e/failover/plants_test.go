@@ -23,7 +23,7 @@ func TestFailoverFindsPlantedFaults(t *testing.T) {
 		}, func(one roundResult) int { return one.missing }},
 		{providerdtest.Fault{
 			Title: "doubles where everything is retried", File: "store/postgres/database.go",
-			Old: "d.doubt(tx)\n\t\treturn false, err", New: "d.doubt(tx)\n\t\treturn true, err",
+			Old: "d.noteUnknownCommit(tx)\n\t\treturn false, err", New: "d.noteUnknownCommit(tx)\n\t\treturn true, err",
 		}, func(one roundResult) int { return one.double }},
 	} {
 		t.Run(c.plant.Title, func(t *testing.T) {
