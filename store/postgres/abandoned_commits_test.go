@@ -12,9 +12,9 @@ import (
 	"example.com/providerd/store/postgres/postgrestest"
 )
 
-// Commits that are never answered give their connections back in time, more of them than there are connections. The
-// server is not asked to cancel them: it goes on with each.
-func TestCommitsWithoutAnswerReleaseTheirConnections(t *testing.T) {
+// Commits without a response release their connections in time, even if there are more of them than connections. The
+// server is not asked to cancel them, and continues with each.
+func TestHangingCommitsReleaseConnections(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.NewCluster(t)
 	url := cluster.CreateDatabase(t)
@@ -38,6 +38,6 @@ func TestCommitsWithoutAnswerReleaseTheirConnections(t *testing.T) {
 		await(t, "a create is stored", func() bool { return insertNamed(t.Context(), opened, "lives") == nil })
 	}
 	if hanging := countWaits(t, watching, "PgSleep"); hanging != rounds*each {
-		t.Errorf("the server goes on with %d commits, want %d", hanging, rounds*each)
+		t.Errorf("the server continues with %d commits, want %d", hanging, rounds*each)
 	}
 }

@@ -15,16 +15,16 @@ import (
 	"example.com/providerd/store/database"
 )
 
-// batches commits over any connection of the pool.
+// batches commits batches on connections of the pool.
 type batches struct {
 	database *Database
-	// tables are those of which rows were inserted.
+	// tables caches the tables by row type.
 	tables map[reflect.Type]table
 }
 
 var _ database.Batches = batches{}
 
-// Commit runs the statements of a batch in one transaction. The message that begins it reserves the pks, too.
+// Commit runs the statements of a batch in one transaction. The message that begins it also reserves the pks.
 func (b batches) Commit(ctx context.Context, pks int, statements func(database.Batch) error) error {
 	var last *batch
 	err := b.database.transact(ctx, batchTimeout, pks, func(t *transaction) error {
@@ -41,21 +41,21 @@ func (b batches) Commit(ctx context.Context, pks int, statements func(database.B
 type batch struct {
 	*transaction
 	batches batches
-	// hasInserted is set once rows of creates were sent.
+	// hasInserted is set once rows were sent.
 	hasInserted bool
 }
 
-// DB returns a handle on the transaction.
+// DB returns a handle to the transaction.
 func (b *batch) DB() *gorm.DB { return b.tx }
 
-// ReservePKs returns the pks that were reserved when the transaction began, and reserves what lacks. They stay taken
-// where the transaction is rolled back.
+// ReservePKs returns pks that were reserved when the transaction began, and reserves more if there are too few. They
+// stay reserved if the transaction is rolled back.
 func (b *batch) ReservePKs(count int) ([]int32, error) {
 	if lacking := count - len(b.reserved); lacking > 0 {
 		var pipeline pgx.Batch
 		b.queueReserve(&pipeline, lacking)
 		if err := b.send(b.tx.Statement.Context, &pipeline); err != nil {
-			return nil, fmt.Errorf("take pks off the sequence: %w", err)
+			return nil, fmt.Errorf("reserve pks: %w", err)
 		}
 	}
 	values := b.reserved[:count]
@@ -70,7 +70,7 @@ func (b *batch) ReservePKs(count int) ([]int32, error) {
 	return pks, nil
 }
 
-// LastPK reads the sequence.
+// LastPK returns the last value of the sequence.
 func (b *batch) LastPK() (last int64, err error) {
 	if err := b.tx.Raw("SELECT last_value FROM providers_pk_seq").Scan(&last).Error; err != nil {
 		return 0, fmt.Errorf("read the last pk: %w", err)
@@ -78,7 +78,7 @@ func (b *batch) LastPK() (last int64, err error) {
 	return last, nil
 }
 
-// CanStore tries to insert rows where the last batch with rows failed.
+// CanStore returns an error if rows cannot be inserted. It tries only if the last batch with rows failed.
 func (b *batch) CanStore() error {
 	if !b.batches.database.isInsertFailing.Load() {
 		return nil
@@ -86,8 +86,8 @@ func (b *batch) CanStore() error {
 	return b.checkInsert(b.tx.Statement.Context, true)
 }
 
-// Insert sends all rows in one message, each list as one statement. A row breaks a foreign key where the one that it
-// refers to is left out.
+// Insert sends all rows in one message, with one statement per list. It returns database.ErrRetry if a row violates a
+// foreign key, which happens when the row that it refers to is left out because of a conflict.
 func (b *batch) Insert(lists ...any) (left []int, err error) {
 	ctx := b.tx.Statement.Context
 	left = make([]int, len(lists))
@@ -130,8 +130,8 @@ func (b batches) table(tx *gorm.DB, rows reflect.Value) (table, error) {
 	return read, err
 }
 
-// Maintain does nothing: the server does it.
+// Maintain does nothing: the server maintains itself.
 func (b batches) Maintain(context.Context) {}
 
-// Close does nothing: the connections are the pool's.
+// Close does nothing: the connections belong to the pool.
 func (b batches) Close() error { return nil }

@@ -12,10 +12,10 @@ import (
 
 const beginStatement = "BEGIN ISOLATION LEVEL READ COMMITTED"
 
-// secureStatement makes sure that what the transaction commits is on disk here and on the synchronous standbys, and
-// that the server sends a warning if it is not on theirs, whatever the role or the database are set to. The message of
-// pg_logical_emit_message makes a transaction that only reads wait for them as well, so that nothing is answered from a
-// row that could still be lost.
+// secureStatement makes COMMIT wait until the transaction is on the disks of this server and its synchronous standbys,
+// and makes the server warn if a standby lacks it, whatever the settings of the role and the database. The message of
+// pg_logical_emit_message makes read-only transactions wait too, so that no response is based on a row that could still
+// be lost.
 const secureStatement = `SELECT oldest_level, current_setting('transaction_read_only'),
 	set_config('synchronous_commit', 'on', true), set_config('client_min_messages', 'warning', true),
 	set_config('lock_timeout', '2s', true), set_config('idle_in_transaction_session_timeout', '10s', true),
@@ -25,7 +25,7 @@ const secureStatement = `SELECT oldest_level, current_setting('transaction_read_
 const reserveStatement = "SELECT nextval('providers_pk_seq') FROM generate_series(1, $1)"
 
 // begin begins the transaction and reserves pks, in one message of statements that the server plans once. It returns
-// database.ErrUnavailable.
+// database.ErrUnavailable if that fails.
 func (t *transaction) begin(ctx context.Context, pks int) error {
 	ctx, cancel := context.WithTimeout(ctx, beginTimeout)
 	defer cancel()
@@ -45,7 +45,7 @@ func queueBegin(pipeline *pgx.Batch) {
 	pipeline.Queue(secureStatement).QueryRow(checkSupport)
 }
 
-// queueReserve takes pks off the sequence.
+// queueReserve queues the statement that reserves pks.
 func (t *transaction) queueReserve(pipeline *pgx.Batch, count int) {
 	pipeline.Queue(reserveStatement, count).Query(func(rows pgx.Rows) error {
 		pks, err := pgx.CollectRows(rows, pgx.RowTo[int64])
@@ -54,19 +54,20 @@ func (t *transaction) queueReserve(pipeline *pgx.Batch, count int) {
 	})
 }
 
-// checkSupport looks whether the schema has gone on to one that this program cannot use, and whether the server takes
-// changes.
+// checkSupport checks that this program can use the schema, which a newer one may have migrated, and that the server
+// accepts writes. It returns database.ErrNewer or ErrUnavailable.
 func checkSupport(row pgx.Row) error {
 	var oldest int64
 	var isReadOnly, synchronousCommit, minMessages, lockTimeout, idleTimeout, message string
 	err := row.Scan(&oldest, &isReadOnly, &synchronousCommit, &minMessages, &lockTimeout, &idleTimeout, &message)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
-		return fmt.Errorf("%w: its schema does not tell who may use it", database.ErrUnavailable)
+		return fmt.Errorf("%w: table schema_support is empty", database.ErrUnavailable)
 	case err != nil:
 		return err //nolint:wrapcheck // It is the error of send.
 	case oldest > schemaVersion:
-		return fmt.Errorf("%w: %w: its schema needs a program of level %d, this one has level %d; upgrade providerd",
+		return fmt.Errorf(
+			"%w: %w: its schema needs a program of schema version %d, this one has version %d; upgrade providerd",
 			database.ErrUnavailable, database.ErrNewer, oldest, schemaVersion)
 	case isReadOnly == "on":
 		return fmt.Errorf("%w: the server is read-only", database.ErrUnavailable)

@@ -10,14 +10,13 @@ import (
 	"time"
 )
 
-// A primary that is too busy to let a program in at once is waited for, be it slow to say anything at all or slow to go
-// on, also where the URL names a standby behind it.
-func TestBusyPrimaryIsWaitedFor(t *testing.T) {
+// A program waits for a primary that is slow to respond or to continue, even if the URL also names a standby.
+func TestBusyPrimary(t *testing.T) {
 	t.Parallel()
 	r := newReplicated(t)
 	for name, delays := range map[string][]time.Duration{
-		"silent at first": {1500 * time.Millisecond},
-		"slow to go on":   {0, 2500 * time.Millisecond},
+		"silent at first":  {1500 * time.Millisecond},
+		"slow to continue": {0, 2500 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -33,8 +32,8 @@ func TestBusyPrimaryIsWaitedFor(t *testing.T) {
 	}
 }
 
-// slowLink returns an address that leads to a server. What the server says first on a connection arrives after the
-// delays, one for each part.
+// slowLink returns the address of a proxy for a server. It delays the first parts that the server sends on a
+// connection, each by one of the delays.
 func slowLink(t *testing.T, server string, delays []time.Duration) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// prepareConnection refuses a server on which an acknowledged create could be lost, and makes times be in UTC.
+// prepareConnection refuses a server that could lose an acknowledged create, and makes the driver return times in UTC.
 //
 // It returns database.ErrUnsafe or ErrUnavailable.
 func prepareConnection(ctx context.Context, conn *pgx.Conn) error {
@@ -20,7 +20,7 @@ func prepareConnection(ctx context.Context, conn *pgx.Conn) error {
 		err = faults[0]
 	}
 	if err != nil {
-		// The driver leaves it open.
+		// The driver does not close it.
 		_ = conn.Close(ctx)
 	}
 	return err
@@ -32,18 +32,18 @@ func readTimesInUTC(conn *pgx.Conn) {
 	})
 }
 
-// noticeKey is where a connection keeps the last notice of its server.
+// noticeKey is the key of the last warning in the custom data of a connection.
 const noticeKey = "providerd.notice"
 
-// keepNotice keeps a warning, in whatever language: only one reports that a commit was not replicated. A pooler may
-// send no severity that is never translated.
+// keepNotice keeps a warning. The only sign that a commit was not replicated is a warning, which may be translated.
+// Poolers may leave out the severity that is never translated.
 func keepNotice(conn *pgconn.PgConn, notice *pgconn.Notice) {
 	if severity := notice.SeverityUnlocalized; severity == "WARNING" || severity == "" {
 		conn.CustomData()[noticeKey] = notice
 	}
 }
 
-// takeNotice returns the last notice as an error, and forgets it.
+// takeNotice returns the last warning as an error and removes it.
 func takeNotice(conn *pgconn.PgConn) error {
 	notice, ok := conn.CustomData()[noticeKey].(*pgconn.Notice)
 	if !ok {

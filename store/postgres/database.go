@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// transactTimeout is how long a transaction may take in all: the wait for a server that takes it, statements and COMMIT.
+	// transactTimeout limits a transaction, retries included: the wait for a writable server, the statements and COMMIT.
 	transactTimeout = 5 * time.Second
-	// firstPause and maxPause lie between two tries.
+	// firstPause and maxPause are the shortest and longest pause between retries.
 	firstPause = 20 * time.Millisecond
 	maxPause   = 200 * time.Millisecond
 )
@@ -29,53 +29,53 @@ type Database struct {
 	servers *servers
 	writers database.Pool
 	readers database.Pool
-	// hasUnknownCommit is set while a commit has hung, and none has succeeded since.
+	// hasUnknownCommit is set by a commit with an unknown outcome, and cleared when a commit succeeds.
 	hasUnknownCommit atomic.Bool
-	// isInsertFailing is set while the last batch with rows has failed, and nothing has shown since that rows can be stored.
+	// isInsertFailing is set when a batch with rows fails, and cleared once rows can be stored again.
 	isInsertFailing atomic.Bool
-	readiness  readiness
-	// abandonTimeout is the constant, except in tests.
+	readiness       readiness
+	// abandonTimeout is the constant of this name, except in tests.
 	abandonTimeout time.Duration
-	// close releases the database once.
+	// close closes the pools once.
 	close func() error
 }
 
 var _ database.Database = (*Database)(nil)
 
-// IsShared tells that other replicas use the database, too.
+// IsShared reports true: other replicas use the database too.
 func (d *Database) IsShared() bool { return true }
 
-// Reader returns a handle over a pool of its own.
+// Reader returns a handle over the pool for reading.
 func (d *Database) Reader() *gorm.DB { return d.readers.GORM }
 
-// Stats returns figures of the connections.
+// Stats returns statistics of the connection pools.
 func (d *Database) Stats() database.Stats {
 	return database.Stats{Readers: d.readers.Stats(), Writers: d.writers.Stats()}
 }
 
-// Change runs statements in one transaction, which waits for its turn.
+// Change runs statements in a transaction. Changes take turns.
 func (d *Database) Change(ctx context.Context, statements func(tx *gorm.DB) error) error {
 	return d.transact(ctx, transactTimeout, 0, func(t *transaction) error {
 		if err := t.tx.Exec(changeLock).Error; err != nil {
-			return fmt.Errorf("wait for a turn: %w", err)
+			return fmt.Errorf("wait for other changes: %w", err)
 		}
 		return statements(t.tx)
 	})
 }
 
-// ChangeAlone is Change with a lock that conflicts with every insertion of providers.
+// ChangeAlone is Change with a lock that conflicts with all inserts of providers.
 func (d *Database) ChangeAlone(ctx context.Context, statements func(tx *gorm.DB) error) error {
 	return d.Change(ctx, func(tx *gorm.DB) error {
 		if err := tx.Exec("LOCK TABLE providers IN SHARE MODE").Error; err != nil {
-			return fmt.Errorf("wait for creates that are under way: %w", err)
+			return fmt.Errorf("wait for creates in flight: %w", err)
 		}
 		return statements(tx)
 	})
 }
 
-// transact runs statements in a transaction, and again until COMMIT was sent, transactTimeout has run out or the deadline of
-// the context has come. A server that takes longer for the statements than the limit is left for another one. The
-// transaction begins with so many reserved pks.
+// transact runs statements in a transaction that has reserved the given number of pks. It retries until COMMIT was
+// sent, or transactTimeout or the context expires. If the statements take longer than limit, the next try avoids that
+// server.
 func (d *Database) transact(
 	ctx context.Context, limit time.Duration, pks int, statements func(*transaction) error,
 ) error {
@@ -88,8 +88,8 @@ func (d *Database) transact(
 	return retry(ctx, func() (again bool, err error) { return d.try(ctx, limit, pks, statements) })
 }
 
-// retry tries something until it reports that another try is of no use, or until the context ends: the last error is
-// then database.ErrUnavailable.
+// retry calls try until it reports that another try cannot succeed, or until the context ends. It then returns the last
+// error as database.ErrUnavailable.
 func retry(ctx context.Context, try func() (again bool, err error)) error {
 	for pause := firstPause; ; pause = min(2*pause, maxPause) {
 		if ctx.Err() != nil {
@@ -100,14 +100,15 @@ func retry(ctx context.Context, try func() (again bool, err error)) error {
 			return err
 		}
 		select {
-		case <-time.After(pause/2 + rand.N(pause/2)): //nolint:gosec // It need not be secret.
+		case <-time.After(pause/2 + rand.N(pause/2)): //nolint:gosec // Jitter needs no secrecy.
 		case <-ctx.Done():
 			return unavailable(err)
 		}
 	}
 }
 
-// try is transact once. It tells whether another try may succeed, of which none is made after COMMIT was sent.
+// try makes one try of transact, and reports whether another one may succeed. After COMMIT was sent and its outcome is
+// unknown, there must be none.
 func (d *Database) try(
 	ctx context.Context, limit time.Duration, pks int, statements func(*transaction) error,
 ) (again bool, err error) {
@@ -133,8 +134,8 @@ func (d *Database) try(
 	return err != nil && isRetryable(err), classify(err)
 }
 
-// begin begins a transaction. Where the outcome of a commit is unknown, the server must first show that it commits:
-// each commit that hangs leaves a connection behind, which waits on the server.
+// begin begins a transaction. After a commit with an unknown outcome, the server must first prove that it commits,
+// because each commit that hangs leaves a connection waiting on the server.
 func (d *Database) begin(ctx context.Context, pks int) (*transaction, error) {
 	tx, err := d.connection(ctx)
 	if err != nil {
@@ -171,22 +172,22 @@ func (d *Database) connection(ctx context.Context) (*transaction, error) {
 	return tx, nil
 }
 
-// noteUnknownCommit passes over a server that did not answer a COMMIT, or died of it.
+// noteUnknownCommit avoids a server that failed or did not respond during COMMIT.
 func (d *Database) noteUnknownCommit(tx *transaction) {
 	d.hasUnknownCommit.Store(true)
 	d.servers.avoid(tx.server)
 	d.reset()
 }
 
-// avoidSilent passes over a server that did not answer in time, unless it was the time of the caller that ran out.
+// avoidSilent avoids a server that did not respond in time, unless the context of the caller had expired.
 func (d *Database) avoidSilent(ctx context.Context, tx *transaction, err error) {
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		d.servers.avoid(tx.server)
 	}
 }
 
-// reselectServer lets the next try find its server anew. If the server only has no connection to spare, those that the
-// pool has are worth keeping. If the time of the caller has run out, nothing is known of the server.
+// reselectServer makes the next try select a server again. If the server is only out of connections, the pool keeps
+// those that it has. If the context of the caller has expired, the error says nothing about the server.
 func (d *Database) reselectServer(ctx context.Context, err error) {
 	if ctx.Err() != nil {
 		return
@@ -197,7 +198,7 @@ func (d *Database) reselectServer(ctx context.Context, err error) {
 	}
 }
 
-// noteBatch notes what became of a batch with rows.
+// noteBatch records whether a batch with rows was committed.
 func (d *Database) noteBatch(err error) {
 	switch {
 	case err == nil:
@@ -208,8 +209,7 @@ func (d *Database) noteBatch(err error) {
 	}
 }
 
-// reset closes the connections that are not in use. A pool would otherwise go on with those to a server that has become
-// a standby.
+// reset closes idle connections. Otherwise a pool would keep using those to a server that has become a standby.
 func (d *Database) reset() {
 	for _, pool := range []database.Pool{d.writers, d.readers} {
 		pool.SetMaxIdleConns(0)
@@ -217,10 +217,10 @@ func (d *Database) reset() {
 	}
 }
 
-// Batches returns the one who commits batches, which takes a connection for each.
+// Batches returns a committer of batches, which takes a connection from the pool for each batch.
 func (d *Database) Batches(context.Context) (database.Batches, error) {
 	return batches{database: d, tables: map[reflect.Type]table{}}, nil
 }
 
-// Close waits for running statements and closes the connections.
+// Close waits for running statements, then closes the connections.
 func (d *Database) Close() error { return d.close() }

@@ -12,8 +12,8 @@ import (
 	"example.com/providerd/store/postgres/postgrestest"
 )
 
-// A create that has less time left than a transaction may take is refused before it begins. It keeps neither its key nor
-// any time of the others.
+// A create with less time left than a transaction may take is refused before it begins. It does not use up its key or
+// delay others.
 func TestLateCreateIsRefused(t *testing.T) {
 	t.Parallel()
 	opened := openStore(t, postgrestest.NewCluster(t).CreateDatabase(t), newKeyset(t))

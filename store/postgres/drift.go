@@ -10,15 +10,14 @@ import (
 	"example.com/providerd/store/database"
 )
 
-// catalog has what selectObjects finds where only the migrations have been at work: in each line a name, a tab and a
-// definition.
+// catalog is the result of selectObjects for an unmodified schema. Each line has a name, a tab and a definition.
 //
 //go:embed catalog.txt
 var catalog string
 
-// selectObjects reads what decides over the rows of tables, wherever they are on the search path, and what is expected.
-// Versions of the server write expressions with other brackets and casts, which are left out. From version 18 on, a
-// column that is not null has a constraint, too.
+// selectObjects selects the objects that affect the rows of tables, wherever these are on the search path, and the
+// expected objects. It removes parentheses and casts from expressions, because server versions write them differently.
+// It ignores not-null constraints, which exist only since version 18.
 const selectObjects = `WITH tables AS (
 		SELECT * FROM pg_class WHERE oid IN (SELECT to_regclass(name) FROM unnest($1::text[]) AS name)
 	), objects (name, definition, decides) AS (
@@ -69,9 +68,8 @@ const selectObjects = `WITH tables AS (
 	SELECT name, definition FROM objects WHERE $2::text[] IS NULL OR decides OR name = ANY ($2)
 	ORDER BY name = ANY ($2) DESC, name LIMIT 1000`
 
-// Drift describes how the tables differ from those that the migrations of this program make: the first few differences,
-// none where there is none. An index that others have added is one only where it is unique. It returns
-// database.ErrUnavailable.
+// Drift describes how the tables differ from those that the migrations of this program create. It lists the first few
+// differences. An additional index counts only if it is unique. It returns database.ErrUnavailable.
 func (v *View) Drift(ctx context.Context) ([]string, error) {
 	expected, err := migratedObjects()
 	if err != nil {
@@ -89,15 +87,15 @@ func migratedObjects() (database.Objects, error) {
 	for line := range strings.Lines(catalog) {
 		name, definition, isObject := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
 		if !isObject {
-			return nil, fmt.Errorf("read what the migrations make: %q", line)
+			return nil, fmt.Errorf("parse catalog.txt: %q", line)
 		}
 		objects[name] = definition
 	}
 	return objects, nil
 }
 
-// objects returns those of the tables that the migrations make which decide over rows, or have one of these names; all
-// where there are no names.
+// objects returns the objects of the migrated tables that affect rows or have one of the names. If names is nil, it
+// returns all objects.
 func (v *View) objects(ctx context.Context, names []string) (found database.Objects, err error) {
 	tables, err := migratedTables()
 	if err != nil {

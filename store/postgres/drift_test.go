@@ -11,8 +11,8 @@ import (
 	"example.com/providerd/store/postgres/postgrestest"
 )
 
-// lookAfter looks at a new database after a statement.
-func lookAfter(t *testing.T, cluster *postgrestest.Cluster, statement string) *postgres.View {
+// viewAfter opens a new database for inspection after a statement.
+func viewAfter(t *testing.T, cluster *postgrestest.Cluster, statement string) *postgres.View {
 	t.Helper()
 	address := cluster.CreateDatabase(t)
 	if err := createAlone(t, address); err != nil {
@@ -27,10 +27,10 @@ func lookAfter(t *testing.T, cluster *postgrestest.Cluster, statement string) *p
 	return view
 }
 
-// The catalog has what the migrations make, and nothing else.
+// The catalog has exactly the objects that the migrations create.
 func TestCatalog(t *testing.T) {
 	t.Parallel()
-	view := lookAfter(t, postgrestest.NewCluster(t), "")
+	view := viewAfter(t, postgrestest.NewCluster(t), "")
 	objects, err := view.Objects(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -41,7 +41,7 @@ func TestCatalog(t *testing.T) {
 	}
 	slices.Sort(lines)
 	if catalog := strings.Join(lines, ""); catalog != postgres.Catalog() {
-		t.Errorf("catalog.txt is to be\n%s", catalog)
+		t.Errorf("catalog.txt must be\n%s", catalog)
 	}
 }
 
@@ -86,7 +86,7 @@ func TestDrift(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			drift, err := lookAfter(t, cluster, test.statement).Drift(t.Context())
+			drift, err := viewAfter(t, cluster, test.statement).Drift(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -97,10 +97,10 @@ func TestDrift(t *testing.T) {
 	}
 }
 
-// However much others have added, nothing that is there is called missing, and a few additions are described.
+// However much was added, no existing object is reported missing, and only a few additions are described.
 func TestDriftIsBounded(t *testing.T) {
 	t.Parallel()
-	view := lookAfter(t, postgrestest.NewCluster(t), `DO $$ BEGIN FOR i IN 1..1200 LOOP
+	view := viewAfter(t, postgrestest.NewCluster(t), `DO $$ BEGIN FOR i IN 1..1200 LOOP
 		EXECUTE format('CREATE RULE a%s AS ON INSERT TO providers DO ALSO NOTHING', lpad(i::text, 4, '0')); END LOOP; END $$`)
 	drift, err := view.Drift(t.Context())
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"example.com/providerd/store/database"
 )
 
-// classify wraps an error of the driver in the sentinel of the seam that fits it. What it leaves as it is has a meaning
-// that depends on the statement (a broken constraint), or none but that this program is wrong.
+// classify wraps an error of the driver in the matching error of package database. It leaves other errors unchanged:
+// their meaning depends on the statement, such as that of a violated constraint, or they are bugs of this program.
 func classify(err error) error {
 	if err == nil || isClassified(err) || !isUnavailable(err) {
 		return err
@@ -25,7 +25,7 @@ func classify(err error) error {
 	return unavailable(err)
 }
 
-// unavailable is classify for an error that can mean nothing else.
+// unavailable wraps an error that can only mean that the database is unavailable.
 func unavailable(err error) error {
 	if isClassified(err) {
 		return err
@@ -37,11 +37,11 @@ func unavailable(err error) error {
 	return fmt.Errorf("%w: %w%s", sentinel, oneLineError{err}, advice(err))
 }
 
-// oneLineError is an error whose text is one line of a log. The driver's has one for each time that it tried a server,
-// with TLS and without, of which those that say the same are one.
+// oneLineError puts the text of an error on one line. The driver's text has a line for each try of a server, with TLS
+// and without; equal lines are merged.
 type oneLineError struct{ error }
 
-// Error returns the text in one line.
+// Error returns the text on one line.
 func (o oneLineError) Error() string {
 	var lines []string
 	for line := range strings.Lines(o.error.Error()) {
@@ -52,14 +52,14 @@ func (o oneLineError) Error() string {
 	return strings.Join(lines, " ")
 }
 
-// Unwrap returns the error itself.
+// Unwrap returns the original error.
 func (o oneLineError) Unwrap() error { return o.error }
 
 func isClassified(err error) bool {
 	return errors.Is(err, database.ErrUnavailable) || errors.Is(err, database.ErrUnsafe)
 }
 
-// isUnavailable tells whether the server could not be reached, or could not work.
+// isUnavailable reports whether the server cannot be reached or cannot work.
 func isUnavailable(err error) bool {
 	if native, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return isUnavailableCode(native.Code)
@@ -73,7 +73,7 @@ func isUnavailable(err error) bool {
 		errors.Is(err, errSkipped) || pgconn.Timeout(err) || strings.HasSuffix(err.Error(), "conn closed")
 }
 
-// isUnavailableCode looks at an error code (PostgreSQL documentation, appendix A).
+// isUnavailableCode reports whether an error code (PostgreSQL documentation, appendix A) means the same.
 func isUnavailableCode(code string) bool {
 	for _, class := range []string{
 		"08", // connection exception
@@ -81,7 +81,7 @@ func isUnavailableCode(code string) bool {
 		"40", // transaction rollback: serialization failure, deadlock
 		"53", // insufficient resources
 		"55", // object not in prerequisite state: lock not available
-		"57", // operator intervention: cancelled, shut down
+		"57", // operator intervention: canceled, shut down
 		"58", // system error
 	} {
 		if strings.HasPrefix(code, class) {
@@ -92,7 +92,7 @@ func isUnavailableCode(code string) bool {
 	case insufficientPrivilege, sequenceLimit,
 		"25006",          // read-only transaction
 		"25P03",          // idle in transaction for too long
-		"3D000",          // the database is gone
+		"3D000",          // the database does not exist
 		"26000", "42P05", // the prepared statements of another connection, behind a pooler
 		"XX001", "XX002": // data or index corrupted
 		return true
@@ -101,13 +101,13 @@ func isUnavailableCode(code string) bool {
 	}
 }
 
-// isOutOfConnections reports whether the server, or the role, has no connection to spare.
+// isOutOfConnections reports whether the server or the role has no connections left.
 func isOutOfConnections(err error) bool {
 	native, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && native.Code == tooManyConnections
 }
 
-// Error codes that are looked for in several places.
+// Error codes that are used in several places.
 const (
 	tooManyConnections    = "53300"
 	foreignKeyViolation   = "23503"
@@ -115,8 +115,7 @@ const (
 	sequenceLimit         = "2200H"
 )
 
-// isRetryable tells whether the statements of a transaction may succeed if they are run again at once. Nothing of it was
-// committed.
+// isRetryable reports whether the statements of a transaction that was not committed may succeed if they are run again.
 func isRetryable(err error) bool {
 	if errors.Is(err, database.ErrRetry) {
 		return true
@@ -133,11 +132,11 @@ func isRetryable(err error) bool {
 	}
 }
 
-// grantAdvice says what to do about a privilege that lacks.
-const grantAdvice = "; grant the role of the URL what it lacks, such as GRANT ALL ON ALL TABLES IN SCHEMA public, or " +
-	"GRANT CREATE ON SCHEMA public to make the tables"
+// grantAdvice says what to do about a missing privilege.
+const grantAdvice = "; grant the missing privilege to the role of the URL, such as GRANT ALL ON ALL TABLES IN SCHEMA " +
+	"public, or GRANT CREATE ON SCHEMA public to create the tables"
 
-// advice says what to do about an error that a setting of the URL or a privilege prevents.
+// advice says which setting or privilege prevents an error; "" if none does.
 func advice(err error) string {
 	native, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok {
@@ -145,11 +144,11 @@ func advice(err error) string {
 	}
 	switch native.Code {
 	case "26000", "42P05":
-		return "; where a pooler such as PgBouncer stands in between, add default_query_exec_mode=exec to the URL"
+		return "; if a pooler such as PgBouncer is in between, add default_query_exec_mode=exec to the URL"
 	case insufficientPrivilege:
 		return grantAdvice
 	case sequenceLimit:
-		return "; its MAXVALUE is not that of the migrations, which is to be put back with ALTER SEQUENCE"
+		return "; its MAXVALUE was changed; restore that of the migrations with ALTER SEQUENCE"
 	default:
 		return ""
 	}

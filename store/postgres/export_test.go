@@ -10,11 +10,11 @@ import (
 // LatestVersion is the version of the last migration.
 const LatestVersion = schemaVersion
 
-// Catalog is the text of catalog.txt.
+// Catalog returns the text of catalog.txt.
 func Catalog() string { return catalog }
 
-// SetAbandonTimeout changes how long a commit without an answer keeps its connection.
+// SetAbandonTimeout changes how long a commit without a response keeps its connection.
 func (d *Database) SetAbandonTimeout(timeout time.Duration) { d.abandonTimeout = timeout }
 
-// Objects are those of the tables that the migrations make.
+// Objects returns all objects of the migrated tables.
 func (v *View) Objects(ctx context.Context) (database.Objects, error) { return v.objects(ctx, nil) }

@@ -17,10 +17,10 @@ import (
 	"example.com/providerd/store/postgres/postgrestest"
 )
 
-// standstill is how long after a promotion everything goes on at the new primary.
-const standstill = 3 * time.Second
+// maxStall is how long after a promotion reads and commits may stall.
+const maxStall = 3 * time.Second
 
-// urlOfBoth names both servers, the old primary first.
+// urlOfBoth returns a URL of both servers, the old primary first.
 func (r *replicated) urlOfBoth(t *testing.T) string {
 	t.Helper()
 	parsed, err := url.Parse(r.url)
@@ -31,7 +31,7 @@ func (r *replicated) urlOfBoth(t *testing.T) string {
 	return parsed.String()
 }
 
-// inFlight opens rows of a reader's connection, and returns what closes them.
+// inFlight starts a read that keeps its connection, and returns a function that ends it.
 func inFlight(t *testing.T, opened *postgres.Database) func() {
 	t.Helper()
 	rows, err := opened.Reader().WithContext(t.Context()).Raw("SELECT 1").Rows()
@@ -48,8 +48,7 @@ func inFlight(t *testing.T, opened *postgres.Database) func() {
 	}
 }
 
-// A primary that answers nothing any more is left for the one that took its place, by what commits and what reads, also
-// where that needs a new connection.
+// Commits and reads leave a frozen primary for the new one, even if that needs a new connection.
 func TestFrozenPrimaryIsLeft(t *testing.T) {
 	t.Parallel()
 	for _, parameter := range []string{"connect_timeout=30", "application_name=providerd"} {
@@ -67,7 +66,7 @@ func TestFrozenPrimaryIsLeft(t *testing.T) {
 			for i := range each {
 				go func() {
 					var count int64
-					ctx, cancel := context.WithTimeout(t.Context(), 2*standstill)
+					ctx, cancel := context.WithTimeout(t.Context(), 2*maxStall)
 					defer cancel()
 					errs <- opened.Reader().WithContext(ctx).Table("applications").Count(&count).Error
 				}()
@@ -80,15 +79,14 @@ func TestFrozenPrimaryIsLeft(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			if took := time.Since(promoted); took > standstill {
-				t.Errorf("it took %v", took)
+			if took := time.Since(promoted); took > maxStall {
+				t.Errorf("switching took %v", took)
 			}
 		})
 	}
 }
 
-// However long a primary was frozen, and however often it was tried meanwhile, the one that takes its place is found at
-// once.
+// However long a primary was frozen and however often it was tried, the new one is found at once.
 func TestPrimaryFrozenForLongIsLeft(t *testing.T) {
 	t.Parallel()
 	r := newReplicated(t)
@@ -105,7 +103,7 @@ func TestPrimaryFrozenForLongIsLeft(t *testing.T) {
 	}
 }
 
-// Once a server has committed, nothing is read at an old primary that is still there, by whatever connection.
+// Once another server has committed, no connection reads from an old primary that still runs.
 func TestOldPrimaryIsNotRead(t *testing.T) {
 	t.Parallel()
 	r := newReplicated(t)
@@ -121,9 +119,9 @@ func TestOldPrimaryIsNotRead(t *testing.T) {
 	var old []func()
 	for range 4 {
 		if found := slugs(t, opened); len(found) != 1 || found[0] != "after" {
-			t.Errorf("found are %q", found)
+			t.Errorf("slugs are %q", found)
 		}
-		// The next one needs another connection.
+		// The next read needs another connection.
 		old = append(old, inFlight(t, opened))
 	}
 	for _, closeRows := range old {
@@ -131,8 +129,8 @@ func TestOldPrimaryIsNotRead(t *testing.T) {
 	}
 }
 
-// Commits that the server ends, each with its connection, leave room for others.
-func TestCommitsThatAreEndedLeaveTheirConnections(t *testing.T) {
+// Commits whose connections the server terminates release those connections.
+func TestTerminatedCommitsReleaseConnections(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.NewCluster(t)
 	url := cluster.CreateDatabase(t)
@@ -152,14 +150,14 @@ func TestCommitsThatAreEndedLeaveTheirConnections(t *testing.T) {
 	}
 }
 
-// A probe that waits for a standby does not wait on at the server after it was given up.
-func TestProbesLeaveNothingBehind(t *testing.T) {
+// A probe that waits for a standby is canceled on the server when it times out.
+func TestTimedOutProbesAreCanceled(t *testing.T) {
 	t.Parallel()
 	r := newReplicated(t)
 	opened := create(t, r.urlOfBoth(t))
 	waits := create(t, r.url)
 	r.standby.Freeze()
-	for begun := time.Now(); time.Since(begun) < 2*standstill; {
+	for begun := time.Now(); time.Since(begun) < 2*maxStall; {
 		if err := opened.Check(t.Context()); !errors.Is(err, database.ErrUnavailable) {
 			t.Fatalf("error is %v, want ErrUnavailable", err)
 		}
@@ -168,8 +166,8 @@ func TestProbesLeaveNothingBehind(t *testing.T) {
 	r.standby.Thaw()
 }
 
-// A change waits longer for its turn than for a server that is frozen.
-func TestTurnIsWaitedFor(t *testing.T) {
+// A change waits longer for another change than for a frozen server.
+func TestChangesTakeTurns(t *testing.T) {
 	t.Parallel()
 	url := postgrestest.NewCluster(t).CreateDatabase(t)
 	opened, other := create(t, url), create(t, url)

@@ -16,7 +16,8 @@ import (
 	"example.com/providerd/store/database"
 )
 
-// CreateAlone is Create that returns ErrForeign also for a database without providerd's tables that has any other one.
+// CreateAlone is Create, except that it also returns ErrForeign if a database without providerd's tables has any other
+// table.
 func CreateAlone(ctx context.Context, url URL, logger *slog.Logger) (*Database, error) {
 	return open(ctx, url, logger, func(ctx context.Context, db *sql.DB) error {
 		_, err := readSchema(ctx, db)
@@ -30,8 +31,8 @@ func CreateAlone(ctx context.Context, url URL, logger *slog.Logger) (*Database, 
 	})
 }
 
-// checkNames returns ErrForeign for a database without providerd's tables where another program has a name of theirs.
-// Tables with other names are no harm: programs may share a database.
+// checkNames returns ErrForeign if, in a database without providerd's tables, another program uses one of their names.
+// Other tables are fine: programs may share a database.
 func checkNames(ctx context.Context, db *sql.DB) error {
 	names, err := migratedTables()
 	if err != nil {
@@ -40,7 +41,7 @@ func checkNames(ctx context.Context, db *sql.DB) error {
 	return checkTables(ctx, db, func(table string) bool { return slices.Contains(names, table) })
 }
 
-// checkTables returns ErrForeign, with the first few names, where another program has tables that are not to be there.
+// checkTables returns ErrForeign, with the first few names, if isForeign reports true for tables of another program.
 func checkTables(ctx context.Context, db *sql.DB, isForeign func(table string) bool) error {
 	tables, err := otherTables(ctx, db)
 	if err != nil {
@@ -58,8 +59,8 @@ func checkTables(ctx context.Context, db *sql.DB, isForeign func(table string) b
 	return fmt.Errorf("%w: it has tables of another program: %q%s", database.ErrForeign, tables, more)
 }
 
-// otherTables returns the tables and views where providerd's are to be made, but for those of goose and of extensions.
-// It returns none where another program has made providerd's meanwhile: one snapshot has all of them or none.
+// otherTables returns the tables and views in the current schema, except those of goose and of extensions. It returns
+// none if another replica has created providerd's tables meanwhile: one snapshot has either all of them or none.
 func otherTables(ctx context.Context, db *sql.DB) (tables []string, err error) {
 	rows, err := db.QueryContext(ctx, `SELECT c.relname::text
 		FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -89,7 +90,7 @@ func otherTables(ctx context.Context, db *sql.DB) (tables []string, err error) {
 	return tables, nil
 }
 
-// migratedTables returns the names of the tables that the migrations make.
+// migratedTables returns the names of the tables that the migrations create.
 func migratedTables() (names []string, err error) {
 	statement := regexp.MustCompile(`(?m)^CREATE TABLE (\w+)`)
 	paths, err := fs.Glob(migrations, "migrations/*.sql")

@@ -17,7 +17,7 @@ import (
 	"example.com/providerd/store/postgres/postgrestest"
 )
 
-// tablesOf lists the tables of a database.
+// tablesOf returns the tables of a database.
 func tablesOf(t *testing.T, url string) (tables []string) {
 	t.Helper()
 	connection, err := pgx.Connect(t.Context(), url)
@@ -35,14 +35,14 @@ func tablesOf(t *testing.T, url string) (tables []string) {
 	return tables
 }
 
-// demandForeign demands that a database is refused for a table, and left as it is.
-func demandForeign(t *testing.T, url, table string, err error) {
+// requireForeign checks that a database is refused because of a table, and left unchanged.
+func requireForeign(t *testing.T, url, table string, err error) {
 	t.Helper()
 	if !errors.Is(err, database.ErrForeign) || !strings.Contains(err.Error(), `"`+table+`"`) {
 		t.Errorf("error is %v, want ErrForeign for %s", err, table)
 	}
 	if tables := tablesOf(t, url); !slices.Equal(tables, []string{table}) {
-		t.Errorf("the tables are %q, want %s", tables, table)
+		t.Errorf("tables are %q, want %s", tables, table)
 	}
 }
 
@@ -55,26 +55,26 @@ func createAlone(t *testing.T, url string) error {
 	return err
 }
 
-// Whichever table of providerd's another program has, nothing is made beside it.
+// If another program uses the name of any of providerd's tables, no tables are created.
 func TestTakenNamesAreRefused(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.NewCluster(t)
-	whole := cluster.CreateDatabase(t)
-	create(t, whole)
-	for _, table := range tablesOf(t, whole) {
+	reference := cluster.CreateDatabase(t)
+	create(t, reference)
+	for _, table := range tablesOf(t, reference) {
 		if strings.HasPrefix(table, "goose_") || table == "schema_support" {
 			continue
 		}
 		url := cluster.CreateDatabase(t)
 		cluster.Exec(t, databaseOf(t, url), "CREATE TABLE "+table+" (id integer)")
-		demandForeign(t, url, table, openError(t.Context(), t, url))
+		requireForeign(t, url, table, openError(t.Context(), t, url))
 		_, err := postgres.Open(t.Context(), parse(t, url), slog.New(slog.DiscardHandler))
-		demandForeign(t, url, table, err)
+		requireForeign(t, url, table, err)
 	}
 }
 
-// A server lives beside other tables, and a copy does not begin beside any. Neither minds what an extension has, what is
-// in a schema of its own, and what a first start has left.
+// Create tolerates other tables, and CreateAlone does not. Both ignore those of extensions, of other schemas and of an
+// interrupted first start.
 func TestOtherTables(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.NewCluster(t)
@@ -97,7 +97,7 @@ func TestOtherTables(t *testing.T) {
 			cluster.Exec(t, databaseOf(t, url), test.statements...)
 			err := createAlone(t, url)
 			if test.other != "" {
-				demandForeign(t, url, test.other, err)
+				requireForeign(t, url, test.other, err)
 			} else if err != nil {
 				t.Error(err)
 			}

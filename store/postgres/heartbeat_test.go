@@ -12,8 +12,8 @@ import (
 	"example.com/providerd/store/postgres/postgrestest"
 )
 
-// A heartbeat that waits for a lock delays neither creates nor readiness while the last one is recent.
-func TestBlockedHeartbeatHoldsNothingUp(t *testing.T) {
+// A heartbeat that waits for a lock delays neither creates nor readiness while the previous one is recent.
+func TestBlockedHeartbeatDelaysNothing(t *testing.T) {
 	t.Parallel()
 	url := postgrestest.NewCluster(t).CreateDatabase(t)
 	opened, watching := openStore(t, url, newKeyset(t)), create(t, url)

@@ -19,8 +19,8 @@ import (
 	"example.com/providerd/store/seal"
 )
 
-// bring copies a keyset file as an operator brings it to another machine.
-func bring(t *testing.T, from, to string) {
+// copyKeyset copies a keyset file as an operator copies it to another machine.
+func copyKeyset(t *testing.T, from, to string) {
 	t.Helper()
 	content, err := os.ReadFile(from)
 	if err == nil {
@@ -31,7 +31,7 @@ func bring(t *testing.T, from, to string) {
 	}
 }
 
-// openOperator opens a store as the commands do.
+// openOperator opens a store as commands do.
 func openOperator(t *testing.T, url, keyset string) *store.Store {
 	t.Helper()
 	database, err := postgres.Open(t.Context(), parse(t, url), slog.New(slog.DiscardHandler))
@@ -70,16 +70,16 @@ func replaysAll(t *testing.T, replicas []*store.Store, keys ...string) {
 	}
 }
 
-// Each replica has its own copy of the keyset. A key is added to one, brought to the others, and only then promoted; at
-// no time does a replica meet a secret that it cannot open.
-func TestKeyIsPromotedOnceEachReplicaHasIt(t *testing.T) {
+// Each replica has its own copy of the keyset. A key is added to one, copied to the others, and only then promoted, so
+// that no replica ever reads a secret that it cannot decrypt.
+func TestPromoteKeyRequiresItOnAllReplicas(t *testing.T) {
 	t.Parallel()
 	url := postgrestest.NewCluster(t).CreateDatabase(t)
 	first := newKeyset(t)
 	second := filepath.Join(t.TempDir(), "keyset.json")
-	bring(t, first, second)
+	copyKeyset(t, first, second)
 	old := filepath.Join(t.TempDir(), "keyset.json")
-	bring(t, first, old)
+	copyKeyset(t, first, old)
 	replicas := []*store.Store{openStore(t, url, first), openStore(t, url, second)}
 	if _, err := keyedCreate(t.Context(), replicas[0], "before"); err != nil {
 		t.Fatal(err)
@@ -89,20 +89,20 @@ func TestKeyIsPromotedOnceEachReplicaHasIt(t *testing.T) {
 	if _, err := operator.PromoteKey(t.Context()); !errors.Is(err, store.ErrKeyPromoted) {
 		t.Errorf("nothing to promote: error is %v, want ErrKeyPromoted", err)
 	}
-	sealing := currentID(t, first)
+	primary := currentID(t, first)
 	added, err := operator.AddKey(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := operator.PromoteKey(t.Context()); !errors.Is(err, store.ErrReplicaLacksKey) ||
 		!strings.Contains(err.Error(), "process") {
-		t.Errorf("brought to one: error is %v, want ErrReplicaLacksKey and which", err)
+		t.Errorf("copied to one: error is %v, want ErrReplicaLacksKey and which", err)
 	}
-	if now := currentID(t, first); now != sealing {
-		t.Errorf("key %d seals, want %d", now, sealing)
+	if now := currentID(t, first); now != primary {
+		t.Errorf("key %d encrypts, want %d", now, primary)
 	}
-	bring(t, first, second)
-	// The replica tells of the key with its next create.
+	copyKeyset(t, first, second)
+	// The replica reports the key with its next create.
 	if _, err := keyedCreate(t.Context(), replicas[1], "brought"); err != nil {
 		t.Fatal(err)
 	}
@@ -115,12 +115,12 @@ func TestKeyIsPromotedOnceEachReplicaHasIt(t *testing.T) {
 	}
 	replaysAll(t, replicas, "before", "brought", "after")
 
-	// One that lacks the key does not start, and one that is given the old file goes on with nothing.
+	// A replica without the key does not start, and one that gets the old file stops storing.
 	if _, err := store.Create(t.Context(), create(t, url), old); !errors.Is(err, store.ErrKeysetUnusable) ||
 		!strings.Contains(err.Error(), "bring the newest keyset") {
 		t.Errorf("start without the key: error is %v, want ErrKeysetUnusable", err)
 	}
-	bring(t, old, second)
+	copyKeyset(t, old, second)
 	if _, err := keyedCreate(t.Context(), replicas[1], "with the old file"); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("with the old file: error is %v, want ErrUnavailable", err)
 	}
@@ -129,8 +129,8 @@ func TestKeyIsPromotedOnceEachReplicaHasIt(t *testing.T) {
 	}
 }
 
-// A replica that is gone without a word does not keep a key from being promoted for ever.
-func TestDeadReplicaKeepsNoKeyFromBeingPromoted(t *testing.T) {
+// A replica that died does not prevent promotion forever.
+func TestDeadReplicaDoesNotPreventPromotion(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.NewCluster(t)
 	url, keyset := cluster.CreateDatabase(t), newKeyset(t)
@@ -149,8 +149,8 @@ func TestDeadReplicaKeepsNoKeyFromBeingPromoted(t *testing.T) {
 	}
 }
 
-// Replicas do not make a keyset each.
-func TestKeysetOfReplicasMustBeThere(t *testing.T) {
+// Replicas do not create a keyset.
+func TestReplicaRequiresKeyset(t *testing.T) {
 	t.Parallel()
 	url := postgrestest.NewCluster(t).CreateDatabase(t)
 	missing := filepath.Join(t.TempDir(), "keyset.json")
@@ -158,19 +158,19 @@ func TestKeysetOfReplicasMustBeThere(t *testing.T) {
 		t.Errorf("error is %v, want ErrNoKeyset", err)
 	}
 	if _, err := os.Stat(missing); err == nil {
-		t.Error("a keyset was made")
+		t.Error("a keyset was created")
 	}
 	openStore(t, url, newKeyset(t))
 }
 
-// A key is retired once each live replica has told that it seals with the next one. Those that have the file of before go
-// on; one that would seal with the retired key does not.
-func TestKeyIsRetiredOnceEachReplicaSealsWithTheNext(t *testing.T) {
+// A key is retired once each live replica has reported that it encrypts with the next one. Replicas with the previous
+// file keep working, except those that would encrypt with the retired key.
+func TestRetireKeysRequiresPromotionOnAllReplicas(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.NewCluster(t)
 	url, first := cluster.CreateDatabase(t), newKeyset(t)
 	second, added := filepath.Join(t.TempDir(), "keyset.json"), filepath.Join(t.TempDir(), "keyset.json")
-	bring(t, first, second)
+	copyKeyset(t, first, second)
 	replicas := []*store.Store{openStore(t, url, first), openStore(t, url, second)}
 	create := func(i int, key string) error {
 		_, err := keyedCreate(t.Context(), replicas[i], key)
@@ -178,8 +178,8 @@ func TestKeyIsRetiredOnceEachReplicaSealsWithTheNext(t *testing.T) {
 	}
 	operator := openOperator(t, url, first)
 	_, addErr := operator.AddKey(t.Context())
-	bring(t, first, added)
-	bring(t, first, second)
+	copyKeyset(t, first, added)
+	copyKeyset(t, first, second)
 	if err := errors.Join(addErr, create(0, "old"), create(1, "other old")); err != nil {
 		t.Fatal(err)
 	}
@@ -188,15 +188,15 @@ func TestKeyIsRetiredOnceEachReplicaSealsWithTheNext(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// The second replica has the key, and does not seal with it yet.
+	// The second replica has the key but does not encrypt with it yet.
 	if _, err := operator.RetireKeys(t.Context()); !errors.Is(err, store.ErrReplicaNotPromoted) ||
 		!strings.Contains(err.Error(), "process") {
-		t.Errorf("not brought: error is %v, want ErrReplicaNotPromoted and which", err)
+		t.Errorf("not copied: error is %v, want ErrReplicaNotPromoted and which", err)
 	}
 	if err := create(1, "late"); err != nil {
 		t.Error(err)
 	}
-	bring(t, first, second)
+	copyKeyset(t, first, second)
 	if err := create(1, "brought"); err != nil {
 		t.Error(err)
 	}
@@ -206,9 +206,9 @@ func TestKeyIsRetiredOnceEachReplicaSealsWithTheNext(t *testing.T) {
 	if err := operator.Reseal(t.Context(), func(int64, int64) {}); err != nil {
 		t.Error(err)
 	}
-	// A batch that is under way may have a row that nobody else sees yet.
+	// A batch in flight may have a row that is not visible yet.
 	expectBatchAwaited(t, url, operator)
-	// One that is gone, and of a release that told less, is not waited for.
+	// A dead replica, of a release that reported less, does not count.
 	cluster.Exec(t, databaseOf(t, url), "INSERT INTO replicas (id, name, keys, beat) VALUES ('dead', 'gone', '[1]', 7)")
 	retired, err := operator.RetireKeys(t.Context())
 	if err != nil || len(retired.IDs) != 1 {
@@ -219,19 +219,19 @@ func TestKeyIsRetiredOnceEachReplicaSealsWithTheNext(t *testing.T) {
 	}
 	replaysAll(t, replicas, "old", "other old", "promoted", "late", "brought", "without", "with")
 
-	bring(t, added, second)
-	if err := create(1, "with the file of before"); !errors.Is(err, store.ErrUnavailable) ||
+	copyKeyset(t, added, second)
+	if err := create(1, "with the previous file"); !errors.Is(err, store.ErrUnavailable) ||
 		!strings.Contains(err.Error(), "which was retired; bring the newest keyset") {
-		t.Errorf("with the file of before: error is %v, want ErrUnavailable and why", err)
+		t.Errorf("with the previous file: error is %v, want ErrUnavailable and why", err)
 	}
-	bring(t, first, second)
+	copyKeyset(t, first, second)
 	if err := create(1, "with the newest"); err != nil {
 		t.Error(err)
 	}
 	replaysAll(t, replicas, "old", "other old", "promoted", "late", "brought", "without", "with", "with the newest")
 }
 
-// expectBatchAwaited retires no key while a transaction has inserted a provider, or is about to.
+// expectBatchAwaited checks that no key is retired while a transaction has inserted a provider or is about to.
 func expectBatchAwaited(t *testing.T, url string, operator *store.Store) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), url)
@@ -243,6 +243,6 @@ func expectBatchAwaited(t *testing.T, url string, operator *store.Store) {
 		t.Fatal(err)
 	}
 	if retired, err := operator.RetireKeys(t.Context()); !errors.Is(err, store.ErrUnavailable) {
-		t.Errorf("a batch under way: retired are %v, %v, want ErrUnavailable", retired.IDs, err)
+		t.Errorf("a batch in flight: retired are %v, %v, want ErrUnavailable", retired.IDs, err)
 	}
 }

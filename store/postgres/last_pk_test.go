@@ -10,7 +10,7 @@ import (
 	"example.com/providerd/store/postgres/postgrestest"
 )
 
-// TestLastPK lets one pk be left. Once it is given, a create is refused, and one that is only validated likewise.
+// TestLastPK leaves one pk. Once it is used, creates and validations are refused.
 func TestLastPK(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.NewCluster(t)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestMain lets more tests run at a time than there are processors, unless somebody asks for another number: they mostly
-// wait for servers.
+// TestMain runs more tests in parallel than there are processors, unless -parallel is set, because they mostly wait for
+// servers.
 func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "5"); err != nil {
 		log.Fatal(err)

@@ -27,7 +27,7 @@ func createLogging(t *testing.T, url string, logger *slog.Logger) {
 	}
 }
 
-// What a killed migration has locked is waited for, which is said. Of several programs, the one that migrates says so.
+// Programs wait for the lock of a killed migration and log that. Only the one that migrates logs the migration.
 func TestMigrationsTakeTurns(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.NewCluster(t)
@@ -46,24 +46,24 @@ func TestMigrationsTakeTurns(t *testing.T) {
 	}
 	group.Wait()
 	text := log.String()
-	if waiting := strings.Count(text, "waiting for another program that migrates"); waiting != programs ||
+	if waiting := strings.Count(text, "waiting for another program to migrate"); waiting != programs ||
 		!strings.Contains(text, "program=killed") {
-		t.Errorf("%d programs say what they wait for: %s", waiting, text)
+		t.Errorf("%d programs logged that they wait: %s", waiting, text)
 	}
 	if migrated := strings.Count(text, "migrated the database"); migrated != 1 {
-		t.Errorf("%d programs say that they have migrated: %s", migrated, text)
+		t.Errorf("%d programs logged that they migrated: %s", migrated, text)
 	}
 }
 
-// A primary whose commits wait for no standby is warned of at the start of a server.
-func TestMissingStandbyIsWarnedOf(t *testing.T) {
+// Create warns of a primary whose commits do not wait for a standby.
+func TestMissingStandbyIsLogged(t *testing.T) {
 	t.Parallel()
 	r := newReplicated(t)
 	alone := postgrestest.NewCluster(t).CreateDatabase(t)
 	for url, want := range map[string]int{r.url: 0, alone: 1} {
 		var log strings.Builder
 		createLogging(t, url, slog.New(slog.NewTextHandler(&log, nil)))
-		if warned := strings.Count(log.String(), "there is no synchronous standby"); warned != want {
+		if warned := strings.Count(log.String(), "no synchronous standby"); warned != want {
 			t.Errorf("warned %d times, want %d: %s", warned, want, log.String())
 		}
 	}

@@ -13,11 +13,11 @@ import (
 
 var _ database.Movable = (*Database)(nil)
 
-// snapshotStatement lets a snapshot last as long as it takes.
+// snapshotStatement turns timeouts off for a snapshot.
 const snapshotStatement = `SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0`
 
-// Snapshot runs statements in a transaction that can only read. While they run, the server cannot vacuum what they may
-// still see.
+// Snapshot runs statements in a read-only transaction. Until it ends, the server cannot vacuum rows that are visible
+// to it.
 func (d *Database) Snapshot(ctx context.Context, statements func(tx *gorm.DB) error) error {
 	tx := d.readers.GORM.WithContext(ctx).Begin(&sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
 	if tx.Error != nil {
@@ -30,7 +30,7 @@ func (d *Database) Snapshot(ctx context.Context, statements func(tx *gorm.DB) er
 	return classify(statements(tx))
 }
 
-// Insert sends the rows by COPY (PostgreSQL documentation, section 14.4.2).
+// Insert inserts rows by COPY (PostgreSQL documentation, section 14.4.2).
 func (d *Database) Insert(tx *gorm.DB, table string, columns []string, rows [][]any) error {
 	err := raw(tx.Statement.ConnPool.(*sql.Conn), func(conn *pgx.Conn) error {
 		_, err := conn.CopyFrom(tx.Statement.Context, pgx.Identifier{table}, columns, pgx.CopyFromRows(rows))
@@ -42,11 +42,11 @@ func (d *Database) Insert(tx *gorm.DB, table string, columns []string, rows [][]
 	return nil
 }
 
-// sequenceOfKey selects the sequence that gives the keys of a table, which are in its first column.
+// sequenceOfKey selects the sequence of a table's primary key, which is its first column.
 const sequenceOfKey = `(SELECT pg_get_serial_sequence(@table, attname) FROM pg_attribute
 	WHERE attrelid = to_regclass(@table) AND attnum = 1)`
 
-// LastKey reads the sequence of the keys. It may tell of a key that was given after the snapshot.
+// LastKey returns the last value of the key's sequence. It may be a key that was assigned after the snapshot.
 func (d *Database) LastKey(tx *gorm.DB, table string) (last int64, err error) {
 	err = tx.Raw(`SELECT coalesce(max(last_value), 0) FROM pg_sequences
 		WHERE format('%I.%I', schemaname, sequencename) = `+sequenceOfKey, sql.Named("table", table)).Scan(&last).Error
@@ -56,7 +56,7 @@ func (d *Database) LastKey(tx *gorm.DB, table string) (last int64, err error) {
 	return last, nil
 }
 
-// SetLastKey sets the sequence of the keys, also where the transaction is rolled back.
+// SetLastKey sets the key's sequence, which is not undone if the transaction is rolled back.
 func (d *Database) SetLastKey(tx *gorm.DB, table string, last int64) error {
 	err := tx.Exec("SELECT setval("+sequenceOfKey+", @last)", sql.Named("table", table), sql.Named("last", last)).Error
 	if err != nil {

@@ -30,8 +30,8 @@ func openError(ctx context.Context, t *testing.T, url string) error {
 	return err
 }
 
-// What keeps a program from a server is told once, in one line, with what to do where that is a privilege.
-func TestServersThatCannotBeUsed(t *testing.T) {
+// Errors of unusable servers are one line without repetition, with advice if a privilege is missing.
+func TestUnusableServers(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.NewCluster(t)
 	url := cluster.CreateDatabase(t)
@@ -40,7 +40,7 @@ func TestServersThatCannotBeUsed(t *testing.T) {
 		"GRANT USAGE ON SCHEMA public TO PUBLIC")
 	err := openError(t.Context(), t, with(url, "user=reader&password=reader"))
 	if !errors.Is(err, database.ErrUnavailable) ||
-		!strings.Contains(fmt.Sprint(err), "(SQLSTATE 42501); grant the role of the URL what it lacks") {
+		!strings.Contains(fmt.Sprint(err), "(SQLSTATE 42501); grant the missing privilege to the role of the URL") {
 		t.Errorf("without the privilege, error is %v", err)
 	}
 	cluster.Stop(t)
@@ -51,7 +51,7 @@ func TestServersThatCannotBeUsed(t *testing.T) {
 	}
 }
 
-// Encoding and strings are not for the program to choose.
+// Databases with an unusual encoding or string setting are accepted.
 func TestDatabasesWithTheirOwnSettings(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.NewCluster(t)
@@ -66,8 +66,8 @@ func TestDatabasesWithTheirOwnSettings(t *testing.T) {
 	}
 }
 
-// What would let an acknowledged create be lost is refused, with the name of the setting, be it one of the server, of a
-// database or of a connection.
+// Settings that could lose an acknowledged create are refused by name, whether of the server, a database or a
+// connection.
 func TestUnsafeServersAreRefused(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.NewCluster(t)
@@ -111,11 +111,11 @@ func TestStandbyIsRefused(t *testing.T) {
 	}
 	both := strings.Replace(url, primary.Address(), standby.Address()+","+primary.Address(), 1)
 	if err := openError(t.Context(), t, both); err != nil {
-		t.Errorf("with the primary behind it: %v", err)
+		t.Errorf("standby, then primary: %v", err)
 	}
 }
 
-func TestSchemasOfOthersAreRefused(t *testing.T) {
+func TestOpenRefusesMissingAndOlderSchemas(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.NewCluster(t)
 	logger := slog.New(slog.DiscardHandler)
@@ -131,15 +131,15 @@ func TestSchemasOfOthersAreRefused(t *testing.T) {
 	}
 }
 
-// A schema that goes on is used as long as it says that this program may; what has gone too far stops creates at once.
+// A newer schema is used as long as it supports this program. If it no longer does, creates stop at once.
 func TestNewerSchema(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.NewCluster(t)
 	url := cluster.CreateDatabase(t)
 	running := create(t, url)
-	level := postgres.LatestVersion
+	version := postgres.LatestVersion
 	cluster.Exec(t, databaseOf(t, url),
-		fmt.Sprintf("INSERT INTO goose_db_version (version_id, is_applied) VALUES (%d, true)", level+1),
+		fmt.Sprintf("INSERT INTO goose_db_version (version_id, is_applied) VALUES (%d, true)", version+1),
 		"ALTER TABLE applications ADD COLUMN note text")
 	if err := insert(t.Context(), running, "expanded"); err != nil {
 		t.Errorf("expanded: %v", err)
@@ -147,7 +147,7 @@ func TestNewerSchema(t *testing.T) {
 	if err := openError(t.Context(), t, url); err != nil {
 		t.Errorf("expanded: %v", err)
 	}
-	cluster.Exec(t, databaseOf(t, url), fmt.Sprintf("UPDATE schema_support SET oldest_level = %d", level+1))
+	cluster.Exec(t, databaseOf(t, url), fmt.Sprintf("UPDATE schema_support SET oldest_level = %d", version+1))
 	for what, err := range map[string]error{
 		"Commit": insert(t.Context(), running, "contracted"),
 		"Change": running.Change(t.Context(), func(tx *gorm.DB) error { return insertApplication(tx, "changed") }),
@@ -162,11 +162,11 @@ func TestNewerSchema(t *testing.T) {
 		t.Errorf("error is %v, want ErrNewer", err)
 	}
 	if got := slugs(t, running); len(got) != 1 {
-		t.Errorf("stored is %v", got)
+		t.Errorf("stored: %v", got)
 	}
 }
 
-func TestSchemaLevelIsThatOfTheLastMigration(t *testing.T) {
+func TestLatestVersionMatchesMigrations(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("migrations/*.sql")
 	if err != nil {
@@ -174,11 +174,12 @@ func TestSchemaLevelIsThatOfTheLastMigration(t *testing.T) {
 	}
 	last := fmt.Sprintf("migrations/%05d_", postgres.LatestVersion)
 	if len(files) != postgres.LatestVersion || !strings.HasPrefix(files[len(files)-1], last) {
-		t.Errorf("the level is %d, the migrations are %v", postgres.LatestVersion, files)
+		t.Errorf("version is %d, migrations are %v", postgres.LatestVersion, files)
 	}
 }
 
-// Replicas that start at a time on an empty database all come up, also where each transaction may get another connection.
+// Replicas that start at the same time on an empty database all start, even if a pooler may give each transaction
+// another connection.
 func TestManyFirstStarts(t *testing.T) {
 	t.Parallel()
 	rounds := 1

@@ -30,7 +30,7 @@ func newReplicated(t *testing.T) *replicated {
 	return newReplicatedIn(t, "")
 }
 
-// newReplicatedIn is newReplicated with messages in a locale.
+// newReplicatedIn is newReplicated with server messages in a locale.
 func newReplicatedIn(t *testing.T, locale string) *replicated {
 	t.Helper()
 	primary := postgrestest.NewClusterIn(t, locale)
@@ -46,7 +46,7 @@ func keyedCreate(ctx context.Context, opened *store.Store, key string) (replayed
 	return replayed, err
 }
 
-// keyedValidate is keyedCreate of what is only validated.
+// keyedValidate is keyedCreate that only validates.
 func keyedValidate(ctx context.Context, opened *store.Store, key string) (isMade bool, err error) {
 	request, settings := keyedRequest(key)
 	request.ValidateOnly = true
@@ -60,8 +60,8 @@ func keyedRequest(key string) (store.CreateRequest, store.OAuth2Settings) {
 	}, store.OAuth2Settings{ClientID: key, PropertyMappings: []uuid.UUID{}, JWKSSources: []uuid.UUID{}}
 }
 
-// While the standby is away, nothing is acknowledged: neither a create, nor the replay of one that is on the primary
-// alone, nor that it is there. Once it is back, what was unknown is settled.
+// Without the standby, nothing is acknowledged: no create, no replay of one that is only on the primary, and no
+// validation that finds it. Once the standby is back, unknown outcomes are settled.
 func TestNothingIsAcknowledgedWithoutTheStandby(t *testing.T) {
 	t.Parallel()
 	r := newReplicated(t)
@@ -78,7 +78,7 @@ func TestNothingIsAcknowledgedWithoutTheStandby(t *testing.T) {
 		"validation": func(replica *store.Store) error { _, err := keyedValidate(t.Context(), replica, "hanging"); return err },
 		"readiness":  func(replica *store.Store) error { return replica.Ready(t.Context()) },
 	}
-	// Each try has a replica of its own, so that none waits for another. The one that had no answer stores nothing new.
+	// Each try has its own replica, so that none waits for another. The replica without a response stores nothing new.
 	replicas := map[string]*store.Store{"new create": opened}
 	for what := range tries {
 		if replicas[what] == nil {
@@ -89,7 +89,7 @@ func TestNothingIsAcknowledgedWithoutTheStandby(t *testing.T) {
 	if err := create("hanging")(opened); !errors.Is(err, store.ErrOutcomeUnknown) {
 		t.Errorf("hanging commit: error is %v, want ErrOutcomeUnknown", err)
 	}
-	// The server lets go of it as an operator would see to it: the record is then there, on the primary alone.
+	// Canceling the wait, as an operator would, leaves the record on the primary only.
 	r.primary.Exec(t, databaseOf(t, r.url),
 		"SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
 	var group sync.WaitGroup
@@ -113,9 +113,9 @@ func TestNothingIsAcknowledgedWithoutTheStandby(t *testing.T) {
 	}
 }
 
-// A commit that is cancelled while it waits for the standby is answered with a warning only, and is unknown: in whatever
-// language the warning is, and whatever the role wants to hear of.
-func TestCancelledCommitIsUnknown(t *testing.T) {
+// A commit that is canceled while it waits for the standby returns only a warning, and is unknown, whatever the
+// language of the warning and the client_min_messages of the role.
+func TestCanceledCommitIsUnknown(t *testing.T) {
 	t.Parallel()
 	for _, locale := range []string{"", postgrestest.German} {
 		t.Run(locale, func(t *testing.T) {
@@ -142,8 +142,8 @@ func TestCancelledCommitIsUnknown(t *testing.T) {
 	}
 }
 
-// A role that wants to hear everything gets no more with a commit than any other.
-func TestTalkativeServerCommits(t *testing.T) {
+// Commits succeed for a role whose client_min_messages makes the server send every message.
+func TestVerboseServerCommits(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.NewCluster(t)
 	cluster.Exec(t, "postgres", "ALTER ROLE postgres SET log_duration = on")
@@ -160,7 +160,7 @@ func TestTalkativeServerCommits(t *testing.T) {
 	}
 }
 
-// A constraint that is checked at COMMIT refuses it, in whatever language: nothing is stored, and that is known.
+// A constraint that fails at COMMIT, with a message in any language, has a known outcome: nothing is stored.
 func TestRefusedCommitIsKnown(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.NewClusterIn(t, postgrestest.German)
@@ -173,12 +173,11 @@ func TestRefusedCommitIsKnown(t *testing.T) {
 		t.Errorf("error is %v, want that of the constraint", err)
 	}
 	if stored := slugs(t, opened); len(stored) != 0 {
-		t.Errorf("stored are %v", stored)
+		t.Errorf("stored: %v", stored)
 	}
 }
 
-// What was committed when the server died is found again, or said to be unknown; what waits for the server is committed
-// once it is back.
+// Creates that wait for a server are stored once it is back. Without a server they fail in time, and nothing is stored.
 func TestCommitsSurviveTheServer(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.NewCluster(t)
@@ -194,27 +193,26 @@ func TestCommitsSurviveTheServer(t *testing.T) {
 		}()
 		cluster.Start(t)
 		if err := <-created; err != nil {
-			t.Errorf("a create that waits for the server: %v", err)
+			t.Errorf("create that waits for the server: %v", err)
 		}
 	}
 	cluster.Stop(t)
 	begun := time.Now()
-	if _, err := keyedCreate(t.Context(), opened, "away"); !errors.Is(err, store.ErrUnavailable) {
+	if _, err := keyedCreate(t.Context(), opened, "stopped"); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("error is %v, want ErrUnavailable", err)
 	}
 	if took := time.Since(begun); took < 3*time.Second || took > 30*time.Second {
-		t.Errorf("the create waits for %v", took)
+		t.Errorf("the create waited for %v", took)
 	}
 	cluster.Start(t)
 	awaitReady(t, opened)
-	if replayed, err := keyedCreate(t.Context(), opened, "away"); err != nil || replayed {
+	if replayed, err := keyedCreate(t.Context(), opened, "stopped"); err != nil || replayed {
 		t.Errorf("replayed is %v, %v", replayed, err)
 	}
 }
 
-// A program that stands still in the middle of a transaction stalls no other for long: neither one that wants the same
-// value, nor any other create.
-func TestStuckTransactionStallsNoOther(t *testing.T) {
+// A program that stalls during a transaction does not stall others for long, even if they insert the same value.
+func TestStalledTransaction(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.NewCluster(t)
 	url := cluster.CreateDatabase(t)
@@ -242,7 +240,7 @@ func TestStuckTransactionStallsNoOther(t *testing.T) {
 		t.Errorf("the same value: error is %v, want ErrUnavailable", err)
 	}
 	if took := time.Since(began); took > 4*time.Second {
-		t.Errorf("the same value waits for %v", took)
+		t.Errorf("the same value waited for %v", took)
 	}
 	close(released)
 	if err := <-stuckError; err != nil {
@@ -250,21 +248,21 @@ func TestStuckTransactionStallsNoOther(t *testing.T) {
 	}
 }
 
-// transactTimeout is far more than what is awaited takes.
-const transactTimeout = 60 * time.Second
+// waitTimeout is far longer than any wait takes.
+const waitTimeout = 60 * time.Second
 
 func awaitReady(t *testing.T, opened *store.Store) {
 	t.Helper()
 	await(t, "the store is ready", func() bool { return opened.Ready(t.Context()) == nil })
 }
 
-// awaitWait waits until a backend waits for something.
+// awaitWait waits until a backend has the wait event.
 func awaitWait(t *testing.T, database *postgres.Database, event string) {
 	t.Helper()
 	await(t, "a backend waits for "+event, func() bool { return countWaits(t, database, event) > 0 })
 }
 
-// countWaits counts the backends that wait for something.
+// countWaits counts the backends that have the wait event.
 func countWaits(t *testing.T, database *postgres.Database, event string) int {
 	t.Helper()
 	var count int
@@ -282,8 +280,8 @@ func await(t *testing.T, what string, isSo func() bool) {
 	again := time.NewTicker(20 * time.Millisecond)
 	defer again.Stop()
 	for !isSo() {
-		if time.Since(begun) > transactTimeout {
-			t.Fatalf("after %v it is not so that %s", transactTimeout, what)
+		if time.Since(begun) > waitTimeout {
+			t.Fatalf("timed out after %v: %s", waitTimeout, what)
 		}
 		<-again.C
 	}

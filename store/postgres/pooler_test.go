@@ -10,7 +10,7 @@ import (
 	"example.com/providerd/store/storetest"
 )
 
-// TestStoreBehindAPooler runs the suite where each transaction may get another connection.
+// TestStoreBehindAPooler runs the suite with a pooler, which may give each transaction another connection.
 func TestStoreBehindAPooler(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.NewCluster(t)

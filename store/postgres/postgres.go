@@ -1,9 +1,9 @@
-// Package postgres keeps providers in a PostgreSQL database, which any number of replicas share. It has what is
-// PostgreSQL's alone: connections, failover, transactions whose outcome may be unknown, readiness and migrations. What
-// a create is it does not know; that is in store.
+// Package postgres stores providers in a PostgreSQL database that any number of replicas share. It handles what is
+// specific to PostgreSQL: connections, failover, commits with an unknown outcome, readiness and migrations. Creates
+// themselves are in package store.
 //
-// Start with Create, then read batches.go, begin.go and transaction.go in the order of a commit. README.md shows what
-// failovers come to.
+// Start with Create, then read batches.go, begin.go and transaction.go, which follow a commit. README.md has
+// measurements of failovers.
 package postgres
 
 import (
@@ -24,18 +24,17 @@ import (
 )
 
 const (
-	// maxReaders bounds the connections that read.
+	// maxReaders limits the connections for reading.
 	maxReaders = 8
-	// maxWriters bounds the connections that change something: those of the batches, of other changes, and of commits that
-	// nobody waits for any more.
+	// maxWriters limits the connections for writing: batches, other changes, and commits that no caller waits for anymore.
 	maxWriters = 16
-	// maxIdleTime is how long a connection is kept that nobody uses, and that other replicas may lack.
+	// maxIdleTime is how long an idle connection stays open. It is short because other replicas may need the connection.
 	maxIdleTime = 10 * time.Second
 )
 
-// Create opens the database of a URL and brings its schema to the level of this program. Programs that do so at a time
-// take turns. Other programs may have tables in the database, but none with the name of one of providerd's. The logger
-// gets what goes wrong beside the statements of callers.
+// Create opens the database of a URL and migrates it to the schema version of this program. Programs that migrate at
+// the same time take turns. Other programs may have tables in the database, but not under the names of providerd's.
+// Errors outside of callers' statements go to logger.
 //
 // It returns database.ErrNewer, ErrForeign, ErrUnsafe or ErrUnavailable.
 func Create(ctx context.Context, url URL, logger *slog.Logger) (*Database, error) {
@@ -47,27 +46,27 @@ func Create(ctx context.Context, url URL, logger *slog.Logger) (*Database, error
 	return opened, nil
 }
 
-// warnWithoutStandby says so if a failover would lose what was acknowledged.
+// warnWithoutStandby logs a warning if a failover could lose acknowledged creates.
 func (d *Database) warnWithoutStandby(ctx context.Context) {
 	var standbys string
 	err := d.readers.GORM.WithContext(ctx).Raw("SELECT current_setting('synchronous_standby_names')").Scan(&standbys).Error
 	if err == nil && standbys == "" {
-		d.logger.Warn("there is no synchronous standby: a failover loses what no standby has received; name one in " +
-			"synchronous_standby_names")
+		d.logger.Warn("no synchronous standby: a failover loses commits that no standby has received; " +
+			"set synchronous_standby_names")
 	}
 }
 
-// Open opens the database of a URL as it is. The logger gets what goes wrong beside the statements of callers.
+// Open opens the database of a URL without migrating it. Errors outside of callers' statements go to logger.
 //
 // It returns database.ErrNoDatabase, ErrOlder, ErrNewer, ErrForeign, ErrUnsafe or ErrUnavailable.
 func Open(ctx context.Context, url URL, logger *slog.Logger) (*Database, error) {
 	return open(ctx, url, logger, checkSchema)
 }
 
-// preparation brings a database to the level of this program, or refuses it.
-type preparation func(ctx context.Context, db *sql.DB) error
+// prepareFunc migrates or checks the schema of a database.
+type prepareFunc func(ctx context.Context, db *sql.DB) error
 
-func open(ctx context.Context, url URL, logger *slog.Logger, prepare preparation) (*Database, error) {
+func open(ctx context.Context, url URL, logger *slog.Logger, prepare prepareFunc) (*Database, error) {
 	opened := &Database{logger: logger, servers: newServers(url.hasTimeout), abandonTimeout: abandonTimeout}
 	opened.close = sync.OnceValue(func() error { return database.ClosePools(opened.readers, opened.writers) })
 	err := opened.open(ctx, url.config, prepare)
@@ -77,7 +76,7 @@ func open(ctx context.Context, url URL, logger *slog.Logger, prepare preparation
 	return opened, nil
 }
 
-func (d *Database) open(ctx context.Context, config *pgx.ConnConfig, prepare preparation) (err error) {
+func (d *Database) open(ctx context.Context, config *pgx.ConnConfig, prepare prepareFunc) (err error) {
 	d.writers.DB = d.connect(config, maxWriters, false)
 	if d.writers.GORM, err = openGORM(d.writers.DB); err != nil {
 		return err
@@ -93,8 +92,8 @@ func (d *Database) open(ctx context.Context, config *pgx.ConnConfig, prepare pre
 	return err
 }
 
-// ping connects, and tries again if a server is only busy. What a server refuses for good is returned at once; one that
-// is away may recover, but not for a program that has not begun.
+// ping connects, and retries while the servers are only busy. It returns any other error at once: a program that is
+// just starting does not wait for a server to recover.
 func (d *Database) ping(ctx context.Context, pool *sql.DB) error {
 	retries, cancel := context.WithTimeout(ctx, transactTimeout)
 	defer cancel()
@@ -108,7 +107,7 @@ func (d *Database) ping(ctx context.Context, pool *sql.DB) error {
 	})
 }
 
-// connect opens a pool, each connection of which is guided to its server, and checked when it is made.
+// connect opens a pool. Each connection goes to the server that servers selects, and is checked when it opens.
 func (d *Database) connect(config *pgx.ConnConfig, connections int, onlyRead bool) *sql.DB {
 	pool := stdlib.OpenDB(*config,
 		stdlib.OptionBeforeConnect(func(_ context.Context, config *pgx.ConnConfig) error {
@@ -118,7 +117,7 @@ func (d *Database) connect(config *pgx.ConnConfig, connections int, onlyRead boo
 		}),
 		stdlib.OptionAfterConnect(prepareConnection),
 		stdlib.OptionResetSession(d.servers.checkConn),
-		// A server that is frozen takes for ever to answer one.
+		// A frozen server never responds to a ping.
 		stdlib.OptionShouldPing(func(context.Context, stdlib.ShouldPingParams) bool { return false }))
 	pool.SetMaxOpenConns(connections)
 	pool.SetMaxIdleConns(connections)
@@ -126,7 +125,6 @@ func (d *Database) connect(config *pgx.ConnConfig, connections int, onlyRead boo
 	return pool
 }
 
-// openGORM lets GORM use a pool.
 func openGORM(pool gorm.ConnPool) (*gorm.DB, error) {
 	return database.OpenGORM(gormpostgres.Dialector{Config: &gormpostgres.Config{Conn: pool}}, classify, false)
 }

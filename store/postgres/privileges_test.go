@@ -11,9 +11,9 @@ import (
 	"example.com/providerd/store/postgres/postgrestest"
 )
 
-// What the role of the URL may not do, and a sequence that gives no more, are no fault of the program. They are told
-// with what to do, and once they are put right, creates are stored again.
-func TestWhatTheServerRefuses(t *testing.T) {
+// A missing privilege and an exhausted sequence make the database unavailable, with advice. Once they are fixed,
+// creates are stored again.
+func TestMissingPrivilegesAndSequences(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.NewCluster(t)
 	url := cluster.CreateDatabase(t)
@@ -21,14 +21,14 @@ func TestWhatTheServerRefuses(t *testing.T) {
 	cluster.Exec(t, name, "CREATE ROLE server LOGIN PASSWORD 'server'", "GRANT CREATE ON SCHEMA public TO server")
 	opened := openStore(t, with(url, "user=server&password=server"), newKeyset(t))
 	for _, test := range []struct {
-		spoil  []string
+		damage []string
 		repair string
 		says   string
 	}{
 		{
 			[]string{"REVOKE INSERT ON oauth2_providers FROM server"},
 			"GRANT INSERT ON oauth2_providers TO server",
-			"(SQLSTATE 42501); grant the role of the URL what it lacks",
+			"(SQLSTATE 42501); grant the missing privilege to the role of the URL",
 		},
 		{
 			[]string{
@@ -38,10 +38,10 @@ func TestWhatTheServerRefuses(t *testing.T) {
 			"(SQLSTATE 2200H); its MAXVALUE",
 		},
 	} {
-		cluster.Exec(t, name, test.spoil...)
+		cluster.Exec(t, name, test.damage...)
 		_, err := keyedCreate(t.Context(), opened, test.repair)
 		if !errors.Is(err, store.ErrUnavailable) || !strings.Contains(err.Error(), test.says) {
-			t.Errorf("%s: error is %v, want ErrUnavailable with %q", test.spoil, err, test.says)
+			t.Errorf("%s: error is %v, want ErrUnavailable with %q", test.damage, err, test.says)
 		}
 		cluster.Exec(t, name, test.repair)
 		if _, err := keyedCreate(t.Context(), opened, test.repair); err != nil {
@@ -49,8 +49,8 @@ func TestWhatTheServerRefuses(t *testing.T) {
 		}
 	}
 	cluster.Exec(t, name, "REVOKE INSERT ON oauth2_providers FROM server")
-	const says = "oauth2_providers (SQLSTATE 42501); grant the role of the URL what it lacks"
-	await(t, "readiness says what is lacking", func() bool {
+	const says = "oauth2_providers (SQLSTATE 42501); grant the missing privilege to the role of the URL"
+	await(t, "readiness reports the missing privilege", func() bool {
 		err := opened.Ready(t.Context())
 		return errors.Is(err, store.ErrUnavailable) && strings.Contains(err.Error(), says)
 	})

@@ -17,20 +17,20 @@ import (
 const (
 	// probeTimeout is how long the commit of a probe may take.
 	probeTimeout = time.Second
-	// probeInterval bounds how often the server is probed, however often somebody asks.
+	// probeInterval is the least time between probes of the server.
 	probeInterval = 500 * time.Millisecond
 )
 
-// readiness is what the last probe showed, or the last batch that stored rows.
+// readiness is the result of the last probe, or of the last batch that stored rows.
 type readiness struct {
 	mutex sync.Mutex
 	known time.Time
 	err   error
-	// lastStored is when rows were stored last, or nil. It is apart, since a probe holds the mutex for long.
+	// lastStored is when rows were last stored, or nil. It is not guarded by the mutex, which a probe holds for long.
 	lastStored atomic.Pointer[time.Time]
 }
 
-// stored notes that rows were stored.
+// stored records that rows were stored.
 func (r *readiness) stored() { r.lastStored.Store(new(time.Now())) }
 
 func (r *readiness) hasJustStored() bool {
@@ -38,8 +38,8 @@ func (r *readiness) hasJustStored() bool {
 	return last != nil && time.Since(*last) < probeInterval
 }
 
-// Check tells whether the server stores rows now, or did half a second ago: that it answers is not enough, since a
-// standby answers, and a primary without its standbys. It takes 2 seconds at most.
+// Check returns an error unless the server stores rows now, or did within the last half second. A response alone is not
+// enough, because a standby responds too, and so does a primary without its standbys. It takes at most 2 seconds.
 func (d *Database) Check(ctx context.Context) error {
 	r := &d.readiness
 	if r.hasJustStored() && !d.isInsertFailing.Load() && !d.hasUnknownCommit.Load() {
@@ -74,7 +74,7 @@ func (d *Database) probe(ctx context.Context) error {
 	return d.probeInserts(ctx, tx)
 }
 
-// awaitConnection waits up to probeTimeout for a connection of a server that has none to spare.
+// awaitConnection opens a connection. If the server is out of connections, it retries for up to probeTimeout.
 func (d *Database) awaitConnection(ctx context.Context) (tx *transaction, err error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -85,7 +85,7 @@ func (d *Database) awaitConnection(ctx context.Context) (tx *transaction, err er
 	return tx, err
 }
 
-// probeInserts makes sure that rows of creates can be inserted, and releases the connection.
+// probeInserts checks that creates can insert rows, and releases the connection.
 func (d *Database) probeInserts(ctx context.Context, tx *transaction) error {
 	var begin pgx.Batch
 	begin.Queue("BEGIN")
@@ -98,8 +98,8 @@ func (d *Database) probeInserts(ctx context.Context, tx *transaction) error {
 	return err
 }
 
-// Statements that insert nothing, but need the privileges and wait for the locks that creates do; and those that write
-// as a large create does. They use the last pk, which a provider may already have.
+// insertNothing inserts no rows, but needs the same privileges and locks as a create. insertCommon and insertLarge
+// write as much as a large create. They use the highest pk, which a provider may already have.
 const (
 	insertNothing = `INSERT INTO %[1]s SELECT * FROM %[1]s WHERE false`
 	insertCommon  = `INSERT INTO providers (pk, kind, name, created_at, created_by, request_id, remote_address)
@@ -107,14 +107,14 @@ const (
 	insertLarge = `INSERT INTO workspace_directory_providers (pk, property_mappings, property_mappings_group,
 		delegated_subject, credentials, scopes, exclude_users_service_account, user_delete_action, group_delete_action,
 		default_group_email_domain) VALUES (2147483647, '[]', '[]', '', $1, '', false, '', '', '') ON CONFLICT DO NOTHING`
-	// largeCredentials is how many random bytes, which do not compress, the probe writes.
+	// largeCredentials is how many random bytes, which do not compress, insertLarge writes.
 	largeCredentials = 64 << 10
 )
 
-// checkInsert inserts no rows, or else some that it rolls back, in a transaction that continues whatever comes of it.
-// It returns database.ErrUnavailable if creates cannot insert theirs.
+// checkInsert returns database.ErrUnavailable if creates cannot insert rows. It inserts none, or with withRows some
+// that it rolls back to a savepoint; the transaction stays usable either way.
 func (t *transaction) checkInsert(ctx context.Context, withRows bool) error {
-	// The driver lets the server parse all statements of a message before it runs the first, and parsing takes locks.
+	// The driver makes the server parse all statements of a message before it runs the first, and parsing takes locks.
 	var begin, inserts, end pgx.Batch
 	begin.Queue("SAVEPOINT probe")
 	begin.Queue("SELECT set_config('lock_timeout', '500ms', true)")
@@ -133,12 +133,12 @@ func (t *transaction) checkInsert(ctx context.Context, withRows bool) error {
 		err = errors.Join(t.send(ctx, &inserts), t.send(ctx, &end))
 	}
 	if err != nil {
-		return fmt.Errorf("try to insert rows: %w", unavailable(err))
+		return fmt.Errorf("insert rows: %w", unavailable(err))
 	}
 	return nil
 }
 
-// probe commits a transaction without rows, and gives it up after probeTimeout. It returns database.ErrUnavailable.
+// probe commits a transaction without rows. It returns database.ErrUnavailable if that fails or exceeds probeTimeout.
 func (t *transaction) probe(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -148,10 +148,10 @@ func (t *transaction) probe(ctx context.Context) error {
 	return t.raw(func(conn *pgx.Conn) error {
 		_ = takeNotice(conn.PgConn())
 		if err := conn.SendBatch(ctx, &pipeline).Close(); err != nil {
-			return fmt.Errorf("try to commit: %w", unavailable(err))
+			return fmt.Errorf("commit: %w", unavailable(err))
 		}
 		if notice := takeNotice(conn.PgConn()); notice != nil {
-			return fmt.Errorf("%w: try to commit: %w", database.ErrUnavailable, notice)
+			return fmt.Errorf("%w: commit: %w", database.ErrUnavailable, notice)
 		}
 		return nil
 	})

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Readiness is that creates are committed.
+// A store is ready only while creates are committed.
 func TestReadinessIsWritability(t *testing.T) {
 	t.Parallel()
 	r := newReplicated(t)
@@ -15,7 +15,7 @@ func TestReadinessIsWritability(t *testing.T) {
 	awaitReady(t, opened)
 	for _, change := range []struct {
 		name       string
-		harm, heal func()
+		fail, heal func()
 	}{
 		{"frozen", r.primary.Freeze, r.primary.Thaw},
 		{"without its standby", r.standby.Freeze, r.standby.Thaw},
@@ -25,17 +25,17 @@ func TestReadinessIsWritability(t *testing.T) {
 		}},
 		{"restarted", r.primary.Kill, func() { r.primary.Start(t) }},
 	} {
-		change.harm()
-		harmed := time.Now()
+		change.fail()
+		failed := time.Now()
 		for opened.Ready(t.Context()) == nil {
-			if time.Since(harmed) > 2*time.Second {
+			if time.Since(failed) > 2*time.Second {
 				t.Fatalf("%s: ready after 2 seconds", change.name)
 			}
 		}
 		change.heal()
 		awaitReady(t, opened)
 		if _, err := keyedCreate(t.Context(), opened, change.name); err != nil {
-			t.Errorf("after it was %s: %v", change.name, err)
+			t.Errorf("after %s: %v", change.name, err)
 		}
 	}
 }

@@ -8,10 +8,10 @@ import (
 	"gorm.io/gorm"
 )
 
-// slowRead is how long a read may take before its server is asked whether it commits.
+// slowRead is how long a read may take before its server is checked.
 const slowRead = time.Second
 
-// readPool runs statements that read, again where their server has failed: on whatever server has become the primary.
+// readPool runs reading statements. If their server fails, it runs them again on the new primary.
 type readPool struct {
 	*sql.DB
 	database *Database
@@ -25,15 +25,15 @@ var (
 // GetDBConn returns the pool.
 func (p readPool) GetDBConn() (*sql.DB, error) { return p.DB, nil }
 
-// QueryContext waits up to transactTimeout for a server that answers.
+// QueryContext retries for up to transactTimeout until a server responds.
 func (p readPool) QueryContext(ctx context.Context, query string, arguments ...any) (rows *sql.Rows, err error) {
-	// Where the server does not commit, it is passed over, and what is read there fails. Where it does, the read is slow.
+	// A server that does not commit is avoided, and the read fails there. Otherwise the read is only slow.
 	check := time.AfterFunc(slowRead, func() { _ = p.database.Check(context.WithoutCancel(ctx)) })
 	defer check.Stop()
 	retries, cancel := context.WithTimeout(ctx, transactTimeout)
 	defer cancel()
 	err = retry(retries, func() (again bool, err error) {
-		rows, err = p.DB.QueryContext(ctx, query, arguments...) //nolint:sqlclosecheck,rowserrcheck // Who reads them does it.
+		rows, err = p.DB.QueryContext(ctx, query, arguments...) //nolint:sqlclosecheck,rowserrcheck // The caller does it.
 		if err == nil || !isRetryable(err) {
 			return false, err //nolint:wrapcheck // The dialector translates it.
 		}

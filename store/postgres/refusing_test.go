@@ -13,9 +13,9 @@ import (
 	"example.com/providerd/store/postgres/postgrestest"
 )
 
-// While rows are refused, so is a validation, and the server is not ready, whatever else it commits: a replay is read.
-// Once rows can be stored, all is well again, before any create shows it.
-func TestRefusedRowsAreRefusedEverywhere(t *testing.T) {
+// While the server refuses rows, validations are refused and the store is not ready, but replays succeed. Once rows can
+// be stored, the store recovers without a create.
+func TestRefusedRows(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.NewCluster(t)
 	url := cluster.CreateDatabase(t)
@@ -23,7 +23,7 @@ func TestRefusedRowsAreRefusedEverywhere(t *testing.T) {
 	if _, err := keyedCreate(t.Context(), opened, "before"); err != nil {
 		t.Fatal(err)
 	}
-	// What a server says that can write to its WAL, but whose tables have no room to grow.
+	// The error of a server that can write its WAL but cannot extend its tables.
 	cluster.Exec(t, databaseOf(t, url),
 		`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
 			$$ BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = 'disk_full'; END $$`,
@@ -55,7 +55,7 @@ func TestRefusedRowsAreRefusedEverywhere(t *testing.T) {
 	}
 }
 
-// A table that somebody has locked takes no creates, which shows before one is sent.
+// A locked table makes the store not ready before any create is sent.
 func TestLockedTableIsNotReady(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.NewCluster(t)

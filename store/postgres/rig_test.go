@@ -17,7 +17,7 @@ import (
 	"example.com/providerd/store/seal"
 )
 
-// newKeyset makes a keyset file.
+// newKeyset creates a keyset file.
 func newKeyset(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "keyset.json")
@@ -27,7 +27,7 @@ func newKeyset(t *testing.T) string {
 	return path
 }
 
-// parse reads a URL that is well-formed.
+// parse parses a valid URL.
 func parse(t *testing.T, url string) postgres.URL {
 	t.Helper()
 	parsed, err := postgres.ParseURL(url)
@@ -37,7 +37,7 @@ func parse(t *testing.T, url string) postgres.URL {
 	return parsed
 }
 
-// create opens the database of a URL, which is closed with the test.
+// create opens the database of a URL and closes it with the test.
 func create(t *testing.T, url string) *postgres.Database {
 	t.Helper()
 	opened, err := postgres.Create(t.Context(), parse(t, url), slog.New(slog.DiscardHandler))
@@ -52,7 +52,7 @@ func create(t *testing.T, url string) *postgres.Database {
 	return opened
 }
 
-// openStore opens a store over the database of a URL as a replica does. It is closed with the test.
+// openStore opens a store over the database of a URL as a replica does, and closes it with the test.
 func openStore(t *testing.T, url, keyset string) *store.Store {
 	t.Helper()
 	database, err := postgres.Create(t.Context(), parse(t, url), slog.New(slog.DiscardHandler))
@@ -81,7 +81,7 @@ func insert(ctx context.Context, database *postgres.Database, slug string) error
 	return commit(ctx, database, func(tx *gorm.DB) error { return insertApplication(tx, slug) })
 }
 
-// insertNamed is insert of an application with a name, and a slug of its own.
+// insertNamed commits an application with a name and a random slug.
 func insertNamed(ctx context.Context, database *postgres.Database, name string) error {
 	return commit(ctx, database, func(tx *gorm.DB) error {
 		return tx.Exec("INSERT INTO applications (slug, name) VALUES (?, ?)", rand.Text(), name).Error
@@ -101,7 +101,7 @@ func insertApplication(tx *gorm.DB, slug string) error {
 	return tx.Exec("INSERT INTO applications (slug, name) VALUES (?, '')", slug).Error
 }
 
-// slugs reads what is stored.
+// slugs returns the slugs of the stored applications.
 func slugs(t *testing.T, database *postgres.Database) []string {
 	t.Helper()
 	var slugs []string

@@ -19,22 +19,22 @@ import (
 	"example.com/providerd/store/database"
 )
 
-// largeRow is from how many bytes on a row is inserted by a statement of its own. JSON would take twice the memory.
+// largeRow is the size in bytes from which a row gets a statement of its own, because JSON would take twice the memory.
 const largeRow = 16 << 10
 
-// table is what rows of one model are inserted with. Rows of which a unique value is taken are left out.
+// table has the INSERT statements of one model. They leave out rows with a unique value that is taken.
 type table struct {
 	database.Table
-	// members are the names of the columns, as they begin the members of an object in JSON.
+	// members are the column names as JSON object keys, quoted and with the colon.
 	members []string
-	// insertOne has a parameter for each column.
+	// insertOne has a parameter per column.
 	insertOne string
-	// insertMany has one parameter for all rows, as JSON, so that any number of them makes the same statement, which the
-	// server parses and plans once. The types are those of the table's columns.
+	// insertMany has one parameter, a JSON array of all rows, so that the server parses and plans it once for any number
+	// of rows. The types are those of the table's columns.
 	insertMany string
 }
 
-// newTable reads the model of a []*Row.
+// newTable returns the table of the model of a []*Row.
 func newTable(tx *gorm.DB, rows any) (table, error) {
 	model, err := database.TableOf(tx, rows)
 	if err != nil {
@@ -55,7 +55,7 @@ func newTable(tx *gorm.DB, rows any) (table, error) {
 	return t, nil
 }
 
-// queue adds the INSERTs of some rows to a pipeline, in their order.
+// queue adds the INSERT statements of rows to a pipeline, in order.
 func (t table) queue(
 	ctx context.Context, pipeline *pgx.Batch, rows reflect.Value, written func(pgconn.CommandTag) error,
 ) (err error) {
@@ -95,7 +95,7 @@ func isLarge(values []any) bool {
 	return size >= largeRow
 }
 
-// appendObject adds a row as an object, whose members are the columns.
+// appendObject appends a row as a JSON object with a member per column.
 func (t table) appendObject(text []byte, values []any) (_ []byte, err error) {
 	for n, field := range t.Fields {
 		text = append(text, "{,"[min(n, 1)])
@@ -107,10 +107,10 @@ func (t table) appendObject(text []byte, values []any) (_ []byte, err error) {
 	return append(text, '}'), nil
 }
 
-// appendValue adds a value in the form in which its column reads it from JSON.
+// appendValue appends a value in the JSON form that its column reads.
 func appendValue(text []byte, field *schema.Field, value any) ([]byte, error) {
 	if serializer, ok := value.(driver.Valuer); ok && field.Serializer != nil {
-		// It makes JSON of the value.
+		// The serializer returns JSON.
 		serialized, err := serializer.Value()
 		return fmt.Append(text, serialized), err
 	}

@@ -16,28 +16,27 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// avoidTime is how long a server is passed over at least. One that is frozen takes up the time in which another one
-// may become the primary.
+// avoidTime is the least time for which a server is avoided. Waiting for a frozen server would use up the time in which
+// another one may become the primary.
 const avoidTime = time.Second
 
-// A server that does not respond to a new connection within silenceTimeout is left for the others of the URL: a frozen one
-// accepts connections, and responds to none. If no other one takes connections, it may only be busy, and has
-// maxSilenceTimeout the next time.
+// A server that does not respond to a new connection within silenceTimeout is skipped: a frozen server accepts
+// connections but never responds. If no other server of the URL accepts connections, it may only be busy, and gets
+// maxSilenceTimeout at the next try.
 const (
 	silenceTimeout    = time.Second
 	maxSilenceTimeout = 2 * time.Second
 )
 
-// forever is longer than any server takes.
 const forever = time.Duration(math.MaxInt64)
 
 var (
-	errSkipped = errors.New("this server is passed over while there is another one")
-	errSilent     = errors.New("this server does not respond, and there is another one")
-	errAbandoned  = errors.New("the connection was abandoned")
+	errSkipped   = errors.New("server skipped in favor of another one")
+	errSilent    = errors.New("server does not respond")
+	errAbandoned = errors.New("connection was abandoned")
 )
 
-// watchedConnOf returns the network connection of one to a database, below TLS.
+// watchedConnOf returns the network connection below TLS.
 func watchedConnOf(conn *pgconn.PgConn) *watchedConn {
 	link := conn.Conn()
 	if encrypted, ok := link.(*tls.Conn); ok {
@@ -46,19 +45,19 @@ func watchedConnOf(conn *pgconn.PgConn) *watchedConn {
 	return link.(*watchedConn)
 }
 
-// servers lets connections go to the server that committed last, and pass over those that do not commit or answer. An
-// old primary that lost its standbys accepts connections and statements, and never commits; what is read there may have
-// been changed at the new one. Where no other server takes connections, all are asked again after a while.
+// servers directs connections to the server that committed last, and away from those that do not commit or respond. An
+// old primary that lost its standbys accepts connections and statements but never commits, and reads from it may be
+// stale. If no other server accepts connections, all are tried again after a while.
 type servers struct {
 	mutex sync.Mutex
-	// primary is the address of the server that committed last; "" while all are asked.
+	// primary is the address of the server that committed last; "" if all are tried.
 	primary string
-	// avoided are the times since when servers are passed over.
+	// avoided maps the addresses of avoided servers to the times when that began.
 	avoided map[string]time.Time
 	watched map[*watchedConn]bool
-	// isPatient is set if the URL says how long each server may take.
+	// isPatient is set if the URL has a connect timeout of its own.
 	isPatient bool
-	// silent has the servers that did not respond to a new connection: true until they get another try.
+	// silent has the servers that did not respond to a new connection; true until they get another try.
 	silent map[string]bool
 }
 
@@ -69,7 +68,7 @@ func newServers(isPatient bool) *servers {
 	}
 }
 
-// prefer notes that a server commits.
+// prefer records that a server committed.
 func (s *servers) prefer(address net.Addr) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -84,7 +83,7 @@ func (s *servers) noteSilence(address string) {
 	s.silent[address] = true
 }
 
-// avoid notes that a server did not commit or answer. What is being read there fails, and so do new connections.
+// avoid records that a server did not commit or respond. Reads in flight there fail, and so do new connections.
 func (s *servers) avoid(address net.Addr) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -99,7 +98,7 @@ func (s *servers) avoid(address net.Addr) {
 	}
 }
 
-// forget lets all servers be asked, where an error says that those that are not passed over took no connection.
+// forget makes all servers eligible again if err says that the eligible ones accepted no connection.
 func (s *servers) forget(err error) {
 	if !errors.Is(err, errSkipped) {
 		return
@@ -130,15 +129,15 @@ func (s *servers) admit(address string) (limit time.Duration, err error) {
 	}
 }
 
-// isSkipped is called with the mutex.
+// isSkipped reports whether connections to a server are refused. The caller holds the mutex.
 func (s *servers) isSkipped(address string) bool {
 	_, isAvoided := s.avoided[address]
 	return isAvoided || s.primary != "" && s.primary != address
 }
 
-// configure makes a connection that is to be made pass over servers where there are several, and gives it up where its
-// server is passed over meanwhile; one that only reads also later. Once it is made, what cancels its statements reaches
-// its server all the same: a commit that waits for a standby would otherwise wait on after its connection.
+// configure makes a new connection skip servers if the URL names several, and closes it if its server is avoided before
+// it is established; a connection that only reads, also later. Cancel requests of an established connection still reach
+// its server: otherwise a commit that waits for a standby would keep waiting after its connection is closed.
 func (s *servers) configure(config *pgx.ConnConfig, onlyReads bool) {
 	hasOthers := len(hostsOf(config)) > 1
 	dial := config.DialFunc
@@ -169,7 +168,7 @@ func (s *servers) configure(config *pgx.ConnConfig, onlyReads bool) {
 	}
 }
 
-// dial makes a connection that is closed if its server is silent for too long.
+// dial opens a connection that is closed if its server does not respond within limit.
 func (s *servers) dial(
 	ctx context.Context, network, address string, dial pgconn.DialFunc, limit time.Duration,
 ) (net.Conn, error) {
@@ -185,24 +184,24 @@ func (s *servers) dial(
 	return s.watch(conn, limit), nil
 }
 
-// watchedConn is a connection that is closed when its server is passed over.
+// watchedConn is a connection that is closed when its server is avoided.
 type watchedConn struct {
 	net.Conn
 	servers *servers
-	// silence closes the connection, unless something was read before, and sets isSilent.
+	// silence closes the connection and sets isSilent, unless something is read before.
 	silence  *time.Timer
 	isSilent atomic.Bool
-	// isAbandoned is set if the server must not be asked to cancel what it does for the connection.
+	// isAbandoned is set if the server must not be asked to cancel the statement of the connection.
 	isAbandoned atomic.Bool
 }
 
-// abandon closes the connection, and leaves what the server does for it as it is.
+// abandon closes the connection without canceling its statement on the server.
 func (c *watchedConn) abandon() {
 	c.isAbandoned.Store(true)
 	_ = c.Close()
 }
 
-// watch closes a connection whose server is passed over, or silent until the limit.
+// watch returns a connection that is closed when its server is avoided or has not responded within limit.
 func (s *servers) watch(conn net.Conn, limit time.Duration) *watchedConn {
 	watched := &watchedConn{Conn: conn, servers: s}
 	watched.silence = time.AfterFunc(limit, func() {
@@ -222,7 +221,7 @@ func (s *servers) unwatch(conn *watchedConn) {
 	delete(s.watched, conn)
 }
 
-// Read reads what the server sends.
+// Read implements net.Conn. It returns errSilent if the server did not respond in time.
 func (c *watchedConn) Read(into []byte) (int, error) {
 	count, err := c.Conn.Read(into)
 	c.silence.Stop()
@@ -232,7 +231,7 @@ func (c *watchedConn) Read(into []byte) (int, error) {
 	return count, err //nolint:wrapcheck // It is the error of the connection.
 }
 
-// Close closes the connection, which may be closed already.
+// Close closes the connection. It may be called more than once.
 func (c *watchedConn) Close() error {
 	c.servers.unwatch(c)
 	if err := c.Conn.Close(); !errors.Is(err, net.ErrClosed) {
@@ -241,7 +240,7 @@ func (c *watchedConn) Close() error {
 	return nil
 }
 
-// checkConn closes a connection of a pool to a server that is passed over.
+// checkConn rejects a pooled connection to a server that is skipped, so that the pool closes it.
 func (s *servers) checkConn(_ context.Context, conn *pgx.Conn) error {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

@@ -17,20 +17,20 @@ const selectSettings = `SELECT current_setting('server_version_num'), current_se
 	current_setting('full_page_writes'), current_setting('synchronous_commit'),
 	current_setting('transaction_read_only')`
 
-// settings are what decides whether a server keeps what it acknowledges, as it writes them.
+// settings are the values of the settings that decide whether a server keeps what it acknowledges.
 type settings struct {
 	version, fsync, fullPageWrites, synchronousCommit, readOnly string
 }
 
-// readSettings returns database.ErrUnavailable.
+// readSettings reads the settings of a server. It returns database.ErrUnavailable if that fails.
 func readSettings(ctx context.Context, conn *pgx.Conn) (settings, error) {
-	// A query of pgx's own refuses a database whose encoding or strings are not the usual ones.
+	// pgx's Query refuses a database with unusual settings of encoding or strings.
 	results, err := conn.PgConn().Exec(ctx, selectSettings).ReadAll()
 	if err != nil {
 		return settings{}, fmt.Errorf("read the settings of the database: %w", unavailable(err))
 	}
 	if len(results) != 1 || len(results[0].Rows) != 1 || len(results[0].Rows[0]) != 5 {
-		return settings{}, fmt.Errorf("%w: the server does not tell its settings", database.ErrUnavailable)
+		return settings{}, fmt.Errorf("%w: the server did not return its settings", database.ErrUnavailable)
 	}
 	row := results[0].Rows[0]
 	return settings{
@@ -39,7 +39,7 @@ func readSettings(ctx context.Context, conn *pgx.Conn) (settings, error) {
 	}, nil
 }
 
-// faults are why the server is refused, each a database.ErrUnsafe or ErrUnavailable.
+// faults returns the reasons to refuse the server, each a database.ErrUnsafe or ErrUnavailable.
 func (s settings) faults() (faults []error) {
 	if number, err := strconv.Atoi(s.version); err != nil || number < minServerVersion {
 		faults = append(faults, fmt.Errorf("%w: the server is older than PostgreSQL 15", database.ErrUnsafe))
@@ -61,6 +61,6 @@ func (s settings) faults() (faults []error) {
 }
 
 func unsafeSetting(name, value string) error {
-	return fmt.Errorf("%w: its setting %s is %q, with which it could lose what it has acknowledged; set it to on",
+	return fmt.Errorf("%w: setting %s is %q, which could lose acknowledged creates; set it to on",
 		database.ErrUnsafe, name, value)
 }

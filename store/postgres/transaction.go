@@ -19,32 +19,30 @@ import (
 )
 
 const (
-	// beginTimeout is how long a server may take to begin a transaction. One that is frozen takes for ever.
+	// beginTimeout limits how long a server may take to begin a transaction. A frozen one takes forever.
 	beginTimeout = time.Second
-	// batchTimeout is how long a server may take for the statements of a batch, one of which may wait for a lock.
+	// batchTimeout limits the statements of a batch, one of which may wait for a lock.
 	batchTimeout = lockTimeout + 500*time.Millisecond
-	// lockTimeout stands in secureStatement, too.
+	// lockTimeout must match secureStatement.
 	lockTimeout = 2 * time.Second
-	// commitTimeout is how long a commit may take. A synchronous standby that is away lets it hang.
+	// commitTimeout limits a commit, which hangs if a synchronous standby is unavailable.
 	commitTimeout = time.Second
-	// abandonTimeout is how long a commit without an answer keeps its connection after its callers were told that the
+	// abandonTimeout is how long a commit without a response keeps its connection after its callers were told that its
 	// outcome is unknown.
 	abandonTimeout = 30 * time.Second
 )
 
-// changeLock lets changes other than creates take turns, in whatever process.
+// changeLock makes changes other than creates take turns, across all processes.
 const changeLock = `SELECT pg_advisory_xact_lock(7811069)`
 
 // transaction is one transaction on a connection of its own.
 type transaction struct {
-	conn *sql.Conn
-	// link is the network connection to the server.
+	conn   *sql.Conn
 	link   *watchedConn
 	server net.Addr
-	// reserved are pks that nobody else gets, and that are not yet given away.
+	// reserved are pks that the transaction has reserved and not yet used.
 	reserved []int64
-	// tx is what GORM runs statements with.
-	tx *gorm.DB
+	tx       *gorm.DB
 }
 
 func newTransaction(conn *sql.Conn) (*transaction, error) {
@@ -56,7 +54,8 @@ func newTransaction(conn *sql.Conn) (*transaction, error) {
 	return t, err
 }
 
-// run runs the statements. A panic in them is an error, because the callers of a batch are not to fall with each other.
+// run runs the statements. It returns a panic in them as an error, so that one caller's panic does not fail the whole
+// batch.
 func (t *transaction) run(
 	ctx context.Context, db *gorm.DB, limit time.Duration, statements func(*transaction) error,
 ) (err error) {
@@ -72,11 +71,11 @@ func (t *transaction) run(
 	return statements(t)
 }
 
-// commit returns nil where the transaction is stored, and where it is not the error of the server. Where that is not
-// known, it returns database.ErrOutcomeUnknown, and the connection is used up.
+// commit commits the transaction. It returns the error of the server if the transaction is not stored, and
+// database.ErrOutcomeUnknown if that is not known; the connection is then no longer usable.
 //
-// The commit is not cancelled with any context: a server that waits for its standbys would then keep the transaction
-// without them. If it takes too long, the connection is left to it, and closed if the server still does not answer.
+// No context cancels the commit: a server that waits for its standbys would then commit without them. A commit that
+// takes too long keeps its connection in the background, until the server responds or abandonTimeout has passed.
 func (t *transaction) commit(abandonTimeout time.Duration) error {
 	committed, gaveUp := make(chan error), make(chan struct{})
 	abandonment := time.AfterFunc(commitTimeout+abandonTimeout, t.link.abandon)
@@ -99,13 +98,13 @@ func (t *transaction) commit(abandonTimeout time.Duration) error {
 		return err
 	case <-timeout.C:
 		close(gaveUp)
-		return fmt.Errorf("%w: no answer to COMMIT within %v", database.ErrOutcomeUnknown, commitTimeout)
+		return fmt.Errorf("%w: no response to COMMIT within %v", database.ErrOutcomeUnknown, commitTimeout)
 	}
 }
 
-// sendCommit tells what is stored, what is not, and what is unknown: of what the driver says of it (SafeToRetry,
-// driver.ErrBadConn), nothing holds for a COMMIT. An error without the severity that is never translated comes from a
-// pooler, which does not know the outcome.
+// sendCommit sends COMMIT and returns nil if the transaction is stored, the server's error if it is not, and
+// database.ErrOutcomeUnknown otherwise. The hints of the driver (SafeToRetry, driver.ErrBadConn) do not hold for
+// COMMIT. An error without the untranslated severity comes from a pooler, which does not know the outcome.
 func sendCommit(conn *pgx.Conn) error {
 	_ = takeNotice(conn.PgConn())
 	results, err := conn.PgConn().Exec(context.Background(), "COMMIT").ReadAll()
@@ -124,13 +123,13 @@ func sendCommit(conn *pgx.Conn) error {
 	return nil
 }
 
-// rollBack ends a transaction that failed.
+// rollBack rolls the transaction back and releases the connection.
 func (t *transaction) rollBack(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeTimeout)
 	defer cancel()
 	err := t.raw(func(conn *pgx.Conn) error {
 		_, err := conn.PgConn().Exec(ctx, "ROLLBACK").ReadAll()
-		return err //nolint:wrapcheck // Only whether there is one counts.
+		return err //nolint:wrapcheck // The caller only checks for nil.
 	})
 	if err != nil {
 		t.discard()
@@ -139,7 +138,7 @@ func (t *transaction) rollBack(ctx context.Context) {
 	_ = t.conn.Close()
 }
 
-// send sends statements in one message, and handles their results.
+// send sends statements in one message and reads their results.
 func (t *transaction) send(ctx context.Context, pipeline *pgx.Batch) error {
 	return t.raw(func(conn *pgx.Conn) error { return classify(conn.SendBatch(ctx, pipeline).Close()) })
 }
@@ -153,7 +152,7 @@ func raw(conn *sql.Conn, do func(conn *pgx.Conn) error) error {
 	})
 }
 
-// discard closes the connection, instead of giving it back.
+// discard closes the connection instead of returning it to the pool.
 func (t *transaction) discard() {
 	_ = t.conn.Raw(func(any) error { return driver.ErrBadConn })
 	_ = t.conn.Close()

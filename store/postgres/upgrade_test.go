@@ -10,8 +10,8 @@ import (
 	"example.com/providerd/store/postgres/postgrestest"
 )
 
-// The replicas of the last release go on while the first one of this release has migrated the schema.
-func TestStatementsOfTheLastLevel(t *testing.T) {
+// Replicas of the previous release keep working after the first one of this release has migrated the schema.
+func TestStatementsOfPreviousVersion(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.NewCluster(t)
 	url := cluster.CreateDatabase(t)

@@ -12,30 +12,30 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// connectTimeout is how long a connection to a server may take to open, unless the URL says otherwise.
+// connectTimeout limits how long a connection may take to open, unless the URL sets connect_timeout.
 const connectTimeout = 5 * time.Second
 
-// URL says how to connect to a PostgreSQL database.
+// URL is the parsed URL of a PostgreSQL database.
 type URL struct {
 	config *pgx.ConnConfig
-	// hasTimeout reports whether the URL, or the environment, limits how long a connection may take to open.
+	// hasTimeout reports whether the URL or the environment sets a connect timeout.
 	hasTimeout bool
-	// hasPassword tells that the password stands in the URL itself.
+	// hasPassword reports whether the URL itself contains the password.
 	hasPassword bool
 }
 
-// IsURL tells whether a text names a PostgreSQL database. Schemes have no case (RFC 3986, section 3.1).
+// IsURL reports whether text is the URL of a PostgreSQL database. Schemes are case-insensitive (RFC 3986, section 3.1).
 func IsURL(text string) bool {
 	scheme, _, isURL := strings.Cut(strings.ToLower(text), "://")
 	return isURL && (scheme == "postgres" || scheme == "postgresql")
 }
 
-// ParseURL reads a URL of the form postgres://USER@HOST:PORT,HOST:PORT/DATABASE?PARAMETER=VALUE with the parameters of
-// libpq (PostgreSQL documentation, section 34.1.2). What it does not say comes from the environment (PGHOST, PGPASSFILE
-// and others), as with libpq. Its error never has the password.
+// ParseURL parses a URL of the form postgres://USER@HOST:PORT,HOST:PORT/DATABASE?PARAMETER=VALUE with the parameters of
+// libpq (PostgreSQL documentation, section 34.1.2). As with libpq, the environment (PGHOST, PGPASSFILE and others)
+// supplies what the URL leaves out. The error never contains the password.
 func ParseURL(text string) (URL, error) {
 	if !IsURL(text) {
-		return URL{}, errors.New("the URL of a PostgreSQL database begins with postgres://")
+		return URL{}, errors.New("the URL of a PostgreSQL database must begin with postgres://")
 	}
 	_, rest, _ := strings.Cut(text, "://")
 	login, place := splitLogin(rest)
@@ -51,7 +51,7 @@ func ParseURL(text string) (URL, error) {
 		config.ConnectTimeout = connectTimeout
 	}
 	if config.ValidateConnect == nil {
-		// Only the primary can store anything.
+		// Only the primary accepts writes.
 		config.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	}
 	if config.RuntimeParams["application_name"] == "" {
@@ -60,13 +60,13 @@ func ParseURL(text string) (URL, error) {
 	return URL{config: config, hasTimeout: hasTimeout, hasPassword: hasPassword(login, place)}, nil
 }
 
-// errNotEscaped stands for what cannot be quoted, since nobody knows which part of it is the password.
-var errNotEscaped = errors.New("read the URL of the database: it is not of the form " +
-	"postgres://USER:PASSWORD@HOST:PORT/DATABASE?PARAMETER=VALUE; in each of these, write / as %2F, @ as %40, % as %25, " +
-	"and so on")
+// errNotEscaped replaces errors that would quote the URL when it is unclear which part of it is the password.
+var errNotEscaped = errors.New("parse the database URL: not of the form " +
+	"postgres://USER:PASSWORD@HOST:PORT/DATABASE?PARAMETER=VALUE; escape special characters in each part, such as / as " +
+	"%2F, @ as %40 and % as %25")
 
-// reasonOf says what pgx does not take in a URL. It leaves out the URL, and all that may be a password which ends
-// elsewhere than was meant.
+// reasonOf returns the reason why pgx rejects a URL, without the URL and without anything that may be part of an
+// unescaped password.
 func reasonOf(err error, place string) error {
 	text := err.Error()
 	const afterURL = "`: "
@@ -78,19 +78,19 @@ func reasonOf(err error, place string) error {
 	if strings.HasPrefix(reason, "failed to parse as URL") {
 		return errNotEscaped
 	}
-	return errors.New("read the URL of the database: " + reason)
+	return errors.New("parse the database URL: " + reason)
 }
 
-// HasPassword tells whether the password stands in the URL itself, where every user of the machine could read it from
-// the list of processes.
+// HasPassword reports whether the URL itself contains the password. As a flag, every user of the machine could read it
+// in the process list.
 func (u URL) HasPassword() bool { return u.hasPassword }
 
-// String names the database without the password.
+// String returns the URL with servers and database only, without user and password.
 func (u URL) String() string {
 	return fmt.Sprintf("postgres://%s/%s", strings.Join(hostsOf(u.config), ","), u.config.Database)
 }
 
-// hostsOf returns each server once, of which pgx may try one several times (with TLS and without).
+// hostsOf returns each server once. In the config, a server may occur several times, with TLS and without.
 func hostsOf(config *pgx.ConnConfig) []string {
 	hosts := []string{fmt.Sprintf("%s:%d", config.Host, config.Port)}
 	for _, other := range config.Fallbacks {
@@ -102,8 +102,8 @@ func hostsOf(config *pgx.ConnConfig) []string {
 	return hosts
 }
 
-// splitLogin splits what comes behind the scheme as libpq does: user and password end with the first @, unless a / is
-// before it.
+// splitLogin splits the part after the scheme as libpq does: user and password end at the first @, unless a / precedes
+// it.
 func splitLogin(rest string) (login, place string) {
 	if at := strings.IndexAny(rest, "@/"); at >= 0 && rest[at] == '@' {
 		return rest[:at], rest[at+1:]
@@ -111,7 +111,8 @@ func splitLogin(rest string) (login, place string) {
 	return "", rest
 }
 
-// hasPassword looks where libpq takes a password from. Several hosts make the URL one that net/url cannot parse.
+// hasPassword checks the places where libpq finds a password. It does not use net/url, which cannot parse several
+// hosts.
 func hasPassword(login, place string) bool {
 	if _, password, _ := strings.Cut(login, ":"); password != "" {
 		return true

@@ -13,7 +13,7 @@ import (
 	"example.com/providerd/store/database"
 )
 
-// View is a PostgreSQL database that is only looked at.
+// View is a PostgreSQL database opened for inspection.
 type View struct {
 	pool database.Pool
 }
@@ -39,16 +39,16 @@ func OpenReadOnly(ctx context.Context, url URL) (*View, error) {
 	return view, nil
 }
 
-// Reader returns a handle over one connection.
+// Reader returns a handle to the only connection.
 func (v *View) Reader() *gorm.DB { return v.pool.GORM }
 
-// Schema tells how far the database was migrated.
+// Schema returns the schema version of the database and the migrations that this program knows.
 func (v *View) Schema(ctx context.Context) (database.Schema, error) {
 	return readSchema(ctx, v.pool.DB)
 }
 
-// Faults are why Create and Open refuse the server: none, or each a database.ErrUnsafe or ErrUnavailable that says what
-// to do. It fails with database.ErrUnavailable.
+// Faults returns the reasons why Create and Open refuse the server, each a database.ErrUnsafe or ErrUnavailable that
+// says what to do. It returns database.ErrUnavailable if the settings cannot be read.
 func (v *View) Faults(ctx context.Context) (faults []error, err error) {
 	conn, err := v.pool.Conn(ctx)
 	if err != nil {
@@ -66,24 +66,25 @@ func (v *View) Faults(ctx context.Context) (faults []error, err error) {
 	return read.faults(), nil
 }
 
-// Safeguards is what is done so that the database outlives its server.
+// Safeguards describes how the database is protected against the loss of its server, and what else limits replicas.
 type Safeguards struct {
-	// Standbys names the synchronous ones, as the setting synchronous_standby_names does; "" for none.
+	// Standbys is the setting synchronous_standby_names; "" if there are none.
 	Standbys string
-	// Archiving is the setting archive_mode, and HasArchive tells that there is a command or a library that archives.
+	// Archiving is the setting archive_mode. HasArchive reports whether an archive command or library is set.
 	Archiving  string
 	HasArchive bool
-	// IsArchiveFailing tells that the last file was tried in vain.
+	// IsArchiveFailing reports whether the last attempt to archive a WAL file failed.
 	IsArchiveFailing bool
-	// Time is that of the server.
+	// Time is the clock of the server.
 	Time time.Time
-	// MaxConnections is how many the role of the URL may have at a time, and each replica up to MaxConnectionsPerReplica.
+	// MaxConnections is how many connections the role of the URL may have at a time. Each replica opens up to
+	// MaxConnectionsPerReplica.
 	MaxConnections int
-	// Language and MinMessages are the settings lc_messages and client_min_messages, which must not matter to creates.
+	// Language and MinMessages are the settings lc_messages and client_min_messages. Creates must not depend on them.
 	Language, MinMessages string
 }
 
-// MaxConnectionsPerReplica is how many connections a replica opens at most.
+// MaxConnectionsPerReplica is the most connections that a replica opens.
 const MaxConnectionsPerReplica = maxReaders + maxWriters
 
 const selectSafeguards = `SELECT current_setting('synchronous_standby_names'), current_setting('archive_mode'),
@@ -96,16 +97,16 @@ const selectSafeguards = `SELECT current_setting('synchronous_standby_names'), c
 		nullif(rolconnlimit, -1), nullif(datconnlimit, -1))
 		FROM pg_roles, pg_database WHERE rolname = current_user AND datname = current_database())`
 
-// Safeguards returns database.ErrUnavailable.
+// Safeguards reads the settings and the clock of the server. It returns database.ErrUnavailable if that fails.
 func (v *View) Safeguards(ctx context.Context) (safeguards Safeguards, err error) {
 	err = v.pool.QueryRowContext(ctx, selectSafeguards).
-		Scan(&safeguards.Standbys, &safeguards.Archiving, &safeguards.HasArchive, &safeguards.IsArchiveFailing, &safeguards.Time,
-			&safeguards.Language, &safeguards.MinMessages, &safeguards.MaxConnections)
+		Scan(&safeguards.Standbys, &safeguards.Archiving, &safeguards.HasArchive, &safeguards.IsArchiveFailing,
+			&safeguards.Time, &safeguards.Language, &safeguards.MinMessages, &safeguards.MaxConnections)
 	if err != nil {
 		return Safeguards{}, fmt.Errorf("read the settings of the database: %w", unavailable(err))
 	}
 	return safeguards, nil
 }
 
-// Close releases the database.
+// Close closes the connection.
 func (v *View) Close() error { return database.ClosePools(v.pool) }
