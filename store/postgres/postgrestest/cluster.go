@@ -1,7 +1,7 @@
-// Package postgrestest starts real, private PostgreSQL servers for tests, with standbys, Patroni and PgBouncer, from
-// the packages of Debian. It needs Linux. It knows no table of the store.
+// Package postgrestest starts private PostgreSQL servers for tests, with standbys, Patroni and PgBouncer, from Debian
+// packages. It needs Linux. It does not depend on the tables of the store.
 //
-// Start with NewCluster; patroni.go and pgbouncer.go put something in front of clusters.
+// Start with NewCluster; patroni.go manages clusters, and pgbouncer.go pools their connections.
 package postgrestest
 
 import (
@@ -20,24 +20,24 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// ownDatabase is the database that initdb makes, for what concerns the whole cluster.
+// ownDatabase is the database that initdb creates, used for statements that affect the whole cluster.
 const ownDatabase = "postgres"
 
-// Cluster is a PostgreSQL server with its databases, in a temporary folder. It listens on a port of 127.0.0.1 that it
-// keeps over restarts, and on no socket of the file system. It has fsync on, as PostgreSQL has by default.
+// Cluster is a PostgreSQL server with its databases, in a temporary directory. It listens on a port of 127.0.0.1, which
+// it keeps across restarts, and on no Unix socket. fsync is on, as by default.
 //
-// Its databases may be used by all goroutines at once. Its life (Start, Stop, Kill, Freeze, Thaw, Promote, Close) is
-// led by one goroutine at a time.
+// Its databases are safe for concurrent use. Start, Stop, Kill, Freeze, Thaw, Promote and Close are not: only one
+// goroutine may call them at a time.
 type Cluster struct {
-	// Name is the cluster's own. A standby gives it as its application_name.
+	// Name is unique. A standby uses it as its application_name.
 	Name string
 	// User is a superuser, who authenticates with Password by scram-sha-256.
 	User string
-	// Password is random. A standby has that of its primary.
+	// Password is random. A standby has the password of its primary.
 	Password string
 
 	t testing.TB
-	// locale is that of the messages; "" for English.
+	// locale is the language of the messages; "" for English.
 	locale     string
 	home       home
 	binaries   string
@@ -45,18 +45,18 @@ type Cluster struct {
 	postmaster *process
 }
 
-// German is the locale of a cluster whose server translates messages, the severity of each included.
+// German is a locale in which the server translates messages, including their severities.
 const German = "de_DE.UTF-8"
 
-// NewCluster returns an empty cluster that runs. It is closed with the test. Where the test runs as root, the server
-// runs as the user postgres, or else nobody. It dies with the test's process, also where that is killed, which leaves
-// its folder behind.
+// NewCluster starts an empty cluster, which is closed with the test. If the test runs as root, the server runs as the
+// user postgres, or nobody if there is none. The server dies with the test's process. If that is killed, the directory
+// remains.
 func NewCluster(t testing.TB) *Cluster {
 	t.Helper()
 	return NewClusterIn(t, "")
 }
 
-// NewClusterIn is NewCluster for a server whose messages are in a locale, such as German; "" for English.
+// NewClusterIn is NewCluster with server messages in a locale, such as German; "" for English.
 func NewClusterIn(t testing.TB, locale string) *Cluster {
 	t.Helper()
 	c := newNode(t)
@@ -67,8 +67,8 @@ func NewClusterIn(t testing.TB, locale string) *Cluster {
 	return c
 }
 
-// Run starts an empty cluster as NewCluster does, for a program that is no test, and removes it after the work, which
-// gets the URL of a database.
+// Run starts an empty cluster for a program that is not a test, calls work with the URL of a database, and removes the
+// cluster.
 func Run(ctx context.Context, work func(url string) error) (err error) {
 	c, err := newCluster()
 	if err != nil {
@@ -81,10 +81,10 @@ func Run(ctx context.Context, work func(url string) error) (err error) {
 	return work(c.URL(ownDatabase))
 }
 
-// withoutVariable is set where somebody runs the tests on a machine that has no PostgreSQL, and is told so.
+// withoutVariable is set to run the tests on a machine without PostgreSQL.
 const withoutVariable = "PROVIDERD_TEST_WITHOUT_POSTGRESQL"
 
-// SkipWithout skips a test of PostgreSQL where the environment says that the machine has none.
+// SkipWithout skips the test if the environment says that the machine has no PostgreSQL.
 func SkipWithout(t testing.TB) {
 	t.Helper()
 	if os.Getenv(withoutVariable) != "" {
@@ -92,12 +92,12 @@ func SkipWithout(t testing.TB) {
 	}
 }
 
-// newNode returns a cluster that has an empty folder.
+// newNode returns a cluster with an empty directory, not yet started.
 func newNode(t testing.TB) *Cluster {
 	t.Helper()
 	SkipWithout(t)
 	c, err := newCluster()
-	check(t, "make a cluster", err)
+	check(t, "create a cluster", err)
 	c.t = t
 	t.Cleanup(c.Close)
 	return c
@@ -109,25 +109,25 @@ func newCluster() (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	folder, err := newHome()
+	dir, err := newHome()
 	if err != nil {
 		return nil, err
 	}
-	return &Cluster{Name: "node_" + randomName(), home: folder, binaries: binaries}, nil
+	return &Cluster{Name: "node_" + randomName(), home: dir, binaries: binaries}, nil
 }
 
-// create makes an empty cluster, and starts it.
+// create initializes an empty cluster and starts it.
 func (c *Cluster) create(ctx context.Context) error {
 	c.User, c.Password = "postgres", rand.Text()
-	if err := c.initialise(ctx); err != nil {
+	if err := c.initialize(ctx); err != nil {
 		return err
 	}
 	return c.startOnFreePort(ctx)
 }
 
-// initialise runs initdb, and settles what tests may change by Set.
-func (c *Cluster) initialise(ctx context.Context) error {
-	password := filepath.Join(c.home.folder, "password")
+// initialize runs initdb and writes the settings, which tests may change by Set.
+func (c *Cluster) initialize(ctx context.Context) error {
+	password := filepath.Join(c.home.dir, "password")
 	if err := c.home.write(password, c.Password); err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ func (c *Cluster) initialise(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// A standby that was away for a while finds what it missed.
+	// Keep the WAL for standbys that were stopped for a while.
 	settings := "max_connections = 200\nwal_keep_size = '512MB'\n"
 	if c.locale != "" {
 		settings += "lc_messages = '" + c.locale + "'\n"
@@ -144,27 +144,27 @@ func (c *Cluster) initialise(ctx context.Context) error {
 	return c.home.write(filepath.Join(c.Dir(), "postgresql.conf"), settings)
 }
 
-// Address returns the host and the port, for a URL of several hosts, or for a proxy.
+// Address returns the host and port.
 func (c *Cluster) Address() string {
 	return "127.0.0.1:" + strconv.Itoa(c.port)
 }
 
-// Dir returns the directory that holds the files of the databases and their WAL.
-func (c *Cluster) Dir() string { return filepath.Join(c.home.folder, "data") }
+// Dir returns the data directory.
+func (c *Cluster) Dir() string { return filepath.Join(c.home.dir, "data") }
 
 // URL returns the URL of a database of the cluster, with user and password.
 func (c *Cluster) URL(database string) string {
 	return databaseURL(c.User, c.Password, c.Address(), database)
 }
 
-// CreateDatabase makes an empty database with a name of its own, and returns its URL.
+// CreateDatabase creates an empty database with a unique name and returns its URL.
 func (c *Cluster) CreateDatabase(t testing.TB) string {
 	t.Helper()
 	return CreateDatabase(t, c.URL(ownDatabase))
 }
 
-// CreateDatabase makes an empty database with a name of its own on the server of a URL, for a test that runs in another
-// process than its cluster, and returns its URL.
+// CreateDatabase creates an empty database with a unique name on the server of a URL, and returns its URL. It is for
+// tests in another process than their cluster.
 func CreateDatabase(t testing.TB, server string) string {
 	t.Helper()
 	ctx, cancel := waiting(t)
@@ -180,7 +180,7 @@ func CreateDatabase(t testing.TB, server string) string {
 	return parsed.String()
 }
 
-// Exec runs statements in a database on one connection, each in a transaction of its own.
+// Exec runs statements on one connection to a database, each in its own transaction.
 func (c *Cluster) Exec(t testing.TB, database string, statements ...string) {
 	t.Helper()
 	ctx, cancel := waiting(t)
@@ -195,8 +195,8 @@ func (c *Cluster) Exec(t testing.TB, database string, statements ...string) {
 	}))
 }
 
-// Set changes a setting of the server by ALTER SYSTEM, and returns once new connections have it. What only a start
-// reads is in force after Stop and Start.
+// Set changes a setting by ALTER SYSTEM, and returns once new connections use it. Settings that are read only at the
+// start take effect after Stop and Start.
 func (c *Cluster) Set(t testing.TB, name, value string) {
 	t.Helper()
 	ctx, cancel := waiting(t)
@@ -211,26 +211,26 @@ func (c *Cluster) Set(t testing.TB, name, value string) {
 	c.awaitTrue(t, "SELECT pg_conf_load_time() > $1", loaded)
 }
 
-// awaitTrue asks, each time on a new connection, until the answer is true.
-func (c *Cluster) awaitTrue(t testing.TB, question string, arguments ...any) {
+// awaitTrue runs a query on new connections until it returns true.
+func (c *Cluster) awaitTrue(t testing.TB, query string, arguments ...any) {
 	t.Helper()
 	ctx, cancel := waiting(t)
 	defer cancel()
 	check(t, "wait for "+c.Name, await(ctx, nil, func() error {
 		return with(ctx, c.URL(ownDatabase), func(connection *pgx.Conn) error {
-			var yes bool
-			if err := connection.QueryRow(ctx, question, arguments...).Scan(&yes); err != nil {
-				return fmt.Errorf("%s: %w", question, err)
+			var isTrue bool
+			if err := connection.QueryRow(ctx, query, arguments...).Scan(&isTrue); err != nil {
+				return fmt.Errorf("%s: %w", query, err)
 			}
-			if !yes {
-				return fmt.Errorf("%s: false", question)
+			if !isTrue {
+				return fmt.Errorf("%s: false", query)
 			}
 			return nil
 		})
 	}))
 }
 
-// with lets work use a connection of its own.
+// with calls work with a new connection.
 func with(ctx context.Context, url string, work func(*pgx.Conn) error) error {
 	connection, err := pgx.Connect(ctx, url)
 	if err != nil {
@@ -240,12 +240,12 @@ func with(ctx context.Context, url string, work func(*pgx.Conn) error) error {
 	return work(connection)
 }
 
-// program is the path of one of PostgreSQL's programs.
+// program returns the path of one of PostgreSQL's programs.
 func (c *Cluster) program(name string) string {
 	return filepath.Join(c.binaries, name)
 }
 
-// databaseURL is the URL of a database on a server that speaks no TLS.
+// databaseURL returns the URL of a database on a server without TLS.
 func databaseURL(user, password, address, database string) string {
 	location := url.URL{
 		Scheme: "postgres", User: url.UserPassword(user, password), Host: address, Path: "/" + database,
@@ -254,7 +254,7 @@ func databaseURL(user, password, address, database string) string {
 	return location.String()
 }
 
-// randomName is an identifier of SQL that was never used, in lower case.
+// randomName returns a unique SQL identifier in lower case.
 func randomName() string {
 	return strings.ToLower(rand.Text())
 }

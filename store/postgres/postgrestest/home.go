@@ -14,37 +14,37 @@ import (
 	"syscall"
 )
 
-// findBinaries returns the folder of the programs of the newest PostgreSQL server on this machine.
+// findBinaries returns the directory of the programs of the newest installed PostgreSQL server.
 func findBinaries() (string, error) {
 	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
 	if err != nil || len(found) == 0 {
-		return "", errors.New("there is no PostgreSQL server here: run make postgres, or apt-get install postgresql")
+		return "", errors.New("no PostgreSQL server is installed; run make postgres, or apt-get install postgresql")
 	}
 	return filepath.Dir(slices.Max(found)), nil
 }
 
-// home is the temporary folder of a server, and of the user that it runs as.
+// home is the temporary directory of a server and the user that it runs as.
 type home struct {
-	folder string
-	// account is nil where the test's own user will do: servers refuse root.
+	dir string
+	// account is nil if the server can run as the test's user, which is not root.
 	account *syscall.Credential
-	// environment is what the programs get beside that of every home.
+	// environment has variables in addition to those of every home.
 	environment []string
 }
 
-// compileLocale compiles a locale such as de_DE.UTF-8, which the machine may lack, for the programs that run in the
+// compileLocale compiles a locale such as de_DE.UTF-8, which may not be installed, for the programs that run in the
 // home. It does nothing for "".
 func (h *home) compileLocale(ctx context.Context, locale string) error {
 	if locale == "" {
 		return nil
 	}
-	folder := filepath.Join(h.folder, "locales")
-	if err := errors.Join(os.Mkdir(folder, 0o700), h.own(folder)); err != nil {
+	dir := filepath.Join(h.dir, "locales")
+	if err := errors.Join(os.Mkdir(dir, 0o700), h.own(dir)); err != nil {
 		return err
 	}
-	h.environment = append(h.environment, "LOCPATH="+folder+":/usr/lib/locale")
+	h.environment = append(h.environment, "LOCPATH="+dir+":/usr/lib/locale")
 	language, charset, _ := strings.Cut(locale, ".")
-	return h.run(ctx, "localedef", "--inputfile", language, "--charmap", charset, filepath.Join(folder, locale))
+	return h.run(ctx, "localedef", "--inputfile", language, "--charmap", charset, filepath.Join(dir, locale))
 }
 
 func newHome() (home, error) {
@@ -52,18 +52,18 @@ func newHome() (home, error) {
 	if err != nil {
 		return home{}, err
 	}
-	folder, err := os.MkdirTemp("", "postgrestest-")
+	dir, err := os.MkdirTemp("", "postgrestest-")
 	if err != nil {
 		return home{}, err
 	}
-	h := home{folder: folder, account: account}
-	if err := h.own(folder); err != nil {
+	h := home{dir: dir, account: account}
+	if err := h.own(dir); err != nil {
 		return home{}, errors.Join(err, h.remove())
 	}
 	return h, nil
 }
 
-// unprivileged returns a user that servers accept, or nil where this process has one.
+// unprivileged returns a user that servers accept, or nil if that of this process is one.
 func unprivileged() (*syscall.Credential, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil
@@ -80,7 +80,7 @@ func unprivileged() (*syscall.Credential, error) {
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, errors.Join(uidErr, gidErr)
 }
 
-// own gives a path to the user of the servers.
+// own makes the user of the server the owner of a path.
 func (h home) own(path string) error {
 	if h.account == nil {
 		return nil
@@ -88,7 +88,7 @@ func (h home) own(path string) error {
 	return os.Chown(path, int(h.account.Uid), int(h.account.Gid))
 }
 
-// write adds text to a file, which it makes where there is none.
+// write appends text to a file, which it creates if it does not exist.
 func (h home) write(path, text string) error {
 	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -98,9 +98,9 @@ func (h home) write(path, text string) error {
 	return errors.Join(err, file.Close(), h.own(path))
 }
 
-func (h home) remove() error { return os.RemoveAll(h.folder) }
+func (h home) remove() error { return os.RemoveAll(h.dir) }
 
-// run runs a program to its end.
+// run runs a program and waits for it.
 func (h home) run(ctx context.Context, program string, arguments ...string) error {
 	running, err := start(h.command(ctx, syscall.SIGKILL, program, arguments...))
 	if err != nil {
@@ -113,18 +113,18 @@ func (h home) run(ctx context.Context, program string, arguments ...string) erro
 	return running.failure()
 }
 
-// start starts a server, which gets the signal when the test's process ends.
+// start starts a server that receives the signal when the test's process ends.
 func (h home) start(atDeath syscall.Signal, program string, arguments ...string) (*process, error) {
 	return start(h.command(context.Background(), atDeath, program, arguments...))
 }
 
-// command is a program that runs in the folder as its user, in English, and with nothing of the environment that
-// would change what PostgreSQL does.
+// command returns a command that runs a program in the directory as its user, in English, and without variables of the
+// environment that would affect PostgreSQL.
 func (h home) command(ctx context.Context, atDeath syscall.Signal, program string, arguments ...string) *exec.Cmd {
 	command := exec.CommandContext(ctx, program, arguments...)
-	command.Dir = h.folder
-	command.Env = append([]string{"HOME=" + h.folder, "LC_ALL=C", "TZ=UTC", "PATH=" + os.Getenv("PATH")}, h.environment...)
-	// In a group of its own, a frozen server is woken by the kernel when the test's process ends, and so gets its signal.
+	command.Dir = h.dir
+	command.Env = append([]string{"HOME=" + h.dir, "LC_ALL=C", "TZ=UTC", "PATH=" + os.Getenv("PATH")}, h.environment...)
+	// In its own process group, the kernel wakes a frozen server when the test's process ends, so that it gets the signal.
 	command.SysProcAttr = &syscall.SysProcAttr{Credential: h.account, Setpgid: true, Pdeathsig: atDeath}
 	return command
 }

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// startOnFreePort starts the server for the first time, and gives it its port.
+// startOnFreePort starts the server for the first time and chooses its port.
 func (c *Cluster) startOnFreePort(ctx context.Context) error {
 	if err := c.home.compileLocale(ctx, c.locale); err != nil {
 		return err
@@ -23,9 +23,9 @@ func (c *Cluster) startOnFreePort(ctx context.Context) error {
 	})
 }
 
-// start starts the server, and returns once it answers.
+// start starts the server and returns once it accepts connections.
 func (c *Cluster) start(ctx context.Context) error {
-	// Shared memory that is a file in the folder goes with it, however the server ends.
+	// With mmap, shared memory is a file in the directory, and is removed with it however the server ends.
 	postmaster, err := c.home.start(syscall.SIGQUIT, c.program("postgres"), "-D", c.Dir(), "-p", strconv.Itoa(c.port),
 		"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-c", "cluster_name="+c.Name,
 		"-c", "dynamic_shared_memory_type=mmap")
@@ -33,28 +33,27 @@ func (c *Cluster) start(ctx context.Context) error {
 		return err
 	}
 	c.postmaster = postmaster
-	return postmaster.awaitAnswer(ctx, c.URL(ownDatabase))
+	return postmaster.awaitReady(ctx, c.URL(ownDatabase))
 }
 
-// running tells whether any process of the server is left.
+// running reports whether any process of the server is left.
 func (c *Cluster) running() bool {
 	return c.postmaster != nil && !c.postmaster.ended()
 }
 
-// Start starts the server again, on the port that it had, and returns once it answers. It recovers first where it was
-// killed.
+// Start restarts the server on the same port and returns once it accepts connections. A killed server recovers first.
 func (c *Cluster) Start(t testing.TB) {
 	t.Helper()
 	if c.running() {
-		t.Fatalf("%s runs already", c.Name)
+		t.Fatalf("%s is already running", c.Name)
 	}
 	ctx, cancel := waiting(t)
 	defer cancel()
 	check(t, "start "+c.Name, c.start(ctx))
 }
 
-// Stop ends the server in the fast way: transactions are rolled back, and connected standbys get all that was written.
-// It does nothing where the server does not run. A frozen one is to be thawed first.
+// Stop shuts the server down in fast mode: it rolls transactions back and sends connected standbys all WAL. Stop does
+// nothing if the server does not run. A frozen server must be thawed first.
 func (c *Cluster) Stop(t testing.TB) {
 	t.Helper()
 	if !c.running() {
@@ -65,8 +64,8 @@ func (c *Cluster) Stop(t testing.TB) {
 	check(t, "stop "+c.Name, errors.Join(c.postmaster.signal(syscall.SIGINT), c.postmaster.wait(ctx)))
 }
 
-// Kill ends all processes of the server at once, by SIGKILL, frozen ones too, and returns when none is left. It does
-// nothing where the server does not run.
+// Kill sends SIGKILL to all processes of the server, even if they are frozen, and returns when none is left. It does
+// nothing if the server does not run.
 func (c *Cluster) Kill() {
 	c.t.Helper()
 	ctx, cancel := waiting(c.t)
@@ -81,14 +80,14 @@ func (c *Cluster) kill(ctx context.Context) error {
 	return errors.Join(c.postmaster.signalAll(syscall.SIGKILL), c.postmaster.wait(ctx))
 }
 
-// Freeze stops all processes of the server, by SIGSTOP: connections stay open, and nobody answers. It does nothing
-// where the server does not run.
+// Freeze sends SIGSTOP to all processes of the server: connections stay open without a response. It does nothing if the
+// server does not run.
 func (c *Cluster) Freeze() {
 	c.t.Helper()
 	c.signalAll(syscall.SIGSTOP)
 }
 
-// Thaw lets a frozen server go on.
+// Thaw resumes a frozen server.
 func (c *Cluster) Thaw() {
 	c.t.Helper()
 	c.signalAll(syscall.SIGCONT)
@@ -102,7 +101,7 @@ func (c *Cluster) signalAll(signal syscall.Signal) {
 	check(c.t, signal.String()+" of "+c.Name, c.postmaster.signalAll(signal))
 }
 
-// Close ends the server at once and removes all that it has, in whatever state it is. It may be called more than once.
+// Close kills the server, whatever its state, and removes its files. It may be called more than once.
 func (c *Cluster) Close() {
 	c.t.Helper()
 	ctx, cancel := waiting(c.t)
@@ -116,8 +115,8 @@ func (c *Cluster) remove(ctx context.Context) error {
 	return errors.Join(err, removeSharedMemory(c.Dir()), c.home.remove())
 }
 
-// removeSharedMemory removes the System V segment by which PostgreSQL finds out whether a folder is in use. It outlives
-// a server that was killed, until the next start or else until the machine stops.
+// removeSharedMemory removes the System V segment that tells PostgreSQL that a data directory is in use. After a
+// kill, it remains until the next start of the server or a reboot.
 func removeSharedMemory(data string) error {
 	text, err := os.ReadFile(filepath.Join(data, "postmaster.pid"))
 	if errors.Is(err, os.ErrNotExist) {
@@ -134,7 +133,7 @@ func removeSharedMemory(data string) error {
 	_, word, _ := strings.Cut(strings.TrimSpace(lines[6]), " ")
 	id, err := strconv.ParseUint(strings.TrimSpace(word), 10, 31)
 	if err != nil {
-		return nil //nolint:nilerr // The server was killed before it had any.
+		return nil //nolint:nilerr // The server was killed before it created the segment.
 	}
 	const remove = 0 // IPC_RMID
 	_, _, errno := syscall.Syscall(syscall.SYS_SHMCTL, uintptr(id), remove, 0)
@@ -144,7 +143,7 @@ func removeSharedMemory(data string) error {
 	return nil
 }
 
-// Log returns what the server has written since it was started last.
+// Log returns the output of the server since its last start.
 func (c *Cluster) Log() string {
 	if c.postmaster == nil {
 		return ""

@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// Times of Patroni in seconds, as low as its documentation allows, with some room for a machine that does much else.
+// Timing settings of Patroni in seconds: nearly as low as its documentation allows, with some room for a busy machine.
 const (
 	patroniTTL          = 20
 	patroniLoopWait     = 2
@@ -26,14 +26,14 @@ const (
 )
 
 const (
-	// answerTimeout is how long a REST API may take. That of a frozen node takes for ever.
-	answerTimeout = time.Second
-	// logTail is how much of a log is shown, in bytes.
+	// restTimeout limits a call of the REST API, which never returns on a frozen node.
+	restTimeout = time.Second
+	// logTail is how many bytes of a log are shown.
 	logTail = 3000
 )
 
-// Patroni is some PostgreSQL servers that Patroni leads over one etcd, in its strict synchronous mode: no commit is
-// acknowledged that is not on a standby.
+// Patroni is a group of PostgreSQL servers that Patroni manages with one etcd, in strict synchronous mode: a commit is
+// acknowledged only once it is on a standby.
 type Patroni struct {
 	// User is a superuser, who authenticates with Password by scram-sha-256.
 	User, Password string
@@ -44,8 +44,8 @@ type Patroni struct {
 	etcd     *process
 }
 
-// NewPatroni returns nodes that run, one of them the primary, and one its synchronous standby. They are closed with the
-// test. Where the test's process is killed, their servers live on.
+// NewPatroni starts nodes, one of them the primary and one its synchronous standby, which are closed with the test. If
+// the test's process is killed, their servers keep running.
 func NewPatroni(t testing.TB, count int) *Patroni {
 	t.Helper()
 	p := &Patroni{User: "postgres", Password: rand.Text(), t: t}
@@ -59,23 +59,23 @@ func NewPatroni(t testing.TB, count int) *Patroni {
 
 func (p *Patroni) startEtcd(t testing.TB) {
 	t.Helper()
-	folder, err := newHome()
+	dir, err := newHome()
 	check(t, "start etcd", err)
 	clients, peers := freePort(t), freePort(t)
 	p.etcdPort = clients
 	toClients, toPeers := "http://127.0.0.1:"+strconv.Itoa(clients), "http://127.0.0.1:"+strconv.Itoa(peers)
-	p.etcd, err = folder.start(killed, "etcd", "--data-dir", filepath.Join(folder.folder, "data"), "--enable-v2",
+	p.etcd, err = dir.start(killed, "etcd", "--data-dir", filepath.Join(dir.dir, "data"), "--enable-v2",
 		"--listen-client-urls", toClients, "--advertise-client-urls", toClients,
 		"--listen-peer-urls", toPeers, "--initial-advertise-peer-urls", toPeers, "--initial-cluster", "default="+toPeers)
 	check(t, "start etcd; if it is missing, run make patroni", err)
 	t.Cleanup(func() {
 		ctx, cancel := waiting(t)
 		defer cancel()
-		check(t, "close etcd", errors.Join(p.etcd.signal(killed), p.etcd.wait(ctx), folder.remove()))
+		check(t, "close etcd", errors.Join(p.etcd.signal(killed), p.etcd.wait(ctx), dir.remove()))
 	})
 }
 
-// freePort returns a port that nobody listens on, below those of outgoing connections.
+// freePort returns an unused port below those of outgoing connections.
 func freePort(t testing.TB) int {
 	t.Helper()
 	var found int
@@ -91,7 +91,7 @@ func freePort(t testing.TB) int {
 	return found
 }
 
-// URL returns the URL of a database that names all nodes.
+// URL returns the URL of a database on all nodes.
 func (p *Patroni) URL(database string) string {
 	var addresses []string
 	for _, node := range p.Nodes {
@@ -100,23 +100,23 @@ func (p *Patroni) URL(database string) string {
 	return databaseURL(p.User, p.Password, strings.Join(addresses, ","), database)
 }
 
-// Primary returns the node that leads, once there is one that is none of the others.
+// Primary waits until a node other than others is the primary, and returns it.
 func (p *Patroni) Primary(t testing.TB, others ...*PatroniNode) *PatroniNode {
 	t.Helper()
 	var found *PatroniNode
 	p.await(t, "a primary", func(ctx context.Context) error {
 		for _, node := range p.Nodes {
-			if !slices.Contains(others, node) && node.ask(ctx, "primary", nil) == nil {
+			if !slices.Contains(others, node) && node.get(ctx, "primary", nil) == nil {
 				found = node
 				return nil
 			}
 		}
-		return errors.New("no node leads")
+		return errors.New("no node is the primary")
 	})
 	return found
 }
 
-// Switchover makes a synchronous standby the primary, and the primary a standby.
+// Switchover swaps the primary with its synchronous standby.
 func (p *Patroni) Switchover(t testing.TB) {
 	t.Helper()
 	primary := p.Primary(t)
@@ -126,9 +126,9 @@ func (p *Patroni) Switchover(t testing.TB) {
 		if err != nil {
 			return err
 		}
-		for _, one := range members {
-			if one.Role == "sync_standby" {
-				candidate = one.Name
+		for _, m := range members {
+			if m.Role == "sync_standby" {
+				candidate = m.Name
 			}
 		}
 		body := map[string]string{"leader": primary.Name, "candidate": candidate}
@@ -136,7 +136,8 @@ func (p *Patroni) Switchover(t testing.TB) {
 	})
 }
 
-// Restore thaws and starts all nodes, and returns once one leads and all others follow it, one of them synchronously.
+// Restore thaws and starts all nodes, and returns once one is the primary and the others follow it, one of them
+// synchronously.
 func (p *Patroni) Restore(t testing.TB) {
 	t.Helper()
 	for _, node := range p.Nodes {
@@ -152,21 +153,21 @@ func (p *Patroni) Restore(t testing.TB) {
 		}
 		roles := map[string]int{}
 		timelines := map[int]bool{}
-		for _, one := range members {
-			if one.State != "running" && one.State != "streaming" {
-				return fmt.Errorf("%s is %s", one.Name, one.State)
+		for _, m := range members {
+			if m.State != "running" && m.State != "streaming" {
+				return fmt.Errorf("%s is %s", m.Name, m.State)
 			}
-			roles[one.Role]++
-			timelines[one.Timeline] = true
+			roles[m.Role]++
+			timelines[m.Timeline] = true
 		}
 		if len(members) != len(p.Nodes) || roles["leader"] != 1 || roles["sync_standby"] != 1 || len(timelines) != 1 {
-			return fmt.Errorf("they are %+v", members)
+			return fmt.Errorf("members are %+v", members)
 		}
 		return nil
 	})
 }
 
-// await asks until ready returns nil.
+// await calls ready until it returns nil.
 func (p *Patroni) await(t testing.TB, what string, ready func(ctx context.Context) error) {
 	t.Helper()
 	ctx, cancel := waiting(t)
@@ -182,27 +183,27 @@ func (p *Patroni) await(t testing.TB, what string, ready func(ctx context.Contex
 	t.Fatalf("wait for %s: %v", what, err)
 }
 
-// member is what Patroni says of a node.
+// member is the state of a node as Patroni reports it.
 type member struct {
 	Name, Role, State string
 	Timeline          int
 }
 
 func (n *PatroniNode) members(ctx context.Context) ([]member, error) {
-	var answer struct{ Members []member }
-	err := n.ask(ctx, "cluster", &answer)
-	slices.SortFunc(answer.Members, func(a, b member) int { return cmp.Compare(a.Name, b.Name) })
-	return answer.Members, err
+	var status struct{ Members []member }
+	err := n.get(ctx, "cluster", &status)
+	slices.SortFunc(status.Members, func(a, b member) int { return cmp.Compare(a.Name, b.Name) })
+	return status.Members, err
 }
 
-// ask asks the REST API of a node, and reads its answer where that is wanted.
-func (n *PatroniNode) ask(ctx context.Context, path string, answer any) error {
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+// get queries the REST API of a node and decodes the response into result unless that is nil.
+func (n *PatroniNode) get(ctx context.Context, path string, result any) error {
+	ctx, cancel := context.WithTimeout(ctx, restTimeout)
 	defer cancel()
-	return n.send(ctx, http.MethodGet, path, nil, answer)
+	return n.send(ctx, http.MethodGet, path, nil, result)
 }
 
-func (n *PatroniNode) send(ctx context.Context, method, path string, body, answer any) error {
+func (n *PatroniNode) send(ctx context.Context, method, path string, body, result any) error {
 	text, err := json.Marshal(body)
 	if err != nil {
 		return err
@@ -218,10 +219,10 @@ func (n *PatroniNode) send(ctx context.Context, method, path string, body, answe
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("ask %s: %s", n.Name, response.Status)
+		return fmt.Errorf("query %s: %s", n.Name, response.Status)
 	}
-	if answer == nil {
+	if result == nil {
 		return nil
 	}
-	return json.NewDecoder(response.Body).Decode(answer)
+	return json.NewDecoder(response.Body).Decode(result)
 }

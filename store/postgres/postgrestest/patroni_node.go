@@ -14,7 +14,7 @@ import (
 
 const killed = syscall.SIGKILL
 
-// PatroniNode is one PostgreSQL server, and the Patroni that leads it.
+// PatroniNode is a PostgreSQL server and the Patroni that manages it.
 type PatroniNode struct {
 	Name string
 
@@ -29,10 +29,10 @@ func (p *Patroni) newNode(t testing.TB, name string) *PatroniNode {
 	t.Helper()
 	binaries, err := findBinaries()
 	check(t, "start Patroni", err)
-	folder, err := newHome()
+	dir, err := newHome()
 	check(t, "start Patroni", err)
 	n := &PatroniNode{
-		Name: name, t: t, home: folder, user: p.User, password: p.Password, port: freePort(t), restPort: freePort(t),
+		Name: name, t: t, home: dir, user: p.User, password: p.Password, port: freePort(t), restPort: freePort(t),
 	}
 	text, err := json.Marshal(n.settings(p, binaries))
 	check(t, "start Patroni", err)
@@ -41,7 +41,7 @@ func (p *Patroni) newNode(t testing.TB, name string) *PatroniNode {
 	return n
 }
 
-// settings are those of Patroni. YAML takes JSON as well.
+// settings returns the settings of Patroni. They are encoded as JSON, which is valid YAML.
 func (n *PatroniNode) settings(p *Patroni, binaries string) map[string]any {
 	user := map[string]any{"username": p.User, "password": p.Password}
 	return map[string]any{
@@ -78,9 +78,9 @@ func (n *PatroniNode) settings(p *Patroni, binaries string) map[string]any {
 	}
 }
 
-func (n *PatroniNode) path(name string) string { return filepath.Join(n.home.folder, name) }
+func (n *PatroniNode) path(name string) string { return filepath.Join(n.home.dir, name) }
 
-// Address returns the host and the port of its PostgreSQL.
+// Address returns the host and port of PostgreSQL.
 func (n *PatroniNode) Address() string { return "127.0.0.1:" + strconv.Itoa(n.port) }
 
 // URL returns the URL of a database on this node.
@@ -96,16 +96,16 @@ func (n *PatroniNode) start(t testing.TB) {
 	check(t, "start Patroni; if it is missing, run make patroni", err)
 }
 
-// running tells whether Patroni or its PostgreSQL is left.
+// running reports whether Patroni or its PostgreSQL is left.
 func (n *PatroniNode) running() bool { return n.patroni != nil && !n.patroni.ended() }
 
-// KillPostgreSQL ends all processes of PostgreSQL at once, by SIGKILL. Patroni goes on.
+// KillPostgreSQL sends SIGKILL to all processes of PostgreSQL. Patroni keeps running.
 func (n *PatroniNode) KillPostgreSQL() {
 	n.t.Helper()
 	n.check("kill PostgreSQL", n.signalPostgreSQL(killed))
 }
 
-// Kill ends Patroni and PostgreSQL at once, by SIGKILL, and returns when none of their processes is left.
+// Kill sends SIGKILL to Patroni and PostgreSQL, and returns when none of their processes is left.
 func (n *PatroniNode) Kill() {
 	n.t.Helper()
 	if !n.running() {
@@ -113,25 +113,25 @@ func (n *PatroniNode) Kill() {
 	}
 	ctx, cancel := waiting(n.t)
 	defer cancel()
-	// Stopped, Patroni starts nothing more.
+	// While it is stopped, Patroni cannot restart PostgreSQL.
 	n.check("kill", errors.Join(n.patroni.signal(syscall.SIGSTOP), n.signalPostgreSQL(killed),
 		n.patroni.signalAll(killed), n.patroni.wait(ctx)))
 }
 
-// Freeze stops Patroni and PostgreSQL, by SIGSTOP.
+// Freeze sends SIGSTOP to Patroni and PostgreSQL.
 func (n *PatroniNode) Freeze() {
 	n.t.Helper()
 	n.FreezePatroni()
 	n.check("freeze PostgreSQL", n.signalPostgreSQL(syscall.SIGSTOP))
 }
 
-// FreezePatroni stops Patroni, by SIGSTOP. Its PostgreSQL stays as it is, writable where it was the primary.
+// FreezePatroni sends SIGSTOP to Patroni. PostgreSQL keeps running, and stays writable if it is the primary.
 func (n *PatroniNode) FreezePatroni() {
 	n.t.Helper()
 	n.check("freeze Patroni", n.patroni.signalAll(syscall.SIGSTOP))
 }
 
-// Thaw lets Patroni and PostgreSQL go on. It does nothing where they do not run.
+// Thaw resumes Patroni and PostgreSQL. It does nothing if they do not run.
 func (n *PatroniNode) Thaw() {
 	n.t.Helper()
 	if !n.running() {
@@ -151,7 +151,7 @@ func (n *PatroniNode) check(what string, err error) {
 	check(n.t, what+" of "+n.Name, err)
 }
 
-// signalPostgreSQL sends a signal to all processes of PostgreSQL, which Patroni is no parent of.
+// signalPostgreSQL sends a signal to all processes of PostgreSQL, which are not children of Patroni.
 func (n *PatroniNode) signalPostgreSQL(signal syscall.Signal) error {
 	text, err := os.ReadFile(filepath.Join(n.path("data"), "postmaster.pid"))
 	if errors.Is(err, os.ErrNotExist) {
@@ -176,8 +176,8 @@ func (n *PatroniNode) signalPostgreSQL(signal syscall.Signal) error {
 	})
 }
 
-// owns tells whether a process works in the folder of the databases, as the file of one that was killed stays.
+// owns reports whether a process runs in the data directory. The PID file of a killed server is stale.
 func (n *PatroniNode) owns(id int) bool {
-	folder, err := os.Readlink(filepath.Join("/proc", strconv.Itoa(id), "cwd"))
-	return err == nil && folder == n.path("data")
+	dir, err := os.Readlink(filepath.Join("/proc", strconv.Itoa(id), "cwd"))
+	return err == nil && dir == n.path("data")
 }

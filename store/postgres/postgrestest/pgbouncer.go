@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// PgBouncer is a pool in front of a cluster, in transaction pooling mode: each transaction may get another session of
-// the server. pgx can use it with default_query_exec_mode=exec.
+// PgBouncer pools the connections of a cluster in transaction mode: each transaction may get another session of the
+// server. With pgx, it needs default_query_exec_mode=exec.
 type PgBouncer struct {
 	t       testing.TB
 	cluster *Cluster
@@ -19,28 +19,28 @@ type PgBouncer struct {
 	process *process
 }
 
-// NewPgBouncer returns a PgBouncer that serves all databases of the cluster to 1,000 clients, over 20 sessions for each
+// NewPgBouncer starts a PgBouncer for all databases of the cluster, with up to 1,000 clients and 20 sessions per
 // database. It is closed with the test.
 func NewPgBouncer(t testing.TB, cluster *Cluster) *PgBouncer {
 	t.Helper()
-	folder, err := newHome()
+	dir, err := newHome()
 	check(t, "start PgBouncer", err)
-	b := &PgBouncer{t: t, cluster: cluster, home: folder}
+	b := &PgBouncer{t: t, cluster: cluster, home: dir}
 	t.Cleanup(b.close)
 	users := fmt.Sprintf("%q %q\n", cluster.User, cluster.Password)
-	check(t, "start PgBouncer", b.home.write(filepath.Join(folder.folder, "users"), users))
+	check(t, "start PgBouncer", b.home.write(filepath.Join(dir.dir, "users"), users))
 	ctx, cancel := waiting(t)
 	defer cancel()
 	err = onFreePort(func(port int) error {
 		b.port = port
-		settings := filepath.Join(folder.folder, strconv.Itoa(port)+".ini")
+		settings := filepath.Join(dir.dir, strconv.Itoa(port)+".ini")
 		if err := b.home.write(settings, b.settings()); err != nil {
 			return err
 		}
 		if b.process, err = b.home.start(syscall.SIGKILL, "/usr/sbin/pgbouncer", settings); err != nil {
 			return err
 		}
-		return b.process.awaitAnswer(ctx, b.URL(ownDatabase))
+		return b.process.awaitReady(ctx, b.URL(ownDatabase))
 	})
 	check(t, "start PgBouncer; if it is missing, run make postgres, or apt-get install pgbouncer", err)
 	return b
@@ -61,7 +61,7 @@ max_client_conn = 1000
 `, b.cluster.port, b.port)
 }
 
-// URL returns the URL of a database of the cluster by way of PgBouncer, with user and password.
+// URL returns the URL of a database of the cluster through PgBouncer, with user and password.
 func (b *PgBouncer) URL(database string) string {
 	return databaseURL(b.cluster.User, b.cluster.Password, "127.0.0.1:"+strconv.Itoa(b.port), database)
 }

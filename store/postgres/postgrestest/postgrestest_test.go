@@ -22,7 +22,7 @@ import (
 	"example.com/providerd/store/postgres/postgrestest"
 )
 
-// connect returns a connection that is closed with the test.
+// connect opens a connection that is closed with the test.
 func connect(t *testing.T, url string) *pgx.Conn {
 	t.Helper()
 	connection, err := pgx.Connect(t.Context(), url)
@@ -33,8 +33,8 @@ func connect(t *testing.T, url string) *pgx.Conn {
 	return connection
 }
 
-// answer returns what a query gives that gives one text.
-func answer(t *testing.T, connection *pgx.Conn, query string) string {
+// queryText returns the text that a query returns.
+func queryText(t *testing.T, connection *pgx.Conn, query string) string {
 	t.Helper()
 	var text string
 	if err := connection.QueryRow(t.Context(), query).Scan(&text); err != nil {
@@ -43,7 +43,7 @@ func answer(t *testing.T, connection *pgx.Conn, query string) string {
 	return text
 }
 
-// name returns the name of the database that a URL leads to.
+// name returns the database name of a URL.
 func name(t *testing.T, url string) string {
 	t.Helper()
 	config, err := pgx.ParseConfig(url)
@@ -58,10 +58,10 @@ func TestPgBouncer(t *testing.T) {
 	cluster := postgrestest.NewCluster(t)
 	pool := postgrestest.NewPgBouncer(t, cluster)
 	url := pool.URL(name(t, cluster.CreateDatabase(t))) + "&default_query_exec_mode=exec"
-	one, other := connect(t, url), connect(t, url)
+	first, second := connect(t, url), connect(t, url)
 	const session = "SELECT pg_backend_pid()::text"
-	if first, second := answer(t, one, session), answer(t, other, session); first != second {
-		t.Errorf("two idle clients have the sessions %s and %s: they are not pooled by transaction", first, second)
+	if a, b := queryText(t, first, session), queryText(t, second, session); a != b {
+		t.Errorf("two idle clients have the sessions %s and %s: they are not pooled by transaction", a, b)
 	}
 }
 
@@ -78,12 +78,12 @@ func TestServersDieWithTheProcess(t *testing.T) {
 	}
 	postgrestest.SkipWithout(t)
 	t.Parallel()
-	folder := t.TempDir()
-	if err := errors.Join(os.Chmod(folder, 0o777), os.Chmod(filepath.Dir(folder), 0o755)); err != nil {
+	dir := t.TempDir()
+	if err := errors.Join(os.Chmod(dir, 0o777), os.Chmod(filepath.Dir(dir), 0o755)); err != nil {
 		t.Fatal(err)
 	}
 	command := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^"+t.Name()+"$")
-	command.Env = append(os.Environ(), serveEnvironment+"=1", "TMPDIR="+folder)
+	command.Env = append(os.Environ(), serveEnvironment+"=1", "TMPDIR="+dir)
 	_, stdinErr := command.StdinPipe()
 	stdout, stdoutErr := command.StdoutPipe()
 	if err := errors.Join(stdinErr, stdoutErr, command.Start()); err != nil {
@@ -92,7 +92,7 @@ func TestServersDieWithTheProcess(t *testing.T) {
 	line, err := bufio.NewReader(stdout).ReadString('\n')
 	address, found := strings.CutPrefix(strings.TrimSpace(line), "address ")
 	if !found {
-		t.Fatalf("it said %q, %v", line, err)
+		t.Fatalf("output is %q, %v", line, err)
 	}
 	if err := command.Process.Kill(); err != nil {
 		t.Fatal(err)
@@ -100,11 +100,11 @@ func TestServersDieWithTheProcess(t *testing.T) {
 	_ = command.Wait()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	again := time.NewTicker(100 * time.Millisecond)
-	defer again.Stop()
+	ticker := time.NewTicker(100 * time.Millisecond)
+	defer ticker.Stop()
 	var dialer net.Dialer
 	for ctx.Err() == nil {
-		// A frozen server still has its socket, and the kernel answers.
+		// The kernel accepts connections for a frozen server.
 		connection, err := dialer.DialContext(ctx, "tcp", address)
 		if errors.Is(err, syscall.ECONNREFUSED) {
 			return
@@ -112,7 +112,7 @@ func TestServersDieWithTheProcess(t *testing.T) {
 		if err == nil {
 			_ = connection.Close()
 		}
-		<-again.C
+		<-ticker.C
 	}
-	t.Error("the server outlives the process of its test")
+	t.Error("the server outlives the test's process")
 }

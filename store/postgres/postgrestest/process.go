@@ -17,23 +17,23 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// errPortTaken is returned where another program listens on the port already.
-var errPortTaken = errors.New("the port is taken")
+// errPortTaken means that another program listens on the port.
+var errPortTaken = errors.New("port is taken")
 
-// process is a program that runs, and all that it started.
+// process is a running program and its children.
 type process struct {
 	command *exec.Cmd
 	output  *output
-	// done is closed when the program and all that it started have ended.
+	// done is closed when the program and its children have ended.
 	done <-chan struct{}
 }
 
-// StartBound starts a command in a way that lets its Pdeathsig bind it to the tests, even those that are aborted. The
-// channel is closed once it has ended.
+// StartBound starts a command so that its Pdeathsig ends it together with the tests, even if they are aborted. The
+// channel is closed once the command has ended.
 func StartBound(command *exec.Cmd) (ended <-chan struct{}, err error) {
 	started, done := make(chan error), make(chan struct{})
 	go func() {
-		// The kernel sends Pdeathsig when the thread ends that started the program: https://go.dev/issue/27505
+		// The kernel sends Pdeathsig when the thread that started the program ends: https://go.dev/issue/27505
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		defer close(done)
@@ -46,10 +46,9 @@ func StartBound(command *exec.Cmd) (ended <-chan struct{}, err error) {
 	return done, <-started
 }
 
-// start starts a program.
 func start(command *exec.Cmd) (*process, error) {
 	p := &process{command: command, output: &output{}}
-	// Wait returns at the end of this pipe, which all that the program starts inherit.
+	// Wait returns at the end of this pipe, which all children inherit.
 	command.Stdout, command.Stderr = p.output, p.output
 	var err error
 	if p.done, err = StartBound(command); err != nil {
@@ -67,17 +66,17 @@ func (p *process) ended() bool {
 	}
 }
 
-// wait returns when the program and all that it started have ended, however they did.
+// wait waits until the program and its children have ended, successfully or not.
 func (p *process) wait(ctx context.Context) error {
 	select {
 	case <-p.done:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("it has not ended: %w: %s", ctx.Err(), p.output)
+		return fmt.Errorf("did not end: %w: %s", ctx.Err(), p.output)
 	}
 }
 
-// failure says how the program ended.
+// failure returns an error with the exit status and output of the program.
 func (p *process) failure() error {
 	output := p.output.String()
 	err := fmt.Errorf("%s ended: %s: %s", filepath.Base(p.command.Path), p.command.ProcessState, output)
@@ -87,8 +86,8 @@ func (p *process) failure() error {
 	return err
 }
 
-// awaitAnswer returns once the server answers under the URL.
-func (p *process) awaitAnswer(ctx context.Context, url string) error {
+// awaitReady waits until the server at the URL accepts connections.
+func (p *process) awaitReady(ctx context.Context, url string) error {
 	err := await(ctx, p.done, func() error {
 		return with(ctx, url, func(*pgx.Conn) error { return nil })
 	})
@@ -98,7 +97,7 @@ func (p *process) awaitAnswer(ctx context.Context, url string) error {
 	return err
 }
 
-// signal sends a signal to the program alone. One that has ended needs none.
+// signal sends a signal to the program only. It does nothing if the program has ended.
 func (p *process) signal(signal syscall.Signal) error {
 	if err := p.command.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("send %s: %w", signal, err)
@@ -106,15 +105,15 @@ func (p *process) signal(signal syscall.Signal) error {
 	return nil
 }
 
-// signalAll sends a signal to the program and all that it started. No signal to the group does that, as each of
-// PostgreSQL's processes has its own.
+// signalAll sends a signal to the program and its children. Each process of PostgreSQL is in its own process group,
+// so a signal to the group would not reach them.
 func (p *process) signalAll(signal syscall.Signal) error {
 	return signalTree(p.command.Process.Pid, signal, p.signal)
 }
 
-// signalTree sends a signal to the children of a program, and by send to itself.
+// signalTree sends a signal to the children of a program, then uses send to signal the program itself.
 func signalTree(id int, signal syscall.Signal, send func(syscall.Signal) error) error {
-	// Stopped, it starts no more, and none of the ids can become somebody else's.
+	// While it is stopped, it starts no children, and their process IDs cannot be reused.
 	if err := send(syscall.SIGSTOP); err != nil {
 		return err
 	}
@@ -139,7 +138,7 @@ func signalTree(id int, signal syscall.Signal, send func(syscall.Signal) error) 
 	}
 }
 
-// children returns the ids of the processes that a process started and has not waited for.
+// children returns the IDs of the child processes that a process has not waited for.
 func children(parent int) ([]int, error) {
 	paths, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {
@@ -147,9 +146,9 @@ func children(parent int) ([]int, error) {
 	}
 	var found []int
 	for _, path := range paths {
-		// One that has ended meanwhile has no file any more.
+		// The file is gone if the process has ended.
 		text, _ := os.ReadFile(path)
-		// Proc_pid_stat(5): the id, the name in parentheses, which may hold some, the state, the id of the parent.
+		// proc_pid_stat(5): ID, name in parentheses, which may contain some, state, ID of the parent.
 		fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
 		if len(fields) < 2 || string(fields[1]) != strconv.Itoa(parent) {
 			continue
@@ -163,7 +162,7 @@ func children(parent int) ([]int, error) {
 	return found, nil
 }
 
-// output is what a program wrote.
+// output collects the output of a program.
 type output struct {
 	mutex sync.Mutex
 	text  []byte

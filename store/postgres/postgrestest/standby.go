@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// AddStandby returns a new standby that streams from the cluster, asynchronously until RequireStandbys names it. It is
-// closed with the test.
+// AddStandby starts a new standby of the cluster, which is asynchronous until RequireStandbys names it. It is closed
+// with the test.
 func (c *Cluster) AddStandby(t testing.TB) *Cluster {
 	t.Helper()
 	standby := newNode(t)
@@ -20,16 +20,16 @@ func (c *Cluster) AddStandby(t testing.TB) *Cluster {
 	err := standby.home.run(ctx, c.program("pg_basebackup"), "--dbname", primary,
 		"--pgdata", standby.Dir(), "--write-recovery-conf", "--checkpoint", "fast", "--no-sync")
 	check(t, "copy "+c.Name, err)
-	// Once promoted, it would wait for the standbys of its primary.
+	// Otherwise, once promoted, it would wait for the standbys of its primary.
 	err = standby.home.write(filepath.Join(standby.Dir(), "postgresql.auto.conf"), "synchronous_standby_names = ''\n")
-	check(t, "make a standby", err)
+	check(t, "configure a standby", err)
 	check(t, "start a standby", standby.startOnFreePort(ctx))
 	standby.awaitTrue(t, "SELECT EXISTS (SELECT FROM pg_stat_wal_receiver WHERE status = 'streaming')")
 	return standby
 }
 
 // RequireStandbys makes each commit wait until all the standbys have it on disk, and returns once they are synchronous.
-// With none, commits wait for nobody, those that wait already too.
+// Without standbys, commits do not wait, and those that are waiting complete.
 func (c *Cluster) RequireStandbys(t testing.TB, standbys ...*Cluster) {
 	t.Helper()
 	names := make([]string, len(standbys))
@@ -45,8 +45,8 @@ func (c *Cluster) RequireStandbys(t testing.TB, standbys ...*Cluster) {
 		" WHERE application_name = ANY ($1) AND state = 'streaming' AND sync_state = 'sync'", names)
 }
 
-// Promote makes a primary of a standby, and returns once it can be written to. Its own commits wait for nobody. The
-// old primary is left as it is: alive, it stays writable.
+// Promote promotes the standby and returns once it accepts writes. Its commits wait for no standby. If the old primary
+// is running, it stays writable.
 func (c *Cluster) Promote(t testing.TB) {
 	t.Helper()
 	c.Exec(t, ownDatabase, "SELECT pg_promote(wait => false)")

@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// patience is how long anything may take on a machine that does much else.
-const patience = 2 * time.Minute
+// timeout is how long any operation may take on a busy machine.
+const timeout = 2 * time.Minute
 
-// waiting returns a context that ends when patience does, and not with the test, so that cleanups can wait.
+// waiting returns a context that ends after timeout, not with the test, so that cleanups can wait.
 func waiting(t testing.TB) (context.Context, context.CancelFunc) {
 	t.Helper()
-	return context.WithTimeout(context.WithoutCancel(t.Context()), patience)
+	return context.WithTimeout(context.WithoutCancel(t.Context()), timeout)
 }
 
-// check ends a test that an error keeps from going on.
+// check fails the test if there is an error.
 func check(t testing.TB, what string, err error) {
 	t.Helper()
 	if err != nil {
@@ -26,7 +26,7 @@ func check(t testing.TB, what string, err error) {
 	}
 }
 
-// await asks every 10 ms until ready returns nil, the program that it waits for has ended, or the context has.
+// await calls ready every 10 ms until it returns nil, ended is closed, or the context ends.
 func await(ctx context.Context, ended <-chan struct{}, ready func() error) error {
 	again := time.NewTicker(10 * time.Millisecond)
 	defer again.Stop()
@@ -40,14 +40,14 @@ func await(ctx context.Context, ended <-chan struct{}, ready func() error) error
 		case <-ended:
 			return err
 		case <-ctx.Done():
-			return fmt.Errorf("%w, at last: %w", ctx.Err(), err)
+			return fmt.Errorf("%w; last error: %w", ctx.Err(), err)
 		}
 	}
 }
 
-// onFreePort calls start with random ports until one is free. They are below those that Linux gives to outgoing
-// connections (ip_local_port_range): among those, a client that asks a dead server again and again could get its port,
-// and even connect to itself.
+// onFreePort calls start with random ports until one is free. The ports are below the range that Linux uses for
+// outgoing connections (ip_local_port_range), in which a client that keeps dialing a dead server could get that
+// server's port and connect to itself.
 func onFreePort(start func(port int) error) error {
 	const first, end, tries = 20000, 32768, 10
 	var err error
