@@ -22,11 +22,11 @@ import (
 
 const (
 	failoverClients = 18
-	// pace lies between two creates of a client, so that the machine has time for what the test does beside them.
+	// pace is the pause between two creates of a client. It leaves the machine time for the rest of the test.
 	pace = 25 * time.Millisecond
 )
 
-// refusalTimer notes how long each 503 takes.
+// refusalTimer records how long each 503 takes.
 type refusalTimer struct {
 	http.RoundTripper
 	journal *failoverJournal
@@ -42,52 +42,52 @@ func (r refusalTimer) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// load starts clients that send one create after the other. Each is sent until it is stored, to whatever replica chance
-// takes, or to the same one again where the SDK does so. A create that is not settled when the load ends stays in the
-// journal as it is.
+// load starts clients that send one create after another. Each create is sent to random replicas until it is stored;
+// the SDK retries on the same replica. A create that is not settled when the load ends stays unsettled in the
+// journal.
 func (f *failover) load() *providerdtest.Load {
-	open := make([]*entry, failoverClients)
+	unsettled := make([]*entry, failoverClients)
 	return providerdtest.StartLoad(failoverClients, func(number, n int) bool {
 		<-time.After(pace)
-		one := open[number]
-		if one == nil {
-			one = f.journal.begin(wayOf(n), fmt.Sprintf("%d-%d-%d", f.round, number, n))
+		e := unsettled[number]
+		if e == nil {
+			e = f.journal.begin(wayOf(n), fmt.Sprintf("%d-%d-%d", f.round, number, n))
 		}
-		if isStored := f.send(one, rand.IntN(replicaCount)); isStored || one.way == byNothing {
-			one = nil
+		if isStored := f.send(e, rand.IntN(replicaCount)); isStored || e.way == byNone {
+			e = nil
 		}
-		open[number] = one
+		unsettled[number] = e
 		return true
 	})
 }
 
-func wayOf(n int) way { return []way{byKey, byNothing, byKey, byClientID, byKey, byNothing}[n%6] }
+func wayOf(n int) way { return []way{byKey, byNone, byKey, byClientID, byKey, byNone}[n%6] }
 
-// send sends a create to a replica, and tells whether it is stored.
-func (f *failover) send(one *entry, number int) bool {
+// send sends a create to a replica and reports whether it is stored.
+func (f *failover) send(e *entry, number int) bool {
 	send := f.sendBare
-	if one.way == byKey {
+	if e.way == byKey {
 		send = f.sendWithKey
 	}
-	name, pk, err := send(one, f.fleet.Replica(number))
+	name, pk, err := send(e, f.fleet.Replica(number))
 	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Type == client.TypeClientIDTaken {
-		if !one.isDoubtful {
-			f.journal.complain(one.name + " is taken, though nobody stored it")
+		if !e.mayBeStored {
+			f.journal.noteFault(e.name + " is taken, but was never stored")
 		}
-		name, err = one.name, nil
+		name, err = e.name, nil
 	}
 	if err != nil {
-		one.isDoubtful = one.isDoubtful || !isRefusal(err)
+		e.mayBeStored = e.mayBeStored || !isRefusal(err)
 		return false
 	}
-	if name != one.name {
-		f.journal.complain(fmt.Sprintf("%s is answered with the record of %s", one.name, name))
+	if name != e.name {
+		f.journal.noteFault(fmt.Sprintf("the response to %s is the record of %s", e.name, name))
 	}
-	f.journal.acknowledge(one, pk, number)
+	f.journal.acknowledge(e, pk, number)
 	return true
 }
 
-// isRefusal tells whether nothing was stored for certain.
+// isRefusal reports whether it is certain that nothing was stored.
 func isRefusal(err error) bool {
 	if refused, ok := errors.AsType[*client.Error](err); ok {
 		return refused.Type == client.TypeStorageUnavailable || refused.Type == client.TypeOverloaded
@@ -95,13 +95,13 @@ func isRefusal(err error) bool {
 	return errors.Is(err, syscall.ECONNREFUSED)
 }
 
-func (f *failover) sendWithKey(one *entry, replica *providerdtest.Server) (name string, pk int32, err error) {
-	// A replica that is gone is left for another one soon.
+func (f *failover) sendWithKey(e *entry, replica *providerdtest.Server) (name string, pk int32, err error) {
+	// With one retry, the next try soon goes to another replica.
 	providers, err := client.New(replica.URL, f.token, client.WithDoer(f.fleet.Client), client.WithRetries(1))
 	if err != nil {
 		return "", 0, err
 	}
-	record, err := providers.CreateOAuth2(context.Background(), oauth2Request(one.name), client.WithIdempotencyKey(one.name))
+	record, err := providers.CreateOAuth2(context.Background(), oauth2Request(e.name), client.WithIdempotencyKey(e.name))
 	if err != nil {
 		return "", 0, err
 	}
@@ -109,12 +109,12 @@ func (f *failover) sendWithKey(one *entry, replica *providerdtest.Server) (name 
 }
 
 // sendBare sends a create once, without a key.
-func (f *failover) sendBare(one *entry, replica *providerdtest.Server) (name string, pk int32, err error) {
-	path, request := providerdtest.OAuth2Path, any(oauth2Request(one.name))
-	if one.way == byNothing {
+func (f *failover) sendBare(e *entry, replica *providerdtest.Server) (name string, pk int32, err error) {
+	path, request := providerdtest.OAuth2Path, any(oauth2Request(e.name))
+	if e.way == byNone {
 		path, request = providerdtest.DirectoryPath, client.WorkspaceDirectoryProviderRequest{
-			Name: one.name, DelegatedSubject: "admin@example.com", DefaultGroupEmailDomain: "example.com",
-			Credentials: client.NewSecretJSON(one.secret()),
+			Name: e.name, DelegatedSubject: "admin@example.com", DefaultGroupEmailDomain: "example.com",
+			Credentials: client.NewSecretJSON(e.secret()),
 		}
 	}
 	body, err := json.Marshal(request)

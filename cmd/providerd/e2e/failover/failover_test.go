@@ -17,36 +17,36 @@ import (
 )
 
 const (
-	// wholeRun is how many rounds a run has of which the figures are kept.
+	// wholeRun is the number of rounds from which the figures are saved.
 	wholeRun      = 100
 	defaultRounds = 15
 	replicaCount  = 3
-	// roundsOfSite is how many rounds one database serves.
+	// roundsOfSite is how many rounds run on one database.
 	roundsOfSite = 20
-	// acknowledgedBetween is how many creates each replica must have acknowledged before a round goes on.
+	// acknowledgedBetween is how many creates each replica must acknowledge before a round continues.
 	acknowledgedBetween = 20
-	// maxDelay is how much longer creates may stand still than the database itself.
+	// maxDelay is how much longer creates may stall than the database itself.
 	maxDelay = 3 * time.Second
-	// maxRefusal is the documented bound of 5 seconds, and what a machine takes on which all of this runs.
+	// maxRefusal is the documented limit of 5 seconds plus a margin for the busy machine.
 	maxRefusal = 7 * time.Second
 )
 
-// site is the servers that keep the database.
+// site is the group of servers of a database.
 type site interface {
-	// restore gives the primary a synchronous standby again.
+	// restore gives the primary a new synchronous standby.
 	restore(t *testing.T)
-	// current is the URL of the database on the primary alone.
+	// current returns the URL of the database on the primary only.
 	current(t *testing.T) string
 }
 
-// failoverKind is a fault of a kind of site.
+// failoverKind is a kind of fault.
 type failoverKind[Site site] struct {
 	title string
-	// strike lets the fault happen, until a primary is there that can commit.
+	// strike causes the fault, and returns once a primary can commit.
 	strike func(t *testing.T, f *failover, servers Site)
 }
 
-// failover is the replicas over a site, and their clients.
+// failover has the replicas of a site and their clients.
 type failover struct {
 	site    site
 	fleet   *providerdtest.Fleet
@@ -56,24 +56,24 @@ type failover struct {
 	round   int
 }
 
-// roundResult is what came of one round.
+// roundResult is the result of one round.
 type roundResult struct {
 	kind string
-	// acknowledged counts creates, and unknown those of which some try had no certain answer.
+	// acknowledged counts creates, and unknown those with at least one try of unknown outcome.
 	acknowledged, unknown int
 	missing, double       int
 	faults                []string
-	// database and creates are how long each stood still, and slowest is how long those of one replica did.
+	// database and creates are how long each stalled, and slowest is how long creates of the slowest replica did.
 	database, creates, slowest time.Duration
-	// refusal is how long a caller waited at most for a 503.
+	// refusal is the longest time until a 503.
 	refusal time.Duration
 }
 
-func (r *roundResult) count(one *entry) {
-	if one.isAcknowledged {
+func (r *roundResult) count(e *entry) {
+	if e.isAcknowledged {
 		r.acknowledged++
 	}
-	if one.isDoubtful {
+	if e.mayBeStored {
 		r.unknown++
 	}
 }
@@ -94,8 +94,8 @@ func newFailover(t *testing.T, program string, servers site, url string) *failov
 	return f
 }
 
-// TestFailover takes servers of PostgreSQL, replicas and the network between them away under load. Every acknowledged
-// create must be stored once, and creates must stand still little longer than the database.
+// TestFailover makes PostgreSQL servers, replicas and the network between them fail under load. Every acknowledged
+// create must be stored exactly once, and creates must not stall much longer than the database.
 func TestFailover(t *testing.T) {
 	rounds := providerdtest.EnvCount(t, "PROVIDERD_FAILOVER_ROUNDS", defaultRounds)
 	var outcomes []roundResult
@@ -112,31 +112,31 @@ func TestFailover(t *testing.T) {
 	reportFailover(t, outcomes, rounds)
 }
 
-// spread takes the kinds in turns.
+// spread repeats the kinds in turn.
 func spread[Site site](kinds []failoverKind[Site], rounds int) []failoverKind[Site] {
 	return slices.Repeat(kinds, rounds/len(kinds)+1)[:rounds]
 }
 
-// runRounds runs a round of each of the kinds, over as few sites as serve them.
+// runRounds runs one round per kind, on as few sites as possible.
 func runRounds[Site site](
 	t *testing.T, program string, kinds []failoverKind[Site], open func(t *testing.T) (Site, string),
 ) (outcomes []roundResult) {
 	t.Helper()
-	for some := range slices.Chunk(kinds, roundsOfSite) {
+	for chunk := range slices.Chunk(kinds, roundsOfSite) {
 		t.Run("site", func(t *testing.T) {
 			servers, url := open(t)
 			f := newFailover(t, program, servers, url)
-			for _, kind := range some {
-				one := f.run(t, kind.title, func() { kind.strike(t, f, servers) })
-				t.Logf("%+v", one)
-				outcomes = append(outcomes, one)
+			for _, kind := range chunk {
+				result := f.run(t, kind.title, func() { kind.strike(t, f, servers) })
+				t.Logf("%+v", result)
+				outcomes = append(outcomes, result)
 			}
 		})
 	}
 	return outcomes
 }
 
-// run is one round: creates, a fault among them, creates, and the account.
+// run runs one round: creates, a fault, more creates, and the comparison with what is stored.
 func (f *failover) run(t *testing.T, kind string, strike func()) roundResult {
 	t.Helper()
 	f.round++
@@ -149,14 +149,14 @@ func (f *failover) run(t *testing.T, kind string, strike func()) roundResult {
 	f.site.restore(t)
 	f.awaitAcknowledged(t, kind)
 	load.Stop()
-	one := roundResult{kind: kind, database: f.probe.longestPause(struck, recovered)}
-	one.creates, one.slowest = f.journal.longestPauses(struck, recovered)
+	result := roundResult{kind: kind, database: f.probe.longestPause(struck, recovered)}
+	result.creates, result.slowest = f.journal.longestPauses(struck, recovered)
 	f.settle(t)
-	f.journal.check(f.fleet.Stored(t, f.site.current(t)), f.round, &one)
-	return one
+	f.journal.check(f.fleet.Stored(t, f.site.current(t)), f.round, &result)
+	return result
 }
 
-// awaitAcknowledged returns once each replica has acknowledged some more creates.
+// awaitAcknowledged waits until each replica has acknowledged acknowledgedBetween more creates.
 func (f *failover) awaitAcknowledged(t *testing.T, kind string) {
 	t.Helper()
 	first := f.journal.counts()
@@ -169,13 +169,13 @@ func (f *failover) awaitAcknowledged(t *testing.T, kind string) {
 	})
 }
 
-// settle retries the creates that are not settled.
+// settle retries the unsettled creates.
 func (f *failover) settle(t *testing.T) {
 	t.Helper()
-	for _, one := range f.journal.open() {
-		for tries := 0; !f.send(one, tries%replicaCount); tries++ {
+	for _, e := range f.journal.open() {
+		for tries := 0; !f.send(e, tries%replicaCount); tries++ {
 			if tries == 10 {
-				t.Fatalf("%s is not settled", one.name)
+				t.Fatalf("%s is not settled", e.name)
 			}
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"example.com/providerd/cmd/providerd/providerdtest"
 )
 
-// way is how a create is told from others, and so how a retry finds it.
+// way is how a create is identified, and so how a retry finds it.
 type way int
 
 const (
@@ -21,56 +21,56 @@ const (
 	byKey way = iota
 	// byClientID has none; its client_id is unique.
 	byClientID
-	// byNothing cannot be told from others, and is sent once.
-	byNothing
+	// byNone has no identification, and is sent once.
+	byNone
 )
 
-// entry is a create that was sent.
+// entry is a create.
 type entry struct {
 	way  way
 	name string
-	// The rest is valid once its client has left it.
+	// The other fields are valid once its client no longer sends it.
 	isAcknowledged bool
-	// pk is 0 where the answer did not tell it: 409 for a client_id.
+	// pk is 0 if the response does not have it, as a 409 for a client_id.
 	pk int32
-	// isDoubtful tells that some try may have stored it.
-	isDoubtful bool
-	// isTold tells that it is known to be wrong.
-	isTold bool
+	// mayBeStored is set if a try has an unknown outcome.
+	mayBeStored bool
+	// isReported is set once a fault was reported.
+	isReported bool
 }
 
 func (e *entry) secret() string {
-	if e.way == byNothing {
+	if e.way == byNone {
 		return fmt.Sprintf(`{"key":%q}`, e.name)
 	}
 	return secretOf(e.name)
 }
 
-// failoverJournal is all creates that were sent to a database.
+// failoverJournal records all creates that were sent to a database.
 type failoverJournal struct {
 	mutex   sync.Mutex
 	entries map[string]*entry
-	// times are those of the acknowledgements by each replica, ascending.
+	// times are the times of acknowledgments by each replica, ascending.
 	times [replicaCount][]time.Time
-	// wrong are answers that must not be.
-	wrong []string
-	// slowestRefusal is how long a caller waited at most for a 503 in this round.
+	// faults are responses that must not occur.
+	faults []string
+	// slowestRefusal is the longest time until a 503 in this round.
 	slowestRefusal time.Duration
 }
 
 func (j *failoverJournal) begin(way way, name string) *entry {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
-	one := &entry{way: way, name: name}
-	j.entries[name] = one
-	return one
+	e := &entry{way: way, name: name}
+	j.entries[name] = e
+	return e
 }
 
-// acknowledge notes the answer of a replica.
-func (j *failoverJournal) acknowledge(one *entry, pk int32, replica int) {
+// acknowledge records that a replica acknowledged a create.
+func (j *failoverJournal) acknowledge(e *entry, pk int32, replica int) {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
-	one.isAcknowledged, one.pk = true, pk
+	e.isAcknowledged, e.pk = true, pk
 	j.times[replica] = append(j.times[replica], time.Now())
 }
 
@@ -80,13 +80,13 @@ func (j *failoverJournal) noteRefusal(took time.Duration) {
 	j.slowestRefusal = max(j.slowestRefusal, took)
 }
 
-func (j *failoverJournal) complain(text string) {
+func (j *failoverJournal) noteFault(text string) {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
-	j.wrong = append(j.wrong, text)
+	j.faults = append(j.faults, text)
 }
 
-// counts are how many creates each replica has acknowledged.
+// counts returns how many creates each replica has acknowledged.
 func (j *failoverJournal) counts() (counts [replicaCount]int) {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
@@ -96,16 +96,16 @@ func (j *failoverJournal) counts() (counts [replicaCount]int) {
 	return counts
 }
 
-// open returns the creates of which nobody knows whether they are stored.
+// open returns the creates that are not known to be stored and can be retried.
 func (j *failoverJournal) open() []*entry {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
-	return slices.DeleteFunc(slices.Collect(maps.Values(j.entries)), func(one *entry) bool {
-		return one.isAcknowledged || one.way == byNothing
+	return slices.DeleteFunc(slices.Collect(maps.Values(j.entries)), func(e *entry) bool {
+		return e.isAcknowledged || e.way == byNone
 	})
 }
 
-// longestPauses tell how long no replica has acknowledged anything, and how long the slowest has not.
+// longestPauses returns the longest time without any acknowledgment, and without one of the slowest replica.
 func (j *failoverJournal) longestPauses(begun, ended time.Time) (all, slowest time.Duration) {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
@@ -116,7 +116,8 @@ func (j *failoverJournal) longestPauses(begun, ended time.Time) (all, slowest ti
 	return longestPause(together, begun, ended), slowest
 }
 
-// longestPause is the longest time between two of the times, which ascend, that reaches into the one from begun to ended.
+// longestPause returns the longest interval between consecutive times that overlaps the one from begun to ended. The
+// times are ascending.
 func longestPause(times []time.Time, begun, ended time.Time) time.Duration {
 	last, longest := begun, time.Duration(0)
 	for _, at := range times {
@@ -131,30 +132,30 @@ func longestPause(times []time.Time, begun, ended time.Time) time.Duration {
 	return max(longest, ended.Sub(last))
 }
 
-// check compares the journal with what is stored. What is wrong with a create is told once, whatever round it is of.
+// check compares the journal with the stored records. A fault is reported once, even if the create is of another round.
 func (j *failoverJournal) check(stored []providerdtest.Record, round int, result *roundResult) {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
 	result.refusal, j.slowestRefusal = j.slowestRefusal, 0
-	result.faults, j.wrong = j.wrong, nil
+	result.faults, j.faults = j.faults, nil
 	found := map[string][]providerdtest.Record{}
-	for _, one := range stored {
-		found[one.Name] = append(found[one.Name], one)
-		if j.entries[one.Name] == nil {
-			result.faults = append(result.faults, one.Name+" is stored, and nobody sent it")
+	for _, record := range stored {
+		found[record.Name] = append(found[record.Name], record)
+		if j.entries[record.Name] == nil {
+			result.faults = append(result.faults, record.Name+" is stored, but was never sent")
 		}
 	}
-	for name, one := range j.entries {
+	for name, e := range j.entries {
 		if strings.HasPrefix(name, fmt.Sprintf("%d-", round)) {
-			result.count(one)
+			result.count(e)
 		}
-		if !one.isTold {
-			one.isTold = one.check(found[name], result)
+		if !e.isReported {
+			e.isReported = e.check(found[name], result)
 		}
 	}
 }
 
-// check tells whether something is wrong with the rows that a create made.
+// check reports whether the records of a create are wrong.
 func (e *entry) check(rows []providerdtest.Record, result *roundResult) (wrong bool) {
 	switch {
 	case len(rows) > 1:
@@ -165,8 +166,8 @@ func (e *entry) check(rows []providerdtest.Record, result *roundResult) (wrong b
 		return false
 	case rows[0].Secret != e.secret():
 		result.faults = append(result.faults, e.name+" has another secret")
-	case !e.isAcknowledged && !e.isDoubtful:
-		result.faults = append(result.faults, e.name+" is stored, though it was refused")
+	case !e.isAcknowledged && !e.mayBeStored:
+		result.faults = append(result.faults, e.name+" is stored, but was refused")
 	default:
 		return false
 	}

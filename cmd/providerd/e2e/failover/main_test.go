@@ -1,6 +1,6 @@
-// Package failover_test takes servers, replicas and networks of PostgreSQL away under load, and accounts for each create:
-// none that was acknowledged may be missing, and none may be there twice. Replicas that are left alone are in serving,
-// and the failover of the store without a server in store/postgres.
+// Package failover_test makes PostgreSQL servers, replicas and networks fail under load, and accounts for each
+// create: no acknowledged one may be missing, and none may be stored twice. Tests of undisturbed replicas are in
+// serving, and tests of failover without a server in store/postgres.
 //
 // Start with failover_test.go.
 package failover_test
@@ -11,5 +11,5 @@ import (
 	"example.com/providerd/cmd/providerd/providerdtest"
 )
 
-// TestMain lets the test binary be started as providerd.
+// TestMain lets the test binary run as providerd.
 func TestMain(m *testing.M) { providerdtest.Main(m) }

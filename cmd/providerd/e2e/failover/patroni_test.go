@@ -17,10 +17,10 @@ const (
 	patroniDatabase = "postgres"
 )
 
-// managed is nodes under Patroni.
+// managed is a group of nodes managed by Patroni.
 type managed struct{ *postgrestest.Patroni }
 
-// newManaged returns nodes with an empty database, and the URL that names them all.
+// newManaged starts nodes with an empty database, and returns a URL of all nodes.
 func newManaged(t *testing.T) (managed, string) {
 	t.Helper()
 	providerdtest.NeedPrograms(t, "patroni", "patroni", "etcd")
@@ -38,7 +38,7 @@ func (m managed) current(t *testing.T) string {
 	return m.Primary(t).URL(patroniDatabase)
 }
 
-// replace lets something happen to the primary, and returns it once another node leads.
+// replace calls strike with the primary, and returns that node once another one is the primary.
 func (m managed) replace(t *testing.T, strike func(old *postgrestest.PatroniNode)) *postgrestest.PatroniNode {
 	t.Helper()
 	old := m.Primary(t)
@@ -47,8 +47,8 @@ func (m managed) replace(t *testing.T, strike func(old *postgrestest.PatroniNode
 	return old
 }
 
-// patroniKinds are the faults of nodes under Patroni. What is frozen is thawed, and what is killed started again, in
-// restore, unless it is said here.
+// patroniKinds returns the faults of nodes managed by Patroni. Unless a fault does so itself, restore thaws frozen
+// nodes and restarts killed ones.
 func patroniKinds() []failoverKind[managed] {
 	return []failoverKind[managed]{
 		{"Patroni: PostgreSQL killed", func(t *testing.T, _ *failover, m managed) { m.Primary(t).KillPostgreSQL() }},
@@ -63,12 +63,12 @@ func patroniKinds() []failoverKind[managed] {
 		}},
 		{"Patroni: Patroni alone frozen", func(t *testing.T, _ *failover, m managed) {
 			old := m.replace(t, (*postgrestest.PatroniNode).FreezePatroni)
-			endWaits(t, old.URL(patroniDatabase), "pg_cancel_backend", noticing)
+			endWaits(t, old.URL(patroniDatabase), "pg_cancel_backend", noticeTime)
 		}},
 	}
 }
 
-// endWaits cancels or terminates commits that wait for a standby, for some time.
+// endWaits cancels or terminates commits that wait for a standby, for a length of time.
 func endWaits(t *testing.T, url, function string, length time.Duration) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), url)
@@ -76,7 +76,7 @@ func endWaits(t *testing.T, url, function string, length time.Duration) {
 		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close(t.Context()) }()
-	for begun := time.Now(); time.Since(begun) < length; <-time.After(respite) {
+	for begun := time.Now(); time.Since(begun) < length; <-time.After(cancelInterval) {
 		_, err := conn.Exec(t.Context(), "SELECT "+function+"(pid) FROM pg_stat_activity WHERE wait_event = $1", "SyncRep")
 		if err != nil {
 			t.Fatal(err)

@@ -10,29 +10,28 @@ import (
 	"example.com/providerd/store/postgres/postgrestest"
 )
 
-// Times that faults last, or that pass until somebody notices them.
+// How long faults last, and how long it takes to notice them.
 const (
-	noticing    = time.Second
-	absence     = 3 * time.Second
-	longAbsence = 12 * time.Second
-	respite     = 50 * time.Millisecond
+	noticeTime     = time.Second
+	outage         = 3 * time.Second
+	longOutage     = 12 * time.Second
+	cancelInterval = 50 * time.Millisecond
 )
 
-// pair is a primary with one synchronous standby, each behind a network of its own.
+// pair is a primary and a synchronous standby, each behind its own proxy.
 type pair struct {
-	database         string
-	primary, standby *postgrestest.Cluster
-	// toPrimary and toStandby lead to them.
+	database             string
+	primary, standby     *postgrestest.Cluster
 	toPrimary, toStandby *proxy
 }
 
-// newPair returns a pair with an empty database, and its URL.
+// newPair starts a pair with an empty database, and returns its URL.
 func newPair(t *testing.T) (*pair, string) {
 	t.Helper()
 	return pairWith(t, postgrestest.NewCluster(t))
 }
 
-// newTerseGermanPair is newPair whose servers speak German, and only of errors unless they are told otherwise.
+// newTerseGermanPair is newPair with servers that send messages in German, and by default only errors.
 func newTerseGermanPair(t *testing.T) (*pair, string) {
 	t.Helper()
 	primary := postgrestest.NewClusterIn(t, postgrestest.German)
@@ -61,7 +60,7 @@ func (p *pair) addStandby(t *testing.T) {
 	p.primary.RequireStandbys(t, p.standby)
 }
 
-// promote makes the standby the primary. The old primary is the standby from now on, though it does not know.
+// promote promotes the standby. The old primary counts as the standby from then on, although it is not aware of it.
 func (p *pair) promote(t *testing.T) {
 	t.Helper()
 	p.standby.Promote(t)
@@ -69,17 +68,17 @@ func (p *pair) promote(t *testing.T) {
 	p.toPrimary, p.toStandby = p.toStandby, p.toPrimary
 }
 
-// restore replaces the old primary by a fresh standby.
+// restore replaces the old primary with a new standby.
 func (p *pair) restore(t *testing.T) {
 	t.Helper()
 	p.standby.Close()
 	p.addStandby(t)
 }
 
-// current is the URL of the database on the server that has what is stored.
+// current returns the URL of the database on the primary.
 func (p *pair) current(*testing.T) string { return p.primary.URL(p.database) }
 
-// plainKinds are the faults of a pair.
+// plainKinds returns the faults of a pair.
 func plainKinds() []failoverKind[*pair] {
 	return []failoverKind[*pair]{
 		{"primary killed", func(t *testing.T, _ *failover, p *pair) {
@@ -88,33 +87,33 @@ func plainKinds() []failoverKind[*pair] {
 		}},
 		{"primary frozen, and thawed later", func(t *testing.T, _ *failover, p *pair) {
 			p.primary.Freeze()
-			<-time.After(noticing)
+			<-time.After(noticeTime)
 			p.promote(t)
 			p.standby.Thaw()
 		}},
 		{"primary frozen for long, and never thawed", func(t *testing.T, _ *failover, p *pair) {
 			p.primary.Freeze()
-			<-time.After(longAbsence)
+			<-time.After(longOutage)
 			p.promote(t)
 		}},
 		{"standby promoted beside its primary", func(t *testing.T, _ *failover, p *pair) { p.promote(t) }},
 		{"standby killed, and started again", func(t *testing.T, _ *failover, p *pair) {
 			p.standby.Kill()
-			<-time.After(absence)
+			<-time.After(outage)
 			p.standby.Start(t)
 		}},
 		{"standby frozen, and thawed", func(_ *testing.T, _ *failover, p *pair) {
 			p.standby.Freeze()
-			<-time.After(absence)
+			<-time.After(outage)
 			p.standby.Thaw()
 		}},
 		{"replica killed", func(t *testing.T, f *failover, _ *pair) {
-			f.fleet.Restart(t, 0, func() { <-time.After(noticing) })
+			f.fleet.Restart(t, 0, func() { <-time.After(noticeTime) })
 		}},
-		{"commits cancelled, standby promoted", func(t *testing.T, _ *failover, p *pair) {
+		{"commits canceled, standby promoted", func(t *testing.T, _ *failover, p *pair) {
 			p.loseCommits(t, "pg_cancel_backend")
 		}},
-		{"commits cancelled, standby back", func(t *testing.T, _ *failover, p *pair) {
+		{"commits canceled, standby back", func(t *testing.T, _ *failover, p *pair) {
 			p.keepCommits(t, "pg_cancel_backend")
 		}},
 		{"commits terminated, standby promoted", func(t *testing.T, _ *failover, p *pair) {
@@ -130,29 +129,29 @@ func plainKinds() []failoverKind[*pair] {
 		}},
 		{"network to the primary stalled", func(t *testing.T, _ *failover, p *pair) {
 			p.toPrimary.passing.Lock()
-			<-time.After(noticing)
+			<-time.After(noticeTime)
 			p.promote(t)
 			p.toStandby.passing.Unlock()
 		}},
 	}
 }
 
-// loseCommits ends commits while the standby is away, and promotes it then: what they had stored on the primary alone
-// is lost, though the primary lives on.
+// loseCommits ends commits while the standby is stopped, then promotes the standby: what they stored on the primary
+// only is lost, although the primary keeps running.
 func (p *pair) loseCommits(t *testing.T, function string) {
 	t.Helper()
 	p.standby.Kill()
-	endWaits(t, p.current(t), function, absence)
+	endWaits(t, p.current(t), function, outage)
 	p.primary.Freeze()
 	p.standby.Start(t)
 	p.promote(t)
 	p.standby.Thaw()
 }
 
-// keepCommits ends commits while the standby is away, which gets them when it is back.
+// keepCommits ends commits while the standby is stopped, then restarts the standby, which receives them.
 func (p *pair) keepCommits(t *testing.T, function string) {
 	t.Helper()
 	p.standby.Kill()
-	endWaits(t, p.current(t), function, absence)
+	endWaits(t, p.current(t), function, outage)
 	p.standby.Start(t)
 }

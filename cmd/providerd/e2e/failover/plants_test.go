@@ -10,41 +10,41 @@ import (
 	"example.com/providerd/cmd/providerd/providerdtest"
 )
 
-// TestFailoverFindsPlantedFaults runs rounds with a program that does not wait for the standby before it answers from
-// what is stored, and with one that sends again what may be stored. The account must find losses and doubles.
-func TestFailoverFindsPlantedFaults(t *testing.T) {
+// TestFailoverFindsInjectedFaults runs rounds with a program that does not wait for the standby before it responds from
+// stored records, and with one that retries commits of unknown outcome. The comparison must find losses and doubles.
+func TestFailoverFindsInjectedFaults(t *testing.T) {
 	for _, c := range []struct {
-		plant providerdtest.Fault
-		count func(one roundResult) int
+		fault providerdtest.Fault
+		count func(r roundResult) int
 	}{
 		{providerdtest.Fault{
-			Title: "losses without the wait for replication", File: "store/postgres/begin.go",
+			Title: "losses without waiting for replication", File: "store/postgres/begin.go",
 			Old: "pg_logical_emit_message(true, 'providerd', '')::text", New: "''",
-		}, func(one roundResult) int { return one.missing }},
+		}, func(r roundResult) int { return r.missing }},
 		{providerdtest.Fault{
-			Title: "doubles where everything is retried", File: "store/postgres/database.go",
+			Title: "doubles if unknown outcomes are retried", File: "store/postgres/database.go",
 			Old: "d.noteUnknownCommit(tx)\n\t\treturn false, err", New: "d.noteUnknownCommit(tx)\n\t\treturn true, err",
-		}, func(one roundResult) int { return one.double }},
+		}, func(r roundResult) int { return r.double }},
 	} {
-		t.Run(c.plant.Title, func(t *testing.T) {
-			program := c.plant.Build(t)
-			// What is sent again is stored twice only where the standby is back in time.
+		t.Run(c.fault.Title, func(t *testing.T) {
+			program := c.fault.Build(t)
+			// Retries are stored twice only if the standby is back in time.
 			kinds := append(only(plainKinds(), "commits", "beside"), only(plainKinds(), "standby back")...)
 			results := append(runRounds(t, program, kinds, newPair),
 				runRounds(t, program, only(patroniKinds(), "alone"), newManaged)...)
 			found := 0
-			for _, one := range results {
-				found += c.count(one)
+			for _, r := range results {
+				found += c.count(r)
 			}
 			t.Logf("%d found in %d rounds", found, len(results))
 			if found == 0 {
-				t.Error("the account lets it pass")
+				t.Error("the comparison found nothing")
 			}
 		})
 	}
 }
 
-// only are the kinds with one of the words in their title.
+// only returns the kinds that have one of the words in their title.
 func only[Site site](kinds []failoverKind[Site], words ...string) []failoverKind[Site] {
 	return slices.DeleteFunc(kinds, func(kind failoverKind[Site]) bool {
 		return !slices.ContainsFunc(words, func(word string) bool { return strings.Contains(kind.title, word) })

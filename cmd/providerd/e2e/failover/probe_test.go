@@ -19,17 +19,17 @@ import (
 
 const (
 	probePace = 10 * time.Millisecond
-	// probePatience is how long a probe waits for an answer before it connects again.
-	probePatience = time.Second
-	probeTable    = "CREATE TABLE failover_probe (at timestamptz NOT NULL)"
-	probeInsert   = "INSERT INTO failover_probe (at) VALUES ($1)"
+	// probeTimeout is how long a probe waits for a response before it reconnects.
+	probeTimeout = time.Second
+	probeTable   = "CREATE TABLE failover_probe (at timestamptz NOT NULL)"
+	probeInsert  = "INSERT INTO failover_probe (at) VALUES ($1)"
 )
 
-// probe tells when the database itself takes rows. It has a connection to each server, so that none of them holds it
-// up: no client can do better.
+// probe records when the database itself accepts rows. It has a connection to each server, so that none delays it: no
+// client can recover faster.
 type probe struct {
 	mutex sync.Mutex
-	// times are those at which a row was stored, ascending.
+	// times are the times at which rows were stored, ascending.
 	times []time.Time
 }
 
@@ -54,7 +54,7 @@ func startProbe(t *testing.T, url string) *probe {
 	return p
 }
 
-// addressesOf are the servers that a URL names, each once.
+// addressesOf returns the servers of a URL, each once.
 func addressesOf(config *pgx.ConnConfig) []*pgconn.FallbackConfig {
 	found := []*pgconn.FallbackConfig{{Host: config.Host, Port: config.Port}}
 	for _, other := range config.Fallbacks {
@@ -65,7 +65,7 @@ func addressesOf(config *pgx.ConnConfig) []*pgconn.FallbackConfig {
 	return found
 }
 
-// start probes one server until the test ends. What it stores with a warning, it has not sent to a standby.
+// start probes one server until the test ends. An insert with a warning does not count: no standby has received it.
 func (p *probe) start(t *testing.T, config *pgx.ConnConfig) {
 	t.Helper()
 	var isWarned atomic.Bool
@@ -78,7 +78,7 @@ func (p *probe) start(t *testing.T, config *pgx.ConnConfig) {
 	load := providerdtest.StartLoad(1, func(_, _ int) bool {
 		<-time.After(probePace)
 		isWarned.Store(false)
-		ctx, cancel := context.WithTimeout(context.Background(), probePatience)
+		ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)
 		defer cancel()
 		if _, err := db.ExecContext(ctx, probeInsert, time.Now()); err == nil && !isWarned.Load() {
 			p.mutex.Lock()
@@ -93,7 +93,7 @@ func (p *probe) start(t *testing.T, config *pgx.ConnConfig) {
 	})
 }
 
-// longestPause is how long the database took no rows.
+// longestPause returns the longest time for which the database accepted no rows.
 func (p *probe) longestPause(begun, ended time.Time) time.Duration {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()

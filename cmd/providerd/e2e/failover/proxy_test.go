@@ -8,14 +8,13 @@ import (
 	"testing"
 )
 
-// proxy is a network between the replicas and a server of PostgreSQL, under an address that stays when the server is
-// replaced.
+// proxy is the network between the replicas and a PostgreSQL server. It keeps its address when the server is replaced.
 type proxy struct {
 	listener net.Listener
-	// passing is held for reading by what passes, and for writing to stall the network.
+	// passing is read-locked while data passes, and write-locked to stall the network.
 	passing sync.RWMutex
 	mutex   sync.Mutex
-	// target is empty where the network is cut.
+	// target is empty if the network is cut.
 	target string
 	open   map[net.Conn]bool
 }
@@ -45,7 +44,7 @@ func newProxy(t *testing.T) *proxy {
 
 func (p *proxy) address() string { return p.listener.Addr().String() }
 
-// redirect closes the connections. New ones lead to another server from now on, or are closed if there is none.
+// redirect closes the connections and makes new ones go to target, or closes them if it is empty.
 func (p *proxy) redirect(target string) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -56,7 +55,7 @@ func (p *proxy) redirect(target string) {
 	p.target = target
 }
 
-// join connects a client with the server.
+// join connects a client to the server.
 func (p *proxy) join(client net.Conn) {
 	defer func() { _ = client.Close() }()
 	server, err := p.dial(client)
@@ -73,7 +72,7 @@ func (p *proxy) join(client net.Conn) {
 	delete(p.open, server)
 }
 
-// dial connects to the server, and notes the connection with that of the client.
+// dial connects to the server and registers both connections.
 func (p *proxy) dial(client net.Conn) (net.Conn, error) {
 	p.passing.RLock()
 	defer p.passing.RUnlock()
@@ -87,7 +86,7 @@ func (p *proxy) dial(client net.Conn) (net.Conn, error) {
 	return server, nil
 }
 
-// copy passes on what comes until either connection is closed.
+// copy forwards data until either connection is closed.
 func (p *proxy) copy(to, from net.Conn) {
 	defer func() { _, _ = to.Close(), from.Close() }()
 	for buffer := make([]byte, 32<<10); ; {

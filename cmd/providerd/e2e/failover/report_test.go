@@ -14,25 +14,25 @@ import (
 	"example.com/providerd/cmd/providerd/providerdtest"
 )
 
-// kindResults are the rounds of one kind.
+// kindResults has the rounds of one kind.
 type kindResults struct {
 	kind   string
 	rounds []roundResult
 }
 
-// reportFailover fails the test where something is lost or late, and writes the figures of a whole run.
+// reportFailover fails the test if a create is lost, doubled or late, and saves the figures of a whole run.
 func reportFailover(t *testing.T, results []roundResult, rounds int) {
 	t.Helper()
 	var kinds []*kindResults
-	for _, one := range results {
-		if one.missing+one.double+len(one.faults) > 0 || one.creates > one.database+maxDelay || one.refusal > maxRefusal {
-			t.Errorf("%+v", one)
+	for _, r := range results {
+		if r.missing+r.double+len(r.faults) > 0 || r.creates > r.database+maxDelay || r.refusal > maxRefusal {
+			t.Errorf("%+v", r)
 		}
-		at := slices.IndexFunc(kinds, func(known *kindResults) bool { return known.kind == one.kind })
+		at := slices.IndexFunc(kinds, func(known *kindResults) bool { return known.kind == r.kind })
 		if at < 0 {
-			at, kinds = len(kinds), append(kinds, &kindResults{kind: one.kind})
+			at, kinds = len(kinds), append(kinds, &kindResults{kind: r.kind})
 		}
-		kinds[at].rounds = append(kinds[at].rounds, one)
+		kinds[at].rounds = append(kinds[at].rounds, r)
 	}
 	text := failoverTable(kinds)
 	t.Log("\n" + text)
@@ -47,30 +47,30 @@ func reportFailover(t *testing.T, results []roundResult, rounds int) {
 	}
 }
 
-func (k *kindResults) sum(of func(one roundResult) int) (sum int) {
-	for _, one := range k.rounds {
-		sum += of(one)
+func (k *kindResults) sum(of func(r roundResult) int) (sum int) {
+	for _, r := range k.rounds {
+		sum += of(r)
 	}
 	return sum
 }
 
-// times returns the middle and the longest of the times, in seconds.
-func (k *kindResults) times(of func(one roundResult) time.Duration) (middle, longest float64) {
+// times returns the median and the longest time, in seconds.
+func (k *kindResults) times(of func(r roundResult) time.Duration) (median, longest float64) {
 	var times []time.Duration
-	for _, one := range k.rounds {
-		times = append(times, of(one))
+	for _, r := range k.rounds {
+		times = append(times, of(r))
 	}
 	slices.Sort(times)
 	return times[len(times)/2].Seconds(), times[len(times)-1].Seconds()
 }
 
-func databaseTime(one roundResult) time.Duration { return one.database }
+func databaseTime(r roundResult) time.Duration { return r.database }
 
-func createsTime(one roundResult) time.Duration { return one.creates }
+func createsTime(r roundResult) time.Duration { return r.creates }
 
-func slowestTime(one roundResult) time.Duration { return one.slowest }
+func slowestTime(r roundResult) time.Duration { return r.slowest }
 
-func refusalTime(one roundResult) time.Duration { return one.refusal }
+func refusalTime(r roundResult) time.Duration { return r.refusal }
 
 // failoverTable renders the figures in Markdown.
 func failoverTable(kinds []*kindResults) string {
@@ -79,35 +79,35 @@ func failoverTable(kinds []*kindResults) string {
 		all.rounds = append(all.rounds, kind.rounds...)
 	}
 	var text strings.Builder
-	text.WriteString("| what happens | rounds | acknowledged | unknown at first | missing | double | the database stands " +
-		"still, s: median, longest | creates | creates of the slowest replica | most that creates took longer | slowest 503 |\n" +
+	text.WriteString("| fault | rounds | acknowledged | unknown at first | missing | doubled | database stalled, s: median, longest | " +
+		"creates stalled | creates of the slowest replica | creates stalled longer by at most | slowest 503 |\n" +
 		"| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
 	for _, kind := range append(kinds, all) {
-		databaseMiddle, databaseLongest := kind.times(databaseTime)
-		createsMiddle, createsLongest := kind.times(createsTime)
-		slowestMiddle, slowestLongest := kind.times(slowestTime)
-		_, later := kind.times(func(one roundResult) time.Duration { return one.creates - one.database })
+		databaseMedian, databaseLongest := kind.times(databaseTime)
+		createsMedian, createsLongest := kind.times(createsTime)
+		slowestMedian, slowestLongest := kind.times(slowestTime)
+		_, later := kind.times(func(r roundResult) time.Duration { return r.creates - r.database })
 		_, refusal := kind.times(refusalTime)
 		fmt.Fprintf(&text, "| %s | %d | %d | %d | %d | %d | %.1f, %.1f | %.1f, %.1f | %.1f, %.1f | %.1f | %.1f |\n",
 			kind.kind, len(kind.rounds),
-			kind.sum(func(one roundResult) int { return one.acknowledged }),
-			kind.sum(func(one roundResult) int { return one.unknown }),
-			kind.sum(func(one roundResult) int { return one.missing }),
-			kind.sum(func(one roundResult) int { return one.double }),
-			databaseMiddle, databaseLongest, createsMiddle, createsLongest, slowestMiddle, slowestLongest, later, refusal)
+			kind.sum(func(r roundResult) int { return r.acknowledged }),
+			kind.sum(func(r roundResult) int { return r.unknown }),
+			kind.sum(func(r roundResult) int { return r.missing }),
+			kind.sum(func(r roundResult) int { return r.double }),
+			databaseMedian, databaseLongest, createsMedian, createsLongest, slowestMedian, slowestLongest, later, refusal)
 	}
 	return text.String()
 }
 
-// plotFailover draws the longest times.
+// plotFailover draws the longest stalls.
 func plotFailover(kinds []*kindResults) figures.Bars {
 	bars := figures.Bars{
-		Title:  "longest standstill in seconds",
+		Title:  "longest stall in seconds",
 		Series: []string{"the database", "creates", "creates of the slowest replica"},
 	}
 	for _, kind := range kinds {
 		group := figures.Group{Name: kind.kind}
-		for _, of := range []func(one roundResult) time.Duration{databaseTime, createsTime, slowestTime} {
+		for _, of := range []func(r roundResult) time.Duration{databaseTime, createsTime, slowestTime} {
 			_, longest := kind.times(of)
 			group.Values = append(group.Values, longest)
 		}
