@@ -117,7 +117,7 @@ func TestPromoteKeyRequiresItOnAllReplicas(t *testing.T) {
 
 	// A replica without the key does not start, and one that gets the old file stops storing.
 	if _, err := store.Create(t.Context(), create(t, url), old); !errors.Is(err, store.ErrKeysetUnusable) ||
-		!strings.Contains(err.Error(), "bring the newest keyset") {
+		!strings.Contains(err.Error(), "copy the newest keyset") {
 		t.Errorf("start without the key: error is %v, want ErrKeysetUnusable", err)
 	}
 	copyKeyset(t, old, second)
@@ -221,7 +221,7 @@ func TestRetireKeysRequiresPromotionOnAllReplicas(t *testing.T) {
 
 	copyKeyset(t, added, second)
 	if err := create(1, "with the previous file"); !errors.Is(err, store.ErrUnavailable) ||
-		!strings.Contains(err.Error(), "which was retired; bring the newest keyset") {
+		!strings.Contains(err.Error(), "which was retired; copy the newest keyset") {
 		t.Errorf("with the previous file: error is %v, want ErrUnavailable and why", err)
 	}
 	copyKeyset(t, first, second)
