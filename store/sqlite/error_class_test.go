@@ -36,8 +36,8 @@ func TestErrorsOfSQLiteAreClassified(t *testing.T) {
 			if got := errors.Is(commit, database.ErrUnavailable); got != (slices.Contains(away, code) && code != sqlite3.ErrIoErr) {
 				t.Errorf("%d in COMMIT: ErrUnavailable is %t", code, got)
 			}
-			isSpoilt := code == sqlite3.ErrNotADB || code == sqlite3.ErrCorrupt
-			if errors.Is(statement, database.ErrCorrupt) != isSpoilt || errors.Is(statement, database.ErrFull) != (code == sqlite3.ErrFull) {
+			isCorrupt := code == sqlite3.ErrNotADB || code == sqlite3.ErrCorrupt
+			if errors.Is(statement, database.ErrCorrupt) != isCorrupt || errors.Is(statement, database.ErrFull) != (code == sqlite3.ErrFull) {
 				t.Errorf("%d: error is %v", code, statement)
 			}
 			// Only if SQLite failed to write or sync may the transaction still be there after a crash.
