@@ -10,7 +10,7 @@ import (
 	"example.com/providerd/store"
 )
 
-// adviseOAuth2 gives the advice for a body. A secret that the server would make is one of 128 random characters.
+// adviseOAuth2 returns the advice for a body. If it has no secret, the server generates one of 128 random characters.
 func adviseOAuth2(body []byte) ([]advice.Advice, error) {
 	var settings store.OAuth2Settings
 	hasSecret, err := readSettings(body, &settings)
@@ -24,7 +24,7 @@ func adviseOAuth2(body []byte) ([]advice.Advice, error) {
 	return advice.OAuth2(settings), nil
 }
 
-// adviseWorkspaceDirectory gives the advice for a body.
+// adviseWorkspaceDirectory returns the advice for a body.
 func adviseWorkspaceDirectory(body []byte) ([]advice.Advice, error) {
 	var settings store.WorkspaceDirectorySettings
 	if _, err := readSettings(body, &settings); err != nil {
@@ -33,17 +33,17 @@ func adviseWorkspaceDirectory(body []byte) ([]advice.Advice, error) {
 	return advice.WorkspaceDirectory(settings), nil
 }
 
-// readSettings reads the settings that a body has, and tells whether it has a secret that is a string. No rule is about
-// the defaults of those that it has not.
+// readSettings parses the settings in a body, and reports whether it has a client_secret. Defaults are not applied,
+// because no rule is about them.
 func readSettings(body []byte, settings any) (hasSecret bool, err error) {
 	secrets := json.UnmarshalFromFunc(func(decoder *jsontext.Decoder, secret *store.Secret) error {
 		value, err := decoder.ReadValue()
 		if err != nil || value.Kind() != '"' {
-			return err //nolint:wrapcheck // It is the decoder's own.
+			return err //nolint:wrapcheck // The decoder adds the position.
 		}
 		text, err := jsontext.AppendUnquote(nil, value)
 		hasSecret, *secret = true, store.NewSecret(string(text))
-		return err //nolint:wrapcheck // It is the decoder's own.
+		return err //nolint:wrapcheck // The decoder adds the position.
 	})
 	// "client_type" is the name of ClientType.
 	err = json.Unmarshal(body, settings, json.MatchCaseInsensitiveNames(true), json.WithUnmarshalers(secrets))

@@ -1,7 +1,7 @@
-// Package apply is the command that creates the providers that files list, each exactly once. The files themselves are
-// read in manifest, and what is sent goes through the SDK in gen/client.
+// Package apply is the command that creates the providers listed in YAML files, each exactly once. Package manifest
+// reads the files, and the SDK in gen/client sends the requests.
 //
-// Start with Command.Run, which reads and checks the files, sends their entries and reports what became of them.
+// Start with Command.Run, which reads and checks the files, sends the entries and reports their outcomes.
 package apply
 
 import (
@@ -23,35 +23,35 @@ import (
 	"example.com/providerd/server/contract"
 )
 
-// Command has the flags of "providerd apply".
+// Command is "providerd apply" with its flags.
 type Command struct {
-	Files    []string      `name:"file" short:"f" sep:"none" placeholder:"FILE" help:"A YAML file that lists providers, a folder of such files, or - for standard input; may be given several times."`
-	Server   string        `env:"PROVIDERD_SERVER" placeholder:"URL" help:"The server, such as http://127.0.0.1:8080 (${env}). The access token comes from PROVIDERD_TOKEN."`
-	DryRun   bool          `help:"Show what would become of each entry, and store nothing. Without --server, the files alone are checked."`
-	Strict   bool          `help:"Send nothing where there is advice for an entry."`
-	Parallel int           `default:"16" placeholder:"N" help:"Requests at a time, 1 to 256 (default ${default})."`
-	Timeout  time.Duration `default:"30s" placeholder:"TIME" help:"How long a request may take before it is sent again (default ${default})."`
-	Output   string        `default:"table" enum:"table,json" help:"Format of the output: ${enum} (default ${default}). The table leaves out what is unchanged, but not in a dry run."`
-	Schema   bool          `help:"Print the JSON Schema of the file, with which editors complete it, and end."`
+	Files    []string      `name:"file" short:"f" sep:"none" placeholder:"FILE" help:"A YAML file that lists providers, a directory of such files, or - for standard input; repeatable."`
+	Server   string        `env:"PROVIDERD_SERVER" placeholder:"URL" help:"URL of the server, such as http://127.0.0.1:8080 (${env}). The access token comes from PROVIDERD_TOKEN."`
+	DryRun   bool          `help:"Show the outcome of each entry and store nothing. Without --server, only check the files."`
+	Strict   bool          `help:"Send nothing if there is advice for any entry."`
+	Parallel int           `default:"16" placeholder:"N" help:"Number of parallel requests, 1 to 256 (default ${default})."`
+	Timeout  time.Duration `default:"30s" placeholder:"TIME" help:"Time after which a request is retried (default ${default})."`
+	Output   string        `default:"table" enum:"table,json" help:"Output format: ${enum} (default ${default}). The table omits unchanged entries, except in a dry run."`
+	Schema   bool          `help:"Print the JSON Schema of the files, for completion in editors, and exit."`
 }
 
-// TokenVariable is the variable of the environment that has the access token.
+// TokenVariable is the environment variable with the access token.
 const TokenVariable = "PROVIDERD_TOKEN"
 
 const maxParallel = 256
 
 // Help is the long help text.
 func (*Command) Help() string {
-	return "The file maps oauth2 and workspace_directory to lists of providers, each with the fields of the API and an " +
-		"id, which is its name where there is none. In values, ${NAME} is replaced by the variable of the environment, and " +
-		"$${ stands for ${ itself. The whole file is checked before anything is sent. Running it again creates nothing " +
-		"twice: what is stored is unchanged, and an entry that was edited since is reported as drifted. Interrupted, " +
-		"run it again for the rest. The caller is the name of the token: use tokens of one name for one file. The server's " +
-		"certificate must be signed by one that the system trusts, or one in the file SSL_CERT_FILE. The exit status is 0 " +
-		"when every entry is stored as the file has it."
+	return "A file maps oauth2 and workspace_directory to lists of providers. Each has the fields of the API and an id, " +
+		"by default its name. In values, ${NAME} is replaced by the environment variable, and $${ by ${. All files are " +
+		"checked before anything is sent.\n\nRepeat runs create nothing twice: stored entries are unchanged, and entries " +
+		"that were edited since are reported as drifted. If a run is interrupted, run the command again. The name of the " +
+		"token is the caller: always apply a file with tokens of the same name. The server's certificate must be trusted " +
+		"by the system or by a certificate in the file SSL_CERT_FILE. The exit status is 0 if every entry is stored as the " +
+		"files say."
 }
 
-// Validate refuses flags that do not go together.
+// Validate refuses invalid or missing flags.
 func (c *Command) Validate() error {
 	if c.Schema {
 		return nil
@@ -68,7 +68,7 @@ func (c *Command) Validate() error {
 	if !c.needsServer() {
 		return nil
 	}
-	// With a token that nothing is wrong with, the error is of the URL.
+	// With a valid token, an error is about the URL.
 	if _, err := client.New(c.Server, "x"); err != nil {
 		return fmt.Errorf("--server: %w", err)
 	}
@@ -76,10 +76,10 @@ func (c *Command) Validate() error {
 	return err
 }
 
-// needsServer tells whether the files are sent: a dry run asks a server only where one is named.
+// needsServer reports whether requests are sent: in a dry run, only if --server is set.
 func (c *Command) needsServer() bool { return c.Server != "" || !c.DryRun }
 
-// findMissing names all that is missing at once.
+// findMissing returns an error that names everything that is missing.
 func (c *Command) findMissing() error {
 	var flags, all []string
 	if len(c.Files) == 0 {
@@ -92,7 +92,7 @@ func (c *Command) findMissing() error {
 		all = append(all, "missing flags: "+strings.Join(flags, ", "))
 	}
 	if c.needsServer() && accessToken() == "" {
-		all = append(all, "the environment must have an access token in "+TokenVariable)
+		all = append(all, "set "+TokenVariable+" to an access token")
 	}
 	if len(all) > 0 {
 		return errors.New(strings.Join(all, "; "))
@@ -100,7 +100,7 @@ func (c *Command) findMissing() error {
 	return nil
 }
 
-// Run creates the providers of the file.
+// Run creates the providers that the files list.
 func (c *Command) Run(
 	ctx context.Context, contract *contract.Document, out *console.Output, messages *console.Messages,
 ) error {
@@ -115,13 +115,13 @@ func (c *Command) Run(
 	if err != nil {
 		return err
 	}
-	if advised := report.tellAdvice(); advised > 0 && c.Strict {
+	if advised := report.printAdvice(); advised > 0 && c.Strict {
 		return report.refuseAdvised(out, advised)
 	}
 	if !c.needsServer() {
 		return report.printEntries(out)
 	}
-	// Until something is sent, a signal ends the program at once, and so does a second one afterwards.
+	// Before anything is sent, a signal ends the program at once; afterwards, a second one does.
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	defer context.AfterFunc(ctx, stop)()
@@ -135,7 +135,7 @@ func (c *Command) Run(
 	return ended
 }
 
-// send creates what the entries have, or asks what would become of them.
+// send creates the entries or, in a dry run, validates them.
 func (c *Command) send(ctx context.Context, report *report) error {
 	providers, err := c.providers()
 	if err != nil {
@@ -160,7 +160,7 @@ func printSchema(out *console.Output, contract *contract.Document) error {
 	return err
 }
 
-// read returns the entries of files that have no fault, and otherwise tells all of them.
+// read returns the entries of the files, or prints all problems of the files.
 func (c *Command) read(
 	ctx context.Context, contract *contract.Document, out *console.Output, messages *console.Messages,
 ) ([]manifest.Entry, error) {
@@ -170,36 +170,36 @@ func (c *Command) read(
 		return nil, err
 	}
 	list := manifest.Read(files, manifestKinds(contract), os.LookupEnv)
-	faults, err := findFaults(ctx, contract, list)
+	problems, err := findProblems(ctx, contract, list)
 	if err != nil {
 		return nil, err
 	}
-	if len(faults) == 0 {
+	if len(problems) == 0 {
 		return list.Entries, nil
 	}
-	if err := printFaults(out, messages, c.Output, faults); err != nil {
+	if err := printProblems(out, messages, c.Output, problems); err != nil {
 		return nil, err
 	}
-	sum := fmt.Sprintf("%s in %s", console.Count(len(faults), "fault"), console.Count(len(files), "file"))
-	if len(faults) == manifest.MaxProblems {
+	sum := fmt.Sprintf("%s in %s", console.Count(len(problems), "problem"), console.Count(len(files), "file"))
+	if len(problems) == manifest.MaxProblems {
 		sum = "at least " + sum
 	}
 	return nil, errors.New(sum + "; nothing was sent")
 }
 
-// providers is the client that creates them.
+// providers returns the client.
 func (c *Command) providers() (*client.Providers, error) {
 	return client.New(c.Server, accessToken(), client.WithTryTimeout(c.Timeout))
 }
 
-// warnOfPlainHTTP tells that others may read what is sent, where it leaves this machine unencrypted.
+// warnOfPlainHTTP warns if requests leave this host unencrypted.
 func (c *Command) warnOfPlainHTTP(messages *console.Messages) {
 	server, err := url.Parse(c.Server)
 	if err != nil || server.Scheme != "http" || server.Hostname() == "localhost" {
 		return
 	}
 	if ip := net.ParseIP(server.Hostname()); ip == nil || !ip.IsLoopback() {
-		messages.Warn("the token and the secrets go to %s unencrypted; use https", server.Host)
+		messages.Warn("the token and secrets are sent to %s unencrypted; use https", server.Host)
 	}
 }
 

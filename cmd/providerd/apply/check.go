@@ -11,48 +11,48 @@ import (
 	"example.com/providerd/server/contract"
 )
 
-// findFaults returns all faults of the files in the order of their positions: those of its form, and those that the
-// contract finds in its entries. There are at most manifest.MaxProblems.
-func findFaults(ctx context.Context, contract *contract.Document, list manifest.Manifest) ([]manifest.Problem, error) {
-	faults := slices.Concat(list.Problems, clientIDTwins(list.Entries))
+// findProblems returns the problems of the files, ordered by position: invalid YAML, and violations of the contract.
+// There are at most manifest.MaxProblems.
+func findProblems(ctx context.Context, contract *contract.Document, list manifest.Manifest) ([]manifest.Problem, error) {
+	problems := slices.Concat(list.Problems, repeatedClientIDs(list.Entries))
 	for _, entry := range list.Entries {
-		if len(faults) >= manifest.MaxProblems {
+		if len(problems) >= manifest.MaxProblems {
 			break
 		}
-		broken, err := entryFaults(ctx, contract, entry)
+		broken, err := entryProblems(ctx, contract, entry)
 		if err != nil {
 			return nil, err
 		}
-		faults = append(faults, broken...)
+		problems = append(problems, broken...)
 	}
-	slices.SortStableFunc(faults, func(a, b manifest.Problem) int { return a.Compare(b.Position) })
-	return faults[:min(len(faults), manifest.MaxProblems)], nil
+	slices.SortStableFunc(problems, func(a, b manifest.Problem) int { return a.Compare(b.Position) })
+	return problems[:min(len(problems), manifest.MaxProblems)], nil
 }
 
-func entryFaults(ctx context.Context, contract *contract.Document, entry manifest.Entry) ([]manifest.Problem, error) {
+func entryProblems(ctx context.Context, contract *contract.Document, entry manifest.Entry) ([]manifest.Problem, error) {
 	kind, err := kindOf(entry)
 	if err != nil {
 		return nil, err
 	}
 	violations, err := contract.Validate(ctx, kind.Operation, entry.Body)
 	if err != nil {
-		return []manifest.Problem{faultAt(entry, "", err.Error())}, nil
+		return []manifest.Problem{problemAt(entry, "", err.Error())}, nil
 	}
-	var faults []manifest.Problem
+	var problems []manifest.Problem
 	masked := maskedSecret(kind, entry)
 	if masked != "" {
-		faults = append(faults, faultAt(entry, masked, masked+" is the mask that is shown instead of a secret; write the "+
-			"secret, or a reference such as ${NAME}, as \"providerd provider export\" does"))
+		problems = append(problems, problemAt(entry, masked, manifest.FieldName(masked)+" is a masked secret; write the secret, or a reference such as "+
+			"${NAME}, as \"providerd provider export\" does"))
 	}
 	for _, violation := range violations {
 		if violation.Pointer != masked && !entry.IsBroken(violation.Pointer) {
-			faults = append(faults, faultAt(entry, violation.Pointer, violation.Detail))
+			problems = append(problems, problemAt(entry, violation.Pointer, violation.Detail))
 		}
 	}
-	return faults, nil
+	return problems, nil
 }
 
-// maskedSecret is the pointer of the secret of an entry that was copied from where secrets are masked; "" for others.
+// maskedSecret returns the pointer of a secret that was copied from masked output; "" if there is none.
 func maskedSecret(kind Kind, entry manifest.Entry) string {
 	field := kind.SecretField()
 	var fields map[string]json.RawMessage
@@ -62,10 +62,10 @@ func maskedSecret(kind Kind, entry manifest.Entry) string {
 	return "/" + field
 }
 
-// clientIDTwins finds entries of which the server would refuse all but one, since a client_id is unique.
-func clientIDTwins(entries []manifest.Entry) []manifest.Problem {
+// repeatedClientIDs returns a problem for each client_id that an earlier entry has.
+func repeatedClientIDs(entries []manifest.Entry) []manifest.Problem {
 	const pointer = "/client_id"
-	var faults []manifest.Problem
+	var problems []manifest.Problem
 	places := map[string]manifest.Position{}
 	for _, entry := range entries {
 		clientID := clientIDOf(entry)
@@ -74,32 +74,32 @@ func clientIDTwins(entries []manifest.Entry) []manifest.Problem {
 		}
 		place := entry.At(pointer)
 		if first, ok := places[clientID]; ok {
-			detail := fmt.Sprintf("%s is that of %s, too", pointer, first.RelativeTo(place))
-			faults = append(faults, faultAt(entry, pointer, detail))
+			detail := fmt.Sprintf("%s is already used in %s", manifest.FieldName(pointer), first.RelativeTo(place))
+			problems = append(problems, problemAt(entry, pointer, detail))
 			continue
 		}
 		places[clientID] = place
 	}
-	return faults
+	return problems
 }
 
-func faultAt(entry manifest.Entry, pointer, detail string) manifest.Problem {
+func problemAt(entry manifest.Entry, pointer, detail string) manifest.Problem {
 	return manifest.Problem{Position: entry.At(pointer), Kind: entry.Kind, ID: entry.ID, Detail: detail}
 }
 
-// printFaults tells the faults as people read them, and as JSON where that is asked for.
-func printFaults(out *console.Output, messages *console.Messages, format string, faults []manifest.Problem) error {
-	for _, fault := range faults {
-		messages.At(fault.String(), fault.Kind, fault.ID, fault.Detail)
+// printProblems prints the problems for people and, if the format is JSON, for programs.
+func printProblems(out *console.Output, messages *console.Messages, format string, problems []manifest.Problem) error {
+	for _, problem := range problems {
+		messages.At(problem.String(), problem.Kind, problem.ID, problem.Detail)
 	}
 	if format != console.FormatJSON {
 		return nil
 	}
-	list := make([]appliedJSON, len(faults))
-	for i, fault := range faults {
+	list := make([]appliedJSON, len(problems))
+	for i, problem := range problems {
 		list[i] = appliedJSON{
-			Kind: fault.Kind, ID: fault.ID, File: fault.File, Line: fault.Line, Column: fault.Column,
-			Outcome: outcomeFaulty, Detail: fault.Detail,
+			Kind: problem.Kind, ID: problem.ID, File: problem.File, Line: problem.Line, Column: problem.Column,
+			Outcome: outcomeFaulty, Detail: problem.Detail,
 		}
 	}
 	return printJSON(out, list)

@@ -10,16 +10,16 @@ import (
 	"example.com/providerd/gen/client"
 )
 
-// checkCanValidate looks into the contract of the server. One that does not know validate_only would create what it is
-// only asked about.
+// checkCanValidate checks that the contract of the server has validate_only: a server that does not know it would
+// create instead of validate.
 func checkCanValidate(ctx context.Context, from *client.Providers) error {
 	text, err := from.Contract(ctx)
 	if err != nil {
 		return fmt.Errorf("%s; nothing was sent", console.Printable(reasonOf(err)))
 	}
 	if !bytes.Contains(text, []byte(`"validate_only"`)) {
-		return errors.New("the server does not have validate_only in its contract, and cannot tell what it would do; " +
-			"upgrade it, or leave out --server to check the file alone; nothing was sent")
+		return errors.New("the server is too old for a dry run: its contract lacks validate_only; " +
+			"upgrade it, or omit --server to check only the files; nothing was sent")
 	}
 	return nil
 }

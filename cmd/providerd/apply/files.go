@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// maxFileBytes is how much is read of all files together.
+	// maxFileBytes limits the size of all files together.
 	maxFileBytes = 64 << 20
-	// maxFiles is how many there may be.
+	// maxFiles limits the number of files.
 	maxFiles = 10_000
 )
 
@@ -32,10 +32,10 @@ func (s source) open() (io.ReadCloser, error) {
 	if s == "" {
 		return io.NopCloser(os.Stdin), nil
 	}
-	return os.Open(string(s)) //nolint:wrapcheck // It names the file.
+	return os.Open(string(s)) //nolint:wrapcheck // The error names the file.
 }
 
-// readFiles reads what the flags name: files, standard input, and folders, of these those that end in .yaml or .yml.
+// readFiles reads files, standard input, and the .yaml and .yml files of directories.
 func readFiles(names []string) ([]manifest.File, error) {
 	var sources []source
 	for _, name := range names {
@@ -46,13 +46,13 @@ func readFiles(names []string) ([]manifest.File, error) {
 		sources = append(sources, found...)
 	}
 	if len(sources) > maxFiles {
-		return nil, fmt.Errorf("there are more than %d files; apply one folder after the other", maxFiles)
+		return nil, fmt.Errorf("more than %d files; apply one directory at a time", maxFiles)
 	}
 	left := int64(maxFileBytes)
 	var files []manifest.File
 	for i, source := range sources {
 		if slices.Contains(sources[:i], source) {
-			return nil, fmt.Errorf("%s is given twice", source)
+			return nil, fmt.Errorf("%s was passed twice", source)
 		}
 		text, err := readFile(source, left)
 		if err != nil {
@@ -69,14 +69,14 @@ func sourcesOf(name string) ([]source, error) {
 		return []source{""}, nil
 	}
 	path := filepath.Clean(name)
-	// Only a folder is opened here: a pipe that is opened twice loses what was written into it.
+	// Only a directory is opened here: a pipe that is opened twice loses data.
 	info, err := os.Stat(path)
 	if err != nil || !info.IsDir() {
-		return []source{source(path)}, nil //nolint:nilerr // The error of reading it says more.
+		return []source{source(path)}, nil //nolint:nilerr // Reading it returns a better error.
 	}
 	entries, err := os.ReadDir(path)
 	if err != nil {
-		return nil, fmt.Errorf("read the folder: %w", err)
+		return nil, fmt.Errorf("read directory: %w", err)
 	}
 	var sources []source
 	for _, entry := range entries {
@@ -85,23 +85,23 @@ func sourcesOf(name string) ([]source, error) {
 		}
 	}
 	if len(sources) == 0 {
-		return nil, fmt.Errorf("the folder %s has no file that ends in .yaml or .yml", path)
+		return nil, fmt.Errorf("directory %s contains no .yaml or .yml files", path)
 	}
 	return sources, nil
 }
 
-func readFile(source source, most int64) (text []byte, err error) {
+func readFile(source source, limit int64) (text []byte, err error) {
 	file, err := source.open()
 	if err != nil {
 		return nil, fmt.Errorf("read providers: %w", err)
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	text, err = io.ReadAll(io.LimitReader(file, most+1))
+	text, err = io.ReadAll(io.LimitReader(file, limit+1))
 	if err != nil {
 		return nil, fmt.Errorf("read providers from %s: %w", source, err)
 	}
-	if int64(len(text)) > most {
-		return nil, fmt.Errorf("with %s, the files have more than %d MiB together; apply less at a time",
+	if int64(len(text)) > limit {
+		return nil, fmt.Errorf("with %s, the files have more than %d MiB; apply fewer files at a time",
 			source, maxFileBytes>>20)
 	}
 	return text, nil

@@ -15,31 +15,31 @@ import (
 	"example.com/providerd/store"
 )
 
-// Kind is what a kind of provider is created with.
+// Kind is a kind of provider and how to create one.
 type Kind struct {
 	Name      string
 	Operation string
 	create    sendFunc[stored]
 	validate  sendFunc[client.Verdict]
-	// advise returns the advice for a body that breaks no rule of the contract.
+	// advise returns the advice for a valid body.
 	advise func(body []byte) ([]advice.Advice, error)
 }
 
 // sendFunc sends a body to a server.
-type sendFunc[Answer any] func(
+type sendFunc[Response any] func(
 	ctx context.Context, to *client.Providers, body []byte, options ...client.CreateOption,
-) (*Answer, error)
+) (*Response, error)
 
-// maxClientIDBytes bounds what is told of the client_id that a server answers. The longest has 255 characters.
+// maxClientIDBytes limits the client_id in a response, which has at most 255 characters.
 const maxClientIDBytes = 255 * utf8.UTFMax
 
-// stored is what is told of a record; its secrets are not.
+// stored is what the output contains of a record.
 type stored struct {
 	PK       int32  `json:"pk,omitempty"`
 	ClientID string `json:"client_id,omitempty"`
 }
 
-// Kinds are the kinds of provider, in the order of the contract.
+// Kinds returns the kinds of provider, in the order of the contract.
 func Kinds() []Kind {
 	return []Kind{
 		{
@@ -61,7 +61,7 @@ func Kinds() []Kind {
 	}
 }
 
-// SecretField is the field with the secret. Without a secret it is an empty string or an empty object.
+// SecretField returns the name of the field with the secret. It can be an empty string or object.
 func (k Kind) SecretField() string {
 	if k.Name == string(store.KindOAuth2) {
 		return "client_secret"
@@ -86,13 +86,13 @@ func manifestKinds(contract *contract.Document) []manifest.Kind {
 	return kinds
 }
 
-// sender sends a body through a method of the SDK.
-func sender[Request, Answer any](
-	send func(*client.Providers, context.Context, Request, ...client.CreateOption) (*Answer, error),
-) sendFunc[Answer] {
+// sender returns a sendFunc that uses a method of the SDK.
+func sender[Request, Response any](
+	send func(*client.Providers, context.Context, Request, ...client.CreateOption) (*Response, error),
+) sendFunc[Response] {
 	return func(
 		ctx context.Context, to *client.Providers, body []byte, options ...client.CreateOption,
-	) (*Answer, error) {
+	) (*Response, error) {
 		request, err := readEntry[Request](body)
 		if err != nil {
 			return nil, err
@@ -101,7 +101,7 @@ func sender[Request, Answer any](
 	}
 }
 
-// creator is sender for a create, and tells what is stored.
+// creator is like sender, for a create.
 func creator[Request, Record any](
 	send func(*client.Providers, context.Context, Request, ...client.CreateOption) (*Record, error),
 	tell func(*Record) *stored,
@@ -125,12 +125,12 @@ func readEntry[Request any](body []byte) (request Request, err error) {
 	return request, nil
 }
 
-// idempotencyKey is the same for an entry however often, where and in what order its file is applied.
+// idempotencyKey returns the key of an entry, which depends only on its kind and id.
 func idempotencyKey(entry manifest.Entry) string {
 	return fmt.Sprintf("apply/%s/%x", entry.Kind, sha256.Sum256([]byte(entry.ID)))
 }
 
-// clientIDOf is the client_id that an entry names; empty where it names none.
+// clientIDOf returns the client_id of an entry; "" if it has none.
 func clientIDOf(entry manifest.Entry) string {
 	var body struct {
 		ClientID string `json:"client_id"`

@@ -8,24 +8,24 @@ import (
 	"example.com/providerd/server/advice"
 )
 
-// outcome is what became of an entry, or would become of it.
+// outcome is the outcome of an entry, or in a dry run the expected one.
 type outcome string
 
 const (
-	// outcomeFaulty is an entry that is not sent, nor any other.
+	// outcomeFaulty is an entry with a problem; no entry is sent.
 	outcomeFaulty outcome = "faulty"
-	// outcomePending is an entry that was not sent, or whose answer was not awaited.
+	// outcomePending is an entry that was not sent, or whose response did not arrive.
 	outcomePending outcome = "pending"
 	// outcomeCreate is an entry that would be created.
 	outcomeCreate    outcome = "create"
 	outcomeCreated   outcome = "created"
 	outcomeUnchanged outcome = "unchanged"
-	// outcomeDrifted is an entry that has other values than the record that its id made.
+	// outcomeDrifted is an entry whose values differ from the record that its id created.
 	outcomeDrifted outcome = "drifted"
 	outcomeRefused outcome = "refused"
 )
 
-// mark is how the outcome begins its line, and the color of that, as users of plans and diffs know them.
+// mark returns the symbol and color of the outcome, as in plans and diffs.
 func (o outcome) mark() (symbol string, color console.Color) {
 	switch o {
 	case outcomeCreate, outcomeCreated:
@@ -41,38 +41,38 @@ func (o outcome) mark() (symbol string, color console.Color) {
 	return "?", console.NoColor
 }
 
-// Bounds of what is told of the answer of a server that may not be ours.
+// Limits for responses, which may come from a server other than providerd.
 const (
 	maxReasonBytes = 100
 	maxDiffers     = 20
 )
 
-// applied is an entry with what became of it.
+// applied is an entry with its outcome.
 type applied struct {
 	entry manifest.Entry
 	kind  Kind
 	appliedJSON
-	// reason says in a few words why an entry is not stored as the file has it, and pointer at which value.
+	// reason summarizes why the record differs from the entry, and pointer leads to the value.
 	reason, pointer string
 	isClientIDTaken bool
 }
 
-// place is the line of the entry.
+// place returns the file and line of the entry.
 func (a applied) place() string { return fmt.Sprintf("%s:%d", a.File, a.Line) }
 
-// appliedJSON is what programs are told of an entry.
+// appliedJSON is an entry in JSON output.
 type appliedJSON struct {
 	Kind string `json:"kind"`
 	ID   string `json:"id"`
 	File string `json:"file"`
 	Line int    `json:"line"`
-	// Column is that of a fault.
+	// Column is the column of a problem.
 	Column  int     `json:"column,omitempty"`
 	Outcome outcome `json:"outcome"`
 	stored
-	// Differs has the pointers of the fields in which a drifted entry differs from the record.
+	// Differs holds the pointers of the fields in which a drifted entry differs from the record.
 	Differs []string `json:"differs,omitempty"`
-	// Detail says why an entry is not stored as the file has it.
+	// Detail explains why the record differs from the entry.
 	Detail string          `json:"detail,omitempty"`
 	Advice []advice.Advice `json:"advice,omitempty"`
 }

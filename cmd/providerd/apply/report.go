@@ -12,7 +12,7 @@ import (
 	"example.com/providerd/cmd/providerd/escape"
 )
 
-// report has the entries of all files in their order.
+// report holds the entries of all files in order.
 type report struct {
 	output   string
 	messages *console.Messages
@@ -39,21 +39,21 @@ func newReport(output string, isPlan bool, messages *console.Messages, entries [
 	return report, nil
 }
 
-// tellAdvice tells what could be better about the entries, and for how many there is something.
-func (r *report) tellAdvice() (advised int) {
-	for _, one := range r.applied {
-		for _, advice := range one.Advice {
-			r.messages.At(one.entry.At(advice.Pointer).String(), one.Kind, one.ID,
+// printAdvice prints the advice for the entries and returns the number of entries that have some.
+func (r *report) printAdvice() (advised int) {
+	for _, a := range r.applied {
+		for _, advice := range a.Advice {
+			r.messages.At(a.entry.At(advice.Pointer).String(), a.Kind, a.ID,
 				fmt.Sprintf("advice: %s %s (%s)", advice.Pointer, advice.Detail, advice.Section))
 		}
-		if len(one.Advice) > 0 {
+		if len(a.Advice) > 0 {
 			advised++
 		}
 	}
 	return advised
 }
 
-// refuseAdvised tells that nothing was sent, and programs to which entries there is advice.
+// refuseAdvised returns the error of --strict and, in JSON, prints the entries with their advice.
 func (r *report) refuseAdvised(out *console.Output, advised int) error {
 	if r.output == console.FormatJSON {
 		if err := printJSON(out, r.applied); err != nil {
@@ -63,7 +63,7 @@ func (r *report) refuseAdvised(out *console.Output, advised int) error {
 	return fmt.Errorf("there is advice for %s; nothing was sent", console.Count(advised, "entry", "entries"))
 }
 
-// printEntries shows what the files have. What would become of it, only a server can tell.
+// printEntries prints the entries without outcomes, which only a server knows.
 func (r *report) printEntries(out *console.Output) error {
 	if r.output == console.FormatJSON {
 		if err := printJSON(out, r.applied); err != nil {
@@ -71,30 +71,30 @@ func (r *report) printEntries(out *console.Output) error {
 		}
 	} else {
 		list := console.NewTable(out, "KIND", "ID", "PLACE")
-		for _, one := range r.applied {
-			list.Row(one.Kind, one.ID, one.place())
+		for _, a := range r.applied {
+			list.Row(a.Kind, a.ID, a.place())
 		}
 		if err := list.Flush(); err != nil {
 			return err
 		}
 	}
-	r.messages.Note("%s checked without a server; name one with --server to see what would become of them",
+	r.messages.Note("checked %s without a server; pass --server to see their outcomes",
 		console.Count(len(r.applied), "entry", "entries"))
 	return nil
 }
 
-// print shows the entries, why some are not stored as the file has them, and how many there are of each outcome.
+// print prints the entries with their outcomes, why some differ or were refused, and a summary.
 func (r *report) print(out *console.Output) error {
 	counts := map[outcome]int{}
-	for _, one := range r.applied {
-		counts[one.Outcome]++
-		if one.Detail != "" {
-			r.messages.At(one.entry.At(one.pointer).String(), one.Kind, one.ID, one.Detail)
+	for _, a := range r.applied {
+		counts[a.Outcome]++
+		if a.Detail != "" {
+			r.messages.At(a.entry.At(a.pointer).String(), a.Kind, a.ID, a.Detail)
 		}
 	}
 	if r.isOfAnotherToken(counts) {
-		r.messages.Warn("every client_id is taken, and no entry is stored under the name of this token; " +
-			"was the file applied with a token of another name? What is stored belongs to the name of the token")
+		r.messages.Warn("every client_id is taken, but nothing was created with a token of this name; " +
+			"apply the files with a token of the same name as before")
 	}
 	if err := r.printOutcomes(out); err != nil {
 		return err
@@ -103,19 +103,19 @@ func (r *report) print(out *console.Output) error {
 	bad := counts[outcomeDrifted] + counts[outcomeRefused]
 	switch {
 	case bad > 0 && r.isPlan:
-		return errors.New(console.Count(bad, "entry", "entries") + " would not be stored as the file has it")
+		return errors.New(console.Count(bad, "entry", "entries") + " would not be stored as the files say")
 	case bad > 0:
-		return errors.New(console.Count(bad, "entry is", "entries are") + " not stored as the file has it")
+		return errors.New(console.Count(bad, "entry is", "entries are") + " not stored as the files say")
 	default:
 		return nil
 	}
 }
 
-// isOfAnotherToken reports whether each client_id of the files is taken, and nothing of them is known to be stored.
+// isOfAnotherToken reports whether each client_id in the files is taken although no entry is stored.
 func (r *report) isOfAnotherToken(counts map[outcome]int) bool {
-	isTaken := func(one applied) bool { return one.isClientIDTaken }
+	isTaken := func(a applied) bool { return a.isClientIDTaken }
 	return counts[outcomeUnchanged]+counts[outcomeDrifted] == 0 && slices.ContainsFunc(r.applied, isTaken) &&
-		!slices.ContainsFunc(r.applied, func(one applied) bool { return !isTaken(one) && clientIDOf(one.entry) != "" })
+		!slices.ContainsFunc(r.applied, func(a applied) bool { return !isTaken(a) && clientIDOf(a.entry) != "" })
 }
 
 func (r *report) printSummary(counts map[outcome]int) {
@@ -132,22 +132,22 @@ func (r *report) printSummary(counts map[outcome]int) {
 	r.messages.Note("%s: %s%s", console.Count(len(r.applied), "entry", "entries"), strings.Join(parts, ", "), end)
 }
 
-// printOutcomes leaves out of the table what was not sent and, but in a plan, what is as it was before.
+// printOutcomes prints the entries. The table omits those that were not sent and, except in a plan, unchanged ones.
 func (r *report) printOutcomes(out *console.Output) error {
 	if r.output == console.FormatJSON {
 		return printJSON(out, r.applied)
 	}
-	shown := slices.DeleteFunc(slices.Clone(r.applied), func(one applied) bool {
-		return one.Outcome == outcomePending || one.Outcome == outcomeUnchanged && !r.isPlan
+	shown := slices.DeleteFunc(slices.Clone(r.applied), func(a applied) bool {
+		return a.Outcome == outcomePending || a.Outcome == outcomeUnchanged && !r.isPlan
 	})
 	if len(shown) == 0 {
 		return nil
 	}
 	list := console.NewTable(out, "OUTCOME", "KIND", "ID", "PLACE", "PK", "CLIENT ID", "REASON")
-	for _, one := range shown {
-		symbol, color := one.Outcome.mark()
-		list.ColoredRow(color, symbol+" "+string(one.Outcome), one.Kind, one.ID, one.place(),
-			strings.TrimPrefix(fmt.Sprint(one.PK), "0"), one.ClientID, one.reason)
+	for _, a := range shown {
+		symbol, color := a.Outcome.mark()
+		list.ColoredRow(color, symbol+" "+string(a.Outcome), a.Kind, a.ID, a.place(),
+			strings.TrimPrefix(fmt.Sprint(a.PK), "0"), a.ClientID, a.reason)
 	}
 	return list.Flush()
 }

@@ -14,11 +14,11 @@ import (
 	"example.com/providerd/gen/client"
 )
 
-// sendStep sends one entry. It returns an error where further entries would fare no better.
+// sendStep sends one entry. It returns an error if the remaining entries would fail, too.
 type sendStep func(a *applied, ctx context.Context, to *client.Providers) error
 
-// send sends the entries, a bounded number at a time. What is wrong with one entry fails that alone; what would be
-// wrong with every other, too, ends it.
+// send sends the entries, with a limited number of parallel requests. It stops at an error that would affect all
+// entries.
 func (r *report) send(ctx context.Context, to *client.Providers, parallel int, step sendStep) error {
 	shown := r.messages.Progress("entries sent")
 	var mutex sync.Mutex
@@ -44,7 +44,7 @@ func (r *report) send(ctx context.Context, to *client.Providers, parallel int, s
 	shown.Clear()
 	switch {
 	case ctx.Err() != nil:
-		return errors.New("interrupted; run it again for the rest")
+		return errors.New("interrupted; run the command again to continue")
 	case err != nil:
 		return errors.New(console.Printable(reasonOf(err)) + runAgain(err))
 	default:
@@ -52,26 +52,26 @@ func (r *report) send(ctx context.Context, to *client.Providers, parallel int, s
 	}
 }
 
-// maxErrorBytes bounds what is told of the error of a server that may not be ours.
+// maxErrorBytes limits the text of an error, which may come from a server other than providerd.
 const maxErrorBytes = 4096
 
-// reasonOf says why no entry can be sent, as far as there is room.
+// reasonOf returns the text of an error, shortened.
 func reasonOf(err error) string {
 	reason := err.Error()
 	if lost, ok := errors.AsType[*client.ConnectionError](err); ok && lost.Timeout() {
-		reason = strings.Replace(reason, "WithTryTimeout", "--timeout", 1) // It names the option of the SDK.
+		reason = strings.Replace(reason, "WithTryTimeout", "--timeout", 1) // The SDK names its own option.
 	}
 	return strings.TrimSuffix(console.Truncate(reason, maxErrorBytes), ".")
 }
 
-// runAgain is the advice to run a command again after an error that may pass; "" after others.
+// runAgain suggests to run the command again after a temporary error; "" after others.
 func runAgain(err error) string {
 	refused, isRefusal := errors.AsType[*client.Error](err)
 	lost, isLost := errors.AsType[*client.ConnectionError](err)
 	switch {
 	case isRefusal && (refused.Status == http.StatusTooManyRequests || refused.Status >= http.StatusInternalServerError),
 		isLost && lost.Temporary():
-		return "; run it again for the rest"
+		return "; run the command again to continue"
 	default:
 		return ""
 	}
@@ -91,7 +91,7 @@ func (a *applied) create(ctx context.Context, to *client.Providers) error {
 	return nil
 }
 
-// validate asks what create would do.
+// validate finds out what create would do.
 func (a *applied) validate(ctx context.Context, to *client.Providers) error {
 	verdict, err := a.kind.validate(ctx, to, a.entry.Body, a.options()...)
 	if err != nil {
@@ -104,13 +104,13 @@ func (a *applied) validate(ctx context.Context, to *client.Providers) error {
 	return nil
 }
 
-// options are those of a create and of its validation. A nil UUID is one that the file has, since the check of the file
-// finds a flow that is missing.
+// options returns the options of a create and its validation. A nil UUID comes from the file: a missing flow was
+// already reported as a problem.
 func (a *applied) options() []client.CreateOption {
 	return []client.CreateOption{client.WithIdempotencyKey(idempotencyKey(a.entry)), client.WithNilAuthorizationFlow()}
 }
 
-// refuse notes why an entry is not stored as the file has it. An error that is about more than the entry is returned.
+// refuse records why an entry was refused. It returns errors that are not about this entry alone.
 func (a *applied) refuse(err error) error {
 	refused, ok := errors.AsType[*client.Error](err)
 	switch {
@@ -128,8 +128,8 @@ func (a *applied) refuse(err error) error {
 	return nil
 }
 
-// drift notes how an entry differs from the record that its id made. One that means the same, with a default written
-// out or a value written in another way, is as good as unchanged.
+// drift records how an entry differs from the record that its id created. An entry with the same meaning, such as
+// with a default written out, is unchanged.
 func (a *applied) drift(refused *client.Error) {
 	a.Outcome, a.PK = outcomeUnchanged, *refused.PK
 	for _, violation := range refused.Violations() {
@@ -143,13 +143,13 @@ func (a *applied) drift(refused *client.Error) {
 	a.Outcome, a.pointer = outcomeDrifted, a.Differs[0]
 	fields := strings.ReplaceAll(strings.Join(a.Differs, ", "), "/", "")
 	a.reason = fmt.Sprintf("%s; stored as %d", fields, a.PK)
-	a.Detail = fmt.Sprintf("drifted: %s of provider %d has other values; set them back, or give the entry another id "+
-		"for a second provider, or have an operator run \"providerd provider delete %[2]d\" and apply again",
+	a.Detail = fmt.Sprintf("drifted: %s of provider %d differs; change the file back, or give the entry another id "+
+		"to create a second provider, or have an operator run \"providerd provider delete %[2]d\" and apply again",
 		fields, a.PK)
 }
 
-// concernsEntry tells whether a refusal is about one body, or about the operation that it is sent to. Of those that no
-// providerd server answered, only what a proxy may have against one body is.
+// concernsEntry reports whether a refusal is about one entry or its kind. Refusals by a proxy are only if they can
+// depend on the body.
 func concernsEntry(refused *client.Error) bool {
 	switch refused.Status {
 	case http.StatusForbidden, http.StatusRequestEntityTooLarge:

@@ -23,15 +23,15 @@ const listOfApplications = `"providerd application list"`
 
 type applicationCreateCommand struct {
 	flags.DatabaseFlags
-	Slug flags.Slug  `required:"" placeholder:"SLUG" help:"Internal name, used in URLs; unique."`
+	Slug flags.Slug  `required:"" placeholder:"SLUG" help:"Internal name, used in URLs; must be unique."`
 	Name flags.Label `required:"" placeholder:"NAME" help:"Display name."`
 	linkFlags
 }
 
 // linkFlags name providers.
 type linkFlags struct {
-	Provider    *int32  `placeholder:"PK" help:"OAuth2 provider that serves the application."`
-	Backchannel []int32 `sep:"none" placeholder:"PK" help:"Provider that serves the application as a backchannel. May be repeated."`
+	Provider    *int32  `placeholder:"PK" help:"pk of the OAuth2 provider that serves the application."`
+	Backchannel []int32 `sep:"none" placeholder:"PK" help:"pk of a provider that serves the application as a backchannel; repeatable."`
 }
 
 func (f linkFlags) application(slug flags.Slug, name flags.Label) store.Application {
@@ -42,7 +42,7 @@ func (f linkFlags) application(slug flags.Slug, name flags.Label) store.Applicat
 	return application
 }
 
-// Run makes the application.
+// Run creates the application.
 func (c *applicationCreateCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
 	return c.WithStore(ctx, func(database *store.Store) error {
 		application, err := database.CreateApplication(ctx, c.application(c.Slug, c.Name))
@@ -69,7 +69,7 @@ type changedLinks struct {
 	linkFlags
 }
 
-// Validate demands something to change.
+// Validate requires at least one link.
 func (c *changedLinks) Validate() error {
 	if c.Provider == nil && len(c.Backchannel) == 0 {
 		return errors.New("missing flags: --provider=PK or --backchannel=PK")
@@ -81,11 +81,11 @@ type applicationLinkCommand struct{ changedLinks }
 
 // Help is the long help text.
 func (*applicationLinkCommand) Help() string {
-	return "All links are made or none. A link that is there already stays as it is. An application has one OAuth2 " +
-		"provider at most: unlink the one that it has to give it another."
+	return "Creates all links or none. Links that already exist are left alone. An application has at most one OAuth2 " +
+		"provider; unlink it before you link another."
 }
 
-// Run makes the links.
+// Run creates the links.
 func (c *applicationLinkCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
 	return c.WithStore(ctx, func(database *store.Store) error {
 		application, err := database.Link(ctx, c.application(c.Slug, ""))
@@ -97,10 +97,10 @@ type applicationUnlinkCommand struct{ changedLinks }
 
 // Help is the long help text.
 func (*applicationUnlinkCommand) Help() string {
-	return "All links are removed or none: one that is not there is an error. The providers stay."
+	return "Removes all links or none; a link that does not exist is an error. The providers stay."
 }
 
-// Run takes the links.
+// Run removes the links.
 func (c *applicationUnlinkCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
 	return c.WithStore(ctx, func(database *store.Store) error {
 		application, err := database.Unlink(ctx, c.application(c.Slug, ""))
@@ -111,7 +111,7 @@ func (c *applicationUnlinkCommand) Run(ctx context.Context, out *console.Output,
 type applicationDeleteCommand struct {
 	flags.DatabaseFlags
 	consentFlag
-	Slugs []flags.Slug `arg:"" name:"slug" help:"Slugs of the applications. All of them are deleted, or, where one does not exist, none."`
+	Slugs []flags.Slug `arg:"" name:"slug" help:"Slugs of the applications. If one does not exist, none is deleted."`
 }
 
 // Run deletes the applications.
@@ -133,7 +133,7 @@ func (c *applicationDeleteCommand) Run(ctx context.Context, messages *console.Me
 	})
 }
 
-// shownApplication is what JSON and YAML have of an application.
+// shownApplication is an application in JSON and YAML.
 type shownApplication struct {
 	Slug         string  `json:"slug"`
 	Name         string  `json:"name"`
@@ -165,7 +165,7 @@ func applications() console.List[store.Application] {
 	}
 }
 
-// printApplication prints an application, unless it could not be changed.
+// printApplication prints an application after a change, or explains the error of the change.
 func printApplication(out *console.Output, messages *console.Messages, application store.Application, err error) error {
 	if err != nil {
 		return console.SuggestList(err, listOfApplications+" or "+listOfProviders)

@@ -13,18 +13,18 @@ import (
 type auditCommand struct {
 	flags.DatabaseFlags
 	filterFlags
-	Since *flags.Time       `placeholder:"TIME" help:"From when on: how long ago, such as 12h or 30d, or a time such as 2026-01-31T08:00:00Z (default 1d, and all with --after)."`
-	After store.EventCursor `placeholder:"CURSOR" help:"Only what comes behind an event, whose cursor is in the other forms of the output."`
+	Since *flags.Time       `placeholder:"TIME" help:"Only events since this long ago, such as 12h or 30d, or since a time, such as 2026-01-31T08:00:00Z (default 1d; with --after, no limit)."`
+	After store.EventCursor `placeholder:"CURSOR" help:"Only events after the one with this cursor, which --output json and yaml contain."`
 	flags.ListFormat
 }
 
 // Help is the long help text.
 func (*auditCommand) Help() string {
-	return "What was done comes oldest first. What has to do with a provider can be selected by its kind, client_id and " +
-		"creator, also once it is deleted."
+	return "Prints the oldest event first. Events of a provider can be selected by its kind, client_id and creator, even " +
+		"after it was deleted."
 }
 
-// Run prints what was done, oldest first.
+// Run prints the events.
 func (c *auditCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
 	since := flags.Time(time.Now().Add(-flags.Day))
 	switch {
@@ -47,7 +47,7 @@ func (c *auditCommand) Run(ctx context.Context, out *console.Output, messages *c
 		found := console.Limit(database.Events(ctx, c.filter(since), c.After), int64(c.Limit), func(last store.Event) {
 			// Its error is always nil.
 			text, _ := last.Cursor.MarshalText()
-			messages.Note("there are more; go on with --after %s", text)
+			messages.Note("there are more; continue with --after %s", text)
 		})
 		return events.Print(out, messages, c.Output, found)
 	})

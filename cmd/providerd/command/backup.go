@@ -21,34 +21,34 @@ import (
 
 type backupCommand struct {
 	flags.DatabaseFlags
-	File  flags.FilePath `arg:"" help:"The file to write, which must not be there yet; with --every, the folder to write files into."`
-	Every flags.Duration `and:"schedule" placeholder:"TIME" help:"Go on, and make a backup each time that so long has gone by, such as 6h, in a folder."`
-	Keep  int            `and:"schedule" placeholder:"N" help:"With --every, the backups to keep: once a new one is verified, the oldest beyond them are removed."`
+	File  flags.FilePath `arg:"" help:"The file to write, which must not exist; with --every, the directory for the files."`
+	Every flags.Duration `and:"schedule" placeholder:"TIME" help:"Keep running, and write a backup to a directory at this interval, such as 6h."`
+	Keep  int            `and:"schedule" placeholder:"N" help:"With --every, the number of backups to keep; older ones are removed after a new one is verified."`
 }
 
 // Help is the long help text.
 func (backupCommand) Help() string {
-	return "Writes a SQLite database as it is at one moment to a file, readable by its owner alone, while a server goes " +
-		"on over it. The file gets its name once it is on disk and verified: its pages and indexes are in order, it has as " +
-		"many rows as the database, and each of its secrets opens with the keyset. Then its name is printed. The keyset is " +
-		"never in it: keep a copy of that elsewhere. Where secrets do not open, they are named, and the exit status is 1; " +
-		"the file is kept, since it has what the database has.\n\nWith --every, it makes a backup at once, unless the " +
-		"newest in the folder is younger than that, and goes on until it is told to stop. The names of files have their " +
-		"time in UTC. After a backup that fails, it goes on with the next."
+	return "Writes a snapshot of a SQLite database to a file that only its owner can read, while a server keeps running. " +
+		"The file gets its name once it is on disk and verified: its pages and indexes are intact, it has as many rows as " +
+		"the database, and each secret can be decrypted with the keyset. Then the name is printed. The backup does not " +
+		"contain the keyset: keep a copy of that elsewhere. If secrets cannot be decrypted, they are named and the exit " +
+		"status is 1; the file is kept, because it holds what the database holds.\n\nWith --every, the first backup is " +
+		"written at once, unless the newest in the directory is recent enough. File names contain the time in UTC. If a " +
+		"backup fails, the next one is still attempted. Stop the command with a signal."
 }
 
-// AfterApply refuses what is not backed up by this program, a schedule that keeps nothing, and a file of the database.
+// AfterApply refuses a PostgreSQL database, an invalid schedule, and a path that the database or its keyset uses.
 func (c *backupCommand) AfterApply(*kong.Context) error {
 	if c.Database.Path() == "" {
-		return errors.New("a PostgreSQL database is backed up by PostgreSQL's own tools: pg_basebackup with WAL archiving, " +
-			"which can go back to any moment, or pg_dump for one dump; keep a copy of the keyset file apart from them, since " +
-			"neither has it")
+		return errors.New("use PostgreSQL's own tools to back up a PostgreSQL database: pg_basebackup with WAL archiving " +
+			"for point-in-time recovery, or pg_dump for a single dump; neither contains the keyset file, so keep a copy of " +
+			"that elsewhere")
 	}
 	switch {
 	case c.Every == 0:
 		return flags.CheckDistinctPaths(c.Database, c.Keyset, string(c.File))
 	case time.Duration(c.Every) < time.Second:
-		// The names of backups tell seconds apart.
+		// The names of backups contain seconds.
 		return errors.New("--every must be at least 1s")
 	case c.Keep < 1:
 		return errors.New("--keep must be at least 1")
@@ -57,7 +57,7 @@ func (c *backupCommand) AfterApply(*kong.Context) error {
 	}
 }
 
-// Run makes one backup, or one after the other until it is told to stop.
+// Run writes one backup, or one per interval until a signal arrives.
 func (c *backupCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -70,12 +70,12 @@ func (c *backupCommand) Run(ctx context.Context, out *console.Output, messages *
 	}
 	err := c.write(ctx, out, messages, string(c.File))
 	if err != nil && ctx.Err() != nil {
-		return errors.New("interrupted; no backup was made")
+		return errors.New("interrupted; no backup was written")
 	}
 	return err
 }
 
-// write makes a backup. It returns store.ErrDamaged for one that is there, but has secrets that do not open.
+// write writes a backup. It returns store.ErrDamaged if the backup was written but some secrets cannot be decrypted.
 func (c *backupCommand) write(
 	ctx context.Context, out *console.Output, messages *console.Messages, path string,
 ) (err error) {
@@ -85,7 +85,7 @@ func (c *backupCommand) write(
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	keyset := c.KeysetPath()
-	// Without its keyset, a database is not copied for nothing.
+	// Fail early: without its keyset, the copy could not be verified.
 	if err := store.CheckKeyset(ctx, db, keyset); err != nil {
 		return err
 	}
@@ -106,13 +106,13 @@ func (c *backupCommand) write(
 		return err
 	}
 	if proof.damaged != nil {
-		return fmt.Errorf("%s has what the database has, but %w", path, proof.damaged)
+		return fmt.Errorf("%s is a complete backup, but %w", path, proof.damaged)
 	}
-	messages.Note("%s is verified; the keyset is not in it: keep a copy of %s, but not where the backups are", path, keyset)
+	messages.Note("verified %s; it does not contain the keyset: keep a copy of %s, but not beside the backups", path, keyset)
 	return nil
 }
 
-// backupProof opens the secrets of what was copied, and shows how far everything is.
+// backupProof decrypts the secrets of a copy and shows progress.
 type backupProof struct {
 	keyset   string
 	messages *console.Messages
@@ -126,7 +126,7 @@ func newBackupProof(keyset string, messages *console.Messages) *backupProof {
 
 func (p *backupProof) check(ctx context.Context, copied database.Readable) error {
 	p.copied.Finish()
-	opened := p.messages.Progress("secrets opened")
+	opened := p.messages.Progress("secrets decrypted")
 	err := store.CheckSecrets(ctx, copied, p.keyset, opened.Update)
 	if err == nil {
 		opened.Finish()

@@ -15,12 +15,12 @@ import (
 	"example.com/providerd/store"
 )
 
-// timeInName is the time of a backup in its name.
+// timeInName is the format of the time in the name of a backup.
 const timeInName = "20060102T150405Z"
 
-// backupSchedule makes backups in a folder, and removes old ones.
+// backupSchedule writes backups to a directory and removes old ones.
 type backupSchedule struct {
-	folder string
+	dir string
 	// prefix begins the names of backups of the database.
 	prefix   string
 	every    time.Duration
@@ -28,25 +28,26 @@ type backupSchedule struct {
 	messages *console.Messages
 }
 
-// newBackupSchedule expects the folder to be there: a disk that is not mounted is not written past.
+// newBackupSchedule requires the directory to exist: if a disk is not mounted, nothing must be written below its mount
+// point.
 func newBackupSchedule(
-	folder, database string, every flags.Duration, keep int, messages *console.Messages,
+	dir, database string, every flags.Duration, keep int, messages *console.Messages,
 ) (*backupSchedule, error) {
-	info, err := os.Stat(folder)
+	info, err := os.Stat(dir)
 	if err == nil && !info.IsDir() {
-		err = fmt.Errorf("%s is not a folder", folder)
+		err = fmt.Errorf("%s is not a directory", dir)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("look for the folder of the backups: %w", err)
+		return nil, fmt.Errorf("check backup directory: %w", err)
 	}
 	name := filepath.Base(database)
 	return &backupSchedule{
-		folder: folder, prefix: strings.TrimSuffix(name, filepath.Ext(name)) + "-", every: time.Duration(every), keep: keep,
+		dir: dir, prefix: strings.TrimSuffix(name, filepath.Ext(name)) + "-", every: time.Duration(every), keep: keep,
 		messages: messages,
 	}, nil
 }
 
-// run makes backups until ctx ends.
+// run writes backups until ctx ends.
 func (s *backupSchedule) run(ctx context.Context, write func(path string) error) error {
 	due, err := s.firstDue()
 	if err != nil {
@@ -64,7 +65,7 @@ func (s *backupSchedule) run(ctx context.Context, write func(path string) error)
 		due = time.Now().Add(s.every)
 		err := s.round(write)
 		if ctx.Err() != nil {
-			return nil //nolint:nilerr // What was interrupted has not failed.
+			return nil //nolint:nilerr // An interruption is not a failure.
 		}
 		if err != nil {
 			s.messages.Error(fmt.Errorf("backup failed: %w", console.Explain(err)))
@@ -72,8 +73,8 @@ func (s *backupSchedule) run(ctx context.Context, write func(path string) error)
 	}
 }
 
-// firstDue is a while after the newest backup, so that a program which is started again and again does not push out the
-// old ones.
+// firstDue returns when the next backup is due, counted from the newest one, so that a program that restarts often does
+// not push out the old ones.
 func (s *backupSchedule) firstDue() (time.Time, error) {
 	names, err := s.backups()
 	if err != nil || len(names) == 0 {
@@ -86,12 +87,12 @@ func (s *backupSchedule) firstDue() (time.Time, error) {
 	return newest.Add(s.every), nil
 }
 
-// round makes a backup and, once that is verified, removes the oldest.
+// round writes a backup and, once it is verified, removes the oldest.
 func (s *backupSchedule) round(write func(path string) error) error {
 	name := s.prefix + time.Now().UTC().Format(timeInName) + ".db"
-	err := write(filepath.Join(s.folder, name))
+	err := write(filepath.Join(s.dir, name))
 	if errors.Is(err, store.ErrDamaged) {
-		return fmt.Errorf("%w; older backups are all kept", err)
+		return fmt.Errorf("%w; all older backups are kept", err)
 	}
 	if err != nil {
 		return err
@@ -99,26 +100,26 @@ func (s *backupSchedule) round(write func(path string) error) error {
 	return s.prune(name)
 }
 
-// prune removes the oldest backups beside a new one, which stays even where the clock was set back.
-func (s *backupSchedule) prune(made string) error {
+// prune removes the oldest backups. It keeps the new one even if the clock was set back.
+func (s *backupSchedule) prune(newest string) error {
 	names, err := s.backups()
 	if err != nil {
 		return err
 	}
-	older := slices.DeleteFunc(names, func(name string) bool { return name == made })
+	older := slices.DeleteFunc(names, func(name string) bool { return name == newest })
 	for _, name := range older[:max(0, len(older)+1-s.keep)] {
-		if err := os.Remove(filepath.Join(s.folder, name)); err != nil {
-			return fmt.Errorf("remove an old backup: %w", err)
+		if err := os.Remove(filepath.Join(s.dir, name)); err != nil {
+			return fmt.Errorf("remove old backup: %w", err)
 		}
 	}
 	return nil
 }
 
-// backups returns the names of the backups, the oldest first.
+// backups returns the names of the backups, oldest first.
 func (s *backupSchedule) backups() ([]string, error) {
-	entries, err := os.ReadDir(s.folder)
+	entries, err := os.ReadDir(s.dir)
 	if err != nil {
-		return nil, fmt.Errorf("list the backups: %w", err)
+		return nil, fmt.Errorf("list backups: %w", err)
 	}
 	var names []string
 	for _, entry := range entries {
@@ -129,7 +130,7 @@ func (s *backupSchedule) backups() ([]string, error) {
 	return names, nil
 }
 
-// timeOf reads the time in the name of a backup.
+// timeOf parses the time in the name of a backup.
 func (s *backupSchedule) timeOf(name string) (time.Time, error) {
 	text, isBackup := strings.CutPrefix(name, s.prefix)
 	text, isFile := strings.CutSuffix(text, ".db")

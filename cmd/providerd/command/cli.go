@@ -14,36 +14,36 @@ import (
 )
 
 type cli struct {
-	Serve       serve.Command       `cmd:"" help:"Serve the API."`
+	Serve       serve.Command       `cmd:"" help:"Serve the API until a signal arrives."`
 	Token       tokenCommands       `cmd:"" help:"Create, list and revoke access tokens."`
-	Provider    providerCommands    `cmd:"" help:"List, show, export and delete stored providers, and check them against best practice."`
-	Application applicationCommands `cmd:"" help:"Create, list, link and delete the applications that providers are linked to."`
-	Apply       apply.Command       `cmd:"" help:"Create the providers listed in YAML files, each exactly once however often it is run."`
+	Provider    providerCommands    `cmd:"" help:"List, show, check, export and delete stored providers."`
+	Application applicationCommands `cmd:"" help:"Manage applications and their links to providers."`
+	Apply       apply.Command       `cmd:"" help:"Create the providers listed in YAML files; repeat runs create nothing twice."`
 	Key         keyCommands         `cmd:"" help:"Manage the keys that encrypt secrets at rest."`
-	Audit       auditCommand        `cmd:"" help:"Show what was created and deleted, and what was done with tokens and keys."`
-	Copy        copyCommand         `cmd:"" help:"Copy everything to another database, such as from SQLite to PostgreSQL."`
-	Backup      backupCommand       `cmd:"" help:"Write a SQLite database to a file, also while the server runs, and verify it."`
-	Restore     restoreCommand      `cmd:"" help:"Put a backup in the place of a SQLite database."`
-	Doctor      doctor.Command      `cmd:"" help:"Look at all that a server needs, and say what is wrong with it."`
-	Health      healthCommand       `cmd:"" help:"Ask the server on this machine whether it is ready."`
-	Migrate     migrateCommand      `cmd:"" help:"Show or change the level of the database's schema."`
-	Completion  completionCommand   `cmd:"" help:"Print a completion script for a shell."`
-	Version     versionCommand      `cmd:"" help:"Print the version, and what the program is made of."`
+	Audit       auditCommand        `cmd:"" help:"Show the audit trail of providers, tokens and keys."`
+	Copy        copyCommand         `cmd:"" help:"Copy a database to an empty one, such as from SQLite to PostgreSQL."`
+	Backup      backupCommand       `cmd:"" help:"Back up a SQLite database, even while the server runs, and verify the backup."`
+	Restore     restoreCommand      `cmd:"" help:"Restore a SQLite database from a backup."`
+	Doctor      doctor.Command      `cmd:"" help:"Check configuration, files, database and disk; report problems."`
+	Health      healthCommand       `cmd:"" help:"Check whether the server on this host is ready."`
+	Migrate     migrateCommand      `cmd:"" help:"Show or migrate the schema of the database."`
+	Completion  completionCommand   `cmd:"" help:"Print a shell completion script."`
+	Version     versionCommand      `cmd:"" help:"Print the versions of the program and of what it contains."`
 	Man         manCommand          `cmd:"" hidden:"" help:"Print the manual page."`
-	Help        helpCommand         `cmd:"" help:"Explain a command."`
+	Help        helpCommand         `cmd:"" help:"Show the help of a command."`
 
 	PrintVersion versionFlag `name:"version" help:"Print the version."`
-	Quiet        bool        `short:"q" help:"Print only warnings and errors on standard error; a server logs nothing below warn."`
+	Quiet        bool        `short:"q" help:"Print only warnings and errors on standard error; serve logs nothing below warn."`
 }
 
-// helpCommand stands in the list of commands for what withHelpFlag does.
+// helpCommand lists "help" among the commands; withHelpFlag implements it.
 type helpCommand struct {
-	Command []string `arg:"" optional:"" help:"The command to explain, such as token create."`
+	Command []string `arg:"" optional:"" help:"The command, such as token create."`
 }
 
 const description = "Provider configuration server: creates OAuth2 and workspace directory-sync providers over an " +
-	"HTTP JSON API.\n\nData goes to standard output, messages to standard error. The exit status is 0 when done, 1 when " +
-	"failed, 2 when misused."
+	"HTTP JSON API.\n\nData goes to standard output, messages to standard error. The exit status is 0 for success, 1 for " +
+	"failure and 2 for incorrect usage."
 
 func newParser(root *cli, operations []string) (*kong.Kong, error) {
 	parser, err := kong.New(root,
@@ -60,7 +60,7 @@ func newParser(root *cli, operations []string) (*kong.Kong, error) {
 	return parser, nil
 }
 
-// checkServe lets the doctor read flags and variables as "serve" does.
+// checkServe lets doctor parse flags and variables as "serve" does.
 func checkServe(contract *contract.Document) (doctor.Configuration, error) {
 	parser, err := newParser(&cli{}, contract.OperationIDs())
 	if err != nil {
@@ -68,7 +68,7 @@ func checkServe(contract *contract.Document) (doctor.Configuration, error) {
 	}
 	check := func(arguments []string) string {
 		if _, err := parser.Parse(arguments); err != nil {
-			return describeMisuse(err)
+			return describeUsageError(err)
 		}
 		return ""
 	}

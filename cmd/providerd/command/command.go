@@ -1,7 +1,7 @@
-// Package command is the command line of providerd: its parser, and the commands that are short. What is large has a
-// package of its own: serve, doctor and apply. What is printed is in console, what flags have in flags.
+// Package command is the command line of providerd: the parser and the short commands. The large ones are packages of
+// their own: serve, doctor and apply. Package console prints, and package flags parses values.
 //
-// Start with cli.go, which lists the commands, and with Main, which carries one out.
+// Start with cli.go, which lists the commands, and with Main, which runs one.
 package command
 
 import (
@@ -23,38 +23,38 @@ import (
 
 // Exit statuses.
 const (
-	exitFailed  = 1
-	exitMisused = 2
+	exitFailed = 1
+	exitUsage  = 2
 )
 
-// Main carries out the command line that the program was started with, and returns the exit status.
+// Main runs the command line of the process and returns the exit status.
 func Main() int {
-	// Otherwise a write to a pipe whose reader is gone ends the program, whatever it has still to put right.
+	// Otherwise a write to a pipe without a reader would end the program before it has cleaned up.
 	signal.Ignore(syscall.SIGPIPE)
 	return run(context.Background(), os.Args[1:])
 }
 
-// run carries out one command line and returns the exit status.
+// run runs one command line and returns the exit status.
 func run(ctx context.Context, arguments []string) int {
 	contract, err := contract.Load(ctx)
 	if err != nil {
-		return complain(err, exitFailed)
+		return printError(err, exitFailed)
 	}
 	var root cli
 	parser, err := newParser(&root, contract.OperationIDs())
 	if err != nil {
-		return complain(err, exitFailed)
+		return printError(err, exitFailed)
 	}
 	kongcompletion.Register(parser)
 	if err := checkUTF8(arguments); err != nil {
-		return complainOfMisuse(err)
+		return printUsageError(err)
 	}
 	command, err := parser.Parse(withHelpFlag(arguments))
 	if errors.Is(err, console.ErrPrint) {
 		return failure(err)
 	}
 	if err != nil {
-		return complainOfMisuse(err)
+		return printUsageError(err)
 	}
 	command.BindTo(ctx, (*context.Context)(nil))
 	version, _ := builtFrom()
@@ -62,8 +62,8 @@ func run(ctx context.Context, arguments []string) int {
 	return failure(runCommand(command, contract))
 }
 
-// failure says why a command failed, and returns the exit status. Where a reader such as head has closed its pipe, it
-// says nothing, as other programs that end by SIGPIPE, but the command has failed: not all was printed.
+// failure prints why a command failed and returns the exit status. If a reader such as head has closed the pipe, it
+// prints nothing, like a program that SIGPIPE ends; the command still failed, because output was lost.
 func failure(err error) int {
 	switch {
 	case err == nil:
@@ -71,15 +71,15 @@ func failure(err error) int {
 	case errors.Is(err, console.ErrReported), console.IsBrokenPipe(err):
 		return exitFailed
 	default:
-		return complain(console.Explain(err), exitFailed)
+		return printError(console.Explain(err), exitFailed)
 	}
 }
 
-// runCommand carries out a command that was parsed. What it could not print is an error.
+// runCommand runs a parsed command and prints its output.
 func runCommand(command *kong.Context, contract *contract.Document) error {
 	out := console.NewOutput(os.Stdout)
 	if err := command.BindToProvider(checkServe); err != nil {
-		return fmt.Errorf("bind the configuration: %w", err)
+		return fmt.Errorf("bind configuration check: %w", err)
 	}
 	err := command.Run(contract, out)
 	if flushErr := out.Flush(); err == nil {
@@ -88,20 +88,20 @@ func runCommand(command *kong.Context, contract *contract.Document) error {
 	return err
 }
 
-func complain(err error, status int) int {
+func printError(err error, status int) int {
 	(&console.Messages{File: os.Stderr}).Error(err)
 	return status
 }
 
-// complainOfMisuse says what is wrong with a command line, and which help page tells more.
-func complainOfMisuse(err error) int {
-	status := complain(errors.New(describeMisuse(err)), exitMisused)
+// printUsageError prints what is wrong with a command line, and which help to read.
+func printUsageError(err error) int {
+	status := printError(errors.New(describeUsageError(err)), exitUsage)
 	fmt.Fprintln(os.Stderr, helpHint(err))
 	return status
 }
 
-// checkUTF8 refuses arguments that the parser would change: it puts U+FFFD in the place of what is no character, so
-// that two names, or two paths, become one.
+// checkUTF8 refuses arguments that the parser would change: it replaces invalid UTF-8 by U+FFFD, which would make two
+// names or paths the same.
 func checkUTF8(arguments []string) error {
 	for i, argument := range arguments {
 		if !utf8.ValidString(argument) {

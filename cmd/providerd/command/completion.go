@@ -13,11 +13,11 @@ type completionCommand struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"The shell: ${enum}."`
 }
 
-// Run prints code for the shell, which asks this program for completions.
+// Run prints a script that makes the shell query this program for completions.
 func (c *completionCommand) Run(command *kong.Context) error {
 	code := kongcompletion.Completion{Shell: c.Shell, Code: true}
 	if err := code.Run(command); err != nil {
-		return fmt.Errorf("make completions: %w", console.WrapPrintError(err))
+		return fmt.Errorf("print completion script: %w", console.WrapPrintError(err))
 	}
 	return nil
 }

@@ -13,29 +13,29 @@ import (
 	"example.com/providerd/cmd/providerd/console"
 )
 
-// consentFlag is the flag of a command that destroys something.
+// consentFlag is the flag of commands that destroy data.
 type consentFlag struct {
-	Yes bool `help:"Do not ask for confirmation. Required where standard input is no terminal."`
+	Yes bool `help:"Do not ask for confirmation. Required if stdin is not a terminal."`
 }
 
-// Validate demands the flag where nobody can be asked.
+// Validate requires the flag if nobody can be asked.
 func (f consentFlag) Validate() error {
 	if f.Yes || isatty.IsTerminal(os.Stdin.Fd()) {
 		return nil
 	}
-	return errors.New("missing flags: --yes, since standard input is no terminal to ask in")
+	return errors.New("--yes is required when stdin is not a terminal")
 }
 
-// maxAnswerBytes is how much of an answer is read.
+// maxAnswerBytes limits the answer that is read.
 const maxAnswerBytes = 100
 
-// ask asks whether something may be done. It returns an error unless the answer is yes.
+// ask asks for confirmation. It returns an error unless the answer is yes.
 func (f consentFlag) ask(what string) error {
 	if f.Yes {
 		return nil
 	}
 	fmt.Fprintf(os.Stderr, "%s? [y/N] ", console.Printable(what))
-	// Where the answer cannot be read, it is not yes.
+	// An answer that cannot be read is not yes.
 	answer, _ := bufio.NewReader(io.LimitReader(os.Stdin, maxAnswerBytes)).ReadString('\n')
 	switch strings.ToLower(strings.TrimSpace(answer)) {
 	case "y", "yes":

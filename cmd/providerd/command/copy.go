@@ -22,25 +22,24 @@ import (
 )
 
 type copyCommand struct {
-	From   flags.DatabaseURL `required:"" env:"PROVIDERD_FROM" placeholder:"URL" help:"The database to copy, sqlite:PATH or postgres://USER@HOST/DATABASE (${env})."`
-	To     flags.DatabaseURL `required:"" env:"PROVIDERD_TO" placeholder:"URL" help:"The database to copy to, which is created where there is none, and must be empty otherwise (${env})."`
-	Keyset string            `env:"PROVIDERD_KEYSET" type:"path" placeholder:"PATH" help:"The file with the keys of both databases (${env}; default keyset.json beside the SQLite database to copy)."`
+	From   flags.DatabaseURL `required:"" env:"PROVIDERD_FROM" placeholder:"URL" help:"The database to copy: sqlite:PATH or postgres://USER@HOST/DATABASE (${env})."`
+	To     flags.DatabaseURL `required:"" env:"PROVIDERD_TO" placeholder:"URL" help:"The database to copy to. It must be empty; a SQLite file is created (${env})."`
+	Keyset string            `env:"PROVIDERD_KEYSET" type:"path" placeholder:"PATH" help:"Keyset file of both databases (${env}; default keyset.json beside the SQLite database to copy)."`
 }
 
 // Help is the long help text.
 func (copyCommand) Help() string {
-	return "Copies providers, applications, tokens and events, with their keys and ids, idempotency keys and times. " +
-		"Secrets are copied encrypted: both databases use the same keyset, which is not copied. A server may go on " +
-		"over the database that is copied; what it creates after the copy has begun is not copied, so stop it first for a " +
-		"move. Interrupted, run it again: until it has come to its end, nothing else uses the copy. At the end, both are " +
-		"compared, and the number of rows of each table and their SHA-256 are printed, which are the same for both."
+	return "Copies providers, applications, tokens and events with their pks, ids, idempotency keys and times. Secrets " +
+		"are copied encrypted: both databases use the same keyset, which is not copied. A server can keep using the " +
+		"database to copy, but what it creates after the copy began is not copied; for a move, stop it first. If the copy " +
+		"is interrupted, run the command again; no server uses an incomplete copy. At the end, both databases are " +
+		"compared, and the number of rows and the SHA-256 of each table are printed."
 }
 
-// AfterApply refuses what flags.DatabaseFlags does, for either database.
+// AfterApply makes the checks of flags.DatabaseFlags for both databases.
 func (c *copyCommand) AfterApply(command *kong.Context) error {
 	if c.Keyset == "" && (c.From.DefaultKeyset() == "" || c.To.DefaultKeyset() == "") {
-		return errors.New("--keyset: with a PostgreSQL database, the keyset file must be named; it is that of the database " +
-			"to copy")
+		return errors.New("--keyset is required with a PostgreSQL database; pass the keyset file of the database to copy")
 	}
 	if err := errors.Join(c.From.CheckPassword("from", command.Args), c.To.CheckPassword("to", command.Args)); err != nil {
 		return err
@@ -51,21 +50,21 @@ func (c *copyCommand) AfterApply(command *kong.Context) error {
 	return flags.CheckDistinctPaths(c.To, c.keysetPath(), "")
 }
 
-// keysetPath is where the keyset of both databases is.
+// keysetPath returns the path of the keyset of both databases.
 func (c *copyCommand) keysetPath() string { return cmp.Or(c.Keyset, c.From.DefaultKeyset()) }
 
-// Run copies until all is done or it is interrupted.
+// Run copies until everything is copied or a signal arrives.
 func (c *copyCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) (err error) {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	// A process that opens one SQLite database twice loses its locks.
+	// A process that closes a second handle of a SQLite file loses its locks.
 	if isSamePath(c.From.Path(), c.To.Path()) {
 		return errors.New("--from and --to name the same file")
 	}
 	from, err := c.From.Open(ctx, slog.New(slog.DiscardHandler))
 	if errors.Is(err, database.ErrNoDatabase) {
-		// It is not wrapped, since console.Explain would name another flag.
-		return fmt.Errorf("--from: %s; name the one to copy", err.Error())
+		// Not wrapped, because console.Explain would suggest another flag.
+		return fmt.Errorf("--from: %s; pass the database to copy", err.Error())
 	}
 	if err != nil {
 		return fmt.Errorf("--from: %w", err)
@@ -86,7 +85,7 @@ func (c *copyCommand) Run(ctx context.Context, out *console.Output, messages *co
 		return err
 	}
 	if place := c.To.DefaultKeyset(); place != "" && !isSamePath(keyset, place) {
-		messages.Note("the keyset of the copy is %s; copy it to %s, or name it with --keyset", keyset, place)
+		messages.Note("the keyset of the copy is %s; copy it to %s, or pass it with --keyset", keyset, place)
 	}
 	return nil
 }
@@ -108,7 +107,7 @@ func printContents(out io.Writer, contents []transfer.Content) error {
 	return table.Flush()
 }
 
-// copyProgress shows how far each step is.
+// copyProgress shows the progress of each step.
 type copyProgress struct {
 	messages *console.Messages
 	step     transfer.Step
@@ -130,14 +129,14 @@ func (p *copyProgress) finish() {
 	}
 }
 
-// failure says how far a copy came that was interrupted.
+// failure adds to an interruption how far the copy got.
 func (p *copyProgress) failure(ctx context.Context, err error) error {
 	if p.Progress == nil {
 		return err
 	}
 	p.Clear()
 	if ctx.Err() != nil {
-		return fmt.Errorf("interrupted after %d of %d rows were %s; run it again for the rest", p.Done, p.Total, p.step)
+		return fmt.Errorf("interrupted after %d of %d rows were %s; run the command again to continue", p.Done, p.Total, p.step)
 	}
 	return err
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// examples are command lines for each command, as its help page shows them.
+// examples returns the example command lines of each command.
 func examples() map[string][]string {
 	return map[string][]string{
 		"providerd": {"providerd serve --listen 127.0.0.1:8080", "providerd help token create"},
@@ -69,7 +69,7 @@ func examples() map[string][]string {
 	}
 }
 
-// printExamples prints those of a command, if it has any.
+// printExamples prints the examples of a command.
 func printExamples(to io.Writer, command string) error {
 	lines := examples()[command]
 	if len(lines) == 0 {

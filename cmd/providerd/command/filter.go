@@ -17,13 +17,13 @@ import (
 
 const listOfProviders = `"providerd provider list"`
 
-// filterFlags select providers, or what was done with them.
+// filterFlags select providers or their events.
 type filterFlags struct {
 	Kind      providerKind `placeholder:"KIND" help:"Only this kind of provider: oauth2 or workspace_directory."`
-	Name      filterText   `placeholder:"NAME" help:"Only what has exactly this name."`
+	Name      filterText   `placeholder:"NAME" help:"Only providers with exactly this name."`
 	ClientID  filterText   `placeholder:"ID" help:"Only the OAuth2 provider with exactly this client_id."`
-	CreatedBy filterText   `placeholder:"NAME" help:"Only providers that were created with a token of this name."`
-	Limit     rowLimit     `placeholder:"N" help:"At most so many. Where there are more, the next --after is told on standard error."`
+	CreatedBy filterText   `placeholder:"NAME" help:"Only providers created with a token of this name."`
+	Limit     rowLimit     `placeholder:"N" help:"Print at most N; if there are more, the next --after is printed on standard error."`
 }
 
 func (f filterFlags) filter(since flags.Time) store.Filter {
@@ -36,24 +36,24 @@ func (f filterFlags) filter(since flags.Time) store.Filter {
 // providerFlags select providers.
 type providerFlags struct {
 	filterFlags
-	Since flags.Time `placeholder:"TIME" help:"Only what was created since: how long ago, such as 12h or 30d, or a time such as 2026-01-31T08:00:00Z."`
-	After positive   `placeholder:"PK" help:"Only what has a higher pk."`
+	Since flags.Time `placeholder:"TIME" help:"Only providers created since this long ago, such as 12h or 30d, or since a time, such as 2026-01-31T08:00:00Z."`
+	After positive   `placeholder:"PK" help:"Only providers with a pk above this one."`
 }
 
-// records are those that the flags select.
+// records returns the providers that the flags select.
 func (f providerFlags) records(
 	ctx context.Context, database *store.Store, messages *console.Messages,
 ) iter.Seq2[store.Record, error] {
 	records := database.Providers(ctx, f.filter(f.Since), int32(f.After))
 	return console.Limit(records, int64(f.Limit), func(last store.Record) {
-		messages.Note("there are more; go on with --after %d", last.Common().PK)
+		messages.Note("there are more; continue with --after %d", last.Common().PK)
 	})
 }
 
 // providerKind is a kind of provider.
 type providerKind store.Kind
 
-// UnmarshalText reads the name of a kind.
+// UnmarshalText parses the name of a kind.
 func (k *providerKind) UnmarshalText(text []byte) error {
 	switch kind := store.Kind(text); kind {
 	case store.KindOAuth2, store.KindWorkspaceDirectory:
@@ -64,13 +64,14 @@ func (k *providerKind) UnmarshalText(text []byte) error {
 	}
 }
 
-// filterText is what a column must have. An empty one would select everything, as a variable does that is not set.
+// filterText is the value that a column must have. An empty one, as from a variable that is not set, would select
+// everything.
 type filterText string
 
-// UnmarshalText refuses what no column has.
+// UnmarshalText refuses texts that no column can have.
 func (f *filterText) UnmarshalText(text []byte) error {
 	if len(text) == 0 {
-		return errors.New("must not be empty; without the flag, nothing is left out")
+		return errors.New("must not be empty; omit the flag to select everything")
 	}
 	if !utf8.Valid(text) {
 		return errors.New("must be UTF-8")
@@ -79,10 +80,10 @@ func (f *filterText) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// positive is a whole number of at least 1, such as a pk; 0 where none is given.
+// positive is a whole number of at least 1, such as a pk; 0 if the flag is absent.
 type positive int32
 
-// UnmarshalText reads a positive number.
+// UnmarshalText parses a positive number.
 func (p *positive) UnmarshalText(text []byte) error {
 	number, err := strconv.ParseUint(string(text), 10, 31)
 	if err != nil || number == 0 {
@@ -92,10 +93,10 @@ func (p *positive) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// rowLimit is how many rows are shown at most; 0 where all are.
+// rowLimit is the largest number of rows to print; 0 for no limit.
 type rowLimit int64
 
-// UnmarshalText reads a positive number.
+// UnmarshalText parses a positive number.
 func (l *rowLimit) UnmarshalText(text []byte) error {
 	number, err := strconv.ParseUint(string(text), 10, 63)
 	if err != nil || number == 0 {

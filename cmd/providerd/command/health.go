@@ -17,21 +17,21 @@ import (
 
 type healthCommand struct {
 	Listen  flags.ListenAddress `default:"127.0.0.1:8080" env:"PROVIDERD_LISTEN" placeholder:"HOST:PORT" help:"Address that the server listens on (${env}; default ${default})."`
-	TLSCert string              `env:"PROVIDERD_TLS_CERT" type:"path" placeholder:"PATH" help:"Certificate chain in PEM that the server shows, where it serves HTTPS (${env})."`
+	TLSCert string              `env:"PROVIDERD_TLS_CERT" type:"path" placeholder:"PATH" help:"Certificate chain in PEM of a server that serves HTTPS (${env})."`
 }
 
 // Help is the long help text.
 func (healthCommand) Help() string {
-	return "Asks the server on this machine whether it can store providers now, at /readyz. The exit status is 0 when " +
-		"it can, and 1 otherwise: for a container, whose environment tells the address of the server."
+	return "Requests /readyz from the server on this host. The exit status is 0 if the server can store providers now, " +
+		"and 1 otherwise. Use it as the health check of a container; it reads the server's address from the same variables."
 }
 
-// healthPatience is how long a server may take to answer.
-const healthPatience = 5 * time.Second
+// healthTimeout is how long the server may take to respond.
+const healthTimeout = 5 * time.Second
 
-// Run asks the server once.
+// Run sends one request.
 func (c *healthCommand) Run(ctx context.Context, out *console.Output) error {
-	ctx, cancel := context.WithTimeout(ctx, healthPatience)
+	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
 	scheme, transport := "http", &http.Transport{}
 	if c.TLSCert != "" {
@@ -44,39 +44,39 @@ func (c *healthCommand) Run(ctx context.Context, out *console.Output) error {
 	url := scheme + "://" + c.Listen.Local() + "/readyz"
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return fmt.Errorf("ask the server: %w", err)
+		return fmt.Errorf("create request: %w", err)
 	}
 	response, err := transport.RoundTrip(request)
 	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("%s does not answer within %s; see the log of the server, or start it again", url, healthPatience)
+		return fmt.Errorf("%s does not respond within %s; see the log of the server, or restart it", url, healthTimeout)
 	}
 	if err != nil {
-		return fmt.Errorf("%s does not answer: %w", url, err)
+		return fmt.Errorf("%s does not respond: %w", url, err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %s; %s", url, response.Status, reasonOfRefusal(response))
+		return fmt.Errorf("%s responds %s; %s", url, response.Status, reasonOfRefusal(response))
 	}
 	return out.Line("ready")
 }
 
-// maxHealthBytes is more than a server that is not ready answers.
+// maxHealthBytes is more than the response of a server that is not ready.
 const maxHealthBytes = 4096
 
-// reasonOfRefusal says why a server is not ready, as far as its answer tells.
+// reasonOfRefusal returns why a server is not ready, as far as its response tells.
 func reasonOfRefusal(response *http.Response) string {
 	text, _ := io.ReadAll(io.LimitReader(response.Body, maxHealthBytes))
 	switch {
 	case strings.Contains(string(text), "HTTP request to an HTTPS server"):
-		return "it speaks HTTPS: name its certificate with --tls-cert"
+		return "it serves HTTPS; pass its certificate with --tls-cert"
 	case strings.Contains(string(text), `"draining"`):
-		return "it is draining: it was told to stop"
+		return "it is shutting down"
 	default:
-		return `"providerd doctor" and the log of the server say why`
+		return `run "providerd doctor" or see the log of the server`
 	}
 }
 
-// trustOnly lets a connection be made to whoever shows the certificate in a file, whatever name it is for.
+// trustOnly returns a configuration that trusts only the certificate in a file, whatever its name.
 func trustOnly(path string) (*tls.Config, error) {
 	wanted, err := flags.ReadCertificate(path)
 	if err != nil {
@@ -87,7 +87,7 @@ func trustOnly(path string) (*tls.Config, error) {
 		InsecureSkipVerify: true, //nolint:gosec // The certificate itself is compared.
 		VerifyConnection: func(state tls.ConnectionState) error {
 			if !bytes.Equal(state.PeerCertificates[0].Raw, wanted) {
-				return errors.New("its certificate is not that of " + path)
+				return errors.New("its certificate is not the one in " + path)
 			}
 			return nil
 		},

@@ -11,7 +11,7 @@ import (
 	"example.com/providerd/cmd/providerd/console"
 )
 
-// printHelp prints a help page past the buffer, since kong looks at standard output for the width of the terminal.
+// printHelp prints help unbuffered, because kong reads the width of the terminal from standard output.
 func printHelp(options kong.HelpOptions, command *kong.Context) error {
 	if err := kong.DefaultHelpPrinter(options, command); err != nil {
 		return console.WrapPrintError(err)
@@ -27,7 +27,7 @@ func withHelpFlag(arguments []string) []string {
 	return append(slices.Clone(arguments[1:]), "--help")
 }
 
-// commandPath is the command of a parsed command line without its arguments.
+// commandPath returns the command of a parsed command line without its arguments.
 func commandPath(command *kong.Context) string {
 	path := []string{command.Model.Name}
 	for _, element := range command.Path {
@@ -38,12 +38,12 @@ func commandPath(command *kong.Context) string {
 	return strings.Join(path, " ")
 }
 
-// helpHint names the help page of the command that was misused.
+// helpHint returns how to get the help of the command.
 func helpHint(err error) string {
 	command := "providerd"
-	var misuse *kong.ParseError
-	if errors.As(err, &misuse) && misuse.Context != nil && misuse.Context.Command() != "" {
-		command = commandPath(misuse.Context)
+	var usage *kong.ParseError
+	if errors.As(err, &usage) && usage.Context != nil && usage.Context.Command() != "" {
+		command = commandPath(usage.Context)
 	}
 	return fmt.Sprintf("Run %q for help.", command+" --help")
 }

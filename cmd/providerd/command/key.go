@@ -17,17 +17,17 @@ import (
 
 type keyCommands struct {
 	Create  keyCreateCommand  `cmd:"" help:"Create the keyset file of a PostgreSQL database."`
-	Rotate  keyRotateCommand  `cmd:"" help:"Add a key to the keyset. On SQLite, new secrets are encrypted with it at once, also by a running server; with replicas, distribute the file to each of them, then promote the key."`
-	Promote keyPromoteCommand `cmd:"" help:"Encrypt new secrets with the newest key of the keyset, once each replica has it."`
-	Reseal  keyResealCommand  `cmd:"" help:"Re-encrypt with the newest key what older keys have encrypted, also while the server runs."`
-	Retire  keyRetireCommand  `cmd:"" help:"Remove the keys from the keyset that are older than the newest one, once nothing is encrypted with them. The keyset as it was is kept."`
+	Rotate  keyRotateCommand  `cmd:"" help:"Add a key to the keyset."`
+	Promote keyPromoteCommand `cmd:"" help:"Encrypt new secrets with the newest key, once each replica has it."`
+	Reseal  keyResealCommand  `cmd:"" help:"Re-encrypt older secrets with the newest key, even while the server runs."`
+	Retire  keyRetireCommand  `cmd:"" help:"Remove old keys from the keyset once no secret is encrypted with them."`
 }
 
 type keyCreateCommand struct {
-	Keyset string `required:"" env:"PROVIDERD_KEYSET" type:"path" placeholder:"PATH" help:"The file to create, readable by its owner alone (${env})."`
+	Keyset string `required:"" env:"PROVIDERD_KEYSET" type:"path" placeholder:"PATH" help:"The file to create, readable only by its owner (${env})."`
 }
 
-// Validate refuses what is no file of a person's own. That the flag is missing, the parser says.
+// Validate refuses names of special files. The parser reports a missing flag.
 func (c *keyCreateCommand) Validate() error {
 	if c.Keyset == "" {
 		return nil
@@ -38,7 +38,7 @@ func (c *keyCreateCommand) Validate() error {
 	return nil
 }
 
-// Run makes a keyset file.
+// Run creates a keyset file.
 func (c *keyCreateCommand) Run(ctx context.Context, messages *console.Messages) error {
 	keyring, err := seal.CreateKeyring(ctx, c.Keyset)
 	if err != nil {
@@ -48,13 +48,19 @@ func (c *keyCreateCommand) Run(ctx context.Context, messages *console.Messages) 
 	if err != nil {
 		return err
 	}
-	messages.Note("created key %d in %s; distribute the file to each replica, and back it up: "+
-		"without it, no secret can be read", keys.IDs()[0], c.Keyset)
+	messages.Note("created key %d in %s; distribute the file to each replica and back it up: "+
+		"without it, secrets cannot be decrypted", keys.IDs()[0], c.Keyset)
 	return nil
 }
 
 type keyRotateCommand struct {
 	flags.DatabaseFlags
+}
+
+// Help is the long help text.
+func (keyRotateCommand) Help() string {
+	return "Over SQLite, new secrets are encrypted with the new key at once, even by a running server. Over PostgreSQL, " +
+		"distribute the file to each replica first, then run \"providerd key promote\"."
 }
 
 // Run adds a key.
@@ -73,7 +79,7 @@ func (c *keyRotateCommand) Run(ctx context.Context, messages *console.Messages) 
 		if err != nil {
 			return err
 		}
-		tellSealing(messages, id)
+		printPrimaryKey(messages, id)
 		return nil
 	})
 }
@@ -82,14 +88,14 @@ type keyPromoteCommand struct {
 	flags.DatabaseFlags
 }
 
-// Run lets the newest key seal.
+// Run makes the newest key the primary key.
 func (c *keyPromoteCommand) Run(ctx context.Context, messages *console.Messages) error {
 	return c.WithStore(ctx, func(database *store.Store) error {
 		id, err := database.PromoteKey(ctx)
 		if err != nil {
 			return err
 		}
-		tellSealing(messages, id)
+		printPrimaryKey(messages, id)
 		if database.IsShared() {
 			messages.Note("distribute the keyset file to each replica again, so that it knows the new primary key")
 		}
@@ -97,7 +103,7 @@ func (c *keyPromoteCommand) Run(ctx context.Context, messages *console.Messages)
 	})
 }
 
-func tellSealing(messages *console.Messages, id uint32) {
+func printPrimaryKey(messages *console.Messages, id uint32) {
 	messages.Note("new secrets are encrypted with key %d; \"providerd key reseal\" re-encrypts old ones", id)
 }
 
@@ -105,7 +111,7 @@ type keyResealCommand struct {
 	flags.DatabaseFlags
 }
 
-// Run reseals old secrets until all are done or it is interrupted.
+// Run reseals old secrets until all are done or a signal arrives.
 func (c *keyResealCommand) Run(ctx context.Context, messages *console.Messages) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -113,7 +119,7 @@ func (c *keyResealCommand) Run(ctx context.Context, messages *console.Messages) 
 		report := messages.Progress("secrets re-encrypted")
 		err := database.Reseal(ctx, report.Update)
 		if errors.Is(err, context.Canceled) {
-			return fmt.Errorf("interrupted after %d of %d secrets; run it again for the rest", report.Done, report.Total)
+			return fmt.Errorf("interrupted after %d of %d secrets; run the command again to continue", report.Done, report.Total)
 		}
 		report.Finish()
 		return err
@@ -126,11 +132,10 @@ type keyRetireCommand struct {
 
 // Help is the long help text.
 func (keyRetireCommand) Help() string {
-	return "Removes the keys that no secret of the database is encrypted with any more, once \"providerd key reseal\" " +
-		"has re-encrypted all. The keyset as it was is kept beside the new one, under a name that ends in .retired- and " +
-		"the time: backups that were made before the reseal need it. A running server accepts the new file. With " +
-		"replicas, each that is alive must have the keyset that \"providerd key promote\" wrote; distribute the new one " +
-		"to them then."
+	return "Run it after \"providerd key reseal\". The previous keyset is kept beside the new one, under a name that ends " +
+		"in .retired- and the time: backups made before the reseal need it. A running server accepts the new file. With " +
+		"replicas, each running one must have the keyset that \"providerd key promote\" wrote; distribute the new one to " +
+		"them afterwards."
 }
 
 // Run removes old keys.
@@ -144,11 +149,11 @@ func (c *keyRetireCommand) Run(ctx context.Context, messages *console.Messages) 
 			return err
 		}
 		if len(retired.IDs) == 0 {
-			messages.Note("there are no keys to retire: none is older than the one that encrypts new secrets")
+			messages.Note("no keys to retire: none is older than the primary key")
 			return nil
 		}
 		messages.Note("retired %s", listKeys(retired.IDs))
-		messages.Warn("backups made before the last \"providerd key reseal\" need the keys that only %s has now; "+
+		messages.Warn("backups made before the last \"providerd key reseal\" need keys that are now only in %s; "+
 			"keep it as safe as the keyset, and as long as those backups", retired.Kept)
 		if database.IsShared() {
 			messages.Note("distribute the keyset file to each replica again")
@@ -157,7 +162,7 @@ func (c *keyRetireCommand) Run(ctx context.Context, messages *console.Messages) 
 	})
 }
 
-// shownKeys are how many keys are named.
+// shownKeys is the largest number of keys that are listed.
 const shownKeys = 16
 
 func listKeys(ids []uint32) string {

@@ -12,10 +12,10 @@ import (
 	"example.com/providerd/cmd/providerd/console"
 )
 
-// manCommand is for those who make packages.
+// manCommand is for packagers.
 type manCommand struct{}
 
-// Run prints the manual page, which has what the help pages have.
+// Run prints a manual page with the help of all commands.
 func (manCommand) Run(app *kong.Kong, out *console.Output) error {
 	page := &manPage{}
 	page.line(`.TH PROVIDERD 1 "" "providerd" "User Commands"`)
@@ -35,21 +35,21 @@ func (manCommand) Run(app *kong.Kong, out *console.Output) error {
 		page.command(command)
 	}
 	page.section("ENVIRONMENT")
-	page.text("A flag beats its variable.")
+	page.text("A flag overrides its variable.")
 	page.environment(commands)
 	_, err := out.Write([]byte(page.String()))
 	return err
 }
 
-// manPage is a page for man(7) that grows.
+// manPage builds a page in the format of man(7).
 type manPage struct{ strings.Builder }
 
-// line adds a line that is written for man(7).
+// line adds a line in the format of man(7).
 func (p *manPage) line(text string) { _, _ = p.WriteString(text + "\n") }
 
 func (p *manPage) section(title string) { p.line(".SH " + title) }
 
-// text adds paragraphs, in which nothing has a meaning to man(7).
+// text adds paragraphs of plain text.
 func (p *manPage) text(text string) {
 	for i, paragraph := range strings.Split(strings.TrimSpace(text), "\n\n") {
 		if i > 0 {
@@ -59,7 +59,7 @@ func (p *manPage) text(text string) {
 	}
 }
 
-// manText escapes what man(7) would take for a request, an escape or a hyphen.
+// manText escapes text that man(7) would interpret.
 func manText(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, `-`, `\-`).Replace(text)
 	if strings.HasPrefix(text, ".") || strings.HasPrefix(text, "'") {
@@ -68,7 +68,7 @@ func manText(text string) string {
 	return text
 }
 
-// tagged adds a paragraph below a word.
+// tagged adds a word with an indented paragraph below it.
 func (p *manPage) tagged(word, text string) {
 	p.line(".TP")
 	p.line(`\fB` + manText(word) + `\fR`)
@@ -109,7 +109,7 @@ func (p *manPage) flags(flags []*kong.Flag) {
 	}
 }
 
-// environment adds each variable once, with the flag that it stands for.
+// environment adds each variable once, with the flag that it sets.
 func (p *manPage) environment(commands []*kong.Node) {
 	flags := map[string]string{}
 	for _, command := range commands {
@@ -120,7 +120,7 @@ func (p *manPage) environment(commands []*kong.Node) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(flags)) {
-		p.tagged(name, "Stands for "+flags[name]+".")
+		p.tagged(name, "Sets "+flags[name]+".")
 	}
-	p.tagged(apply.TokenVariable, fmt.Sprintf("The token of %q.", "providerd apply"))
+	p.tagged(apply.TokenVariable, fmt.Sprintf("Access token of %q.", "providerd apply"))
 }

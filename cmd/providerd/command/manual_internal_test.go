@@ -46,7 +46,7 @@ func TestManualTables(t *testing.T) {
 	manualtest.Check(t, reference, "exit statuses", manualtest.Table([]string{"status", "meaning"}, [][]string{
 		{"0", "the command succeeded"},
 		{strconv.Itoa(exitFailed), "the command failed"},
-		{strconv.Itoa(exitMisused), "the command line or a variable is invalid; nothing was done"},
+		{strconv.Itoa(exitUsage), "the command line or a variable is invalid; nothing was done"},
 	}))
 }
 

@@ -13,19 +13,18 @@ import (
 
 type migrateCommand struct {
 	flags.DatabaseFlags
-	Status bool     `required:"" xor:"what" help:"Show the migrations, and which of them the database has."`
-	To     positive `required:"" xor:"what" placeholder:"LEVEL" help:"Migrate to this level. Those that the database has are passed over; none is taken back."`
+	Status bool     `required:"" xor:"what" help:"Show the migrations and which of them were applied."`
+	To     positive `required:"" xor:"what" placeholder:"VERSION" help:"Apply the migrations up to this schema version; none is undone."`
 	flags.ListFormat
 }
 
 // Help is the long help text.
 func (migrateCommand) Help() string {
-	return "\"providerd serve\" migrates to the level of its program whenever it starts. This does so before, for those " +
-		"who let no server change tables, and takes the same turns. A PostgreSQL database may be empty; a SQLite database " +
-		"is made by \"providerd serve\" alone."
+	return "\"providerd serve\" migrates the database when it starts. Run this before if your servers are not allowed to " +
+		"change tables. A PostgreSQL database may be empty; a SQLite database is only created by \"providerd serve\"."
 }
 
-// Run shows the migrations, or makes them.
+// Run shows or applies migrations.
 func (c *migrateCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
 	if c.Status {
 		return c.show(ctx, out, messages)
@@ -36,21 +35,21 @@ func (c *migrateCommand) Run(ctx context.Context, out *console.Output, messages 
 		return err
 	}
 	if before == int64(c.To) {
-		messages.Note("the database has level %d already", before)
+		messages.Note("the database already has schema version %d", before)
 		return nil
 	}
-	messages.Note("migrated the database from level %d to %d", before, c.To)
+	messages.Note("migrated the database from schema version %d to %d", before, c.To)
 	return nil
 }
 
-// shownMigration is a migration that this program or the database has.
+// shownMigration is a migration in JSON and YAML.
 type shownMigration struct {
 	Level int64  `json:"level"`
 	Name  string `json:"name"`
 	State string `json:"state"`
 }
 
-// show prints the migrations, and on standard error what follows from them.
+// show prints the migrations, and the schema versions on standard error.
 func (c *migrateCommand) show(ctx context.Context, out *console.Output, messages *console.Messages) error {
 	schema, err := c.schema(ctx)
 	if err != nil {
@@ -58,19 +57,19 @@ func (c *migrateCommand) show(ctx context.Context, out *console.Output, messages
 	}
 	migrations := console.List[shownMigration]{
 		Headings: "LEVEL,MIGRATION,STATE",
-		Rows: func(one shownMigration) [][]string {
-			return [][]string{{strconv.FormatInt(one.Level, 10), one.Name, one.State}}
+		Rows: func(migration shownMigration) [][]string {
+			return [][]string{{strconv.FormatInt(migration.Level, 10), migration.Name, migration.State}}
 		},
-		Value: func(one shownMigration) any { return one },
+		Value: func(migration shownMigration) any { return migration },
 	}
 	if err := migrations.Print(out, messages, c.Output, console.Values(shownMigrations(schema)...)); err != nil {
 		return err
 	}
-	messages.Note("the database has level %d, this program level %d", schema.Version, schema.ProgramVersion())
+	messages.Note("the database has schema version %d, this program %d", schema.Version, schema.ProgramVersion())
 	return nil
 }
 
-// schema reads how far the database is. One without tables has level 0.
+// schema reads the schema version of the database, 0 if it has no tables.
 func (c *migrateCommand) schema(ctx context.Context) (database.Schema, error) {
 	view, err := c.Database.OpenReadOnly(ctx)
 	if err != nil {

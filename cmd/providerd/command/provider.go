@@ -17,16 +17,16 @@ import (
 )
 
 type providerCommands struct {
-	List   providerListCommand   `cmd:"" help:"List providers, in the order of their pk."`
+	List   providerListCommand   `cmd:"" help:"List providers, ordered by pk."`
 	Show   providerShowCommand   `cmd:"" help:"Show one provider with all its fields."`
-	Advise providerAdviseCommand `cmd:"" help:"Check stored providers against best practice. Advice is no failure: the exit status is 0."`
-	Export providerExportCommand `cmd:"" help:"Write providers as a file that \"providerd apply\" takes."`
-	Delete providerDeleteCommand `cmd:"" help:"Delete providers, so that they can be created again."`
+	Advise providerAdviseCommand `cmd:"" help:"Check stored providers against best practice; the exit status is 0 even if there is advice."`
+	Export providerExportCommand `cmd:"" help:"Write providers to a file for \"providerd apply\"."`
+	Delete providerDeleteCommand `cmd:"" help:"Delete providers."`
 }
 
-// revealFlag says whether secrets are printed.
+// revealFlag is the flag of commands that can print secrets.
 type revealFlag struct {
-	Reveal bool `help:"Print secrets, too. Without it they are masked."`
+	Reveal bool `help:"Print secrets. Without this flag they are masked."`
 }
 
 type providerListCommand struct {
@@ -62,13 +62,13 @@ type providerShowCommand struct {
 	flags.ListFormat
 	revealFlag
 	PK       int32  `arg:"" optional:"" help:"pk of the provider."`
-	ClientID string `placeholder:"ID" help:"client_id of the provider, in place of its pk."`
+	ClientID string `placeholder:"ID" help:"client_id of the provider, instead of its pk."`
 }
 
-// Validate demands exactly one way to name the provider.
+// Validate requires exactly one of pk and client_id.
 func (c *providerShowCommand) Validate() error {
 	if (c.PK == 0) == (c.ClientID == "") {
-		return errors.New("give either the PK of a provider or --client-id")
+		return errors.New("pass either the PK of a provider or --client-id")
 	}
 	return nil
 }

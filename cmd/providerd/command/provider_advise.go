@@ -14,17 +14,17 @@ import (
 type providerAdviseCommand struct {
 	flags.DatabaseFlags
 	flags.ListFormat
-	PK *int32 `arg:"" optional:"" help:"pk of the provider. Without it, all are looked at."`
+	PK *int32 `arg:"" optional:"" help:"pk of the provider. Without it, all providers are checked."`
 }
 
-// advised is a provider with what is said about it.
+// advised is a provider with its advice.
 type advised struct {
 	PK     int32           `json:"pk"`
 	Kind   store.Kind      `json:"kind"`
 	Advice []advice.Advice `json:"advice"`
 }
 
-// Run prints the advice for the providers that there is any for.
+// Run prints the providers for which there is advice.
 func (c *providerAdviseCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
 	return c.WithStore(ctx, func(database *store.Store) error {
 		read, found := 0, 0
@@ -51,7 +51,7 @@ func (c *providerAdviseCommand) Run(ctx context.Context, out *console.Output, me
 	})
 }
 
-// records are all, or the one that is asked for.
+// records returns all providers, or the requested one.
 func (c *providerAdviseCommand) records(ctx context.Context, database *store.Store) iter.Seq2[store.Record, error] {
 	if c.PK == nil {
 		return database.Providers(ctx, store.Filter{}, 0)
@@ -83,8 +83,8 @@ func advisedProviders() console.List[advised] {
 
 func (p advised) rows() [][]string {
 	var rows [][]string
-	for _, one := range p.Advice {
-		rows = append(rows, []string{fmt.Sprint(p.PK), string(p.Kind), one.Pointer, one.Code, one.Section, one.Detail})
+	for _, a := range p.Advice {
+		rows = append(rows, []string{fmt.Sprint(p.PK), string(p.Kind), a.Pointer, a.Code, a.Section, a.Detail})
 	}
 	return rows
 }

@@ -10,27 +10,28 @@ import (
 	"example.com/providerd/store"
 )
 
-// maxDeleted is how many providers are deleted at a time, since creates wait meanwhile.
+// maxDeleted limits one transaction, because creates wait for it.
 const maxDeleted = 1000
 
 type providerDeleteCommand struct {
 	flags.DatabaseFlags
 	consentFlag
-	PKs []positive `arg:"" name:"pk" help:"pks of the providers, up to 1000. All of them are deleted, or, where one does not exist or is linked to an application, none."`
+	PKs []positive `arg:"" name:"pk" help:"pks of up to 1000 providers. If one does not exist or is linked to an application, none is deleted."`
 }
 
 // Help is the long help text.
 func (*providerDeleteCommand) Help() string {
-	return "A provider is removed with its secret and its idempotency key, so that a create with the same key, such as " +
-		"by \"providerd apply\", makes it again, with another pk. \"providerd audit\" goes on to show its creation, and " +
-		"shows its deletion. Copies of the database, and for a while its files, still have what was deleted, its secret " +
-		"encrypted. A provider that serves an application is not deleted: \"providerd application unlink\" frees it."
+	return "Deletes providers with their secrets and idempotency keys. A create with the same key, such as by " +
+		"\"providerd apply\", then creates the provider again, with another pk. \"providerd audit\" still shows the " +
+		"creation, and the deletion. Backups, and for a while the files of the database, still contain what was deleted, " +
+		"with the secret encrypted. A provider that serves an application is not deleted; run " +
+		"\"providerd application unlink\" first."
 }
 
-// Validate bounds what one transaction does.
+// Validate limits the number of providers.
 func (c *providerDeleteCommand) Validate() error {
 	if len(c.PKs) > maxDeleted {
-		return fmt.Errorf("%d providers are too many; give up to %d at a time", len(c.PKs), maxDeleted)
+		return fmt.Errorf("%d providers are too many; pass at most %d", len(c.PKs), maxDeleted)
 	}
 	return c.consentFlag.Validate()
 }
@@ -57,7 +58,7 @@ func (c *providerDeleteCommand) Run(ctx context.Context, messages *console.Messa
 	})
 }
 
-// maxNamed is how many providers are named in a question.
+// maxNamed is the largest number of providers that a question names.
 const maxNamed = 10
 
 func nameProviders(providers []store.Provider) string {
@@ -72,5 +73,5 @@ func nameProviders(providers []store.Provider) string {
 	return console.Count(len(providers), "provider") + ": " + strings.Join(names, ", ")
 }
 
-// maxNameBytes is how much of a name is told in a question.
+// maxNameBytes limits a name in a question.
 const maxNameBytes = 100

@@ -27,23 +27,24 @@ import (
 type providerExportCommand struct {
 	flags.DatabaseFlags
 	providerFlags
-	Output flags.FilePath `placeholder:"FILE" help:"Write to this file, which its owner alone can read, in place of standard output. It must not be there yet, and is there whole or not at all."`
-	Reveal bool           `help:"Write secrets in plain text. Without it, references such as $${NAME} stand for them, which are listed on standard error."`
+	Output flags.FilePath `placeholder:"FILE" help:"Write to this file, readable only by its owner, instead of standard output. It must not exist; if the export fails, it is not created."`
+	Reveal bool           `help:"Write secrets in plain text. Without this flag, references such as $${NAME} replace them, which are listed on standard error."`
 }
 
 // Help is the long help text.
 func (*providerExportCommand) Help() string {
-	return "Each entry has an id of its kind and its pk, such as oauth2-17, since the id that it may have been applied " +
-		"with is not stored. References are named after it, such as OAUTH2_17_CLIENT_SECRET, and are the same in each " +
-		"export; that of credentials must lead to JSON. Links to applications are not in the file. Applied where the " +
-		"providers still are, it is refused for their client_ids and makes directories twice: delete them first, or apply " +
-		"it elsewhere. What is damaged is left out, told of, and makes the exit status 1."
+	return "The id of an entry is its kind and pk, such as oauth2-17, because the id that it may have been applied with " +
+		"is not stored. References are named after it, such as OAUTH2_17_CLIENT_SECRET; the variable for credentials must " +
+		"contain JSON. Links to applications are not exported. Apply the file to another database, or delete the providers " +
+		"first: otherwise OAuth2 entries are refused because their client_id is taken, and directories are created twice. " +
+		"Damaged providers are reported and omitted, and the exit status is 1."
 }
 
-// Validate refuses a limit of nothing certain, the file having one kind after the other, and a file of the database.
+// Validate refuses --limit without --kind, because the file contains one kind after the other, and a path that the
+// database or its keyset uses.
 func (c *providerExportCommand) Validate() error {
 	if c.Limit > 0 && c.Kind == "" {
-		return errors.New("missing flags: --kind=KIND, of which --limit counts the providers")
+		return errors.New("--limit requires --kind")
 	}
 	return flags.CheckDistinctPaths(c.Database, c.Keyset, string(c.Output))
 }
@@ -71,7 +72,7 @@ func (c *providerExportCommand) Run(
 	return to.sum()
 }
 
-// write writes the providers of one kind after the other.
+// write writes the providers, kind by kind.
 func (c *providerExportCommand) write(ctx context.Context, database *store.Store, to *exporter, out io.Writer) error {
 	to.writer = manifest.NewWriter(out)
 	for _, kind := range apply.Kinds() {
@@ -103,7 +104,7 @@ type exporter struct {
 	contract *contract.Document
 	messages *console.Messages
 	reveal   bool
-	// exported, references and damaged count.
+	// exported, references and damaged are counts.
 	exported, references, damaged int
 }
 
@@ -119,7 +120,7 @@ func (e *exporter) add(kind apply.Kind, record store.Record) error {
 	if isReference {
 		name := strings.ToUpper(strings.ReplaceAll(id, "-", "_") + "_" + secret)
 		fields[secret] = json.RawMessage(`"${` + name + `}"`)
-		e.messages.Note("%s stands for the %s of provider %d", name, secret, pk)
+		e.messages.Note("%s replaces the %s of provider %d", name, secret, pk)
 		e.references++
 	}
 	body, err := inOrder(id, fields)
@@ -132,7 +133,7 @@ func (e *exporter) add(kind apply.Kind, record store.Record) error {
 	})
 }
 
-// fields are those of a request that creates the record: what is null or empty by default, a request leaves out.
+// fields returns the members of a request that creates the record. It omits values that are null or empty by default.
 func (e *exporter) fields(kind apply.Kind, record store.Record) (map[string]json.RawMessage, error) {
 	text, err := json.Marshal(render(record, true))
 	if err != nil {
@@ -150,7 +151,7 @@ func (e *exporter) fields(kind apply.Kind, record store.Record) (map[string]json
 	return fields, nil
 }
 
-// inOrder writes the fields behind the id and the name.
+// inOrder writes the id, the name and then the other fields.
 func inOrder(id string, fields map[string]json.RawMessage) ([]byte, error) {
 	quoted, err := json.Marshal(id)
 	if err != nil {
@@ -166,7 +167,7 @@ func inOrder(id string, fields map[string]json.RawMessage) ([]byte, error) {
 	return body.Bytes(), nil
 }
 
-// sum says what was exported.
+// sum prints what was exported.
 func (e *exporter) sum() error {
 	sum := console.Count(e.exported, "provider") + " exported"
 	if e.references > 0 {

@@ -9,33 +9,33 @@ import (
 	"example.com/providerd/store"
 )
 
-// render turns a record into what the API answers, with the secrets masked unless they are to be revealed.
+// render returns a record as the API returns it, with its secret masked unless reveal is set.
 func render(record store.Record, reveal bool) any {
 	switch record := record.(type) {
 	case store.OAuth2Provider:
-		answer := server.ToAPIOAuth2(record)
+		response := server.ToAPIOAuth2(record)
 		if !reveal {
-			answer.ClientSecret = console.Mask
+			response.ClientSecret = console.Mask
 		}
-		return answer
+		return response
 	case store.WorkspaceDirectoryProvider:
-		answer := server.ToAPIWorkspaceDirectory(record)
+		response := server.ToAPIWorkspaceDirectory(record)
 		if !reveal {
-			answer.Credentials = json.RawMessage(`"` + console.Mask + `"`)
+			response.Credentials = json.RawMessage(`"` + console.Mask + `"`)
 		}
-		return answer
+		return response
 	default:
 		return nil
 	}
 }
 
-// identify returns what tells a rendered provider from others, and its secret.
+// identify returns the field that identifies a rendered provider, and its secret.
 func identify(rendered any) (identity, secret string) {
-	switch answer := rendered.(type) {
+	switch response := rendered.(type) {
 	case api.OAuth2Provider:
-		return answer.ClientID, answer.ClientSecret
+		return response.ClientID, response.ClientSecret
 	case api.WorkspaceDirectoryProvider:
-		return answer.DelegatedSubject, console.Unquote(answer.Credentials)
+		return response.DelegatedSubject, console.Unquote(response.Credentials)
 	default:
 		return "", ""
 	}

@@ -20,26 +20,25 @@ import (
 type restoreCommand struct {
 	flags.DatabaseFlags
 	File    flags.FilePath `arg:"" help:"The backup."`
-	Replace bool           `help:"Where there is a database, keep it under a name with the time, and put the backup in its place."`
-	Damaged bool           `help:"Restore also where some secrets do not open with the keyset. They are named."`
+	Replace bool           `help:"Replace an existing database; it is kept under a name with the time."`
+	Damaged bool           `help:"Restore even if some secrets cannot be decrypted with the keyset; they are named."`
 }
 
 // Help is the long help text.
 func (restoreCommand) Help() string {
-	return "Puts a copy of a backup in the place of a SQLite database, once it is verified: it is a database of " +
-		"providerd that this version knows, its pages and indexes are in order, and each secret opens with the " +
-		"keyset, which must be there. Stop the server first: nothing is restored while a program has the database " +
-		"open, or files of one that was killed are beside it. What was stored after the backup is not in it, and " +
-		"the pks of that are given again. What root restores belongs to the owner of the database that it replaces, or " +
-		"else of the folder."
+	return "Copies a backup to the path of a SQLite database once it is verified: this version of providerd knows its " +
+		"schema, its pages and indexes are intact, and each secret can be decrypted with the keyset, which must exist. " +
+		"Stop the server first: nothing is restored while a program has the database open, or while files of a killed " +
+		"server are beside it. Records stored after the backup are lost, and their pks are assigned again. If root runs " +
+		"the command, the file belongs to the owner of the database that it replaces, or of the directory."
 }
 
-// AfterApply refuses what only a SQLite database is restored by.
+// AfterApply refuses a PostgreSQL database.
 func (c *restoreCommand) AfterApply(*kong.Context) error {
 	if c.Database.Path() == "" {
-		return errors.New("a PostgreSQL database is restored by PostgreSQL's own tools: what pg_basebackup wrote by a " +
-			"start over it, with the archived WAL, and what pg_dump wrote by pg_restore; the keyset file comes from a copy of " +
-			"its own")
+		return errors.New("use PostgreSQL's own tools to restore a PostgreSQL database: start a server on the files of " +
+			"pg_basebackup with the archived WAL, or run pg_restore on the file of pg_dump; restore the keyset file from its " +
+			"own copy")
 	}
 	return nil
 }
@@ -67,25 +66,25 @@ func (c *restoreCommand) Run(ctx context.Context, messages *console.Messages) er
 		return c.explain(err)
 	}
 	if kept != "" {
-		messages.Note("the database that was there is kept as %s", kept)
+		messages.Note("kept the previous database as %s", kept)
 	}
-	messages.Note("restored %s as %s", c.File, c.Database.Path())
+	messages.Note("restored %s to %s", c.File, c.Database.Path())
 	return nil
 }
 
-// explain says of a file that is no backup what to do. Its error is not wrapped, since console.Explain would take it
-// for that of the database.
+// explain adds what to do if the file is not a backup. The error is not wrapped, because console.Explain would take it
+// for one of the database.
 func (c *restoreCommand) explain(err error) error {
 	if !errors.Is(err, database.ErrCorrupt) && !errors.Is(err, database.ErrForeign) {
 		return err
 	}
-	return fmt.Errorf("%s is no backup, or a damaged one; name a file that \"providerd backup\" made: %s", c.File,
+	return fmt.Errorf("%s is not an intact backup; pass a file that \"providerd backup\" wrote: %s", c.File,
 		err.Error())
 }
 
 func (c *restoreCommand) judge(damaged *store.DamagedSecretsError, messages *console.Messages) error {
 	if !c.Damaged {
-		return fmt.Errorf("%s: %w; --damaged restores it nevertheless", c.File, damaged)
+		return fmt.Errorf("%s: %w; pass --damaged to restore it anyway", c.File, damaged)
 	}
 	messages.Warn("%v", damaged)
 	return nil

@@ -16,19 +16,19 @@ import (
 )
 
 type tokenCommands struct {
-	Create tokenCreateCommand `cmd:"" help:"Create a token and print it, alone, on standard output. It cannot be shown again."`
-	List   tokenListCommand   `cmd:"" help:"List all tokens, without the tokens themselves."`
-	Revoke tokenRevokeCommand `cmd:"" help:"Revoke a token. A running server refuses it within one second."`
+	Create tokenCreateCommand `cmd:"" help:"Create a token and print it on standard output; it cannot be shown again."`
+	List   tokenListCommand   `cmd:"" help:"List all tokens, without their text."`
+	Revoke tokenRevokeCommand `cmd:"" help:"Revoke a token; servers refuse it within one second."`
 }
 
 type tokenCreateCommand struct {
 	flags.DatabaseFlags
-	Name      flags.Label    `required:"" placeholder:"NAME" help:"Name of the caller. A renewed token of the same name is the same caller."`
-	Allow     []string       `required:"" sep:"none" enum:"${operations},all" placeholder:"OPERATION" help:"Operation that the token allows: ${enum}. May be repeated."`
-	ExpiresIn flags.Duration `default:"90d" placeholder:"TIME" help:"How long the token is accepted, such as 90d or 12h (default ${default})."`
+	Name      flags.Label    `required:"" placeholder:"NAME" help:"Name of the caller. Tokens with the same name belong to the same caller."`
+	Allow     []string       `required:"" sep:"none" enum:"${operations},all" placeholder:"OPERATION" help:"Operation that the token allows: ${enum}; repeatable."`
+	ExpiresIn flags.Duration `default:"90d" placeholder:"TIME" help:"Lifetime of the token, such as 90d or 12h (default ${default})."`
 }
 
-// Validate refuses a token that would end before it is where it is used.
+// Validate refuses a token that would expire before it can be used.
 func (c *tokenCreateCommand) Validate() error {
 	if time.Duration(c.ExpiresIn) < time.Minute {
 		return errors.New("--expires-in must be at least 1m")
@@ -36,7 +36,7 @@ func (c *tokenCreateCommand) Validate() error {
 	return nil
 }
 
-// operations are those that the token allows.
+// operations returns the operations that the token allows.
 func (c *tokenCreateCommand) operations(contract *contract.Document) []string {
 	if slices.Contains(c.Allow, "all") {
 		return contract.OperationIDs()
@@ -44,12 +44,12 @@ func (c *tokenCreateCommand) operations(contract *contract.Document) []string {
 	return c.Allow
 }
 
-// Run makes a token. Where it cannot be printed, nobody has it, and it is revoked.
+// Run creates a token, and revokes it if it cannot be printed.
 func (c *tokenCreateCommand) Run(
 	ctx context.Context, contract *contract.Document, out *console.Output, messages *console.Messages,
 ) error {
 	if console.IsNullDevice(os.Stdout) {
-		return errors.New("standard output is closed or " + os.DevNull + ", where nobody would see the token; none was made")
+		return errors.New("standard output is closed or " + os.DevNull + ", so the token would be lost; nothing was created")
 	}
 	return c.WithStore(ctx, func(database *store.Store) error {
 		text, token, err := database.CreateToken(ctx, store.TokenGrant{
@@ -68,13 +68,13 @@ func (c *tokenCreateCommand) Run(
 	})
 }
 
-// revokeUnprinted makes a token useless that could not be printed, and returns what became of it.
+// revokeUnprinted revokes a token that could not be printed, and returns what happened.
 func revokeUnprinted(ctx context.Context, database *store.Store, id int32, cause error) error {
 	if err := database.RevokeToken(ctx, id); err != nil {
 		return fmt.Errorf("token %d could be neither printed nor revoked; run \"providerd token revoke %d\": %w",
 			id, id, errors.Join(cause, err))
 	}
-	return fmt.Errorf("token %d could not be printed, and is revoked: %w", id, cause)
+	return fmt.Errorf("token %d could not be printed and was revoked: %w", id, cause)
 }
 
 type tokenListCommand struct {
@@ -82,7 +82,7 @@ type tokenListCommand struct {
 	flags.ListFormat
 }
 
-// shownToken is what JSON and YAML have of a token.
+// shownToken is a token in JSON and YAML.
 type shownToken struct {
 	ID         int32            `json:"id"`
 	Prefix     string           `json:"prefix"`
@@ -118,7 +118,7 @@ func (c *tokenListCommand) Run(ctx context.Context, out *console.Output, message
 
 type tokenRevokeCommand struct {
 	flags.DatabaseFlags
-	ID int32 `arg:"" help:"ID of the token, from \"providerd token list\"."`
+	ID int32 `arg:"" help:"id of the token, from \"providerd token list\"."`
 }
 
 // Run revokes the token.
@@ -127,7 +127,7 @@ func (c *tokenRevokeCommand) Run(ctx context.Context, messages *console.Messages
 		if err := database.RevokeToken(ctx, c.ID); err != nil {
 			return console.SuggestList(err, `"providerd token list"`)
 		}
-		messages.Note("token %d is revoked", c.ID)
+		messages.Note("revoked token %d", c.ID)
 		return nil
 	})
 }

@@ -16,17 +16,17 @@ import (
 
 type versionCommand struct{}
 
-// unknown stands for what the build did not note.
+// unknown replaces what the build did not record.
 const unknown = "unknown"
 
-// Run prints the version of the program and of what it is made of.
+// Run prints the versions of the program, Go, SQLite and the schemas.
 func (versionCommand) Run(out *console.Output) error {
 	version, commit := builtFrom()
 	level, err := sqlite.SchemaVersion()
 	if err != nil {
 		return err
 	}
-	return out.Line(fmt.Sprintf("providerd %s %s %s/%s\ncommit %s\nSQLite %s\nschema level %d, over PostgreSQL %d",
+	return out.Line(fmt.Sprintf("providerd %s %s %s/%s\ncommit %s\nSQLite %s\nschema version %d, over PostgreSQL %d",
 		version, runtime.Version(), runtime.GOOS, runtime.GOARCH, commit, sqlite.LibraryVersion(), level, postgres.SchemaVersion()))
 }
 
@@ -39,7 +39,7 @@ func builtFrom() (version, commit string) {
 	return build.Main.Version, commitOf(build)
 }
 
-// commitOf is what the program was built from, as far as it was built in a clone of its repository.
+// commitOf returns the commit, if the program was built in a clone of its repository.
 func commitOf(build *debug.BuildInfo) string {
 	settings := map[string]string{}
 	for _, setting := range build.Settings {
@@ -50,13 +50,13 @@ func commitOf(build *debug.BuildInfo) string {
 	case commit == "":
 		return unknown
 	case settings["vcs.modified"] == "true":
-		return commit + ", with changes"
+		return commit + " with changes"
 	default:
 		return commit + " of " + settings["vcs.time"]
 	}
 }
 
-// versionFlag does what the command version does.
+// versionFlag is the flag that does what the version command does.
 type versionFlag bool
 
 // BeforeReset prints the version and ends the program.

@@ -7,10 +7,10 @@ import (
 	"github.com/mattn/go-isatty"
 )
 
-// Color is the parameter of the terminal's control sequence SGR (ECMA-48, 8.3.117) that sets it.
+// Color is the parameter that sets a color in the terminal control sequence SGR (ECMA-48, section 8.3.117).
 type Color int
 
-// The colors in use. NoColor leaves a text as it is.
+// The colors in use. NoColor leaves a text unchanged.
 const (
 	NoColor Color = 0
 	Red     Color = 31
@@ -18,7 +18,7 @@ const (
 	Yellow  Color = 33
 )
 
-// paint colors a text that is written to a terminal.
+// paint colors a text if output is a terminal.
 func (c Color) paint(output *os.File, text string) string {
 	if c == NoColor || !takesColor(output) {
 		return text
@@ -26,7 +26,7 @@ func (c Color) paint(output *os.File, text string) string {
 	return fmt.Sprintf("\x1b[%dm%s\x1b[0m", c, text)
 }
 
-// takesColor tells whether colors can be seen, and nobody has asked for none (no-color.org).
+// takesColor reports whether output shows colors and NO_COLOR is not set (no-color.org).
 func takesColor(output *os.File) bool {
 	return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && isatty.IsTerminal(output.Fd())
 }

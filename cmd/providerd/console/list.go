@@ -12,30 +12,30 @@ import (
 	"example.com/providerd/store"
 )
 
-// The forms of output for programs, of which the log has the first.
+// The formats of output for programs.
 const (
 	FormatJSON = "json"
 	FormatYAML = "yaml"
 )
 
-// List is how the elements of a list are shown.
+// List describes how elements are printed.
 type List[T any] struct {
-	// Headings are those of a table, with commas between them.
+	// Headings are the headings of a table, separated by commas.
 	Headings string
-	// Rows are those of a table, and value is what JSON and YAML have.
+	// Rows returns the rows of an element in a table, and Value returns its value in JSON and YAML.
 	Rows  func(element T) [][]string
 	Value func(element T) any
 }
 
-// printer prints elements one after the other, so that any number of them fits into memory.
+// printer prints elements one by one, so that memory does not limit their number.
 type printer interface {
 	add(value any, rows [][]string) error
-	// end prints what comes behind the last one. Where it is not called, nothing takes the part that was printed for the
-	// whole, as far as the form allows.
+	// end prints what follows the last element. If it is not called, readers can tell that the output is incomplete, as
+	// far as the format allows.
 	end() error
 }
 
-// Print prints a list. Elements that are damaged are told of and left out.
+// Print prints a list. It reports damaged elements and omits them; the error then counts them.
 func (l List[T]) Print(out *Output, messages *Messages, format string, elements iter.Seq2[T, error]) error {
 	to := newPrinter(out, format, l.Headings)
 	damaged := 0
@@ -58,12 +58,12 @@ func (l List[T]) Print(out *Output, messages *Messages, format string, elements 
 	return SkippedError(damaged)
 }
 
-// SkippedError is why a command fails that has left out so many damaged records; nil for none.
+// SkippedError returns the error of a command that omitted damaged records, or nil if there are none.
 func SkippedError(damaged int) error {
 	if damaged == 0 {
 		return nil
 	}
-	return errors.New(Count(damaged, "damaged record is", "damaged records are") + " left out")
+	return errors.New(Count(damaged, "damaged record was", "damaged records were") + " omitted")
 }
 
 func newPrinter(out *Output, format string, headings string) printer {
@@ -88,7 +88,7 @@ func (p tablePrinter) add(_ any, rows [][]string) error {
 
 func (p tablePrinter) end() error { return p.table.Flush() }
 
-// jsonPrinter prints one array, an element a line.
+// jsonPrinter prints one array, with one element per line.
 type jsonPrinter struct {
 	out       *Output
 	separator string
@@ -133,7 +133,7 @@ func (p *yamlPrinter) end() error {
 	return p.out.Line("[]")
 }
 
-// PrintYAML prints JSON in a form of YAML.
+// PrintYAML prints JSON as YAML, converted by form.
 func PrintYAML(out *Output, text []byte, form func([]byte, yamltext.Change) ([]byte, error)) error {
 	rendered, err := form(text, yamltext.Same)
 	if err != nil {
@@ -143,26 +143,27 @@ func PrintYAML(out *Output, text []byte, form func([]byte, yamltext.Change) ([]b
 	return err
 }
 
-// Limited hands on at most so many elements, 0 for all, and tells of the last one where there are more.
+// Limit yields at most limit elements, or all if limit is 0. If there are more, it calls more with the last one
+// yielded.
 func Limit[T any](elements iter.Seq2[T, error], limit int64, more func(last T)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		given := int64(0)
+		yielded := int64(0)
 		var last T
 		for element, err := range elements {
-			if limit > 0 && given == limit {
+			if limit > 0 && yielded == limit {
 				more(last)
 				return
 			}
 			if !yield(element, err) {
 				return
 			}
-			given++
+			yielded++
 			last = element
 		}
 	}
 }
 
-// Each hands on elements that are there already.
+// Values yields elements without errors.
 func Values[T any](elements ...T) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for _, element := range elements {

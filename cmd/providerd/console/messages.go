@@ -6,39 +6,39 @@ import (
 	"os"
 )
 
-// ErrReported ends a command whose operator was told why.
-var ErrReported = errors.New("failed, and said why")
+// ErrReported means that a command failed and already printed why.
+var ErrReported = errors.New("failed, already reported")
 
-// ErrorPrefix begins a line that says why a command failed.
+// ErrorPrefix begins the message of an error.
 const ErrorPrefix = "providerd: "
 
-// Messages are what a command tells people on standard error.
+// Messages prints messages for people on standard error.
 type Messages struct {
 	File    *os.File
 	IsQuiet bool
 }
 
-// Note tells what was done, or what to do next, unless people have asked for quiet.
+// Note prints what was done or what to do next, unless the output is quiet.
 func (m *Messages) Note(format string, values ...any) {
 	if !m.IsQuiet {
 		_, _ = fmt.Fprintf(m.File, format+"\n", values...)
 	}
 }
 
-// Warn tells what may not be as people mean it.
+// Warn prints a warning.
 func (m *Messages) Warn(format string, values ...any) {
 	_, _ = fmt.Fprintln(m.File, Yellow.paint(m.File, "warning:")+" "+fmt.Sprintf(format, values...))
 }
 
-// Complain tells what is wrong.
+// Error prints an error.
 func (m *Messages) Error(err error) {
 	_, _ = fmt.Fprintln(m.File, Red.paint(m.File, ErrorPrefix)+err.Error())
 }
 
-// Progress shows how far something is.
+// Progress returns a new display of the progress of something.
 func (m *Messages) Progress(what string) *Progress { return newProgress(m.File, what, m.IsQuiet) }
 
-// At tells what is wrong or could be better at a place.
+// At prints a problem or a piece of advice at a place in a file.
 func (m *Messages) At(place, kind, id, detail string) {
 	if kind != "" {
 		place += ": " + kind

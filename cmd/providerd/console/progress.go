@@ -9,7 +9,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 )
 
-// Progress shows how far something is: a bar in a terminal, and otherwise a line every few seconds.
+// Progress displays progress: a bar in a terminal, and otherwise a line every 5 seconds.
 type Progress struct {
 	output      *os.File
 	isQuiet     bool
@@ -19,14 +19,14 @@ type Progress struct {
 	shown       time.Time
 }
 
-// lineInterval is how far apart lines are where no bar can be shown.
+// lineInterval is the time between two lines.
 const lineInterval = 5 * time.Second
 
 func newProgress(output *os.File, what string, isQuiet bool) *Progress {
 	return &Progress{output: output, isQuiet: isQuiet, what: what, shown: time.Now()}
 }
 
-// Update shows that so much of all is done.
+// Update shows that done of total is done.
 func (p *Progress) Update(done, total int64) {
 	p.Done, p.Total = done, total
 	if p.isQuiet {
@@ -55,7 +55,7 @@ func (p *Progress) line() {
 	_, _ = fmt.Fprintf(p.output, "%d of %d %s\n", p.Done, p.Total, p.what)
 }
 
-// Finish leaves one line, whatever was shown before.
+// Finish replaces the bar by a line.
 func (p *Progress) Finish() {
 	p.Clear()
 	if !p.isQuiet {
@@ -63,7 +63,7 @@ func (p *Progress) Finish() {
 	}
 }
 
-// Clear takes a bar away.
+// Clear removes the bar.
 func (p *Progress) Clear() {
 	if p.bar != nil {
 		_ = p.bar.Clear()

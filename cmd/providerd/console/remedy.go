@@ -11,13 +11,13 @@ import (
 	"example.com/providerd/store/seal"
 )
 
-// ErrCertificate says that the certificate of the server cannot be used.
-var ErrCertificate = errors.New("certificate cannot be used")
+// ErrCertificate means that the certificate of the server cannot be loaded.
+var ErrCertificate = errors.New("cannot load certificate")
 
-// ReadOnlyRemedy is what to do about a file system that takes nothing.
-const ReadOnlyRemedy = "mount its disk so that it can be written, or name another place"
+// ReadOnlyRemedy is the remedy for a read-only file system.
+const ReadOnlyRemedy = "mount the file system read-write, or use another path"
 
-// Explain adds what to do to an error that an operator can put right.
+// Explain adds the remedy to an error, if one is known.
 func Explain(err error) error {
 	if remedy := RemedyFor(err); remedy != "" {
 		return fmt.Errorf("%w; %s", err, remedy)
@@ -25,31 +25,31 @@ func Explain(err error) error {
 	return err
 }
 
-// RemedyFor says what to do about an error; "" where the error says it, or nothing is known. Of several that fit, the
-// first is the cause.
+// RemedyFor returns what to do about an error; "" if the error says it or nothing is known. If several remedies match,
+// the first belongs to the cause.
 func RemedyFor(err error) string {
 	for _, known := range []struct {
 		sentinel error
 		remedy   string
 	}{
-		{database.ErrNoDatabase, `"providerd serve" makes one; or name yours by --database or PROVIDERD_DATABASE`},
+		{database.ErrNoDatabase, `run "providerd serve" to create one, or pass yours with --database or PROVIDERD_DATABASE`},
 		{database.ErrNewer, "use a newer providerd"},
-		{database.ErrOlder, `"providerd serve" of this version migrates it`},
-		{database.ErrForeign, "name another place"},
-		{database.ErrCopyIncomplete, `run the same "providerd copy" again for the rest, or name another database`},
-		{database.ErrCorrupt, "put a backup in its place, or name another file"},
-		{database.ErrFull, "make room on the disk of the database"},
+		{database.ErrOlder, `run "providerd serve" of this version to migrate it`},
+		{database.ErrForeign, "use another path or database"},
+		{database.ErrCopyIncomplete, `run the same "providerd copy" again to finish it, or use another database`},
+		{database.ErrCorrupt, "restore a backup, or use another file"},
+		{database.ErrFull, "free space on the disk of the database"},
 		{
 			database.ErrNoConnection,
-			"start its primary, or let the URL name all servers, the database and its user as they are",
+			"start the primary, or check the hosts, database and user in the URL",
 		},
 		{store.ErrProviderInUse, `run "providerd application unlink" first`},
 		{store.ErrApplicationLinked, `run "providerd application unlink" first`},
 		{store.ErrKeysetFull, `run "providerd key reseal", then "providerd key retire"`},
-		{seal.ErrKeysetExists, "name another one: it is not replaced"},
-		{fs.ErrPermission, "run this as the user whom it belongs to, or let this user read and write it"},
+		{seal.ErrKeysetExists, "use another path; keysets are never overwritten"},
+		{fs.ErrPermission, "run the command as the owner, or give this user read and write permission"},
 		{syscall.EROFS, ReadOnlyRemedy},
-		{ErrCertificate, "name a chain and the key that fits it, both in PEM"},
+		{ErrCertificate, "pass a certificate chain and its key, both in PEM"},
 	} {
 		if errors.Is(err, known.sentinel) {
 			return known.remedy
@@ -58,10 +58,10 @@ func RemedyFor(err error) string {
 	return ""
 }
 
-// SuggestList says which lists have the records that there are, where one does not exist.
+// SuggestList adds to ErrNotFound which commands list the existing records.
 func SuggestList(err error, lists string) error {
 	if !errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrProviderInUse) {
 		return err
 	}
-	return fmt.Errorf("%w; %s shows those that there are", err, lists)
+	return fmt.Errorf("%w; run %s to see those that exist", err, lists)
 }

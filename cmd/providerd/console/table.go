@@ -9,13 +9,13 @@ import (
 )
 
 const (
-	// tableRows and tableBytes bound what is in memory before columns are aligned and printed. A wider cell further down
-	// makes its column wider from there on.
+	// tableRows and tableBytes limit what is in memory before columns are aligned and printed. A wider cell in a later
+	// row widens its column from there on.
 	tableRows  = 500
 	tableBytes = 1 << 20
-	// maxColumn is how wide a column gets. A wider cell moves what is behind it.
+	// maxColumn limits the width of a column. A wider cell shifts the cells after it.
 	maxColumn = 255
-	// columnGap lies between two columns.
+	// columnGap is the number of spaces between columns.
 	columnGap = 2
 )
 
@@ -25,7 +25,7 @@ type table struct {
 	widths []int
 	rows   []tableRow
 	bytes  int
-	// err is why nothing more is printed.
+	// err is the first error of the output.
 	err error
 }
 
@@ -34,7 +34,7 @@ type tableRow struct {
 	color Color
 }
 
-// NewTable begins a table, which has a line of headings if there are any.
+// NewTable returns a new table, with a line of headings if there are any.
 func NewTable(output io.Writer, headings ...string) *table {
 	result := &table{output: output}
 	if len(headings) > 0 {
@@ -43,10 +43,10 @@ func NewTable(output io.Writer, headings ...string) *table {
 	return result
 }
 
-// Row adds a row, and prints those that wait once there are enough. An error is that of Flush.
+// Row adds a row, and prints buffered rows when there are many. Flush returns the error.
 func (t *table) Row(cells ...string) { t.ColoredRow(NoColor, cells...) }
 
-// Colored adds a row that is shown in a color where standard output takes one.
+// ColoredRow adds a row in a color, if standard output shows colors.
 func (t *table) ColoredRow(color Color, cells ...string) {
 	for i, cell := range cells {
 		cells[i] = Printable(cell)
@@ -58,7 +58,7 @@ func (t *table) ColoredRow(color Color, cells ...string) {
 	}
 }
 
-// Flush prints the rows that wait.
+// Flush prints the buffered rows.
 func (t *table) Flush() error {
 	for _, row := range t.rows {
 		for i, cell := range row.cells {

@@ -11,10 +11,10 @@ import (
 	"example.com/providerd/cmd/providerd/escape"
 )
 
-// Mask stands for a secret that is not shown.
+// Mask replaces a secret.
 const Mask = "********"
 
-// Printable escapes what would break the table or command the terminal.
+// Printable escapes characters that would break a table or control the terminal.
 func Printable(text string) string {
 	if !strings.ContainsFunc(text, escape.IsHidden) && !strings.ContainsAny(text, "\n\t") {
 		return text
@@ -23,7 +23,7 @@ func Printable(text string) string {
 	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
 }
 
-// Truncate cuts a text, at the end of a character.
+// Truncate shortens a text to at most maxBytes and an ellipsis, at the end of a character.
 func Truncate(text string, maxBytes int) string {
 	if len(text) <= maxBytes {
 		return text
@@ -31,18 +31,18 @@ func Truncate(text string, maxBytes int) string {
 	return strings.ToValidUTF8(text[:maxBytes], "") + "…"
 }
 
-// Count puts a number before a word.
-func Count(number int, one string, many ...string) string {
+// Count returns a number with a noun; the plural adds an s unless it is given.
+func Count(number int, singular string, plural ...string) string {
 	if number == 1 {
-		return "1 " + one
+		return "1 " + singular
 	}
-	return fmt.Sprintf("%d %s", number, cmp.Or(strings.Join(many, ""), one+"s"))
+	return fmt.Sprintf("%d %s", number, cmp.Or(strings.Join(plural, ""), singular+"s"))
 }
 
-// Timestamp is a time as people and programs read it (RFC 3339), in UTC.
+// Timestamp formats a time in UTC (RFC 3339).
 func Timestamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// Plain is a string without its JSON, and any other value as it stands.
+// Unquote returns the text of a JSON string, and any other value unchanged.
 func Unquote(value json.RawMessage) string {
 	var text *string
 	if json.Unmarshal(value, &text) != nil || text == nil {

@@ -1,5 +1,5 @@
-// Package escape makes visible what a terminal would obey, hide or turn round: control characters, and those that
-// change the direction of text or take no room.
+// Package escape escapes characters that a terminal would obey or hide: control characters, and those that change the
+// direction of text or have no width.
 package escape
 
 import (
@@ -10,12 +10,10 @@ import (
 	"unicode/utf8"
 )
 
-// IsHidden tells whether a character is to be escaped wherever it is shown: it is neither graphic nor a line end or a
-// tab.
+// IsHidden reports whether a character must be escaped before it is shown: it is not graphic, a line feed or a tab.
 func IsHidden(r rune) bool { return !unicode.IsGraphic(r) && r != '\n' && r != '\t' }
 
-// JSON returns JSON in which hidden characters are escaped, and what is not UTF-8 is U+FFFD. It is read as the same
-// value.
+// JSON returns the same JSON value with hidden characters escaped and invalid UTF-8 replaced by U+FFFD.
 func JSON(text []byte) []byte {
 	return replace(text, func(to []byte, r rune) []byte {
 		if high, low := utf16.EncodeRune(r); high != unicode.ReplacementChar {
@@ -25,7 +23,7 @@ func JSON(text []byte) []byte {
 	})
 }
 
-// YAML is JSON for YAML. Hidden characters must be in scalars with double quotes.
+// YAML is like JSON, for YAML whose hidden characters are all in double-quoted scalars.
 func YAML(text []byte) []byte {
 	return replace(text, func(to []byte, r rune) []byte {
 		if r > 0xffff {
@@ -35,7 +33,7 @@ func YAML(text []byte) []byte {
 	})
 }
 
-// replace returns the text itself where there is nothing to replace.
+// replace returns text itself if there is nothing to replace.
 func replace(text []byte, appendEscaped func(to []byte, r rune) []byte) []byte {
 	var result []byte
 	done := 0
@@ -53,13 +51,13 @@ func replace(text []byte, appendEscaped func(to []byte, r rune) []byte) []byte {
 	return append(result, text[done:]...)
 }
 
-// JSONWriter hands JSON on as JSON returns it. Each write must have whole characters.
+// JSONWriter writes what JSON returns. Each write must consist of whole characters.
 type JSONWriter struct{ To io.Writer }
 
-// Write returns an error of the writer that it hands on to.
+// Write returns the error of To.
 func (w JSONWriter) Write(text []byte) (int, error) {
 	if _, err := w.To.Write(JSON(text)); err != nil {
-		return 0, err //nolint:wrapcheck // It is that of another writer.
+		return 0, err //nolint:wrapcheck // The error of To.
 	}
 	return len(text), nil
 }

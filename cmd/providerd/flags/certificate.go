@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// LoadCertificate reads a certificate chain and its key, both in PEM.
+// LoadCertificate loads a certificate chain and its key, both in PEM.
 func LoadCertificate(certPath, keyPath string) (tls.Certificate, error) {
 	chain, err := readSmallFile(certPath)
 	if err != nil {
@@ -19,16 +19,16 @@ func LoadCertificate(certPath, keyPath string) (tls.Certificate, error) {
 	return tls.X509KeyPair(chain, key) //nolint:wrapcheck // Its callers name the files.
 }
 
-// ReadCertificate returns the first certificate of a file in PEM.
+// ReadCertificate returns the first certificate of a PEM file, in DER.
 func ReadCertificate(path string) ([]byte, error) {
 	text, err := readSmallFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("read the certificate: %w", err)
+		return nil, fmt.Errorf("read certificate: %w", err)
 	}
 	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
 		if block.Type == "CERTIFICATE" {
 			return block.Bytes, nil
 		}
 	}
-	return nil, fmt.Errorf("%s has no certificate in PEM", path)
+	return nil, fmt.Errorf("%s does not contain a certificate in PEM", path)
 }

@@ -1,5 +1,5 @@
-// Package flags has the values that flags and variables of the environment take, each checked as it is read: the
-// database and its keyset, addresses, lengths of time, names, paths, certificates and files to write.
+// Package flags parses and checks the values of flags and environment variables: the database and its keyset,
+// addresses, durations, names, paths, certificates and files to write.
 //
 // Start with DatabaseFlags, which most commands have.
 package flags
@@ -17,18 +17,18 @@ import (
 	"example.com/providerd/store"
 )
 
-// DatabaseFlags is the flag of every command that works on the database.
+// DatabaseFlags are the flags of every command that opens the database.
 type DatabaseFlags struct {
-	Database DatabaseURL `default:"sqlite:data/providerd.db" env:"PROVIDERD_DATABASE" placeholder:"URL" help:"The database, sqlite:PATH or postgres://USER@HOST/DATABASE (${env}; default ${default})."`
-	Keyset   string      `env:"PROVIDERD_KEYSET" type:"path" placeholder:"PATH" help:"The file with the keys of the database (${env}; default keyset.json beside a SQLite database)."`
+	Database DatabaseURL `default:"sqlite:data/providerd.db" env:"PROVIDERD_DATABASE" placeholder:"URL" help:"The database: sqlite:PATH or postgres://USER@HOST/DATABASE (${env}; default ${default})."`
+	Keyset   string      `env:"PROVIDERD_KEYSET" type:"path" placeholder:"PATH" help:"Keyset file of the database (${env}; default keyset.json beside a SQLite database)."`
 }
 
-// AfterApply refuses a SQLite database in the place of another file, a PostgreSQL database without a keyset, and a
-// password that every user of the machine could read.
+// AfterApply refuses a PostgreSQL database without a keyset, a password that other users of the host could read, and
+// one path for two files.
 func (f DatabaseFlags) AfterApply(command *kong.Context) error {
 	if f.KeysetPath() == "" {
-		return errors.New("--keyset: a PostgreSQL database needs a keyset file, the same on each replica; " +
-			"\"providerd key create --keyset PATH\" makes one")
+		return errors.New("--keyset is required with a PostgreSQL database, the same file on each replica; " +
+			"create one with \"providerd key create --keyset PATH\"")
 	}
 	if err := f.Database.CheckPassword("database", command.Args); err != nil {
 		return err
@@ -36,10 +36,10 @@ func (f DatabaseFlags) AfterApply(command *kong.Context) error {
 	return CheckDistinctPaths(f.Database, f.Keyset, "")
 }
 
-// KeysetPath is where the keyset of the database is.
+// KeysetPath returns the path of the keyset.
 func (f DatabaseFlags) KeysetPath() string { return cmp.Or(f.Keyset, f.Database.DefaultKeyset()) }
 
-// KeepHeapSmall is for a command that reads and prints what it never needs again.
+// KeepHeapSmall makes the garbage collector run more often, for commands that stream data.
 func KeepHeapSmall() {
 	const percent = 50
 	if os.Getenv("GOGC") == "" {
@@ -47,7 +47,7 @@ func KeepHeapSmall() {
 	}
 }
 
-// WithStore opens the database as it is, for a command that works on it.
+// WithStore opens the database, without migrating it, and calls work with its store.
 func (f DatabaseFlags) WithStore(ctx context.Context, work func(database *store.Store) error) (err error) {
 	KeepHeapSmall()
 	db, err := f.Database.Open(ctx, slog.New(slog.DiscardHandler))

@@ -7,12 +7,12 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// DecodePath reads the path of a file for the parser, whose own way takes an empty one, such as that of a variable
-// without a value, for the folder that the program runs in.
+// DecodePath decodes the path of a file. The parser's own mapper would take an empty one, such as that of a variable
+// without a value, for the working directory.
 func DecodePath(context *kong.DecodeContext, target reflect.Value) error {
 	var text string
 	if err := context.Scan.PopValueInto("file", &text); err != nil {
-		return err //nolint:wrapcheck // The parser's own errors are put into plain words by describeMisuse.
+		return err //nolint:wrapcheck // describeUsageError rewords errors of the parser.
 	}
 	path, err := AbsolutePath(text)
 	if err != nil {
@@ -22,7 +22,7 @@ func DecodePath(context *kong.DecodeContext, target reflect.Value) error {
 	return nil
 }
 
-// AbsolutePath is a path that is the same in any folder. It leaves "-" as it is, which is no file.
+// AbsolutePath returns the absolute path. It leaves "-" unchanged and refuses an empty path.
 func AbsolutePath(text string) (string, error) {
 	switch text {
 	case "":

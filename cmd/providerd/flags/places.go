@@ -9,8 +9,8 @@ import (
 	"example.com/providerd/store/sqlite"
 )
 
-// CheckDistinctPaths refuses one file for two things, one of which would destroy the other: a database, its keyset, which a
-// flag may name, the token of its first start, and what a command is to write, unless that is "".
+// CheckDistinctPaths refuses a path that is used twice by the files of a database, its keyset, the initial token and
+// the output of a command, unless that is "".
 func CheckDistinctPaths(database DatabaseURL, keyset, output string) error {
 	places := database.files()
 	if keyset = cmp.Or(keyset, database.DefaultKeyset()); keyset != "" {
@@ -20,25 +20,25 @@ func CheckDistinctPaths(database DatabaseURL, keyset, output string) error {
 		places = append(places, place{"the keyset", durable.Resolve(keyset)})
 	}
 	if output != "" {
-		places = append(places, place{"the file to write", durable.Resolve(output)})
+		places = append(places, place{"the output file", durable.Resolve(output)})
 	}
-	for i, one := range places {
+	for i, place := range places {
 		for _, other := range places[:i] {
-			if one.path == other.path {
-				return fmt.Errorf("%s and %s would both be %s; name another file", other.what, one.what, one.path)
+			if place.path == other.path {
+				return fmt.Errorf("%s and %s would both be %s; use another file", other.what, place.what, place.path)
 			}
 		}
 	}
 	return nil
 }
 
-// CheckFileName refuses what is no file of a person's own.
+// CheckFileName refuses an empty path, "-" and names that SQLite treats specially.
 func CheckFileName(path string) error {
 	switch path {
 	case "":
 		return errors.New("must not be empty")
 	case "-":
-		return errors.New(`"-" is not a file; name one`)
+		return errors.New(`"-" is not a file; pass the path of one`)
 	default:
 		return sqlite.CheckName(path)
 	}

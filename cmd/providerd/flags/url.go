@@ -12,36 +12,36 @@ import (
 	"example.com/providerd/store/sqlite"
 )
 
-// Location is the place of a database: a file of SQLite, or a database on a server of PostgreSQL.
+// Location is the location of a database: a SQLite file, or a database on a PostgreSQL server.
 type Location interface {
-	// Create opens the database, or makes it, and brings it to the version of this program.
+	// Create opens the database, creates it if it does not exist, and migrates it to the schema of this program.
 	Create(ctx context.Context, logger *slog.Logger) (database.Movable, error)
-	// CreateAlone is Create that refuses any database with tables of other programs.
+	// CreateAlone is like Create, but refuses a database with tables of other programs.
 	CreateAlone(ctx context.Context, logger *slog.Logger) (database.Movable, error)
-	// Open opens the database as it is.
+	// Open opens the database without migrating it.
 	Open(ctx context.Context, logger *slog.Logger) (database.Movable, error)
-	// OpenReadOnly opens the database to be read alone, whatever is wrong with it.
+	// OpenReadOnly opens the database for reading, even if it is damaged.
 	OpenReadOnly(ctx context.Context) (database.View, error)
-	// Migrate brings the database to a level of the schema, and returns the level that it had.
-	Migrate(ctx context.Context, logger *slog.Logger, level int64) (before int64, err error)
-	// Path is that of the database's file, and Folder the one that it is in; "" for a database on a server.
+	// Migrate migrates the database to a schema version, and returns the one that it had.
+	Migrate(ctx context.Context, logger *slog.Logger, version int64) (previous int64, err error)
+	// Path returns the path of the file, and Dir its directory; "" for a database on a server.
 	Path() string
 	Dir() string
-	// DefaultKeyset is where the keyset is that no flag names; "" where a flag must name it.
+	// DefaultKeyset returns the path of the keyset if no flag names it; "" if a flag must.
 	DefaultKeyset() string
-	// files are those that nothing else may be written to.
+	// files returns the files that must not be used for anything else.
 	files() []place
-	// hasPassword reports whether a password is in the URL.
+	// hasPassword reports whether the URL contains a password.
 	hasPassword() bool
 }
 
-// DatabaseURL is a location as a flag names it.
+// DatabaseURL is the value of a flag that names a database.
 type DatabaseURL struct {
 	Text string
 	Location
 }
 
-// UnmarshalText checks the form of the URL.
+// UnmarshalText parses the URL.
 func (u *DatabaseURL) UnmarshalText(text []byte) error {
 	u.Text = string(text)
 	if postgres.IsURL(u.Text) {
@@ -57,12 +57,12 @@ func (u *DatabaseURL) UnmarshalText(text []byte) error {
 	return sqlite.CheckName(path)
 }
 
-// CheckHidden refuses a password that is in an argument, the value of a flag.
+// CheckPassword refuses a URL with a password that was passed as an argument.
 func (u DatabaseURL) CheckPassword(flag string, arguments []string) error {
 	isArgument := func(argument string) bool { return strings.Contains(argument, u.Text) }
 	if !u.hasPassword() || !slices.ContainsFunc(arguments, isArgument) {
 		return nil
 	}
-	return fmt.Errorf("--%s: a password in an argument is in the list of processes; put the URL into PROVIDERD_%s, "+
-		"or the password into a file that PGPASSFILE names", flag, strings.ToUpper(flag))
+	return fmt.Errorf("--%s: other users can see a password in an argument; set PROVIDERD_%s to the URL, "+
+		"or put the password into a file that PGPASSFILE names", flag, strings.ToUpper(flag))
 }

@@ -14,12 +14,12 @@ import (
 	"unicode/utf8"
 )
 
-// ListFormat says how a list is printed.
+// ListFormat is the flag for the format of a list.
 type ListFormat struct {
-	Output string `default:"table" enum:"table,json,yaml" help:"Format of the output: ${enum} (default ${default})."`
+	Output string `default:"table" enum:"table,json,yaml" help:"Output format: ${enum} (default ${default})."`
 }
 
-// ListenAddress is HOST:PORT; port 0 stands for any free port.
+// ListenAddress is HOST:PORT; port 0 selects a free port.
 type ListenAddress string
 
 // UnmarshalText checks the form of the address.
@@ -35,7 +35,7 @@ func (a *ListenAddress) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Local is where a server that listens on this address can be reached on its own machine.
+// Local returns the address at which a server that listens on this one can be reached from its own host.
 func (a ListenAddress) Local() string {
 	host, port, _ := net.SplitHostPort(string(a))
 	switch ip := net.ParseIP(host); {
@@ -47,13 +47,13 @@ func (a ListenAddress) Local() string {
 	return net.JoinHostPort(host, port)
 }
 
-// RateLimit is how many requests may come in a time. The zero value stands for no limit.
+// RateLimit is the number of requests allowed in a time window. The zero value is no limit.
 type RateLimit struct {
 	Requests int
 	Window   time.Duration
 }
 
-// UnmarshalText reads a number of requests in a second, minute or hour.
+// UnmarshalText parses a number of requests per second, minute or hour.
 func (l *RateLimit) UnmarshalText(text []byte) error {
 	parts := regexp.MustCompile(`^([1-9][0-9]{0,5})/([smh])$`).FindStringSubmatch(string(text))
 	if parts == nil {
@@ -61,11 +61,11 @@ func (l *RateLimit) UnmarshalText(text []byte) error {
 	}
 	requests, err := strconv.Atoi(parts[1])
 	if err != nil {
-		return fmt.Errorf("read number of requests: %w", err)
+		return fmt.Errorf("parse number of requests: %w", err)
 	}
 	window, err := time.ParseDuration("1" + parts[2])
 	if err != nil {
-		return fmt.Errorf("read time of requests: %w", err)
+		return fmt.Errorf("parse time window: %w", err)
 	}
 	*l = RateLimit{Requests: requests, Window: window}
 	return nil
@@ -74,7 +74,7 @@ func (l *RateLimit) UnmarshalText(text []byte) error {
 // LogLevel is the lowest level that is logged.
 type LogLevel slog.Level
 
-// UnmarshalText reads the name of a level, in any case.
+// UnmarshalText parses the name of a level; case is ignored.
 func (l *LogLevel) UnmarshalText(text []byte) error {
 	var level slog.Level
 	if err := level.UnmarshalText(text); err != nil {
@@ -84,20 +84,20 @@ func (l *LogLevel) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Day is the length of a day in lengths of time.
+// Day is the unit d of a Duration.
 const Day = 24 * time.Hour
 
-// Duration is a length of time.
+// Duration is a positive duration of at most 65,535 days.
 type Duration time.Duration
 
-// UnmarshalText reads a length of time.
+// UnmarshalText parses days, such as 90d, or a duration in the form of time.ParseDuration.
 func (s *Duration) UnmarshalText(text []byte) error {
 	duration, err := parseDuration(string(text))
 	*s = Duration(duration)
 	return err
 }
 
-// parseDuration reads whole days (90d), or hours, minutes and seconds as time.ParseDuration does (12h30m).
+// parseDuration parses whole days (90d), or hours, minutes and seconds as time.ParseDuration does (12h30m).
 func parseDuration(text string) (duration time.Duration, err error) {
 	if days, ok := strings.CutSuffix(text, "d"); ok {
 		var count uint64
@@ -107,18 +107,18 @@ func parseDuration(text string) (duration time.Duration, err error) {
 		duration, err = time.ParseDuration(text)
 	}
 	if err != nil {
-		return 0, fmt.Errorf("%q is not a length of time such as 90d or 12h, at most %dd", text, math.MaxUint16)
+		return 0, fmt.Errorf("%q is not a duration such as 90d or 12h, at most %dd", text, math.MaxUint16)
 	}
 	if duration <= 0 || duration > math.MaxUint16*Day {
-		return 0, fmt.Errorf("%q is not between now and %d days", text, math.MaxUint16)
+		return 0, fmt.Errorf("%q is not positive and at most %d days", text, math.MaxUint16)
 	}
 	return duration, nil
 }
 
-// Moment is a point in time.
+// Time is a point in time.
 type Time time.Time
 
-// UnmarshalText reads a time (RFC 3339), or how long ago it was.
+// UnmarshalText parses a time (RFC 3339), or how long ago it was.
 func (m *Time) UnmarshalText(text []byte) error {
 	if at, err := time.Parse(time.RFC3339, string(text)); err == nil {
 		*m = Time(at)
@@ -126,25 +126,25 @@ func (m *Time) UnmarshalText(text []byte) error {
 	}
 	ago, err := parseDuration(string(text))
 	if err != nil {
-		return fmt.Errorf("%q is neither a length of time such as 12h or 30d nor a time such as 2026-01-31T08:00:00Z", text)
+		return fmt.Errorf("%q is neither a duration such as 12h or 30d nor a time such as 2026-01-31T08:00:00Z", text)
 	}
 	*m = Time(time.Now().Add(-ago))
 	return nil
 }
 
-// Label is a name that people read: of a caller or of an application.
+// Label is the name of a caller or an application.
 type Label string
 
 const maxLabelLength = 100
 
-// UnmarshalText leaves out white space at the ends and refuses what would not be readable in a list.
+// UnmarshalText trims white space and refuses names that a list could not show.
 func (l *Label) UnmarshalText(text []byte) error {
 	name := strings.TrimSpace(string(text))
 	if name == "" {
 		return errors.New("a name must not be empty")
 	}
 	if len([]rune(name)) > maxLabelLength {
-		return fmt.Errorf("a name has at most %d characters", maxLabelLength)
+		return fmt.Errorf("a name must have at most %d characters", maxLabelLength)
 	}
 	if !utf8.ValidString(name) {
 		return errors.New("a name must be UTF-8")

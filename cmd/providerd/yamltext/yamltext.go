@@ -12,17 +12,17 @@ import (
 	"example.com/providerd/cmd/providerd/escape"
 )
 
-// Element returns a JSON value as one element of a YAML list, so that elements in a row are a list. Members stay in
-// their order, and numbers keep their digits. Strings, but for the names of members, are what change makes of them.
+// Element returns a JSON value as one element of a YAML list; several of them in a row are a list. Members keep their
+// order and numbers their digits. change returns the text of each string except member names.
 //
-// It returns an error where the value is not valid JSON.
+// It returns an error if the value is not valid JSON.
 func Element(value []byte, change Change) ([]byte, error) {
 	return write(value, change, func(node *yaml.Node) *yaml.Node {
 		return &yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{node}}
 	})
 }
 
-// Document is Element for a value that stands alone.
+// Document is like Element, but returns a document.
 func Document(value []byte, change Change) ([]byte, error) {
 	return write(value, change, func(node *yaml.Node) *yaml.Node { return node })
 }
@@ -40,13 +40,13 @@ func write(value []byte, change Change, form func(node *yaml.Node) *yaml.Node) (
 	return escape.YAML(written), nil
 }
 
-// Change returns the text for a string at a place in the value.
+// Change returns the text for a string at a position in the value.
 type Change func(at jsontext.Pointer, text string) string
 
-// Same leaves strings as they are.
+// Same returns strings unchanged.
 func Same(_ jsontext.Pointer, text string) string { return text }
 
-// reader makes nodes of JSON.
+// reader turns JSON into YAML nodes.
 type reader struct {
 	decoder *jsontext.Decoder
 	change  Change
@@ -70,7 +70,7 @@ func (r reader) read() (*yaml.Node, error) {
 	return &yaml.Node{Kind: yaml.ScalarNode, Value: token.String()}, nil
 }
 
-// readAll reads what is in an object or an array, and its end.
+// readAll reads the rest of an object or array.
 func (r reader) readAll(kind yaml.Kind) (*yaml.Node, error) {
 	node := &yaml.Node{Kind: kind}
 	for r.decoder.PeekKind() != '}' && r.decoder.PeekKind() != ']' {
@@ -94,7 +94,7 @@ func (r reader) readAll(kind yaml.Kind) (*yaml.Node, error) {
 func scalar(text string) *yaml.Node {
 	node := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text}
 	if strings.ContainsFunc(text, escape.IsHidden) {
-		// Only between double quotes, YAML has escapes.
+		// YAML has escapes only in double-quoted scalars.
 		node.Style = yaml.DoubleQuotedStyle
 	}
 	return node

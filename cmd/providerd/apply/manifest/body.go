@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// maxNesting is how deep a value may be; the contract allows no more.
+// maxNesting is the deepest nesting that the contract allows.
 const maxNesting = 64
 
 const (
@@ -20,22 +20,22 @@ const (
 	stringTag = "!!str"
 )
 
-// bodyReader turns the YAML of one entry into JSON. A value that cannot be read becomes a fault, and null.
+// bodyReader converts the YAML of one entry to JSON. A value that cannot be converted becomes a problem and null.
 type bodyReader struct {
-	schema *openapi3.Schema
-	lookUp LookUp
-	file   string
-	used   *usage
-	faults []Problem
-	known  map[Problem]bool
-	output *jsontext.Encoder
+	schema   *openapi3.Schema
+	lookUp   LookUp
+	file     string
+	used     *usage
+	problems []Problem
+	known    map[Problem]bool
+	output   *jsontext.Encoder
 }
 
-// read returns the entry; its Body is nil where that is not a mapping, or is too large.
+// read returns the entry. Its Body is nil if the entry is not a mapping or is too large.
 func (b *bodyReader) read(node *yaml.Node) Entry {
 	root := resolve(node)
 	if root.Kind != yaml.MappingNode {
-		b.fault(node, "must be a mapping of the fields of a provider")
+		b.report(node, "must be a mapping with the fields of a provider")
 		return Entry{}
 	}
 	var body bytes.Buffer
@@ -44,11 +44,11 @@ func (b *bodyReader) read(node *yaml.Node) Entry {
 	entry := Entry{ID: id, file: b.file, root: place{line: node.Line, column: node.Column, inner: inner}}
 	b.used.bytes += int(b.output.OutputOffset())
 	if excess := b.used.excess(); excess != "" {
-		b.fault(node, excess)
+		b.report(node, excess)
 		return entry
 	}
 	if b.output.OutputOffset() > maxEntryBytes {
-		b.fault(node, fmt.Sprintf("has more than %d MiB as JSON, with what aliases repeat; no server takes it",
+		b.report(node, fmt.Sprintf("has more than %d MiB as JSON with its aliases expanded; no server accepts it",
 			maxEntryBytes>>20))
 		return entry
 	}
@@ -64,28 +64,28 @@ func (b *bodyReader) read(node *yaml.Node) Entry {
 	return entry
 }
 
-// isFull tells whether the entry cannot be used, whatever follows.
+// isFull reports whether the entry has exceeded a limit.
 func (b *bodyReader) isFull() bool {
 	size := int(b.output.OutputOffset())
 	return size > maxEntryBytes || b.used.bytes+size > maxBytes || b.used.isOver()
 }
 
-// readObject writes a mapping. That of the entry itself has an id, which is no field of the provider.
+// readObject writes a mapping. At the top level it returns the id, which is not a field of the provider.
 func (b *bodyReader) readObject(node *yaml.Node, depth int) (id string, inner []place) {
 	b.write(jsontext.BeginObject)
 	members := b.members(node, depth)
 	inner = make([]place, 0, len(members))
-	for _, one := range members {
+	for _, member := range members {
 		if b.isFull() {
 			return id, inner
 		}
-		if depth == 1 && one.name == idMember {
-			id = b.readID(one.value)
+		if depth == 1 && member.name == idMember {
+			id = b.readID(member.value)
 			continue
 		}
-		b.write(jsontext.String(one.name))
-		value := b.readValue(one.value, depth)
-		value.name = one.name
+		b.write(jsontext.String(member.name))
+		value := b.readValue(member.value, depth)
+		value.name = member.name
 		inner = append(inner, value)
 	}
 	b.write(jsontext.EndObject)
@@ -95,21 +95,21 @@ func (b *bodyReader) readObject(node *yaml.Node, depth int) (id string, inner []
 func (b *bodyReader) readID(node *yaml.Node) string {
 	node = resolve(node)
 	if node.Kind != yaml.ScalarNode || node.ShortTag() != stringTag {
-		b.fault(node, "id must be a string; quote a number")
+		b.report(node, "id must be a string; quote a number")
 		return ""
 	}
 	id, err := expand(node.Value, b.lookUp)
 	switch {
 	case err != nil:
-		b.fault(node, "id "+err.Error())
+		b.report(node, "id "+err.Error())
 	case strings.TrimSpace(id) == "":
-		b.fault(node, "id must not be blank")
+		b.report(node, "id must not be blank")
 		return ""
 	}
 	return id
 }
 
-// readValue writes any value; depth is how many mappings and lists it stands in.
+// readValue writes a value that is nested in depth mappings and lists.
 func (b *bodyReader) readValue(node *yaml.Node, depth int) place {
 	node = resolve(node)
 	value := place{line: node.Line, column: node.Column}
@@ -130,7 +130,7 @@ func (b *bodyReader) readValue(node *yaml.Node, depth int) place {
 	if err != nil {
 		value.isBroken = true
 		b.write(jsontext.Null)
-		b.fault(node, string(b.output.StackPointer())+" "+err.Error())
+		b.report(node, FieldName(string(b.output.StackPointer()))+" "+err.Error())
 	}
 	return value
 }
@@ -148,11 +148,11 @@ func (b *bodyReader) readArray(node *yaml.Node, depth int) []place {
 	return inner
 }
 
-// readScalar writes a scalar, or nothing where it returns an error.
+// readScalar writes a scalar. If it returns an error, it has written nothing.
 func (b *bodyReader) readScalar(node *yaml.Node) error {
 	switch node.ShortTag() {
 	case stringTag:
-		// What is too large for a float64 is a number all the same.
+		// YAML takes a number too large for a float64 for a string.
 		if number := jsontext.Value(node.Value); node.Style == 0 && number.Kind() == '0' && number.IsValid() {
 			b.writeValue(number)
 			return nil
@@ -167,7 +167,7 @@ func (b *bodyReader) readScalar(node *yaml.Node) error {
 	case "!!int", "!!float":
 		number := jsontext.Value(node.Value)
 		if number.Kind() != '0' || !number.IsValid() {
-			return errors.New("is not a number as JSON has them; write decimal digits, or quote it to make it a string")
+			return errors.New("is not a JSON number; write decimal digits, or quote it to make it a string")
 		}
 		b.writeValue(number)
 	default:
@@ -176,7 +176,7 @@ func (b *bodyReader) readScalar(node *yaml.Node) error {
 	return nil
 }
 
-// readText writes a string. Where the contract wants something else of a field, what its reference leads to is JSON.
+// readText writes a string. If the field is not a string in the contract, the variable that a reference names is JSON.
 func (b *bodyReader) readText(text string) error {
 	value, err := expand(text, b.lookUp)
 	if err != nil {
@@ -187,14 +187,14 @@ func (b *bodyReader) readText(text string) error {
 		return nil
 	}
 	if !jsontext.Value(value).IsValid() {
-		return fmt.Errorf("refers to %s, which must be JSON in the environment, since the field is not a string",
+		return fmt.Errorf("refers to %s, whose value must be JSON, because the field is not a string",
 			strings.Trim(text, "${}"))
 	}
 	b.writeValue(jsontext.Value(value))
 	return nil
 }
 
-// takesString tells whether the value that is to be written may be a string by the contract.
+// takesString reports whether the contract allows a string for the next value.
 func (b *bodyReader) takesString() bool {
 	if b.output.StackDepth() > 1 {
 		return true
@@ -203,18 +203,18 @@ func (b *bodyReader) takesString() bool {
 	return field == nil || field.Value.Type.Is(openapi3.TypeString)
 }
 
-// fault tells a fault once, however many aliases lead to it.
-func (b *bodyReader) fault(node *yaml.Node, detail string) {
-	fault := Problem{Position: positionIn(b.file, node), Detail: detail}
+// report adds a problem, once for all aliases of the value.
+func (b *bodyReader) report(node *yaml.Node, detail string) {
+	problem := Problem{Position: positionIn(b.file, node), Detail: detail}
 	b.used.bytes += len(detail)
-	if !b.known[fault] {
-		b.used.faults++
-		b.known[fault] = true
-		b.faults = append(b.faults, fault)
+	if !b.known[problem] {
+		b.used.problems++
+		b.known[problem] = true
+		b.problems = append(b.problems, problem)
 	}
 }
 
-// write cannot fail: the output is in memory, names occur once, and YAML is UTF-8.
+// write cannot fail: the output is in memory, names are unique, and YAML is UTF-8.
 func (b *bodyReader) write(token jsontext.Token) { _ = b.output.WriteToken(token) }
 
 func (b *bodyReader) writeValue(value jsontext.Value) { _ = b.output.WriteValue(value) }

@@ -5,26 +5,26 @@ import (
 	"strings"
 )
 
-// Bounds of what is made of all files together. Aliases could otherwise multiply a short file without end.
+// Limits for all files together. Without them, aliases could expand a short file indefinitely.
 const (
 	maxValues = 2_000_000
 	maxBytes  = 128 << 20
-	// maxLineValues bounds one line, of which the parser keeps a kilobyte for each value.
+	// maxLineValues limits the values in one line, for each of which the parser needs a kilobyte.
 	maxLineValues = 200_000
-	// MaxProblems is how many faults are told.
+	// MaxProblems is the largest number of problems that are reported.
 	MaxProblems = 10_000
 )
 
-// maxEntryBytes is the length of the longest body that a server takes.
+// maxEntryBytes is the length of the longest body that a server accepts.
 const maxEntryBytes = 1 << 20
 
-// usage counts what was made of the files so far.
+// usage counts what was read from the files so far.
 type usage struct {
-	nodes, lineNodes, values, bytes, faults int
+	nodes, lineNodes, values, bytes, problems int
 }
 
-// countNodes counts what usually begins a value in YAML, before a parser makes a hundred times its length of it. It
-// returns the line at which there are too many, or 0.
+// countNodes estimates the number of values in a file before it is parsed, because the parser needs a hundred times the
+// length of the text. It returns the line at which there are too many, or 0.
 func (u *usage) countNodes(text []byte) (line int) {
 	line, u.lineNodes = 1, 0
 	last := byte('\n')
@@ -45,18 +45,18 @@ func (u *usage) countNodes(text []byte) (line int) {
 	return 0
 }
 
-// isOver tells whether nothing more may be read.
+// isOver reports whether a limit was exceeded.
 func (u *usage) isOver() bool {
 	return u.nodes > maxValues || u.lineNodes > maxLineValues || u.values > maxValues || u.bytes > maxBytes ||
-		u.faults >= MaxProblems
+		u.problems >= MaxProblems
 }
 
-// excess says which bound but that of faults was passed; it is empty where none was.
+// excess describes the limit that was exceeded, except that of problems; "" if none was.
 func (u *usage) excess() string {
-	const end = ", all files up to here and what aliases repeat counted; apply fewer entries at a time"
+	const end = " in all files up to here, with aliases expanded; apply fewer entries at a time"
 	switch {
 	case u.lineNodes > maxLineValues:
-		return fmt.Sprintf("has more than %d values in one line; write each entry in lines of its own", maxLineValues)
+		return fmt.Sprintf("has more than %d values in one line; write one entry per line", maxLineValues)
 	case u.nodes > maxValues || u.values > maxValues:
 		return fmt.Sprintf("has more than %d values%s", maxValues, end)
 	case u.bytes > maxBytes:

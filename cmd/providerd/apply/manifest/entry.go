@@ -10,29 +10,38 @@ import (
 // Entry is one provider of a manifest.
 type Entry struct {
 	Kind string
-	// ID is unique in the manifest; empty where the entry has neither an id nor a name.
+	// ID is unique in the manifest; "" if the entry has neither an id nor a name.
 	ID string
-	// Body is the request that creates the provider: one JSON object.
+	// Body is the body of the request: one JSON object.
 	Body []byte
 	file string
 	root place
 }
 
-// At returns the position of a value in the body, or, where it is missing, of what it is missing in.
+// At returns the position of a value in the body or, if it is missing, of the innermost value that contains it.
 func (e Entry) At(pointer string) Position {
 	at := e.root
 	e.walk(pointer, func(value place) { at = value })
 	return Position{File: e.file, Line: at.line, Column: at.column}
 }
 
-// IsBroken tells whether a fault of the manifest is reported for this value of the body, which then stands for nothing.
+// IsBroken reports whether a problem was reported for a value of the body, which is then null.
 func (e Entry) IsBroken(pointer string) bool {
 	isBroken := false
 	e.walk(pointer, func(value place) { isBroken = isBroken || value.isBroken })
 	return isBroken
 }
 
-// walk visits the values on the way to the one that a JSON pointer leads to, as far as they are there.
+// FieldName returns how messages name the value that a JSON pointer leads to: a field of the provider by its name, and a
+// value inside one by the pointer.
+func FieldName(pointer string) string {
+	if name := jsontext.Pointer(pointer).LastToken(); "/"+name == pointer {
+		return "`" + name + "`"
+	}
+	return "`" + pointer + "`"
+}
+
+// walk visits the values along a JSON pointer, as far as they exist.
 func (e Entry) walk(pointer string, visit func(value place)) {
 	inner := e.root.inner
 	for token := range jsontext.Pointer(pointer).Tokens() {
@@ -48,12 +57,12 @@ func (e Entry) walk(pointer string, visit func(value place)) {
 	}
 }
 
-// place is where a value is, and where those are that it holds.
+// place is the position of a value and of the values in it.
 type place struct {
-	// name is that of a member; empty for an element of a list.
+	// name is the name of a member; "" for an element of a list.
 	name         string
 	line, column int
-	// isBroken tells whether a fault is reported for the value, in whose stead the body has null.
+	// isBroken is true if a problem was reported for the value. The body then contains null.
 	isBroken bool
 	inner    []place
 }

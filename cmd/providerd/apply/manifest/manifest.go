@@ -1,7 +1,7 @@
-// Package manifest reads the YAML files that list providers to create, says at which place what is wrong with them, and
-// writes such files. It knows the shape of a provider by its schema alone, and sends nothing.
+// Package manifest reads and writes YAML files that list providers, and reports problems with their positions. It knows
+// the fields of a provider only from the schema of the contract.
 //
-// Start with Read; body.go turns one entry into the body of a request.
+// Start with Read; body.go converts one entry to the body of a request.
 package manifest
 
 import (
@@ -20,20 +20,20 @@ import (
 
 // Kind is a kind of provider that a manifest can list.
 type Kind struct {
-	// Name is the member of the manifest that lists the providers of this kind.
+	// Name is the key in the file whose value lists the providers of this kind.
 	Name string
-	// Schema is that of a request that creates one.
+	// Schema is the schema of a request that creates one.
 	Schema *openapi3.Schema
 }
 
-// File is one of those that a manifest is written in.
+// File is one of the files of a manifest.
 type File struct {
-	// Name is what people are told of it.
+	// Name is the name in messages.
 	Name string
 	Text []byte
 }
 
-// Position is a place in the manifest. Both numbers begin at 1, and columns count characters; where Line is 0, only the
+// Position is a position in a file. Lines and columns count from 1, columns in characters. If Line is 0, only the
 // file is known.
 type Position struct {
 	File   string
@@ -41,12 +41,12 @@ type Position struct {
 	Column int
 }
 
-// Compare orders positions as they follow each other in a file, and the files by their names.
+// Compare orders positions by file name, line and column.
 func (p Position) Compare(other Position) int {
 	return cmp.Or(cmp.Compare(p.File, other.File), cmp.Compare(p.Line, other.Line), cmp.Compare(p.Column, other.Column))
 }
 
-// String returns the position in the form that editors and terminals make a link of.
+// String returns FILE:LINE:COLUMN, which editors and terminals turn into a link.
 func (p Position) String() string {
 	if p.Line == 0 {
 		return p.File
@@ -54,7 +54,7 @@ func (p Position) String() string {
 	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, max(p.Column, 1))
 }
 
-// RelativeTo says where the position is to one who looks at another one.
+// RelativeTo describes the position for a message about another one: without the file if that is the same.
 func (p Position) RelativeTo(other Position) string {
 	if p.File == other.File {
 		return fmt.Sprintf("line %d", p.Line)
@@ -62,23 +62,23 @@ func (p Position) RelativeTo(other Position) string {
 	return fmt.Sprintf("%s:%d", p.File, p.Line)
 }
 
-// Problem is one reason why a manifest cannot be used. It repeats no value, since that may be a secret.
+// Problem is a reason why a manifest cannot be used. It contains no values, because they may be secrets.
 type Problem struct {
 	Position
-	// Kind and ID are those of the entry; empty where the fault is not in one that has them.
+	// Kind and ID identify the entry; "" if the problem is not in one, or it has none.
 	Kind, ID string
 	Detail   string
 }
 
-// Manifest is what some files list together.
+// Manifest holds the entries of files.
 type Manifest struct {
 	Entries []Entry
-	// Faults are in the order of their positions. Where there are any, the entries are not to be used.
+	// Problems are ordered by position. If there are any, do not use the entries.
 	Problems []Problem
 }
 
-// Read reads all documents of all files. References such as ${NAME} in their values are replaced by the variables that
-// lookUp finds; $${ stands for ${ itself.
+// Read reads all documents of all files. In values, it replaces references such as ${NAME} by the variables that lookUp
+// finds, and $${ by ${.
 func Read(files []File, kinds []Kind, lookUp LookUp) Manifest {
 	r := &reader{kinds: kinds, lookUp: lookUp}
 	for _, file := range files {
@@ -87,27 +87,27 @@ func Read(files []File, kinds []Kind, lookUp LookUp) Manifest {
 			break
 		}
 		if line := r.used.countNodes(file.Text); line > 0 {
-			r.fault(&yaml.Node{Line: line}, r.used.excess())
+			r.report(&yaml.Node{Line: line}, r.used.excess())
 			break
 		}
 		if err := r.readDocuments(file.Text); err != nil {
-			r.faults = append(r.faults, r.syntaxFault(file.Text, err))
+			r.problems = append(r.problems, r.syntaxProblem(file.Text, err))
 		}
 	}
-	r.findTwins()
-	slices.SortStableFunc(r.faults, func(a, b Problem) int { return a.Compare(b.Position) })
-	return Manifest{Entries: r.entries, Problems: r.faults}
+	r.findRepeatedIDs()
+	slices.SortStableFunc(r.problems, func(a, b Problem) int { return a.Compare(b.Position) })
+	return Manifest{Entries: r.entries, Problems: r.problems}
 }
 
-// reader collects what a manifest has.
+// reader collects the entries and problems of files.
 type reader struct {
 	kinds  []Kind
 	lookUp LookUp
 	used   usage
-	// file is the name of the one that is read.
-	file    string
-	entries []Entry
-	faults  []Problem
+	// file is the name of the current file.
+	file     string
+	entries  []Entry
+	problems []Problem
 }
 
 func (r *reader) readDocuments(text []byte) error {
@@ -121,8 +121,8 @@ func (r *reader) readDocuments(text []byte) error {
 		err := loader.Load(&document)
 		switch {
 		case errors.Is(err, io.EOF) && isEmpty:
-			r.faults = append(r.faults, Problem{
-				Position: Position{File: r.file}, Detail: "is empty; write " + r.kinds[0].Name + ": [] where no provider is meant",
+			r.problems = append(r.problems, Problem{
+				Position: Position{File: r.file}, Detail: "is empty; write " + r.kinds[0].Name + ": [] if it should list no providers",
 			})
 			return nil
 		case errors.Is(err, io.EOF):
@@ -139,31 +139,31 @@ func (r *reader) readDocuments(text []byte) error {
 	return nil
 }
 
-// syntaxFault says where the text stops being YAML.
-func (r *reader) syntaxFault(text []byte, err error) Problem {
+// syntaxProblem returns the position and description of invalid YAML.
+func (r *reader) syntaxProblem(text []byte, err error) Problem {
 	wrong, ok := errors.AsType[*yaml.LoadError](err)
 	if !ok {
 		return Problem{Position: Position{File: r.file}, Detail: "cannot be read as YAML"}
 	}
-	detail := "is not YAML: " + wrong.Message
+	detail := "is not valid YAML: " + wrong.Message
 	if strings.HasPrefix(wrong.Message, "unknown anchor") {
-		// The library's sentence has the name of the anchor, which is a value where someone forgot to quote it.
-		detail = "refers to an anchor that is not set; quote a value that begins with *"
+		// The library's message contains the name of the anchor, which may be an unquoted value.
+		detail = "refers to an unknown anchor; quote a value that begins with *"
 	}
 	at := Position{File: r.file, Line: wrong.Mark.Line, Column: wrong.Mark.Column}
 	if at.Line == 0 {
-		// Of a character that YAML cannot have, the library knows the offset alone.
+		// For an invalid character, the library reports only the offset.
 		before := text[:min(wrong.Mark.Index, len(text))]
 		line := before[bytes.LastIndexByte(before, '\n')+1:]
 		at = Position{File: r.file, Line: 1 + bytes.Count(before, []byte("\n")), Column: 1 + utf8.RuneCount(line)}
 	}
 	if isTab(text, at) {
-		detail = "is not YAML: there is a tab; indent with spaces"
+		detail = "is not valid YAML: indent with spaces, not tabs"
 	}
 	return Problem{Position: at, Detail: detail}
 }
 
-// isTab tells whether there is a tab at a position in the text.
+// isTab reports whether the character at a position is a tab.
 func isTab(text []byte, at Position) bool {
 	line := 0
 	for part := range bytes.Lines(text) {
@@ -175,10 +175,10 @@ func isTab(text []byte, at Position) bool {
 	return false
 }
 
-// readDocument reads one mapping from kinds to lists of entries.
+// readDocument reads a mapping from kinds to lists of entries.
 func (r *reader) readDocument(root *yaml.Node) {
 	if root.Kind != yaml.MappingNode {
-		r.fault(root, "must be a mapping from "+r.kindNames()+" to lists of providers")
+		r.report(root, "must be a mapping from "+r.kindNames()+" to lists of providers")
 		return
 	}
 	seen := map[string]bool{}
@@ -187,11 +187,11 @@ func (r *reader) readDocument(root *yaml.Node) {
 		at := slices.IndexFunc(r.kinds, func(kind Kind) bool { return kind.Name == key.Value })
 		switch {
 		case strings.HasPrefix(key.Value, "x-"):
-			// A place for what anchors are set on.
+			// Such members define anchors.
 		case at < 0:
-			r.fault(key, key.Value+" is not a kind of provider; the kinds are "+r.kindNames())
+			r.report(key, key.Value+" is not a kind of provider; the kinds are "+r.kindNames())
 		case seen[key.Value]:
-			r.fault(key, key.Value+" occurs twice")
+			r.report(key, key.Value+" occurs twice")
 		default:
 			r.readList(r.kinds[at], value)
 		}
@@ -213,7 +213,7 @@ func (r *reader) readList(kind Kind, list *yaml.Node) {
 		return
 	}
 	if list.Kind != yaml.SequenceNode {
-		r.fault(list, kind.Name+" must be a list of providers, each begun with a hyphen")
+		r.report(list, kind.Name+" must be a list of providers, each beginning with a hyphen")
 		return
 	}
 	for _, node := range list.Content {
@@ -228,22 +228,22 @@ func (r *reader) readEntry(kind Kind, node *yaml.Node) {
 	body := bodyReader{schema: kind.Schema, lookUp: r.lookUp, file: r.file, used: &r.used, known: map[Problem]bool{}}
 	entry := body.read(node)
 	entry.Kind = kind.Name
-	for _, fault := range body.faults {
-		fault.Kind, fault.ID = entry.Kind, entry.ID
-		r.faults = append(r.faults, fault)
+	for _, problem := range body.problems {
+		problem.Kind, problem.ID = entry.Kind, entry.ID
+		r.problems = append(r.problems, problem)
 	}
 	if entry.Body != nil {
 		r.entries = append(r.entries, entry)
 	}
 }
 
-func (r *reader) fault(node *yaml.Node, detail string) {
-	r.used.faults++
-	r.faults = append(r.faults, Problem{Position: positionIn(r.file, node), Detail: detail})
+func (r *reader) report(node *yaml.Node, detail string) {
+	r.used.problems++
+	r.problems = append(r.problems, Problem{Position: positionIn(r.file, node), Detail: detail})
 }
 
-// findTwins finds the ids that two entries share: only one of the two could be told from the other by its id.
-func (r *reader) findTwins() {
+// findRepeatedIDs reports entries whose id an earlier one has.
+func (r *reader) findRepeatedIDs() {
 	places := map[string]Position{}
 	for _, entry := range r.entries {
 		if entry.ID == "" {
@@ -251,9 +251,9 @@ func (r *reader) findTwins() {
 		}
 		place := entry.At("")
 		if first, ok := places[entry.ID]; ok {
-			r.faults = append(r.faults, Problem{
+			r.problems = append(r.problems, Problem{
 				Position: place, Kind: entry.Kind, ID: entry.ID,
-				Detail: fmt.Sprintf("has the id of the entry in %s; give one of them another id", first.RelativeTo(place)),
+				Detail: fmt.Sprintf("has the same id as the entry in %s; change one of them", first.RelativeTo(place)),
 			})
 			continue
 		}

@@ -6,16 +6,15 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-var errTag = errors.New("has a tag other than !!str; leave the tag out")
+var errTag = errors.New("has a tag other than !!str; remove the tag")
 
-// member is one of a mapping.
+// member is a member of a mapping.
 type member struct {
 	name  string
 	value *yaml.Node
 }
 
-// members lists what a mapping has: its own members, and behind them those that it merges in by <<, as far as it has
-// none of their names.
+// members returns the members of a mapping: first its own, then those that << merges into it under other names.
 func (b *bodyReader) members(node *yaml.Node, depth int) []member {
 	var own, merged []member
 	names := map[string]bool{}
@@ -24,26 +23,26 @@ func (b *bodyReader) members(node *yaml.Node, depth int) []member {
 		b.used.bytes += len(key.Value)
 		switch {
 		case key.Kind != yaml.ScalarNode:
-			b.fault(node.Content[i], "the name of a member must be a string")
+			b.report(node.Content[i], "the name of a member must be a string")
 		case key.ShortTag() == "!!merge":
 			merged = append(merged, b.merged(value, depth)...)
 		case names[key.Value]:
-			b.fault(key, "the member "+key.Value+" occurs twice")
+			b.report(key, "the member "+key.Value+" is repeated")
 		default:
 			names[key.Value] = true
 			own = append(own, member{name: key.Value, value: value})
 		}
 	}
-	for _, one := range merged {
-		if !names[one.name] {
-			names[one.name] = true
-			own = append(own, one)
+	for _, member := range merged {
+		if !names[member.name] {
+			names[member.name] = true
+			own = append(own, member)
 		}
 	}
 	return own
 }
 
-// merged lists the members of one mapping or of a list of mappings, of which the first that has a name counts.
+// merged returns the members of a mapping or of a list of mappings. The first member with a name counts.
 func (b *bodyReader) merged(node *yaml.Node, depth int) []member {
 	source := resolve(node)
 	b.used.values += 1 + len(source.Content)/2
@@ -51,12 +50,12 @@ func (b *bodyReader) merged(node *yaml.Node, depth int) []member {
 	case b.isFull():
 		return nil
 	case depth > maxNesting:
-		b.fault(node, "merges mappings deeper than the contract allows")
+		b.report(node, "merges mappings nested deeper than the contract allows")
 		return nil
 	case source.Kind == yaml.MappingNode:
 		return b.members(source, depth+1)
 	case source.Kind != yaml.SequenceNode:
-		b.fault(node, "<< must be an alias of a mapping, such as *defaults, or a list of them; quote a field of this name")
+		b.report(node, "<< must be an alias of a mapping, such as *defaults, or a list of them; quote a field of this name")
 		return nil
 	}
 	var all []member
@@ -66,7 +65,7 @@ func (b *bodyReader) merged(node *yaml.Node, depth int) []member {
 	return all
 }
 
-// resolve follows an alias.
+// resolve follows aliases.
 func resolve(node *yaml.Node) *yaml.Node {
 	for node.Kind == yaml.AliasNode {
 		node = node.Alias

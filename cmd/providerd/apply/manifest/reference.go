@@ -8,13 +8,13 @@ import (
 	"unicode/utf8"
 )
 
-// LookUp finds the value of a variable, as os.LookupEnv does.
+// LookUp returns the value of a variable, like os.LookupEnv.
 type LookUp func(name string) (value string, ok bool)
 
-// referencePattern matches a reference to a variable of the environment (POSIX.1-2017 Base Definitions section 8.1).
+// referencePattern matches a reference to an environment variable (POSIX.1-2017, Base Definitions, section 8.1).
 const referencePattern = `\$\{[A-Za-z_][A-Za-z0-9_]*\}`
 
-// isReference tells whether a text is one reference and nothing else.
+// isReference reports whether a text is exactly one reference.
 func isReference(text string) bool {
 	return regexp.MustCompile(`^` + referencePattern + `$`).MatchString(text)
 }
@@ -34,16 +34,16 @@ func expand(text string, lookUp LookUp) (string, error) {
 		}
 		name, rest, _ := strings.Cut(after, "}")
 		if !isReference(text[len(before) : len(text)-len(rest)]) {
-			return "", errors.New("has ${ without a name of a variable and }, as in ${NAME}; $${ stands for ${ itself")
+			return "", errors.New("contains ${ that is not part of a reference such as ${NAME}; write $${ for ${ itself")
 		}
 		value, ok := lookUp(name)
 		switch {
 		case !ok:
-			return "", fmt.Errorf("refers to %s, which is not set in the environment", name)
+			return "", fmt.Errorf("refers to the variable %s, which is not set", name)
 		case value == "":
-			return "", fmt.Errorf("refers to %s, which is empty in the environment; write '' where nothing is meant", name)
+			return "", fmt.Errorf("refers to the variable %s, which is empty; write '' for an empty value", name)
 		case !utf8.ValidString(value):
-			return "", fmt.Errorf("refers to %s, which is not UTF-8 in the environment", name)
+			return "", fmt.Errorf("refers to the variable %s, which is not UTF-8", name)
 		}
 		result.WriteString(before + value)
 		text = rest

@@ -9,13 +9,13 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// Schema returns the JSON Schema (draft 7, which editors know best) of a manifest.
+// Schema returns the JSON Schema of a manifest, in draft 7, which editors support best.
 func Schema(kinds []Kind) ([]byte, error) {
 	lists := map[string]any{}
 	for _, kind := range kinds {
 		entry, err := entrySchema(kind.Schema)
 		if err != nil {
-			return nil, fmt.Errorf("make JSON Schema of %s: %w", kind.Name, err)
+			return nil, fmt.Errorf("create JSON Schema of %s: %w", kind.Name, err)
 		}
 		lists[kind.Name] = map[string]any{
 			"description": kind.Schema.Description, "type": []string{"array", "null"}, "items": entry,
@@ -34,14 +34,14 @@ func Schema(kinds []Kind) ([]byte, error) {
 	return append(text, '\n'), nil
 }
 
-// entrySchema is that of a request, with an id, and with a reference in place of any value.
+// entrySchema returns the schema of a request with an id, in which a reference can replace any value.
 func entrySchema(request *openapi3.Schema) (map[string]any, error) {
 	schema, err := jsonSchema(request)
 	if err != nil {
 		return nil, err
 	}
 	properties := map[string]any{idMember: map[string]any{
-		"type": "string", "minLength": 1, "description": "Tells the entry from the others of the file. Default: its name.",
+		"type": "string", "minLength": 1, "description": "Identifies the entry; must not change once it was applied. Default: the name.",
 	}}
 	for name, property := range request.Properties {
 		converted, err := jsonSchema(property.Value)
@@ -54,7 +54,7 @@ func entrySchema(request *openapi3.Schema) (map[string]any, error) {
 	return schema, nil
 }
 
-// withReference lets a value, or each element of a list, also be a string with a reference.
+// withReference also allows a reference for a value or for the elements of a list.
 func withReference(schema *openapi3.Schema, converted map[string]any) map[string]any {
 	if schema.VisitJSON("${NAME}") == nil {
 		return converted
@@ -74,7 +74,7 @@ func withReference(schema *openapi3.Schema, converted map[string]any) map[string
 	return either
 }
 
-// jsonSchema turns a schema of OpenAPI 3.0 into one of JSON Schema, in which nothing refers to elsewhere.
+// jsonSchema converts a schema of OpenAPI 3.0 to JSON Schema without $ref.
 func jsonSchema(schema *openapi3.Schema) (map[string]any, error) {
 	text, err := json.Marshal(schema)
 	if err != nil {

@@ -10,18 +10,17 @@ import (
 	"example.com/providerd/cmd/providerd/yamltext"
 )
 
-// Writer writes a manifest, which Read reads.
+// Writer writes a manifest.
 type Writer struct {
 	out  io.Writer
 	kind string
 }
 
-// NewWriter begins a manifest.
+// NewWriter returns a new Writer.
 func NewWriter(out io.Writer) *Writer { return &Writer{out: out} }
 
-// Entry writes an entry: one JSON object, with the id as its member. Entries of a kind must follow each other. Its
-// strings come back as they are, but for those at the places that are references. It returns an error of the JSON or of
-// the output.
+// Entry writes an entry: one JSON object with the member id. Entries of a kind must follow each other. Read returns the
+// same strings, except those for which isReference is true. It returns an error of the JSON or of the output.
 func (w *Writer) Entry(kind string, body []byte, isReference func(at jsontext.Pointer) bool) error {
 	element, err := yamltext.Element(body, func(at jsontext.Pointer, text string) string {
 		if isReference(at) {
@@ -39,7 +38,7 @@ func (w *Writer) Entry(kind string, body []byte, isReference func(at jsontext.Po
 	return w.write(element)
 }
 
-// Close writes what a manifest without entries must have. It returns an error of the output.
+// Close completes the manifest, which must not be empty. It returns an error of the output.
 func (w *Writer) Close(kind string) error {
 	if w.kind != "" {
 		return nil

@@ -189,7 +189,7 @@ func TestApplyEndsWellHoweverItIsStopped(t *testing.T) {
 				t.Fatalf("apply ends with %v", err)
 			}
 			if signal != os.Kill && (exit.ExitCode() != providerdtest.ExitFailed ||
-				!strings.Contains(stderr.String(), "interrupted; run it again for the rest")) {
+				!strings.Contains(stderr.String(), "interrupted; run the command again to continue")) {
 				t.Errorf("%v: %s", exit, stderr)
 			}
 			counts, _ := r.apply(t, 0)
@@ -215,7 +215,7 @@ func TestApplyStandsLostAnswers(t *testing.T) {
 // What would be wrong with every entry ends the run at once, and says so once.
 func TestApplyEndsWhereNothingCanBeSent(t *testing.T) {
 	t.Parallel()
-	const again = "; run it again for the rest\n"
+	const again = "; run the command again to continue\n"
 	for name, spoil := range map[string]struct {
 		how  func(r *applyRig)
 		says string
@@ -231,7 +231,7 @@ func TestApplyEndsWhereNothingCanBeSent(t *testing.T) {
 			spoil.how(r)
 			counts, talk := r.apply(t, providerdtest.ExitFailed)
 			if counts["pending"] != 300 || strings.Count(talk, spoil.says) != 1 || strings.Count(talk, "\n") != 2 ||
-				!strings.HasSuffix(talk, spoil.ends) || strings.Contains(talk, "run it again") != (spoil.ends == again) {
+				!strings.HasSuffix(talk, spoil.ends) || strings.Contains(talk, "run the command again") != (spoil.ends == again) {
 				t.Errorf("%v: %s", counts, talk)
 			}
 		})

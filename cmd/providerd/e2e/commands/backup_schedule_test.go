@@ -39,7 +39,7 @@ func TestBackupSchedule(t *testing.T) {
 	if err := os.Rename(keyset+".away", keyset); err != nil {
 		t.Fatal(err)
 	}
-	verified := func() int { return strings.Count(s.Stderr.String(), "is verified; the keyset is not in it") }
+	verified := func() int { return strings.Count(s.Stderr.String(), "it does not contain the keyset") }
 	providerdtest.WaitUntil(t, "three backups are made", func() bool { return verified() >= 3 })
 	providerdtest.WaitUntil(t, "old backups are removed", func() bool { return len(s.List(t)) == len(others)+2 })
 	s.Stop(t, syscall.SIGTERM)

@@ -27,7 +27,7 @@ func TestBackupInterrupted(t *testing.T) {
 		if _, err := os.Lstat(filepath.Join(folder, name)); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("interrupted by %s, there is a backup: %v", signal, err)
 		}
-		if signal != syscall.SIGKILL && (len(left) > 0 || !strings.HasSuffix(said, "providerd: interrupted; no backup was made\n")) {
+		if signal != syscall.SIGKILL && (len(left) > 0 || !strings.HasSuffix(said, "providerd: interrupted; no backup was written\n")) {
 			t.Errorf("interrupted by %s, it leaves %v and says %s", signal, left, said)
 		}
 		if signal == syscall.SIGKILL && len(left) == 0 {

@@ -107,7 +107,7 @@ func TestCopyInterrupted(t *testing.T) {
 			if err := command.Wait(); err == nil {
 				t.Fatal("the copy came to its end before it was interrupted")
 			}
-			if signal != syscall.SIGKILL && !strings.Contains(said.String(), "rows were copied; run it again for the rest") {
+			if signal != syscall.SIGKILL && !strings.Contains(said.String(), "rows were copied; run the command again to continue") {
 				t.Errorf("interrupted, it says %s", &said)
 			}
 			for _, arguments := range [][]string{{"serve", "--listen", "127.0.0.1:0"}, {"provider", "list"}, {"key", "reseal"}} {
@@ -140,7 +140,7 @@ func TestCopyBesideOtherTables(t *testing.T) {
 	cluster := postgrestest.NewCluster(t)
 	cluster.Exec(t, "postgres", "CREATE TABLE foo (id integer)")
 	output, err := copying(t.Context(), folder, "sqlite:data/providerd.db", cluster.URL("postgres")).CombinedOutput()
-	if want := `--to: not a providerd database: it has tables of another program: ["foo"]; name another place`; err == nil ||
+	if want := `--to: not a providerd database: it has tables of another program: ["foo"]; use another path or database`; err == nil ||
 		!strings.Contains(string(output), want) {
 		t.Errorf("%v: %s", err, output)
 	}

@@ -41,16 +41,16 @@ func spoiltSetUps() map[string]spoilt {
 	setUps := irregularFiles()
 	maps.Copy(setUps, wrongVariables())
 	maps.Copy(setUps, map[string]spoilt{
-		"no database":   {remove("data"), []fault{{"database", healthFail, `no providerd database at /.*/data/providerd.db; "providerd serve" makes one`}}},
+		"no database":   {remove("data"), []fault{{"database", healthFail, `no providerd database at /.*/data/providerd.db; run "providerd serve" to create one`}}},
 		"database away": {remove("data/providerd.db"), []fault{{"database", healthFail, "no providerd database"}}},
 		"no database file": {
 			write("data/providerd.db", "This is no database, however long one looks at it, even if it has all of a hundred bytes: 0123456789"),
-			[]fault{{"database", healthFail, "database file is damaged: .*file is not a database; put a backup in its place"}},
+			[]fault{{"database", healthFail, "database file is damaged: .*file is not a database; restore a backup"}},
 		},
-		"empty database": {write("data/providerd.db", ""), []fault{{"schema", healthFail, "no providerd database in .*; \"providerd serve\" makes one"}}},
+		"empty database": {write("data/providerd.db", ""), []fault{{"schema", healthFail, "no providerd database in .*; run \"providerd serve\" to create one"}}},
 		"database of another program": {
 			statement("PRAGMA application_id = 7"),
-			[]fault{{"schema", healthFail, "not a providerd database: .*application_id 7.*; name another place"}},
+			[]fault{{"schema", healthFail, "not a providerd database: .*application_id 7.*; use another path or database"}},
 		},
 		"unfinished copy": {
 			statement("UPDATE keyset SET sealed = x''"),
@@ -149,7 +149,7 @@ func spoiltSetUps() map[string]spoilt {
 		}, []fault{{"database", healthFail, "providerd.db-wal was removed or replaced while in use; stop every program that uses the database, put the original file back"}}},
 		"damaged page": {func(t *testing.T, s *setUp) {
 			providerdtest.Run(t, "dd", "if=/dev/zero", "of="+s.database, "bs=4096", "seek=1", "count=20", "conv=notrunc", "status=none")
-		}, []fault{{"database", healthFail, "malformed; put a backup in its place, or name another file"}}},
+		}, []fault{{"database", healthFail, "malformed; restore a backup, or use another file"}}},
 		"in memory": {func(t *testing.T, s *setUp) {
 			folder, err := os.MkdirTemp("/dev/shm", "providerd") //nolint:usetesting // It is to be in memory.
 			if err != nil {

@@ -18,7 +18,7 @@ func irregularFiles() map[string]spoilt {
 	const isNone = " is not a regular file; put the keyset in its place, or pass its path with --keyset$"
 	isNoKeyset := fault{"keyset", healthFail, "not a regular file; put the right one in its place"}
 	isNoToken := fault{"initial token", healthFail, "^data/initial-token is not a regular file; remove it"}
-	isNoKey := fault{"certificate", healthFail, "key.pem: it is not a regular file; replace them with a PEM certificate and its key"}
+	isNoKey := fault{"certificate", healthFail, "key.pem: not a regular file; replace them with a PEM certificate and its key"}
 	return map[string]spoilt{
 		"folder for database": {folderAt("data/providerd.db"), []fault{database("providerd.db"), isNoDatabase}},
 		"FIFO for database":   {fifoAt("data/providerd.db"), []fault{database("providerd.db"), isNoDatabase}},

@@ -32,7 +32,7 @@ func TestDoctorOverPostgreSQL(t *testing.T) {
 	archive := fault{"archive", healthWarn, "archive_mode is off: .*; set it to on"}
 	expectOnly(t, examined, []fault{
 		standby, archive,
-		{"schema", healthFail, `no providerd database; "providerd serve" makes one`},
+		{"schema", healthFail, `no providerd database; run "providerd serve" to create one`},
 		{"keyset", healthFail, "no keyset file: .*k.json; put it back"},
 	})
 	providerdtest.RunCommand(t, folder, "key", "create", "--keyset", "k.json")
@@ -68,7 +68,7 @@ func TestDoctorOverPostgreSQL(t *testing.T) {
 	cluster.Exec(t, name, "ALTER TABLE tokens SET LOGGED")
 	cluster.Set(t, "archive_mode", "on")
 	cluster.Stop(t)
-	expectOnly(t, examined, []fault{{"database", healthFail, "connect to the database: storage is unavailable: no connection: .*refused; start its primary"}})
+	expectOnly(t, examined, []fault{{"database", healthFail, "connect to the database: storage is unavailable: no connection: .*refused; start the primary"}})
 	cluster.Start(t)
 	expectOnly(t, examined, []fault{standby, noToken, {"archive", healthWarn, "archive_command is empty: nothing is archived"}})
 	cluster.Set(t, "archive_command", "false")

@@ -30,14 +30,14 @@ func wrongVariables() map[string]spoilt {
 			noURL, {"keyset file", healthFail, "others can access the keys"}, {"keyset", healthFail, "others can read"},
 		}},
 		"server without keyset": {environment("PROVIDERD_DATABASE=postgres://u@127.0.0.1:1/x"), []fault{
-			{"configuration", healthFail, `^--keyset: a PostgreSQL database needs a keyset file, .* makes one` + remedy},
-			{"database", healthFail, "no connection: .*refused; start its primary"},
+			{"configuration", healthFail, `^--keyset is required with a PostgreSQL database, .*` + remedy},
+			{"database", healthFail, "no connection: .*refused; start the primary"},
 		}},
 		"empty path of keyset":      {environment("PROVIDERD_KEYSET="), []fault{empty("keyset", "PROVIDERD_KEYSET")}},
 		"empty path of certificate": {environment("PROVIDERD_TLS_CERT="), []fault{empty("tls-cert", "PROVIDERD_TLS_CERT")}},
 		"empty path of key":         {environment("PROVIDERD_TLS_KEY="), []fault{empty("tls-key", "PROVIDERD_TLS_KEY")}},
 		"database for keyset": {environment("PROVIDERD_KEYSET=data/providerd.db"), []fault{
-			{"configuration", healthFail, "^the database and the keyset would both be .*/data/providerd.db; name another file" + remedy},
+			{"configuration", healthFail, "^the database and the keyset would both be .*/data/providerd.db; use another file" + remedy},
 		}},
 	}
 }

@@ -60,7 +60,7 @@ func TestExportedRecordsComeBack(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v: %s", err, talk)
 		}
-		for _, match := range regexp.MustCompile(`(?m)^(\w+) stands for the \w+ of provider (\d+)$`).FindAllStringSubmatch(string(talk), -1) {
+		for _, match := range regexp.MustCompile(`(?m)^(\w+) replaces the \w+ of provider (\d+)$`).FindAllStringSubmatch(string(talk), -1) {
 			environment = append(environment, match[1]+"="+first[match[2]])
 		}
 		providerdtest.RunCommand(t, folder, append([]string{"provider", "delete", "--yes"}, pksIn(first)...)...)

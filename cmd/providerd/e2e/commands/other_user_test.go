@@ -86,12 +86,12 @@ func TestDoctorOfUserWhoCannotLook(t *testing.T) {
 	const remedy = "permission denied; run the doctor as the server's user or as root"
 	expectOnly(t, examined, []fault{
 		{"folder", healthWarn, "data belongs to user 1234, but this is user 1235; run the doctor as the server's user"},
-		{"database file", healthFail, "permission denied; run this as the user"},
-		{"keyset file", healthFail, "permission denied; run this as the user"},
-		{"initial token", healthFail, "permission denied; run this as the user"},
+		{"database file", healthFail, "permission denied; run the command as the owner"},
+		{"keyset file", healthFail, "permission denied; run the command as the owner"},
+		{"initial token", healthFail, "permission denied; run the command as the owner"},
 		{"WAL", healthWarn, "^the size of the WAL is unknown: .*" + remedy},
 		{"disk space", healthWarn, "but the size of the database is unknown: .*" + remedy},
-		{"database", healthFail, "permission denied; run this as the user"},
-		{"keyset", healthFail, "permission denied; run this as the user"},
+		{"database", healthFail, "permission denied; run the command as the owner"},
+		{"keyset", healthFail, "permission denied; run the command as the owner"},
 	})
 }

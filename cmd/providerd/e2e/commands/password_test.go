@@ -60,7 +60,7 @@ func TestPasswordInAnArgument(t *testing.T) {
 			t.Errorf("%s: %s, %s", url, command.ProcessState, said)
 		}
 		if isUpper := strings.HasPrefix(strings.ToLower(url), "postgres") && !strings.HasPrefix(url, "postgres"); isUpper &&
-			!strings.Contains(string(said), "a password in an argument is in the list of processes") {
+			!strings.Contains(string(said), "other users can see a password in an argument") {
 			t.Errorf("%s: %s", url, said)
 		}
 	}

@@ -77,7 +77,7 @@ func TestHostileServers(t *testing.T) {
 			respond(http.StatusCreated, `{"pk": 1, "property_mappings": [`+strings.Repeat("0,", 15<<19)+"0]}"),
 			"the answer has more values than any of a providerd server",
 		},
-		"silence": {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, " within 300ms; check the server and the network, or allow more time with --timeout; run it again for the rest"},
+		"silence": {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, " within 300ms; check the server and the network, or allow more time with --timeout; run the command again to continue"},
 		"colors and length": {respond(http.StatusUnauthorized, fmt.Sprintf(`{"status": 401, "title": "\u001b[31m\n", "detail": %q}`,
 			strings.Repeat("x", 1<<20))), "401 \uFFFD[31m\uFFFD: xxxx"},
 	} {
@@ -112,7 +112,7 @@ func applyToHostile(t *testing.T, program, url, timeout, want string) {
 	}
 	messages := stderr.String()
 	if !strings.Contains(messages, want) || len(messages) > 8192 || strings.Contains(messages, "hunter2") || strings.Contains(messages, "\x1b") ||
-		strings.Contains(messages, "run it again") != strings.Contains(want, "run it again") {
+		strings.Contains(messages, "run the command again") != strings.Contains(want, "run the command again") {
 		t.Errorf("stderr is %.9000s, want %q", messages, want)
 	}
 	var applied []struct{ Outcome string }

@@ -171,7 +171,7 @@ func (s *search) commands() {
 	} {
 		s.run(strings.Fields(line)...)
 	}
-	if s.run("provider", "export"); !strings.Contains(s.stderr, " stands for the client_secret of provider ") {
+	if s.run("provider", "export"); !strings.Contains(s.stderr, " replaces the client_secret of provider ") {
 		s.missed = append(s.missed, "export lists no reference: "+s.stderr)
 	}
 	if printed := s.run("audit"); !strings.Contains(printed, " provider deleted ") {

@@ -12,9 +12,9 @@ import (
 	"example.com/providerd/cmd/providerd/console"
 )
 
-// describeMisuse puts the parser's words into those of users. It leaves out the value of a variable, which may have a
-// password in it.
-func describeMisuse(err error) string {
+// describeUsageError rewords an error of the parser for users. It omits values of variables, which may contain a
+// password.
+func describeUsageError(err error) string {
 	const quoted = `"(?:[^"\\]|\\.)*"`
 	text := err.Error()
 	for pattern, plain := range map[string]string{
@@ -22,9 +22,9 @@ func describeMisuse(err error) string {
 
 		`(?s) \(from envar (\w+)=.*\)$`:                                           " (from the environment variable $1)",
 		`expected a valid \d+ bit u?int but got (` + quoted + `)`:                 "$1 is not a whole number in its range",
-		`expected duration but got (` + quoted + `): time: .* duration ` + quoted: "$1 is not a length of time such as 5s",
+		`expected duration but got (` + quoted + `): time: .* duration ` + quoted: "$1 is not a duration such as 5s",
 		`expected \w+ value but got (` + quoted + `) \(short flag\); perhaps try (--[\w-]+)=.*$`: "" +
-			"a value that begins with a hyphen is written $2=VALUE",
+			"write a value that begins with a hyphen as $2=VALUE",
 	} {
 		text = regexp.MustCompile(pattern).ReplaceAllString(text, plain)
 	}
@@ -33,17 +33,17 @@ func describeMisuse(err error) string {
 	}
 	if unknown := regexp.MustCompile(`^unknown flag (--?)([^ ,=]+)`).FindStringSubmatch(text); unknown != nil {
 		if remedy := remedyForFlag(err, unknown[2]); remedy != "" || unknown[1] == "-" {
-			// Of flags of one letter, the parser offers any other.
+			// For a flag of one letter, the parser would suggest any other.
 			return unknown[0] + remedy
 		}
 	}
 	return text
 }
 
-// remedyForFlag says which flag of the command does what people know by another name; "" where none does.
+// remedyForFlag returns the flag that other programs call by an unknown name; "" if there is none.
 func remedyForFlag(err error, unknown string) string {
-	var misuse *kong.ParseError
-	if !errors.As(err, &misuse) || misuse.Context == nil || misuse.Context.Selected() == nil {
+	var usage *kong.ParseError
+	if !errors.As(err, &usage) || usage.Context == nil || usage.Context.Selected() == nil {
 		return ""
 	}
 	for _, known := range []struct{ names, flag, example string }{
@@ -64,14 +64,14 @@ func remedyForFlag(err error, unknown string) string {
 		{"secrets show-secrets", "reveal", ""},
 	} {
 		isName := slices.Contains(strings.Fields(known.names), unknown)
-		if isName && hasFlag(misuse.Context.Selected(), known.flag, known.example) {
+		if isName && hasFlag(usage.Context.Selected(), known.flag, known.example) {
 			return strings.TrimSuffix(fmt.Sprintf("; use --%s %s", known.flag, known.example), " ")
 		}
 	}
 	return ""
 }
 
-// hasFlag tells whether a command has a flag that takes the value.
+// hasFlag reports whether a command has a flag that accepts the value.
 func hasFlag(command *kong.Node, name, value string) bool {
 	for _, flag := range slices.Concat(command.AllFlags(false)...) {
 		if flag.Name == name {
