@@ -13,7 +13,9 @@ import (
 
 // findProblems returns the problems of the files, ordered by position: invalid YAML, and violations of the contract.
 // There are at most manifest.MaxProblems.
-func findProblems(ctx context.Context, contract *contract.Document, list manifest.Manifest) ([]manifest.Problem, error) {
+func findProblems(
+	ctx context.Context, contract *contract.Document, list manifest.Manifest,
+) ([]manifest.Problem, error) {
 	problems := slices.Concat(list.Problems, repeatedClientIDs(list.Entries))
 	for _, entry := range list.Entries {
 		if len(problems) >= manifest.MaxProblems {
@@ -41,8 +43,8 @@ func entryProblems(ctx context.Context, contract *contract.Document, entry manif
 	var problems []manifest.Problem
 	masked := maskedSecret(kind, entry)
 	if masked != "" {
-		problems = append(problems, problemAt(entry, masked, manifest.FieldName(masked)+" is a masked secret; write the secret, or a reference such as "+
-			"${NAME}, as \"providerd provider export\" does"))
+		problems = append(problems, problemAt(entry, masked, manifest.FieldName(masked)+" is a masked secret; "+
+			"write the secret, or a reference such as ${NAME}, as \"providerd provider export\" does"))
 	}
 	for _, violation := range violations {
 		if violation.Pointer != masked && !entry.IsBroken(violation.Pointer) {

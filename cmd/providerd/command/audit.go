@@ -20,8 +20,8 @@ type auditCommand struct {
 
 // Help is the long help text.
 func (*auditCommand) Help() string {
-	return "Prints the oldest event first. Events of a provider can be selected by its kind, client_id and creator, even " +
-		"after it was deleted."
+	return "Prints the oldest event first. Events of a provider can be selected by its kind, client_id and creator, " +
+		"even after it was deleted."
 }
 
 // Run prints the events.

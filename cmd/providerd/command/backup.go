@@ -28,12 +28,12 @@ type backupCommand struct {
 
 // Help is the long help text.
 func (backupCommand) Help() string {
-	return "Writes a snapshot of a SQLite database to a file that only its owner can read, while a server keeps running. " +
-		"The file gets its name once it is on disk and verified: its pages and indexes are intact, it has as many rows as " +
-		"the database, and each secret can be decrypted with the keyset. Then the name is printed. The backup does not " +
-		"contain the keyset: keep a copy of that elsewhere. If secrets cannot be decrypted, they are named and the exit " +
-		"status is 1; the file is kept, because it holds what the database holds.\n\nWith --every, the first backup is " +
-		"written at once, unless the newest in the directory is recent enough. File names contain the time in UTC. If a " +
+	return "Writes a snapshot of a SQLite database to a file that only its owner can read, while a server keeps " +
+		"running. The file gets its name once it is on disk and verified: its pages and indexes are intact, it has as many " +
+		"rows as the database, and each secret can be decrypted with the keyset. Then the name is printed. The backup does " +
+		"not contain the keyset: keep a copy of that elsewhere. If secrets cannot be decrypted, they are named and the " +
+		"exit status is 1; the file is kept, because it holds what the database holds.\n\nWith --every, the first backup " +
+		"is written at once, unless the newest in the directory is recent enough. File names contain the time in UTC. If a " +
 		"backup fails, the next one is still attempted. Stop the command with a signal."
 }
 
@@ -108,7 +108,8 @@ func (c *backupCommand) write(
 	if proof.damaged != nil {
 		return fmt.Errorf("%s is a complete backup, but %w", path, proof.damaged)
 	}
-	messages.Note("verified %s; it does not contain the keyset: keep a copy of %s, but not beside the backups", path, keyset)
+	messages.Note("verified %s; it does not contain the keyset: keep a copy of %s, but not beside the backups",
+		path, keyset)
 	return nil
 }
 

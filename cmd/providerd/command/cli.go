@@ -42,8 +42,8 @@ type helpCommand struct {
 }
 
 const description = "Provider configuration server: creates OAuth2 and workspace directory-sync providers over an " +
-	"HTTP JSON API.\n\nData goes to standard output, messages to standard error. The exit status is 0 for success, 1 for " +
-	"failure and 2 for incorrect usage."
+	"HTTP JSON API.\n\nData goes to standard output, messages to standard error. The exit status is 0 for success, 1 " +
+	"for failure and 2 for incorrect usage."
 
 func newParser(root *cli, operations []string) (*kong.Kong, error) {
 	parser, err := kong.New(root,

@@ -136,7 +136,8 @@ func (p *copyProgress) failure(ctx context.Context, err error) error {
 	}
 	p.Clear()
 	if ctx.Err() != nil {
-		return fmt.Errorf("interrupted after %d of %d rows were %s; run the command again to continue", p.Done, p.Total, p.step)
+		return fmt.Errorf("interrupted after %d of %d rows were %s; run the command again to continue",
+			p.Done, p.Total, p.step)
 	}
 	return err
 }

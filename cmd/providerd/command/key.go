@@ -132,10 +132,10 @@ type keyRetireCommand struct {
 
 // Help is the long help text.
 func (keyRetireCommand) Help() string {
-	return "Run it after \"providerd key reseal\". The previous keyset is kept beside the new one, under a name that ends " +
-		"in .retired- and the time: backups made before the reseal need it. A running server accepts the new file. With " +
-		"replicas, each running one must have the keyset that \"providerd key promote\" wrote; distribute the new one to " +
-		"them afterwards."
+	return "Run it after \"providerd key reseal\". The previous keyset is kept beside the new one, under a name that " +
+		"ends in .retired- and the time: backups made before the reseal need it. A running server accepts the new file. " +
+		"With replicas, each running one must have the keyset that \"providerd key promote\" wrote; distribute the new one " +
+		"to them afterwards."
 }
 
 // Run removes old keys.

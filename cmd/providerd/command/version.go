@@ -22,12 +22,13 @@ const unknown = "unknown"
 // Run prints the versions of the program, Go, SQLite and the schemas.
 func (versionCommand) Run(out *console.Output) error {
 	version, commit := builtFrom()
-	level, err := sqlite.SchemaVersion()
+	schema, err := sqlite.SchemaVersion()
 	if err != nil {
 		return err
 	}
 	return out.Line(fmt.Sprintf("providerd %s %s %s/%s\ncommit %s\nSQLite %s\nschema version %d, over PostgreSQL %d",
-		version, runtime.Version(), runtime.GOOS, runtime.GOARCH, commit, sqlite.LibraryVersion(), level, postgres.SchemaVersion()))
+		version, runtime.Version(), runtime.GOOS, runtime.GOARCH, commit,
+		sqlite.LibraryVersion(), schema, postgres.SchemaVersion()))
 }
 
 // builtFrom returns the version of the program, and the commit that it was built from.

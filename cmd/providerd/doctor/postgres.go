@@ -61,7 +61,8 @@ func checkServer(ctx context.Context, view *postgres.View) (found []finding) {
 	if err != nil {
 		return append(found, failedBy(check, err))
 	}
-	found = append(found, checkStandbys(safeguards), checkArchive(safeguards), checkClockOfServer(safeguards.Time), checkMessages(safeguards))
+	found = append(found, checkStandbys(safeguards), checkArchive(safeguards),
+		checkClockOfServer(safeguards.Time), checkMessages(safeguards))
 	return append(found, checkConnections(ctx, view, safeguards.MaxConnections)...)
 }
 

@@ -32,8 +32,8 @@ func (e Entry) IsBroken(pointer string) bool {
 	return isBroken
 }
 
-// FieldName returns how messages name the value that a JSON pointer leads to: a field of the provider by its name, and a
-// value inside one by the pointer.
+// FieldName returns how messages name the value that a JSON pointer leads to: a field of the provider by its name, and
+// a value inside one by the pointer.
 func FieldName(pointer string) string {
 	if name := jsontext.Pointer(pointer).LastToken(); "/"+name == pointer {
 		return "`" + name + "`"

@@ -122,7 +122,8 @@ func (r *reader) readDocuments(text []byte) error {
 		switch {
 		case errors.Is(err, io.EOF) && isEmpty:
 			r.problems = append(r.problems, Problem{
-				Position: Position{File: r.file}, Detail: "is empty; write " + r.kinds[0].Name + ": [] if it should list no providers",
+				Position: Position{File: r.file},
+				Detail:   "is empty; write " + r.kinds[0].Name + ": [] if it should list no providers",
 			})
 			return nil
 		case errors.Is(err, io.EOF):

@@ -41,7 +41,8 @@ func entrySchema(request *openapi3.Schema) (map[string]any, error) {
 		return nil, err
 	}
 	properties := map[string]any{idMember: map[string]any{
-		"type": "string", "minLength": 1, "description": "Identifies the entry; must not change once it was applied. Default: the name.",
+		"type": "string", "minLength": 1,
+		"description": "Identifies the entry; must not change once it was applied. Default: the name.",
 	}}
 	for name, property := range request.Properties {
 		converted, err := jsonSchema(property.Value)
