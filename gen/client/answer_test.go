@@ -21,11 +21,11 @@ func TestAnswersOfOtherServersAreErrors(t *testing.T) {
 	t.Parallel()
 	const (
 		json       = "application/json"
-		noPK       = "the answer has no pk; is this a providerd server?"
-		noRecord   = "the answer is not the record of a provider; is this a providerd server?"
-		otherType  = "the answer is not of the type application/json; is this a providerd server?"
-		otherKind  = "the answer is not a record of the kind that was sent; is this a providerd server?"
-		noDocument = "The answer is not a problem document."
+		noPK       = "the response has no pk; is this a providerd server?"
+		noRecord   = "the response is not the record of a provider; is this a providerd server?"
+		otherType  = "the response is not of the type application/json; is this a providerd server?"
+		otherKind  = "the response is not a record of the kind that was sent; is this a providerd server?"
+		noDocument = "The response is not a problem document."
 	)
 	record := func(pk string) string { return fmt.Sprintf(recordText, pk) }
 	for _, c := range []struct {
@@ -65,7 +65,7 @@ func TestAnswersOfOtherServersAreErrors(t *testing.T) {
 		t.Run(fmt.Sprintf("%d %s %.30s", c.status, c.contentType, c.body), func(t *testing.T) {
 			t.Parallel()
 			handler := answering(c.status, c.contentType, c.body)
-			newStranger(t, (*httptest.Server).Start, handler).refusesAlways(t, c.says)
+			newStranger(t, (*httptest.Server).Start, handler).expectRefusal(t, c.says)
 		})
 	}
 }
@@ -73,7 +73,7 @@ func TestAnswersOfOtherServersAreErrors(t *testing.T) {
 func TestRecordIsTakenWhoeverSendsIt(t *testing.T) {
 	t.Parallel()
 	for _, contentType := range []string{"application/json", "Application/JSON; charset=utf-8"} {
-		// An answer with more than is read side by side with others.
+		// Larger than the responses that are read concurrently.
 		body := fmt.Sprintf(recordText, "2147483647") + strings.Repeat(" ", 1<<20)
 		other := newStranger(t, (*httptest.Server).Start, answering(http.StatusCreated, contentType, body))
 		if record, err := other.create(t); err != nil || record.PK != 2147483647 {
@@ -82,7 +82,7 @@ func TestRecordIsTakenWhoeverSendsIt(t *testing.T) {
 	}
 }
 
-// repeat writes a text until the other side is gone, or 32 MiB are written.
+// repeat writes a text until the client disconnects or 32 MiB are written.
 func repeat(w io.Writer, text string) {
 	for written := 0; written < 32<<20; written += len(text) {
 		if _, err := io.WriteString(w, text); err != nil {
@@ -102,11 +102,11 @@ func TestAnswersAreReadUpToABound(t *testing.T) {
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(http.StatusCreated)
 			repeat(w, blanks)
-		}, "the answer has more than 16 MiB"},
+		}, "the response is larger than 16 MiB"},
 		"page of a proxy": {func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusBadGateway)
 			repeat(w, blanks)
-		}, "the answer has more than 16 MiB"},
+		}, "the response is larger than 16 MiB"},
 		"zip bomb": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			w.Header().Set("Content-Encoding", "gzip")
@@ -114,7 +114,7 @@ func TestAnswersAreReadUpToABound(t *testing.T) {
 			zipped := gzip.NewWriter(w)
 			repeat(zipped, blanks)
 			_ = zipped.Close()
-		}, "the answer has more than 16 MiB"},
+		}, "the response is larger than 16 MiB"},
 		"header": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("X-Long", strings.Repeat("hunter2", 10_000))
 		}, "server response headers exceeded"},
@@ -126,7 +126,7 @@ func TestAnswersAreReadUpToABound(t *testing.T) {
 			defer func() { _ = connection.Close() }()
 			_, _ = io.WriteString(connection, "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n")
 			repeat(connection, blanks)
-		}, "The answer is none to a create."},
+		}, "The response is not one to a create."},
 		"violations": {func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusBadRequest)
 			_, _ = fmt.Fprintf(w, `{"status": 400, "title": "x\u001b\n", "errors": [%s{}]}`,
@@ -135,16 +135,16 @@ func TestAnswersAreReadUpToABound(t *testing.T) {
 		"list": {func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusBadRequest)
 			_, _ = fmt.Fprintf(w, `{"status": 400, "errors": [%s{}]}`, strings.Repeat(`{},`, 2_000_000))
-		}, "the answer has more values than any of a providerd server"},
+		}, "the response has more values than a providerd server sends"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			newStranger(t, (*httptest.Server).Start, c.handler).refusesAlways(t, c.says)
+			newStranger(t, (*httptest.Server).Start, c.handler).expectRefusal(t, c.says)
 		})
 	}
 }
 
-// Of more violations than the contract allows, the first are kept, in their order.
+// If there are more violations than the contract allows, the first ones are kept in order.
 func TestFurtherViolationsAreLeftOut(t *testing.T) {
 	t.Parallel()
 	for sent, want := range map[int]int{0: 0, 1: 1, 1000: 1000, 1001: 1000, 100_000: 1000} {
@@ -159,7 +159,7 @@ func TestFurtherViolationsAreLeftOut(t *testing.T) {
 		_, err := s.create(t)
 		refusal, ok := errors.AsType[*client.Error](err)
 		if !ok || len(refusal.Violations()) != want {
-			t.Fatalf("of %d violations, error is %.200v", sent, err)
+			t.Fatalf("%d violations: error is %.200v", sent, err)
 		}
 		if want > 0 && refusal.Violations()[want-1].Pointer != strconv.Itoa(want-1) {
 			t.Errorf("the last of %d violations is %+v", sent, refusal.Violations()[want-1])
@@ -167,7 +167,7 @@ func TestFurtherViolationsAreLeftOut(t *testing.T) {
 	}
 }
 
-// A server that does not answer in time, however it fills the time, is tried again, and then left.
+// A server that does not respond completely in time is tried again, up to the limit.
 func TestEachTryHasATimeout(t *testing.T) {
 	t.Parallel()
 	drip := func(w io.Writer, r *http.Request) {

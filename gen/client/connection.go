@@ -14,13 +14,13 @@ import (
 	"time"
 )
 
-// maxReason is how many bytes of the error of a connection are in the text of an error.
+// maxReason is the most bytes of a network error that an error quotes.
 const maxReason = 300
 
 // ConnectionError reports that a server gave no usable response: it was not reached, does not speak the protocol of the
-// URL, is not trusted, or took too long. What errors.Is and errors.AsType find in Err, they find in a ConnectionError.
+// URL, is not trusted, or took too long. It wraps Err.
 type ConnectionError struct {
-	// URL has the scheme, the host and the port of the server.
+	// URL is the scheme, host and port of the server.
 	URL string
 	// Found is what happened, with the URL; Remedy is what to do about it.
 	Found, Remedy string
@@ -28,7 +28,7 @@ type ConnectionError struct {
 	Err error
 }
 
-// Error is one sentence of at most about 1 KiB: what happened, and what to do about it.
+// Error returns one sentence of at most about 1 KiB: what happened, and what to do about it.
 func (e *ConnectionError) Error() string { return e.Found + "; " + e.Remedy }
 
 // Unwrap returns the cause.
@@ -40,14 +40,14 @@ func (e *ConnectionError) Timeout() bool {
 	return ok && late.Timeout() || errors.Is(e.Err, context.DeadlineExceeded)
 }
 
-// Temporary reports whether the same request may succeed later: after a timeout, and after a connection that was lost
-// or refused, but not after errors of TLS or of the URL.
+// Temporary reports whether the same request may succeed later. That is so after a timeout or a lost or refused
+// connection, but not after a TLS error or with a wrong URL.
 func (e *ConnectionError) Temporary() bool { return isTemporary(e.Err) }
 
-// origin is the part of a URL that names a server, without the user.
+// origin returns the scheme and host of a URL, without the user.
 func origin(of *url.URL) string { return of.Scheme + "://" + of.Host }
 
-// timedOut is the error of a try that has used up its time.
+// timedOut returns the error of a try that exceeded its timeout.
 func timedOut(server *url.URL, after time.Duration, err error) *ConnectionError {
 	return &ConnectionError{
 		URL:    origin(server),
@@ -57,15 +57,15 @@ func timedOut(server *url.URL, after time.Duration, err error) *ConnectionError 
 	}
 }
 
-// connectionError describes the error of a request that got no whole response.
+// connectionError returns the error of a request without a complete response.
 func connectionError(server *url.URL, err error) *ConnectionError {
 	reason := err
 	if request, ok := errors.AsType[*url.Error](err); ok {
-		reason = request.Err // The rest of its text is the method and the URL.
+		reason = request.Err // The rest is the method and the URL.
 	}
-	made := &ConnectionError{URL: origin(server), Err: err}
-	made.Found, made.Remedy = describe(made, legible(reason.Error(), maxReason))
-	return made
+	e := &ConnectionError{URL: origin(server), Err: err}
+	e.Found, e.Remedy = describe(e, legible(reason.Error(), maxReason))
+	return e
 }
 
 func describe(of *ConnectionError, reason string) (found, remedy string) {
@@ -93,7 +93,7 @@ func describe(of *ConnectionError, reason string) (found, remedy string) {
 	return fmt.Sprintf("the connection to %s failed: %s", of.URL, reason), "check the server and the network"
 }
 
-// describeCertificate is for the errors of a certificate; found is "" for others.
+// describeCertificate describes certificate errors. For other errors, found is "".
 func describeCertificate(of *ConnectionError, reason string) (found, remedy string) {
 	reason = strings.TrimPrefix(reason, "tls: failed to verify certificate: ")
 	invalid, isInvalid := errors.AsType[x509.CertificateInvalidError](of.Err)
@@ -116,9 +116,9 @@ func describeCertificate(of *ConnectionError, reason string) (found, remedy stri
 	}
 }
 
-// explained is the refusal of an answer that comes from the wrong place, such as the port of another protocol, in one
-// sentence that says which is right. Others are returned as they are.
-func (p *Providers) explained(refused *Error, text []byte) error {
+// explain replaces the text of a refusal that comes from the wrong place, such as the port of another protocol, with a
+// sentence that says which one is right. It returns other refusals unchanged.
+func (p *Providers) explain(refused *Error, text []byte) error {
 	isForeign := refused.Type == TypeForeign
 	switch {
 	case isForeign && refused.Status == http.StatusBadRequest && p.base.Scheme == "http" && wantsHTTPS(string(text)):
@@ -139,12 +139,12 @@ func (p *Providers) explained(refused *Error, text []byte) error {
 	return refused
 }
 
-// wantsHTTPS tells whether a page is that of a port for HTTPS which was sent HTTP: of Go, nginx or Apache.
+// wantsHTTPS reports whether a page is the response of an HTTPS port (of Go, nginx or Apache) to an HTTP request.
 func wantsHTTPS(text string) bool {
 	return strings.Contains(text, "HTTP request to an HTTPS server") || strings.Contains(text, "plain HTTP")
 }
 
-// rightBase says what to do when the API is not where the base URL has it.
+// rightBase says what to do if the API is not at the base URL.
 func (p *Providers) rightBase() string {
 	if prefix := strings.TrimRight(p.root().EscapedPath(), "/"); prefix != "" {
 		return fmt.Sprintf("check the path %s, or use %s", prefix, origin(p.base))

@@ -16,7 +16,7 @@ import (
 	"example.com/providerd/gen/client"
 )
 
-// closedURL is the URL of a port that nothing listens on.
+// closedURL returns the URL of an unused port.
 func closedURL(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -27,15 +27,14 @@ func closedURL(t *testing.T) string {
 	return "http://" + listener.Addr().String()
 }
 
-// trusting returns an HTTP client that trusts a server, at a time.
+// trusting returns an HTTP client that trusts a server and whose clock shows a time.
 func trusting(server *stranger, at time.Time) client.Option {
 	config := server.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
 	config.Time = func() time.Time { return at }
 	return client.WithDoer(&http.Client{Transport: &http.Transport{TLSClientConfig: config}})
 }
 
-// Each way in which a server is not reached is one sentence: the URL, what was found, and what to do. What does not pass
-// is tried once.
+// Each connection error is one sentence with the URL, what was found, and what to do. Permanent ones are tried once.
 func TestConnectionErrorsSayWhatToDo(t *testing.T) {
 	t.Parallel()
 	silent := func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
@@ -54,7 +53,7 @@ func TestConnectionErrorsSayWhatToDo(t *testing.T) {
 		handler http.HandlerFunc
 		baseURL func(url string) string
 		options func(*stranger) []client.Option
-		// says is the error, with URL for that of the server and HOST for its host and port.
+		// says is the error, with HOST for the server's host and port and PORT for its port.
 		says              string
 		timeout, mayPass  bool
 		isNotSentAnything bool
@@ -170,13 +169,13 @@ func TestConnectionErrorsSayWhatToDo(t *testing.T) {
 				t.Errorf("error is %+v", lost)
 			}
 			if connections := server.connections.Load(); !c.isNotSentAnything && connections != 1 {
-				t.Errorf("%d connections, want one", connections)
+				t.Errorf("%d connections, want 1", connections)
 			}
 		})
 	}
 }
 
-// The causes of an error are found in it, and so is the refusal of a port of HTTPS.
+// An error wraps its cause, and so the refusal of an HTTPS port.
 func TestConnectionErrorsHaveTheirCauses(t *testing.T) {
 	t.Parallel()
 	created := answering(http.StatusCreated, "application/json", "{}")
@@ -192,7 +191,7 @@ func TestConnectionErrorsHaveTheirCauses(t *testing.T) {
 	}
 }
 
-// The end of the caller's own time is no fault of the connection.
+// The end of the caller's context is not a ConnectionError.
 func TestCallersTimeIsNoConnectionError(t *testing.T) {
 	t.Parallel()
 	providers, err := client.New("http://example.com", "t", client.WithDoer(doerFunc(

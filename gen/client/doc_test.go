@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// parse reads a file of the package.
+// parse parses a file of the package.
 func parse(t *testing.T, files *token.FileSet, name string) *ast.File {
 	t.Helper()
 	file, err := parser.ParseFile(files, name, nil, parser.ParseComments)
@@ -21,7 +21,7 @@ func parse(t *testing.T, files *token.FileSet, name string) *ast.File {
 	return file
 }
 
-// constants returns the values of the constants in a file whose type has this name; of those without a type, for "".
+// constants returns the values of a file's constants of the named type; of untyped ones for "".
 func constants(t *testing.T, name, typeName string) map[string]bool {
 	t.Helper()
 	values := map[string]bool{}
@@ -43,8 +43,8 @@ func constants(t *testing.T, name, typeName string) map[string]bool {
 	return values
 }
 
-// Who asks go doc for the package reads of what is written by hand, and nothing of the generator's.
-func TestDocumentationBeginsWithTheFaceOfTheSDK(t *testing.T) {
+// The package documentation describes the hand-written API; the comment of the generator is not in it.
+func TestPackageDocumentation(t *testing.T) {
 	t.Parallel()
 	entries, err := os.ReadDir(".")
 	if err != nil {
@@ -62,13 +62,13 @@ func TestDocumentationBeginsWithTheFaceOfTheSDK(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := documentation.Doc
-	if !strings.HasPrefix(text, "Package client is the Go SDK of providerd. New makes Providers") ||
+	if !strings.HasPrefix(text, "Package client is the Go SDK of providerd. New returns Providers") ||
 		strings.Count(text, "Package client") != 1 || strings.Contains(text, "oapi-codegen") {
 		t.Errorf("the documentation is %s", text)
 	}
 }
 
-// The blocks of the README are pieces of the examples, which are run.
+// Every code block of the README is part of an example, and examples run.
 func TestBlocksOfTheREADMEAreRun(t *testing.T) {
 	t.Parallel()
 	readme, err := os.ReadFile("README.md")

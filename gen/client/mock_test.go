@@ -25,7 +25,7 @@ import (
 
 const contractPath = "../../openapi.yaml"
 
-// startMock starts a mock server that is made of the contract alone, and returns its URL.
+// startMock starts a mock server that is generated from the contract, and returns its URL.
 func startMock(t *testing.T) string {
 	t.Helper()
 	program, err := filepath.Abs("../../.ci/node_modules/.bin/prism")
@@ -120,7 +120,7 @@ func post(t *testing.T, sdk *client.ClientWithResponses, operation, prefer strin
 		&client.ProvidersWorkspaceDirectoryCreateParams{Prefer: &prefer}, json, bytes.NewReader(body))
 }
 
-// isUnderstood tells whether the SDK parsed the body into the type of the status.
+// isUnderstood reports whether the SDK parsed the body into the type of the status.
 func isUnderstood(response response, code string) bool {
 	value := reflect.ValueOf(response).Elem()
 	for _, name := range []string{"JSON" + code, "ApplicationProblemJSON" + code} {

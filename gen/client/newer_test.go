@@ -13,7 +13,7 @@ import (
 	"example.com/providerd/gen/contract"
 )
 
-// newNewerServer starts a server of a later version, which answers what this package does not know.
+// newNewerServer starts a server of a later version, with responses that this package does not know.
 func newNewerServer(t *testing.T, status int, mediaType, answer string) *client.Providers {
 	t.Helper()
 	s := newStranger(t, (*httptest.Server).Start, answering(status, mediaType, answer))

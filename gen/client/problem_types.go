@@ -1,7 +1,6 @@
 package client
 
-// Types of the problems that a refusal has (RFC 9457, section 3.1.1). Each is also the path of a page of the server
-// that explains it.
+// Problem types of refusals (RFC 9457, section 3.1.1). Each is also the path of a page of the server that explains it.
 const (
 	TypeMalformedJSON        = "/problems/malformed-json"
 	TypeValidationFailed     = "/problems/validation-failed"
@@ -21,7 +20,7 @@ const (
 	TypeOverloaded           = "/problems/overloaded"
 	TypeOutcomeUnknown       = "/problems/outcome-unknown"
 	TypeStorageUnavailable   = "/problems/storage-unavailable"
-	// TypeForeign is that of a refusal that is no problem document, such as the page of a proxy (RFC 9457, section
+	// TypeForeign is the type of a refusal that is not a problem document, such as the page of a proxy (RFC 9457, section
 	// 4.2.1).
 	TypeForeign = "about:blank"
 )

@@ -11,8 +11,8 @@ import (
 	"example.com/providerd/gen/client"
 )
 
-// The constants are the types that the server's index of problems leads to.
-func TestProblemTypesAreThoseOfTheServer(t *testing.T) {
+// The constants match the server's index of problems.
+func TestProblemTypesMatchServer(t *testing.T) {
 	t.Parallel()
 	declared := constants(t, "problem_types.go", "")
 	delete(declared, client.TypeForeign)
@@ -28,9 +28,9 @@ func TestProblemTypesAreThoseOfTheServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	linked := strings.Count(string(page), `href="/problems/`)
-	for one := range declared {
-		if !strings.Contains(string(page), `href="`+one+`"`) {
-			t.Errorf("the server has no problem %s", one)
+	for problem := range declared {
+		if !strings.Contains(string(page), `href="`+problem+`"`) {
+			t.Errorf("the server has no problem %s", problem)
 		}
 	}
 	if linked != len(declared) {
@@ -38,8 +38,8 @@ func TestProblemTypesAreThoseOfTheServer(t *testing.T) {
 	}
 }
 
-// Each error for errors.Is is found in a refusal of its type, and in none of another.
-func TestRefusalsAreFoundByErrorsIs(t *testing.T) {
+// errors.Is matches each sentinel with refusals of its type only.
+func TestRefusalErrorsIs(t *testing.T) {
 	t.Parallel()
 	kinds := map[string]error{
 		client.TypeValidationFailed:     client.ErrValidationFailed,

@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	// DefaultRetries is how often a create is sent again where nothing else is said.
+	// DefaultRetries is how often a create is retried by default.
 	DefaultRetries = 4
-	// DefaultTryTimeout is how long one try of a create may take where nothing else is said.
+	// DefaultTryTimeout is how long one try of a create may take by default.
 	DefaultTryTimeout = 30 * time.Second
 )
 
-// What is asked of a server, in errors.
+// Names of operations in errors.
 const (
 	createName   = "create provider"
 	validateName = "validate provider"
@@ -31,30 +31,30 @@ const (
 
 const (
 	lenient = Prefer("handling=lenient")
-	// apiPath is where a server has its operations.
+	// apiPath is the path of the operations.
 	apiPath = "/api/v3"
-	// maxKeyLength is how long the contract lets an idempotency key be.
+	// maxKeyLength is the contract's limit of an idempotency key.
 	maxKeyLength = 255
 )
 
 // Providers creates providers. It is safe for concurrent use.
 //
-// A create that meets a lost connection, a try that takes too long, or 429, 502, 503 or 504 is sent again, with the
-// same idempotency key, so that it makes one record however often it is sent. Before, it waits for as long as the
-// server asks, at most a minute each time and two minutes in all; where the server asks for more, the refusal is
-// returned at once. No redirect is followed, since it would take the token and the secrets elsewhere, and at most
-// 16 MiB of an answer are read. ClientWithResponses is the generated client without any of this.
+// After a lost connection, a timeout, or a response of 429, 502, 503 or 504, it retries the create with the same
+// idempotency key, so that all tries create at most one record. Before each retry, it waits for as long as the server
+// asks, at most one minute each time and two minutes in total; if the server asks for more, it returns the refusal at
+// once. It does not follow redirects, which would send the token and the secrets elsewhere, and reads at most 16 MiB
+// of a response. ClientWithResponses is the generated client without any of this.
 type Providers struct {
 	generated *Client
-	// base is the URL that the operations are below.
+	// base is the URL of the API.
 	base       *url.URL
 	retries    int
 	tryTimeout time.Duration
-	// largeAnswer is held by whoever reads and decodes a large answer.
-	largeAnswer chan struct{}
+	// largeResponse is a semaphore for reading and decoding a large response.
+	largeResponse chan struct{}
 }
 
-// Option changes how Providers work.
+// Option configures Providers.
 type Option func(*settings)
 
 type settings struct {
@@ -63,22 +63,22 @@ type settings struct {
 	tryTimeout time.Duration
 }
 
-// WithDoer sends requests through an HTTP client of the caller's. Of an *http.Client, a copy is used that follows no
-// redirects; any other doer must follow none itself, and must end when the context of the request does. The default has
-// the proxy of the environment, HTTP/1.1, and a bound of 64 KiB on the header of an answer.
+// WithDoer sets the HTTP client. Of an *http.Client, a copy that does not follow redirects is used. Any other doer must
+// not follow redirects, and must return when the context of the request ends. The default client uses the proxy of the
+// environment and HTTP/1.1, and limits response headers to 64 KiB.
 func WithDoer(doer HttpRequestDoer) Option { return func(s *settings) { s.doer = doer } }
 
-// WithRetries sets how often a create is sent again; 0 for never. The default is DefaultRetries.
+// WithRetries sets how often a create is retried; 0 for never. The default is DefaultRetries.
 func WithRetries(count int) Option { return func(s *settings) { s.retries = count } }
 
-// WithTryTimeout sets how long one try may take, from connecting to the last byte of the answer, before it counts as
-// lost. The default is DefaultTryTimeout.
+// WithTryTimeout sets how long one try may take, from connecting to the last byte of the response. The default is
+// DefaultTryTimeout.
 func WithTryTimeout(length time.Duration) Option { return func(s *settings) { s.tryTimeout = length } }
 
-// New returns Providers of the server at baseURL, such as "http://127.0.0.1:8080", with or without /api/v3, for the
-// caller that an access token names. It returns an error when baseURL is not an absolute URL of HTTP or HTTPS, or has a
-// query or a fragment, when the token is empty or has anything but visible ASCII characters, and when the timeout of a
-// try is not positive. The error repeats none of them.
+// New returns Providers of the server at baseURL, such as "http://127.0.0.1:8080", with or without /api/v3, with an
+// access token. It returns an error if baseURL is not an absolute HTTP or HTTPS URL or has a query or a fragment, if
+// the token is empty or has characters other than visible ASCII, or if the try timeout is not positive. The error
+// quotes none of them.
 func New(baseURL, token string, options ...Option) (*Providers, error) {
 	chosen := settings{retries: DefaultRetries, tryTimeout: DefaultTryTimeout}
 	for _, option := range options {
@@ -92,9 +92,9 @@ func New(baseURL, token string, options ...Option) (*Providers, error) {
 	case token == "":
 		return nil, errors.New("the access token is empty")
 	case !isVisibleASCII(token):
-		return nil, errors.New("the access token has white space, line ends or other characters that no token has")
+		return nil, errors.New("the access token contains white space, line breaks or other invalid characters")
 	case chosen.tryTimeout <= 0:
-		return nil, errors.New("the timeout of a try is not positive")
+		return nil, errors.New("the try timeout is not positive")
 	}
 	authorize := func(_ context.Context, request *http.Request) error {
 		request.Header.Set("Authorization", "Bearer "+token)
@@ -104,15 +104,15 @@ func New(baseURL, token string, options ...Option) (*Providers, error) {
 	generated, err := NewClient(base.String(),
 		WithHTTPClient(withoutRedirects(chosen.doer)), WithRequestEditorFn(authorize))
 	if err != nil {
-		return nil, fmt.Errorf("make client: %w", err)
+		return nil, fmt.Errorf("create client: %w", err)
 	}
 	return &Providers{
 		generated: generated, base: base, retries: chosen.retries, tryTimeout: chosen.tryTimeout,
-		largeAnswer: make(chan struct{}, 1),
+		largeResponse: make(chan struct{}, 1),
 	}, nil
 }
 
-// apiURL is the URL of the operations, which a base URL may have already.
+// apiURL returns the URL of the API for a base URL with or without apiPath.
 func apiURL(base *url.URL) *url.URL {
 	if strings.HasSuffix(strings.TrimRight(base.EscapedPath(), "/"), apiPath) {
 		return base.JoinPath()
@@ -120,44 +120,44 @@ func apiURL(base *url.URL) *url.URL {
 	return base.JoinPath(apiPath)
 }
 
-// root is the URL that the pages of the server are below.
+// root returns the URL of the server's pages.
 func (p *Providers) root() *url.URL { return p.base.JoinPath("..", "..") }
 
-// isVisibleASCII tells whether a header field takes a text as it stands.
+// isVisibleASCII reports whether a text has only visible ASCII characters, which header fields accept unchanged.
 func isVisibleASCII(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r < '!' || r > '~' })
 }
 
-// CreateOption changes one create, or its validation.
+// CreateOption configures one create or validation.
 type CreateOption func(*create)
 
 type create struct {
 	key      IdempotencyKey
 	prefer   *Prefer
 	replayed *bool
-	// takesNilFlow lets the nil UUID be an authorization flow.
-	takesNilFlow bool
+	// allowsNilFlow allows the nil UUID as an authorization flow.
+	allowsNilFlow bool
 }
 
-// WithIdempotencyKey lets a later call, of this program or another, find the record of this one: it is to have 1 to 255
-// visible ASCII characters, and nothing is sent with another. The default is a random key, which holds for the retries
-// of this call alone.
+// WithIdempotencyKey sets the key by which a later call, of this program or another, finds the record of this one. It
+// must be 1 to 255 visible ASCII characters; otherwise nothing is sent. The default is a random key, which covers
+// only the retries of this call.
 func WithIdempotencyKey(key string) CreateOption { return func(c *create) { c.key = key } }
 
-// WithLenientHandling makes the server ignore fields that it does not know (RFC 7240).
+// WithLenientHandling makes the server ignore unknown fields (RFC 7240).
 func WithLenientHandling() CreateOption {
 	preference := lenient
 	return func(c *create) { c.prefer = &preference }
 }
 
-// WithReplayed tells in replayed, once the create has returned a record, whether an earlier request with the same
-// idempotency key had made it: one of this program's own, when its answer was lost, or another's. Of a validation, the
-// verdict tells it.
+// WithReplayed sets replayed, when the create returns a record, to whether an earlier request with the same
+// idempotency key had created it: a try of this call whose response was lost, or another request. For a validation,
+// the verdict says so.
 func WithReplayed(replayed *bool) CreateOption { return func(c *create) { c.replayed = replayed } }
 
-// WithNilAuthorizationFlow sends the nil UUID where that is the authorization flow of an OAuth2 provider. Without it,
-// the nil UUID is taken for a field that nobody set: nothing is sent, and the error says so.
-func WithNilAuthorizationFlow() CreateOption { return func(c *create) { c.takesNilFlow = true } }
+// WithNilAuthorizationFlow allows the nil UUID as the authorization flow of an OAuth2 provider. Without it, the nil
+// UUID counts as a field that is not set, which is an error, and nothing is sent.
+func WithNilAuthorizationFlow() CreateOption { return func(c *create) { c.allowsNilFlow = true } }
 
 func newCreate(options []CreateOption) (create, error) {
 	chosen := create{key: rand.Text()}
@@ -165,14 +165,15 @@ func newCreate(options []CreateOption) (create, error) {
 		option(&chosen)
 	}
 	if chosen.key == "" || len(chosen.key) > maxKeyLength || !isVisibleASCII(chosen.key) {
-		return create{}, fmt.Errorf("the idempotency key does not have 1 to %d visible ASCII characters", maxKeyLength)
+		return create{}, fmt.Errorf("the idempotency key is not 1 to %d visible ASCII characters", maxKeyLength)
 	}
 	return chosen, nil
 }
 
-// CreateOAuth2 creates an OAuth2 provider and returns the record, the secret included. Its error is an *Error where the
-// server refused, a *ConnectionError where it gave no usable response, and otherwise that of ctx, or of what cannot be
-// sent, such as a request without an AuthorizationFlow, or understood. Neither the token nor the request is in it.
+// CreateOAuth2 creates an OAuth2 provider and returns the record, including the secret. It returns an *Error if the
+// server refused, a *ConnectionError if there was no usable response, the error of ctx, or an error if the request
+// cannot be sent, such as one without an AuthorizationFlow, or the response cannot be decoded. Errors quote neither
+// the token nor the request.
 func (p *Providers) CreateOAuth2(
 	ctx context.Context, request OAuth2ProviderRequest, options ...CreateOption,
 ) (*OAuth2Provider, error) {
@@ -185,8 +186,8 @@ func (p *Providers) CreateOAuth2(
 	})
 }
 
-// CreateWorkspaceDirectory creates a workspace directory-sync provider and returns the record, the credentials
-// included. Its errors are those of CreateOAuth2.
+// CreateWorkspaceDirectory creates a workspace directory-sync provider and returns the record, including the
+// credentials. It returns the errors of CreateOAuth2.
 func (p *Providers) CreateWorkspaceDirectory(
 	ctx context.Context, request WorkspaceDirectoryProviderRequest, options ...CreateOption,
 ) (*WorkspaceDirectoryProvider, error) {
@@ -198,10 +199,10 @@ func (p *Providers) CreateWorkspaceDirectory(
 	})
 }
 
-// ValidateOAuth2 asks what CreateOAuth2 would do with the same request and options, and stores nothing. Its errors are
-// those of CreateOAuth2, all refusals included. A server that is too old to know validate_only stores the provider all
-// the same, which the error says. A verdict whose outcome this package does not know is an error, too, since a caller
-// that took it for one of the others would be wrong.
+// ValidateOAuth2 returns what CreateOAuth2 would do with the same request and options, and stores nothing. It returns
+// the errors of CreateOAuth2, including all refusals. If the server is too old to support validate_only, it stores
+// the provider, and the error says so. A verdict with an unknown outcome is an error too, so that no caller mistakes
+// it for a known one.
 func (p *Providers) ValidateOAuth2(
 	ctx context.Context, request OAuth2ProviderRequest, options ...CreateOption,
 ) (*Verdict, error) {
@@ -211,8 +212,8 @@ func (p *Providers) ValidateOAuth2(
 	})
 }
 
-// ValidateWorkspaceDirectory asks what CreateWorkspaceDirectory would do with the same request and options, as
-// ValidateOAuth2 does.
+// ValidateWorkspaceDirectory returns what CreateWorkspaceDirectory would do with the same request and options. See
+// ValidateOAuth2.
 func (p *Providers) ValidateWorkspaceDirectory(
 	ctx context.Context, request WorkspaceDirectoryProviderRequest, options ...CreateOption,
 ) (*Verdict, error) {
@@ -221,7 +222,7 @@ func (p *Providers) ValidateWorkspaceDirectory(
 	})
 }
 
-// Contract returns the OpenAPI document of the server, as JSON. Its errors are those of CreateOAuth2.
+// Contract returns the OpenAPI document of the server as JSON. It returns the errors of CreateOAuth2.
 func (p *Providers) Contract(ctx context.Context) (json.RawMessage, error) {
 	contract, err := send(ctx, p, nil, nil, operation[json.RawMessage]{
 		name: contractName, post: p.getContract, status: http.StatusOK,
@@ -235,11 +236,11 @@ func (p *Providers) Contract(ctx context.Context) (json.RawMessage, error) {
 	return *contract, nil
 }
 
-// getContract gets what is beside the operations. It is for everyone, so the token stays here.
+// getContract requests the OpenAPI document, which is public, without the token.
 func (p *Providers) getContract(ctx context.Context, _ create, _ io.Reader) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.root().JoinPath("openapi.json").String(), nil)
 	if err != nil {
-		return nil, fmt.Errorf("make a request: %w", err)
+		return nil, fmt.Errorf("create request: %w", err)
 	}
 	return p.generated.Client.Do(request)
 }

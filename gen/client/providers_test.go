@@ -29,9 +29,9 @@ import (
 
 // startServer starts a server over a new database, and makes a token that allows everything.
 func startServer() (baseURL, token string, stop func()) {
-	folder, err := os.MkdirTemp("", "providerd")
+	dir, err := os.MkdirTemp("", "providerd")
 	check(err)
-	database, err := storetest.CreateSQLite(context.Background(), filepath.Join(folder, "providerd.db"), "")
+	database, err := storetest.CreateSQLite(context.Background(), filepath.Join(dir, "providerd.db"), "")
 	check(err)
 	contract, err := contract.Load(context.Background())
 	check(err)
@@ -47,7 +47,7 @@ func startServer() (baseURL, token string, stop func()) {
 	return listener.URL, token, func() {
 		listener.Close()
 		_ = database.Close()
-		_ = os.RemoveAll(folder)
+		_ = os.RemoveAll(dir)
 	}
 }
 
@@ -57,11 +57,11 @@ func check(err error) {
 	}
 }
 
-// wire hands requests on, each answer checked against the contract, and can lose or replace answers.
+// wire forwards requests and checks each response against the contract. It can lose or replace responses.
 type wire struct {
 	http.RoundTripper
 	mutex sync.Mutex
-	// instead has, for each try in turn, what the caller gets instead of the answer; nil for the answer itself.
+	// instead has, for each try in turn, a function that replaces the response; nil to keep it.
 	instead []func(*http.Request, *http.Response) (*http.Response, error)
 	keys    []string
 }
@@ -85,12 +85,12 @@ func (w *wire) RoundTrip(request *http.Request) (*http.Response, error) {
 	return instead(request, response)
 }
 
-// lost is an answer that does not arrive, though the server has done its work.
+// lost replaces a response that does not arrive, although the server has handled the request.
 func lost(*http.Request, *http.Response) (*http.Response, error) {
 	return nil, &net.OpError{Op: "read", Err: os.NewSyscallError("read", syscall.ECONNRESET)}
 }
 
-// unavailable is a refusal before the server has done anything.
+// unavailable replaces the response with a refusal.
 func unavailable(status int, retryAfter string) func(*http.Request, *http.Response) (*http.Response, error) {
 	return func(_ *http.Request, response *http.Response) (*http.Response, error) {
 		_ = response.Body.Close()
@@ -103,7 +103,7 @@ func unavailable(status int, retryAfter string) func(*http.Request, *http.Respon
 	}
 }
 
-// rig is Providers of a real server behind a wire.
+// rig has Providers of a real server behind a wire.
 type rig struct {
 	wire      *wire
 	providers *client.Providers
@@ -126,7 +126,7 @@ func oauth2Request() client.OAuth2ProviderRequest {
 	return client.OAuth2ProviderRequest{Name: "x", AuthorizationFlow: uuid.New()}
 }
 
-func TestRefusalIsAnErrorWithEverything(t *testing.T) {
+func TestRefusalHasAllDetails(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	request := oauth2Request()
@@ -146,11 +146,11 @@ func TestRefusalIsAnErrorWithEverything(t *testing.T) {
 		}
 	}
 	if len(r.wire.keys) != 1 {
-		t.Errorf("a refusal for good was tried %d times", len(r.wire.keys))
+		t.Errorf("a permanent refusal was tried %d times", len(r.wire.keys))
 	}
 }
 
-// expectViolation checks that a value was refused.
+// expectViolation checks the violation of a value.
 func expectViolation(t *testing.T, err error, pointer string, code client.ViolationCode) {
 	t.Helper()
 	refused, ok := errors.AsType[*client.Error](err)
@@ -161,11 +161,11 @@ func expectViolation(t *testing.T, err error, pointer string, code client.Violat
 		t.Errorf("the violation at %s is %v, want %s", pointer, violation, code)
 	}
 	if violation, ok := refused.Violation("/elsewhere"); ok {
-		t.Errorf("there is a violation where none is: %v", violation)
+		t.Errorf("unexpected violation: %v", violation)
 	}
 }
 
-func TestKeyFindsTheRecordOfAnEarlierCall(t *testing.T) {
+func TestKeyFindsEarlierRecord(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	request := client.WorkspaceDirectoryProviderRequest{
@@ -188,7 +188,7 @@ func TestKeyFindsTheRecordOfAnEarlierCall(t *testing.T) {
 	}
 }
 
-func TestNewRefusesWhatCannotWork(t *testing.T) {
+func TestNewRefusesInvalidArguments(t *testing.T) {
 	t.Parallel()
 	const url = "http://example.com"
 	for _, arguments := range [][2]string{
@@ -207,15 +207,15 @@ func TestNewRefusesWhatCannotWork(t *testing.T) {
 		{url, "hunter2é"},
 	} {
 		if _, err := client.New(arguments[0], arguments[1]); err == nil || strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("New with %q gives the error %v", arguments, err)
+			t.Errorf("New with %q: error is %v", arguments, err)
 		}
 	}
 	if _, err := client.New(url, "t", client.WithTryTimeout(0)); err == nil {
-		t.Error("New takes a try without time")
+		t.Error("New accepts a try timeout of zero")
 	}
 }
 
-func TestBaseURLIsTakenWithAndWithoutThePathOfTheAPI(t *testing.T) {
+func TestBaseURLWithAndWithoutAPIPath(t *testing.T) {
 	t.Parallel()
 	for baseURL, want := range map[string]string{
 		"http://example.com":           "http://example.com/api/v3/providers/oauth2/",
@@ -236,12 +236,12 @@ func TestBaseURLIsTakenWithAndWithoutThePathOfTheAPI(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := providers.CreateOAuth2(t.Context(), oauth2Request()); !errors.Is(err, io.EOF) || sent != want {
-			t.Errorf("of %s, the request is sent to %s, want %s: %v", baseURL, sent, want, err)
+			t.Errorf("%s: the request is sent to %s, want %s: %v", baseURL, sent, want, err)
 		}
 	}
 }
 
-// A flow that nobody named is not sent, but one that is the nil UUID can be.
+// A flow that is not set is not sent, but the nil UUID can be.
 func TestUnsetFlowIsNotSent(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -249,7 +249,7 @@ func TestUnsetFlowIsNotSent(t *testing.T) {
 	_, created := r.providers.CreateOAuth2(t.Context(), request)
 	_, validated := r.providers.ValidateOAuth2(t.Context(), request)
 	for name, err := range map[string]error{"create": created, "validate": validated} {
-		want := name + " provider: AuthorizationFlow is not set; name the flow that authorizes this provider"
+		want := name + " provider: AuthorizationFlow is not set; set it to the flow that authorizes this provider"
 		if err == nil || err.Error() != want {
 			t.Errorf("error is %v, want %s", err, want)
 		}
@@ -265,22 +265,22 @@ func TestUnsetFlowIsNotSent(t *testing.T) {
 	}
 }
 
-// A key or a body that no server could take is refused before anything is sent, and not repeated.
-func TestWhatCannotBeSentIsNotSent(t *testing.T) {
+// An invalid key or body is refused before anything is sent, and not quoted.
+func TestInvalidRequestIsNotSent(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	for _, key := range []string{"", "hunter2 ", "hunter2\n", "hunter2é", strings.Repeat("k", 256)} {
 		_, err := r.providers.CreateOAuth2(t.Context(), oauth2Request(), client.WithIdempotencyKey(key))
 		if err == nil || !strings.Contains(err.Error(), "idempotency key") || strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("the key %q gives the error %v", key, err)
+			t.Errorf("key %q: error is %v", key, err)
 		}
 	}
 	for _, credentials := range []string{"{", "hunter2", `{"a":1}hunter2`, "\xff"} {
 		_, err := r.providers.CreateWorkspaceDirectory(t.Context(), client.WorkspaceDirectoryProviderRequest{
 			Name: "x", Credentials: client.NewSecretJSON(credentials),
 		})
-		if err == nil || !strings.HasSuffix(err.Error(), "the request is not JSON; the credentials must be one JSON object") {
-			t.Errorf("the credentials %q give the error %v", credentials, err)
+		if err == nil || !strings.HasSuffix(err.Error(), "the request cannot be encoded as JSON; the credentials must be one JSON object") {
+			t.Errorf("credentials %q: error is %v", credentials, err)
 		}
 	}
 	if len(r.wire.keys) != 0 {

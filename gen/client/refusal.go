@@ -15,23 +15,23 @@ import (
 )
 
 const (
-	// maxMessage and maxRequestID are how many bytes of what a server says are in the text of an error.
+	// maxMessage and maxRequestID are the most bytes of a server's message and request ID that an error quotes.
 	maxMessage   = 2048
 	maxRequestID = 128
 )
 
-// Error is a refusal: the problem document (RFC 9457) that the server answered. What is no such document, such as the
-// page of a proxy or a redirect, has the type about:blank.
+// Error is a refusal: the problem document (RFC 9457) that the server returned. For anything else, such as the page
+// of a proxy or a redirect, the type is about:blank.
 type Error struct {
 	Problem
-	// RetryAfter is how long the server asks to wait (RFC 9110, section 10.2.3); 0 where it does not.
+	// RetryAfter is how long the server asks to wait (RFC 9110, section 10.2.3); 0 if it does not.
 	RetryAfter time.Duration
-	// sentence is the whole text of an answer that comes from the wrong place.
+	// sentence replaces the text for a response from the wrong place.
 	sentence string
 }
 
-// Error says what is wrong in one line of about 2 KiB at most: the title, the detail, each violation as far as there is
-// room, the wait that the server asks for, and the request id for the operator.
+// Error returns one line of at most about 2 KiB: the status, title and detail, as many violations as fit, the wait that
+// the server asks for, and the request ID for the operator.
 func (e *Error) Error() string {
 	if e.sentence != "" {
 		return e.sentence
@@ -62,7 +62,7 @@ func sentenceOf(violation Violation) string {
 	return fmt.Sprintf("%s %s.", violation.Pointer, violation.Detail)
 }
 
-// Violations returns all violations of the body; nil if something else is wrong.
+// Violations returns all violations of the request body; nil if something else is wrong.
 func (e *Error) Violations() []Violation {
 	if e.Errors == nil {
 		return nil
@@ -70,43 +70,43 @@ func (e *Error) Violations() []Violation {
 	return *e.Errors
 }
 
-// Violation returns the first rule that the value at a JSON pointer, such as "/redirect_uris", breaks, and whether it
-// breaks one.
+// Violation returns the first violation of the value at a JSON pointer, such as "/redirect_uris", and whether there is
+// one.
 func (e *Error) Violation(pointer string) (violation Violation, ok bool) {
 	all := e.Violations()
-	at := slices.IndexFunc(all, func(one Violation) bool { return one.Pointer == pointer })
+	at := slices.IndexFunc(all, func(v Violation) bool { return v.Pointer == pointer })
 	if at < 0 {
 		return Violation{}, false
 	}
 	return all[at], true
 }
 
-// newError reads a problem document. Where a proxy answered something else, only the status is known.
+// newError returns the refusal in a problem document. If the response is something else, only its status is known.
 func newError(response *http.Response, text []byte) *Error {
 	var document struct {
 		Problem
 		Errors *listedViolations `json:"errors"`
 	}
 	if json.Unmarshal(text, &document) != nil || int(document.Status) != response.StatusCode {
-		return foreignAnswer(response,
-			"The answer is not a problem document. Does something stand between this program and the server?")
+		return foreignResponse(response,
+			"The response is not a problem document. Is there a proxy between this program and the server?")
 	}
 	document.Problem.Errors = (*[]Violation)(document.Errors)
 	return &Error{Problem: document.Problem, RetryAfter: retryAfter(response.Header, time.Now())}
 }
 
-// maxViolations is how many violations an answer lists (Problem in openapi.yaml).
+// maxViolations is the most violations that a response lists (Problem in openapi.yaml).
 const maxViolations = 1000
 
-// listedViolations leaves out what an answer lists beyond maxViolations: decoded, a list of empty violations would take
-// many times its bytes.
+// listedViolations drops violations beyond maxViolations: a list of empty violations would take many times its bytes
+// when decoded.
 type listedViolations []Violation
 
 // UnmarshalJSON reads a list of violations. It returns an error for anything else.
 func (l *listedViolations) UnmarshalJSON(text []byte) error {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	if start, err := decoder.Token(); err != nil || start != json.Delim('[') {
-		return errors.New("violations are not a list")
+		return errors.New("violations must be a list")
 	}
 	*l = listedViolations{}
 	for decoder.More() && len(*l) < maxViolations {
@@ -119,8 +119,8 @@ func (l *listedViolations) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// foreignAnswer is a refusal of which nothing but the header is known.
-func foreignAnswer(response *http.Response, detail string) *Error {
+// foreignResponse returns a refusal of which only the status and header are known.
+func foreignResponse(response *http.Response, detail string) *Error {
 	return &Error{
 		Problem: Problem{
 			Type:      TypeForeign,
@@ -133,7 +133,7 @@ func foreignAnswer(response *http.Response, detail string) *Error {
 	}
 }
 
-// retryAfter is the wait that the header asks for in either of its forms, a number of seconds or a date.
+// retryAfter returns the wait that the Retry-After header asks for, as a number of seconds or a date.
 func retryAfter(header http.Header, now time.Time) time.Duration {
 	text := header.Get("Retry-After")
 	if date, err := http.ParseTime(text); err == nil {
@@ -146,7 +146,7 @@ func retryAfter(header http.Header, now time.Time) time.Duration {
 	return time.Duration(min(seconds, uint64(math.MaxInt64/time.Second))) * time.Second
 }
 
-// legible is the beginning of a text that a server chose, on one line and without what commands a terminal.
+// legible returns the beginning of a server's text on one line and without control characters.
 func legible(text string, maxBytes int) string {
 	ellipsis := ""
 	if len(text) > maxBytes {

@@ -1,12 +1,12 @@
 package client
 
-// refusalError is a type of problem, as an error that errors.Is finds in an *Error of that type.
+// refusalError is a problem type. errors.Is matches it with an *Error of that type.
 type refusalError string
 
-// Error names the type.
+// Error returns the problem type.
 func (k refusalError) Error() string { return "refused: " + string(k) }
 
-// The common refusals, for errors.Is: errors.Is(err, ErrClientIDTaken) reports whether err is an *Error whose Type is
+// Common refusals, for errors.Is: errors.Is(err, ErrClientIDTaken) reports whether err is an *Error of type
 // TypeClientIDTaken. ErrNotFound means that the path of the base URL is wrong.
 const (
 	ErrValidationFailed     = refusalError(TypeValidationFailed)
@@ -21,7 +21,7 @@ const (
 	ErrStorageUnavailable   = refusalError(TypeStorageUnavailable)
 )
 
-// Is reports whether the refusal is of the type that one of the errors above stands for (errors.Is).
+// Is reports whether target is the error above for the type of e (errors.Is).
 func (e *Error) Is(target error) bool {
 	kind, ok := target.(refusalError)
 	return ok && string(kind) == e.Type

@@ -11,7 +11,7 @@ import (
 	"example.com/providerd/gen/client"
 )
 
-func TestLostAnswersAndRefusalsForNowAreRetriedWithOneKey(t *testing.T) {
+func TestTemporaryFaultsAreRetriedWithOneKey(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.wire.instead = []func(*http.Request, *http.Response) (*http.Response, error){
@@ -26,7 +26,7 @@ func TestLostAnswersAndRefusalsForNowAreRetriedWithOneKey(t *testing.T) {
 		t.Errorf("the two Retry-After of a second took %s", waited)
 	}
 	if record.PK != 1 {
-		t.Errorf("pk is %d: the lost create was made twice", record.PK)
+		t.Errorf("pk is %d: the lost create was stored twice", record.PK)
 	}
 	if keys := slices.Compact(slices.Clone(r.wire.keys)); len(r.wire.keys) != 4 || len(keys) != 1 || keys[0] == "" {
 		t.Errorf("keys are %v", r.wire.keys)
@@ -36,7 +36,7 @@ func TestLostAnswersAndRefusalsForNowAreRetriedWithOneKey(t *testing.T) {
 	}
 }
 
-func TestWaitingEndsWithTheContext(t *testing.T) {
+func TestContextEndsWait(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	ctx, cancel := context.WithCancel(t.Context())

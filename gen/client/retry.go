@@ -12,21 +12,23 @@ import (
 	"time"
 )
 
-// The step that the wait before a retry is a random part of: the first, doubled for each further one up to the longest.
+// The wait before a retry is a random part of a step. The first step is firstStep, and each is twice the last, up to
+// maxStep.
 const (
-	firstStep   = 250 * time.Millisecond
-	longestStep = 10 * time.Second
+	firstStep = 250 * time.Millisecond
+	maxStep   = 10 * time.Second
 )
 
-// How long a create waits, whatever the server asks for: before one retry, and in all.
+// The longest waits, whatever the server asks for: before one retry, and in total.
 const (
-	longestWait = time.Minute
-	allWaits    = 2 * time.Minute
+	maxWait      = time.Minute
+	maxTotalWait = 2 * time.Minute
 )
 
-// retry tries until that succeeds, fails for good, or was done often or for long enough. It returns the last error.
+// retry calls try until it succeeds, its error is not temporary, or retries or waiting time run out. It returns the
+// last error.
 func (p *Providers) retry(ctx context.Context, try func() error) error {
-	waitLeft := allWaits
+	waitLeft := maxTotalWait
 	for tries := 0; ; tries++ {
 		err := try()
 		if err == nil {
@@ -35,7 +37,7 @@ func (p *Providers) retry(ctx context.Context, try func() error) error {
 		if tries >= p.retries || ctx.Err() != nil || !isTemporary(err) {
 			return err
 		}
-		length, ok := delay(err, tries, min(longestWait, waitLeft))
+		length, ok := delay(err, tries, min(maxWait, waitLeft))
 		if !ok {
 			return err
 		}
@@ -46,8 +48,8 @@ func (p *Providers) retry(ctx context.Context, try func() error) error {
 	}
 }
 
-// isTemporary tells whether the same request may fare better later: after a connection that was lost or not made, a try
-// that took too long, or a refusal for now. The idempotency key makes it safe to find out.
+// isTemporary reports whether the same request may succeed later: after a failed connection, a timeout or a temporary
+// refusal. The idempotency key makes a retry safe.
 func isTemporary(err error) bool {
 	if refused, ok := errors.AsType[*Error](err); ok {
 		switch refused.Status {
@@ -69,19 +71,19 @@ func isTemporary(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// delay is the wait before a retry: what the server asks for, and a random part of the step (full jitter), so that
-// callers who were refused together do not come back together. It is not ok when the server asks for more than the
+// delay returns the wait before a retry: what the server asks for plus a random part of the step (full jitter), so
+// that callers refused at the same time do not retry at the same time. It is not ok if the server asks for more than
 // longest.
 func delay(err error, tries int, longest time.Duration) (length time.Duration, ok bool) {
-	asked := time.Duration(0)
+	requested := time.Duration(0)
 	if refused, isRefusal := errors.AsType[*Error](err); isRefusal {
-		asked = refused.RetryAfter
+		requested = refused.RetryAfter
 	}
-	if longest <= 0 || asked > longest {
+	if longest <= 0 || requested > longest {
 		return 0, false
 	}
-	step := min(firstStep<<min(tries, 10), longestStep)
-	return min(asked+rand.N(step+1), longest), true //nolint:gosec // What is random here keeps no secret.
+	step := min(firstStep<<min(tries, 10), maxStep)
+	return min(requested+rand.N(step+1), longest), true //nolint:gosec // Jitter needs no secrecy.
 }
 
 func wait(ctx context.Context, length time.Duration) error {

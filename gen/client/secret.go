@@ -7,14 +7,14 @@ import (
 	"log/slog"
 )
 
-// mask is what is seen of every secret that is printed or logged.
+// mask replaces every secret that is printed or logged.
 const mask = "********"
 
-// hidden is a text that is not printed.
+// hidden is a text that fmt and slog do not print.
 type hidden struct {
-	// Without it, == of secrets would compile, and compare addresses.
+	// Makes == of secrets a compile-time error; it would compare addresses.
 	_ [0]func()
-	// A pointer, because fmt prints the private fields of a private field, and of a pointer there just the address.
+	// A pointer, because fmt prints unexported fields of unexported fields, but only the address of pointers there.
 	text *string
 }
 
@@ -33,19 +33,18 @@ func (h hidden) reveal() string {
 	return *h.text
 }
 
-// Format prints the mask, which tells not even the length (fmt.Formatter).
+// Format prints the mask, which does not reveal the length (fmt.Formatter).
 func (hidden) Format(state fmt.State, _ rune) { _, _ = fmt.Fprint(state, mask) }
 
 // LogValue logs the mask (slog.LogValuer).
 func (hidden) LogValue() slog.Value { return slog.StringValue(mask) }
 
-// Secret is a client secret. It prints as ******** by every verb of fmt, alone or within something else; of %p, %T and
-// %w, which are not for values, it shows nothing either. Reveal gives it away. In JSON it is the text itself, so a
-// slog.JSONHandler masks it where it logs a Secret, a record or a request, but not where one of them is inside of what
-// it logs.
+// Secret is a client secret. fmt prints it as ******** with every verb, alone or inside another value, and reveals
+// nothing with %p, %T and %w either. Reveal returns the text. JSON has the text itself, so a slog.JSONHandler masks a
+// Secret, a record or a request that it logs, but not one inside another value.
 type Secret struct{ hidden }
 
-// NewSecret hides a text. That of "" is the zero value.
+// NewSecret returns a secret text; the zero value for "".
 func NewSecret(text string) Secret { return Secret{hide(text)} }
 
 // Reveal returns the text; "" for the zero value.
@@ -60,23 +59,23 @@ func (s Secret) MarshalJSON() ([]byte, error) {
 	return text, nil
 }
 
-// UnmarshalJSON reads a JSON string; null changes nothing. Its error does not repeat what it is given.
+// UnmarshalJSON reads a JSON string; null changes nothing. Its error does not quote the input.
 func (s *Secret) UnmarshalJSON(text []byte) error {
 	revealed := s.Reveal()
 	if json.Unmarshal(text, &revealed) != nil {
-		return errors.New("a secret is not a string")
+		return errors.New("a secret must be a string")
 	}
 	*s = NewSecret(revealed)
 	return nil
 }
 
-// SecretJSON is JSON that is a secret, such as the credentials of a directory. It is hidden as a Secret is.
+// SecretJSON is secret JSON, such as the credentials of a directory. It is masked like a Secret.
 type SecretJSON struct{ hidden }
 
-// NewSecretJSON hides the text of a JSON value, such as that of a file with credentials.
+// NewSecretJSON returns the secret text of a JSON value, such as the content of a credentials file.
 func NewSecretJSON[Text ~string | ~[]byte](text Text) SecretJSON { return SecretJSON{hide(text)} }
 
-// Reveal returns the text, numbers digit for digit; nil for the zero value.
+// Reveal returns the text unchanged, including all digits of numbers; nil for the zero value.
 func (s SecretJSON) Reveal() json.RawMessage {
 	if s.text == nil {
 		return nil

@@ -18,7 +18,7 @@ const (
 	shownMask  = "********"
 )
 
-// secretValues has every place in which a caller may have a secret.
+// secretValues returns every value in which a caller may have a secret.
 func secretValues() map[string]any {
 	secret, credentials := client.NewSecret(secretText), client.NewSecretJSON(`{"key":"`+secretText+`"}`)
 	record := client.OAuth2Provider{Name: "x", ClientSecret: secret}
@@ -43,10 +43,10 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 			struct{ x any }{value},
 			fmt.Errorf("x: %v", value), errors.New(fmt.Sprint(value)),
 		}
-		for _, one := range nested {
+		for _, value := range nested {
 			for verb := 'A'; verb <= 'z'; verb++ {
 				for _, flags := range []string{"", "+", "#", "-20", "020.3", "[1]"} {
-					if text := fmt.Sprintf("%"+flags+string(verb), one); strings.Contains(text, secretText) {
+					if text := fmt.Sprintf("%"+flags+string(verb), value); strings.Contains(text, secretText) {
 						t.Errorf("%s, with %%%s%c: %s", name, flags, verb, text)
 					}
 				}
@@ -78,7 +78,7 @@ func TestSecretsAreNotLogged(t *testing.T) {
 	}
 }
 
-// The token is no field, and in nothing that is printed.
+// No printed value contains the token.
 func TestTokenIsNotPrinted(t *testing.T) {
 	t.Parallel()
 	providers, err := client.New("http://example.com", secretToken)
@@ -95,7 +95,7 @@ func TestTokenIsNotPrinted(t *testing.T) {
 	}
 }
 
-func TestSecretsAreMarshalledAsTheyAre(t *testing.T) {
+func TestSecretsAreMarshaledUnmasked(t *testing.T) {
 	t.Parallel()
 	type both struct {
 		Secret   client.Secret     `json:"secret"`
@@ -111,16 +111,16 @@ func TestSecretsAreMarshalledAsTheyAre(t *testing.T) {
 		if err := json.Unmarshal([]byte(text), &value); err != nil {
 			t.Fatal(err)
 		}
-		marshalled, err := json.Marshal(value)
-		if err != nil || string(marshalled) != text {
-			t.Errorf("%s is marshalled as %s, %v", text, marshalled, err)
+		marshaled, err := json.Marshal(value)
+		if err != nil || string(marshaled) != text {
+			t.Errorf("%s is marshaled as %s, %v", text, marshaled, err)
 		}
-		if err := json.Unmarshal(marshalled, &again); err != nil || !reflect.DeepEqual(value, again) {
+		if err := json.Unmarshal(marshaled, &again); err != nil || !reflect.DeepEqual(value, again) {
 			t.Errorf("%s is not equal to itself: %v", text, err)
 		}
 	}
-	if marshalled, err := json.Marshal(both{}); err != nil || string(marshalled) != zero {
-		t.Errorf("the zero value is marshalled as %s, %v", marshalled, err)
+	if marshaled, err := json.Marshal(both{}); err != nil || string(marshaled) != zero {
+		t.Errorf("the zero value is marshaled as %s, %v", marshaled, err)
 	}
 	if secret := client.NewSecret(secretText); secret.Reveal() != secretText {
 		t.Errorf("the secret is %s", secret.Reveal())
@@ -132,7 +132,7 @@ func TestSecretsAreMarshalledAsTheyAre(t *testing.T) {
 	for _, text := range []string{`["hunter2"]`, `{"hunter2":1}`, `12345`} {
 		err := json.Unmarshal([]byte(text), &secret)
 		if err == nil || strings.Contains(err.Error(), secretText) || strings.Contains(err.Error(), "12345") {
-			t.Errorf("%s gives the error %v", text, err)
+			t.Errorf("%s: error is %v", text, err)
 		}
 	}
 }

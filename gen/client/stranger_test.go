@@ -15,11 +15,11 @@ import (
 
 const (
 	secretToken = "pvd_hunter2"
-	// recordText is all of a record that an SDK looks at.
+	// recordText has the fields of a record that the SDK checks.
 	recordText = `{"pk": %s, "name": "hunter2", "meta_model_name": "providers_oauth2.oauth2provider"}`
 )
 
-// stranger is a server that is no providerd.
+// stranger is a server that is not providerd.
 type stranger struct {
 	*httptest.Server
 	connections, requests atomic.Int64
@@ -44,7 +44,7 @@ func newStranger(t *testing.T, start func(*httptest.Server), handler http.Handle
 	return s
 }
 
-// answering answers every request in the same way.
+// answering returns a handler with a fixed response.
 func answering(status int, contentType, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", contentType)
@@ -53,7 +53,7 @@ func answering(status int, contentType, body string) http.HandlerFunc {
 	}
 }
 
-// create sends a create, and returns its error, which must have neither the token nor anything of the answer.
+// create sends a create and returns its error, which must quote neither the token nor the response.
 func (s *stranger) create(t *testing.T, options ...client.Option) (*client.OAuth2Provider, error) {
 	t.Helper()
 	providers, err := client.New(s.URL, secretToken, options...)
@@ -62,13 +62,13 @@ func (s *stranger) create(t *testing.T, options ...client.Option) (*client.OAuth
 	}
 	record, err := providers.CreateOAuth2(t.Context(), oauth2Request())
 	if err != nil && (strings.Contains(err.Error(), "hunter2") || len(err.Error()) > 4096) {
-		t.Errorf("the error has too much: %.5000s", err)
+		t.Errorf("the error quotes too much: %.5000s", err)
 	}
 	return record, err
 }
 
-// refusesAlways tells that a create is refused with this text, after one try.
-func (s *stranger) refusesAlways(t *testing.T, text string, options ...client.Option) {
+// expectRefusal checks that a create is refused with a text, after one try.
+func (s *stranger) expectRefusal(t *testing.T, text string, options ...client.Option) {
 	t.Helper()
 	record, err := s.create(t, options...)
 	if err == nil || !strings.Contains(err.Error(), text) {
@@ -79,7 +79,7 @@ func (s *stranger) refusesAlways(t *testing.T, text string, options ...client.Op
 	}
 }
 
-// doerFunc is a doer that is no http.Client, and the transport of one.
+// doerFunc is a doer that is not an http.Client, and the transport of one.
 type doerFunc func(*http.Request) (*http.Response, error)
 
 func (f doerFunc) Do(request *http.Request) (*http.Response, error) { return f(request) }

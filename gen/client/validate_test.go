@@ -10,7 +10,7 @@ import (
 	"example.com/providerd/gen/client"
 )
 
-func TestValidationTellsWhatACreateWouldDo(t *testing.T) {
+func TestValidationPredictsCreate(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	oauth2, key := oauth2Request(), client.WithIdempotencyKey("k")
@@ -37,23 +37,23 @@ func TestValidationTellsWhatACreateWouldDo(t *testing.T) {
 	expect(1, 2)
 }
 
-// expectVerdict compares a verdict with the pk of what the key made before; 0 for nothing.
-func expectVerdict(t *testing.T, verdict *client.Verdict, err error, madeBefore int32) {
+// expectVerdict compares a verdict with the pk of the earlier record of the key, 0 if there is none.
+func expectVerdict(t *testing.T, verdict *client.Verdict, err error, priorPK int32) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := client.VerdictOutcomeWouldCreate
-	if madeBefore != 0 {
+	if priorPK != 0 {
 		want = client.VerdictOutcomeAlreadyCreated
 	}
-	if verdict.Outcome != want || (verdict.PK == nil) != (madeBefore == 0) || verdict.PK != nil && *verdict.PK != madeBefore {
-		t.Errorf("the verdict is %+v, want %s %d", verdict, want, madeBefore)
+	if verdict.Outcome != want || (verdict.PK == nil) != (priorPK == 0) || verdict.PK != nil && *verdict.PK != priorPK {
+		t.Errorf("verdict is %+v, want %s %d", verdict, want, priorPK)
 	}
 }
 
-// What a create is refused for, its validation is refused for.
-func TestValidationIsRefusedAsTheCreateIs(t *testing.T) {
+// A validation is refused for the same reasons as its create.
+func TestValidationIsRefusedLikeCreate(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	first, key := oauth2Request(), client.WithIdempotencyKey("k")
@@ -76,23 +76,25 @@ func TestValidationIsRefusedAsTheCreateIs(t *testing.T) {
 	} {
 		_, created := r.providers.CreateOAuth2(t.Context(), test.request, test.options...)
 		_, validated := r.providers.ValidateOAuth2(t.Context(), test.request, test.options...)
-		var one, other *client.Error
-		if !errors.As(created, &one) || !errors.As(validated, &other) || one.Status != test.status ||
-			one.Type != other.Type || one.Detail != other.Detail || len(one.Violations()) != len(other.Violations()) {
+		var create, validation *client.Error
+		if !errors.As(created, &create) || !errors.As(validated, &validation) || create.Status != test.status ||
+			create.Type != validation.Type || create.Detail != validation.Detail ||
+			len(create.Violations()) != len(validation.Violations()) {
 			t.Errorf("created: %v; validated: %v", created, validated)
 		}
 		if test.status != http.StatusUnprocessableEntity {
 			continue
 		}
-		if other.PK == nil || *other.PK != 1 || len(other.Violations()) != 2 || other.Violations()[1].Pointer != "/redirect_uris" ||
+		if validation.PK == nil || *validation.PK != 1 ||
+			len(validation.Violations()) != 2 || validation.Violations()[1].Pointer != "/redirect_uris" ||
 			!strings.Contains(validated.Error(), "provider 1 ") || !strings.Contains(validated.Error(), "name, redirect_uris") {
-			t.Errorf("error is %v, %+v", validated, other.Problem)
+			t.Errorf("error is %v, %+v", validated, validation.Problem)
 		}
 	}
 }
 
-// A validation whose answer is lost is asked for again.
-func TestLostVerdictIsAskedForAgain(t *testing.T) {
+// A validation is retried if its response is lost.
+func TestLostVerdictIsRetried(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.wire.instead = []func(*http.Request, *http.Response) (*http.Response, error){lost, unavailable(503, "0")}
@@ -103,16 +105,16 @@ func TestLostVerdictIsAskedForAgain(t *testing.T) {
 	}
 }
 
-// What is no verdict is an error, above all the record that an older server stores.
-func TestAnswersThatAreNoVerdictAreErrors(t *testing.T) {
+// Responses other than a verdict are errors, in particular the record that an older server stores.
+func TestOtherResponsesToValidation(t *testing.T) {
 	t.Parallel()
-	const json, noVerdict = "application/json", "the answer is not a verdict"
+	const json, noVerdict = "application/json", "the response is not a verdict"
 	for _, test := range []struct {
 		status            int
 		mediaType, answer string
 		want              string
 	}{
-		{201, json, strings.ReplaceAll(recordText, "%s", "1"), "does not know validate_only, and has stored the provider"},
+		{201, json, strings.ReplaceAll(recordText, "%s", "1"), "does not support validate_only and stored the provider"},
 		{200, "text/html", `{"outcome":"would_create","pk":null,"advice":[]}`, "is not of the type"},
 		{200, json, `{}`, noVerdict},
 		{200, json, `null`, noVerdict},

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// RedirectURIs returns the value of RedirectUris for some URIs, one per line. A URI with a line end in it stays one
-// line, with spaces instead, and so is refused: it cannot add a URI of its own.
+// RedirectURIs returns the value of RedirectUris for URIs, one per line. Line breaks in a URI become spaces, so the
+// server refuses it: it cannot add another URI.
 func RedirectURIs(uris ...string) string {
 	lines := make([]string, len(uris))
 	for i, uri := range uris {
@@ -16,8 +16,8 @@ func RedirectURIs(uris ...string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Duration returns the value of AccessCodeValidity, AccessTokenValidity and RefreshTokenValidity for a length, exact to
-// the nanosecond: "hours=1;minutes=30" for 90 minutes. That of a negative length is refused.
+// Duration returns the value of AccessCodeValidity, AccessTokenValidity and RefreshTokenValidity for a duration,
+// exact to the nanosecond: "hours=1;minutes=30" for 90 minutes. The server refuses a negative one.
 func Duration(length time.Duration) string {
 	parts := make([]string, 0, 3)
 	for _, unit := range []struct {

@@ -8,8 +8,8 @@ import (
 	"example.com/providerd/gen/client"
 )
 
-// The server takes every duration and list of URIs that the helpers make, except those that are not to be had.
-func TestServerTakesDurationsAndRedirectURIs(t *testing.T) {
+// The server accepts every duration and list of valid URIs that the helpers return.
+func TestServerAcceptsDurationsAndRedirectURIs(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	for length, want := range map[time.Duration]string{
@@ -40,7 +40,7 @@ func TestServerTakesDurationsAndRedirectURIs(t *testing.T) {
 	}
 }
 
-func TestServerRefusesWhatIsNoDurationAndNoRedirectURI(t *testing.T) {
+func TestServerRefusesInvalidDurationsAndRedirectURIs(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	for _, length := range []time.Duration{-1, -time.Second, -time.Hour, math.MinInt64} {

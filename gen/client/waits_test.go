@@ -20,8 +20,8 @@ import (
 	"example.com/providerd/gen/client"
 )
 
-// pauses sends a create whose every try ends in the same way, on a clock of its own, and returns the pauses between the
-// tries, and the error.
+// pauses sends a create whose tries all end in the same way, on a fake clock, and returns the pauses between the
+// tries and the error.
 func pauses(t *testing.T, retries int, try func(*http.Request) (*http.Response, error)) ([]time.Duration, error) {
 	t.Helper()
 	var ended time.Time
@@ -39,7 +39,7 @@ func pauses(t *testing.T, retries int, try func(*http.Request) (*http.Response, 
 	}
 	_, err = providers.CreateOAuth2(t.Context(), oauth2Request())
 	if err == nil {
-		t.Error("a create succeeds that must not")
+		t.Error("the create succeeded")
 	}
 	return found, err
 }
@@ -61,7 +61,7 @@ func dialing(err error) func(*http.Request) (*http.Response, error) {
 	return breaks(&net.OpError{Op: "dial", Err: err})
 }
 
-func TestOnlyWhatMayPassIsTriedAgain(t *testing.T) {
+func TestOnlyTemporaryErrorsAreRetried(t *testing.T) {
 	t.Parallel()
 	type tries map[string]func(*http.Request) (*http.Response, error)
 	passing := tries{
@@ -113,11 +113,11 @@ type errorReader struct{ err error }
 
 func (r errorReader) Read([]byte) (int, error) { return 0, r.err }
 
-func TestServerIsWaitedForAsItAsksWithinBounds(t *testing.T) {
+func TestRetryAfterWithinLimits(t *testing.T) {
 	t.Parallel()
 	in := func(length time.Duration) string { return time.Now().Add(length).UTC().Format(http.TimeFormat) }
 	for name, c := range map[string]struct {
-		// header is made on the clock of the test, which begins at a full second.
+		// header runs on the fake clock, which begins at a full second.
 		header  func() string
 		asked   time.Duration
 		retries int
@@ -163,8 +163,8 @@ func TestServerIsWaitedForAsItAsksWithinBounds(t *testing.T) {
 	}
 }
 
-// However many retries are allowed, all waits together are two minutes at most, and the last one is not cut to nothing.
-func TestAllWaitsTogetherAreBounded(t *testing.T) {
+// However many retries are allowed, the waits add up to at most two minutes, and the last one is not cut to zero.
+func TestTotalWaitIsBounded(t *testing.T) {
 	t.Parallel()
 	for _, retryAfter := range []string{"", "7", "60"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -177,7 +177,7 @@ func TestAllWaitsTogetherAreBounded(t *testing.T) {
 	}
 }
 
-// Full jitter: pauses are anything from nothing to their step, so that callers do not come back together.
+// Full jitter: pauses are between zero and their step, so that callers do not retry at the same time.
 func TestPausesAreSpread(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -215,13 +215,13 @@ func TestTryEndsAfterThirtySeconds(t *testing.T) {
 			return nil, request.Context().Err()
 		})
 		if took := time.Since(begun) - found[0]; took != time.Minute || !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("two tries take %s: %v", took, err)
+			t.Errorf("two tries took %s: %v", took, err)
 		}
 	})
 }
 
-// The end of the caller's own time is final.
-func TestCallersTimeIsNotTriedAgain(t *testing.T) {
+// Nothing is retried after the caller's context has ended.
+func TestNoRetryAfterCallersDeadline(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		tries := 0

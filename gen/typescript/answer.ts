@@ -5,17 +5,17 @@ import type { components } from "./schema.gen.js";
 /** What a create would do. */
 export type Verdict = components["schemas"]["Verdict"];
 
-/** A record, its secrets readable by their names alone. */
+/** A record whose secrets are readable only by name. */
 export type Created<Provider> = Provider & {
-  /** Whether an earlier request with the same idempotency key had made it. No field: JSON and a spread leave it out. */
+  /** Whether an earlier request with the same idempotency key had created it. Not enumerable: JSON and spread omit it. */
   readonly replayed: boolean;
 };
 
-/** How many bytes of an answer are read, counted after decompression. */
-const maxAnswer = 16 * 1024 * 1024;
+/** The most bytes of a response that are read, counted after decompression. */
+const maxResponse = 16 * 1024 * 1024;
 const maxPk = 2 ** 31 - 1;
 
-/** Sends a request, and returns its answer once that is read whole. */
+/** Sends a request and returns the response with its complete body. */
 export async function exchange(
   send: (request: Request) => Promise<Response>,
   request: Request,
@@ -42,46 +42,46 @@ async function readText(response: Response): Promise<string> {
       return text + decoder.decode();
     }
     size += value.byteLength;
-    if (size > maxAnswer) {
+    if (size > maxResponse) {
       await reader?.cancel();
-      throw new Error("the answer has more than 16 MiB; is this a providerd server?");
+      throw new Error("the response is larger than 16 MiB; is this a providerd server?");
     }
     text += decoder.decode(value, { stream: true });
   }
 }
 
 /**
- * Reads the record of a create that has succeeded. What a server of something else answers is an error, which does not
- * repeat it.
+ * Decodes the record of a successful create. Throws an error, which does not quote the response, if that is not from a
+ * providerd server.
  */
 export function recordOf<Provider extends { pk: number; meta_model_name: string }>(
   text: string,
   response: Response,
   model: Provider["meta_model_name"],
 ): Created<Provider> {
-  const record = parseAnswer(text, response);
+  const record = parseResponse(text, response);
   if (typeof record !== "object" || Array.isArray(record)) {
-    throw new Error("the answer is not the record of a provider; is this a providerd server?");
+    throw new Error("the response is not the record of a provider; is this a providerd server?");
   }
   const { pk = 0, meta_model_name: kind } = (record ?? {}) as Partial<Provider>;
   if (!isPk(pk)) {
-    throw new Error("the answer has no pk; is this a providerd server?");
+    throw new Error("the response has no pk; is this a providerd server?");
   }
   if (kind !== model) {
-    throw new Error("the answer is not a record of the kind that was sent; is this a providerd server?");
+    throw new Error("the response is not a record of the kind that was sent; is this a providerd server?");
   }
   hideSecrets(record as object);
   Object.defineProperty(record, "replayed", { value: response.headers.has("Idempotency-Replayed") });
   return record as Created<Provider>;
 }
 
-/** Reads the verdict of a validation. What a server of something else answers is an error, which does not repeat it. */
+/** Decodes the verdict of a validation. Throws an error, which does not quote the response, for anything else. */
 export function verdictOf(text: string, response: Response): Verdict {
-  const { outcome, pk, advice } = (parseAnswer(text, response) ?? {}) as Partial<Record<keyof Verdict, unknown>>;
+  const { outcome, pk, advice } = (parseResponse(text, response) ?? {}) as Partial<Record<keyof Verdict, unknown>>;
   const isKnown = outcome === "would_create" || outcome === "already_created";
   const fits = outcome === "already_created" ? isPk(pk) : pk === null;
   if (typeof outcome !== "string" || !Array.isArray(advice) || (isKnown && !fits)) {
-    throw new Error("the answer is not a verdict; is this a providerd server?");
+    throw new Error("the response is not a verdict; is this a providerd server?");
   }
   if (!isKnown) {
     throw new Error("the verdict has an outcome that this client does not know; upgrade the client");
@@ -93,10 +93,10 @@ function isPk(value: unknown): boolean {
   return Number.isInteger(value) && (value as number) >= 1 && (value as number) <= maxPk;
 }
 
-function parseAnswer(text: string, response: Response): unknown {
+function parseResponse(text: string, response: Response): unknown {
   const mediaType = response.headers.get("Content-Type")?.split(";")[0]?.trim().toLowerCase();
   if (mediaType !== "application/json") {
-    throw new Error("the answer is not of the type application/json; is this a providerd server?");
+    throw new Error("the response is not of the type application/json; is this a providerd server?");
   }
   return parse(text);
 }
@@ -105,7 +105,7 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // The error of JSON.parse has a piece of the text.
+    // The error of JSON.parse quotes a piece of the text.
     return undefined;
   }
 }

@@ -35,76 +35,74 @@ export type OAuth2Provider = Schemas["OAuth2Provider"];
 export type WorkspaceDirectoryProviderRequest = Schemas["WorkspaceDirectoryProviderRequest"];
 export type WorkspaceDirectoryProvider = Schemas["WorkspaceDirectoryProvider"];
 
-/** How a client works. */
+/** Options of a client. */
 export interface ClientOptions {
   /**
-   * Sends the requests. It must heed their redirect mode, which is to follow none, and their signal. The default is the
-   * global fetch.
+   * Sends the requests. It must respect their redirect mode, which is not to follow any, and their signal. The default
+   * is the global fetch.
    */
   fetch?: (request: Request) => Promise<Response>;
-  /** How often a create is sent again; 0 for never. The default is 4. */
+  /** How often a create is retried; 0 for never. The default is 4. */
   retries?: number;
   /**
-   * How many seconds one try may take, from connecting to the last byte of the answer, before it counts as lost: more
-   * than 0, up to a day. The default is 30.
+   * How many seconds one try may take, from connecting to the last byte of the response: more than 0, up to a day. The
+   * default is 30.
    */
   tryTimeoutSeconds?: number;
 }
 
-/** What changes one create, or its validation. */
+/** Options of one create or validation. */
 export interface CreateOptions {
   /**
-   * Lets a later call, of this program or another, find the record of this one: 1 to 255 visible ASCII characters, and
-   * nothing is sent with another. The default is a random key, which holds for the retries of this call alone.
+   * The key by which a later call, of this program or another, finds the record of this one. It must be 1 to 255 visible
+   * ASCII characters; otherwise nothing is sent. The default is a random key, which covers only the retries of this call.
    */
   idempotencyKey?: string;
-  /** Makes the server ignore fields that it does not know (RFC 7240). */
+  /** Makes the server ignore unknown fields (RFC 7240). */
   lenient?: boolean;
-  /** Ends the call, and its waiting for a retry. */
+  /** Aborts the call, including its wait for a retry. */
   signal?: AbortSignal;
   /**
-   * Sends the nil UUID, or nothing, where that is the authorization flow. Without it, both are taken for a field that
-   * nobody set: nothing is sent, and the error says so.
+   * Allows the nil UUID or no value as the authorization flow. Without it, both count as a field that is not set, which
+   * is an error, and nothing is sent.
    */
   nilAuthorizationFlow?: boolean;
 }
 
 /**
- * Creates providers. A create that meets a lost connection, a try that takes too long, or 429, 502, 503 or 504 is sent
- * again with the same idempotency key, so that it makes one record however often it is sent. Before, it waits for as
- * long as the server asks, at most a minute each time and two minutes in all; where the server asks for more, the
- * refusal is thrown at once. No redirect is followed, since it would take the token and the secrets elsewhere, and at
- * most 16 MiB of an answer are read. Neither the token nor the request is in an error.
+ * Creates providers. After a lost connection, a timeout, or a response of 429, 502, 503 or 504, it retries the create
+ * with the same idempotency key, so that all tries create at most one record. Before each retry, it waits for as long as
+ * the server asks, at most one minute each time and two minutes in total; if the server asks for more, it throws the
+ * refusal at once. It does not follow redirects, which would send the token and the secrets elsewhere, and reads at most
+ * 16 MiB of a response. Errors quote neither the token nor the request.
  *
- * A refusal is a ProblemError, and of a class of its own where it is a common one, such as ClientIdTakenError. If there
- * was no usable response, the error is a ConnectionError, which says what was found and what to do; after a timeout it
- * is a TimeoutError.
+ * A refusal is a ProblemError; common ones have a subclass, such as ClientIdTakenError. If there was no usable response,
+ * the error is a ConnectionError, which says what was found and what to do; after a timeout, it is a TimeoutError.
  */
 export interface Client {
   /**
-   * Creates an OAuth2 provider and returns the record, secrets included. Throws a ProblemError when it is refused, and a
-   * TypeError when the request has no authorization_flow.
+   * Creates an OAuth2 provider and returns the record, including secrets. Throws a ProblemError if it is refused, and a
+   * TypeError if the request has no authorization_flow.
    */
   createOAuth2(
     request: WithSecrets<OAuth2ProviderRequest>,
     options?: CreateOptions,
   ): Promise<Created<OAuth2Provider>>;
   /**
-   * Creates a workspace directory-sync provider and returns the record, secrets included. Throws a ProblemError when it
-   * is refused. Numbers in credentials are those of JavaScript: digits beyond their precision are lost on this side.
+   * Creates a workspace directory-sync provider and returns the record, including secrets. Throws a ProblemError if it is
+   * refused. Numbers in credentials are JavaScript numbers: the client loses digits beyond their precision.
    */
   createWorkspaceDirectory(
     request: WithSecrets<WorkspaceDirectoryProviderRequest>,
     options?: CreateOptions,
   ): Promise<Created<WorkspaceDirectoryProvider>>;
   /**
-   * Asks what createOAuth2 would do with the same request and options, and stores nothing. Throws a ProblemError when the
-   * create would be refused. A server that is too old to know validate_only stores the provider all the same, which the
-   * error says. A verdict whose outcome this package does not know is an error, too, since a caller that took it for one
-   * of the others would be wrong.
+   * Returns what createOAuth2 would do with the same request and options, and stores nothing. Throws a ProblemError if
+   * the create would be refused. If the server is too old to support validate_only, it stores the provider, and the error
+   * says so. A verdict with an unknown outcome is an error too, so that no caller mistakes it for a known one.
    */
   validateOAuth2(request: WithSecrets<OAuth2ProviderRequest>, options?: CreateOptions): Promise<Verdict>;
-  /** Asks what createWorkspaceDirectory would do, as validateOAuth2 does. */
+  /** Returns what createWorkspaceDirectory would do. See validateOAuth2. */
   validateWorkspaceDirectory(
     request: WithSecrets<WorkspaceDirectoryProviderRequest>,
     options?: CreateOptions,
@@ -113,11 +111,11 @@ export interface Client {
 
 const defaultRetries = 4;
 const defaultTryTimeoutSeconds = 30;
-const longestTryTimeoutSeconds = 24 * 60 * 60;
+const maxTryTimeoutSeconds = 24 * 60 * 60;
 
 /**
- * Returns a client of the server at baseUrl, such as "http://127.0.0.1:8080", with or without /api/v3, for the caller
- * that a token names. Throws a TypeError, which does not repeat them, when they cannot be used.
+ * Returns a client of the server at baseUrl, such as "http://127.0.0.1:8080", with or without /api/v3, with an access
+ * token. Throws a TypeError if an argument is invalid. The error quotes none of them.
  */
 export function createClient(baseUrl: string, token: string, options: ClientOptions = {}): Client {
   const { fetch: send = fetch, retries = defaultRetries, tryTimeoutSeconds = defaultTryTimeoutSeconds } = options;
@@ -128,21 +126,21 @@ export function createClient(baseUrl: string, token: string, options: ClientOpti
     throw new TypeError("the access token is empty");
   }
   if (!/^[\x21-\x7e]+$/.test(token)) {
-    throw new TypeError("the access token has white space, line ends or other characters that no token has");
+    throw new TypeError("the access token contains white space, line breaks or other invalid characters");
   }
-  if (!(tryTimeoutSeconds > 0 && tryTimeoutSeconds <= longestTryTimeoutSeconds)) {
-    throw new TypeError("the timeout of a try is not positive, or longer than a day");
+  if (!(tryTimeoutSeconds > 0 && tryTimeoutSeconds <= maxTryTimeoutSeconds)) {
+    throw new TypeError("the try timeout is not positive or is longer than a day");
   }
   const generated = createFetchClient<paths>({
     baseUrl: apiUrl(baseUrl),
     headers: { Authorization: `Bearer ${token}` },
-    // Not "error": Node then says no more than "fetch failed". With "manual" it shows the answer, and so the host that it
-    // leads to; a browser hides that. Neither follows it.
+    // With "error", Node says only "fetch failed". With "manual", it returns the redirect and so its host, which a browser
+    // hides. Neither follows it.
     redirect: "manual",
     fetch: (request) => exchange(send, request),
   });
   const settings = { api: new URL(apiUrl(baseUrl)), retries, tryTimeoutSeconds };
-  // The body is that of the serializer, which reveals secrets.
+  // The serializer supplies the body, because it reveals secrets.
   const postOAuth2: Post = (init) =>
     generated.POST("/providers/oauth2/", { body: {} as OAuth2ProviderRequest, ...init });
   const postWorkspaceDirectory: Post = (init) =>
@@ -168,30 +166,30 @@ export function createClient(baseUrl: string, token: string, options: ClientOpti
   };
 }
 
-/** Throws a TypeError for a flow that nobody set: none, or the nil UUID. */
+/** Throws a TypeError if the flow is not set or is the nil UUID. */
 function checkFlow(request: WithSecrets<OAuth2ProviderRequest>, options: CreateOptions): void {
   const { authorization_flow: flow } = request as Partial<OAuth2ProviderRequest>;
   if (!options.nilAuthorizationFlow && /^[0-]*$/.test(flow ?? "")) {
-    throw new TypeError("authorization_flow is not set; name the flow that authorizes this provider");
+    throw new TypeError("authorization_flow is not set; set it to the flow that authorizes this provider");
   }
 }
 
 function isServerUrl(text: string): boolean {
   try {
-    // A URL with a user name cannot be fetched.
+    // fetch rejects a URL with a user name.
     return /^https?:\/\/[^?#]+$/.test(text) && new URL(text).username === "";
   } catch {
     return false;
   }
 }
 
-/** The URL of the operations, which a base URL may have already. */
+/** Returns the URL of the API for a base URL with or without /api/v3. */
 function apiUrl(baseUrl: string): string {
   return `${baseUrl.replace(/\/*(?:\/api\/v3)?\/*$/, "")}/api/v3`;
 }
 
 interface Settings {
-  /** The URL that the operations are below. */
+  /** The URL of the API. */
   api: URL;
   retries: number;
   tryTimeoutSeconds: number;
@@ -222,13 +220,13 @@ function validate(settings: Settings, body: unknown, options: CreateOptions, pos
   const validateOnly: Post = (init) => post({ ...init, params: { ...init.params, query: { validate_only: true } } });
   return send(settings, body, options, validateOnly, (text, response) => {
     if (response.status === 201) {
-      throw new Error("the server does not know validate_only, and has stored the provider; upgrade it");
+      throw new Error("the server does not support validate_only and stored the provider; upgrade it");
     }
     return response.status === 200 ? verdictOf(text, response) : undefined;
   });
 }
 
-/** Carries out one request until it is answered for good, or has been sent often enough. What is not read is a refusal. */
+/** Sends a request, with retries. A response for which read returns undefined is a refusal. */
 async function send<Result>(
   settings: Settings,
   body: unknown,
@@ -238,7 +236,7 @@ async function send<Result>(
 ): Promise<Result> {
   const { idempotencyKey = crypto.randomUUID(), lenient, signal: callers } = options;
   if (!/^[\x21-\x7e]{1,255}$/.test(idempotencyKey)) {
-    throw new TypeError("the idempotency key does not have 1 to 255 visible ASCII characters");
+    throw new TypeError("the idempotency key is not 1 to 255 visible ASCII characters");
   }
   const header = { "Idempotency-Key": idempotencyKey, ...(lenient && { Prefer: "handling=lenient" }) };
   const text = encode(body);
@@ -267,7 +265,7 @@ function encode(body: unknown): string {
       return text;
     }
   } catch {
-    // The error of JSON.stringify can have names of the body.
+    // The error of JSON.stringify may quote names of the body.
   }
   throw new TypeError("the request cannot be encoded as JSON");
 }

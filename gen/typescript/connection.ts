@@ -1,4 +1,4 @@
-/** How many characters of the error of a connection are in the message of an error. */
+/** The most characters of a network error that a message quotes. */
 const maxReason = 300;
 
 /**
@@ -32,14 +32,14 @@ export class TimeoutError extends ConnectionError {
   }
 }
 
-/** The error of a try that has used up its time. */
+/** Returns the error of a try that exceeded its timeout. */
 export function timedOut(url: string, seconds: number): TimeoutError {
   const remedy = "check the server and the network, or allow more time with tryTimeoutSeconds";
   return new TimeoutError(url, `no complete response from ${url} within ${seconds}s`, remedy);
 }
 
-/** What Node says of a connection that was lost or not made, and of a name server that has no answer now. */
-const passingFaults = new Set([
+/** Codes of Node for connections that were lost or not established, and for temporary DNS failures. */
+const temporaryFaults = new Set([
   "ECONNABORTED",
   "ECONNREFUSED",
   "ECONNRESET",
@@ -58,7 +58,7 @@ const timeouts = new Set([
   "UND_ERR_BODY_TIMEOUT",
 ]);
 
-/** What OpenSSL says of a certificate that nobody vouches for. */
+/** Codes of OpenSSL for untrusted certificates. */
 const untrusted = new Set([
   "CERT_UNTRUSTED",
   "DEPTH_ZERO_SELF_SIGNED_CERT",
@@ -69,8 +69,8 @@ const untrusted = new Set([
 ]);
 
 /**
- * The error of a connection that was lost or not made, whose reason fetch tells in the cause alone. Other errors are
- * returned as they are.
+ * Returns the error of a failed connection, for which fetch gives the reason only in the cause. Other errors are returned
+ * unchanged.
  */
 export function connectionError(error: unknown, url: string): unknown {
   const isLate = error instanceof DOMException && error.name === "TimeoutError";
@@ -78,7 +78,7 @@ export function connectionError(error: unknown, url: string): unknown {
     return error;
   }
   const cause = error.cause as { message?: string; code?: string; data?: unknown } | undefined;
-  // What a server sent that is no HTTP, which may repeat the request.
+  // A response that is not HTTP, which may quote the request.
   delete cause?.data;
   const options = { cause: cause ?? error };
   const { message, code = "" } = cause ?? {};
@@ -88,8 +88,8 @@ export function connectionError(error: unknown, url: string): unknown {
     return new TimeoutError(url, found, "check the server and the network", options);
   }
   const [found, remedy] = describe(url, code, reason);
-  // A browser gives no cause, so that a lost connection cannot be told from other faults of the network there.
-  return new ConnectionError(url, found, remedy, cause === undefined || passingFaults.has(code), options);
+  // A browser gives no cause, so a lost connection cannot be distinguished from other network errors there.
+  return new ConnectionError(url, found, remedy, cause === undefined || temporaryFaults.has(code), options);
 }
 
 function describe(url: string, code: string, reason: string): [found: string, remedy: string] {
@@ -119,8 +119,8 @@ function describe(url: string, code: string, reason: string): [found: string, re
 }
 
 /**
- * The error of a port for HTTPS that was sent HTTP, as the pages of Go, nginx and Apache say it; undefined for other
- * refusals.
+ * Returns the error of an HTTP request to an HTTPS port, which the pages of Go, nginx and Apache report; undefined for
+ * other refusals.
  */
 export function wantsHttps(
   url: string,
@@ -135,7 +135,7 @@ export function wantsHttps(
   return new ConnectionError(url, `the server at ${url} expects HTTPS`, remedy, false, { cause: refused });
 }
 
-/** The beginning of a text that a server chose, on one line and without what commands a terminal. */
+/** Returns the beginning of a server's text on one line and without control characters. */
 export function legible(text: string, longest: number): string {
   const start = text.length > longest ? `${text.slice(0, longest)}…` : text;
   return start.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, "\uFFFD");

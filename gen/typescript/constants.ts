@@ -1,11 +1,11 @@
 import type { components } from "./schema.gen.js";
 
-/** The rule that a violation breaks. A server that is newer than this package may answer others. */
+/** The rule that a violation breaks. A server newer than this package may return others. */
 export type ViolationCode = components["schemas"]["ViolationCode"];
 
 /**
- * Types of the problems that a refusal has (RFC 9457, section 3.1.1). Each is also the path of a page of the server that
- * explains it. A server that is newer than this package may answer others.
+ * Problem types of refusals (RFC 9457, section 3.1.1). Each is also the path of a page of the server that explains it. A
+ * server newer than this package may return others.
  */
 export const problemTypes = {
   malformedJson: "/problems/malformed-json",
@@ -26,7 +26,7 @@ export const problemTypes = {
   overloaded: "/problems/overloaded",
   outcomeUnknown: "/problems/outcome-unknown",
   storageUnavailable: "/problems/storage-unavailable",
-  /** That of a refusal that is no problem document, such as the page of a proxy (RFC 9457, section 4.2.1). */
+  /** A refusal that is not a problem document, such as the page of a proxy (RFC 9457, section 4.2.1). */
   foreign: "about:blank",
 } as const;
 

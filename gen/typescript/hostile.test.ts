@@ -9,7 +9,7 @@ import { ConnectionError, createClient, ProblemError, TimeoutError, type ClientO
 const request = { name: "x", authorization_flow: "3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01", client_secret: "hunter2" };
 const blanks = " ".repeat(1024 * 1024);
 
-/** A server that is no providerd. */
+/** A server that is not providerd. */
 interface Stranger {
   url: string;
   host: string;
@@ -49,7 +49,7 @@ function stranger(listener: RequestListener): Promise<Stranger> {
   );
 }
 
-/** The error of a create that must fail, with neither the token nor anything of the request or the answer. */
+/** The error of a create that must fail. It must quote neither the token, the request nor the response. */
 async function failure(url: string, options: ClientOptions = {}): Promise<Error> {
   const error: unknown = await createClient(url, "pvd_hunter2", options)
     .createOAuth2(request)
@@ -64,7 +64,7 @@ async function failure(url: string, options: ClientOptions = {}): Promise<Error>
   return error as Error;
 }
 
-/** A create that is refused for good, after one try. */
+/** Expects a create to fail permanently, after one try. */
 async function refusedOnce(server: Stranger, message: string, options?: ClientOptions): Promise<void> {
   expect((await failure(server.url, options)).message).toContain(message);
   expect(server.requests).toBe(1);
@@ -94,13 +94,13 @@ test.each([
   ["no scheme", "//other.example/hunter2", "other.example."],
   ["no URL", "http://[hunter2", "an unknown host."],
   ["no host", "data:hunter2", "an unknown host."],
-  ["a long host", `https://${"a.".repeat(4000)}example/`, "a.a.…. No redirect"],
+  ["a long host", `https://${"a.".repeat(4000)}example/`, "a.a.…. Redirects"],
 ])("tells no more of a redirect than its host: %s", async (_, location, host) => {
   const from = await stranger((_, response) => response.writeHead(307, { Location: location }).end());
   await refusedOnce(from, host);
 });
 
-test("refuses the redirect that a browser does not show, and the one that a fetch has followed", async () => {
+test("refuses a redirect that a browser hides, and one that fetch has followed", async () => {
   for (const shown of [{ type: "opaqueredirect", status: 0 }, { redirected: true, url: "http://other.example/hunter2" }]) {
     const response = new Response();
     for (const [name, value] of Object.entries(shown)) {
@@ -113,11 +113,11 @@ test("refuses the redirect that a browser does not show, and the one that a fetc
 });
 
 const json = "application/json";
-const noPk = "the answer has no pk; is this a providerd server?";
-const noRecord = "the answer is not the record of a provider; is this a providerd server?";
-const otherType = "the answer is not of the type application/json; is this a providerd server?";
-const otherKind = "the answer is not a record of the kind that was sent; is this a providerd server?";
-const noDocument = "The answer is not a problem document.";
+const noPk = "the response has no pk; is this a providerd server?";
+const noRecord = "the response is not the record of a provider; is this a providerd server?";
+const otherType = "the response is not of the type application/json; is this a providerd server?";
+const otherKind = "the response is not a record of the kind that was sent; is this a providerd server?";
+const noDocument = "The response is not a problem document.";
 const record = (pk: string) => `{"pk": ${pk}, "name": "hunter2", "meta_model_name": "providers_oauth2.oauth2provider"}`;
 
 test.each([
@@ -151,7 +151,7 @@ test.each([
   await refusedOnce(server, message);
 });
 
-test("takes a record whoever sends it", async () => {
+test("accepts a record from any server", async () => {
   for (const contentType of [json, "Application/JSON; charset=utf-8"]) {
     const server = await stranger((_, response) => {
       response.writeHead(201, { "Content-Type": contentType }).end(record("2147483647") + blanks);
@@ -160,7 +160,7 @@ test("takes a record whoever sends it", async () => {
   }
 });
 
-/** Writes until the other side is gone, or 64 MiB are written. */
+/** Writes until the client disconnects or 64 MiB are written. */
 function flood(response: ServerResponse): void {
   let left = 64;
   const more = () => {
@@ -176,15 +176,15 @@ function flood(response: ServerResponse): void {
 }
 
 test.each<[string, RequestListener, RegExp]>([
-  ["body", (_, response) => flood(response.writeHead(201, { "Content-Type": json })), /more than 16 MiB/],
-  ["page of a proxy", (_, response) => flood(response.writeHead(502)), /more than 16 MiB/],
+  ["body", (_, response) => flood(response.writeHead(201, { "Content-Type": json })), /larger than 16 MiB/],
+  ["page of a proxy", (_, response) => flood(response.writeHead(502)), /larger than 16 MiB/],
   [
     "zip bomb",
     (_, response) => {
       const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024, " "));
       response.writeHead(201, { "Content-Type": json, "Content-Encoding": "gzip" }).end(bomb);
     },
-    /more than 16 MiB/,
+    /larger than 16 MiB/,
   ],
   ["header", (_, response) => response.writeHead(201, { "X-Long": "hunter2".repeat(20_000) }).end(), /^the connection to .* failed: Headers Overflow/],
   [
@@ -227,7 +227,7 @@ test.each<[string, RequestListener]>([
   expect(tries).toBe(2);
 });
 
-test("names the server of a connection that fails, and what to do", async () => {
+test("names the server of a failed connection, and what to do", async () => {
   const check = "; check the server and the network";
   const gone = await stranger(() => undefined);
   await new Promise((resolve) => running.pop()?.close(resolve));
@@ -302,17 +302,17 @@ test.each([
   expect(error.message).toBe(`there is no providerd API at ${server.url}${message.replace("URL", server.url)}`);
 });
 
-/** All of an error that a program may print. */
+/** Everything of an error that a program may print. */
 function shown(error: unknown): string {
   return inspect(error, { depth: null, showHidden: true }) + JSON.stringify(error);
 }
 
-test("shows nothing of a request that a server sends back", async () => {
+test("does not quote a request that a server sends back", async () => {
   const echo = await listen(createTcpServer((socket) => socket.pipe(socket)));
   expect(shown(await failure(echo.url, { retries: 0 }))).not.toContain("hunter2");
 });
 
-test("leaves a fetch that does not heed its signal", async () => {
+test("abandons a fetch that ignores its signal", async () => {
   const deaf = { fetch: () => new Promise<Response>(() => undefined), tryTimeoutSeconds: 0.01, retries: 1 };
   expect(await failure("http://127.0.0.1:9", deaf)).toBeInstanceOf(TimeoutError);
 });

@@ -7,7 +7,7 @@ import { startServer } from "./server.js";
 
 const request = { name: "x", authorization_flow: "3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01" };
 
-/** Asks a server of a later version, which answers what this package does not know. */
+/** Queries a server of a later version, with responses that this package does not know. */
 async function asking<Answer>(
   status: number,
   contentType: string,
@@ -27,7 +27,7 @@ async function asking<Answer>(
   }
 }
 
-test("returns a record with new members of enums as it is", async () => {
+test("returns a record with new enum values unchanged", async () => {
   const oauth2 = {
     pk: 1,
     meta_model_name: "providers_oauth2.oauth2provider",
@@ -54,7 +54,7 @@ test("returns a record with new members of enums as it is", async () => {
   expect(await asking(201, "application/json", directory, create)).toEqual(directory);
 });
 
-test("returns a refusal with a new type and a new code as it is", async () => {
+test("returns a refusal with a new type and code unchanged", async () => {
   const problem = {
     type: "/problems/new",
     title: "New",
@@ -71,7 +71,7 @@ test("returns a refusal with a new type and a new code as it is", async () => {
   expect((error as ProblemError).message).toContain("/name must be longer");
 });
 
-test("returns a verdict with new advice as it is, but none with a new outcome", async () => {
+test("returns a verdict with new advice, but not one with a new outcome", async () => {
   const advice = [{ code: "new_rule", pointer: "/name", detail: "d", section: "RFC 10000" }];
   const verdict = { outcome: "would_create", pk: null, advice };
   const validate = (client: Client) => client.validateOAuth2(request);

@@ -8,7 +8,7 @@ import { startServer, type Server } from "./server.js";
 
 const run = promisify(execFile);
 
-/** The strictest settings that a project may have. */
+/** The strictest compiler settings. */
 const settings = {
   compilerOptions: {
     target: "ES2022",
@@ -32,26 +32,26 @@ async function samples(baseUrl: string): Promise<string[]> {
     .map(({ source }) => source);
 }
 
-/** What npm is not to do in a test. */
+/** Options that turn off what npm does not need in a test. */
 const quiet = { npm_config_audit: "false", npm_config_fund: "false", npm_config_prefer_offline: "true" };
 
-/** The blocks of a language in the README, with the server's URL in place of the default one. */
+/** The README's blocks in a language, with the server's URL instead of the default one. */
 async function blocks(language: string, baseUrl: string): Promise<string[]> {
   const readme = await readFile("README.md", "utf8");
   const pattern = new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\`$`, "gms");
   return [...readme.matchAll(pattern)].map(([, text = ""]) => text.replace("http://127.0.0.1:8080", baseUrl));
 }
 
-/** A folder like the root of the repository beside a running server, in which the README's commands can be run. */
+/** A directory like the root of the repository beside a running server, for the README's commands. */
 async function makeRoot(parent: string, server: Server): Promise<string> {
   const root = join(parent, "providerd");
   await mkdir(root);
   await symlink(resolve(".."), join(root, "gen"));
-  await symlink(join(server.folder, "data"), join(root, "data"));
+  await symlink(join(server.dir, "data"), join(root, "data"));
   return root;
 }
 
-/** Runs the program against a server with HTTPS: what it says of the certificate, and of HTTP, is what to do. */
+/** Runs the program against a server with HTTPS, and follows its advice on the certificate and on HTTP. */
 async function overTls(project: string, program: string): Promise<void> {
   const [certificate, key] = [join(project, "cert.pem"), join(project, "key.pem")];
   const { stdout: goRoot } = await run("go", ["env", "GOROOT"]);
@@ -78,20 +78,20 @@ async function overTls(project: string, program: string): Promise<void> {
   }
 }
 
-test("the README's commands make a project, in which its program and the samples work", async () => {
+test("the README's commands create a project in which its program and the samples work", async () => {
   const parent = await mkdtemp(join(tmpdir(), "project-"));
   const server = await startServer();
   try {
     const root = await makeRoot(parent, server);
     const project = join(parent, "portal");
     const env = { ...process.env, ...quiet, PROVIDERD_TOKEN: server.token, TOKEN: server.token };
-    // What an earlier build may have left is not for users.
+    // Files of an earlier build must not be packed.
     await mkdir("dist", { recursive: true });
     await writeFile(join("dist", "left.test.js"), "");
 
     const [commands = "", ...others] = await blocks("sh", server.baseUrl);
     expect(others).toEqual([]);
-    // This installs what the tests run with.
+    // This installs the dependencies of the tests.
     expect(commands).toMatch(/^npm ci --prefix gen\/typescript\n/);
     await run("bash", ["-euc", commands.replace(/^.*\n/, "")], { cwd: root, env: { ...process.env, ...quiet } });
 

@@ -26,7 +26,7 @@ const classes = {
   [sdk.problemTypes.storageUnavailable]: sdk.StorageUnavailableError,
 };
 
-test.each(Object.keys(classes))("has a class of refusals %s", async (type) => {
+test.each(Object.keys(classes))("has a class for refusal %s", async (type) => {
   const problem = { type, title: "T", status: 400, detail: "d", request_id: "r" };
   const fetch = () => Promise.resolve(Response.json(problem, { status: 400 }));
   const error = await failure(sdk.createClient("http://example.com", "t", { fetch }).createOAuth2(request));
@@ -37,7 +37,7 @@ test.each(Object.keys(classes))("has a class of refusals %s", async (type) => {
   }
 });
 
-test("tells the refusals of a server by their classes", async () => {
+test("throws refusals of a server by class", async () => {
   const server = await startServer();
   try {
     const client = sdk.createClient(server.baseUrl, server.token);

@@ -5,24 +5,24 @@ import type { components } from "./schema.gen.js";
 export type Problem = components["schemas"]["Problem"];
 export type Violation = components["schemas"]["Violation"];
 
-/** How many characters of what a server says are in the message of an error. */
+/** The most characters of a server's texts that a message quotes. */
 const maxMessage = 2048;
 const maxRequestId = 128;
 const maxTitle = 300;
 const maxHost = 262;
 
 /**
- * A refusal: the problem document (RFC 9457) that the server answered. What is no such document, such as the page of a
- * proxy or a redirect, has the type about:blank.
+ * A refusal: the problem document (RFC 9457) that the server returned. For anything else, such as the page of a proxy or
+ * a redirect, the type is about:blank.
  */
 export class ProblemError extends Error {
   override readonly name = "ProblemError";
 
   constructor(
     readonly problem: Problem,
-    /** How many seconds the server asks to wait (RFC 9110, section 10.2.3); undefined where it does not. */
+    /** How many seconds the server asks to wait (RFC 9110, section 10.2.3); undefined if it does not. */
     readonly retryAfter?: number,
-    /** The whole message; made of the document where it is not given. */
+    /** The whole message; by default, one with the details of the document. */
     message?: string,
   ) {
     const { status, title, detail, request_id: requestId, errors = [] } = problem;
@@ -40,20 +40,20 @@ export class ProblemError extends Error {
     return this.problem.type;
   }
 
-  /** All rules that the body breaks; none where something else is wrong. */
+  /** All violations of the request body; none if something else is wrong. */
   get violations(): readonly Violation[] {
     return this.problem.errors ?? [];
   }
 
-  /** The first rule that the value at a JSON pointer, such as "/redirect_uris", breaks. */
+  /** The first violation of the value at a JSON pointer, such as "/redirect_uris". */
   violation(pointer: string): Violation | undefined {
     return this.violations.find((violation) => violation.pointer === pointer);
   }
 }
 
-/** The body breaks rules of the contract. */
+/** The request body violates the contract. */
 export class ValidationFailedError extends ProblemError {}
-/** There is no access token that the server knows. */
+/** The access token is missing or unknown. */
 export class UnauthorizedError extends ProblemError {}
 /** The token does not allow the operation. */
 export class ForbiddenError extends ProblemError {}
@@ -61,15 +61,15 @@ export class ForbiddenError extends ProblemError {}
 export class NotFoundError extends ProblemError {}
 /** Another provider has the client_id. */
 export class ClientIdTakenError extends ProblemError {}
-/** The idempotency key has made a record of another body. */
+/** The idempotency key was used with another request body. */
 export class IdempotencyKeyReusedError extends ProblemError {}
-/** The caller sends more than it may for now. */
+/** The caller exceeded its rate limit. */
 export class TooManyRequestsError extends ProblemError {}
-/** The server has no room for now. */
+/** The server is temporarily overloaded. */
 export class OverloadedError extends ProblemError {}
-/** Whether the record is stored is unknown; the same idempotency key tells. */
+/** It is unknown whether the record is stored; retry with the same idempotency key. */
 export class OutcomeUnknownError extends ProblemError {}
-/** The database cannot be used for now. */
+/** The database is temporarily unavailable. */
 export class StorageUnavailableError extends ProblemError {}
 
 const kinds = new Map<string, typeof ProblemError>([
@@ -85,14 +85,14 @@ const kinds = new Map<string, typeof ProblemError>([
   [problemTypes.storageUnavailable, StorageUnavailableError],
 ]);
 
-/** The refusal that an answer of the API below a URL is. */
+/** Returns the refusal in a response of the API at a URL. */
 export function refusalOf(answered: unknown, response: Response, api: URL): ProblemError {
   const { problem, retryAfter } = readRefusal(answered, response);
   const Kind = kinds.get(problem.type) ?? ProblemError;
   return new Kind(problem, retryAfter, wrongPlace(problem, api));
 }
 
-/** What to say of an answer that comes from the wrong place; undefined of others. */
+/** Returns the message for a response from the wrong place; undefined for others. */
 function wrongPlace({ status, type, title }: Problem, api: URL): string | undefined {
   const isForeign = type === problemTypes.foreign && (status === 404 || status === 405);
   if (type !== problemTypes.notFound && !isForeign) {
@@ -103,13 +103,13 @@ function wrongPlace({ status, type, title }: Problem, api: URL): string | undefi
   return `there is no providerd API at ${api.href} (${status} ${legible(title, maxTitle)}); ${remedy}`;
 }
 
-/** Reads a refusal. Where a proxy answered something else than a problem document, its status is known. */
+/** Reads a refusal. If the response is not a problem document, only its status is known. */
 function readRefusal(answered: unknown, response: Response): ProblemError {
   const { status } = response;
   if (!isObject(answered) || answered["status"] !== status || !isListOfObjects(answered["errors"] ?? [])) {
-    return foreignAnswer(
+    return foreignResponse(
       response,
-      "The answer is not a problem document. Does something stand between this program and the server?",
+      "The response is not a problem document. Is there a proxy between this program and the server?",
     );
   }
   const { type, title, detail, request_id: requestId } = answered;
@@ -136,17 +136,17 @@ function isListOfObjects(value: unknown): boolean {
   return Array.isArray(value) && value.every(isObject);
 }
 
-/** The refusal to follow a redirect, which tells no more of its target than the host; undefined for other answers. */
+/** Returns the refusal to follow a redirect, which quotes only the target's host; undefined for other responses. */
 export function redirectOf(request: Request, response: Response): ProblemError | undefined {
   const isRedirect = response.type === "opaqueredirect" || (response.status >= 300 && response.status < 400);
   if (!isRedirect && !response.redirected) {
     return undefined;
   }
   const target = response.redirected ? response.url : response.headers.get("Location");
-  return foreignAnswer(
+  return foreignResponse(
     response,
-    `The server redirects to ${hostOf(target, request.url)}. No redirect is followed, since the token and the ` +
-      "secrets are for this server alone; use the address of the one that is meant.",
+    `The server redirects to ${hostOf(target, request.url)}. Redirects are not followed, because the token ` +
+      "and the secrets are for this server only. Use the URL of the intended server.",
   );
 }
 
@@ -164,7 +164,7 @@ function sentenceOf({ pointer, detail }: Violation): string {
   return /[.?]$/.test(detail) ? detail : `${pointer} ${detail}.`;
 }
 
-function foreignAnswer(response: Response, detail: string): ProblemError {
+function foreignResponse(response: Response, detail: string): ProblemError {
   const problem = {
     type: problemTypes.foreign,
     title: response.statusText,
@@ -175,7 +175,7 @@ function foreignAnswer(response: Response, detail: string): ProblemError {
   return new ProblemError(problem, retryAfterOf(response));
 }
 
-/** The wait that an answer asks for in either of its forms, a number of seconds or a date. */
+/** Returns the wait that the Retry-After header asks for, as a number of seconds or a date. */
 function retryAfterOf(response: Response): number | undefined {
   const text = response.headers.get("Retry-After") ?? "";
   if (/^\d+$/.test(text)) {
@@ -184,7 +184,7 @@ function retryAfterOf(response: Response): number | undefined {
   if (!/^(Mon|Tue|Wed|Thu|Fri|Sat|Sun)/.test(text)) {
     return undefined;
   }
-  // Of the three forms of a date, that of asctime does not say that it is in GMT.
+  // Of the three date formats, asctime does not name GMT.
   const date = Date.parse(text.endsWith(" GMT") ? text : `${text} GMT`);
   return Number.isNaN(date) ? undefined : Math.max(0, (date - Date.now()) / 1000);
 }

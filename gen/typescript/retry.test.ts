@@ -11,7 +11,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** The pauses between the tries of a create that must fail, in seconds on the clock of the test, and its error. */
+/** The pauses between the tries of a create that must fail, in seconds of the fake clock, and its error. */
 async function pausesOf(fetch: () => Promise<Response>, retries = 4): Promise<{ pauses: number[]; error: Error }> {
   const times: number[] = [];
   const client = createClient("http://example.com", "t", {
@@ -97,7 +97,7 @@ test.each<[string, string, number, number]>([
   if (retries === 0) {
     expect((error as ProblemError).retryAfter).toBe(asked);
   }
-  // A date that was waited for is over at the next try.
+  // At the next try, the date has passed.
   const waited = retries === 1 ? pauses.slice(0, 1) : pauses;
   expect(waited).toHaveLength(retries);
   waited.forEach((pause, i) => {
@@ -106,7 +106,7 @@ test.each<[string, string, number, number]>([
   });
 });
 
-test.each(["", "7", "60"])("waits two minutes in all, for %j", async (header) => {
+test.each(["", "7", "60"])("waits two minutes in total, for %j", async (header) => {
   const { pauses } = await pausesOf(answering(503, header), 1_000_000);
   const waited = pauses.reduce((sum, pause) => sum + pause, 0);
   expect(waited).toBeGreaterThan(60);
@@ -114,7 +114,7 @@ test.each(["", "7", "60"])("waits two minutes in all, for %j", async (header) =>
   expect(pauses.length).toBeLessThan(1000);
 });
 
-test("spreads its pauses from nothing to their step", async () => {
+test("spreads pauses between zero and their step", async () => {
   const all: number[][] = [];
   for (let i = 0; i < 100; i++) {
     all.push((await pausesOf(faulting("ECONNRESET"), 3)).pauses);
@@ -140,7 +140,7 @@ test("gives each try thirty seconds", async () => {
   expect((Date.now() - began) / 1000).toBeGreaterThanOrEqual(60);
 });
 
-test("does not try again when the caller's time is over", async () => {
+test("does not retry after the caller aborts", async () => {
   let tries = 0;
   const fetch = () => {
     tries++;

@@ -1,27 +1,27 @@
 import { ConnectionError, timedOut } from "./connection.js";
 import { ProblemError } from "./refusal.js";
 
-/** The step that the wait before a retry is a random part of: the first, doubled up to the longest. */
+/** The wait before a retry is a random part of a step, which begins at the first and doubles up to the longest. */
 const firstStepSeconds = 0.25;
-const longestStepSeconds = 10;
+const maxStepSeconds = 10;
 
-/** How long a create waits, whatever the server asks for: before one retry, and in all. */
-const longestWaitSeconds = 60;
-const allWaitsSeconds = 120;
+/** The longest waits, whatever the server asks for: before one retry, and in total. */
+const maxWaitSeconds = 60;
+const maxTotalWaitSeconds = 120;
 
-/** Attempts something until it succeeds, fails for good, or has been attempted often or for long enough. */
+/** Calls attempt until it succeeds, its error is not temporary, or retries or waiting time run out. */
 export async function retry<Result>(
   retries: number,
   signal: AbortSignal | undefined,
   attempt: () => Promise<Result>,
 ): Promise<Result> {
-  let secondsLeft = allWaitsSeconds;
+  let secondsLeft = maxTotalWaitSeconds;
   for (let tries = 0; ; tries++) {
     try {
       return await attempt();
     } catch (error) {
       signal?.throwIfAborted();
-      const seconds = delayOf(error, tries, Math.min(longestWaitSeconds, secondsLeft));
+      const seconds = delayOf(error, tries, Math.min(maxWaitSeconds, secondsLeft));
       if (tries >= retries || !isTemporary(error) || seconds === undefined) {
         throw error;
       }
@@ -32,8 +32,8 @@ export async function retry<Result>(
 }
 
 /**
- * Tells whether the same request may fare better later: after a connection that was lost or not made, a try that took
- * too long, or a refusal for now. The idempotency key makes it safe to find out.
+ * Returns whether the same request may succeed later: after a failed connection, a timeout or a temporary refusal. The
+ * idempotency key makes a retry safe.
  */
 function isTemporary(error: unknown): boolean {
   if (error instanceof ProblemError) {
@@ -43,16 +43,16 @@ function isTemporary(error: unknown): boolean {
 }
 
 /**
- * The wait before a retry: what the server asks for, and a random part of the step (full jitter), so that callers who
- * were refused together do not come back together. Undefined when the server asks for more than the longest.
+ * Returns the wait before a retry: what the server asks for plus a random part of the step (full jitter), so that callers
+ * refused at the same time do not retry at the same time. Undefined if the server asks for more than the longest.
  */
 function delayOf(error: unknown, tries: number, longestSeconds: number): number | undefined {
-  const asked = (error instanceof ProblemError && error.retryAfter) || 0;
-  if (longestSeconds <= 0 || asked > longestSeconds) {
+  const requested = (error instanceof ProblemError && error.retryAfter) || 0;
+  if (longestSeconds <= 0 || requested > longestSeconds) {
     return undefined;
   }
-  const step = Math.min(firstStepSeconds * 2 ** tries, longestStepSeconds);
-  return Math.min(asked + Math.random() * step, longestSeconds);
+  const step = Math.min(firstStepSeconds * 2 ** tries, maxStepSeconds);
+  return Math.min(requested + Math.random() * step, longestSeconds);
 }
 
 function wait(seconds: number, signal?: AbortSignal): Promise<void> {
@@ -70,9 +70,9 @@ function wait(seconds: number, signal?: AbortSignal): Promise<void> {
 }
 
 /**
- * Gives work with a server some time. Its signal ends it then, or when the caller's does; work that does not heed it is
- * left. Not made of AbortSignal.timeout and AbortSignal.any: the one leaves a timer behind for each request, and the
- * first releases of Node 20 do not have the other.
+ * Runs work with a timeout. Its signal is aborted at the timeout or with the caller's signal; work that ignores it is
+ * abandoned. It does not use AbortSignal.timeout, which leaves a timer behind for each request, or AbortSignal.any, which
+ * the first releases of Node 20 lack.
  */
 export async function within<Result>(
   seconds: number,

@@ -22,7 +22,7 @@ function client() {
   return createClient(server.baseUrl, server.token);
 }
 
-/** What a program may show of a value. */
+/** Everything that a program may print of a value. */
 function shown(value: unknown): string {
   return [
     inspect(value, { depth: null, showHidden: true }),
@@ -35,7 +35,7 @@ function shown(value: unknown): string {
 
 const directory = { name: "Staff", delegated_subject: "admin@example.com", default_group_email_domain: "example.com" };
 
-test("sends the secrets of requests, and shows them nowhere", async () => {
+test("sends secrets, and does not print them", async () => {
   const request = { name: "Wiki", authorization_flow: flow, client_secret: new Secret("hunter2") };
   expect(shown(request)).not.toContain("hunter2");
   expect(shown(request)).toContain("********");
@@ -55,7 +55,7 @@ test("sends the secrets of requests, and shows them nowhere", async () => {
   expect((await client().createWorkspaceDirectory(nested)).credentials).toEqual(credentials);
 });
 
-test("takes secrets as they were, and lets a record's be set", async () => {
+test("accepts plain secrets, and lets those of a record be set", async () => {
   const oauth2: OAuth2ProviderRequest = { name: "Plain", authorization_flow: flow, client_secret: "hunter2" };
   const record = await client().createOAuth2(oauth2);
   record.client_secret = "other";
@@ -64,7 +64,7 @@ test("takes secrets as they were, and lets a record's be set", async () => {
   expect((await client().validateWorkspaceDirectory(request)).outcome).toBe("would_create");
 });
 
-test("shows neither the token nor a secret in a client or an error", async () => {
+test("prints neither the token nor a secret of a client or an error", async () => {
   const token = server.token.replace(/.$/, "x");
   const request = { name: " ", authorization_flow: flow, client_secret: "hunter2" };
   const strangers = createClient(server.baseUrl, token);
@@ -79,7 +79,7 @@ test("shows neither the token nor a secret in a client or an error", async () =>
   }
 });
 
-test("tells a replay from a create", async () => {
+test("distinguishes a replay from a create", async () => {
   const options = { idempotencyKey: "replay" };
   const request = { name: "Replayed", authorization_flow: flow };
   const first = await client().createOAuth2(request, options);
@@ -88,7 +88,7 @@ test("tells a replay from a create", async () => {
   expect({ ...second }).not.toHaveProperty("replayed");
 });
 
-test.each([undefined, "", "00000000-0000-0000-0000-000000000000"])("does not send the flow %j by chance", async (unset) => {
+test.each([undefined, "", "00000000-0000-0000-0000-000000000000"])("does not send the unset flow %j", async (unset) => {
   let tries = 0;
   const counting = createClient(server.baseUrl, server.token, {
     fetch: (request) => {
@@ -97,7 +97,7 @@ test.each([undefined, "", "00000000-0000-0000-0000-000000000000"])("does not sen
     },
   });
   const request = { name: "Nil", authorization_flow: unset as string };
-  const message = /^authorization_flow is not set; name the flow that authorizes this provider$/;
+  const message = /^authorization_flow is not set; set it to the flow that authorizes this provider$/;
   await expect(counting.createOAuth2(request)).rejects.toThrow(message);
   await expect(counting.validateOAuth2(request)).rejects.toThrow(message);
   expect(tries).toBe(0);
@@ -105,7 +105,7 @@ test.each([undefined, "", "00000000-0000-0000-0000-000000000000"])("does not sen
   if (unset) {
     expect((await counting.createOAuth2(request, nil)).authorization_flow).toBe(unset);
   } else {
-    await expect(counting.createOAuth2(request, nil)).rejects.toThrow("/authorization_flow");
+    await expect(counting.createOAuth2(request, nil)).rejects.toThrow("`authorization_flow`");
   }
   expect(tries).toBe(1);
 });

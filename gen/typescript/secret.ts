@@ -1,9 +1,9 @@
-/** What is seen of every secret that is printed. */
+/** Replaces every secret that is printed. */
 const mask = "********";
 
 /**
- * A secret in a request, such as a client secret or credentials. It prints as ********, alone or within something else:
- * by console.log, in templates and in JSON. Only the client sends it as it is, and reveal gives it away.
+ * A secret in a request, such as a client secret or credentials. console.log, templates and JSON show it as ********,
+ * alone or inside another value. The client sends the value itself, and reveal returns it.
  */
 export class Secret<Value = string> {
   readonly #value: Value;
@@ -24,13 +24,13 @@ export class Secret<Value = string> {
     return mask;
   }
 
-  /** What console.log and util.inspect of Node print. */
+  /** Used by console.log and util.inspect of Node. */
   [Symbol.for("nodejs.util.inspect.custom")](): string {
     return mask;
   }
 }
 
-/** The fields that are secrets. */
+/** The names of secret fields. */
 type SecretField = "client_secret" | "credentials";
 
 /** A request whose secrets may be of the type Secret. */
@@ -47,14 +47,14 @@ export function revealing(this: unknown, key: string, value: unknown): unknown {
 }
 
 /**
- * Makes the secrets of a record readable by their names alone: what goes through its fields, such as console.log,
- * JSON.stringify or a spread, does not find them.
+ * Makes the secrets of a record readable only by name: console.log, JSON.stringify and spread, which enumerate fields, do
+ * not show them.
  */
 export function hideSecrets(record: object): void {
   for (const field of ["client_secret", "credentials"] satisfies SecretField[]) {
     if (field in record) {
       let value = (record as Record<string, unknown>)[field];
-      // No property with a value: util.inspect can be asked for those, too.
+      // An accessor, because util.inspect can show non-enumerable values.
       Object.defineProperty(record, field, {
         get: () => value,
         set: (other: unknown) => {

@@ -5,32 +5,32 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 
-/** The program itself, serving for a test. */
+/** A providerd server for a test. */
 export interface Server {
-  /** The folder that it was started in. */
-  folder: string;
+  /** The directory in which it was started. */
+  dir: string;
   baseUrl: string;
   token: string;
   stop(): Promise<void>;
 }
 
-/** Starts the program in a folder of its own. */
+/** Starts the program in its own directory. */
 export async function startServer(...flags: string[]): Promise<Server> {
-  const folder = await mkdtemp(join(tmpdir(), "providerd-"));
+  const dir = await mkdtemp(join(tmpdir(), "providerd-"));
   const program = spawn(resolve("../../bin/providerd"), ["serve", "--listen", "127.0.0.1:0", ...flags], {
-    cwd: folder,
+    cwd: dir,
     stdio: ["ignore", "pipe", "ignore"],
   });
   const [line] = (await once(createInterface({ input: program.stdout }), "line")) as [string];
   return {
-    folder,
+    dir,
     baseUrl: line.replace("listening on ", ""),
-    token: (await readFile(join(folder, "data", "initial-token"), "utf8")).trim(),
+    token: (await readFile(join(dir, "data", "initial-token"), "utf8")).trim(),
     stop: async () => {
       const ended = once(program, "exit");
       program.kill();
       await ended;
-      await rm(folder, { recursive: true });
+      await rm(dir, { recursive: true });
     },
   };
 }

@@ -72,10 +72,10 @@ func TestHostileServers(t *testing.T) {
 		"zip bomb": {func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Encoding", "gzip")
 			respond(http.StatusCreated, bomb.String())(w, r)
-		}, "the answer has more than 16 MiB"},
+		}, "the response is larger than 16 MiB"},
 		"list of numbers": {
 			respond(http.StatusCreated, `{"pk": 1, "property_mappings": [`+strings.Repeat("0,", 15<<19)+"0]}"),
-			"the answer has more values than any of a providerd server",
+			"the response has more values than a providerd server sends",
 		},
 		"silence": {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, " within 300ms; check the server and the network, or allow more time with --timeout; run the command again to continue"},
 		"colors and length": {respond(http.StatusUnauthorized, fmt.Sprintf(`{"status": 401, "title": "\u001b[31m\n", "detail": %q}`,
