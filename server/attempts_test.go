@@ -12,8 +12,8 @@ import (
 
 const wrongToken = "Bearer pvd_0000000000000000000000000000000000000000"
 
-// After 20 wrong tokens an address is asked to wait. Whoever shows a valid token from there is served all the same, and
-// other addresses are not touched.
+// After 20 invalid tokens, an address must wait. Valid tokens from it are still accepted, and other addresses are not
+// affected.
 func TestWrongTokensAreLimitedByAddress(t *testing.T) {
 	t.Parallel()
 	h := start(t)
@@ -41,7 +41,7 @@ func TestWrongTokensAreLimitedByAddress(t *testing.T) {
 			t.Errorf("from %s: status is %d, want %d", address, status, want)
 		}
 	}
-	// All of a network of 64 bits count as one.
+	// All addresses of a /64 network count as one.
 	for i := range limit {
 		postFrom(handler, "[2001:db8::"+strconv.Itoa(i+1)+"]:1")
 	}
@@ -50,7 +50,7 @@ func TestWrongTokensAreLimitedByAddress(t *testing.T) {
 	}
 }
 
-// postFrom sends a wrong token as if from this address.
+// postFrom sends an invalid token as if from an address.
 func postFrom(handler http.Handler, address string) int {
 	request := httptest.NewRequest(http.MethodPost, oauth2Path, strings.NewReader("{}"))
 	request.RemoteAddr = address
@@ -60,7 +60,7 @@ func postFrom(handler http.Handler, address string) int {
 	return recorder.Code
 }
 
-// What is wrong with a token is for the operator alone.
+// Only the log says why a token was refused.
 func TestMistypedTokenIsToldApartInTheLog(t *testing.T) {
 	t.Parallel()
 	h := start(t)

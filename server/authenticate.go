@@ -17,11 +17,11 @@ import (
 
 const challengeHeader = "WWW-Authenticate"
 
-const damagedTokenDetail = "What is stored of the access token is damaged and cannot be read, and trying again does " +
-	"not help. Nothing was stored. Tell the operator of the server, or use another token."
+const damagedTokenDetail = "The stored entry of the access token is damaged; trying again does not help. Nothing was " +
+	"stored. Report this to the operator of the server, or use another token."
 
-// authenticate finds out who the caller is by the bearer token (RFC 6750 section 2.1). A token anywhere else than in
-// the header Authorization counts for nothing.
+// authenticate identifies the caller by its bearer token (RFC 6750 section 2.1). Tokens outside the Authorization
+// header are ignored.
 func (s *Server) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		text, ok := bearerToken(c.Request().Header)
@@ -56,7 +56,7 @@ func (s *Server) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// bearerToken returns the token of the one header Authorization.
+// bearerToken returns the token of the Authorization header. It returns false if that appears more than once.
 func bearerToken(header http.Header) (string, bool) {
 	values := header.Values(echo.HeaderAuthorization)
 	if len(values) != 1 {
@@ -67,8 +67,8 @@ func bearerToken(header http.Header) (string, bool) {
 	return token, found && token != "" && strings.EqualFold(scheme, "Bearer")
 }
 
-// invalidToken refuses a token. An address that sent too many must wait, which does not affect callers who
-// show a valid one from there.
+// invalidToken refuses a token. An address that sent too many invalid ones must wait; valid tokens from that address
+// are still accepted.
 func (s *Server) invalidToken(c echo.Context, description string, cause error, reason tokenRefusal) error {
 	network := networkOf(exchangeOf(c.Request().Context()).remoteAddress)
 	if wait := s.attempts.take(network, time.Now()); wait > 0 {
@@ -105,7 +105,7 @@ func authorize(op *contract.Operation) echo.MiddlewareFunc {
 	}
 }
 
-// challenge is the value of WWW-Authenticate (RFC 6750 section 3).
+// challenge returns the value of WWW-Authenticate (RFC 6750 section 3).
 func challenge(parameters string) string {
 	return `Bearer realm="providerd"` + parameters
 }

@@ -17,7 +17,7 @@ import (
 	"example.com/providerd/server"
 )
 
-// BenchmarkCreate is one create after the other, from the request to the disk.
+// BenchmarkCreate measures sequential creates, from the request to the disk.
 func BenchmarkCreate(b *testing.B) {
 	plain, token := bareServer(b)
 	watched, itsToken := bareServer(b, func(config *server.Config) {
@@ -47,7 +47,7 @@ func BenchmarkCreate(b *testing.B) {
 	}
 }
 
-// BenchmarkRefuse is a request that breaks ten rules: what validation costs without the store.
+// BenchmarkRefuse measures a request that breaks ten rules: the cost of validation without the store.
 func BenchmarkRefuse(b *testing.B) {
 	handler, token := bareServer(b)
 	const body = `{"name":5,"client_id":"","client_type":"x","redirect_uris":"\n","sub_mode":1,"issuer_mode":null,` +
@@ -60,7 +60,7 @@ func BenchmarkRefuse(b *testing.B) {
 	}
 }
 
-// collecting takes what is exported, in the place of a collector, whose own work is not to be measured.
+// collecting replaces a collector, whose own work must not be measured.
 type collecting struct{}
 
 func (collecting) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -68,7 +68,7 @@ func (collecting) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, err
 }
 
-// tracesOf makes spans, and exports them as the program does.
+// tracesOf creates spans and exports them as the program does.
 func tracesOf(b *testing.B) *server.Traces {
 	b.Helper()
 	exporter, err := otlptracehttp.New(b.Context(), otlptracehttp.WithHTTPClient(&http.Client{Transport: collecting{}}))
@@ -80,7 +80,7 @@ func tracesOf(b *testing.B) *server.Traces {
 	return server.NewTraces(provider)
 }
 
-// processorTime is what the process has used of its processors.
+// processorTime returns the processor time that the process has used.
 func processorTime(b *testing.B) time.Duration {
 	b.Helper()
 	var usage syscall.Rusage
@@ -90,7 +90,7 @@ func processorTime(b *testing.B) time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// bareServer is a server without a listener, and a token for it. Each change is made to its configuration.
+// bareServer returns a server without a listener, and a token for it. Each change is applied to its configuration.
 func bareServer(b testing.TB, changes ...func(*server.Config)) (http.Handler, string) {
 	b.Helper()
 	h := start(b)

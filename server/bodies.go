@@ -13,20 +13,20 @@ import (
 	"example.com/providerd/server/listener"
 )
 
-// All of these are numbers of bytes. The costs were measured with the bodies that take the most, and rounded up.
+// Sizes are in bytes. Costs were measured with the most expensive bodies, and rounded up.
 const (
-	// smallBody is the size up to which a body is a small one: larger than most, and so small that the limit of
-	// connections suffices to bound what all of them take.
+	// smallBody is the maximum size of a small body: larger than most bodies, but small enough that the limit on
+	// connections alone bounds the memory of all small bodies.
 	smallBody = 4 << 10
-	// firstRead is how much memory a body has before anything of it has arrived.
+	// firstRead is the size of the buffer before any of the body has arrived.
 	firstRead = 512
 
-	// parsingCost is for each byte of a body while it is parsed and checked, and maxParsingCost for one of any size, or to
-	// compare any two records.
+	// parsingCost is the memory per byte of a body while it is parsed and validated; maxParsingCost is the most that any
+	// body, or the comparison of two records, takes.
 	parsingCost    = 132
 	maxParsingCost = 34 << 20
-	// recordCost is for each byte of a record from the parsed body to the rendered response, and writingCost while that is
-	// written. violationCost is for each byte of a list of violations.
+	// recordCost is the memory per byte of a record from the parsed body to the rendered response, and writingCost that
+	// while the response is written. violationCost is the memory per byte of a list of violations.
 	recordCost    = 6
 	writingCost   = 2
 	violationCost = 3
@@ -36,14 +36,14 @@ const (
 	maxLargeParsing = 36 << 20
 )
 
-// bodies bounds the memory of the bodies in flight: 136 MiB for whatever 1,024 connections send. Small ones never wait
+// bodies bounds the memory of the bodies in flight: 136 MiB, whatever 1,024 connections send. Small bodies never wait
 // for large ones.
 type bodies struct {
-	// large is for what has arrived of large bodies, and for what becomes of it until the response is written. How long a
-	// caller keeps what has arrived, and the response, is up to it, so a body that does not fit is refused.
+	// large holds large bodies from the arrival of their first bytes until the response is written. A caller decides how
+	// long that takes, so a body that does not fit is refused instead of queued.
 	large *room
-	// The semaphores are for what a body takes while it is parsed and checked. That needs nothing but the processor, so
-	// it is worth waiting for.
+	// The semaphores bound the memory for parsing and validation. Those only need the processor and finish soon, so
+	// bodies wait for them.
 	smallParsing, largeParsing *semaphore.Weighted
 }
 
@@ -59,21 +59,21 @@ func newBodies() *bodies {
 type bodyReservation struct {
 	reservation
 	bodies *bodies
-	// isLarge is true once memory was reserved, which small bodies do not need.
+	// isLarge is true once memory was reserved. Small bodies reserve none.
 	isLarge bool
-	// writing is how much the response takes at most while it is written.
+	// writing is the most memory that the response takes while it is written.
 	writing int64
 }
 
-// reserve returns the reservation of a body, of nothing yet.
+// reserve returns an empty reservation for a body.
 func (b *bodies) reserve(ctx context.Context) *bodyReservation {
 	return &bodyReservation{bodies: b, reservation: reservation{
 		room: b.large, caller: exchangeOf(ctx).token.Name, connection: listener.FromContext(ctx),
 	}}
 }
 
-// resize changes how much is reserved, and how much of that the caller may keep. It returns the refusal of a body that
-// does not fit.
+// resize changes how many bytes are reserved, and how many of them the caller may hold for as long as it likes. It
+// returns a refusal if they do not fit.
 func (r *bodyReservation) resize(bytes, kept int64) error {
 	switch {
 	case bytes > smallBody*recordCost:
@@ -87,18 +87,18 @@ func (r *bodyReservation) resize(bytes, kept int64) error {
 	return nil
 }
 
-// release gives back what is reserved.
+// release releases the reservation.
 func (r *bodyReservation) release() { _ = r.resize(0, 0) }
 
-// beginWriting gives back what only making the response took.
+// beginWriting releases the memory that was needed only to build the response.
 func (r *bodyReservation) beginWriting() {
 	if r.isLarge {
 		r.shrink(r.writing)
 	}
 }
 
-// read reads a body to its end. Memory is reserved only for what has arrived, so that announcing a large body takes
-// nothing from others.
+// read reads a body to its end. It reserves memory only for bytes that have arrived, so that announcing a large body
+// takes no memory from other callers.
 func (r *bodyReservation) read(body io.Reader) ([]byte, error) {
 	var buffer []byte
 	for {
@@ -120,22 +120,21 @@ func (r *bodyReservation) read(body io.Reader) ([]byte, error) {
 	}
 }
 
-// unreadable is the refusal of a body that is too large or did not arrive whole.
+// unreadable returns the refusal of a body that is too large or incomplete.
 func unreadable(err error) error {
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return &refusal{slug: tooLarge}
 	}
-	return &refusal{slug: malformedJSON, detail: "The body did not arrive whole. Send it again.", cause: err}
+	return &refusal{slug: malformedJSON, detail: "The body is incomplete. Send it again.", cause: err}
 }
 
-// parse does the work that takes the most memory, once others leave enough of it. After that the reservation is for the
-// response.
-func (r *bodyReservation) parse(ctx context.Context, body []byte, work func() error) error {
+// parse waits for memory and calls parseAndValidate. Afterwards, the reservation covers the response.
+func (r *bodyReservation) parse(ctx context.Context, body []byte, parseAndValidate func() error) error {
 	parsing := r.bodies.largeParsing
 	if len(body) <= smallBody {
 		parsing = r.bodies.smallParsing
 	}
-	err := withMemory(ctx, parsing, min(int64(len(body))*parsingCost, maxParsingCost), work)
+	err := withMemory(ctx, parsing, min(int64(len(body))*parsingCost, maxParsingCost), parseAndValidate)
 	length := renderedLength(body)
 	reserved, kept := length*recordCost, length*writingCost
 	if err != nil {
@@ -151,21 +150,20 @@ func (r *bodyReservation) parse(ctx context.Context, body []byte, work func() er
 	return err
 }
 
-// compare does work with a stored record, which may be much larger than the body in flight, once others leave enough
-// memory for it.
-func (b *bodies) compare(ctx context.Context, work func() error) error {
-	return withMemory(ctx, b.largeParsing, maxParsingCost, work)
+// compare waits for memory and calls compareRecords. The stored record may be much larger than the body in flight.
+func (b *bodies) compare(ctx context.Context, compareRecords func() error) error {
+	return withMemory(ctx, b.largeParsing, maxParsingCost, compareRecords)
 }
 
-func withMemory(ctx context.Context, memory *semaphore.Weighted, cost int64, work func() error) error {
+func withMemory(ctx context.Context, memory *semaphore.Weighted, cost int64, do func() error) error {
 	if err := memory.Acquire(ctx, cost); err != nil {
 		return &refusal{slug: overloaded, header: retryAfterSecond(), cause: err}
 	}
 	defer memory.Release(cost)
-	return work()
+	return do()
 }
 
-// renderedLength is the length that a text in JSON has in a response at most, where some characters are escaped.
+// renderedLength returns the maximum length of a JSON text in a response, where some characters are escaped.
 func renderedLength(text []byte) int64 {
 	length := len(text)
 	for _, character := range []string{"<", ">", "&", "\u2028", "\u2029"} {

@@ -13,17 +13,17 @@ import (
 	"example.com/providerd/store"
 )
 
-// largestBody is a valid body of 1 MiB of a workspace directory-sync provider, full of a character.
+// largestBody returns a valid body of 1 MiB for a workspace directory-sync provider, filled with one character.
 func largestBody(character string) string {
 	return directoryWith(`{"a":"` + strings.Repeat(character, 1<<20-len(directoryWith(`{"a":""}`))) + `"}`)
 }
 
-// directoryHead is head for a workspace directory-sync provider.
+// directoryHead is the head for a workspace directory-sync provider.
 func (h *harness) directoryHead() string {
 	return strings.Replace(h.head(), oauth2Path, workspaceDirectoryPath, 1)
 }
 
-// awaitStatus sends a body until it is answered so, and does more each time that it is not.
+// awaitStatus sends a body until the response has a status, and calls a function after each other response.
 func (h *harness) awaitStatus(t *testing.T, body string, status int, more func()) answer {
 	t.Helper()
 	for begun := time.Now(); ; {
@@ -38,7 +38,7 @@ func (h *harness) awaitStatus(t *testing.T, body string, status int, more func()
 	}
 }
 
-// demandSmallCreates demands that small bodies are taken, whatever large ones do.
+// demandSmallCreates checks that small bodies are accepted while large ones use all memory.
 func (h *harness) demandSmallCreates(t *testing.T) {
 	t.Helper()
 	for range 10 {
@@ -46,12 +46,11 @@ func (h *harness) demandSmallCreates(t *testing.T) {
 	}
 }
 
-// TestHostileBodiesKeepNobodyOut has callers take all the memory for large bodies that they can get, in ways that last
-// for as long as they like.
+// TestHostileBodiesKeepNobodyOut uses all memory for large bodies, in ways that can last as long as the caller likes.
 func TestHostileBodiesKeepNobodyOut(t *testing.T) {
 	t.Parallel()
 	large := largestBody("x")
-	// A small body, of which the list of violations is as long as can be: it counts among the large ones then.
+	// A small body with the longest list of violations, which counts as a large one.
 	long := directoryWith(`{"` + strings.Repeat("<", 900) + `":[` + strings.Repeat(`"\u0000",`, 200) + "0]}")
 	for name, c := range map[string]struct {
 		callers int
@@ -59,14 +58,14 @@ func TestHostileBodiesKeepNobodyOut(t *testing.T) {
 	}{
 		"bodies that stop, of one caller": {1, fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(large), large[:540_000])},
 		"bodies that stop, of five":       {5, fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(large), large[:540_000])},
-		// What the kernel does not take for either side stays in the server.
+		// With small kernel buffers, data stays in the server.
 		"responses that are not read": {1, strings.Repeat(fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(long), long), 20)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := start(t)
 			limits := listener.DefaultLimits()
-			limits.RequestTimeout, limits.AnswerTimeout = time.Hour, time.Hour
+			limits.RequestTimeout, limits.ResponseTimeout = time.Hour, time.Hour
 			address, own := h.listen(t, limits), h.token
 			for i := range c.callers {
 				h.token = h.newToken(t, store.TokenGrant{
@@ -107,8 +106,8 @@ func TestAnnouncedBodiesReserveNothing(t *testing.T) {
 	h.post(t, workspaceDirectoryPath, body).record(t)
 }
 
-// TestLargeBodiesOfOneCaller sends large bodies of one caller at once, and then many that are refused once they are
-// read: neither are they in each other's way, nor do they leave anything reserved.
+// TestLargeBodiesOfOneCaller sends large bodies of one caller at once, and then many that are refused after they were
+// read. They must not block each other or leave anything reserved.
 func TestLargeBodiesOfOneCaller(t *testing.T) {
 	t.Parallel()
 	h := start(t)

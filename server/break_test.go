@@ -11,15 +11,15 @@ import (
 	"pgregory.net/rapid"
 )
 
-// breach breaks one rule of a valid body, in one place.
+// breach breaks one rule of a valid body in one place.
 type breach struct {
 	title string
-	// pointer is where the body is then broken, and nowhere else.
+	// pointer leads to the only place where the body is broken then.
 	pointer string
 	apply   func(t *rapid.T, body map[string]any)
 }
 
-// breaches lists every rule of a schema of a body that a body can break. It reads the schema and nothing else.
+// breaches returns every rule of a schema that a body can break. It reads only the schema.
 func breaches(schema *openapi3.Schema) []breach {
 	var list []breach
 	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
@@ -73,7 +73,7 @@ func propertyBreaches(name string, schema *openapi3.Schema) []breach {
 	return list
 }
 
-// inOrder walks a map by its keys, so that one seed always gives the same requests.
+// inOrder iterates over a map in the order of its keys, so that a seed always generates the same requests.
 func inOrder[V any](values map[string]V) iter.Seq2[string, V] {
 	return func(yield func(string, V) bool) {
 		for _, key := range slices.Sorted(maps.Keys(values)) {
@@ -125,7 +125,7 @@ func refusedBy(schema *openapi3.Schema, generator *rapid.Generator[string]) *rap
 	return generator.Filter(func(text string) bool { return schema.VisitJSON(text) != nil }).AsAny()
 }
 
-// spoiled puts a character that patterns tend to refuse somewhere into a string, or takes one out.
+// spoiled inserts a character that patterns tend to reject into a string, or removes one.
 func spoiled(generator *rapid.Generator[string]) *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
 		text := []rune(generator.Draw(t, "text"))

@@ -54,7 +54,7 @@ func TestCallerMustShowAValidToken(t *testing.T) {
 	h.post(t, oauth2Path, body, set("Authorization", "bearer  "+h.token)).record(t)
 }
 
-// A token whose row cannot be read is the storage's fault, and no other caller's. The log names it.
+// A damaged token row is an error of the storage that affects no other caller. The log names it.
 func TestDamagedToken(t *testing.T) {
 	t.Parallel()
 	h := start(t)
@@ -90,7 +90,7 @@ func TestTokenMustAllowTheOperation(t *testing.T) {
 	}
 }
 
-// unread fails the test when anything of the body is read.
+// unread fails the test if any of the body is read.
 type unread struct{ t *testing.T }
 
 func (r unread) Read([]byte) (int, error) {
@@ -98,11 +98,11 @@ func (r unread) Read([]byte) (int, error) {
 	return 0, http.ErrBodyReadAfterClose
 }
 
-// sendUnread sends the head of a create, whose body must not be asked for.
+// sendUnread sends the header of a create, whose body the server must not request.
 func (h *harness) sendUnread(t *testing.T, changes ...func(*http.Request)) answer {
 	t.Helper()
 	waiting := *h
-	// The checking transport waits for the server's word before it sends the body, as Expect asks.
+	// With Expect, the transport waits for the server before it sends the body.
 	waiting.client = contracttest.ClientOver(t, &http.Transport{ExpectContinueTimeout: time.Minute})
 	return waiting.send(t, http.MethodPost, oauth2Path, unread{t}, append([]func(*http.Request){
 		func(request *http.Request) { request.ContentLength = 10 },
@@ -117,7 +117,7 @@ func TestBodyIsNotReadBeforeTheCallerIsKnown(t *testing.T) {
 	h.sendUnread(t, set("Accept", "text/html")).problem(t, http.StatusNotAcceptable, "not-acceptable")
 	h.sendUnread(t, set("Content-Type", "text/plain")).
 		problem(t, http.StatusUnsupportedMediaType, "unsupported-media-type")
-	// Who is told to wait is not read from either.
+	// The body of a caller who must wait is not read either.
 	h.limitRate(t, 1)
 	h.post(t, oauth2Path, encode(t, minimal(oauth2Path))).record(t)
 	h.sendUnread(t).problem(t, http.StatusTooManyRequests, "too-many-requests")

@@ -16,7 +16,7 @@ import (
 	"example.com/providerd/server/listener"
 )
 
-// peer is a caller with one connection of its own.
+// peer is a caller with its own connection.
 type peer struct {
 	*net.TCPConn
 	answers *bufio.Reader
@@ -48,7 +48,7 @@ func (p *peer) send(t *testing.T, text string) *peer {
 	return p
 }
 
-// want reads the next answer, which must have the status.
+// want reads the next response, which must have a status.
 func (p *peer) want(t *testing.T, status int) *http.Response {
 	t.Helper()
 	response := p.answer(t)
@@ -58,7 +58,7 @@ func (p *peer) want(t *testing.T, status int) *http.Response {
 	return response
 }
 
-// answer reads the next answer to its end.
+// answer reads the next response to its end.
 func (p *peer) answer(t *testing.T) *http.Response {
 	t.Helper()
 	response, err := http.ReadResponse(p.answers, nil)
@@ -80,7 +80,7 @@ func (p *peer) wantClosed(t *testing.T, who string) {
 	}
 }
 
-// begin has the server work on a create, which waits for its body.
+// begin sends a create without its body, so that the server waits for the rest.
 func (h *harness) begin(t *testing.T, address, body string) *peer {
 	t.Helper()
 	caller := connect(t, address)
@@ -89,7 +89,7 @@ func (h *harness) begin(t *testing.T, address, body string) *peer {
 	return caller
 }
 
-// TestNewcomerGetsThePlaceOfTheIdle fills all places, and looks at which connections are closed for newcomers.
+// TestNewcomerGetsThePlaceOfTheIdle uses all connections, and checks which ones are closed for newcomers.
 func TestNewcomerGetsThePlaceOfTheIdle(t *testing.T) {
 	t.Parallel()
 	h := start(t)
@@ -102,12 +102,12 @@ func TestNewcomerGetsThePlaceOfTheIdle(t *testing.T) {
 	kept := connect(t, address).send(t, healthRequest)
 	kept.want(t, http.StatusOK)
 	first := h.begin(t, address, body)
-	// All places are taken. The connection that is idle for longest goes first.
+	// All connections are in use. The one that has been idle longest is closed first.
 	second := h.begin(t, address, body)
 	silent.wantClosed(t, "a connection that has sent nothing")
 	third := h.begin(t, address, body)
 	kept.wantClosed(t, "a connection that is kept for the next request")
-	// All requests are worked on: a newcomer waits for the first that ends.
+	// All requests are being handled: a newcomer waits for the first to finish.
 	newcomer := connect(t, address).send(t, healthRequest)
 	first.send(t, body).want(t, http.StatusCreated)
 	first.wantClosed(t, "the connection of an answered request")
@@ -117,8 +117,7 @@ func TestNewcomerGetsThePlaceOfTheIdle(t *testing.T) {
 	}
 }
 
-// TestNobodyWithoutATokenKeepsNewcomersOut takes all places with requests of unknown callers that the server cannot get
-// done with.
+// TestNobodyWithoutATokenKeepsNewcomersOut uses all connections for incomplete requests without a valid token.
 func TestNobodyWithoutATokenKeepsNewcomersOut(t *testing.T) {
 	t.Parallel()
 	h := start(t)
@@ -142,8 +141,7 @@ func TestNobodyWithoutATokenKeepsNewcomersOut(t *testing.T) {
 	}
 }
 
-// TestNobodyWithATokenKeepsNewcomersOut takes all places with requests of a known caller that the server cannot get
-// done with.
+// TestNobodyWithATokenKeepsNewcomersOut uses all connections for incomplete requests with a valid token.
 func TestNobodyWithATokenKeepsNewcomersOut(t *testing.T) {
 	t.Parallel()
 	h := start(t)
@@ -180,8 +178,8 @@ func TestNobodyWithATokenKeepsNewcomersOut(t *testing.T) {
 	}
 }
 
-// TestConnectionsEndWithTheirAnswersWhileNewcomersWait lets more callers come at once than there are places for. None
-// is cut off, and they need not wait until those before them are idle for long.
+// TestConnectionsEndWithTheirAnswersWhileNewcomersWait has more callers than connections. No request is cut off, and
+// callers do not wait until earlier connections have been idle for long.
 func TestConnectionsEndWithTheirAnswersWhileNewcomersWait(t *testing.T) {
 	t.Parallel()
 	h := start(t)
@@ -203,7 +201,7 @@ func TestConnectionsEndWithTheirAnswersWhileNewcomersWait(t *testing.T) {
 	}
 }
 
-// TestMoreCallersThanPlaces has callers send one request after the other, each over a connection that it keeps.
+// TestMoreCallersThanPlaces has each caller send one request after the other over a connection that it keeps open.
 func TestMoreCallersThanPlaces(t *testing.T) {
 	t.Parallel()
 	h := start(t)

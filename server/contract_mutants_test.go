@@ -22,7 +22,7 @@ import (
 // plansForAFault is how many generated requests a fault may survive.
 const plansForAFault = 1500
 
-// TestContractTestsFindFaults proves the generated tests: each fault is found, and the server without one passes.
+// TestContractTestsFindFaults checks the generated tests: they find each fault, and a server without one passes.
 //
 //nolint:tparallel // The group waits for the parallel tests in it.
 func TestContractTestsFindFaults(t *testing.T) {
@@ -30,17 +30,17 @@ func TestContractTestsFindFaults(t *testing.T) {
 	list := faults()
 	found := make(chan string, len(list))
 	t.Run("fault", func(t *testing.T) {
-		for _, one := range append(list, fault{kind: "no fault", title: "none"}) {
-			t.Run(one.kind+" "+one.title, func(t *testing.T) {
+		for _, injected := range append(list, fault{kind: "no fault", title: "none"}) {
+			t.Run(injected.kind+" "+injected.title, func(t *testing.T) {
 				t.Parallel()
-				finding := seek(t, one)
+				finding := seek(t, injected)
 				switch {
-				case one.kind == "no fault" && finding != nil:
+				case injected.kind == "no fault" && finding != nil:
 					t.Error(finding)
-				case one.kind != "no fault" && finding == nil:
+				case injected.kind != "no fault" && finding == nil:
 					t.Error("is not found")
 				case finding != nil:
-					found <- one.kind
+					found <- injected.kind
 				}
 			})
 		}
@@ -54,13 +54,13 @@ func TestContractTestsFindFaults(t *testing.T) {
 	t.Logf("%d of %d faults of %d kinds are found", count, len(list), len(kinds))
 }
 
-// seek carries plans out against a server with a fault until one shows it.
-func seek(t *testing.T, one fault) error {
+// seek sends plans to a server with a fault until one reveals it.
+func seek(t *testing.T, injected fault) error {
 	t.Helper()
 	h := start(t)
-	h.url = urlOf(t, one.around(h.newServer(t, func(config *server.Config) {
-		if one.contract != nil {
-			config.Contract = parse(t, changed(t, one.contract))
+	h.url = urlOf(t, injected.around(h.newServer(t, func(config *server.Config) {
+		if injected.contract != nil {
+			config.Contract = parse(t, changed(t, injected.contract))
 		}
 	})))
 	inspect := newInspector(t, h)
@@ -75,14 +75,14 @@ func seek(t *testing.T, one fault) error {
 				return err
 			}
 		}
-		if one.kind == "no fault" && seed > plansForAFault/10 {
+		if injected.kind == "no fault" && seed > plansForAFault/10 {
 			return nil
 		}
 	}
 	return nil
 }
 
-// changed is the contract with one change.
+// changed returns the contract with one change.
 func changed(t *testing.T, change func(document map[string]any)) []byte {
 	t.Helper()
 	document, err := openapi3.NewLoader().LoadFromData(contract.YAML())
@@ -97,7 +97,7 @@ func changed(t *testing.T, change func(document map[string]any)) []byte {
 	return []byte(encode(t, plain))
 }
 
-// around puts the fault between the caller and the server.
+// around injects the fault between the caller and the server.
 func (f fault) around(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if f.request != nil {

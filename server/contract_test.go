@@ -22,14 +22,14 @@ import (
 	"example.com/providerd/store"
 )
 
-// subject is one operation of the contract, under test by generated requests.
+// subject is one operation of the contract that generated requests test.
 type subject struct {
 	id, path         string
 	request, success *openapi3.Schema
 	breaches         []breach
 }
 
-// subjects reads the operations from the contract.
+// subjects returns the operations of the contract.
 func subjects(t testing.TB) []subject {
 	t.Helper()
 	document, err := openapi3.NewLoader().LoadFromData(contract.YAML())
@@ -51,8 +51,7 @@ func subjects(t testing.TB) []subject {
 	return list
 }
 
-// TestFieldsOfRequestsAreFlat demands what the server takes for granted. It looks no deeper into a body, so that deeper
-// rules would go unheeded.
+// TestFieldsOfRequestsAreFlat checks an assumption of the server, which does not validate deeper levels of a body.
 func TestFieldsOfRequestsAreFlat(t *testing.T) {
 	t.Parallel()
 	isScalar := func(schema *openapi3.Schema) bool {
@@ -71,11 +70,11 @@ func TestFieldsOfRequestsAreFlat(t *testing.T) {
 	}
 }
 
-// plan is a generated request and what must come of it.
+// plan is a generated request and its expected outcome.
 type plan struct {
 	subject subject
 	body    map[string]any
-	// broken is the rule that the body breaks; the zero value where it breaks none.
+	// broken is the rule that the body breaks; the zero value if it breaks none.
 	broken breach
 }
 
@@ -96,13 +95,13 @@ func brokenPlans(of subject) *rapid.Generator[plan] {
 	})
 }
 
-// inspector carries out plans and finds what differs from the contract.
+// inspector sends plans and finds deviations from the contract.
 type inspector struct {
 	url, token string
 	database   *store.Store
 	client     *http.Client
 	checker    *contracttest.Checker
-	// accepted remembers what was stored, since a value that must be unique can be refused for no other reason.
+	// accepted has the stored values of unique fields, whose repetition is the only reason for a conflict.
 	mutex    sync.Mutex
 	accepted map[string]bool
 }
@@ -121,7 +120,7 @@ func newInspector(t testing.TB, h *harness) *inspector {
 	}
 }
 
-// carryOut sends the request of a plan and says what is wrong with what comes of it.
+// carryOut sends the request of a plan and returns what is wrong with the outcome.
 func (i *inspector) carryOut(t testing.TB, p plan) error {
 	t.Helper()
 	response, text, err := i.send(t, p)
@@ -172,7 +171,7 @@ func inspectRefusal(p plan, response *http.Response, text []byte) error {
 	return nil
 }
 
-// inspectConflict lets a refusal pass whose one entry names a value that is stored already.
+// inspectConflict accepts a refusal whose only entry names a value that is already stored.
 func (i *inspector) inspectConflict(p plan, text []byte) error {
 	var problem api.Problem
 	if err := json.Unmarshal(text, &problem); err != nil {
@@ -192,7 +191,7 @@ func (i *inspector) inspectConflict(p plan, text []byte) error {
 
 func acceptedKey(pointer string, value any) string { return fmt.Sprintf("%s %v", pointer, value) }
 
-// inspectRecord demands that every sent value comes back, and that what is stored is what was answered.
+// inspectRecord checks that every sent value is returned, and that the stored record is the returned one.
 func (i *inspector) inspectRecord(t testing.TB, p plan, response *http.Response, text []byte) error {
 	t.Helper()
 	if response.StatusCode != http.StatusCreated {
@@ -208,7 +207,7 @@ func (i *inspector) inspectRecord(t testing.TB, p plan, response *http.Response,
 		i.accepted[acceptedKey("/"+name, sent)] = true
 		schema := p.subject.success.Properties[name]
 		if schema != nil && !comesBack(schema.Value, roundTrip(t, sent), record[name]) {
-			return fmt.Errorf("%s is sent as %#v and comes back as %#v", name, sent, record[name])
+			return fmt.Errorf("%s is sent as %#v and returned as %#v", name, sent, record[name])
 		}
 	}
 	var pk struct{ PK int32 }
@@ -232,7 +231,7 @@ func renderRecord(record store.Record) any {
 	return server.ToAPIWorkspaceDirectory(record.(store.WorkspaceDirectoryProvider))
 }
 
-// comesBack tells whether a value is what was sent: to the letter, but for the case of a UUID.
+// comesBack reports whether a value is identical to the one that was sent, except for the case of a UUID.
 func comesBack(schema *openapi3.Schema, sent, got any) bool {
 	switch sent := sent.(type) {
 	case string:
@@ -246,7 +245,7 @@ func comesBack(schema *openapi3.Schema, sent, got any) bool {
 	}
 }
 
-// TestContract sends generated requests, valid ones and such that break one rule. Make contract runs it with more.
+// TestContract sends generated requests: valid ones, and some that break one rule. "make contract" sends more.
 func TestContract(t *testing.T) {
 	t.Parallel()
 	inspect := newInspector(t, start(t))

@@ -12,14 +12,14 @@ import (
 	"example.com/providerd/store"
 )
 
-// noStore is the value of Cache-Control in the response with a record, which has secrets.
+// noStore is the Cache-Control of responses with a record, which contains secrets.
 const noStore = "no-store"
 
-// storageTimeout is how long a request may wait for the storage in all, for the token and for the create. What the
-// caller takes to send the body does not count.
+// storageTimeout is how long a request may wait for the database, in total for the token and the create. The time that
+// the caller takes to send the body does not count.
 const storageTimeout = 5 * time.Second
 
-// limitStorage bounds how long the storage may take to handle the request.
+// limitStorage limits how long the database may take to handle the request.
 func limitStorage(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		request := c.Request()
@@ -30,8 +30,8 @@ func limitStorage(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// timeForStorage returns how long the storage may take to handle the request. A sixth of the time in which the answer
-// can be sent is left for saying that it takes too long.
+// timeForStorage returns how long the database may take to handle the request. It leaves a sixth of the write timeout
+// for reporting that the database took too long.
 func (e *exchange) timeForStorage(request *http.Request) time.Duration {
 	left := storageTimeout - e.waited
 	server, ok := request.Context().Value(http.ServerContextKey).(*http.Server)
@@ -41,7 +41,7 @@ func (e *exchange) timeForStorage(request *http.Request) time.Duration {
 	return min(left, server.WriteTimeout-server.WriteTimeout/6-time.Since(e.started))
 }
 
-// createRequest says who requests a provider.
+// createRequest describes who requests a provider, and how.
 func createRequest(ctx context.Context, name string, idempotencyKey *string) store.CreateRequest {
 	current := exchangeOf(ctx)
 	return store.CreateRequest{
@@ -56,8 +56,8 @@ func createRequest(ctx context.Context, name string, idempotencyKey *string) sto
 	}
 }
 
-// verdict is the response to a request that is only validated. A create would respond with the record that the
-// idempotency key created before, or with a new one if priorPK is 0.
+// verdict returns the response to a validation. A create would return the record that the idempotency key created
+// before, priorPK, or a new one if that is 0.
 func verdict(
 	ctx context.Context, priorPK int32, advice []advice.Advice, preference *api.Prefer,
 ) api.VerdictJSONResponse {
@@ -76,10 +76,10 @@ func verdict(
 	}
 }
 
-// valueOr is what was sent, or a default.
-func valueOr[T any](sent *T, otherwise T) T {
+// valueOr returns the value that was sent, or a default.
+func valueOr[T any](sent *T, byDefault T) T {
 	if sent != nil {
 		return *sent
 	}
-	return otherwise
+	return byDefault
 }

@@ -55,8 +55,8 @@ func TestPublicClientGetsNoSecret(t *testing.T) {
 	}
 }
 
-// Members come back in their order and numbers digit for digit. They are stored in the shortest form: a replay may come
-// with a body as short as what is stored, and is not to be answered with much more.
+// Members keep their order, and numbers their digits. They are stored in the shortest form, because the body of a
+// replay may be that short, and its response must not be much longer.
 func TestCredentialsAreKeptAsTheyAre(t *testing.T) {
 	t.Parallel()
 	h := start(t)
@@ -135,7 +135,7 @@ func TestAllViolationsComeAtOnceInOrder(t *testing.T) {
 	}
 }
 
-// The create for which no pk is left is refused alone, and told what is wrong.
+// Only the create for which no pk is left is refused, with an explanation.
 func TestCreateBeyondTheLastPK(t *testing.T) {
 	t.Parallel()
 	h := start(t)

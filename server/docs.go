@@ -37,7 +37,7 @@ var (
 	scalarGzip []byte
 )
 
-// registerDocs adds the reference page: Scalar, embedded in the program, shows the contract that the server serves.
+// registerDocs registers the reference page, on which Scalar shows the contract.
 func registerDocs(router *echo.Echo) {
 	methods := []string{http.MethodGet, http.MethodHead}
 	router.Match(methods, docsPath, serveFile("index.html", referencePage))
@@ -64,8 +64,8 @@ func serveFile(name string, content []byte) echo.HandlerFunc {
 	}
 }
 
-// serveGzip serves a compressed file as it is to clients that accept gzip. For others it is decompressed once, so that
-// callers without a token cannot keep the processor busy.
+// serveGzip serves a compressed file unchanged to clients that accept gzip. For others, it decompresses the file
+// once, so that callers without a token cannot keep the processor busy.
 func serveGzip(name string, content []byte) echo.HandlerFunc {
 	compressed := serveFile(name, content)
 	decompressed := sync.OnceValues(func() (echo.HandlerFunc, error) {

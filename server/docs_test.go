@@ -46,7 +46,7 @@ func TestReferencePageIsSentOnceAndPacked(t *testing.T) {
 	if packed.header.Get("Content-Encoding") != "gzip" || len(packed.body) > len(plain.body)/3 {
 		t.Errorf("packed are %d bytes of %d", len(packed.body), len(plain.body))
 	}
-	// The client of the harness unpacks what it asks for by itself.
+	// The harness's client decompresses responses that it requested compressed.
 	if got := h.send(t, http.MethodGet, script, nil); !bytes.Equal(plain.body, got.body) {
 		t.Errorf("%d bytes are served plain, %d packed", len(plain.body), len(got.body))
 	}
@@ -62,8 +62,8 @@ func TestReferencePageIsSentOnceAndPacked(t *testing.T) {
 	}
 }
 
-// TestNothingIsPrefilled looks for examples of the headers, which pages and tools send where the user chose nothing: a
-// key that is not random makes every second request a conflict, and lenient handling hides typing errors.
+// TestNothingIsPrefilled checks that headers have no examples, which pages and tools would send by default: a fixed
+// key turns every second request into a conflict, and lenient handling hides typos.
 func TestNothingIsPrefilled(t *testing.T) {
 	t.Parallel()
 	document, err := openapi3.NewLoader().LoadFromData(contract.YAML())

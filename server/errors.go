@@ -115,7 +115,7 @@ func (s *Server) handleError(err error, c echo.Context) {
 	}
 }
 
-// explainPath returns a detail for a wrong path or method; "" if that of the problem type says it all.
+// explainPath returns a detail for a wrong path or method; "" if that of the problem type suffices.
 func (s *Server) explainPath(kind slug, path string) string {
 	meant := s.contract.SuggestPath(path)
 	switch {

@@ -11,35 +11,35 @@ import (
 	"example.com/providerd/store"
 )
 
-// exchange is what is known of one request while it is answered.
+// exchange is one request and its response.
 type exchange struct {
 	requestID string
 	started   time.Time
-	// took is how long it took, once it is answered.
+	// took is the time from the request header to the end of the response; zero until then.
 	took time.Duration
-	// waited is how long it has waited for the storage to find its token.
+	// waited is how long the database took to find the token.
 	waited time.Duration
-	// operation is the operationId of what the request is for; "" if it is not for an operation.
+	// operation is an operationId of the contract; "" for other paths.
 	operation string
-	// token is what the caller showed; the zero value before it is known.
+	// token is the access token of the caller; the zero value until it is found.
 	token store.Token
-	// remoteAddress is the IP address that the request came from.
+	// remoteAddress is the IP address of the peer.
 	remoteAddress string
-	// body is what has not been read of the request's body.
+	// body is the unread part of the request body.
 	body io.Reader
-	// validateOnly is true if the caller wants nothing to be stored.
+	// validateOnly is true for a validation, which stores nothing.
 	validateOnly bool
-	// bodyDigest tells the body apart from others with the same idempotency key; nil without a key.
+	// bodyDigest distinguishes bodies sent with the same idempotency key; nil without a key.
 	bodyDigest []byte
-	// replayed is true if the response is a record that was created before.
+	// replayed is true if the response is a record that an earlier request created.
 	replayed bool
-	// refused is nil while nothing went wrong.
+	// refused is why the request was refused; nil if it was not.
 	refused *refusal
-	// writeError is why the answer could not be sent.
+	// writeError is why the response could not be sent.
 	writeError error
-	// traceID is the trace that the request is a part of; "" if it is not part of one.
+	// traceID is "" if the request is not part of a trace.
 	traceID string
-	// spans are nil if none are made.
+	// spans is nil if the request is not recorded.
 	spans *spans
 }
 
@@ -48,21 +48,22 @@ type exchangeKey struct{}
 // exchangeOf returns the exchange that a context belongs to. It panics if there is none.
 func exchangeOf(ctx context.Context) *exchange { return ctx.Value(exchangeKey{}).(*exchange) }
 
-// spans are those of one request, all made when it has been answered. A nil pointer makes none.
+// spans holds the data for the spans of one request, which are created after the response. A nil pointer records
+// nothing.
 type spans struct {
 	tracer trace.Tracer
 	root   trace.Span
-	// fixed are the attributes that all requests for the operation have.
+	// fixed holds the attributes that all requests of the operation have in common.
 	fixed []attribute.KeyValue
 	// validation is when the body was validated; zero if it was not.
 	validation interval
-	// timing is what the store says of the create.
+	// timing is filled in by the store.
 	timing store.Timing
 }
 
 type interval struct{ begun, ended time.Time }
 
-// validate notes that the body is validated from now until end is called.
+// validate records the start of validation, and its end when the caller calls end.
 func (s *spans) validate() (end func()) {
 	if s == nil {
 		return func() {}
@@ -71,7 +72,7 @@ func (s *spans) validate() (end func()) {
 	return func() { s.validation.ended = time.Now() }
 }
 
-// createTiming is what the store fills in; nil if no spans are made.
+// createTiming returns the timing for the store to fill in; nil if nothing is recorded.
 func (s *spans) createTiming() *store.Timing {
 	if s == nil {
 		return nil

@@ -3,6 +3,7 @@ package server_test
 import (
 	"encoding/json"
 	"log/slog"
+	"math"
 	"net/http"
 	"strings"
 	"testing"
@@ -58,13 +59,16 @@ func TestOneLogLineForEachExchange(t *testing.T) {
 				t.Errorf("line %d: %s is %v, want %v", i, name, line[name], value)
 			}
 		}
+		if math.Round(line["duration_ms"].(float64)*1e6) != line["duration"] {
+			t.Errorf("line %d: duration is %v ns and %v ms", i, line["duration"], line["duration_ms"])
+		}
 	}
 	if strings.Contains(h.log.String(), "canary") || strings.Contains(h.log.String(), h.token) {
 		t.Errorf("the log has a value: %s", h.log)
 	}
 }
 
-// A log of errors has the requests that the server failed, and no other.
+// At level error, the log contains only the requests that the server failed.
 func TestLogOfErrors(t *testing.T) {
 	t.Parallel()
 	h := start(t)
@@ -79,7 +83,7 @@ func TestLogOfErrors(t *testing.T) {
 	}
 }
 
-// What a caller chooses takes a bounded part of the log.
+// Values that a caller chooses are truncated in the log.
 func TestLogLineIsBounded(t *testing.T) {
 	t.Parallel()
 	h := start(t)

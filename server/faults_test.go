@@ -10,17 +10,17 @@ import (
 	"strings"
 )
 
-// fault makes a server differ from the contract in one way.
+// fault makes a server deviate from the contract in one way.
 type fault struct {
 	kind, title string
-	// contract changes the contract that the server works by.
+	// contract changes the contract that the server uses.
 	contract func(document map[string]any)
-	// request changes what the server gets; answer what it says.
+	// request changes requests before the server gets them; answer changes its responses.
 	request func(body map[string]any)
 	answer  func(response *recorded)
 }
 
-// recorded is an answer before it is sent.
+// recorded is a response before it is sent.
 type recorded struct {
 	status int
 	header http.Header
@@ -31,7 +31,7 @@ func faults() []fault {
 	return slices.Concat(ruleFaults(), recordFaults(), answerFaults(), problemFaults())
 }
 
-// ruleFaults are rules that the server does not check, or that only the server knows.
+// ruleFaults returns rules that the server does not check, or that only the server has.
 func ruleFaults() []fault {
 	takeOut := func(rule string, at ...string) func(map[string]any) {
 		return func(document map[string]any) { delete(lookUp(document, schemaAt(at)), rule) }
@@ -46,7 +46,7 @@ func ruleFaults() []fault {
 		{kind: unchecked, title: "redirect_uris are anything", contract: takeOut("pattern", oauth2, "redirect_uris")},
 		{kind: unchecked, title: "javascript is no URI", contract: takeOut("not", oauth2, "redirect_uris")},
 		{kind: unchecked, title: "scopes are empty", contract: takeOut("minLength", directory, "scopes")},
-		{kind: unchecked, title: "subject is no address", contract: takeOut("pattern", directory, "delegated_subject")},
+		{kind: unchecked, title: "subject is not an address", contract: takeOut("pattern", directory, "delegated_subject")},
 		{kind: unchecked, title: "mapping is no UUID", contract: takeOut("pattern", directory, "property_mappings", "items")},
 		{kind: unchecked, title: "any sub_mode", contract: takeOut("enum", "SubModeEnum")},
 		{kind: unchecked, title: "name is null", contract: put("nullable", true, oauth2, "name")},
@@ -60,7 +60,7 @@ func ruleFaults() []fault {
 	}
 }
 
-// schemaAt is the way to a schema, a property of it, and the items of that.
+// schemaAt leads to a schema, a property of it, and its items.
 func schemaAt(at []string) []string {
 	way := []string{"components", "schemas", at[0]}
 	if len(at) > 1 {
@@ -69,7 +69,7 @@ func schemaAt(at []string) []string {
 	return append(way, at[min(len(at), 2):]...)
 }
 
-// recordFaults are values that are altered on the way to the database or back.
+// recordFaults returns changes to values on the way to or from the database.
 func recordFaults() []fault {
 	alter := func(name string, change func(value any) any) func(map[string]any) {
 		return func(body map[string]any) {
@@ -130,7 +130,7 @@ func onProblem(change func(answer *recorded)) func(*recorded) {
 	}
 }
 
-// answerFaults are successes that differ from the contract.
+// answerFaults returns successes that deviate from the contract.
 func answerFaults() []fault {
 	success := func(change func(*recorded)) func(*recorded) {
 		return func(answer *recorded) {
@@ -168,7 +168,7 @@ func answerFaults() []fault {
 	}
 }
 
-// problemFaults are refusals that differ from the contract.
+// problemFaults returns refusals that deviate from the contract.
 func problemFaults() []fault {
 	entries := func(change func(entries []any) []any) func(*recorded) {
 		return onProblem(func(answer *recorded) {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// The rows are those of the tables in sections 2.1 and 2.2 of the reference, in their order.
+// The rows follow the tables in sections 2.1 and 2.2 of the reference, in order.
 
 func oauth2Fields() []field {
 	return []field{
@@ -67,7 +67,7 @@ func matching(pattern string) func(any) bool {
 	}
 }
 
-// wrongTypes are values of every JSON type but the field's own.
+// wrongTypes returns values of every JSON type except the field's own.
 func wrongTypes(own string) []refusal {
 	var refusals []refusal
 	for name, value := range map[string]any{
@@ -80,7 +80,7 @@ func wrongTypes(own string) []refusal {
 	return refusals
 }
 
-// textField adds what is refused in every string.
+// textField adds values that every string field refuses.
 func textField(row field) field {
 	row.refuses = append(append(row.refuses, wrongTypes("string")...),
 		refusal{value: "a\x00b", code: "nul"}, refusal{value: "\x00", code: "nul"})
@@ -130,8 +130,8 @@ func uuidListField(name string) field {
 		refuses:   wrongTypes("list"),
 	}
 	_, _, wrong := uuidValues()
-	for _, one := range wrong {
-		row.refuses = append(row.refuses, refusal{value: []any{flow, one.value}, code: one.code, pointer: "/1"})
+	for _, value := range wrong {
+		row.refuses = append(row.refuses, refusal{value: []any{flow, value.value}, code: value.code, pointer: "/1"})
 	}
 	row.refuses = append(row.refuses,
 		refusal{value: []any{nil}, code: "null", pointer: "/0"}, refusal{value: []any{5}, code: "type", pointer: "/0"},

@@ -8,32 +8,32 @@ import (
 	"testing"
 )
 
-// field is a row of the reference's tables: what a request may carry there, and what it may not.
+// field is a row of the reference's tables: what a request may and may not contain in a field.
 type field struct {
 	name string
-	// required says that there is no default; otherwise absent is the default, or absentMatches a pattern of it.
+	// required is true if there is no default; otherwise absent is the default, or absentMatches a pattern for it.
 	required bool
 	absent   any
-	// nullable says that null is accepted and comes back as null.
+	// nullable is true if null is accepted and returned as null.
 	nullable bool
-	// accepts are values that come back as they were sent; acceptsAs are those that do not.
+	// accepts has values that are returned unchanged; acceptsAs has others.
 	accepts   []any
 	acceptsAs [][2]any
 	refuses   []refusal
 }
 
-// refusal is a value and the one entry that it gets.
+// refusal is a value and the only entry that it gets.
 type refusal struct {
 	value   any
 	code    string
 	pointer string // under the field's own, "" for the field itself
 }
 
-// fieldCase is one body that differs from the smallest one in one field.
+// fieldCase is a body that differs from the smallest one in one field.
 type fieldCase struct {
 	path, field, title string
 	change             func(body map[string]any)
-	// want is the field of the record; wantEntry, where it is not empty, the one entry of the refusal.
+	// want is the field of the record. If wantEntry is not empty, it is the only entry of the refusal.
 	want      any
 	wantEntry string
 }
@@ -69,7 +69,7 @@ func (f field) cases(path string) []fieldCase {
 	return cases
 }
 
-// run sends the body and says what is wrong with the answer, if anything.
+// run sends the body and returns what is wrong with the response; "" if nothing is.
 func (c fieldCase) run(t testing.TB, h *harness) error {
 	t.Helper()
 	body := minimal(c.path)
@@ -96,12 +96,12 @@ func (c fieldCase) checkRecord(t testing.TB, got answer) error {
 	value := got.record(t)[c.field]
 	if matches, ok := c.want.(func(any) bool); ok {
 		if !matches(value) {
-			return fmt.Errorf("comes back as %v", value)
+			return fmt.Errorf("returned as %v", value)
 		}
 		return nil
 	}
 	if want := roundTrip(t, c.want); !reflect.DeepEqual(value, want) {
-		return fmt.Errorf("comes back as %v, want %v", value, want)
+		return fmt.Errorf("returned as %v, want %v", value, want)
 	}
 	return nil
 }
@@ -130,7 +130,7 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// unknownFieldCases send a field that the request does not know.
+// unknownFieldCases send an unknown field.
 func unknownFieldCases() []fieldCase {
 	var cases []fieldCase
 	for _, path := range []string{oauth2Path, workspaceDirectoryPath} {

@@ -10,7 +10,7 @@ import (
 	"example.com/providerd/server/contracttest"
 )
 
-// fuzzTarget sends requests to a server in the same process and checks the answers against the contract.
+// fuzzTarget sends requests to a server in the same process and checks the responses against the contract.
 type fuzzTarget struct {
 	handler http.Handler
 	token   string
@@ -27,7 +27,7 @@ func newFuzzTarget(f *testing.F) fuzzTarget {
 	return fuzzTarget{handler: handler, token: token, checker: checker}
 }
 
-// send returns the status. No input may cost a 5xx or an answer that the contract does not have.
+// send returns the status. No input may cause a 5xx or a response that violates the contract.
 func (target fuzzTarget) send(t *testing.T, path string, body []byte, change func(http.Header)) int {
 	t.Helper()
 	request := httptest.NewRequest(http.MethodPost, path, bytes.NewReader(body))

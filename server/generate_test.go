@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// valid generates values that a schema of the contract allows. It reads the schema and nothing else.
+// valid generates values that a schema of the contract allows. It reads only the schema.
 func valid(schema *openapi3.Schema) *rapid.Generator[any] {
 	generator := validNotNull(schema)
 	if schema.Nullable {
@@ -56,7 +56,7 @@ func validObject(schema *openapi3.Schema) *rapid.Generator[map[string]any] {
 	})
 }
 
-// validString generates by the pattern, and now and then a string of the greatest or smallest length.
+// validString generates a string from the pattern, sometimes of the minimum or maximum length.
 func validString(schema *openapi3.Schema) *rapid.Generator[any] {
 	generators := []*rapid.Generator[string]{rapid.StringMatching(goPattern(schema.Pattern))}
 	if schema.MaxLength != nil {
@@ -65,7 +65,7 @@ func validString(schema *openapi3.Schema) *rapid.Generator[any] {
 	}
 	generators = append(generators, rapid.StringN(int(schema.MinLength), int(schema.MinLength)+1, -1))
 	for i, generator := range generators {
-		// A schema may allow no such string at all: then there is nothing to generate from.
+		// A schema may allow no such string.
 		if !allowsSome(schema, generator) {
 			generators[i] = generators[0]
 		}
@@ -82,12 +82,12 @@ func allowsSome(schema *openapi3.Schema, generator *rapid.Generator[string]) boo
 	return false
 }
 
-// goPattern writes a pattern of the contract, which is ECMA 262, for Go.
+// goPattern converts a pattern of the contract from ECMA 262 to Go.
 func goPattern(pattern string) string {
 	return regexp.MustCompile(`\\u([0-9A-F]{4})`).ReplaceAllString(pattern, `\x{$1}`)
 }
 
-// freeFormObject generates any JSON object without U+0000, nested to a depth.
+// freeFormObject generates any JSON object without U+0000, up to a depth.
 func freeFormObject(depth int) *rapid.Generator[map[string]any] {
 	return rapid.MapOfN(freeFormText(), freeForm(depth), 0, 4)
 }

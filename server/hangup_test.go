@@ -13,14 +13,13 @@ import (
 	"example.com/providerd/store"
 )
 
-// TestStorageThatIsTooSlow locks the database. A create that waits for longer than its caller could is told so, and
-// left out.
+// TestStorageThatIsTooSlow locks the database. A create that waits longer than its timeout is refused and not stored.
 func TestStorageThatIsTooSlow(t *testing.T) {
 	t.Parallel()
 	h := start(t)
 	patient := h.url
 	limits := listener.DefaultLimits()
-	limits.AnswerTimeout = 1800 * time.Millisecond
+	limits.ResponseTimeout = 1800 * time.Millisecond
 	h.listen(t, limits)
 	db, err := sql.Open("sqlite3", h.path+"?_txlock=immediate")
 	if err != nil {
@@ -38,7 +37,8 @@ func TestStorageThatIsTooSlow(t *testing.T) {
 	}
 	request.Header.Set("Authorization", "Bearer "+h.token)
 	request.Header.Set("Content-Type", "application/json")
-	// The first transaction waits for the lock, and all others for it. It waits for 5 s, in which both must give up.
+	// The first transaction waits for the lock, and the others wait for it. It waits for 5 s, within which both must
+	// time out.
 	impatient := http.Client{Timeout: 500 * time.Millisecond}
 	if response, err := impatient.Do(request); err == nil {
 		_ = response.Body.Close()

@@ -36,10 +36,10 @@ const (
 	flow = "3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"
 )
 
-// harness is a real server over a real database, and a client that checks every answer against the contract.
+// harness is a real server over a real database, and a client that checks every response against the contract.
 type harness struct {
 	url string
-	// path is that of a SQLite database.
+	// path is the file of a SQLite database.
 	path     string
 	open     func() (*store.Store, error)
 	token    string
@@ -66,7 +66,7 @@ func start(t testing.TB) *harness {
 	return h
 }
 
-// openAgain opens one more store over the same database, which is closed with the test.
+// openAgain opens another store of the same database, which is closed with the test.
 func (h *harness) openAgain(t testing.TB) *store.Store {
 	t.Helper()
 	opened, err := h.open()
@@ -77,7 +77,7 @@ func (h *harness) openAgain(t testing.TB) *store.Store {
 	return opened
 }
 
-// serve lets a new server answer from now on. Each change is made to its configuration.
+// serve starts a new server and stops the previous one. Each change is applied to its configuration.
 func (h *harness) serve(t testing.TB, changes ...func(*server.Config)) *server.Server {
 	t.Helper()
 	handler := h.newServer(t, changes...)
@@ -85,7 +85,7 @@ func (h *harness) serve(t testing.TB, changes ...func(*server.Config)) *server.S
 	return handler
 }
 
-// urlOf returns the URL at which a handler answers until the test ends.
+// urlOf serves a handler until the test ends, and returns its URL.
 func urlOf(t testing.TB, handler http.Handler) string {
 	t.Helper()
 	listener := httptest.NewServer(handler)
@@ -93,7 +93,7 @@ func urlOf(t testing.TB, handler http.Handler) string {
 	return listener.URL
 }
 
-// newServer makes a server without a listener over the harness's store.
+// newServer returns a server without a listener over the harness's store.
 func (h *harness) newServer(t testing.TB, changes ...func(*server.Config)) *server.Server {
 	t.Helper()
 	config := server.Config{
@@ -138,14 +138,14 @@ func (h *harness) newToken(t testing.TB, grant store.TokenGrant) string {
 	return text
 }
 
-// answer is a response whose body is read.
+// answer is a response with its body.
 type answer struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// tamper runs a statement over the database, past the server.
+// tamper runs a statement in the database, bypassing the server.
 func (h *harness) tamper(t testing.TB, statement string) {
 	t.Helper()
 	db, err := sql.Open("sqlite3", h.path)
@@ -158,7 +158,7 @@ func (h *harness) tamper(t testing.TB, statement string) {
 	}
 }
 
-// post sends a JSON body with the harness's token. Each change is made to the request before it is sent.
+// post sends a JSON body with the harness's token. Each change is applied to the request before it is sent.
 func (h *harness) post(t testing.TB, path, body string, changes ...func(*http.Request)) answer {
 	t.Helper()
 	return h.send(t, http.MethodPost, path, strings.NewReader(body), append([]func(*http.Request){
@@ -189,7 +189,7 @@ func (h *harness) send(
 	return answer{status: response.StatusCode, header: response.Header, body: text}
 }
 
-// set replaces a header field; without a value it removes it, with several it sends several.
+// set replaces a header field. Without a value it removes the field, with several it sends several.
 func set(name string, values ...string) func(*http.Request) {
 	return func(request *http.Request) {
 		if len(values) == 0 {
@@ -200,7 +200,7 @@ func set(name string, values ...string) func(*http.Request) {
 	}
 }
 
-// record is the record that was answered.
+// record returns the record of the response.
 func (a answer) record(t testing.TB) map[string]any {
 	t.Helper()
 	if a.status != http.StatusCreated {
@@ -211,7 +211,7 @@ func (a answer) record(t testing.TB) map[string]any {
 	return record
 }
 
-// problem is the problem that was answered, which must be of this kind.
+// problem returns the problem of the response, which must have a status and slug.
 func (a answer) problem(t testing.TB, status int, slug string) api.Problem {
 	t.Helper()
 	var problem api.Problem
@@ -233,14 +233,14 @@ func (a answer) decode(t testing.TB, value any) {
 func violations(problem api.Problem) []string {
 	list := []string{}
 	if problem.Errors != nil {
-		for _, one := range *problem.Errors {
-			list = append(list, one.Pointer+" "+string(one.Code))
+		for _, violation := range *problem.Errors {
+			list = append(list, violation.Pointer+" "+string(violation.Code))
 		}
 	}
 	return list
 }
 
-// minimal is the smallest body of each operation, by path.
+// minimal returns the smallest body of an operation, by path.
 func minimal(path string) map[string]any {
 	return maps.Clone(map[string]map[string]any{
 		oauth2Path: {"name": "n", "authorization_flow": flow},
@@ -260,14 +260,14 @@ func encode(t testing.TB, value any) string {
 	return string(text)
 }
 
-// decodeNumbers decodes JSON, whose numbers keep their digits.
+// decodeNumbers decodes JSON and keeps the digits of numbers.
 func decodeNumbers(text []byte, value any) error {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
 	return decoder.Decode(value)
 }
 
-// roundTrip is what is decoded of a value.
+// roundTrip encodes and decodes a value.
 func roundTrip(t testing.TB, value any) (decoded any) {
 	t.Helper()
 	if err := decodeNumbers([]byte(encode(t, value)), &decoded); err != nil {
@@ -276,7 +276,7 @@ func roundTrip(t testing.TB, value any) (decoded any) {
 	return decoded
 }
 
-// logBuffer keeps what the server logs.
+// logBuffer holds the log of the server.
 type logBuffer struct {
 	mutex sync.Mutex
 	text  bytes.Buffer

@@ -11,14 +11,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// readinessTimeout is how long the database may take to show whether it is ready.
+// readinessTimeout is how long the database may take to report that it is ready.
 const readinessTimeout = 5 * time.Second
 
-// BeginDrain makes /readyz fail from now on, so that load balancers send requests elsewhere. Everything else is still
-// served.
+// BeginDrain makes /readyz fail from now on, so that load balancers send requests elsewhere. All other requests are
+// still served.
 func (s *Server) BeginDrain() { s.isDraining.Store(true) }
 
-// checkReady asks the database, because a server without it can do nothing.
+// checkReady returns an error unless the database can store a provider.
 func (s *Server) checkReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readinessTimeout)
 	defer cancel()
@@ -28,18 +28,18 @@ func (s *Server) checkReady(ctx context.Context) error {
 	return nil
 }
 
-// ready answers whether requests are to be sent to the server.
+// ready serves /readyz.
 func (s *Server) ready(c echo.Context) error {
 	if s.isDraining.Load() {
-		return answerHealth(c, http.StatusServiceUnavailable, "draining")
+		return respondHealth(c, http.StatusServiceUnavailable, "draining")
 	}
 	if err := s.checkReady(c.Request().Context()); err != nil {
 		return err
 	}
-	return answerHealth(c, http.StatusOK, "ready")
+	return respondHealth(c, http.StatusOK, "ready")
 }
 
-// watchReadiness adds what /readyz says of a server to the metrics, unless they are nil.
+// watchReadiness registers the gauge that repeats /readyz. It does nothing if m is nil.
 func (m *Metrics) watchReadiness(server *Server) {
 	if m == nil {
 		return
@@ -54,6 +54,6 @@ func (m *Metrics) watchReadiness(server *Server) {
 	})
 }
 
-func answerHealth(c echo.Context, code int, status string) error {
+func respondHealth(c echo.Context, code int, status string) error {
 	return c.JSON(code, map[string]string{"status": status})
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Whoever reads the metrics learns what whoever asks /readyz learns.
+// The metrics and /readyz report the same readiness.
 func TestReadinessWhileDraining(t *testing.T) {
 	t.Parallel()
 	handler, registry := start(t).startCounted(t, 1)

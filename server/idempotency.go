@@ -20,7 +20,7 @@ import (
 
 const idempotencyKeyHeader = "Idempotency-Key"
 
-// validateIdempotencyKey refuses a key that the contract does not allow, before anything of the body is read.
+// validateIdempotencyKey refuses a key that the contract does not allow, before the body is read.
 func validateIdempotencyKey(op *contract.Operation) echo.MiddlewareFunc {
 	isAllowed := op.HeaderRule(idempotencyKeyHeader)
 	return func(next echo.HandlerFunc) echo.HandlerFunc {

@@ -15,7 +15,7 @@ import (
 	"example.com/providerd/gen/api"
 )
 
-// differs are the fields that a refused key says to differ.
+// differs returns the fields that the refusal of a key lists as different.
 func (a answer) differs(t *testing.T) []string {
 	t.Helper()
 	problem := a.problem(t, http.StatusUnprocessableEntity, "idempotency-key-reused")
@@ -24,17 +24,18 @@ func (a answer) differs(t *testing.T) []string {
 	}
 	var pointers []string
 	if problem.Errors != nil {
-		for _, one := range *problem.Errors {
-			pointers = append(pointers, one.Pointer)
-			if one.Code != api.ViolationCodeDiffers || !strings.Contains(problem.Detail, strings.TrimPrefix(one.Pointer, "/")) {
-				t.Errorf("%+v is not in %q", one, problem.Detail)
+		for _, violation := range *problem.Errors {
+			pointers = append(pointers, violation.Pointer)
+			if violation.Code != api.ViolationCodeDiffers || !strings.Contains(problem.Detail, strings.TrimPrefix(violation.Pointer, "/")) {
+				t.Errorf("%+v is not in %q", violation, problem.Detail)
 			}
 		}
 	}
 	return pointers
 }
 
-// bothWays sends a body with a key, and then another one, validated and for good, which must differ in these fields.
+// bothWays sends a body with a key, and then another body, as a validation and as a create. They must differ in these
+// fields.
 func (h *harness) bothWays(t *testing.T, key, path string, first, second map[string]any, want []string) {
 	t.Helper()
 	pk := h.post(t, path, encode(t, first), set(keyHeader, key)).record(t)["pk"]
@@ -57,7 +58,7 @@ func with(body map[string]any, name string, value any) map[string]any {
 	return body
 }
 
-// Each field of the contract that is changed is named, and no other.
+// Every changed field of the contract is listed, and no other.
 func TestReusedKeyTellsEachFieldThatDiffers(t *testing.T) {
 	t.Parallel()
 	for _, of := range subjects(t) {
@@ -65,7 +66,7 @@ func TestReusedKeyTellsEachFieldThatDiffers(t *testing.T) {
 			t.Parallel()
 			h, body := start(t), minimal(of.path)
 			if of.request.Properties["client_secret"] != nil {
-				// Its default goes with the client_type.
+				// Its default depends on client_type.
 				body["client_secret"] = "s"
 			}
 			for _, name := range slices.Sorted(maps.Keys(of.request.Properties)) {
@@ -76,7 +77,7 @@ func TestReusedKeyTellsEachFieldThatDiffers(t *testing.T) {
 	}
 }
 
-// twoValues are different valid values of a schema.
+// twoValues returns two different valid values of a schema.
 func twoValues(t *testing.T, schema *openapi3.Schema) []any {
 	t.Helper()
 	first := validNotNull(schema).Example(0)
@@ -89,8 +90,8 @@ func twoValues(t *testing.T, schema *openapi3.Schema) []any {
 	return nil
 }
 
-// Fields are told in the order of the contract. What a body leaves out or writes out means its default. The server's
-// own credentials are as asked where none are sent.
+// Fields are listed in the order of the contract. Omitted and explicit defaults are equal, and generated credentials
+// equal omitted ones.
 func TestReusedKeyComparesWhatIsMeant(t *testing.T) {
 	t.Parallel()
 	h := start(t)
@@ -143,7 +144,7 @@ func TestReusedKeyComparesWhatIsMeant(t *testing.T) {
 	}
 }
 
-// Whatever two bodies of one key have, no value is told.
+// No value is listed, whatever the two bodies of a key contain.
 func TestReusedKeyTellsNoValue(t *testing.T) {
 	t.Parallel()
 	h := start(t)

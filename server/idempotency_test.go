@@ -11,7 +11,7 @@ import (
 
 const keyHeader = "Idempotency-Key"
 
-// replayed tells whether the answer is that of an earlier request.
+// replayed reports whether the response repeats that of an earlier request.
 func (a answer) replayed() bool { return a.header.Get("Idempotency-Replayed") == "true" }
 
 func TestRetryGetsTheSameRecord(t *testing.T) {
@@ -27,8 +27,8 @@ func TestRetryGetsTheSameRecord(t *testing.T) {
 	}
 }
 
-// TestRetryOfWhatIsDamaged spoils the secrets and lists of records. It is the storage's fault, which no retry puts
-// right, and holds up no other create.
+// TestRetryOfWhatIsDamaged corrupts secrets and lists of records. Retries fail permanently, and other creates are not
+// affected.
 func TestRetryOfWhatIsDamaged(t *testing.T) {
 	t.Parallel()
 	h := start(t)
@@ -84,7 +84,7 @@ func TestKeyIsTakenAsItStands(t *testing.T) {
 			t.Errorf("%q gives %v and %v", key, first, again)
 		}
 	}
-	// White space around a field value is no part of it (RFC 9110 section 5.5).
+	// White space around a field value is not part of it (RFC 9110 section 5.5).
 	if again := h.post(t, oauth2Path, body, set(keyHeader, " a\t")); !again.replayed() {
 		t.Error("white space around the key makes another key")
 	}

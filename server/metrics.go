@@ -12,10 +12,10 @@ import (
 	"example.com/providerd/store"
 )
 
-// otherOperation stands for everything that is not an operation: the pages, and what does not exist.
+// otherOperation labels requests of everything except the operations: pages and unknown paths.
 const otherOperation = "other"
 
-// Metrics counts what a server answers. The values of labels are this program's own; what a caller sends is none.
+// Metrics counts requests and responses. Label values come from the program, never from a caller.
 type Metrics struct {
 	registry      prometheus.Registerer
 	requests      *prometheus.CounterVec
@@ -27,9 +27,9 @@ type Metrics struct {
 	limited       *prometheus.CounterVec
 }
 
-// NewMetrics makes the metrics of the one server of a contract and a store, and those of the store itself. They are
-// read from the registry, where everything except requests, whose statuses are many, begins with 0. It panics if the
-// registry has them already, as New does if the metrics have a server.
+// NewMetrics returns new metrics for one server and its store, and registers them. All except
+// providerd_requests_total, which has too many statuses, begin at 0. It panics if the registry already has them, as
+// New does if the metrics already have a server.
 func NewMetrics(registry prometheus.Registerer, openapi *contract.Document, database *store.Store) *Metrics {
 	counters := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return promauto.With(registry).NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
@@ -58,12 +58,12 @@ func NewMetrics(registry prometheus.Registerer, openapi *contract.Document, data
 	return metrics
 }
 
-// secondsBuckets lie around a create on a fast disk, and end where a request does.
+// secondsBuckets returns buckets from less than a create on a fast disk takes to the timeout of a request.
 func secondsBuckets() []float64 {
 	return []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}
 }
 
-// begin sets what can be counted to 0: a rate is only of what was there before.
+// begin sets counters to 0, because a rate needs a previous value.
 func (m *Metrics) begin(openapi *contract.Document) {
 	for _, operation := range append(openapi.OperationIDs(), otherOperation) {
 		m.durations.WithLabelValues(operation)
@@ -85,22 +85,22 @@ func (m *Metrics) begin(openapi *contract.Document) {
 	}
 }
 
-// count counts an exchange that was answered. Metrics that are nil count nothing.
-func (m *Metrics) count(answered *exchange, status int) {
+// count counts a finished exchange. It does nothing if m is nil.
+func (m *Metrics) count(finished *exchange, status int) {
 	if m == nil {
 		return
 	}
-	operation := answered.operation
+	operation := finished.operation
 	if operation == "" {
 		operation = otherOperation
 	}
 	m.requests.WithLabelValues(operation, strconv.Itoa(status)).Inc()
-	m.durations.WithLabelValues(operation).Observe(answered.took.Seconds())
-	if answered.replayed {
+	m.durations.WithLabelValues(operation).Observe(finished.took.Seconds())
+	if finished.replayed {
 		m.replays.WithLabelValues(operation).Inc()
 	}
-	if answered.refused != nil {
-		m.countRefusal(answered.refused, operation)
+	if finished.refused != nil {
+		m.countRefusal(finished.refused, operation)
 	}
 }
 
@@ -117,7 +117,7 @@ func (m *Metrics) countRefusal(refused *refusal, operation string) {
 	}
 }
 
-// batchBuckets are up to 1, 2, 4 and so on, the last up to the largest batch.
+// batchBuckets is the number of buckets for 1, 2, 4 and so on, up to the largest batch.
 const batchBuckets = 9
 
 // watchStore registers the metrics of a store.
@@ -138,13 +138,13 @@ func watchStore(registry prometheus.Registerer, database *store.Store) {
 	registry.MustRegister(storeCollector{database})
 }
 
-// storeCollector asks a store for its figures each time the metrics are read.
+// storeCollector reads the figures of a store whenever metrics are scraped.
 type storeCollector struct{ store *store.Store }
 
-// Describe names nothing, since the store may not know the figures of the WAL.
+// Describe sends nothing, because not every store has a WAL.
 func (storeCollector) Describe(chan<- *prometheus.Desc) {}
 
-// Collect sends the current figures. Those of the WAL are left out if the store has none.
+// Collect sends the current figures.
 func (c storeCollector) Collect(out chan<- prometheus.Metric) {
 	stats := c.store.Stats()
 	sendGauge(out, "queue_length", "Creates waiting for a transaction.", stats.QueueLength)
@@ -170,7 +170,6 @@ func collectPool(out chan<- prometheus.Metric, stats sql.DBStats, pool string) {
 		stats.WaitDuration.Seconds(), pool)
 }
 
-// number is any that a figure has.
 type number interface {
 	int | int64 | uint32 | uint64 | float64
 }
@@ -183,7 +182,7 @@ func sendCounter[N number](out chan<- prometheus.Metric, name, help string, valu
 	out <- prometheus.MustNewConstMetric(figureDesc(name, help, pool), prometheus.CounterValue, float64(value), pool...)
 }
 
-// figureDesc gives a figure of a pool the label that names it.
+// figureDesc describes a figure; one of a pool has a label with its name.
 func figureDesc(name, help string, pool []string) *prometheus.Desc {
 	return prometheus.NewDesc("providerd_"+name, help, []string{"pool"}[:len(pool)], nil)
 }

@@ -11,7 +11,7 @@ import (
 	"example.com/providerd/store"
 )
 
-// startCounted lets a server with metrics answer.
+// startCounted starts a server with metrics.
 func (h *harness) startCounted(t *testing.T, failedAttempts int) (*server.Server, *prometheus.Registry) {
 	t.Helper()
 	registry := prometheus.NewRegistry()
@@ -21,7 +21,7 @@ func (h *harness) startCounted(t *testing.T, failedAttempts int) (*server.Server
 	}), registry
 }
 
-// The reason why a token is refused is counted also where its address is told to wait.
+// The reason for refusing a token is counted even if its address must wait.
 func TestMetricsOfRefusedTokens(t *testing.T) {
 	t.Parallel()
 	h := start(t)

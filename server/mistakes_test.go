@@ -11,13 +11,13 @@ import (
 	"example.com/providerd/gen/api"
 )
 
-// mistake is what a newcomer sends.
+// mistake is a typical mistake of a new user.
 type mistake struct {
 	title, method, path, body string
 	change                    func(*http.Request)
 }
 
-// mistakes are typical ones, each in a request that is right otherwise.
+// mistakes returns typical mistakes, each in an otherwise correct request.
 func mistakes() []mistake {
 	oauth2 := func(title, body string) mistake {
 		return mistake{title, http.MethodPost, oauth2Path, body, func(*http.Request) {}}
@@ -32,20 +32,20 @@ func mistakes() []mistake {
 		return directory(title, `{"name":"Staff","delegated_subject":"admin@example.com",`+
 			`"default_group_email_domain":"example.com",`+member+`}`)
 	}
-	on := func(method, path string, one mistake) mistake {
-		one.method, one.path = method, path
-		return one
+	on := func(method, path string, sent mistake) mistake {
+		sent.method, sent.path = method, path
+		return sent
 	}
-	withHeader := func(name, value string, one mistake) mistake {
-		one.change = set(name, value)
-		return one
+	withHeader := func(name, value string, sent mistake) mistake {
+		sent.change = set(name, value)
+		return sent
 	}
 	valid := `{"name":"Shop","authorization_flow":"` + flow + `"}`
 	return []mistake{
 		field("the singular of a field", `"redirect_uri":"https://shop.example.com/callback"`),
 		field("camel case", `"clientId":"shop"`),
 		field("a hyphen", `"client-secret":"s"`),
-		field("a typing error", `"sub_mdoe":"user_uuid"`),
+		field("a typo", `"sub_mdoe":"user_uuid"`),
 		oauth2("letters transposed in a short name", `{"anme":"Shop","authorization_flow":"`+flow+`"}`),
 		oauth2("a word cut short", `{"name":"Shop","auth_flow":"`+flow+`"}`),
 		field("one word of a name", `"secret":"s"`),
@@ -90,20 +90,20 @@ func mistakes() []mistake {
 	}
 }
 
-// TestMistakesAreExplained compares the answers with those in testdata, which PROVIDERD_WRITE_GOLDEN=1 writes.
+// TestMistakesAreExplained compares the responses with those in testdata, which PROVIDERD_WRITE_GOLDEN=1 writes.
 func TestMistakesAreExplained(t *testing.T) {
 	t.Parallel()
 	const path = "testdata/mistakes.txt"
 	h := start(t)
 	var got strings.Builder
-	for _, one := range mistakes() {
-		answer := h.send(t, one.method, one.path, strings.NewReader(one.body),
-			set("Authorization", "Bearer "+h.token), set("Content-Type", "application/json"), one.change)
+	for _, sent := range mistakes() {
+		answer := h.send(t, sent.method, sent.path, strings.NewReader(sent.body),
+			set("Authorization", "Bearer "+h.token), set("Content-Type", "application/json"), sent.change)
 		var problem api.Problem
 		if err := json.Unmarshal(answer.body, &problem); err != nil {
-			t.Fatalf("%s: %v: %s", one.title, err, answer.body)
+			t.Fatalf("%s: %v: %s", sent.title, err, answer.body)
 		}
-		fmt.Fprintf(&got, "# %s\n%s %s\n%s\n%d %s\n", one.title, one.method, one.path, one.body, answer.status, problem.Detail)
+		fmt.Fprintf(&got, "# %s\n%s %s\n%s\n%d %s\n", sent.title, sent.method, sent.path, sent.body, answer.status, problem.Detail)
 		if problem.Errors != nil {
 			for _, violation := range *problem.Errors {
 				fmt.Fprintf(&got, "  %s %s: %s\n", violation.Pointer, violation.Code, violation.Detail)

@@ -11,7 +11,7 @@ import (
 	"example.com/providerd/server/contract"
 )
 
-// negotiate refuses what cannot be answered or read as JSON, before anything of the body is read.
+// negotiate refuses a request whose body or response would not be JSON, before the body is read.
 func negotiate(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		request := c.Request()
@@ -52,11 +52,11 @@ func sendsJSON(header http.Header) bool {
 	return true
 }
 
-// acceptsJSON reports whether the response may be application/json (RFC 9110 section 12.5.1): the most exact range that
-// matches decides, and of several that are as exact the one with the highest weight. What is not a media range, or has
-// a weight that cannot be read, does not count, and a header without any range accepts everything.
+// acceptsJSON reports whether the response may be application/json (RFC 9110 section 12.5.1): the most specific range
+// that matches decides; among equally specific ones, the highest weight. Invalid media ranges and weights are ignored,
+// and a header without a valid range accepts everything.
 func acceptsJSON(fields []string) bool {
-	exactness, weight := 0, 1.0
+	specificity, weight := 0, 1.0
 	ranges := 0
 	for element := range strings.SplitSeq(strings.Join(fields, ","), ",") {
 		mediaRange, parameters, err := mime.ParseMediaType(element)
@@ -68,23 +68,24 @@ func acceptsJSON(fields []string) bool {
 			continue
 		}
 		ranges++
-		elementExactness := jsonExactness(mediaRange)
-		if elementExactness > exactness || elementExactness == exactness && exactness > 0 && elementWeight > weight {
-			exactness, weight = elementExactness, elementWeight
+		elementSpecificity := jsonSpecificity(mediaRange)
+		if elementSpecificity > specificity ||
+			elementSpecificity == specificity && specificity > 0 && elementWeight > weight {
+			specificity, weight = elementSpecificity, elementWeight
 		}
 	}
-	return ranges == 0 || exactness > 0 && weight > 0
+	return ranges == 0 || specificity > 0 && weight > 0
 }
 
-// isMediaRange reports whether a text is a media range. mime.ParseMediaType also takes a type without a subtype, and a
-// subtype of all types.
+// isMediaRange reports whether a text is a media range. mime.ParseMediaType also accepts a type without a subtype, and
+// "*/json".
 func isMediaRange(text string) bool {
 	mainType, subtype, ok := strings.Cut(text, "/")
 	return ok && (mainType != "*" || subtype == "*")
 }
 
-// jsonExactness is how exactly a media range names application/json; 0 if it does not match.
-func jsonExactness(mediaRange string) int {
+// jsonSpecificity returns how specifically a media range names application/json; 0 if it does not match.
+func jsonSpecificity(mediaRange string) int {
 	switch mediaRange {
 	case echo.MIMEApplicationJSON:
 		return 3
@@ -97,7 +98,7 @@ func jsonExactness(mediaRange string) int {
 	}
 }
 
-// parseWeight reads the weight of a range (RFC 9110 section 12.4.2).
+// parseWeight returns the weight of a range, 1 by default (RFC 9110 section 12.4.2).
 func parseWeight(parameters map[string]string) (float64, bool) {
 	text, ok := parameters["q"]
 	if !ok {

@@ -10,7 +10,7 @@ import (
 	"example.com/providerd/store"
 )
 
-// The lengths of what is made for a caller who sends none.
+// The lengths of generated credentials.
 const (
 	clientIDLength     = 40
 	clientSecretLength = 128
@@ -45,8 +45,8 @@ func (s *Server) ProvidersOauth2Create(
 	}, nil
 }
 
-// requestedOAuth2 is a stored record as it would be if the request had made it. Credentials that the request leaves to
-// the server are the stored ones if they look generated.
+// requestedOAuth2 returns the record that the request would have created instead of the stored one. Credentials that
+// the request omits are the stored ones if those look generated.
 func requestedOAuth2(request api.OAuth2ProviderRequest, stored store.OAuth2Provider) store.OAuth2Provider {
 	requested := stored
 	requested.Name, requested.OAuth2Settings = request.Name, FromAPIOAuth2(request)
@@ -60,12 +60,12 @@ func requestedOAuth2(request api.OAuth2ProviderRequest, stored store.OAuth2Provi
 	return requested
 }
 
-// looksGenerated reports whether a text may be one that the server generates for a caller who sends none.
+// looksGenerated reports whether the server may have generated a text.
 func looksGenerated(text string, length int) bool {
 	return len(text) == length && store.IsAlphanumeric(text)
 }
 
-// FromAPIOAuth2 turns a valid request into settings, each field that is absent or null filled with its default.
+// FromAPIOAuth2 converts a valid request to settings. Fields that are absent or null get their defaults.
 func FromAPIOAuth2(request api.OAuth2ProviderRequest) store.OAuth2Settings {
 	clientType := valueOr(request.ClientType, api.ClientTypeEnumConfidential)
 	return store.OAuth2Settings{
@@ -87,7 +87,7 @@ func FromAPIOAuth2(request api.OAuth2ProviderRequest) store.OAuth2Settings {
 	}
 }
 
-// ToAPIOAuth2 renders a record as the API answers it.
+// ToAPIOAuth2 converts a record to its form in the API.
 func ToAPIOAuth2(record store.OAuth2Provider) api.OAuth2Provider {
 	return api.OAuth2Provider{
 		PK:                                 record.PK,
@@ -125,7 +125,7 @@ func clientID(sent *string) string {
 	return store.RandomAlphanumeric(clientIDLength)
 }
 
-// clientSecret makes a secret only for a client that can keep one.
+// clientSecret generates a secret only for a client that can keep one.
 func clientSecret(sent *string, clientType api.ClientTypeEnum) string {
 	switch {
 	case sent != nil:

@@ -10,7 +10,8 @@ import (
 	"example.com/providerd/store"
 )
 
-// TestOneRequestHasOneAnswer breaks ever fewer things: the decision that comes first wins.
+// TestOneRequestHasOneAnswer sends requests with fewer and fewer mistakes: the first check that fails decides the
+// response.
 func TestOneRequestHasOneAnswer(t *testing.T) {
 	t.Parallel()
 	h := start(t)
@@ -67,7 +68,7 @@ func TestStorageUnavailable(t *testing.T) {
 	if err := os.Rename(h.path, h.path+".away"); err != nil {
 		t.Fatal(err)
 	}
-	// Right after the check that follows a commit, a create could still rely on it.
+	// Right after the check that follows a commit, a create could still rely on that check.
 	h.send(t, http.MethodGet, "/readyz", nil).problem(t, http.StatusServiceUnavailable, "storage-unavailable")
 	got := h.post(t, oauth2Path, encode(t, minimal(oauth2Path)))
 	got.problem(t, http.StatusServiceUnavailable, "storage-unavailable")
@@ -79,7 +80,7 @@ func TestStorageUnavailable(t *testing.T) {
 	}
 }
 
-// A statement that SQLite does not understand is a fault of the server: to try again later does not help.
+// A statement that SQLite cannot parse is an internal error: a retry does not help.
 func TestFaultOfTheServer(t *testing.T) {
 	t.Parallel()
 	h := start(t)

@@ -26,8 +26,8 @@ func pageExample(t *testing.T, page []byte) (bad, good string) {
 	return html.UnescapeString(string(examples[0][1])), html.UnescapeString(string(examples[1][1]))
 }
 
-// TestExamplesOfProblems sends the examples of each problem that a request causes: the bad one gets it, the good one
-// creates a provider or validates one.
+// TestExamplesOfProblems sends the examples of each problem that a request can cause: the bad one gets the problem,
+// the good one creates or validates a provider.
 func TestExamplesOfProblems(t *testing.T) {
 	t.Parallel()
 	for slug, status := range map[string]int{
@@ -50,7 +50,7 @@ func TestExamplesOfProblems(t *testing.T) {
 	}
 }
 
-// sendExample sends a create of which the example replaces the request line, a header, the body, or the token.
+// sendExample sends a create in which the example replaces the request line, a header, the body or the token.
 func (h *harness) sendExample(t *testing.T, example string) answer {
 	t.Helper()
 	method, path, body := http.MethodPost, oauth2Path, encode(t, minimal(oauth2Path))
@@ -81,8 +81,7 @@ func (h *harness) sendExample(t *testing.T, example string) answer {
 	return h.send(t, method, path, strings.NewReader(body), changes...)
 }
 
-// TestAdviceIsListed validates the examples of each rule on the page: the bad one gets its advice, the good one does
-// not.
+// TestAdviceIsListed validates the examples of each rule on the page: only the bad one gets the advice.
 func TestAdviceIsListed(t *testing.T) {
 	t.Parallel()
 	h := start(t)

@@ -33,7 +33,7 @@ const (
 //go:embed pages
 var pageFiles embed.FS
 
-// registerPages adds the paths that need no token.
+// registerPages registers the paths that need no token.
 func (s *Server) registerPages(router *echo.Echo) error {
 	pages, err := template.ParseFS(pageFiles, "pages/*.html")
 	if err != nil {
@@ -54,7 +54,7 @@ func (s *Server) registerPages(router *echo.Echo) error {
 	for path, handler := range map[string]echo.HandlerFunc{
 		"/":        func(c echo.Context) error { return s.home(c, pages) },
 		stylePath:  func(c echo.Context) error { return c.Blob(http.StatusOK, "text/css; charset=utf-8", style) },
-		"/healthz": func(c echo.Context) error { return answerHealth(c, http.StatusOK, "ok") },
+		"/healthz": func(c echo.Context) error { return respondHealth(c, http.StatusOK, "ok") },
 		"/readyz":  s.ready,
 		"/openapi.yaml": func(c echo.Context) error {
 			return c.Blob(http.StatusOK, "application/yaml", s.contract.YAML)
@@ -73,7 +73,7 @@ func (s *Server) registerPages(router *echo.Echo) error {
 
 // link is a link of the front page.
 type link struct {
-	// Name is the member in the response to a program, Title the text of the link in a browser.
+	// Name is the JSON member, Title the text of the link in a browser.
 	Name, Path, Title, About string
 }
 
@@ -87,7 +87,7 @@ func links() []link {
 		{"advice", advicePath, "Advice", "Settings that the contract allows but a standard advises against."},
 		{
 			"conventions", conventionsPath, "Conventions",
-			"How bodies are read, requests refused and retries answered, and what the limits are.",
+			"How bodies are read, requests refused and retries handled, and what the limits are.",
 		},
 		{"openapi_yaml", "/openapi.yaml", "openapi.yaml", "The contract (OpenAPI 3.0), for people and generators."},
 		{"openapi_json", "/openapi.json", "openapi.json", "The same contract as JSON."},
@@ -96,7 +96,7 @@ func links() []link {
 	}
 }
 
-// homePage is what the front page shows.
+// homePage is the data of the front page.
 type homePage struct {
 	Version    string
 	IsReady    bool
@@ -123,7 +123,7 @@ func (s *Server) home(c echo.Context, pages *template.Template) error {
 	return renderPage(c, pages, "home.html", page)
 }
 
-// newConventionsPage renders what the description of the contract says under headings, which is Markdown.
+// newConventionsPage renders the sections of the contract's description, which is Markdown.
 func newConventionsPage(openapi *contract.Document) (template.HTML, error) {
 	_, conventions, _ := strings.Cut(openapi.Description, "\n## ")
 	var page bytes.Buffer
@@ -160,14 +160,14 @@ func (s *Server) explain(c echo.Context, pages *template.Template, examples map[
 	return renderPage(c, pages, "problem.html", problemPageData{problemKind: kind, Response: example})
 }
 
-// problemPageData is what the page of a problem shows.
+// problemPageData is the data of the page of a problem.
 type problemPageData struct {
 	problemKind
 	// Response is an example, in JSON.
 	Response string
 }
 
-// exampleOf returns the example in the contract, which has none for problems that no operation responds with.
+// exampleOf returns the example of a problem in JSON. The contract has none for problems that no operation returns.
 func exampleOf(kind problemKind, examples map[slug]api.Problem) (string, error) {
 	example, ok := examples[kind.Slug]
 	if !ok {
@@ -183,7 +183,7 @@ func exampleOf(kind problemKind, examples map[slug]api.Problem) (string, error) 
 	return string(text), nil
 }
 
-// problemExamples reads the examples of all responses other than success.
+// problemExamples returns the examples of problems in the contract.
 func problemExamples(openapi *contract.Document) (map[slug]api.Problem, error) {
 	texts, err := openapi.Examples(problemMediaType)
 	if err != nil {

@@ -12,19 +12,19 @@ import (
 	"example.com/providerd/server/contract"
 )
 
-// validateOnlyParameter is the one parameter that the contract has for a query.
+// validateOnlyParameter is the only query parameter of the contract.
 const validateOnlyParameter = "validate_only"
 
-// maxQuotedName bounds, in bytes, what a problem repeats of the name of a parameter.
+// maxQuotedName is how many bytes of a parameter name a problem quotes.
 const maxQuotedName = 64
 
-// validateQuery refuses a query that the contract does not allow, before anything of the body is read: what was meant
-// to be validated is never stored for a typing error.
+// validateQuery refuses a query that the contract does not allow, before the body is read, so that a typo in
+// validate_only cannot turn a validation into a create.
 func validateQuery(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		query, err := url.ParseQuery(c.Request().URL.RawQuery)
 		if err != nil {
-			// The error repeats a piece of the query.
+			// The error would quote a part of the query.
 			return &refusal{slug: invalidParameter}
 		}
 		for _, name := range slices.Sorted(maps.Keys(query)) {
@@ -37,22 +37,23 @@ func validateQuery(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// wrongParameter says what is wrong with a parameter of the query; "" if nothing is.
+// wrongParameter returns what is wrong with a query parameter; "" if nothing is.
 func wrongParameter(name string, values []string) string {
 	if name == validateOnlyParameter {
 		if _, ok := parseBool(values); ok {
 			return ""
 		}
-		return fmt.Sprintf("The query parameter %s must be sent once at most, as %s=true or %s=false.", name, name, name)
+		return fmt.Sprintf("The query parameter %s must appear at most once, as %s=true or %s=false.", name, name, name)
 	}
-	unknown := fmt.Sprintf("%q is not a query parameter of this operation", cut(name, maxQuotedName))
+	unknown := fmt.Sprintf("%q is not a query parameter of this operation.", truncate(name, maxQuotedName))
 	if meant := contract.MostSimilar(name, []string{validateOnlyParameter}); meant != "" {
-		return unknown + "; did you mean " + meant + "?"
+		return unknown + " Did you mean " + meant + "?"
 	}
-	return unknown + "; leave it out."
+	return unknown + " Remove it."
 }
 
-// parseBool reads the one value of a parameter in its form in JSON, which is the only one of several that Go takes.
+// parseBool parses the value of a parameter that appears once. Of the forms that Go accepts, it accepts only true and
+// false.
 func parseBool(values []string) (value, ok bool) {
 	if len(values) != 1 {
 		return false, false

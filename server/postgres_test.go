@@ -8,18 +8,19 @@ import (
 	"example.com/providerd/store/postgres/postgrestest"
 )
 
-// clusterVariable names a PostgreSQL server, over which the tests then run instead of SQLite.
+// clusterVariable names a PostgreSQL server; tests then use it instead of SQLite.
 const clusterVariable = "PROVIDERD_TEST_CLUSTER"
 
 const (
-	// ofTheStore are the tests of what is stored and found again.
+	// ofTheStore selects the tests that store and find records.
 	ofTheStore = "^Test(Contract|Fields|Verdict|Record|Credentials|ClientIDTaken|PublicClient|Retry|Replay|Reused|Key|Bod|" +
 		"LargeList|Caller|Token|RateLimit)"
-	// ofSQLite are those of them that reach into the database, which store/postgres tests in its own way, or test tests.
+	// ofSQLite selects those that access the database directly, which store/postgres tests in its own way, or that are
+	// about the tests.
 	ofSQLite = "^(TestRetryOfWhatIsDamaged|TestContractTestsFindFaults)$"
 )
 
-// TestOverPostgreSQL runs tests of this package over a PostgreSQL database.
+// TestOverPostgreSQL runs tests of this package over PostgreSQL.
 func TestOverPostgreSQL(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.NewCluster(t)

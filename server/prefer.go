@@ -13,7 +13,7 @@ const (
 	handlingLenient         = "handling=lenient"
 )
 
-// prefer finds out what the caller prefers (RFC 7240). What follows gets the preference in one plain form, or none.
+// prefer replaces the Prefer header (RFC 7240) with handling=lenient, or removes it.
 func prefer(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		header := c.Request().Header
@@ -26,11 +26,11 @@ func prefer(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// isLenient reports whether fields that the request does not know are ignored.
+// isLenient reports whether unknown fields are ignored.
 func isLenient(header http.Header) bool { return header.Get(preferHeader) == handlingLenient }
 
-// prefersLenient reports whether the first handling preference is lenient (RFC 7240 section 4.4). Preferences that are
-// unknown or cannot be read are ignored.
+// prefersLenient reports whether the first handling preference is lenient (RFC 7240 section 4.4). Unknown and
+// malformed preferences are ignored.
 func prefersLenient(fields []string) bool {
 	for preference := range strings.SplitSeq(strings.Join(fields, ","), ",") {
 		preference, _, _ = strings.Cut(preference, ";")

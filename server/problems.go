@@ -33,7 +33,7 @@ type problemKind struct {
 	Slug   slug
 	Status int32
 	Title  string
-	// Detail is sent when nothing more specific is known.
+	// Detail is sent unless a refusal has its own.
 	Detail string
 	// Meaning, Remedy, Bad and Good are for the page at the URI of the kind. Bad and Good are the relevant part of a
 	// request that gets the problem and of one that does not: the request line, a header, or the body.

@@ -12,25 +12,25 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// The header fields of draft-ietf-httpapi-ratelimit-headers-10, and what they call the one policy there is.
+// The header fields of draft-ietf-httpapi-ratelimit-headers-10, and the name of the only policy.
 const (
 	rateLimitHeader       = "RateLimit"
 	rateLimitPolicyHeader = "RateLimit-Policy"
 	rateLimitPolicy       = "caller"
 )
 
-// maxLimiters bounds the memory for those who are counted.
+// maxLimiters is how many keys are counted at a time.
 const maxLimiters = 10_000
 
-// RateLimit is how many requests may come in a time. As many may come at once; then one more may come each time that
-// this part of the time has passed. The zero value stands for no limit.
+// RateLimit allows a number of requests per window. They may come at once; further ones are allowed at an even rate.
+// The zero value means no limit.
 type RateLimit struct {
 	Requests int
-	// Window is whole seconds.
+	// Window is a number of whole seconds.
 	Window time.Duration
 }
 
-// limiters count what comes under each key against one limit.
+// limiters applies one limit to each key.
 type limiters struct {
 	limit RateLimit
 	mutex sync.Mutex
@@ -41,7 +41,7 @@ func newLimiters(limit RateLimit) *limiters {
 	return &limiters{limit: limit, byKey: map[string]*rate.Limiter{}}
 }
 
-// take counts what comes under a key, unless it returns how long to wait before it may come.
+// take counts a request of a key. If the key exceeds its limit, it returns how long to wait, and counts nothing.
 func (l *limiters) take(key string, at time.Time) (wait time.Duration) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -59,7 +59,7 @@ func (l *limiters) take(key string, at time.Time) (wait time.Duration) {
 	return wait
 }
 
-// makeRoom forgets keys that are as good as new, or all of them, before there are too many.
+// makeRoom removes keys that have not used any of their limit, or all keys, before there are too many.
 func (l *limiters) makeRoom(at time.Time) {
 	if len(l.byKey) < maxLimiters {
 		return
@@ -74,7 +74,8 @@ func (l *limiters) makeRoom(at time.Time) {
 	}
 }
 
-// networkOf is an IPv4 address as it stands, and the network of 64 bits of an IPv6 address, which one host has alone.
+// networkOf returns an IPv4 address unchanged, and the /64 network of an IPv6 address, because one host has all of
+// that.
 func networkOf(address string) string {
 	ip, err := netip.ParseAddr(address)
 	if err != nil || ip.Unmap().Is4() {
@@ -84,11 +85,11 @@ func networkOf(address string) string {
 	return netip.PrefixFrom(ip.WithZone(""), hostBits).Masked().String()
 }
 
-// wholeSeconds is a wait as headers have it, rounded up.
+// wholeSeconds formats a wait for a header, rounded up.
 func wholeSeconds(wait time.Duration) string { return strconv.Itoa(int(math.Ceil(wait.Seconds()))) }
 
-// limitRate asks a caller to wait who sends more than it may, whatever becomes of its requests. Callers are told apart
-// by the names of their tokens; they have no limit if the limiters are nil.
+// limitRate refuses requests of a caller that exceeds its rate, which counts refused requests too. Callers are
+// distinguished by the names of their tokens. There is no limit if callers is nil.
 func limitRate(callers *limiters) echo.MiddlewareFunc {
 	if callers == nil {
 		return func(next echo.HandlerFunc) echo.HandlerFunc { return next }
@@ -96,7 +97,7 @@ func limitRate(callers *limiters) echo.MiddlewareFunc {
 	limit := callers.limit
 	seconds := int(limit.Window.Seconds())
 	policy := fmt.Sprintf("%q;q=%d;w=%d", rateLimitPolicy, limit.Requests, seconds)
-	detail := fmt.Sprintf("The tokens of one name may send %d requests per %d s. Wait the seconds that Retry-After names.",
+	detail := fmt.Sprintf("Tokens of one name may send %d requests per %d s. Wait as many seconds as Retry-After says.",
 		limit.Requests, seconds)
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {

@@ -11,7 +11,7 @@ import (
 	"example.com/providerd/store"
 )
 
-// limitRate lets a server answer that takes so many requests an hour of each name of a token.
+// limitRate starts a server that accepts a number of requests per hour and token name.
 func (h *harness) limitRate(t *testing.T, requests int) {
 	t.Helper()
 	h.serve(t, func(config *server.Config) {
@@ -19,7 +19,7 @@ func (h *harness) limitRate(t *testing.T, requests int) {
 	})
 }
 
-// What the tokens of one name send counts together, whatever becomes of it. Others are not touched.
+// All requests with tokens of one name count, whatever their outcome. Other names are not affected.
 func TestRateLimitIsForTheNameOfTheToken(t *testing.T) {
 	t.Parallel()
 	h := start(t)

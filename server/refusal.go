@@ -12,20 +12,20 @@ import (
 
 const retryAfterHeader = "Retry-After"
 
-// refusal is an error that knows its answer. What the caller is told and what the log gets are apart.
+// refusal is an error with its response. Only the log gets the cause.
 type refusal struct {
 	slug slug
-	// detail replaces the sentence of the kind unless it is empty.
+	// detail replaces the detail of the problem kind unless it is empty.
 	detail     string
 	header     map[string]string
 	violations []api.Violation
-	// pk is that of the record that an idempotency key created; nil if something else is refused.
+	// pk is that of the record that a reused idempotency key created; nil for other refusals.
 	pk *int32
-	// token is why the caller's token is refused; "" if something else is refused.
+	// token is why the access token is refused; "" for other refusals.
 	token tokenRefusal
-	// isLimited is true if the caller sends more than it may.
+	// isLimited is true if the caller exceeded its rate limit.
 	isLimited bool
-	// cause is for the log alone.
+	// cause is only logged.
 	cause error
 }
 
@@ -57,11 +57,11 @@ const (
 	tokenForbidden tokenRefusal = "forbidden"
 )
 
-// retryAfterSecond asks the caller to wait a second for the storage.
+// retryAfterSecond returns a header that asks the caller to wait one second.
 func retryAfterSecond() map[string]string { return map[string]string{retryAfterHeader: "1"} }
 
-// unavailableUntilRepaired says that the storage refuses until an operator has repaired it. The contract asks for the
-// header; a day is longer than any program waits.
+// unavailableUntilRepaired returns the refusal of a request that fails until an operator repairs the database. The
+// contract requires a Retry-After; a day is longer than programs wait.
 func unavailableUntilRepaired(detail string, cause error) *refusal {
 	return &refusal{
 		slug: storageUnavailable, detail: detail, header: map[string]string{retryAfterHeader: "86400"}, cause: cause,

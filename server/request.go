@@ -21,7 +21,7 @@ const (
 	contentSecurityPolicyHeader = "Content-Security-Policy"
 )
 
-// serveExchange gives the request its id, survives a panic in what follows, and logs, counts and traces the answer.
+// serveExchange sets the request id, recovers from panics, and logs, counts and traces the response.
 func (s *Server) serveExchange(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		current := &exchange{
@@ -29,10 +29,10 @@ func (s *Server) serveExchange(next echo.HandlerFunc) echo.HandlerFunc {
 			body: c.Request().Body,
 		}
 		caller := c.Request().Context()
-		// The context does not end when the caller's does, since one who has closed only the sending half, and awaits the
-		// answer, cannot be told from one who is gone.
-		work := context.WithValue(context.WithoutCancel(caller), exchangeKey{}, current)
-		c.SetRequest(c.Request().WithContext(work))
+		// The context does not end with the caller's: a caller who has closed only the sending half of the connection still
+		// waits for the response, and cannot be distinguished from one who has disconnected.
+		detached := context.WithValue(context.WithoutCancel(caller), exchangeKey{}, current)
+		c.SetRequest(c.Request().WithContext(detached))
 		setHeaders(c, current)
 		if err := callRecovered(next, c); err != nil {
 			c.Error(err)
@@ -45,7 +45,7 @@ func (s *Server) serveExchange(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// setHeaders sets what every answer has. A page that loads a style sheet or runs scripts has a policy of its own.
+// setHeaders sets the headers of every response. Pages that load a style sheet or run scripts replace the policy.
 func setHeaders(c echo.Context, current *exchange) {
 	header := c.Response().Header()
 	header.Set(requestIDHeader, current.requestID)
@@ -56,24 +56,24 @@ func setHeaders(c echo.Context, current *exchange) {
 	if isPageOverHTTPS(c.Request()) {
 		header.Set("Strict-Transport-Security", "max-age=86400")
 	}
-	if framedLoosely(c.Request()) {
-		// Where a front end and this server read the end of a body differently, what follows would be smuggled.
+	if isFramedAmbiguously(c.Request()) {
+		// If a front end found another end of the body, the next request on the connection could be smuggled.
 		header.Set("Connection", "close")
 	}
 }
 
-// isPageOverHTTPS reports whether a browser asks for a page over HTTPS, so that it may keep to that for a day (RFC
-// 6797). A loopback name is left out: other programs serve plain HTTP under it.
+// isPageOverHTTPS reports whether a page is requested over HTTPS, so that a browser should use only HTTPS for a day
+// (RFC 6797). Loopback names are excluded, because other programs serve plain HTTP under them.
 func isPageOverHTTPS(r *http.Request) bool {
 	host := strings.ToLower(strings.TrimSuffix((&url.URL{Host: r.Host}).Hostname(), "."))
 	isLoopback := host == "localhost" || strings.HasSuffix(host, ".localhost")
 	return r.TLS != nil && (r.Method == http.MethodGet || r.Method == http.MethodHead) && !isLoopback
 }
 
-// framedLoosely reports whether the length of the body may be read in two ways. The HTTP library drops a Content-Length
-// beside a Transfer-Encoding, and a Transfer-Encoding of HTTP/1.0, without a trace; RFC 9112 section 6.1 demands that
-// the connection is then closed.
-func framedLoosely(r *http.Request) bool {
+// isFramedAmbiguously reports whether another HTTP implementation may find another end of the body. net/http silently
+// drops a Content-Length beside a Transfer-Encoding, and the Transfer-Encoding of HTTP/1.0; in both cases RFC 9112
+// section 6.1 requires closing the connection.
+func isFramedAmbiguously(r *http.Request) bool {
 	return len(r.TransferEncoding) > 0 || !r.ProtoAtLeast(1, 1)
 }
 
@@ -85,8 +85,7 @@ func (s *Server) requestID(r *http.Request) string {
 	return rand.Text()
 }
 
-// remoteAddress is the address of the peer, without its port. What a header says of it counts for nothing: anyone can
-// send it.
+// remoteAddress returns the IP address of the peer. Headers that claim another one are ignored: anyone can send them.
 func remoteAddress(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
@@ -109,30 +108,31 @@ func callRecovered(next echo.HandlerFunc, c echo.Context) (err error) {
 }
 
 const (
-	// maxLoggedField bounds, in bytes, what a caller chooses and the log holds.
+	// maxLoggedField is how many bytes of a value chosen by the caller are logged.
 	maxLoggedField = 256
-	// maxLoggedError leaves room for the stack of a panic.
+	// maxLoggedError is the same for errors; it has room for the stack of a panic.
 	maxLoggedError = 16 << 10
 )
 
-// cut shows that a text was longer.
-func cut(text string, limit int) string {
+// truncate returns at most limit bytes of a text, with an ellipsis if it was longer.
+func truncate(text string, limit int) string {
 	if len(text) <= limit {
 		return text
 	}
 	return text[:limit] + "…"
 }
 
-// log writes one line for each exchange. It holds nothing of the body, and nothing of the query but validate_only. The
-// caller is gone who closed the connection, or its sending half, before the answer.
-func (s *Server) log(c echo.Context, current *exchange, callerIsGone bool) {
+// log writes one line for each exchange. It contains nothing of the body, and of the query only validate_only.
+// isDisconnected is true if the caller closed the connection, or its sending half, before the response.
+func (s *Server) log(c echo.Context, current *exchange, isDisconnected bool) {
 	attributes := []slog.Attr{
 		slog.String("request_id", current.requestID),
-		slog.String("method", cut(c.Request().Method, maxLoggedField)),
-		slog.String("path", cut(c.Request().URL.Path, maxLoggedField)),
+		slog.String("method", truncate(c.Request().Method, maxLoggedField)),
+		slog.String("path", truncate(c.Request().URL.Path, maxLoggedField)),
 		slog.Int("status", c.Response().Status),
 		slog.Int64("bytes", c.Response().Size),
 		slog.Duration("duration", current.took),
+		slog.Float64("duration_ms", float64(current.took)/float64(time.Millisecond)),
 		slog.String("remote", c.Request().RemoteAddr),
 	}
 	if current.token.ID != 0 {
@@ -149,22 +149,22 @@ func (s *Server) log(c echo.Context, current *exchange, callerIsGone bool) {
 	if refused := current.refused; refused != nil {
 		attributes = append(attributes, slog.String("problem", string(refused.slug)))
 		if refused.cause != nil {
-			attributes = append(attributes, slog.String("error", cut(refused.cause.Error(), maxLoggedError)))
+			attributes = append(attributes, slog.String("error", truncate(refused.cause.Error(), maxLoggedError)))
 		}
 		if s.problems[refused.slug].Status >= http.StatusInternalServerError {
 			level = slog.LevelError
 		}
 	}
-	if callerIsGone || current.refused.isCutOff() || current.writeError != nil {
+	if isDisconnected || current.refused.isCutOff() || current.writeError != nil {
 		attributes = append(attributes, slog.String("outcome", "canceled"))
 	}
 	if current.writeError != nil {
-		attributes = append(attributes, slog.String("write_error", cut(current.writeError.Error(), maxLoggedError)))
+		attributes = append(attributes, slog.String("write_error", truncate(current.writeError.Error(), maxLoggedError)))
 	}
 	s.writeLine(c.Request().Context(), current.started.Add(current.took), level, attributes)
 }
 
-// writeLine spares what the logger's own methods take: the time once more, and the line of source that logs.
+// writeLine logs without what the methods of the logger add: a second clock reading and the source line.
 func (s *Server) writeLine(ctx context.Context, at time.Time, level slog.Level, attributes []slog.Attr) {
 	handler := s.logger.Handler()
 	if !handler.Enabled(ctx, level) {
@@ -172,6 +172,6 @@ func (s *Server) writeLine(ctx context.Context, at time.Time, level slog.Level, 
 	}
 	record := slog.NewRecord(at, level, "request", 0)
 	record.AddAttrs(attributes...)
-	// As with the logger's own methods, an error has nowhere to go.
+	// The methods of the logger ignore the error, too.
 	_ = handler.Handle(ctx, record)
 }

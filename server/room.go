@@ -7,14 +7,14 @@ import (
 	"example.com/providerd/server/listener"
 )
 
-// stallLimit is how long a connection may make no progress before another caller gets the memory that it reserves.
+// stallLimit is how long a connection may make no progress before another caller may take its memory.
 const stallLimit = 2 * time.Second
 
-// room is memory that callers share. None of them may keep more than a share of it for as long as it likes, unless that
-// is for a single request, so that what is larger than a share can be served at all.
+// room is memory that callers share. A caller may not hold more than its share for as long as it likes, except for a
+// single request, so that a body larger than a share can be served.
 type room struct {
 	mutex sync.Mutex
-	// free is what nobody has reserved, share the most that one caller may keep.
+	// free is how many bytes are not reserved, share how many one caller may hold.
 	free, share  int64
 	keptBy       map[string]int64
 	reservations map[*reservation]bool
@@ -24,18 +24,18 @@ func newRoom(size, share int64) *room {
 	return &room{free: size, share: share, keptBy: map[string]int64{}, reservations: map[*reservation]bool{}}
 }
 
-// reservation is the part of a room that is for one request.
+// reservation is the part of a room that one request holds.
 type reservation struct {
 	room   *room
 	caller string
-	// connection is closed if others need the room while it stalls; nil if it must not be.
+	// connection is closed if it stalls while other callers need the room; nil if it must not be.
 	connection *listener.Conn
-	// The mutex of the room guards what follows: how many bytes are reserved, and how many of them the caller may keep.
+	// bytes are reserved; the caller may hold kept of them for as long as it likes. The mutex of the room guards both.
 	bytes, kept int64
 }
 
-// resize changes how much is reserved, and how much of that the caller may keep. It reports whether there is room.
-// Connections that stall are closed to make some.
+// resize changes how many bytes are reserved, and how many of them the caller may hold. It reports whether there is
+// room, and closes stalled connections to make some.
 func (r *reservation) resize(bytes, kept int64) bool {
 	r.room.mutex.Lock()
 	defer r.room.mutex.Unlock()
@@ -55,7 +55,7 @@ func (r *reservation) resize(bytes, kept int64) bool {
 	}
 }
 
-// shrink gives back what is reserved beyond so many bytes, all of which the caller may keep.
+// shrink reduces the reservation to a number of bytes, all of which the caller may hold.
 func (r *reservation) shrink(bytes int64) {
 	r.room.mutex.Lock()
 	defer r.room.mutex.Unlock()
@@ -79,7 +79,7 @@ func (r *reservation) longestStalled(ofCaller bool) (victim *reservation) {
 	return victim
 }
 
-// set notes how much is reserved and kept. The caller holds the mutex.
+// set records how much is reserved and held. The caller holds the mutex.
 func (r *reservation) set(bytes, kept int64) {
 	r.room.free += r.bytes - bytes
 	r.room.keptBy[r.caller] += kept - r.kept

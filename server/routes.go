@@ -11,7 +11,7 @@ import (
 
 var _ api.StrictServerInterface = (*Server)(nil)
 
-// New makes a Server.
+// New returns a new Server. It returns an error if a page or an example of the contract cannot be read.
 func New(config Config) (*Server, error) {
 	server := &Server{
 		contract:         config.Contract,
@@ -46,12 +46,12 @@ func New(config Config) (*Server, error) {
 	return server, nil
 }
 
-// operationMiddlewares is the way of a request to each operation, from the outside in. Nothing of the body is read
-// before the caller is known.
+// operationMiddlewares returns the middleware of each operation, outermost first. Nothing of the body is read before
+// the caller is authenticated.
 func (s *Server) operationMiddlewares() map[string][]echo.MiddlewareFunc {
 	chains := map[string][]echo.MiddlewareFunc{}
 	for _, op := range s.contract.Operations() {
-		chain := []echo.MiddlewareFunc{noteOperation(op)}
+		chain := []echo.MiddlewareFunc{setOperation(op)}
 		if s.traces != nil {
 			chain = append(chain, s.traces.begin(op))
 		}
@@ -61,8 +61,8 @@ func (s *Server) operationMiddlewares() map[string][]echo.MiddlewareFunc {
 	return chains
 }
 
-// noteOperation notes what the request is for.
-func noteOperation(op *contract.Operation) echo.MiddlewareFunc {
+// setOperation sets the operation of the exchange.
+func setOperation(op *contract.Operation) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
 			exchangeOf(c.Request().Context()).operation = op.ID

@@ -23,8 +23,8 @@ type mutant struct {
 	contract           []byte
 }
 
-// TestEveryRuleOfTheContractIsTested takes each rule of the request schemas out of the contract, one at a time, and
-// demands that the cases of its field notice.
+// TestEveryRuleOfTheContractIsTested removes the rules of the request schemas one at a time. A case of the field must
+// fail.
 //
 //nolint:tparallel // The group waits for the parallel tests in it.
 func TestEveryRuleOfTheContractIsTested(t *testing.T) {
@@ -38,7 +38,7 @@ func TestEveryRuleOfTheContractIsTested(t *testing.T) {
 			t.Run(mutated.title, func(t *testing.T) {
 				t.Parallel()
 				lenient := *h
-				// Answers of a wrong contract are wrong, and that is for the cases to notice.
+				// Responses by a wrong contract are wrong, which the cases must notice.
 				lenient.client = &http.Client{}
 				lenient.serve(t, func(config *server.Config) { config.Contract = parse(t, mutated.contract) })
 				notices := notice(t, &lenient, mutated, cases)
@@ -69,12 +69,12 @@ func notice(t *testing.T, h *harness, mutated mutant, cases []fieldCase) bool {
 	})
 }
 
-// quiet is a test that is expected to fail, as it is run against a wrong contract.
+// quiet is a test that is expected to fail, because it uses a wrong contract.
 type quiet struct{ testing.TB }
 
 func (*quiet) Errorf(string, ...any) {}
 
-// ruleMutants makes one contract for each rule of each request schema, without that rule.
+// ruleMutants returns, for each rule of each request schema, the contract without that rule.
 func ruleMutants(t *testing.T) []mutant {
 	t.Helper()
 	document, err := openapi3.NewLoader().LoadFromData(contract.YAML())
@@ -95,7 +95,7 @@ func ruleMutants(t *testing.T) []mutant {
 	return mutants
 }
 
-// ruleFinder walks one request schema.
+// ruleFinder finds the rules of one request schema.
 type ruleFinder struct {
 	t       *testing.T
 	text    []byte

@@ -19,7 +19,7 @@ import (
 	"example.com/providerd/server/listener"
 )
 
-// listen serves the harness's store with limits of its own, over a real listener, and returns the address.
+// listen serves the harness's store on a real listener with limits, and returns the address.
 func (h *harness) listen(t *testing.T, limits listener.Limits) string {
 	t.Helper()
 	open, err := net.Listen("tcp", "127.0.0.1:0")
@@ -40,14 +40,14 @@ func (h *harness) listen(t *testing.T, limits listener.Limits) string {
 	return open.Addr().String()
 }
 
-// head is the header of a create with the harness's token, ready for more fields and a blank line.
+// head is the header of a create with the harness's token, to which more fields and a blank line can be added.
 func (h *harness) head() string {
 	return "POST " + oauth2Path + " HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n" +
 		"Authorization: Bearer " + h.token + "\r\n"
 }
 
-// TestHostileConnections sends what no honest client sends. Each must end in a closed connection within its time, after
-// one answer at most, while ordinary creates go on.
+// TestHostileConnections sends what no well-behaved client sends. Each connection must be closed in time, after at
+// most one response, while other creates succeed.
 func TestHostileConnections(t *testing.T) {
 	t.Parallel()
 	h := start(t)
@@ -61,9 +61,9 @@ func TestHostileConnections(t *testing.T) {
 	cases := map[string]struct {
 		// text is sent at once.
 		text string
-		// drip is sent again and again after it, until the server has enough.
+		// drip is then sent repeatedly, until the server closes the connection.
 		drip string
-		// want is the status, or none where the connection must be closed without one.
+		// want is the status; 0 if the connection must be closed without a response.
 		want string
 	}{
 		"slow header":               {text: "POST / HTTP/1.1\r\n", drip: "X-Slow: 1\r\n", want: ""},
@@ -97,7 +97,7 @@ func TestHostileConnections(t *testing.T) {
 		"header with a NUL":         {text: h.head() + "X-Nul: a\x00b\r\n\r\n", want: "400"},
 		"header with a bare return": {text: h.head() + "X-Return: a\rb\r\n\r\n", want: "400"},
 	}
-	// Parallel subtests would wait for those of other tests, while the creates take the processors from all.
+	// Parallel subtests would wait for those of other tests, while the creates use all processors.
 	var group sync.WaitGroup
 	for name, test := range cases {
 		group.Go(func() {
@@ -114,8 +114,8 @@ func TestHostileConnections(t *testing.T) {
 	}
 }
 
-// exchangeRaw sends bytes over a socket of its own, demands that the server closes it, and returns the status of the
-// one answer, or none.
+// exchangeRaw sends bytes over its own socket, waits for the server to close it, and returns the status of the only
+// response, or 0.
 func exchangeRaw(t *testing.T, address, text, drip string) string {
 	t.Helper()
 	connection, err := net.Dial("tcp", address)
@@ -149,8 +149,8 @@ func exchangeRaw(t *testing.T, address, text, drip string) string {
 	}
 }
 
-// onlyStatus returns the status of the answer, of which there must be at most one: two would mean that the rest of a
-// request was taken for another one.
+// onlyStatus returns the status of the response. There must be at most one: with two, a part of a request was read as
+// another request.
 func onlyStatus(t *testing.T, answers []byte) string {
 	t.Helper()
 	if len(answers) == 0 {
@@ -171,7 +171,7 @@ func onlyStatus(t *testing.T, answers []byte) string {
 	return fmt.Sprint(response.StatusCode)
 }
 
-// createMeanwhile sends ordinary creates until it is stopped, which returns how many there were.
+// createMeanwhile sends creates until stop is called, which returns how many there were.
 func createMeanwhile(t *testing.T, h *harness) (stop func() int) {
 	t.Helper()
 	stopping, count := make(chan struct{}), make(chan int)
@@ -241,7 +241,7 @@ func TestEveryAnswerHasSecurityHeaders(t *testing.T) {
 	}
 }
 
-// TestPagesOverHTTPSStayThere lets browsers keep to HTTPS for a day, but for what runs on their own machine.
+// TestPagesOverHTTPSStayThere checks that browsers use only HTTPS for a day, except for hosts on their own machine.
 func TestPagesOverHTTPSStayThere(t *testing.T) {
 	t.Parallel()
 	h := start(t)

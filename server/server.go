@@ -1,13 +1,12 @@
-// Package server answers the two operations of openapi.yaml over HTTP, from a request to the record that the store made
-// of it, and serves the pages that need no token. It is the only package that knows Echo.
+// Package server implements the two operations of openapi.yaml over HTTP, and serves the pages that need no token. It
+// is the only package that uses Echo.
 //
 // A request passes, in this order: request id and log, route, trace, authenticate, rate limit, authorize, negotiate,
 // validate (query, Idempotency-Key, body), handler, store. Errors travel up as Go errors and become problem documents
 // (RFC 9457) in one place, Server.handleError.
 //
-// What a body may be is in server/contract, what a connection may cost in server/listener, what a provider could do
-// better in server/advice, and what becomes of a create in store. Start with New and operationMiddlewares in routes.go;
-// oauth2.go is where they lead.
+// Package server/contract validates bodies, server/listener limits connections, server/advice checks settings against
+// standards, and store stores providers. Start with New and operationMiddlewares in routes.go, then read oauth2.go.
 package server
 
 import (
@@ -22,7 +21,7 @@ import (
 	"example.com/providerd/store"
 )
 
-// Config is what a Server works with. Every field but RateLimit, Metrics and Traces is required.
+// Config configures a Server. All fields except RateLimit, Metrics and Traces are required.
 type Config struct {
 	Contract *contract.Document
 	Store    *store.Store
@@ -30,13 +29,13 @@ type Config struct {
 	Version string
 	// Logger gets one line for each request.
 	Logger *slog.Logger
-	// FailedAttempts is how many wrong, expired or revoked tokens an address may show in a minute.
+	// FailedAttempts is how many unknown, expired or revoked tokens an address may send per minute.
 	FailedAttempts int
-	// RateLimit is for each name of a token; the zero value for none.
+	// RateLimit applies to each token name; the zero value means no limit.
 	RateLimit RateLimit
-	// Metrics counts what is answered; nil if nothing reads them.
+	// Metrics counts requests; nil for none.
 	Metrics *Metrics
-	// Traces makes spans; nil if nothing collects them.
+	// Traces creates spans; nil for none.
 	Traces *Traces
 }
 
@@ -48,12 +47,12 @@ type Server struct {
 	logger           *slog.Logger
 	problems         map[slug]problemKind
 	requestIDPattern *regexp.Regexp
-	// attempts counts the wrong tokens that come from each network.
+	// attempts counts the invalid tokens from each network.
 	attempts *limiters
-	// callers counts the requests of each name of a token; nil if they have no limit.
+	// callers counts the requests of each token name; nil if they have no limit.
 	callers *limiters
 	bodies  *bodies
-	// unreadBodies counts those that are read though their requests are refused.
+	// unreadBodies counts the bodies of refused requests that are being read.
 	unreadBodies *room
 	metrics      *Metrics
 	traces       *Traces
@@ -61,7 +60,7 @@ type Server struct {
 	isDraining   atomic.Bool
 }
 
-// ServeHTTP answers one request.
+// ServeHTTP serves one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.router.ServeHTTP(w, r)
 }

@@ -19,7 +19,7 @@ import (
 	"example.com/providerd/store/sqlite"
 )
 
-// settledFigures is a database that tells the figures that a test settles.
+// settledFigures is a database with figures set by the test.
 type settledFigures struct {
 	database.Database
 	stats database.Stats
@@ -27,8 +27,8 @@ type settledFigures struct {
 
 func (d settledFigures) Stats() database.Stats { return d.stats }
 
-// holdUp begins with a create whose transaction is not over until release is called, and returns once so many others
-// wait. All are stored when release returns.
+// holdUp starts a create whose transaction does not end until release is called. It returns once a number of others
+// are waiting. All are stored when release returns.
 func holdUp(t *testing.T, opened *store.Store, waiting int) (release func()) {
 	t.Helper()
 	begun, released := make(chan struct{}, waiting+1), make(chan struct{})
@@ -58,7 +58,7 @@ func holdUp(t *testing.T, opened *store.Store, waiting int) (release func()) {
 	}
 }
 
-// seriesOf reads gauges and counters by series, such as providerd_pool_waits_total{readers}.
+// seriesOf returns gauges and counters by series, such as providerd_pool_waits_total{readers}.
 func seriesOf(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	t.Helper()
 	families, err := registry.Gather()
@@ -67,23 +67,23 @@ func seriesOf(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	}
 	series := map[string]float64{}
 	for _, family := range families {
-		for _, one := range family.GetMetric() {
+		for _, metric := range family.GetMetric() {
 			name := family.GetName()
-			for _, label := range one.GetLabel() {
+			for _, label := range metric.GetLabel() {
 				name += "{" + label.GetValue() + "}"
 			}
-			// Of the two, the one that it is not is 0.
-			series[name] = one.GetGauge().GetValue() + one.GetCounter().GetValue()
+			// One of the two is 0.
+			series[name] = metric.GetGauge().GetValue() + metric.GetCounter().GetValue()
 		}
 	}
 	return series
 }
 
-// Each figure of a store, none of which is like another, is that of its own series.
+// Each figure of a store, all of them different, has its own series.
 func TestMetricsOfTheStore(t *testing.T) {
 	t.Parallel()
-	folder := t.TempDir()
-	kept, err := sqlite.Create(t.Context(), filepath.Join(folder, "test.db"), slog.New(slog.DiscardHandler))
+	dir := t.TempDir()
+	kept, err := sqlite.Create(t.Context(), filepath.Join(dir, "test.db"), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func TestMetricsOfTheStore(t *testing.T) {
 		Readers: sql.DBStats{MaxOpenConnections: 11, InUse: 12, Idle: 13, WaitCount: 14, WaitDuration: 1500 * time.Millisecond},
 		Writers: sql.DBStats{MaxOpenConnections: 21, InUse: 22, Idle: 23, WaitCount: 24, WaitDuration: 2500 * time.Millisecond},
 		WAL:     &database.WALStats{Pages: 31, CopiedPages: 32, Checkpoints: 33, FailedCheckpoints: 34},
-	}}, filepath.Join(folder, "keyset.json"))
+	}}, filepath.Join(dir, "keyset.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,10 +16,10 @@ import (
 	"example.com/providerd/server/contract"
 )
 
-// traceparentHeader is that of W3C Trace Context. Its companion tracestate is free text of the caller, and not read.
+// traceparentHeader is defined by W3C Trace Context. Its companion tracestate, free text of the caller, is not read.
 const traceparentHeader = "traceparent"
 
-// The attributes that no convention names.
+// The attributes for which there is no semantic convention.
 const (
 	requestIDKey    = attribute.Key("providerd.request_id")
 	problemKey      = attribute.Key("providerd.problem")
@@ -28,22 +28,22 @@ const (
 	batchSizeKey    = attribute.Key("providerd.batch_size")
 )
 
-// maxAttributes is how many the span of a request has at most.
+// maxAttributes is the most attributes that the span of a request has.
 const maxAttributes = 10
 
-// Traces makes spans of the requests for operations, by the semantic conventions of OpenTelemetry for HTTP servers. In
-// no attribute is what a caller sends, except a request id that is well-formed.
+// Traces creates spans for requests of the operations, by the semantic conventions of OpenTelemetry for HTTP servers.
+// No attribute contains anything that a caller sent, except a well-formed request id.
 type Traces struct{ tracer trace.Tracer }
 
-// NewTraces makes the spans with the tracer of a provider.
+// NewTraces returns new Traces that use the tracer of a provider.
 func NewTraces(provider trace.TracerProvider) *Traces {
 	return &Traces{provider.Tracer("example.com/providerd/server", trace.WithSchemaURL(semconv.SchemaURL))}
 }
 
-// begin begins the span of each request for an operation, as a part of the trace that the caller names.
+// begin starts the span of each request of an operation, within the trace of the caller.
 func (t *Traces) begin(op *contract.Operation) echo.MiddlewareFunc {
 	name := op.Method + " " + op.Path
-	// The path is that of the operation: the route has no parameters.
+	// The routes have no parameters, so the path is that of the operation.
 	fixedOver := func(scheme string) []attribute.KeyValue {
 		return []attribute.KeyValue{
 			semconv.HTTPRequestMethodKey.String(op.Method), semconv.HTTPRoute(op.Path), semconv.URLPath(op.Path),
@@ -72,8 +72,7 @@ func (t *Traces) begin(op *contract.Operation) echo.MiddlewareFunc {
 	}
 }
 
-// parentContext is the context of a request, with the span that its caller names. A header that is malformed, or there
-// twice, names none.
+// parentContext returns the context of a request with the caller's span. A malformed or repeated header is ignored.
 func parentContext(r *http.Request) context.Context {
 	values := r.Header.Values(traceparentHeader)
 	if len(values) != 1 {
@@ -82,24 +81,24 @@ func parentContext(r *http.Request) context.Context {
 	return propagation.TraceContext{}.Extract(r.Context(), propagation.MapCarrier{traceparentHeader: values[0]})
 }
 
-// end ends the span of a request that was answered, once it has made those within it.
-func (s *spans) end(ctx context.Context, answered *exchange, status int) {
+// end ends the span of a finished exchange, and creates the spans within it.
+func (s *spans) end(ctx context.Context, finished *exchange, status int) {
 	if s == nil {
 		return
 	}
-	ended := answered.started.Add(answered.took)
+	ended := finished.started.Add(finished.took)
 	s.addParts(trace.ContextWithSpan(ctx, s.root), ended)
 	attributes := append(make([]attribute.KeyValue, 0, maxAttributes), s.fixed...)
 	attributes = append(attributes,
-		semconv.HTTPResponseStatusCode(status), requestIDKey.String(answered.requestID))
-	if answered.validateOnly {
+		semconv.HTTPResponseStatusCode(status), requestIDKey.String(finished.requestID))
+	if finished.validateOnly {
 		attributes = append(attributes, validateOnlyKey.Bool(true))
 	}
-	if answered.replayed {
+	if finished.replayed {
 		attributes = append(attributes, replayedKey.Bool(true))
 	}
-	if answered.refused != nil {
-		attributes = append(attributes, problemKey.String(string(answered.refused.slug)))
+	if finished.refused != nil {
+		attributes = append(attributes, problemKey.String(string(finished.refused.slug)))
 	}
 	if status >= http.StatusInternalServerError {
 		attributes = append(attributes, semconv.ErrorTypeKey.String(strconv.Itoa(status)))
@@ -109,7 +108,7 @@ func (s *spans) end(ctx context.Context, answered *exchange, status int) {
 	s.root.End(trace.WithTimestamp(ended))
 }
 
-// addParts adds the spans of what the request came to: validation, the queue and the transaction.
+// addParts adds the spans of the steps that the request reached: validation, queue and transaction.
 func (s *spans) addParts(ctx context.Context, ended time.Time) {
 	if s.validation.begun.IsZero() {
 		return

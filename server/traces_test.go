@@ -13,7 +13,7 @@ import (
 	"example.com/providerd/server"
 )
 
-// The span of a request tells whether it came over TLS.
+// The span of a request has its scheme.
 func TestTracesTellTheScheme(t *testing.T) {
 	t.Parallel()
 	exporter := tracetest.NewInMemoryExporter()

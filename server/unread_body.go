@@ -10,21 +10,20 @@ import (
 )
 
 const (
-	// maxUnread bounds what is read of a body after its request was refused, in bytes, and unreadTimeout how long that
-	// takes.
+	// maxUnread is how many bytes of a body are read after its request was refused, and unreadTimeout for how long.
 	maxUnread     = 1 << 20
 	unreadTimeout = 2 * time.Second
-	// maxKeptOpen is how much of a refused body, in bytes, a connection may have sent and be kept open.
+	// maxKeptOpen is how many bytes of such a body a connection may send without being closed.
 	maxKeptOpen = 256 << 10
-	// maxUnreadBodies is how many such bodies are read at a time; one address gets at most a quarter of them.
+	// maxUnreadBodies is how many such bodies are read at a time; one network gets at most a quarter of that.
 	maxUnreadBodies = 256
 )
 
-// readUnread reads on when a request is refused before its body has arrived. Many callers send a body whole before they
-// read the response: if the connection ended earlier, they would find it reset instead of the explanation.
+// readUnread reads the rest of the body of a refused request. Many callers send the whole body before they read the
+// response; if the connection were closed earlier, they would see a reset instead of the explanation.
 func (s *Server) readUnread(c echo.Context) {
 	request, current := c.Request(), exchangeOf(c.Request().Context())
-	// Reading would ask for a body that waits to be asked for.
+	// With "Expect: 100-continue", reading would request the body.
 	isExpected := request.Header.Get("Expect") != ""
 	if current.body == http.NoBody || isExpected {
 		return

@@ -12,8 +12,8 @@ import (
 	"example.com/providerd/store"
 )
 
-// TestHostileBodiesOfRefusedRequests sends bodies whole before the response is read, as many HTTP libraries do, with
-// requests that are refused before that.
+// TestHostileBodiesOfRefusedRequests sends complete bodies before it reads the response, as many HTTP libraries do,
+// with requests that are refused earlier.
 func TestHostileBodiesOfRefusedRequests(t *testing.T) {
 	t.Parallel()
 	h := start(t)
@@ -47,12 +47,12 @@ func TestHostileBodiesOfRefusedRequests(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if c.status == http.StatusTooManyRequests {
-				// Another invalid token is let through each minute, and other tests may have taken that long.
+				// One more invalid token is allowed each minute, and other tests may have taken that long.
 				connect(t, c.address).send(t, c.head+"Content-Length: 0\r\n\r\n").answer(t)
 			}
 			for range 5 {
 				caller := connect(t, c.address)
-				// As over a network, the kernel does not take the whole body before the server reads it.
+				// As over a network, the kernel does not buffer the whole body before the server reads it.
 				if err := caller.SetWriteBuffer(16 << 10); err != nil {
 					t.Fatal(err)
 				}
@@ -71,8 +71,8 @@ func TestHostileBodiesOfRefusedRequests(t *testing.T) {
 	}
 }
 
-// TestHostileBodiesThatDoNotCome gets the refusal though most of the body never comes, even from an
-// address that has as many such bodies as it may.
+// TestHostileBodiesThatDoNotCome gets the refusal although most of the body never arrives, even from an address that
+// has the maximum number of such bodies.
 func TestHostileBodiesThatDoNotCome(t *testing.T) {
 	t.Parallel()
 	h := start(t)

@@ -14,14 +14,14 @@ import (
 	"example.com/providerd/server/listener"
 )
 
-// validateBody reads the body and validates it. The handler gets the very value that was validated.
+// validateBody reads and validates the body. The handler gets exactly the value that was validated.
 func validateBody(op *contract.Operation, bodies *bodies) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
 			reserved := bodies.reserve(c.Request().Context())
 			defer reserved.release()
 			if err := accept(c, op, reserved); err != nil {
-				// Answered here, while the memory for it is reserved.
+				// The error is handled here, while its memory is reserved.
 				c.Error(err)
 				return nil
 			}
@@ -31,7 +31,7 @@ func validateBody(op *contract.Operation, bodies *bodies) echo.MiddlewareFunc {
 	}
 }
 
-// accept replaces the body of a request by what was validated of it, or returns why it is refused.
+// accept replaces the body of a request with its validated text, or returns why the body is refused.
 func accept(c echo.Context, op *contract.Operation, reserved *bodyReservation) error {
 	request := c.Request()
 	body, err := reserved.read(request.Body)
@@ -61,8 +61,8 @@ func accept(c echo.Context, op *contract.Operation, reserved *bodyReservation) e
 	})
 }
 
-// binder fills the struct that a handler gets with the body that was validated. It matches the names of members
-// exactly, as validation did, and leaves out those that the contract does not know.
+// binder unmarshals the validated body into the struct that a handler gets. It matches member names exactly, as
+// validation did, and ignores unknown members.
 type binder struct{}
 
 var _ echo.Binder = binder{}
@@ -71,12 +71,12 @@ var _ echo.Binder = binder{}
 func (binder) Bind(into any, c echo.Context) error {
 	body, ok := c.Request().Body.(*validBody)
 	if !ok {
-		return errors.New("bind body: it was not validated")
+		return errors.New("bind body: not validated")
 	}
 	text := body.text
-	// Nothing holds it here while the request is answered.
+	// The memory can be freed while the request is handled.
 	body.text = nil
-	// What these options spare was checked while the body was read.
+	// Both were checked when the body was read.
 	err := json.Unmarshal(text, into, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if err != nil {
 		return fmt.Errorf("bind body: %w", err)
@@ -84,7 +84,7 @@ func (binder) Bind(into any, c echo.Context) error {
 	return nil
 }
 
-// validBody is a body that was read and is valid.
+// validBody is a body that was read and validated.
 type validBody struct {
 	io.ReadCloser
 	text []byte

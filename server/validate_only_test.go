@@ -10,7 +10,7 @@ import (
 
 const validateOnly = "?validate_only=true"
 
-// verdict is the verdict that was answered.
+// verdict returns the verdict of the response.
 func (a answer) verdict(t *testing.T) api.Verdict {
 	t.Helper()
 	if a.status != http.StatusOK {
@@ -24,7 +24,7 @@ func (a answer) verdict(t *testing.T) api.Verdict {
 	return verdict
 }
 
-// wouldCreate demands that the request would make a record.
+// wouldCreate checks that the request would create a record.
 func (a answer) wouldCreate(t *testing.T) {
 	t.Helper()
 	if verdict := a.verdict(t); verdict.Outcome != api.VerdictOutcomeWouldCreate || verdict.PK != nil {
@@ -32,7 +32,7 @@ func (a answer) wouldCreate(t *testing.T) {
 	}
 }
 
-// The verdict has the advice for what the request asks for, made before or not, and for nothing that was made for it.
+// The verdict has the advice for the requested settings, created before or not, but not for generated values.
 func TestVerdictHasAdvice(t *testing.T) {
 	t.Parallel()
 	h := start(t)
@@ -61,7 +61,7 @@ func TestVerdictHasAdvice(t *testing.T) {
 	}
 }
 
-// The headers say of a verdict what they say of a record.
+// The headers of a verdict are those of a record.
 func TestVerdictHasItsHeaders(t *testing.T) {
 	t.Parallel()
 	h := start(t)
@@ -78,13 +78,13 @@ func TestVerdictHasItsHeaders(t *testing.T) {
 	}
 }
 
-// Whatever is mistyped in the query, nothing is stored, and nothing of a value is repeated.
+// A typo in the query never stores anything, and no value is quoted.
 func TestMistypedQueryNeverCreates(t *testing.T) {
 	t.Parallel()
 	h := start(t)
 	body := encode(t, minimal(oauth2Path))
-	const value = "must be sent once at most, as validate_only=true or validate_only=false."
-	const meant = "did you mean validate_only?"
+	const value = "must appear at most once, as validate_only=true or validate_only=false."
+	const meant = "Did you mean validate_only?"
 	for query, says := range map[string]string{
 		"validate_only":                            value,
 		"validate_only=":                           value,

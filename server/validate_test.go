@@ -8,7 +8,7 @@ import (
 	"example.com/providerd/gen/api"
 )
 
-// What Check says before a body is sent is what the answer to it would say.
+// Check reports the same before a body is sent as the response to it.
 func TestCheckSaysWhatTheAnswerSays(t *testing.T) {
 	t.Parallel()
 	h := start(t)

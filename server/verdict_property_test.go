@@ -15,19 +15,19 @@ import (
 // bodiesForACheck is how many bodies each check generates.
 const bodiesForACheck = 10
 
-// attempt is a request that is validated, and then sent for good.
+// attempt is a request that is sent as a validation and then as a create.
 type attempt struct {
 	body    map[string]any
 	key     string
 	lenient bool
 }
 
-// attempts makes up requests for one operation, many of which come in each other's way: with keys that were used
-// before, client_ids that are taken, and bodies that were sent before, changed or not.
+// attempts generates requests for one operation, many of which conflict: with used keys, taken client_ids, and
+// earlier bodies, changed or not.
 type attempts struct {
 	valid, broken *rapid.Generator[plan]
 	schema        *openapi3.Schema
-	// prefix is that of the keys and client_ids of one check.
+	// prefix begins the keys and client_ids of one check.
 	prefix string
 	sent   []attempt
 }
@@ -50,8 +50,8 @@ func (a *attempts) draw(t *rapid.T) attempt {
 	return one
 }
 
-// again draws a request that was sent before: as it was, with another key, or with one field as another request has it,
-// which may not have it at all.
+// again draws an earlier request: unchanged, with another key, or with one field taken from another request, which
+// may not have it.
 func (a *attempts) again(t *rapid.T) attempt {
 	one := rapid.SampledFrom(a.sent).Draw(t, "again")
 	switch rapid.SampledFrom([]string{"as it was", "key", "field"}).Draw(t, "change") {
@@ -77,8 +77,8 @@ func (a *attempts) key(t *rapid.T) string {
 	return a.prefix + key
 }
 
-// TestVerdictIsThatOfTheCreate validates generated requests, and then sends each for good: the answers say the same,
-// and only the second stores anything. Make contract runs it with more.
+// TestVerdictIsThatOfTheCreate sends generated requests as validations and then as creates: the responses agree, and
+// only the creates store anything. "make contract" sends more.
 func TestVerdictIsThatOfTheCreate(t *testing.T) {
 	t.Parallel()
 	for _, of := range subjects(t) {
@@ -110,8 +110,8 @@ func TestVerdictIsThatOfTheCreate(t *testing.T) {
 	}
 }
 
-// validateAndSend compares what is said of a request with what comes of it, and returns that: the outcome, or the type
-// of the problem.
+// validateAndSend compares the verdict with the outcome of the create, and returns the latter: the outcome, or the
+// type of the problem.
 func (h *harness) validateAndSend(t *testing.T, check *rapid.T, path string, one attempt) string {
 	t.Helper()
 	text := encode(t, one.body)

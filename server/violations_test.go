@@ -11,26 +11,26 @@ import (
 	"testing"
 )
 
-// maxList is the length of the longest list of violations, and maxAnswer that of the answer with it, in bytes.
+// maxList is the length of the longest list of violations, and maxAnswer that of the response with it, in bytes.
 const (
 	maxList   = 1 << 20
 	maxAnswer = maxList + 1<<10
 )
 
-// directoryWith is a body of a workspace directory-sync provider with these credentials.
+// directoryWith returns a body of a workspace directory-sync provider with credentials.
 func directoryWith(credentials string) string {
 	return `{"name":"n","delegated_subject":"a@b.c","default_group_email_domain":"b.c","credentials":` + credentials + `}`
 }
 
-// oauth2With is a body of an OAuth2 provider with these further members.
+// oauth2With returns a body of an OAuth2 provider with additional members.
 func oauth2With(members string) string {
 	return `{"name":"n","authorization_flow":"` + flow + `",` + members + `}`
 }
 
-// repeated is a text with as many copies of a part as fit in a length.
+// repeated returns a text with as many copies of a part as fit in a length.
 func repeated(part string, length int) string { return strings.Repeat(part, length/len(part)) }
 
-// manyMembers are members with short names, as many as fit in a length.
+// manyMembers returns as many members with short names as fit in a length.
 func manyMembers(length int) string {
 	var members strings.Builder
 	for i := 0; members.Len() < length; i++ {
@@ -39,14 +39,14 @@ func manyMembers(length int) string {
 	return strings.TrimSuffix(members.String(), ",")
 }
 
-// brokenBody is a body that breaks a thousand rules or more, or one at a place that takes long to tell.
+// brokenBody is a body that breaks at least a thousand rules, or one in a place whose description is long.
 type brokenBody struct {
 	path, body string
-	// entries is how many are listed, none where that follows from the length of the list.
+	// entries is how many are listed; 0 if that follows from the length of the list.
 	entries int
-	// more tells that not all are listed.
+	// more is true if not all are listed.
 	more bool
-	// first and last are entries of the list; none where they do not matter.
+	// first and last are entries of the list; empty if they do not matter.
 	first, last string
 }
 
@@ -148,8 +148,8 @@ func TestListsOfViolationsAreBounded(t *testing.T) {
 	}
 }
 
-// What finding and listing violations allocates, garbage included, must not grow with their number times the length of
-// names. The test is not parallel, since allocations are counted for the whole process.
+// The memory for finding and listing violations, garbage included, must not grow with their number times the length
+// of names. The test is not parallel, because allocations are counted for the whole process.
 func TestViolationsTakeLittleMemory(t *testing.T) {
 	handler, token := bareServer(t)
 	for name, test := range brokenBodies() {
@@ -170,7 +170,7 @@ func TestViolationsTakeLittleMemory(t *testing.T) {
 	}
 }
 
-// The bound is on what is wrong, not on what is sent.
+// The bound is on the violations, not on the request.
 func TestLargeListIsTaken(t *testing.T) {
 	t.Parallel()
 	h := start(t)

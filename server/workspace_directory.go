@@ -44,8 +44,7 @@ func (s *Server) ProvidersWorkspaceDirectoryCreate(
 	}, nil
 }
 
-// FromAPIWorkspaceDirectory turns a valid request into settings, each field that is absent or null filled with its
-// default.
+// FromAPIWorkspaceDirectory converts a valid request to settings. Fields that are absent or null get their defaults.
 func FromAPIWorkspaceDirectory(request api.WorkspaceDirectoryProviderRequest) store.WorkspaceDirectorySettings {
 	return store.WorkspaceDirectorySettings{
 		PropertyMappings:           valueOr(request.PropertyMappings, []uuid.UUID{}),
@@ -61,8 +60,8 @@ func FromAPIWorkspaceDirectory(request api.WorkspaceDirectoryProviderRequest) st
 	}
 }
 
-// compactJSON writes valid JSON without white space and needless escapes. So a replay, whose body may be as short as
-// that, is never answered with more than it was counted for.
+// compactJSON removes white space and unnecessary escapes from valid JSON. A replay may send that shortest form, and
+// the memory reserved for its response is estimated from the body.
 func compactJSON(text json.RawMessage) string {
 	short, err := jsontext.AppendFormat(nil, text, jsontext.AllowDuplicateNames(true))
 	if err != nil {
@@ -71,7 +70,7 @@ func compactJSON(text json.RawMessage) string {
 	return string(short)
 }
 
-// ToAPIWorkspaceDirectory renders a record as the API answers it.
+// ToAPIWorkspaceDirectory converts a record to its form in the API.
 func ToAPIWorkspaceDirectory(record store.WorkspaceDirectoryProvider) api.WorkspaceDirectoryProvider {
 	const modelName = api.WorkspaceDirectoryProviderMetaModelNameProvidersWorkspaceDirectoryWorkspacedirectoryprovider
 	return api.WorkspaceDirectoryProvider{

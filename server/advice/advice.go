@@ -1,8 +1,8 @@
-// Package advice says what the settings of a provider could do better, by the standards of OAuth 2.0 and OpenID
-// Connect. Advice refuses nothing: what breaks the contract is refused long before.
+// Package advice checks the settings of a provider against the standards of OAuth 2.0 and OpenID Connect. Advice
+// refuses nothing; package server/contract refuses what the contract forbids.
 //
-// All that it says are the sentences of its rules and numbers of lines. No value of a record is ever in it. What the
-// contract forbids is in server/contract. Start with OAuth2 in advice.go, then the rules in oauth2_rules.go.
+// A piece of advice consists of the sentences of its rule and of line numbers, never of a value of the record. Start
+// with OAuth2 in advice.go, then read the rules in oauth2_rules.go.
 package advice
 
 import "example.com/providerd/store"
@@ -13,30 +13,29 @@ type Advice struct {
 	Code string `json:"code"`
 	// Pointer leads to the field (JSON Pointer, RFC 6901).
 	Pointer string `json:"pointer"`
-	// Detail is what to do, and why. For redirect_uris it begins with the lines that it is about.
+	// Detail says what is wrong and what to do. For redirect_uris, it begins with the line numbers.
 	Detail string `json:"detail"`
-	// Section is the document that the rule comes from, with the section.
+	// Section names the document and section that the rule is based on.
 	Section string `json:"section"`
 }
 
-// Rule is what a piece of advice is given by. A code may have a rule for each of several fields.
+// Rule is a rule of advice. A code may have rules for several fields.
 type Rule struct {
-	// Code is in snake_case, and stays what it is.
+	// Code is in snake_case, and does not change between releases.
 	Code string
 	// Pointer leads to the field (JSON Pointer, RFC 6901).
 	Pointer string
-	// When is the condition, and Detail what to do where it holds, and why.
+	// When is the condition. Detail says what is wrong if it holds, and what to do.
 	When, Detail string
-	// Section is the document that the rule comes from, with the section.
+	// Section names the document and section that the rule is based on.
 	Section string
-	// holds tells that the condition holds for a provider, and lines are the numbers of those that it holds for, where
-	// the field has lines.
+	// holds reports whether the condition holds. If the field has lines, lines are those for which it holds instead.
 	holds bool
 	lines lines
 }
 
-// OAuth2 returns the advice for an OAuth2 provider, in the order of its fields, one for each rule at most; an empty
-// list where there is none. Of redirect_uris, the first 1,000 lines are looked at.
+// OAuth2 returns the advice for an OAuth2 provider, in the order of its fields, at most one item per rule; an
+// empty list if there is none. It checks the first 1,000 lines of redirect_uris.
 func OAuth2(settings store.OAuth2Settings) []Advice {
 	return apply(oauth2Rules(client{settings, parseRedirectURIs(settings.RedirectURIs)}))
 }
@@ -45,7 +44,7 @@ func OAuth2(settings store.OAuth2Settings) []Advice {
 func OAuth2Rules() []Rule { return oauth2Rules(client{}) }
 
 // WorkspaceDirectory returns the advice for a workspace directory-sync provider, in the order of its fields, one for
-// each rule at most; an empty list where there is none.
+// each rule at most; an empty list if there is none.
 func WorkspaceDirectory(settings store.WorkspaceDirectorySettings) []Advice {
 	return apply(directoryRules(settings))
 }
@@ -53,7 +52,7 @@ func WorkspaceDirectory(settings store.WorkspaceDirectorySettings) []Advice {
 // WorkspaceDirectoryRules returns the rules for workspace directory-sync providers, in the order of the fields.
 func WorkspaceDirectoryRules() []Rule { return directoryRules(store.WorkspaceDirectorySettings{}) }
 
-// apply gives the advice of the rules whose condition holds.
+// apply returns the advice of the rules whose conditions hold.
 func apply(rules []Rule) []Advice {
 	advice := []Advice{}
 	for _, rule := range rules {

@@ -14,7 +14,7 @@ import (
 	"example.com/providerd/store"
 )
 
-// Whoever leaves everything out has nothing to be told.
+// A provider with only the required fields gets no advice.
 func TestDefaultsBringNoAdvice(t *testing.T) {
 	t.Parallel()
 	for range 100 {
@@ -31,7 +31,7 @@ func TestDefaultsBringNoAdvice(t *testing.T) {
 	}
 }
 
-// What a public client leaves out, it has to be told. Tokens cannot be signed with a secret that is empty.
+// A public client needs redirect URIs and a signing key: tokens cannot be signed with an empty secret.
 func TestWhatIsLeftOutIsTold(t *testing.T) {
 	t.Parallel()
 	clientType := api.ClientTypeEnumPublic
@@ -51,23 +51,23 @@ func TestWhatIsLeftOutIsTold(t *testing.T) {
 
 func codes(given []advice.Advice) []string {
 	var codes []string
-	for _, one := range given {
-		codes = append(codes, one.Code)
+	for _, item := range given {
+		codes = append(codes, item.Code)
 	}
 	return codes
 }
 
-// One rule speaks once, of ten lines at most by their numbers, and in the order of the fields.
+// Each rule gives one piece of advice, with at most ten line numbers, in the order of the fields.
 func TestManyLinesAreOnePieceOfAdvice(t *testing.T) {
 	t.Parallel()
 	settings := goodClient()
 	settings.SubMode, settings.AccessCodeValidity = "user_upn", "hours=1"
 	for count, want := range map[int]string{
-		1:    "line 1: ",
-		2:    "lines 1 and 2: ",
-		11:   "lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 1 more: ",
-		1000: "lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 990 more: ",
-		1001: "lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 990 more: ",
+		1:    "Line 1: ",
+		2:    "Lines 1 and 2: ",
+		11:   "Lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 1 more: ",
+		1000: "Lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 990 more: ",
+		1001: "Lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 990 more: ",
 	} {
 		var text strings.Builder
 		for line := range count {
@@ -81,9 +81,9 @@ func TestManyLinesAreOnePieceOfAdvice(t *testing.T) {
 		if !slices.Equal(codes(got), wantCodes) {
 			t.Fatalf("%d lines: %+v", count, got)
 		}
-		for _, one := range got[1:3] {
-			if !strings.HasPrefix(one.Detail, want) {
-				t.Errorf("%d lines: %s", count, one.Detail)
+		for _, item := range got[1:3] {
+			if !strings.HasPrefix(item.Detail, want) {
+				t.Errorf("%d lines: %s", count, item.Detail)
 			}
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"example.com/providerd/store"
 )
 
-// costly are the ways to send a megabyte that were thought to cost the most.
+// costly returns the most expensive bodies of 1 MiB that we know of.
 func costly() map[string]store.OAuth2Settings {
 	const megabyte = 1 << 20
 	texts := map[string]string{
@@ -44,7 +44,7 @@ func costly() map[string]store.OAuth2Settings {
 	return result
 }
 
-// Of the largest body, whatever is in it, little is said, and not much memory is taken to say it.
+// Advice for the largest bodies is short, and takes little memory.
 func TestMostExpensiveMegabyte(t *testing.T) {
 	const mostBytes, longestDetail = 8 << 20, 320
 	for name, settings := range costly() {
@@ -58,9 +58,9 @@ func TestMostExpensiveMegabyte(t *testing.T) {
 		if len(given) > len(advice.OAuth2Rules()) {
 			t.Errorf("%s: %d pieces of advice", name, len(given))
 		}
-		for _, one := range given {
-			if len(one.Detail) > longestDetail {
-				t.Errorf("%s: %d bytes: %s", name, len(one.Detail), one.Detail)
+		for _, item := range given {
+			if len(item.Detail) > longestDetail {
+				t.Errorf("%s: %d bytes: %s", name, len(item.Detail), item.Detail)
 			}
 		}
 	}

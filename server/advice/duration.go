@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// lastsLonger tells whether a validity of the contract, such as "hours=1;minutes=30", is longer than a limit. Parts
-// that are none of the contract count as nothing.
-func lastsLonger(validity string, limit time.Duration) bool {
+// isLonger reports whether a validity such as "hours=1;minutes=30" is longer than a limit. Invalid parts count as 0.
+func isLonger(validity string, limit time.Duration) bool {
 	var milliseconds float64
 	for part := range strings.SplitSeq(validity, ";") {
 		unit, text, _ := strings.Cut(part, "=")
@@ -16,7 +15,7 @@ func lastsLonger(validity string, limit time.Duration) bool {
 			milliseconds += number * millisecondsOf(unit)
 		}
 	}
-	// Less than a millisecond is no matter, and may come from the rounding of the sum.
+	// A difference of less than a millisecond may be a rounding error of the sum.
 	return milliseconds >= float64(limit.Milliseconds())+1
 }
 

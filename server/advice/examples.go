@@ -1,6 +1,6 @@
 package advice
 
-// Example is members of a request that get the advice of a rule, Bad, and members that do not, Good.
+// Example is a part of a request that gets the advice of a rule, Bad, and one that does not, Good.
 type Example struct{ Bad, Good string }
 
 // Example returns the example of a rule, for the page that lists the rules.

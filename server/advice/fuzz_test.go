@@ -11,8 +11,8 @@ import (
 	"example.com/providerd/store"
 )
 
-// FuzzOAuth2 proves that nothing panics, and that all that is said are the rules' own sentences and numbers of lines: no
-// value, nor a part of one, can be in it.
+// FuzzOAuth2 checks that nothing panics, and that advice consists of the rules' sentences and line numbers only, so
+// that it cannot contain a value.
 func FuzzOAuth2(f *testing.F) {
 	f.Add("confidential", "shop", "", "minutes=1", "hours=1", "days=30", "https://app.example.com/callback", "user_id", true)
 	f.Add("public", "caf\u00e9", "x", "weeks=9;days=", "=1;hours=NaN", "days=1e999",
@@ -30,7 +30,7 @@ func FuzzOAuth2(f *testing.F) {
 	})
 }
 
-// FuzzWorkspaceDirectory proves the same of directories.
+// FuzzWorkspaceDirectory checks the same for directories.
 func FuzzWorkspaceDirectory(f *testing.F) {
 	f.Add("admin@example.com", `{"key":"example"}`, "a b", "delete", "suspend", "example.com")
 	f.Fuzz(func(t *testing.T, subject, credentials, scopes, userAction, groupAction, domain string) {
@@ -42,28 +42,28 @@ func FuzzWorkspaceDirectory(f *testing.F) {
 	})
 }
 
-// checkSentences finds for each piece of advice the rule that it is of, each rule in its turn and once, and reads the
-// numbers before its sentence.
+// checkSentences checks that each piece of advice is that of a rule, in the order of the rules and at most once, and
+// parses the line numbers before its sentence.
 func checkSentences(t *testing.T, given []advice.Advice, rules []advice.Rule, lineCount int) {
 	t.Helper()
-	for _, one := range given {
-		for len(rules) > 0 && (rules[0].Code != one.Code || rules[0].Pointer != one.Pointer) {
+	for _, item := range given {
+		for len(rules) > 0 && (rules[0].Code != item.Code || rules[0].Pointer != item.Pointer) {
 			rules = rules[1:]
 		}
 		if len(rules) == 0 {
-			t.Fatalf("%+v is of no rule, or out of order", one)
+			t.Fatalf("%+v is of no rule, or out of order", item)
 		}
-		prefix, isSentence := strings.CutSuffix(one.Detail, rules[0].Detail)
-		if !isSentence || one.Section != rules[0].Section {
-			t.Errorf("%+v, want %+v", one, rules[0])
+		prefix, isSentence := strings.CutSuffix(item.Detail, rules[0].Detail)
+		if !isSentence || item.Section != rules[0].Section {
+			t.Errorf("%+v, want %+v", item, rules[0])
 		}
 		for _, word := range strings.FieldsFunc(prefix, func(r rune) bool { return strings.ContainsRune(" ,:", r) }) {
 			switch word {
-			case "line", "lines", "and", "more":
+			case "Line", "Lines", "and", "more":
 				continue
 			}
 			if number, err := strconv.Atoi(word); err != nil || number < 1 || number > lineCount {
-				t.Errorf("%q is in %q", word, one.Detail)
+				t.Errorf("%q is in %q", word, item.Detail)
 			}
 		}
 		rules = rules[1:]

@@ -6,27 +6,27 @@ import (
 	"strings"
 )
 
-// maxLinesTold is how many lines one piece of advice names.
-const maxLinesTold = 10
+// maxListedLines is how many line numbers one piece of advice lists.
+const maxListedLines = 10
 
-// lines are numbers of lines, counted from 1.
+// lines holds line numbers, counted from 1.
 type lines []int
 
-// prefix begins a sentence about the lines, such as "lines 1, 2 and 5: "; "" where there are none.
+// prefix returns the beginning of a detail, such as "Lines 1, 2 and 5: "; "" for no lines.
 func (l lines) prefix() string {
 	switch len(l) {
 	case 0:
 		return ""
 	case 1:
-		return fmt.Sprintf("line %d: ", l[0])
+		return fmt.Sprintf("Line %d: ", l[0])
 	}
-	told, last := l[:len(l)-1], strconv.Itoa(l[len(l)-1])
-	if more := len(l) - maxLinesTold; more > 0 {
-		told, last = l[:maxLinesTold], fmt.Sprint(more, " more")
+	listed, last := l[:len(l)-1], strconv.Itoa(l[len(l)-1])
+	if more := len(l) - maxListedLines; more > 0 {
+		listed, last = l[:maxListedLines], fmt.Sprint(more, " more")
 	}
-	numbers := make([]string, len(told))
-	for i, number := range told {
+	numbers := make([]string, len(listed))
+	for i, number := range listed {
 		numbers[i] = strconv.Itoa(number)
 	}
-	return "lines " + strings.Join(numbers, ", ") + " and " + last + ": "
+	return "Lines " + strings.Join(numbers, ", ") + " and " + last + ": "
 }

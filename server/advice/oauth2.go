@@ -11,12 +11,11 @@ import (
 )
 
 const (
-	// shortSecret is the length from which on random letters and digits have 128 bits.
+	// shortSecret is the length at which random letters and digits have 128 bits of entropy.
 	shortSecret = 22
 	// hmacKey is the length of a key for HS256, in bytes.
 	hmacKey = 32
-	// fewDistinct is a number of different bytes that hardly any random text of letters and digits is below, be they
-	// hexadecimal ones.
+	// fewDistinct is a number of distinct bytes that random texts have, even hexadecimal ones.
 	fewDistinct = 8
 
 	longCode         = 10 * time.Minute
@@ -24,7 +23,7 @@ const (
 	longRefreshToken = 365 * 24 * time.Hour
 )
 
-// client is what the rules for OAuth2 providers look at.
+// client is the input of the rules for OAuth2 providers.
 type client struct {
 	store.OAuth2Settings
 	redirectURIs []redirectURI
@@ -59,7 +58,7 @@ func (c client) hasRepetitiveSecret() bool {
 	return !c.isPublic() && traits.Bytes >= shortSecret && traits.Distinct < fewDistinct
 }
 
-// hasNothingToSignWith leaves out a confidential client with a secret, which is what a create without options makes.
+// hasNothingToSignWith is false for a confidential client with a secret, which is what a create without options makes.
 func (c client) hasNothingToSignWith() bool {
 	return c.SigningKey == nil && (c.isPublic() || c.hasEmptySecret())
 }

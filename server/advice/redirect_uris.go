@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// maxLines is how many lines of redirect_uris are looked at, so that a body of nothing but short lines costs little.
+// maxLines is how many lines of redirect_uris are checked, which bounds the cost of a body of short lines.
 const maxLines = 1000
 
 // plainHTTP is the scheme of HTTP without TLS.
@@ -16,16 +16,16 @@ const plainHTTP = "http"
 type redirectURI struct {
 	line int
 	text string
-	// isMalformed tells that the text is no absolute URI (RFC 3986, section 4.3), or one of http or https without a host
-	// (section 3.2.2). Scheme and host are empty then.
+	// isMalformed is true if the text is not an absolute URI (RFC 3986, section 4.3), or is an http or https URI without a
+	// host (section 3.2.2). Scheme and host are empty then.
 	isMalformed bool
 	// scheme and host are in lower case; the host is without its port.
 	scheme, host string
-	// isRepeated tells that a line before has the same text.
+	// isRepeated is true if an earlier line has the same text.
 	isRepeated bool
 }
 
-// parseRedirectURIs reads the first lines of redirect_uris.
+// parseRedirectURIs parses the first maxLines lines of redirect_uris.
 func parseRedirectURIs(text string) []redirectURI {
 	var uris []redirectURI
 	seen := map[string]bool{}
@@ -57,7 +57,7 @@ func parseRedirectURI(text string) redirectURI {
 	return uri
 }
 
-// isOutsideURI tells a character that a URI has only percent-encoded (RFC 3986, appendix A).
+// isOutsideURI reports whether a character must be percent-encoded in a URI (RFC 3986, appendix A).
 func isOutsideURI(r rune) bool {
 	switch r {
 	case '"', '<', '>', '\\', '^', '`', '{', '|', '}':
@@ -78,7 +78,7 @@ func (c client) linesWith(condition func(redirectURI) bool) lines {
 	return found
 }
 
-// isUnencrypted tells one that leads over the network without TLS.
+// isUnencrypted reports whether the URI leads over the network without TLS.
 func (u redirectURI) isUnencrypted() bool {
 	if u.scheme != plainHTTP || u.isLocalhost() {
 		return false
@@ -87,7 +87,7 @@ func (u redirectURI) isUnencrypted() bool {
 	return err != nil || !address.IsLoopback()
 }
 
-// isLocalhost tells a loopback redirect URI that has a name for a host.
+// isLocalhost reports whether the URI is a loopback redirect with a host name instead of an address.
 func (u redirectURI) isLocalhost() bool {
 	host := strings.TrimSuffix(u.host, ".")
 	return u.scheme == plainHTTP && (host == "localhost" || strings.HasSuffix(host, ".localhost"))
@@ -97,7 +97,7 @@ func (u redirectURI) hasWildcard() bool { return strings.Contains(u.text, "*") }
 
 func (u redirectURI) hasComma() bool { return strings.Contains(u.text, ",") }
 
-// isNative tells one with a private-use scheme, which leads to an app on the user's device.
+// isNative reports whether the URI has a private-use scheme, which leads to an app on the user's device.
 func (u redirectURI) isNative() bool {
 	return !u.isMalformed && u.scheme != plainHTTP && u.scheme != "https"
 }

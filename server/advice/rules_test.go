@@ -16,15 +16,15 @@ import (
 
 const anyUUID = "3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"
 
-// ruleCase has settings for one rule: those in trips bring its advice and no other, those in passes none at all.
+// ruleCase has settings for one rule: those in trips get its advice and no other, those in passes get none.
 type ruleCase[Settings any] struct {
 	code, pointer string
 	trips, passes []func(*Settings)
-	// lines begins the detail where the rule is about lines.
+	// lines is the beginning of the detail if the rule is about lines.
 	lines string
 }
 
-// goodClient has nothing to advise.
+// goodClient returns settings that get no advice.
 func goodClient() store.OAuth2Settings {
 	key := uuid.MustParse(anyUUID)
 	return store.OAuth2Settings{
@@ -36,7 +36,7 @@ func goodClient() store.OAuth2Settings {
 	}
 }
 
-// publicClient has nothing to advise either.
+// publicClient returns settings of a public client that get no advice.
 func publicClient(s *store.OAuth2Settings) {
 	s.ClientType, s.ClientSecret = "public", store.NewSecret("")
 }
@@ -49,7 +49,7 @@ func redirectURIs(lines ...string) func(*store.OAuth2Settings) {
 	return func(s *store.OAuth2Settings) { s.RedirectURIs = strings.Join(lines, "\n") }
 }
 
-// and makes one change of several.
+// and applies each of several changes.
 func and[Settings any](changes ...func(*Settings)) func(*Settings) {
 	return func(s *Settings) {
 		for _, change := range changes {
@@ -95,7 +95,7 @@ func TestWorkspaceDirectoryRules(t *testing.T) {
 	}, good, advice.WorkspaceDirectory, advice.WorkspaceDirectoryRules())
 }
 
-// checkRules applies every change to good settings, and demands a case of both sorts for every rule.
+// checkRules applies every change to good settings. Every rule must have cases of both sorts.
 func checkRules[Settings any](
 	t *testing.T, cases []ruleCase[Settings], good func() Settings, advise func(Settings) []advice.Advice,
 	rules []advice.Rule,
@@ -132,7 +132,7 @@ func checkRules[Settings any](
 	}
 }
 
-// What a rule says stands in a table, so that it has all of its parts. Its field is one of the request.
+// Every rule has all of its parts, and its field is one of the request.
 func TestRulesAreWhole(t *testing.T) {
 	t.Parallel()
 	checkParts(t, advice.OAuth2Rules(), reflect.TypeFor[api.OAuth2ProviderRequest]())

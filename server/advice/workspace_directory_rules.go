@@ -12,20 +12,19 @@ func directoryRules(s store.WorkspaceDirectorySettings) []Rule {
 	return []Rule{
 		{
 			Code: nilUUID, Pointer: "/filter_group", When: "filter_group is the nil UUID",
-			Detail: "the nil UUID stands for no group; name the group, or leave the field out", Section: nilUUIDSection,
+			Detail: "The nil UUID identifies no group. Set the UUID of a group, or omit the field.", Section: nilUUIDSection,
 			holds: isNil(s.FilterGroup),
 		},
 		{
 			Code: code, Pointer: "/user_delete_action", When: "user_delete_action is delete",
-			Detail: "a user who is deleted here, perhaps by mistake, is deleted in the directory with all that is theirs; " +
-				"use suspend or do_nothing, which delete nothing",
+			Detail: "If a user is deleted here, perhaps by mistake, the directory deletes the user with all their data. Use " +
+				"suspend or do_nothing.",
 			Section: source,
 			holds:   s.UserDeleteAction == deleted,
 		},
 		{
 			Code: code, Pointer: "/group_delete_action", When: "group_delete_action is delete",
-			Detail: "a group that is deleted here, perhaps by mistake, is deleted in the directory; use suspend or " +
-				"do_nothing, which delete nothing",
+			Detail:  "If a group is deleted here, perhaps by mistake, the directory deletes it. Use suspend or do_nothing.",
 			Section: source,
 			holds:   s.GroupDeleteAction == deleted,
 		},

@@ -1,5 +1,5 @@
-// Package contracttest checks every answer of a server against the contract, with a validator that the server itself
-// does not use, so that no mistake is made twice. It is for tests alone. Start with NewChecker and Checker.Client.
+// Package contracttest checks every response of a server against the contract. It uses a validator that the server does
+// not use, so that both cannot share a mistake. It is only for tests. Start with Client.
 package contracttest
 
 import (
@@ -25,13 +25,13 @@ import (
 
 const problemMediaType = "application/problem+json"
 
-// Checker knows the contract.
+// Checker checks responses against the contract.
 type Checker struct {
 	document *openapi3.T
 	router   routers.Router
 }
 
-// NewChecker reads the contract that is built into the program.
+// NewChecker returns a new Checker for the contract that is built into the program.
 func NewChecker() (*Checker, error) {
 	document, err := openapi3.NewLoader().LoadFromData(contract.YAML())
 	if err != nil {
@@ -44,14 +44,14 @@ func NewChecker() (*Checker, error) {
 	return &Checker{document: document, router: router}, nil
 }
 
-// Client returns a client whose answers are all checked against the contract; one that breaks it fails the test.
+// Client returns an HTTP client that fails the test if a response violates the contract.
 func Client(t testing.TB) *http.Client {
 	t.Helper()
-	// A transport of its own, so that no connection outlives the test's server.
+	// With its own transport, no connection outlives the server of the test.
 	return ClientOver(t, &http.Transport{})
 }
 
-// ClientOver is Client over a transport with settings of its own.
+// ClientOver returns a Client that uses a transport.
 func ClientOver(t testing.TB, base *http.Transport) *http.Client {
 	t.Helper()
 	checker, err := NewChecker()
@@ -68,7 +68,7 @@ type transport struct {
 	report  func(format string, arguments ...any)
 }
 
-// RoundTrip sends the request and checks the answer.
+// RoundTrip sends the request and checks the response.
 func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := t.base.RoundTrip(request)
 	if err != nil {
@@ -85,10 +85,11 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// Check tells how an answer breaks the contract. What is not an operation must be a success without one, or a problem.
+// Check returns an error if a response violates the contract. Outside the operations, it must be a success or a
+// problem.
 func (c *Checker) Check(ctx context.Context, request *http.Request, response *http.Response, body []byte) error {
 	if ids := response.Header.Values("X-Request-Id"); len(ids) != 1 {
-		return fmt.Errorf("%d fields X-Request-Id, want 1", len(ids))
+		return fmt.Errorf("%d X-Request-Id headers, want 1", len(ids))
 	}
 	if request.Method == http.MethodHead || response.StatusCode == http.StatusNoContent {
 		return nil
@@ -98,7 +99,7 @@ func (c *Checker) Check(ctx context.Context, request *http.Request, response *ht
 			return err
 		}
 	} else if response.StatusCode >= http.StatusBadRequest {
-		return fmt.Errorf("status %d is answered as %q", response.StatusCode, response.Header.Get("Content-Type"))
+		return fmt.Errorf("status %d has the media type %q", response.StatusCode, response.Header.Get("Content-Type"))
 	}
 	route, parameters, err := c.router.FindRoute(request)
 	if err != nil {
@@ -132,7 +133,7 @@ func (c *Checker) checkOperation(
 	return checkFields(schema, body)
 }
 
-// checkProblem checks a problem against its schema, which also those have that are no operation's answer.
+// checkProblem checks a problem against its schema, which applies outside the operations too.
 func (c *Checker) checkProblem(response *http.Response, body []byte) error {
 	problem, err := decode(body)
 	if err != nil {
@@ -143,7 +144,7 @@ func (c *Checker) checkProblem(response *http.Response, body []byte) error {
 		return fmt.Errorf("status %d: %w", response.StatusCode, err)
 	}
 	if fmt.Sprint(problem["status"]) != strconv.Itoa(response.StatusCode) {
-		return fmt.Errorf("status %d says that it is %v", response.StatusCode, problem["status"])
+		return fmt.Errorf("status %d has the status member %v", response.StatusCode, problem["status"])
 	}
 	if id := response.Header.Get("X-Request-Id"); problem["request_id"] != id {
 		return fmt.Errorf("the request id is %q in the header and %q in the problem", id, problem["request_id"])
@@ -151,8 +152,8 @@ func (c *Checker) checkProblem(response *http.Response, body []byte) error {
 	return checkFields(schema, body)
 }
 
-// checkFields finds fields that the schema does not know: schemas of answers are open, so that callers take what later
-// versions add.
+// checkFields returns an error for unknown fields. The schemas of responses allow them, so that callers accept the
+// fields of later versions.
 func checkFields(schema *openapi3.Schema, body []byte) error {
 	object, err := decode(body)
 	if err != nil {
@@ -166,7 +167,7 @@ func checkFields(schema *openapi3.Schema, body []byte) error {
 	}
 	if len(unknown) > 0 {
 		slices.Sort(unknown)
-		return fmt.Errorf("the answer has fields that the contract does not know: %s", strings.Join(unknown, ", "))
+		return fmt.Errorf("the response has fields that the contract does not define: %s", strings.Join(unknown, ", "))
 	}
 	return nil
 }
@@ -176,7 +177,7 @@ func decode(body []byte) (map[string]any, error) {
 	decoder.UseNumber()
 	var object map[string]any
 	if err := decoder.Decode(&object); err != nil {
-		return nil, fmt.Errorf("the answer is not a JSON object: %w", err)
+		return nil, fmt.Errorf("the response is not a JSON object: %w", err)
 	}
 	return object, nil
 }

@@ -8,40 +8,40 @@ import (
 	"time"
 )
 
-// phase is what a connection is at.
+// phase is the state of a connection.
 type phase int
 
 const (
-	// idle connections have sent nothing since they were accepted or answered.
+	// idle connections have sent nothing since they were accepted or since their last response.
 	idle phase = iota
-	// unknown ones have sent something, but no valid token.
+	// unknown connections have sent something, but no valid token.
 	unknown
-	// transferring ones have a known caller, who sends a body or takes an answer.
+	// transferring connections have an authenticated caller that sends a body or reads a response.
 	transferring
-	// working ones have the whole request of a known caller, and keep their place until the answer.
+	// working connections have sent a complete request with a valid token, and are not closed before the response.
 	working
 )
 
-// progressBytes is how much must be transferred to count as progress, so that a trickle does not. No more is written
-// at a time.
+// progressBytes is how much must be transferred to count as progress, so that a trickle does not count. At most as much
+// is written at a time.
 const progressBytes = 16 << 10
 
 // Conn is one of the connections that Serve has open.
 type Conn struct {
 	net.Conn
 	owner *connections
-	// The mutex of the owner guards what follows: the phase, and since when it lasts.
+	// The mutex of the owner guards the remaining fields: the phase, and when it began.
 	phase phase
 	since time.Time
-	// progress is when the connection last made some in this phase, and transferred how many bytes it has read and
-	// written since then.
+	// progress is when the connection last made progress in this phase, and transferred how many bytes it has read and
+	// written since.
 	progress    time.Time
 	transferred int
 }
 
 type connectionKey struct{}
 
-// connectionOf returns the connection that the HTTP server serves, perhaps inside of TLS.
+// connectionOf returns the Conn of a connection of the HTTP server, which may be within TLS.
 func connectionOf(served net.Conn) *Conn {
 	if secured, ok := served.(*tls.Conn); ok {
 		served = secured.NetConn()
@@ -49,19 +49,19 @@ func connectionOf(served net.Conn) *Conn {
 	return served.(*Conn)
 }
 
-// FromContext returns the connection of a request; nil if it came in any other way.
+// FromContext returns the connection of a request; nil if Serve did not accept it.
 func FromContext(ctx context.Context) *Conn {
 	conn, _ := ctx.Value(connectionKey{}).(*Conn)
 	return conn
 }
 
-// MarkTransferring notes that the caller of a request is known, and sends its body or takes its answer from now on.
+// MarkTransferring marks that the caller of a request is authenticated, and sends its body or reads the response.
 func MarkTransferring(ctx context.Context) { enterPhase(ctx, transferring) }
 
-// MarkWorking notes that the request of a known caller has arrived whole, and is worked on from now on.
+// MarkWorking marks that the request of an authenticated caller is complete and being handled.
 func MarkWorking(ctx context.Context) { enterPhase(ctx, working) }
 
-// enterPhase notes what the connection of a request is at from now on.
+// enterPhase changes the phase of the connection of a request.
 func enterPhase(ctx context.Context, next phase) {
 	if conn := FromContext(ctx); conn != nil {
 		conn.owner.mutex.Lock()
@@ -70,7 +70,7 @@ func enterPhase(ctx context.Context, next phase) {
 	}
 }
 
-// Read notes that something comes. It makes an idle connection one of an unknown caller.
+// Read reads from the connection and counts progress. The first bytes make an idle connection unknown.
 func (c *Conn) Read(into []byte) (int, error) {
 	count, err := c.Conn.Read(into)
 	if count > 0 {
@@ -84,7 +84,7 @@ func (c *Conn) Read(into []byte) (int, error) {
 	return count, err //nolint:wrapcheck // The HTTP server looks at its type.
 }
 
-// Write notes the progress of what is too long for the buffers.
+// Write writes to the connection in pieces and counts progress, which shows only if a text exceeds the buffers.
 func (c *Conn) Write(text []byte) (written int, err error) {
 	for piece := range slices.Chunk(text, progressBytes) {
 		count, err := c.Conn.Write(piece)
@@ -101,7 +101,7 @@ func (c *Conn) Write(text []byte) (written int, err error) {
 	return written, nil
 }
 
-// Close releases the place.
+// Close closes the connection, which makes room for another.
 func (c *Conn) Close() error {
 	c.owner.mutex.Lock()
 	c.owner.release(c)
@@ -109,20 +109,20 @@ func (c *Conn) Close() error {
 	return c.Conn.Close() //nolint:wrapcheck // It is the connection's own.
 }
 
-// enter begins a phase, or restarts the same one. The caller holds the mutex.
+// enter begins a phase, or restarts the current one. The caller holds the mutex.
 func (c *Conn) enter(next phase) {
 	c.phase, c.since = next, time.Now()
 	c.progress, c.transferred = c.since, 0
 }
 
-// advance counts what was transferred. The caller holds the mutex.
+// advance counts transferred bytes. The caller holds the mutex.
 func (c *Conn) advance(count int) {
 	if c.transferred += count; c.transferred >= progressBytes {
 		c.progress, c.transferred = time.Now(), 0
 	}
 }
 
-// StalledFor is how long a transfer has made no progress.
+// StalledFor returns how long a transfer has made no progress; 0 in other phases.
 func (c *Conn) StalledFor() time.Duration {
 	c.owner.mutex.Lock()
 	defer c.owner.mutex.Unlock()

@@ -11,29 +11,33 @@ import (
 	"time"
 )
 
-// grace is how long a connection keeps its place when a newcomer wants it, though nobody has shown a token on it: long
-// enough for a request to come and be answered, short enough to be waited for.
+// grace is how long a connection without a valid token is kept when a newcomer needs its place: long enough for a
+// request to arrive and be handled, short enough for the newcomer to wait.
 const grace = 500 * time.Millisecond
 
-// writeBuffer is how many bytes the kernel takes of a response that the caller does not read.
+// writeBuffer is how many bytes of a response the kernel buffers if the caller does not read it.
 const writeBuffer = 64 << 10
 
-// connections is a listener that has a bounded number of connections open. At the limit, a connection is closed to make
-// room for a newcomer, the first that applies of: the one that has been idle longest, and the one whose caller has been
-// unknown longest, either for at least grace; the one that has transferred a body or a response of a known caller
-// longest, for at least a longer grace. Until one applies, the newcomer waits. Only a connection on which a request of
-// a known caller is worked on keeps its place. So nobody keeps others out by sending slowly or nothing, or by not
-// reading responses.
+// connections is a listener with a limit on open connections. At the limit, one is closed to make room for a newcomer,
+// by the first of these rules that applies:
+//
+//  1. the connection that has been idle longest, for at least grace;
+//  2. the connection that has gone longest without a valid token, for at least grace;
+//  3. the connection that has transferred the body or response of an authenticated caller longest, for at least
+//     transferGrace.
+//
+// Until one applies, the newcomer waits. A connection is never closed while a complete request is being handled. So
+// nobody keeps others out by sending slowly, by sending nothing, or by not reading responses.
 type connections struct {
 	net.Listener
 	limit int
-	// transferGrace is that of connections that transfer.
+	// transferGrace is the grace of transferring connections.
 	transferGrace time.Duration
-	// waits is true while a newcomer waits; freed gets a value when it should try again.
+	// waits is true while a newcomer waits; freed wakes it.
 	waits atomic.Bool
 	freed chan struct{}
 	mutex sync.Mutex
-	// ended is true once no newcomer is admitted any more.
+	// ended is true once no more newcomers are admitted.
 	ended bool
 	open  map[*Conn]bool
 }
@@ -45,7 +49,7 @@ func limitConnections(listener net.Listener, limit int, transferGrace time.Durat
 	}
 }
 
-// Accept returns the next connection, once there is a place for it.
+// Accept waits for the next connection, and then for a place.
 func (c *connections) Accept() (net.Conn, error) {
 	accepted, err := c.acceptAny()
 	if err != nil {
@@ -67,12 +71,12 @@ func (c *connections) Accept() (net.Conn, error) {
 	}
 }
 
-// acceptAny returns the next connection. If the process may open no more files, room is made as at the limit.
+// acceptAny returns the next connection. If the process has too many open files, it makes room as at the limit.
 func (c *connections) acceptAny() (net.Conn, error) {
 	for {
 		accepted, err := c.Listener.Accept()
 		if plain, ok := accepted.(*net.TCPConn); ok {
-			// With more, the progress of a long response would show too seldom. What fails here fails in use, too.
+			// With a larger buffer, progress would show too rarely. If this fails, so does the use of the connection.
 			_ = plain.SetWriteBuffer(writeBuffer)
 		}
 		if !errors.Is(err, syscall.EMFILE) {
@@ -82,12 +86,12 @@ func (c *connections) acceptAny() (net.Conn, error) {
 		wait := c.makeRoom()
 		c.mutex.Unlock()
 		if wait > 0 {
-			return nil, err //nolint:wrapcheck // As above: this one lets it try again later.
+			return nil, err //nolint:wrapcheck // As above: the server retries after this error.
 		}
 	}
 }
 
-// admit gives a newcomer a place. It returns how long to wait if there is none yet, and an error if there will be none.
+// admit gives a newcomer a place. If there is none, it returns how long to wait. It returns net.ErrClosed after Close.
 func (c *connections) admit(newcomer *Conn) (wait time.Duration, err error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -105,8 +109,8 @@ func (c *connections) admit(newcomer *Conn) (wait time.Duration, err error) {
 	return wait, nil
 }
 
-// makeRoom closes the connection whose place a newcomer may have. It returns how long to wait if there is none yet.
-// The caller holds the mutex.
+// makeRoom closes a connection for a newcomer, or returns how long to wait until one may be closed. The caller holds
+// the mutex.
 func (c *connections) makeRoom() time.Duration {
 	var longest [working]*Conn
 	for conn := range c.open {
@@ -139,7 +143,7 @@ func (c *connections) release(conn *Conn) {
 	}
 }
 
-// wake lets a waiting newcomer try again.
+// wake makes a waiting newcomer try again.
 func (c *connections) wake() {
 	select {
 	case c.freed <- struct{}{}:
@@ -147,13 +151,13 @@ func (c *connections) wake() {
 	}
 }
 
-// context lets the requests of a connection find it.
+// context adds the connection to the context of its requests.
 func (c *connections) context(ctx context.Context, served net.Conn) context.Context {
 	return context.WithValue(ctx, connectionKey{}, connectionOf(served))
 }
 
-// note is told by the HTTP server what it does with a connection.
-func (c *connections) note(served net.Conn, state http.ConnState) {
+// stateChanged is called by the HTTP server when the state of a connection changes.
+func (c *connections) stateChanged(served net.Conn, state http.ConnState) {
 	conn := connectionOf(served)
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -165,9 +169,9 @@ func (c *connections) note(served net.Conn, state http.ConnState) {
 	}
 }
 
-// yielding lets connections end with their next answers while a newcomer waits, so that none is closed just when its
-// caller sends the next request.
-func (c *connections) yielding(next http.Handler) http.Handler {
+// closeWhileWaiting closes connections after their responses while a newcomer waits, so that none is closed just when
+// its caller sends the next request.
+func (c *connections) closeWhileWaiting(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c.waits.Load() {
 			w.Header().Set("Connection", "close")
@@ -176,7 +180,7 @@ func (c *connections) yielding(next http.Handler) http.Handler {
 	})
 }
 
-// Close admits no more newcomers.
+// Close closes the listener. No more newcomers are admitted.
 func (c *connections) Close() error {
 	c.mutex.Lock()
 	c.ended = true

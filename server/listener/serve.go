@@ -1,8 +1,8 @@
-// Package listener serves HTTP/1.1 over a bounded number of connections: how many are open, how long each may take, and
-// which one is closed to make room for another. It does not know what a request asks for: the handler marks when a
-// caller is known (MarkTransferring) and when work begins (MarkWorking). What a body may cost is bounded by server.
+// Package listener serves HTTP/1.1 over a limited number of connections. It limits how long each may take, and decides
+// which one is closed to make room for another. It does not interpret requests: the handler marks when the caller is
+// authenticated (MarkTransferring) and when the request is complete (MarkWorking). Package server limits bodies.
 //
-// Start with Serve in serve.go; connections.go decides which connection is closed, connection.go notes what each is at.
+// Start with Serve in serve.go; connections.go decides which connection is closed, connection.go tracks their phases.
 package listener
 
 import (
@@ -16,47 +16,47 @@ import (
 	"time"
 )
 
-// Limits bound what a connection may cost.
+// Limits limits what a connection may cost.
 type Limits struct {
 	// Connections is how many are open at a time. At the limit, the connection that has been idle longest is closed to
-	// make room, or else the one that has gone longest without a valid token, or else that of TransferGrace.
+	// make room; if none is idle, the one that has gone longest without a valid token; otherwise see TransferGrace.
 	Connections int
 	// TransferGrace is how long a caller with a valid token may take to send a body or to read a response before the
 	// connection that has taken longest is closed to make room.
 	TransferGrace time.Duration
-	// HeaderBytes bounds the request line and the header, for which the HTTP library adds 4 KiB. Each field of few bytes
-	// takes many times its size.
+	// HeaderBytes limits the request line and header; net/http adds 4 KiB. A short field takes many times its size in
+	// memory.
 	HeaderBytes int
 	// HeaderTimeout is how long the header may take to arrive.
 	HeaderTimeout time.Duration
 	// RequestTimeout is how long the header and the body together may take to arrive.
 	RequestTimeout time.Duration
-	// AnswerTimeout is how long the caller may take to send the body and to read the response. A request is worked on for
+	// ResponseTimeout is how long the caller may take to send the body and to read the response. A request is handled for
 	// at most five sixths of it.
-	AnswerTimeout time.Duration
+	ResponseTimeout time.Duration
 	// IdleTimeout is how long a connection may wait for its next request.
 	IdleTimeout time.Duration
-	// DrainTimeout is how long the requests that have begun may take once the server stops.
+	// DrainTimeout is how long requests in flight may take once the server stops.
 	DrainTimeout time.Duration
 }
 
-// DefaultLimits are for a server that anyone on its network can reach.
+// DefaultLimits returns limits for a server that anyone on its network can reach.
 func DefaultLimits() Limits {
 	return Limits{
-		Connections:    1024,
-		TransferGrace:  2 * time.Second,
-		HeaderBytes:    4 << 10,
-		HeaderTimeout:  10 * time.Second,
-		RequestTimeout: 30 * time.Second,
-		AnswerTimeout:  60 * time.Second,
-		IdleTimeout:    30 * time.Second,
-		DrainTimeout:   30 * time.Second,
+		Connections:     1024,
+		TransferGrace:   2 * time.Second,
+		HeaderBytes:     4 << 10,
+		HeaderTimeout:   10 * time.Second,
+		RequestTimeout:  30 * time.Second,
+		ResponseTimeout: 60 * time.Second,
+		IdleTimeout:     30 * time.Second,
+		DrainTimeout:    30 * time.Second,
 	}
 }
 
-// Serve lets a handler answer the requests that come to a listener until ctx is done, then takes no new ones and waits
-// for those that have begun. It speaks HTTP/1.1, inside of TLS unless security is nil. What the HTTP library reports
-// goes to the logger. It returns nil if all requests were answered.
+// Serve serves HTTP/1.1 on a listener until ctx is done; then it accepts no new requests and waits for those in flight.
+// It uses TLS unless security is nil. Errors of the HTTP library are logged at level debug. Serve returns nil if all
+// requests in flight were completed, and an error if listening fails or the drain timeout expires.
 func Serve(
 	ctx context.Context, listener net.Listener, handler http.Handler, limits Limits, security *tls.Config,
 	logger *slog.Logger,
@@ -65,16 +65,16 @@ func Serve(
 	protocols.SetHTTP1(true)
 	open := limitConnections(listener, limits.Connections, limits.TransferGrace)
 	httpServer := &http.Server{
-		Handler:           open.yielding(handler),
+		Handler:           open.closeWhileWaiting(handler),
 		ConnContext:       open.context,
-		ConnState:         open.note,
+		ConnState:         open.stateChanged,
 		MaxHeaderBytes:    limits.HeaderBytes,
 		ReadHeaderTimeout: limits.HeaderTimeout,
 		ReadTimeout:       limits.RequestTimeout,
-		WriteTimeout:      limits.AnswerTimeout,
+		WriteTimeout:      limits.ResponseTimeout,
 		IdleTimeout:       limits.IdleTimeout,
 		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
-		// OPTIONS * is answered like any other path.
+		// OPTIONS * is handled like any other path.
 		DisableGeneralOptionsHandler: true,
 		Protocols:                    protocols,
 		TLSConfig:                    security,

@@ -44,7 +44,7 @@ func (r *report) printAdvice() (advised int) {
 	for _, a := range r.applied {
 		for _, advice := range a.Advice {
 			r.messages.At(a.entry.At(advice.Pointer).String(), a.Kind, a.ID,
-				fmt.Sprintf("advice: %s %s (%s)", advice.Pointer, advice.Detail, advice.Section))
+				fmt.Sprintf("advice: %s: %s (%s)", advice.Pointer, advice.Detail, advice.Section))
 		}
 		if len(a.Advice) > 0 {
 			advised++

@@ -60,7 +60,7 @@ func serveTrace(w http.ResponseWriter, r *http.Request) {
 	}
 	<-ctx.Done()
 	trace.Stop()
-	deadline := time.Now().Add(listener.DefaultLimits().AnswerTimeout)
+	deadline := time.Now().Add(listener.DefaultLimits().ResponseTimeout)
 	if err := http.NewResponseController(w).SetWriteDeadline(deadline); err != nil {
 		return
 	}

@@ -20,7 +20,7 @@ func faults() []providerdtest.Fault {
 		},
 		{
 			Title: "a body in a panic", File: "server/contract/json_object.go",
-			Old: `return Object{}, malformed("The body begins with a byte order mark. Leave it out.")`, New: "panic(string(body))",
+			Old: `return Object{}, malformed("The body begins with a byte order mark. Remove it.")`, New: "panic(string(body))",
 		},
 		{
 			Title: "a secret that can be printed", File: "store/settings.go",
@@ -38,12 +38,12 @@ func faults() []providerdtest.Fault {
 		},
 		{
 			Title: "a token in the log", File: "server/request.go",
-			Old: `slog.String("path", cut(c.Request().URL.Path, maxLoggedField)),`,
+			Old: `slog.String("path", truncate(c.Request().URL.Path, maxLoggedField)),`,
 			New: `slog.Any("header", c.Request().Header),`,
 		},
 		{
 			Title: "a query in the log", File: "server/request.go",
-			Old: `slog.String("path", cut(c.Request().URL.Path, maxLoggedField)),`,
+			Old: `slog.String("path", truncate(c.Request().URL.Path, maxLoggedField)),`,
 			New: `slog.String("path", c.Request().URL.String()),`,
 		},
 		{
@@ -74,7 +74,7 @@ func faults() []providerdtest.Fault {
 		},
 		{
 			Title: "a record that is not masked", File: "cmd/providerd/command/render.go",
-			Old: "answer.ClientSecret = console.Mask", New: "_ = console.Mask",
+			Old: "response.ClientSecret = console.Mask", New: "_ = console.Mask",
 		},
 		{
 			Title: "a secret in advice", File: "cmd/providerd/command/provider_advise.go",
@@ -134,7 +134,7 @@ func faults() []providerdtest.Fault {
 		},
 		{
 			Title: "a value of the query in a problem", File: "server/parameters.go",
-			Old: "cut(name, maxQuotedName)", New: "cut(fmt.Sprint(name, values), maxQuotedName)",
+			Old: "truncate(name, maxQuotedName)", New: "truncate(fmt.Sprint(name, values), maxQuotedName)",
 		},
 	}
 }
