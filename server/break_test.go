@@ -109,7 +109,7 @@ func wrongValues(schema *openapi3.Schema) map[string]*rapid.Generator[any] {
 		wrong["enum"] = refusedBy(schema, rapid.String())
 	}
 	if schema.Pattern != "" {
-		wrong["pattern"] = refusedBy(schema, spoiled(rapid.StringMatching(goPattern(schema.Pattern))))
+		wrong["pattern"] = refusedBy(schema, corrupted(rapid.StringMatching(goPattern(schema.Pattern))))
 	}
 	if schema.Not != nil {
 		wrong["not"] = refusedBy(schema, rapid.Map(rapid.StringMatching(goPattern(schema.Not.Value.Pattern)),
@@ -125,8 +125,8 @@ func refusedBy(schema *openapi3.Schema, generator *rapid.Generator[string]) *rap
 	return generator.Filter(func(text string) bool { return schema.VisitJSON(text) != nil }).AsAny()
 }
 
-// spoiled inserts a character that patterns tend to reject into a string, or removes one.
-func spoiled(generator *rapid.Generator[string]) *rapid.Generator[string] {
+// corrupted inserts a character that patterns tend to reject into a string, or removes one.
+func corrupted(generator *rapid.Generator[string]) *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
 		text := []rune(generator.Draw(t, "text"))
 		at := rapid.IntRange(0, len(text)).Draw(t, "at")

@@ -26,7 +26,7 @@ func TestManualPageHasEveryFlag(t *testing.T) {
 	for i, command := range leaves {
 		part := parts[i+1]
 		if !strings.HasPrefix(part, manText(command.FullPath())) {
-			t.Errorf("%s is explained in the place of %s", strings.SplitN(part, "\n", 2)[0], command.FullPath())
+			t.Errorf("%s is explained instead of %s", strings.SplitN(part, "\n", 2)[0], command.FullPath())
 		}
 		for _, flag := range command.Flags {
 			if !strings.Contains(part, "\n.TP\n\\fB"+manText(flag.String())+"\\fR\n") {

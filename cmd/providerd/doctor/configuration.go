@@ -21,8 +21,8 @@ type Configuration struct {
 // checkConfiguration reads the environment, and arguments of "serve", as "serve" would.
 func checkConfiguration(configuration Configuration, arguments []string) []finding {
 	var found []finding
-	if misuse := configuration.Check(arguments); misuse != "" {
-		found = append(found, failed(checkOfConfiguration, "correct the variable or flag", "%s", misuse))
+	if problem := configuration.Check(arguments); problem != "" {
+		found = append(found, failed(checkOfConfiguration, "correct the variable or flag", "%s", problem))
 	}
 	for _, name := range unknownVariables(configuration.Variables) {
 		found = append(found, warned(checkOfConfiguration, `"providerd serve --help" lists the variables`,

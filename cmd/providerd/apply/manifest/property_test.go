@@ -14,7 +14,7 @@ import (
 	"example.com/providerd/cmd/providerd/apply/manifest"
 )
 
-// JSON is YAML, so that any object must come back as it was, but for what ${ means in a manifest.
+// JSON is YAML, so any object must be read unchanged, except for ${ references.
 func TestAnyJSONComesBack(t *testing.T) {
 	t.Parallel()
 	known := kinds(t)
@@ -37,7 +37,7 @@ func TestAnyJSONComesBack(t *testing.T) {
 	})
 }
 
-// What is written is read as it was, but for what refers to the environment.
+// Written manifests are read unchanged, except for references to the environment.
 func TestWrittenEntriesComeBack(t *testing.T) {
 	t.Parallel()
 	known := kinds(t)

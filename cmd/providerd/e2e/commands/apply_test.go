@@ -48,7 +48,7 @@ func deliver(int64) bool { return true }
 
 // applyRig is a server, and a file that is applied to it.
 type applyRig struct {
-	folder string
+	dir string
 	// url is that of a relay before the server.
 	url     string
 	token   string
@@ -58,9 +58,9 @@ type applyRig struct {
 // newApplyRig makes a file of some entries, of which three in ten are directories.
 func newApplyRig(t *testing.T, entries int, onAnswer func(number int64) bool) *applyRig {
 	t.Helper()
-	folder := t.TempDir()
-	server := providerdtest.Serve(t, folder)
-	r := &applyRig{folder: folder, url: startRelay(t, server.URL, onAnswer), token: providerdtest.Token(t, folder), entries: entries}
+	dir := t.TempDir()
+	server := providerdtest.Serve(t, dir)
+	r := &applyRig{dir: dir, url: startRelay(t, server.URL, onAnswer), token: providerdtest.Token(t, dir), entries: entries}
 	r.write(t, func(text string) string { return text })
 	return r
 }
@@ -78,14 +78,14 @@ func (r *applyRig) write(t *testing.T, edit func(text string) string) {
 		_, _ = fmt.Fprintf(&text, "  - {name: Directory %d, delegated_subject: admin@example.com, credentials: {n: %d}, "+
 			"default_group_email_domain: example.com}\n", i, i)
 	}
-	if err := os.WriteFile(filepath.Join(r.folder, "providers.yaml"), []byte(edit(text.String())), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(r.dir, "providers.yaml"), []byte(edit(text.String())), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func (r *applyRig) command(t *testing.T) (command *exec.Cmd, stdout, stderr *bytes.Buffer) {
 	t.Helper()
-	command = providerdtest.Command(t.Context(), r.folder,
+	command = providerdtest.Command(t.Context(), r.dir,
 		"apply", "-f", "providers.yaml", "--server", r.url, "--output", "json")
 	command.Env = append(os.Environ(), "PROVIDERD_TOKEN"+"="+r.token)
 	stdout, stderr = &bytes.Buffer{}, &bytes.Buffer{}
@@ -120,7 +120,7 @@ func (r *applyRig) wantCounts(t *testing.T, counts map[string]int, created, unch
 			t.Errorf("%d entries are %s, want %d", counts[outcome], outcome, want[outcome])
 		}
 	}
-	if stored := len(providerdtest.StoredPKs(t, r.folder)); stored != r.entries {
+	if stored := len(providerdtest.StoredPKs(t, r.dir)); stored != r.entries {
 		t.Errorf("%d records are stored, want %d", stored, r.entries)
 	}
 }
@@ -152,7 +152,7 @@ func (r *applyRig) renewToken(t *testing.T) {
 		{"create", "--name", "initial", "--allow", "providers_oauth2_create", "--allow", "providers_workspace_directory_create"},
 		{"revoke", "1"},
 	} {
-		output, err := providerdtest.Command(t.Context(), r.folder, append([]string{"token"}, arguments...)...).Output()
+		output, err := providerdtest.Command(t.Context(), r.dir, append([]string{"token"}, arguments...)...).Output()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -216,7 +216,7 @@ func TestApplyStandsLostAnswers(t *testing.T) {
 func TestApplyEndsWhereNothingCanBeSent(t *testing.T) {
 	t.Parallel()
 	const again = "; run the command again to continue\n"
-	for name, spoil := range map[string]struct {
+	for name, fault := range map[string]struct {
 		how  func(r *applyRig)
 		says string
 		ends string
@@ -228,10 +228,10 @@ func TestApplyEndsWhereNothingCanBeSent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newApplyRig(t, 300, deliver)
-			spoil.how(r)
+			fault.how(r)
 			counts, talk := r.apply(t, providerdtest.ExitFailed)
-			if counts["pending"] != 300 || strings.Count(talk, spoil.says) != 1 || strings.Count(talk, "\n") != 2 ||
-				!strings.HasSuffix(talk, spoil.ends) || strings.Contains(talk, "run the command again") != (spoil.ends == again) {
+			if counts["pending"] != 300 || strings.Count(talk, fault.says) != 1 || strings.Count(talk, "\n") != 2 ||
+				!strings.HasSuffix(talk, fault.ends) || strings.Contains(talk, "run the command again") != (fault.ends == again) {
 				t.Errorf("%v: %s", counts, talk)
 			}
 		})

@@ -23,16 +23,16 @@ func applyOne(t *testing.T, url, token string, environment ...string) (string, e
 
 func TestApplySpeaksHTTPSWithTrustedServersAlone(t *testing.T) {
 	t.Parallel()
-	folder := t.TempDir()
-	providerdtest.WriteCertificate(t, folder, 1)
-	server := providerdtest.Serve(t, folder, "--tls-cert", "cert.pem", "--tls-key", "key.pem")
-	token := providerdtest.Token(t, folder)
+	dir := t.TempDir()
+	providerdtest.WriteCertificate(t, dir, 1)
+	server := providerdtest.Serve(t, dir, "--tls-cert", "cert.pem", "--tls-key", "key.pem")
+	token := providerdtest.Token(t, dir)
 	says, err := applyOne(t, server.URL, token)
 	if err == nil || !strings.HasSuffix(says, "the certificate of "+server.URL+" is not trusted (x509: certificate signed by "+
 		"unknown authority); set SSL_CERT_FILE to a PEM file with the certificate of its issuer\n") {
 		t.Errorf("a stranger's certificate: %v: %s", err, says)
 	}
-	says, err = applyOne(t, server.URL, token, "SSL_CERT_FILE="+filepath.Join(folder, "cert.pem"))
+	says, err = applyOne(t, server.URL, token, "SSL_CERT_FILE="+filepath.Join(dir, "cert.pem"))
 	if err != nil || !strings.Contains(says, "1 created") || strings.Contains(says, "unencrypted") {
 		t.Errorf("a trusted certificate: %v: %s", err, says)
 	}

@@ -33,9 +33,9 @@ func describe(waits []providerdtest.Latency) string {
 func TestBackupUnderLoad(t *testing.T) {
 	t.Parallel()
 	rows := providerdtest.EnvCount(t, "PROVIDERD_BACKUP_ROWS", defaultBackupRows)
-	folder := t.TempDir()
-	providerdtest.Fill(t, folder, rows)
-	server, err := providerdtest.Start(t.Context(), folder)
+	dir := t.TempDir()
+	providerdtest.Fill(t, dir, rows)
+	server, err := providerdtest.Start(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestBackupUnderLoad(t *testing.T) {
 	made.WaitForMore(t, max(createsBeforeBackup, rows/20))
 	before := made.Acknowledged()
 	begun := time.Now()
-	said := providerdtest.RunCommand(t, folder, "backup", "backup.db")
+	said := providerdtest.RunCommand(t, dir, "backup", "backup.db")
 	took := time.Since(begun)
 	during := len(made.Acknowledged())
 	load.Stop()
@@ -63,5 +63,5 @@ func TestBackupUnderLoad(t *testing.T) {
 	t.Logf("without a backup, %s", describe(made.Latencies[:len(before)]))
 	t.Logf("during a backup of %d rows in %.1f s, %s", rows, took.Seconds(), describe(made.Latencies[len(before):during]))
 	t.Log(strings.ReplaceAll(said, "\n", "; "))
-	providerdtest.CompareRestored(t, folder, providerdtest.RestoreBackup(t, folder), before)
+	providerdtest.CompareRestored(t, dir, providerdtest.RestoreBackup(t, dir), before)
 }

@@ -11,12 +11,12 @@ import (
 	"example.com/providerd/cmd/providerd/providerdtest"
 )
 
-// TestBackupSchedule makes backups every second, keeps two of them, and goes on after one that fails.
+// TestBackupSchedule makes backups every second, keeps two of them, and continues after a failure.
 func TestBackupSchedule(t *testing.T) {
 	t.Parallel()
-	folder := t.TempDir()
-	providerdtest.StoreSecrets(t, folder, 10)
-	backups := filepath.Join(folder, "backups")
+	dir := t.TempDir()
+	providerdtest.StoreSecrets(t, dir, 10)
+	backups := filepath.Join(dir, "backups")
 	if err := os.Mkdir(backups, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -27,11 +27,11 @@ func TestBackupSchedule(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	keyset := filepath.Join(folder, "data", "keyset.json")
+	keyset := filepath.Join(dir, "data", "keyset.json")
 	if err := os.Rename(keyset, keyset+".away"); err != nil {
 		t.Fatal(err)
 	}
-	s := providerdtest.StartSchedule(t, folder, providerdtest.Command(t.Context(), folder, "backup", "--every", "1s", "--keep", "2", "backups"))
+	s := providerdtest.StartSchedule(t, dir, providerdtest.Command(t.Context(), dir, "backup", "--every", "1s", "--keep", "2", "backups"))
 	providerdtest.WaitUntil(t, "a backup fails", func() bool { return strings.Contains(s.Stderr.String(), "backup failed: no keyset file") })
 	if names := s.List(t); !slices.Contains(names, old) {
 		t.Errorf("after a failed backup, there are %v", names)
@@ -51,15 +51,15 @@ func TestBackupSchedule(t *testing.T) {
 	}
 	newest := names[len(names)-1]
 	t.Logf("%d backups were made, in the end there are %v", verified(), names)
-	demandNoneBeforeItsTime(t, folder, names)
-	providerdtest.RunCommand(t, folder, "restore", filepath.Join("backups", newest), "--replace")
-	providerdtest.CheckSecrets(t, folder, 10)
+	demandNoneBeforeItsTime(t, dir, names)
+	providerdtest.RunCommand(t, dir, "restore", filepath.Join("backups", newest), "--replace")
+	providerdtest.CheckSecrets(t, dir, 10)
 }
 
 // demandNoneBeforeItsTime starts the program again, which waits for the next backup.
-func demandNoneBeforeItsTime(t *testing.T, folder string, names []string) {
+func demandNoneBeforeItsTime(t *testing.T, dir string, names []string) {
 	t.Helper()
-	s := providerdtest.StartSchedule(t, folder, providerdtest.Command(t.Context(), folder, "backup", "--every", "1h", "--keep", "2", "backups"))
+	s := providerdtest.StartSchedule(t, dir, providerdtest.Command(t.Context(), dir, "backup", "--every", "1h", "--keep", "2", "backups"))
 	s.WaitForNext(t)
 	s.Stop(t, syscall.SIGINT)
 	if now := s.List(t); !slices.Equal(now, names) {

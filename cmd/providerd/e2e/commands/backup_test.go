@@ -18,13 +18,13 @@ import (
 func TestBackupInterrupted(t *testing.T) {
 	t.Parallel()
 	const rows = 40_000
-	folder := t.TempDir()
-	providerdtest.Fill(t, folder, rows)
+	dir := t.TempDir()
+	providerdtest.Fill(t, dir, rows)
 	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM, syscall.SIGINT} {
 		name := strings.ReplaceAll(signal.String(), " ", "-") + ".db"
-		said := interrupt(t, folder, name, signal, "backup", name)
-		left := drafts(t, folder, name)
-		if _, err := os.Lstat(filepath.Join(folder, name)); !errors.Is(err, os.ErrNotExist) {
+		said := interrupt(t, dir, name, signal, "backup", name)
+		left := drafts(t, dir, name)
+		if _, err := os.Lstat(filepath.Join(dir, name)); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("interrupted by %s, there is a backup: %v", signal, err)
 		}
 		if signal != syscall.SIGKILL && (len(left) > 0 || !strings.HasSuffix(said, "providerd: interrupted; no backup was written\n")) {
@@ -33,19 +33,19 @@ func TestBackupInterrupted(t *testing.T) {
 		if signal == syscall.SIGKILL && len(left) == 0 {
 			t.Error("killed, it leaves nothing, so that nothing is shown")
 		}
-		providerdtest.RunCommand(t, folder, "backup", "next-"+name)
-		if left := drafts(t, folder, "*"); len(left) > 0 {
+		providerdtest.RunCommand(t, dir, "backup", "next-"+name)
+		if left := drafts(t, dir, "*"); len(left) > 0 {
 			t.Errorf("the next backup leaves %v", left)
 		}
-		providerdtest.CheckIntegrity(t, filepath.Join(folder, "next-"+name))
+		providerdtest.CheckIntegrity(t, filepath.Join(dir, "next-"+name))
 	}
 }
 
 // interrupt ends a command by a signal once it writes a file, and returns what it says.
-func interrupt(t *testing.T, folder, file string, signal syscall.Signal, arguments ...string) string {
+func interrupt(t *testing.T, dir, file string, signal syscall.Signal, arguments ...string) string {
 	t.Helper()
-	known := drafts(t, folder, file)
-	command := providerdtest.Command(t.Context(), folder, arguments...)
+	known := drafts(t, dir, file)
+	command := providerdtest.Command(t.Context(), dir, arguments...)
 	var said bytes.Buffer
 	command.Stderr = &said
 	if err := command.Start(); err != nil {
@@ -53,7 +53,7 @@ func interrupt(t *testing.T, folder, file string, signal syscall.Signal, argumen
 	}
 	providerdtest.WaitUntil(t, file+" is being written", func() bool {
 		isNew := func(path string) bool { return !slices.Contains(known, path) }
-		return slices.ContainsFunc(drafts(t, folder, file), isNew)
+		return slices.ContainsFunc(drafts(t, dir, file), isNew)
 	})
 	if err := command.Process.Signal(signal); err != nil {
 		t.Fatal(err)
@@ -64,45 +64,45 @@ func interrupt(t *testing.T, folder, file string, signal syscall.Signal, argumen
 	return said.String()
 }
 
-func drafts(t *testing.T, folder, name string) []string {
+func drafts(t *testing.T, dir, name string) []string {
 	t.Helper()
-	found, err := filepath.Glob(filepath.Join(folder, name+".*.unfinished"))
+	found, err := filepath.Glob(filepath.Join(dir, name+".*.unfinished"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return found
 }
 
-// TestRestoreInterrupted ends a restoration. The database is the one of before.
+// TestRestoreInterrupted interrupts a restore, which leaves the previous database.
 func TestRestoreInterrupted(t *testing.T) {
 	t.Parallel()
 	const rows = 40_000
-	folder := t.TempDir()
-	providerdtest.Fill(t, folder, rows)
-	providerdtest.RunCommand(t, folder, "backup", "backup.db")
-	providerdtest.RunCommand(t, folder, "provider", "delete", "17", "--yes")
+	dir := t.TempDir()
+	providerdtest.Fill(t, dir, rows)
+	providerdtest.RunCommand(t, dir, "backup", "backup.db")
+	providerdtest.RunCommand(t, dir, "provider", "delete", "17", "--yes")
 	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
-		interrupt(t, folder, "data/providerd.db", signal, "restore", "backup.db", "--replace")
-		if output, err := providerdtest.Command(t.Context(), folder, "provider", "show", "17").CombinedOutput(); err == nil {
+		interrupt(t, dir, "data/providerd.db", signal, "restore", "backup.db", "--replace")
+		if output, err := providerdtest.Command(t.Context(), dir, "provider", "show", "17").CombinedOutput(); err == nil {
 			t.Errorf("interrupted by %s, it has restored: %s", signal, output)
 		}
 	}
 	// One that is killed between its two steps leaves a second name of the database.
-	path := filepath.Join(folder, "data", "providerd.db")
+	path := filepath.Join(dir, "data", "providerd.db")
 	second := path + ".replaced-20200131T080000Z"
 	if err := os.Link(path, second); err != nil {
 		t.Fatal(err)
 	}
 	const finding = "is not a copy but the database itself; an interrupted restore left this name; remove that name"
-	if output, _ := providerdtest.Command(t.Context(), folder, "doctor").Output(); !strings.Contains(string(output), finding) {
+	if output, _ := providerdtest.Command(t.Context(), dir, "doctor").Output(); !strings.Contains(string(output), finding) {
 		t.Errorf("the doctor says %s", output)
 	}
-	providerdtest.RunCommand(t, folder, "restore", "backup.db", "--replace")
-	providerdtest.RunCommand(t, folder, "provider", "show", "17")
+	providerdtest.RunCommand(t, dir, "restore", "backup.db", "--replace")
+	providerdtest.RunCommand(t, dir, "provider", "show", "17")
 	if kept, err := filepath.Glob(path + ".replaced-*"); err != nil || len(kept) != 1 || kept[0] == second {
 		t.Errorf("kept is %v: %v", kept, err)
 	}
-	if left := drafts(t, folder, "data/*"); len(left) > 0 {
+	if left := drafts(t, dir, "data/*"); len(left) > 0 {
 		t.Errorf("left is %v", left)
 	}
 }

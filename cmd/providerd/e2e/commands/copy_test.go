@@ -25,17 +25,17 @@ import (
 // defaultCopyRows is for an ordinary run; make copy-million asks for more.
 const defaultCopyRows = 5_000
 
-// copying is "providerd copy" in a folder, with the URLs in the environment.
-func copying(ctx context.Context, folder, from, to string) *exec.Cmd {
-	command := providerdtest.Command(ctx, folder, "copy", "--keyset", "data/keyset.json")
+// copying is "providerd copy" in a directory, with the URLs in the environment.
+func copying(ctx context.Context, dir, from, to string) *exec.Cmd {
+	command := providerdtest.Command(ctx, dir, "copy", "--keyset", "data/keyset.json")
 	command.Env = append(os.Environ(), "PROVIDERD_FROM="+from, "PROVIDERD_TO="+to)
 	return command
 }
 
 // copyAll copies to the end, and returns what is printed. Neither that nor what is said may have the password.
-func copyAll(t *testing.T, folder, from, to, password string) (printed string, usage *syscall.Rusage) {
+func copyAll(t *testing.T, dir, from, to, password string) (printed string, usage *syscall.Rusage) {
 	t.Helper()
-	command := copying(t.Context(), folder, from, to)
+	command := copying(t.Context(), dir, from, to)
 	var stderr bytes.Buffer
 	command.Stderr = &stderr
 	stdout, err := command.Output()
@@ -53,15 +53,15 @@ func copyAll(t *testing.T, folder, from, to, password string) (printed string, u
 func TestCopyThereAndBack(t *testing.T) {
 	t.Parallel()
 	rows := providerdtest.EnvCount(t, "PROVIDERD_COPY_ROWS", defaultCopyRows)
-	folder := t.TempDir()
-	providerdtest.Fill(t, folder, rows)
+	dir := t.TempDir()
+	providerdtest.Fill(t, dir, rows)
 	cluster := postgrestest.NewCluster(t)
 	const first, last = "sqlite:data/providerd.db", "sqlite:back/providerd.db"
 	middle := cluster.CreateDatabase(t)
 	var tables []string
 	for _, way := range []struct{ name, from, to string }{{"there", first, middle}, {"back", middle, last}} {
 		begun := time.Now()
-		printed, usage := copyAll(t, folder, way.from, way.to, cluster.Password)
+		printed, usage := copyAll(t, dir, way.from, way.to, cluster.Password)
 		t.Logf("%s, %d providers with the rows of their kinds were copied and compared in %.1f s, with at most %d MiB of memory",
 			way.name, rows, time.Since(begun).Seconds(), usage.Maxrss>>10)
 		tables = append(tables, printed)
@@ -71,14 +71,14 @@ func TestCopyThereAndBack(t *testing.T) {
 	}
 	t.Logf("there and back:\n%s", tables[1])
 	if rows == defaultCopyRows {
-		if err := os.Rename(filepath.Join(folder, "data", "keyset.json"), filepath.Join(folder, "back", "keyset.json")); err != nil {
+		if err := os.Rename(filepath.Join(dir, "data", "keyset.json"), filepath.Join(dir, "back", "keyset.json")); err != nil {
 			t.Fatal(err)
 		}
-		if err := errors.Join(os.RemoveAll(filepath.Join(folder, "data")),
-			os.Rename(filepath.Join(folder, "back"), filepath.Join(folder, "data"))); err != nil {
+		if err := errors.Join(os.RemoveAll(filepath.Join(dir, "data")),
+			os.Rename(filepath.Join(dir, "back"), filepath.Join(dir, "data"))); err != nil {
 			t.Fatal(err)
 		}
-		providerdtest.CheckSecrets(t, folder, rows-rows/10)
+		providerdtest.CheckSecrets(t, dir, rows-rows/10)
 	}
 }
 
@@ -86,15 +86,15 @@ func TestCopyThereAndBack(t *testing.T) {
 func TestCopyInterrupted(t *testing.T) {
 	t.Parallel()
 	const rows = 30_000
-	folder := t.TempDir()
-	providerdtest.Fill(t, folder, rows)
+	dir := t.TempDir()
+	providerdtest.Fill(t, dir, rows)
 	cluster := postgrestest.NewCluster(t)
 	const from = "sqlite:data/providerd.db"
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL} {
 		t.Run(signal.String(), func(t *testing.T) {
 			t.Parallel()
 			to := cluster.CreateDatabase(t)
-			command := copying(t.Context(), folder, from, to)
+			command := copying(t.Context(), dir, from, to)
 			var said bytes.Buffer
 			command.Stderr = &said
 			if err := command.Start(); err != nil {
@@ -111,7 +111,7 @@ func TestCopyInterrupted(t *testing.T) {
 				t.Errorf("interrupted, it says %s", &said)
 			}
 			for _, arguments := range [][]string{{"serve", "--listen", "127.0.0.1:0"}, {"provider", "list"}, {"key", "reseal"}} {
-				refused := providerdtest.Command(t.Context(), folder, append(arguments, "--keyset", "data/keyset.json")...)
+				refused := providerdtest.Command(t.Context(), dir, append(arguments, "--keyset", "data/keyset.json")...)
 				refused.Env = append(os.Environ(), "PROVIDERD_DATABASE="+to)
 				output, err := refused.CombinedOutput()
 				if err == nil || !strings.Contains(string(output), "a copy into this database is unfinished") ||
@@ -119,11 +119,11 @@ func TestCopyInterrupted(t *testing.T) {
 					t.Errorf("%v over half a copy: %v: %s", arguments, err, output)
 				}
 			}
-			printed, _ := copyAll(t, folder, from, to, cluster.Password)
+			printed, _ := copyAll(t, dir, from, to, cluster.Password)
 			if !strings.Contains(printed, "providers                      "+strconv.Itoa(rows)) {
 				t.Errorf("it printed %s", printed)
 			}
-			refused := copying(t.Context(), folder, from, to)
+			refused := copying(t.Context(), dir, from, to)
 			output, err := refused.CombinedOutput()
 			if err == nil || !strings.Contains(string(output), "not empty: it is in use") {
 				t.Errorf("over a whole copy: %v: %s", err, output)
@@ -135,11 +135,11 @@ func TestCopyInterrupted(t *testing.T) {
 // TestCopyBesideOtherTables copies to a database that another program uses.
 func TestCopyBesideOtherTables(t *testing.T) {
 	t.Parallel()
-	folder := t.TempDir()
-	providerdtest.Fill(t, folder, 1)
+	dir := t.TempDir()
+	providerdtest.Fill(t, dir, 1)
 	cluster := postgrestest.NewCluster(t)
 	cluster.Exec(t, "postgres", "CREATE TABLE foo (id integer)")
-	output, err := copying(t.Context(), folder, "sqlite:data/providerd.db", cluster.URL("postgres")).CombinedOutput()
+	output, err := copying(t.Context(), dir, "sqlite:data/providerd.db", cluster.URL("postgres")).CombinedOutput()
 	if want := `--to: not a providerd database: it has tables of another program: ["foo"]; use another path or database`; err == nil ||
 		!strings.Contains(string(output), want) {
 		t.Errorf("%v: %s", err, output)

@@ -15,11 +15,11 @@ import (
 func TestDoctorNamesEachFault(t *testing.T) {
 	t.Parallel()
 	healthy := newSetUp(t)
-	for name, test := range spoiltSetUps() {
+	for name, test := range damagedSetUps() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			broken := healthy.copy(t)
-			test.spoil(t, broken)
+			test.change(t, broken)
 			before := broken.state(t)
 			expectOnly(t, *broken, test.faults)
 			if after := broken.state(t); after != before {
@@ -29,18 +29,18 @@ func TestDoctorNamesEachFault(t *testing.T) {
 	}
 }
 
-type spoiler = func(t *testing.T, s *setUp)
+type change = func(t *testing.T, s *setUp)
 
-// spoilt is how a set-up is broken, and what the doctor says of it.
-type spoilt struct {
-	spoil  spoiler
+// damagedSetUp is a change that breaks a set-up, and what the doctor reports about it.
+type damagedSetUp struct {
+	change change
 	faults []fault
 }
 
-func spoiltSetUps() map[string]spoilt {
+func damagedSetUps() map[string]damagedSetUp {
 	setUps := irregularFiles()
 	maps.Copy(setUps, wrongVariables())
-	maps.Copy(setUps, map[string]spoilt{
+	maps.Copy(setUps, map[string]damagedSetUp{
 		"no database":   {remove("data"), []fault{{"database", healthFail, `no providerd database at /.*/data/providerd.db; run "providerd serve" to create one`}}},
 		"database away": {remove("data/providerd.db"), []fault{{"database", healthFail, "no providerd database"}}},
 		"no database file": {
@@ -76,10 +76,10 @@ func spoiltSetUps() map[string]spoilt {
 			statement("CREATE TRIGGER forgetting BEFORE INSERT ON providers BEGIN SELECT RAISE(IGNORE); END"),
 			[]fault{{"schema", healthFail, `trigger "forgetting" was added; undo`}},
 		},
-		"others write the database": {mode("data/providerd.db", 0o666), []fault{{"database file", healthFail, "others can write to .*; run chmod 600"}}},
-		"others read the database":  {mode("data/providerd.db", 0o644), []fault{{"database file", healthWarn, "others can read .*; run chmod 600"}}},
-		"others write the folder":   {mode("data", 0o777), []fault{{"folder", healthFail, "others can replace files in data; run chmod go-w"}}},
-		"others read the token":     {mode("data/initial-token", 0o604), []fault{{"initial token", healthFail, "others can access the token .*revoke"}}},
+		"others write the database":  {mode("data/providerd.db", 0o666), []fault{{"database file", healthFail, "others can write to .*; run chmod 600"}}},
+		"others read the database":   {mode("data/providerd.db", 0o644), []fault{{"database file", healthWarn, "others can read .*; run chmod 600"}}},
+		"others write the directory": {mode("data", 0o777), []fault{{"folder", healthFail, "others can replace files in data; run chmod go-w"}}},
+		"others read the token":      {mode("data/initial-token", 0o604), []fault{{"initial token", healthFail, "others can access the token .*revoke"}}},
 		"others read the keyset": {mode("data/keyset.json", 0o640), []fault{
 			{"keyset file", healthFail, "others can access the keys .*chmod 600.*key rotate"}, {"keyset", healthFail, "keyset cannot be used: others can read"},
 		}},
@@ -87,12 +87,12 @@ func spoiltSetUps() map[string]spoilt {
 		"rubbish for keyset": {write("data/keyset.json", "{}"), []fault{{"keyset", healthFail, `"sealing" is not a Tink keyset; put the right one`}}},
 		"keyset of another database": {func(t *testing.T, s *setUp) {
 			providerdtest.Run(t, "rm", s.keyset)
-			providerdtest.RunCommand(t, s.folder, strings.Fields("key create --keyset data/keyset.json")...)
+			providerdtest.RunCommand(t, s.dir, strings.Fields("key create --keyset data/keyset.json")...)
 		}, []fault{{"keyset", healthFail, "it belongs to another database; restore the keyset"}}},
 		"older keyset": {func(t *testing.T, s *setUp) {
 			providerdtest.Run(t, "cp", "--archive", s.keyset, s.keyset+".old")
-			providerdtest.RunCommand(t, s.folder, strings.Fields("key rotate")...)
-			providerdtest.RunCommand(t, s.folder, strings.Fields("key reseal")...)
+			providerdtest.RunCommand(t, s.dir, strings.Fields("key rotate")...)
+			providerdtest.RunCommand(t, s.dir, strings.Fields("key reseal")...)
 			providerdtest.Run(t, "mv", s.keyset+".old", s.keyset)
 		}, []fault{{"keyset", healthFail, "it lacks key [0-9]+, which encrypts secrets of this database; copy the newest"}}},
 		"key of one secret": {
@@ -109,12 +109,12 @@ func spoiltSetUps() map[string]spoilt {
 		},
 		"no token": {
 			func(t *testing.T, s *setUp) {
-				providerdtest.RunCommand(t, s.folder, strings.Fields("token revoke 1")...)
+				providerdtest.RunCommand(t, s.dir, strings.Fields("token revoke 1")...)
 			},
 			[]fault{{"tokens", healthWarn, `no token is valid.*; run "providerd token create"`}},
 		},
 		"token that ends": {func(t *testing.T, s *setUp) {
-			providerdtest.RunCommand(t, s.folder, strings.Fields("token create --name ci --allow all --expires-in 2d")...)
+			providerdtest.RunCommand(t, s.dir, strings.Fields("token create --name ci --allow all --expires-in 2d")...)
 		}, []fault{{"tokens", healthWarn, "the tokens of these callers expire before .*: ci; .*with the same name"}}},
 		"few pks": {
 			statement(providerWithPK("2140000000")),
@@ -151,13 +151,13 @@ func spoiltSetUps() map[string]spoilt {
 			providerdtest.Run(t, "dd", "if=/dev/zero", "of="+s.database, "bs=4096", "seek=1", "count=20", "conv=notrunc", "status=none")
 		}, []fault{{"database", healthFail, "malformed; restore a backup, or use another file"}}},
 		"in memory": {func(t *testing.T, s *setUp) {
-			folder, err := os.MkdirTemp("/dev/shm", "providerd") //nolint:usetesting // It is to be in memory.
+			dir, err := os.MkdirTemp("/dev/shm", "providerd") //nolint:usetesting // It must be in memory.
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Cleanup(func() { _ = os.RemoveAll(folder) })
-			providerdtest.Run(t, "cp", "--archive", s.folder+"/data", folder)
-			*s = setUpIn(folder)
+			t.Cleanup(func() { _ = os.RemoveAll(dir) })
+			providerdtest.Run(t, "cp", "--archive", s.dir+"/data", dir)
+			*s = setUpIn(dir)
 		}, []fault{{"file system", healthWarn, "is in memory, and is lost when the machine restarts; move"}}},
 		"wrong variable": {
 			environment("PROVIDERD_LISTEN=nowhere"),
@@ -186,52 +186,52 @@ func spoiltSetUps() map[string]spoilt {
 		for path, check := range map[string]string{
 			"data/providerd.db": "database file", "data/keyset.json": "keyset file", "data/initial-token": "initial token",
 		} {
-			setUps[path+" of another user"] = spoilt{func(t *testing.T, s *setUp) {
-				providerdtest.Run(t, "chown", "1", filepath.Join(s.folder, path))
+			setUps[path+" of another user"] = damagedSetUp{func(t *testing.T, s *setUp) {
+				providerdtest.Run(t, "chown", "1", filepath.Join(s.dir, path))
 				if check == "database file" {
 					// That others can read it is less than that the server cannot write to it.
-					providerdtest.Run(t, "chmod", "644", filepath.Join(s.folder, path))
+					providerdtest.Run(t, "chmod", "644", filepath.Join(s.dir, path))
 				}
 			}, []fault{{check, healthFail, path + " belongs to user 1, not to the server's user 0; run chown 0 on it"}}}
 		}
-		ofUserWith := func(mode, path string) spoiler {
+		ofUserWith := func(mode, path string) change {
 			return func(t *testing.T, s *setUp) {
 				providerdtest.Run(t, "chown", "-R", "1", filepath.Dir(s.database))
-				providerdtest.Run(t, "chmod", mode, filepath.Join(s.folder, path))
+				providerdtest.Run(t, "chmod", mode, filepath.Join(s.dir, path))
 			}
 		}
-		setUps["folder that takes no file"] = spoilt{ofUserWith("500", "data"), []fault{
+		setUps["directory that takes no file"] = damagedSetUp{ofUserWith("500", "data"), []fault{
 			{"folder", healthFail, "user 1, its owner, cannot create files in data; run chmod u.rwx on it"},
 		}}
-		setUps["database that cannot be changed"] = spoilt{ofUserWith("400", "data/providerd.db"), []fault{
+		setUps["database that cannot be changed"] = damagedSetUp{ofUserWith("400", "data/providerd.db"), []fault{
 			{"database file", healthFail, "its owner cannot write to data/providerd.db; run chmod 600 on it"},
 		}}
 	}
 	return setUps
 }
 
-func remove(path string) spoiler {
-	return func(t *testing.T, s *setUp) { providerdtest.Run(t, "rm", "-r", filepath.Join(s.folder, path)) }
+func remove(path string) change {
+	return func(t *testing.T, s *setUp) { providerdtest.Run(t, "rm", "-r", filepath.Join(s.dir, path)) }
 }
 
-func write(path, content string) spoiler {
+func write(path, content string) change {
 	return func(t *testing.T, s *setUp) {
-		if err := os.WriteFile(filepath.Join(s.folder, path), []byte(content), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(s.dir, path), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-func mode(path string, mode os.FileMode) spoiler {
+func mode(path string, mode os.FileMode) change {
 	return func(t *testing.T, s *setUp) {
-		if err := os.Chmod(filepath.Join(s.folder, path), mode); err != nil {
+		if err := os.Chmod(filepath.Join(s.dir, path), mode); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
 // statement runs one past the program.
-func statement(statement string) spoiler {
+func statement(statement string) change {
 	return func(t *testing.T, s *setUp) {
 		if err := execute(t.Context(), s.database, statement); err != nil {
 			t.Fatal(err)
@@ -239,14 +239,14 @@ func statement(statement string) spoiler {
 	}
 }
 
-func environment(variables ...string) spoiler {
+func environment(variables ...string) change {
 	return func(_ *testing.T, s *setUp) { s.environment = variables }
 }
 
 // certificate gives the server one that is valid for a time.
-func certificate(from, to time.Duration) spoiler {
+func certificate(from, to time.Duration) change {
 	return func(t *testing.T, s *setUp) {
-		providerdtest.WriteCertificateValid(t, s.folder, 1, time.Now().Add(from), time.Now().Add(to))
+		providerdtest.WriteCertificateValid(t, s.dir, 1, time.Now().Add(from), time.Now().Add(to))
 		s.flags = []string{"--tls-cert", "cert.pem", "--tls-key", "key.pem"}
 	}
 }
@@ -254,15 +254,15 @@ func certificate(from, to time.Duration) spoiler {
 // serveIn lets a server use the database until the test ends.
 func serveIn(t *testing.T, s *setUp) {
 	t.Helper()
-	server := providerdtest.Serve(t, s.folder)
+	server := providerdtest.Serve(t, s.dir)
 	t.Cleanup(func() { _ = server.Kill() })
 }
 
 // crash leaves a WAL.
 func crash(t *testing.T, s *setUp) {
 	t.Helper()
-	server := providerdtest.Serve(t, s.folder)
-	providerdtest.RunCommand(t, s.folder, strings.Fields("application create --slug s --name n")...)
+	server := providerdtest.Serve(t, s.dir)
+	providerdtest.RunCommand(t, s.dir, strings.Fields("application create --slug s --name n")...)
 	if err := server.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -280,7 +280,7 @@ func longWALOf(t *testing.T, s *setUp) {
 func otherWAL(t *testing.T, s *setUp) {
 	providerdtest.Run(t, "cp", "--archive", s.database, s.database+".old")
 	for range 3 {
-		providerdtest.RunCommand(t, s.folder, strings.Fields("token create --name x --allow all")...)
+		providerdtest.RunCommand(t, s.dir, strings.Fields("token create --name x --allow all")...)
 	}
 	crash(t, s)
 	providerdtest.Run(t, "mv", s.database+".old", s.database)

@@ -8,9 +8,9 @@ import (
 	"example.com/providerd/cmd/providerd/providerdtest"
 )
 
-// irregularFiles are set-ups with a folder or a FIFO in the place of each file. Where the mode is looked at, it is one
+// irregularFiles are set-ups with a directory or a FIFO instead of each file. If its mode is checked, that is one
 // that a file must not have.
-func irregularFiles() map[string]spoilt {
+func irregularFiles() map[string]damagedSetUp {
 	database := func(file string) fault {
 		return fault{"database file", healthFail, "^data/" + file + " is not a regular file; put the right file in its place, or use"}
 	}
@@ -19,21 +19,21 @@ func irregularFiles() map[string]spoilt {
 	isNoKeyset := fault{"keyset", healthFail, "not a regular file; put the right one in its place"}
 	isNoToken := fault{"initial token", healthFail, "^data/initial-token is not a regular file; remove it"}
 	isNoKey := fault{"certificate", healthFail, "key.pem: not a regular file; replace them with a PEM certificate and its key"}
-	return map[string]spoilt{
-		"folder for database": {folderAt("data/providerd.db"), []fault{database("providerd.db"), isNoDatabase}},
-		"FIFO for database":   {fifoAt("data/providerd.db"), []fault{database("providerd.db"), isNoDatabase}},
-		"FIFO for WAL":        {fifoAt("data/providerd.db-wal"), []fault{database("providerd.db-wal")}},
-		"FIFO for wal-index":  {fifoAt("data/providerd.db-shm"), []fault{database("providerd.db-shm")}},
-		"folder for keyset":   {folderAt("data/keyset.json"), []fault{{"keyset file", healthFail, "^data/keyset.json" + isNone}, isNoKeyset}},
-		"FIFO for keyset":     {fifoAt("data/keyset.json"), []fault{{"keyset file", healthFail, "^data/keyset.json" + isNone}, isNoKeyset}},
-		"folder of variable for keyset": {environment("PROVIDERD_KEYSET=data"), []fault{
+	return map[string]damagedSetUp{
+		"directory for database": {directoryAt("data/providerd.db"), []fault{database("providerd.db"), isNoDatabase}},
+		"FIFO for database":      {fifoAt("data/providerd.db"), []fault{database("providerd.db"), isNoDatabase}},
+		"FIFO for WAL":           {fifoAt("data/providerd.db-wal"), []fault{database("providerd.db-wal")}},
+		"FIFO for wal-index":     {fifoAt("data/providerd.db-shm"), []fault{database("providerd.db-shm")}},
+		"directory for keyset":   {directoryAt("data/keyset.json"), []fault{{"keyset file", healthFail, "^data/keyset.json" + isNone}, isNoKeyset}},
+		"FIFO for keyset":        {fifoAt("data/keyset.json"), []fault{{"keyset file", healthFail, "^data/keyset.json" + isNone}, isNoKeyset}},
+		"directory of variable for keyset": {environment("PROVIDERD_KEYSET=data"), []fault{
 			{"keyset file", healthFail, "/data" + isNone}, isNoKeyset,
 		}},
-		"folder for token": {folderAt("data/initial-token"), []fault{isNoToken}},
-		"FIFO for token":   {fifoAt("data/initial-token"), []fault{isNoToken}},
-		"folder for key of certificate": {func(t *testing.T, s *setUp) {
+		"directory for token": {directoryAt("data/initial-token"), []fault{isNoToken}},
+		"FIFO for token":      {fifoAt("data/initial-token"), []fault{isNoToken}},
+		"directory for key of certificate": {func(t *testing.T, s *setUp) {
 			certificate(-time.Hour, 90*day)(t, s)
-			folderAt("key.pem")(t, s)
+			directoryAt("key.pem")(t, s)
 		}, []fault{isNoKey}},
 		"FIFO for key of certificate": {func(t *testing.T, s *setUp) {
 			certificate(-time.Hour, 90*day)(t, s)
@@ -42,16 +42,16 @@ func irregularFiles() map[string]spoilt {
 	}
 }
 
-func folderAt(path string) spoiler {
+func directoryAt(path string) change {
 	return func(t *testing.T, s *setUp) {
-		providerdtest.Run(t, "rm", "--force", filepath.Join(s.folder, path))
-		providerdtest.Run(t, "mkdir", "--mode=755", filepath.Join(s.folder, path))
+		providerdtest.Run(t, "rm", "--force", filepath.Join(s.dir, path))
+		providerdtest.Run(t, "mkdir", "--mode=755", filepath.Join(s.dir, path))
 	}
 }
 
-func fifoAt(path string) spoiler {
+func fifoAt(path string) change {
 	return func(t *testing.T, s *setUp) {
-		providerdtest.Run(t, "rm", "--force", filepath.Join(s.folder, path))
-		providerdtest.Run(t, "mkfifo", "--mode=644", filepath.Join(s.folder, path))
+		providerdtest.Run(t, "rm", "--force", filepath.Join(s.dir, path))
+		providerdtest.Run(t, "mkfifo", "--mode=644", filepath.Join(s.dir, path))
 	}
 }

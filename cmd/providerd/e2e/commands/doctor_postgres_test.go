@@ -23,9 +23,9 @@ func TestDoctorOverPostgreSQL(t *testing.T) {
 		t.Fatal(err)
 	}
 	name := strings.TrimPrefix(parsed.Path, "/")
-	folder := t.TempDir()
+	dir := t.TempDir()
 	examined := setUp{
-		folder: folder, keyset: filepath.Join(folder, "k.json"),
+		dir: dir, keyset: filepath.Join(dir, "k.json"),
 		environment: []string{"PROVIDERD_DATABASE=" + address, "PROVIDERD_KEYSET=k.json"},
 	}
 	standby := fault{"standbys", healthWarn, "synchronous_standby_names is empty: .*; run a synchronous standby"}
@@ -35,8 +35,8 @@ func TestDoctorOverPostgreSQL(t *testing.T) {
 		{"schema", healthFail, `no providerd database; run "providerd serve" to create one`},
 		{"keyset", healthFail, "no keyset file: .*k.json; put it back"},
 	})
-	providerdtest.RunCommand(t, folder, "key", "create", "--keyset", "k.json")
-	server := providerdtest.ServeWith(t, folder, examined.environment)
+	providerdtest.RunCommand(t, dir, "key", "create", "--keyset", "k.json")
+	server := providerdtest.ServeWith(t, dir, examined.environment)
 	noToken := fault{"tokens", healthWarn, "no token is valid"}
 	expectChecks(t, expectOnly(t, examined, []fault{standby, archive, noToken}), "configuration, keyset file, "+
 		"database, settings, standbys, archive, clock, messages, "+
@@ -84,7 +84,7 @@ func TestDoctorOverPostgreSQL(t *testing.T) {
 }
 
 // expectWithoutKeyset looks at a server in an environment that names no keyset, of which all else is as it should be,
-// but for some faults.
+// except for some faults.
 func expectWithoutKeyset(t *testing.T, examined setUp, faults ...fault) {
 	t.Helper()
 	examined.environment = examined.environment[:1]

@@ -36,50 +36,50 @@ type finding struct {
 	Finding, Remedy string
 }
 
-// setUp is what the doctor is led to: a folder with a database, which something may be wrong with.
+// setUp is what the doctor is led to: a directory with a database, which something may be wrong with.
 type setUp struct {
-	folder string
+	dir string
 	// database and keyset are the paths of the files, and environment and flags are what the doctor gets beside.
 	database, keyset   string
 	environment, flags []string
-	// user runs the doctor, by a copy of the program in the folder; 0 is whoever runs the test.
+	// user runs the doctor, using a copy of the program in the directory; 0 for the user who runs the test.
 	user uint32
 }
 
 // newSetUp makes a set-up of a server that has run, with a secret.
 func newSetUp(t *testing.T) setUp {
 	t.Helper()
-	folder := t.TempDir()
-	server := providerdtest.Serve(t, folder)
+	dir := t.TempDir()
+	server := providerdtest.Serve(t, dir)
 	server.Create(t, contracttest.Client(t))
 	server.MustStop(t)
-	return setUpIn(folder)
+	return setUpIn(dir)
 }
 
-func setUpIn(folder string) setUp {
-	data := filepath.Join(folder, "data")
-	return setUp{folder: folder, database: filepath.Join(data, "providerd.db"), keyset: filepath.Join(data, "keyset.json")}
+func setUpIn(dir string) setUp {
+	data := filepath.Join(dir, "data")
+	return setUp{dir: dir, database: filepath.Join(data, "providerd.db"), keyset: filepath.Join(data, "keyset.json")}
 }
 
 // copy makes one that can be broken.
 func (s setUp) copy(t *testing.T) *setUp {
 	t.Helper()
-	folder := filepath.Join(t.TempDir(), "copy")
-	providerdtest.Run(t, "cp", "--archive", s.folder, folder)
-	copied := setUpIn(folder)
+	dir := filepath.Join(t.TempDir(), "copy")
+	providerdtest.Run(t, "cp", "--archive", s.dir, dir)
+	copied := setUpIn(dir)
 	return &copied
 }
 
 // examine runs the doctor, and returns what it found and its exit status.
 func (s setUp) examine(t *testing.T) ([]finding, int) {
 	t.Helper()
-	command := providerdtest.Command(t.Context(), s.folder, append([]string{"doctor", "--output", "json"}, s.flags...)...)
+	command := providerdtest.Command(t.Context(), s.dir, append([]string{"doctor", "--output", "json"}, s.flags...)...)
 	command.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		return strings.HasPrefix(variable, "PROVIDERD_")
 	})
 	command.Env = append(command.Env, s.environment...)
 	if s.user != 0 {
-		command.Path = filepath.Join(s.folder, "providerd")
+		command.Path = filepath.Join(s.dir, "providerd")
 		command.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: s.user, Gid: s.user}}
 	}
 	var talk strings.Builder
@@ -96,10 +96,10 @@ func (s setUp) examine(t *testing.T) ([]finding, int) {
 	return found, command.ProcessState.ExitCode()
 }
 
-// state is each file below the folder of a set-up with its owner, size and time, by which a change is known.
+// state is each file below the directory of a set-up with its owner, size and time, by which a change is known.
 func (s setUp) state(t *testing.T) string {
 	t.Helper()
-	output, err := exec.CommandContext(t.Context(), "find", s.folder, "-printf", `%p %U %s %m %T@\n`).Output()
+	output, err := exec.CommandContext(t.Context(), "find", s.dir, "-printf", `%p %U %s %m %T@\n`).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func TestDoctorFindsNothing(t *testing.T) {
 		}
 	}
 	expectNothing("after a server", checks)
-	server := providerdtest.Serve(t, healthy.folder)
+	server := providerdtest.Serve(t, healthy.dir)
 	withLog := strings.Replace(checks, "database file", "database file, database file, database file", 1)
 	expectNothing("beside a server", withLog)
 	// What a crash leaves is read as well.

@@ -4,13 +4,13 @@ import "testing"
 
 // wrongVariables are set-ups with an environment in which not even the place of the database, or of a file, is told as it
 // should be. All that needs it not is looked at nevertheless.
-func wrongVariables() map[string]spoilt {
+func wrongVariables() map[string]damagedSetUp {
 	const remedy = ".*; correct the variable or flag$"
 	noURL := fault{"configuration", healthFail, `^--database: .* nor does it begin with postgres:// \(from the environment variable PROVIDERD_DATABASE\)` + remedy}
 	empty := func(flag, variable string) fault {
 		return fault{"configuration", healthFail, "^--" + flag + `: must not be empty \(from the environment variable ` + variable + `\)` + remedy}
 	}
-	return map[string]spoilt{
+	return map[string]damagedSetUp{
 		"flag beside a variable": {func(_ *testing.T, s *setUp) {
 			s.environment = []string{"PROVIDERD_DATABASE=postgres://u@127.0.0.1:1/x"}
 			s.flags = []string{"--database=sqlite:data/providerd.db"}

@@ -18,11 +18,11 @@ import (
 )
 
 // TestExportedRecordsComeBack exports what has every kind of value, deletes all of it, and applies the file: the same
-// records are there again, but for their pks. So they are once secrets come from references.
+// records exist again with other pks. With references instead of secrets, the same is true.
 func TestExportedRecordsComeBack(t *testing.T) {
 	t.Parallel()
-	folder, client := t.TempDir(), contracttest.Client(t)
-	server := providerdtest.Serve(t, folder, "--log-format", "json")
+	dir, client := t.TempDir(), contracttest.Client(t)
+	server := providerdtest.Serve(t, dir, "--log-format", "json")
 	for i, fields := range []string{
 		`"name":"plain"`, `"name":"${HOME}","client_secret":"$${X} ${","client_id":"yes"`,
 		`"name":"- a: #b 'c' \"d\" \\","client_secret":"\n lines\n\n of\t\r\n","client_id":"1e5"`,
@@ -49,13 +49,13 @@ func TestExportedRecordsComeBack(t *testing.T) {
 			t.Fatal(i, status, text, err)
 		}
 	}
-	expectVisible(t, folder)
+	expectVisible(t, dir)
 	expectVisibleLog(t, client, server)
-	want, first := listedRecords(t, folder)
+	want, first := listedRecords(t, dir)
 	for round, flags := range [][]string{{"--reveal"}, nil} {
-		environment := append(os.Environ(), "PROVIDERD_TOKEN="+providerdtest.Token(t, folder))
-		file := filepath.Join(folder, fmt.Sprint("providers", round, ".yaml"))
-		export := providerdtest.Command(t.Context(), folder, append([]string{"provider", "export", "--output", file}, flags...)...)
+		environment := append(os.Environ(), "PROVIDERD_TOKEN="+providerdtest.Token(t, dir))
+		file := filepath.Join(dir, fmt.Sprint("providers", round, ".yaml"))
+		export := providerdtest.Command(t.Context(), dir, append([]string{"provider", "export", "--output", file}, flags...)...)
 		talk, err := export.CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v: %s", err, talk)
@@ -63,15 +63,15 @@ func TestExportedRecordsComeBack(t *testing.T) {
 		for _, match := range regexp.MustCompile(`(?m)^(\w+) replaces the \w+ of provider (\d+)$`).FindAllStringSubmatch(string(talk), -1) {
 			environment = append(environment, match[1]+"="+first[match[2]])
 		}
-		providerdtest.RunCommand(t, folder, append([]string{"provider", "delete", "--yes"}, pksIn(first)...)...)
-		apply := providerdtest.Command(t.Context(), folder, "apply", "-f", file, "--server", server.URL, "--parallel", "1")
+		providerdtest.RunCommand(t, dir, append([]string{"provider", "delete", "--yes"}, pksIn(first)...)...)
+		apply := providerdtest.Command(t.Context(), dir, "apply", "-f", file, "--server", server.URL, "--parallel", "1")
 		apply.Env = environment
 		if output, err := apply.CombinedOutput(); err != nil || !strings.Contains(string(output), "8 entries: 8 created,") {
 			content, _ := os.ReadFile(file)
 			t.Fatalf("%v: %s\n%s", err, output, content)
 		}
 		var got []map[string]any
-		got, first = listedRecords(t, folder)
+		got, first = listedRecords(t, dir)
 		for i, record := range want {
 			if len(got) != len(want) || !reflect.DeepEqual(got[i], record) {
 				t.Errorf("%v: record %d of %d is\n%v\nwant\n%v", flags, i, len(got), got[i], record)
@@ -81,10 +81,10 @@ func TestExportedRecordsComeBack(t *testing.T) {
 }
 
 // expectVisible demands that no output has characters that a terminal obeys, hides or turns round.
-func expectVisible(t *testing.T, folder string) {
+func expectVisible(t *testing.T, dir string) {
 	t.Helper()
 	const text = `oauth2: [{name: "\u202e", authorization_flow: 3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01}]`
-	if err := os.WriteFile(filepath.Join(folder, "hidden.yaml"), []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "hidden.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, line := range []string{
@@ -92,7 +92,7 @@ func expectVisible(t *testing.T, folder string) {
 		"provider show 4 --output json", "provider show 4 --output yaml", "provider show 4", "provider export --reveal",
 		"apply --dry-run --file hidden.yaml --output json", "apply --dry-run --file hidden.yaml",
 	} {
-		expectNothingHidden(t, line, providerdtest.RunCommand(t, folder, strings.Fields(line)...))
+		expectNothingHidden(t, line, providerdtest.RunCommand(t, dir, strings.Fields(line)...))
 	}
 }
 
@@ -122,9 +122,9 @@ func expectNothingHidden(t *testing.T, name, text string) {
 }
 
 // listedRecords returns the records without their pks, and the secret of each pk.
-func listedRecords(t *testing.T, folder string) ([]map[string]any, map[string]string) {
+func listedRecords(t *testing.T, dir string) ([]map[string]any, map[string]string) {
 	t.Helper()
-	text, err := providerdtest.Command(t.Context(), folder, "provider", "list", "--reveal", "--output", "json").Output()
+	text, err := providerdtest.Command(t.Context(), dir, "provider", "list", "--reveal", "--output", "json").Output()
 	if err != nil {
 		t.Fatal(err)
 	}

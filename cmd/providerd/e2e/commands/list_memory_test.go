@@ -28,8 +28,8 @@ const (
 func TestListsInLittleMemory(t *testing.T) {
 	t.Parallel()
 	rows := providerdtest.EnvCount(t, "PROVIDERD_LIST_ROWS", defaultListRows)
-	folder, program := t.TempDir(), providerdtest.Build(t)
-	fillLists(t, folder, rows)
+	dir, program := t.TempDir(), providerdtest.Build(t)
+	fillLists(t, dir, rows)
 	for _, one := range []struct {
 		line  string
 		forms []string
@@ -53,7 +53,7 @@ func TestListsInLittleMemory(t *testing.T) {
 				arguments = append(arguments, "--output", form)
 			}
 			command := exec.CommandContext(t.Context(), program, arguments...)
-			command.Dir = folder
+			command.Dir = dir
 			begun := time.Now()
 			count, peak := countRows(t, command, form)
 			t.Logf("%s, %d rows: %.1f s, at most %d MiB of memory",
@@ -96,10 +96,10 @@ func countRows(t *testing.T, command *exec.Cmd, form string) (rows, peak int) {
 
 // fillLists makes a database with this many providers, deleted providers, tokens and applications, each of which has a
 // provider and a backchannel.
-func fillLists(t *testing.T, folder string, rows int) {
+func fillLists(t *testing.T, dir string, rows int) {
 	t.Helper()
-	providerdtest.Fill(t, folder, rows)
-	db, err := sql.Open("sqlite3", filepath.Join(folder, "data", "providerd.db?_foreign_keys=on"))
+	providerdtest.Fill(t, dir, rows)
+	db, err := sql.Open("sqlite3", filepath.Join(dir, "data", "providerd.db?_foreign_keys=on"))
 	if err != nil {
 		t.Fatal(err)
 	}

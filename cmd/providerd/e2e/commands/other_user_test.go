@@ -20,68 +20,68 @@ func expectCreates(t *testing.T, server *providerdtest.Server) {
 	}
 }
 
-// TestRootBesideServerOfAnotherUser runs commands as root, as an operator of the service does, and the server goes on.
+// TestRootBesideServerOfAnotherUser runs commands as root, as an operator of the service does, and the server keeps running.
 func TestRootBesideServerOfAnotherUser(t *testing.T) {
 	t.Parallel()
-	folder := providerdtest.NewOtherUserDir(t)
-	server := providerdtest.ServeAsOtherUser(t, folder)
+	dir := providerdtest.NewOtherUserDir(t)
+	server := providerdtest.ServeAsOtherUser(t, dir)
 	for _, command := range []string{
 		"key rotate", "key reseal", "key retire", "token create --name n --allow all", "token list",
 		"application create --slug s --name n", "provider list", "audit", "backup backup.db",
 	} {
 		expectCreates(t, server)
-		providerdtest.RunCommand(t, folder, strings.Fields(command)...)
+		providerdtest.RunCommand(t, dir, strings.Fields(command)...)
 	}
 	expectCreates(t, server)
-	providerdtest.ExpectOtherUserOwns(t, folder, "providerd.db", "providerd.db-wal", "keyset.json", "initial-token")
-	expectOnly(t, setUpIn(folder), nil)
-	info, err := os.Stat(filepath.Join(folder, "backup.db"))
+	providerdtest.ExpectOtherUserOwns(t, dir, "providerd.db", "providerd.db-wal", "keyset.json", "initial-token")
+	expectOnly(t, setUpIn(dir), nil)
+	info, err := os.Stat(filepath.Join(dir, "backup.db"))
 	if err != nil || info.Sys().(*syscall.Stat_t).Uid != 0 || info.Mode() != 0o600 {
 		t.Errorf("the backup is %+v, %v", info, err)
 	}
 }
 
-// TestRootRestoresForAnotherUser restores while nobody serves, over a database and where none is.
+// TestRootRestoresForAnotherUser restores while no server runs, with and without an existing database.
 func TestRootRestoresForAnotherUser(t *testing.T) {
 	t.Parallel()
-	folder := providerdtest.NewOtherUserDir(t)
-	server := providerdtest.ServeAsOtherUser(t, folder)
+	dir := providerdtest.NewOtherUserDir(t)
+	server := providerdtest.ServeAsOtherUser(t, dir)
 	expectCreates(t, server)
-	providerdtest.RunCommand(t, folder, "backup", "backup.db")
+	providerdtest.RunCommand(t, dir, "backup", "backup.db")
 	for _, isThere := range []bool{true, false} {
 		server.MustStop(t)
 		if !isThere {
-			providerdtest.Run(t, "rm", filepath.Join(folder, "data", "providerd.db"))
+			providerdtest.Run(t, "rm", filepath.Join(dir, "data", "providerd.db"))
 		}
-		providerdtest.RunCommand(t, folder, "restore", "backup.db", "--replace")
-		server = providerdtest.ServeAsOtherUser(t, folder)
+		providerdtest.RunCommand(t, dir, "restore", "backup.db", "--replace")
+		server = providerdtest.ServeAsOtherUser(t, dir)
 		expectCreates(t, server)
-		providerdtest.ExpectOtherUserOwns(t, folder, "providerd.db", "keyset.json")
-		expectOnly(t, setUpIn(folder), nil)
+		providerdtest.ExpectOtherUserOwns(t, dir, "providerd.db", "keyset.json")
+		expectOnly(t, setUpIn(dir), nil)
 	}
 }
 
 // TestRootStartsForAnotherUser makes all files of a database as root, those of a crash included.
 func TestRootStartsForAnotherUser(t *testing.T) {
 	t.Parallel()
-	folder := providerdtest.NewOtherUserDir(t)
-	server := providerdtest.Serve(t, folder)
+	dir := providerdtest.NewOtherUserDir(t)
+	server := providerdtest.Serve(t, dir)
 	expectCreates(t, server)
 	if err := server.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	providerdtest.ExpectOtherUserOwns(t, folder, "providerd.db", "providerd.db-wal", "providerd.db-shm", "keyset.json", "initial-token")
-	expectCreates(t, providerdtest.ServeAsOtherUser(t, folder))
-	expectOnly(t, setUpIn(folder), nil)
+	providerdtest.ExpectOtherUserOwns(t, dir, "providerd.db", "providerd.db-wal", "providerd.db-shm", "keyset.json", "initial-token")
+	expectCreates(t, providerdtest.ServeAsOtherUser(t, dir))
+	expectOnly(t, setUpIn(dir), nil)
 }
 
 // TestDoctorOfUserWhoCannotLook runs it as neither root nor the user that serves. What it cannot see, it does not call
 // right.
 func TestDoctorOfUserWhoCannotLook(t *testing.T) {
 	t.Parallel()
-	folder := providerdtest.NewOtherUserDir(t)
-	providerdtest.ServeAsOtherUser(t, folder)
-	examined := setUpIn(folder)
+	dir := providerdtest.NewOtherUserDir(t)
+	providerdtest.ServeAsOtherUser(t, dir)
+	examined := setUpIn(dir)
 	examined.user = providerdtest.ServingUser + 1
 	const remedy = "permission denied; run the doctor as the server's user or as root"
 	expectOnly(t, examined, []fault{

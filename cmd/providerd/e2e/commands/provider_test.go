@@ -16,8 +16,8 @@ import (
 // are tokens.
 func TestDamagedRecordsArePassedOver(t *testing.T) {
 	t.Parallel()
-	folder := t.TempDir()
-	server := providerdtest.Serve(t, folder)
+	dir := t.TempDir()
+	server := providerdtest.Serve(t, dir)
 	client := contracttest.Client(t)
 	for range 4 {
 		status, answer, err := server.Post(client, providerdtest.OAuth2Path,
@@ -27,7 +27,7 @@ func TestDamagedRecordsArePassedOver(t *testing.T) {
 		}
 	}
 	server.MustStop(t)
-	err := execute(t.Context(), filepath.Join(folder, "data", "providerd.db"), `UPDATE oauth2_providers SET client_secret = 'rubbish' WHERE pk = 2;
+	err := execute(t.Context(), filepath.Join(dir, "data", "providerd.db"), `UPDATE oauth2_providers SET client_secret = 'rubbish' WHERE pk = 2;
 		UPDATE oauth2_providers SET property_mappings = '{bad' WHERE pk = 4; UPDATE tokens SET operations = '{bad'`)
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +45,7 @@ func TestDamagedRecordsArePassedOver(t *testing.T) {
 		"provider show 4":   {0, []string{row, "correct the value or restore a backup"}},
 		"token list":        {1, []string{"token 1: its row is damaged: "}},
 	} {
-		listed, talk := runDamaged(t, folder, line)
+		listed, talk := runDamaged(t, dir, line)
 		for _, says := range test.says {
 			if !strings.Contains(talk, says) {
 				t.Errorf("%s does not say %q: %s", line, says, talk)
@@ -56,24 +56,24 @@ func TestDamagedRecordsArePassedOver(t *testing.T) {
 		}
 	}
 	for _, line := range []string{"provider list --output json", "provider advise --output json"} {
-		listed, _ := runDamaged(t, folder, line)
+		listed, _ := runDamaged(t, dir, line)
 		var records []struct{ PK int }
 		if err := json.Unmarshal([]byte(listed), &records); err != nil || len(records) != 2 || records[1].PK != 3 {
 			t.Errorf("%s: %v: %s", line, err, listed)
 		}
 	}
-	if said, err := providerdtest.Command(t.Context(), folder, "token", "revoke", "1").CombinedOutput(); err != nil {
+	if said, err := providerdtest.Command(t.Context(), dir, "token", "revoke", "1").CombinedOutput(); err != nil {
 		t.Errorf("a damaged token is not revoked: %v: %s", err, said)
 	}
-	if looked, talk := runDamaged(t, folder, "doctor"); strings.Contains(looked+talk, "is not a list") {
+	if looked, talk := runDamaged(t, dir, "doctor"); strings.Contains(looked+talk, "is not a list") {
 		t.Errorf("a damaged token hinders the doctor: %s%s", looked, talk)
 	}
 }
 
 // runDamaged runs a command that is to fail, since something is damaged.
-func runDamaged(t *testing.T, folder, line string) (listed, talk string) {
+func runDamaged(t *testing.T, dir, line string) (listed, talk string) {
 	t.Helper()
-	command := providerdtest.Command(t.Context(), folder, strings.Fields(line)...)
+	command := providerdtest.Command(t.Context(), dir, strings.Fields(line)...)
 	var said strings.Builder
 	command.Stderr = &said
 	text, err := command.Output()

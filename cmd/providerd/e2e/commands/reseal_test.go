@@ -16,9 +16,9 @@ const defaultResealRows = 2_000
 func TestResealUnderLoad(t *testing.T) {
 	t.Parallel()
 	rows := providerdtest.EnvCount(t, "PROVIDERD_RESEAL_ROWS", defaultResealRows)
-	folder := t.TempDir()
-	providerdtest.StoreSecrets(t, folder, rows)
-	server, err := providerdtest.Start(t.Context(), folder)
+	dir := t.TempDir()
+	providerdtest.StoreSecrets(t, dir, rows)
+	server, err := providerdtest.Start(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,17 +26,17 @@ func TestResealUnderLoad(t *testing.T) {
 	load := made.Load(8, "load", func(name string) (providerdtest.Record, error) {
 		return server.CreateOnce(client, name)
 	})
-	providerdtest.RunCommand(t, folder, "key", "rotate")
-	output := providerdtest.RunCommand(t, folder, "key", "reseal")
+	providerdtest.RunCommand(t, dir, "key", "rotate")
+	output := providerdtest.RunCommand(t, dir, "key", "reseal")
 	load.Stop()
 	if err := server.Stop(); err != nil {
 		t.Error(err)
 	}
 	t.Logf("while the key was rotated and %s %d creates were made", strings.TrimSpace(output), len(made.Creates))
 	isOld := func(one providerdtest.Record) bool { return strings.HasPrefix(one.Name, "old ") }
-	made.Compare(t, slices.DeleteFunc(providerdtest.Stored(t, folder), isOld))
+	made.Compare(t, slices.DeleteFunc(providerdtest.Stored(t, dir), isOld))
 	if len(made.Creates) == 0 {
 		t.Error("no creates were made")
 	}
-	providerdtest.CheckSecrets(t, folder, rows)
+	providerdtest.CheckSecrets(t, dir, rows)
 }

@@ -34,7 +34,7 @@ const (
 
 // retiring is a server whose keys are rotated and retired again and again, while it and the commands are killed.
 type retiring struct {
-	folder string
+	dir    string
 	client *http.Client
 	made   *providerdtest.Journal
 	// mutex guards the server, which nobody asks while it is exchanged.
@@ -51,7 +51,7 @@ type retiring struct {
 func TestKeysAreRetiredUnderLoad(t *testing.T) {
 	t.Parallel()
 	rounds, begun := providerdtest.EnvCount(t, "PROVIDERD_RETIRE_ROUNDS", defaultRetireRounds), time.Now()
-	r := &retiring{folder: t.TempDir(), client: contracttest.Client(t), made: providerdtest.NewJournal()}
+	r := &retiring{dir: t.TempDir(), client: contracttest.Client(t), made: providerdtest.NewJournal()}
 	r.start(t)
 	pace := time.NewTicker(createInterval)
 	defer pace.Stop()
@@ -68,7 +68,7 @@ func TestKeysAreRetiredUnderLoad(t *testing.T) {
 		r.made.WaitForMore(t, createsARound)
 		if round%backupEvery == 0 {
 			backups[round] = r.made.Acknowledged()
-			providerdtest.RunCommand(t, r.folder, "backup", backupOf(round))
+			providerdtest.RunCommand(t, r.dir, "backup", backupOf(round))
 		}
 		r.round(t)
 		if older := round - restoredAfter; backups[older] != nil {
@@ -80,8 +80,8 @@ func TestKeysAreRetiredUnderLoad(t *testing.T) {
 	if err := r.server.Stop(); err != nil {
 		t.Error(err)
 	}
-	r.made.Compare(t, providerdtest.Stored(t, r.folder))
-	providerdtest.CheckIntegrity(t, filepath.Join(r.folder, "data", "providerd.db"))
+	r.made.Compare(t, providerdtest.Stored(t, r.dir))
+	providerdtest.CheckIntegrity(t, filepath.Join(r.dir, "data", "providerd.db"))
 	t.Logf("%d rounds in %v, kills of commands %d, of the server %d, replays %d, restorations refused with the key %d",
 		rounds, time.Since(begun).Round(time.Second), r.commandKills, r.serverKills, r.replayed.Load(), r.named)
 	if refused := r.refused.Load(); refused > 0 {
@@ -104,7 +104,7 @@ func (r *retiring) round(t *testing.T) {
 		if rand.IntN(2) == 0 {
 			r.kill(t, "key", action)
 		}
-		providerdtest.RunCommand(t, r.folder, "key", action)
+		providerdtest.RunCommand(t, r.dir, "key", action)
 		group.Wait()
 	}
 }
@@ -114,7 +114,7 @@ func (r *retiring) kill(t *testing.T, arguments ...string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), rand.N(longestCommand))
 	defer cancel()
-	if output, err := providerdtest.Command(ctx, r.folder, arguments...).CombinedOutput(); ctx.Err() != nil {
+	if output, err := providerdtest.Command(ctx, r.dir, arguments...).CombinedOutput(); ctx.Err() != nil {
 		r.commandKills++
 	} else if err != nil {
 		t.Errorf("%v: %v: %s", arguments, err, output)
@@ -123,7 +123,7 @@ func (r *retiring) kill(t *testing.T, arguments ...string) {
 
 func (r *retiring) start(t *testing.T) {
 	t.Helper()
-	server, err := providerdtest.Start(t.Context(), r.folder)
+	server, err := providerdtest.Start(t.Context(), r.dir)
 	if err != nil {
 		t.Error(err)
 		return
@@ -170,12 +170,12 @@ func (r *retiring) replay(t *testing.T) bool {
 	return true
 }
 
-// restore restores a backup in another folder: not with the keyset of now, but with the one that the refusal names.
+// restore restores a backup in another directory: not with the keyset of now, but with the one that the refusal names.
 func (r *retiring) restore(t *testing.T, backup string, want map[string]providerdtest.Record) {
 	t.Helper()
-	folder, path := t.TempDir(), filepath.Join(r.folder, backup)
-	bringKeysets(t, filepath.Join(r.folder, "data"), filepath.Join(folder, "data"))
-	output, err := providerdtest.Command(t.Context(), folder, "restore", path).CombinedOutput()
+	dir, path := t.TempDir(), filepath.Join(r.dir, backup)
+	bringKeysets(t, filepath.Join(r.dir, "data"), filepath.Join(dir, "data"))
+	output, err := providerdtest.Command(t.Context(), dir, "restore", path).CombinedOutput()
 	named := regexp.MustCompile(`it lacks key \d+, which was retired .*; restore (\S+), which has the key,`).FindSubmatch(output)
 	if err == nil || named == nil {
 		t.Errorf("restored with the keyset of now: %v, %s", err, output)
@@ -183,12 +183,12 @@ func (r *retiring) restore(t *testing.T, backup string, want map[string]provider
 	}
 	r.named++
 	kept := filepath.Join("data", string(named[1]))
-	providerdtest.RunCommand(t, folder, "restore", path, "--keyset", kept)
-	if err := os.Rename(filepath.Join(folder, kept), filepath.Join(folder, "data", "keyset.json")); err != nil {
+	providerdtest.RunCommand(t, dir, "restore", path, "--keyset", kept)
+	if err := os.Rename(filepath.Join(dir, kept), filepath.Join(dir, "data", "keyset.json")); err != nil {
 		t.Fatal(err)
 	}
 	found := map[string]providerdtest.Record{}
-	for _, one := range providerdtest.Stored(t, folder) {
+	for _, one := range providerdtest.Stored(t, dir) {
 		if _, isDouble := found[one.Name]; isDouble {
 			t.Errorf("%s is in the backup twice", one.Name)
 		}

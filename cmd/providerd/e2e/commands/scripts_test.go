@@ -76,13 +76,13 @@ func TestScriptCommandsAreRun(t *testing.T) {
 	}
 }
 
-// scriptCommands are the scripts' own: "serve" starts a server in the folder of the script, "stderr-of-server PATTERN"
-// waits until it says so, "end-server" ends it, "spoil DATABASE STATEMENT" changes a database, "post STATUS PATH BODY"
+// scriptCommands are the scripts' own: "serve" starts a server in the directory of the script, "stderr-of-server PATTERN"
+// waits until it says so, "end-server" ends it, "damage DATABASE STATEMENT" changes a database, "post STATUS PATH BODY"
 // sends it a create, and "refused-within-a-second PATH" sends it creates until the token is refused.
 func scriptCommands(t *testing.T) map[string]scriptCommand {
 	t.Helper()
 	client := contracttest.Client(t)
-	// servers are those that the scripts, each in a folder of its own, started last.
+	// servers are those that the scripts, each in a directory of its own, started last.
 	var servers sync.Map
 	return map[string]scriptCommand{
 		"serve": func(script *testscript.TestScript, _ bool, arguments []string) {
@@ -109,7 +109,7 @@ func scriptCommands(t *testing.T) map[string]scriptCommand {
 			}
 			script.Check(server.(*providerdtest.Server).Stop())
 		},
-		"spoil": func(script *testscript.TestScript, _ bool, arguments []string) {
+		"damage": func(script *testscript.TestScript, _ bool, arguments []string) {
 			script.Check(execute(t.Context(), script.MkAbs(arguments[0]), arguments[1]))
 		},
 		"stderr-of-server": func(script *testscript.TestScript, _ bool, arguments []string) {

@@ -54,7 +54,7 @@ func TestHealthVerifiesCertificate(t *testing.T) {
 func TestHealthReportsWhyNotReady(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	// Each flag is at its limit. The script misuse.txtar goes beyond.
+	// Each flag is at its limit. The script usage_errors.txtar exceeds them.
 	server := providerdtest.Serve(t, dir, "--drain-delay", "10m", "--max-connections", "1", "--failed-attempts", "1")
 	defer func() { _ = server.Kill() }()
 	server.Signal(t, syscall.SIGTERM)
