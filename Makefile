@@ -128,6 +128,8 @@ breaking: ## Find changes to the contract since the last release (or commit) tha
 lint: .ci/node_modules ## Lint the Go code and the contract, and check spelling and wording.
 	$(GOLANGCI_LINT) run
 	cd .ci && npm run --silent lint
+	cd .ci && npm run --silent spelling
+	git grep --line-number --ignore-case --word-regexp --fixed-strings -f .ci/words.txt -- . ':!.ci/words.txt' && exit 1 || test $$? -eq 1
 
 .ci/node_modules: .ci/package.json .ci/package-lock.json
 	cd .ci && npm ci --no-audit --no-fund

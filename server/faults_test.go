@@ -94,7 +94,7 @@ func recordFaults() []fault {
 		{kind: altered, title: "last line end is lost", request: alter("redirect_uris", text(func(s string) string {
 			return strings.TrimSuffix(s, "\n")
 		}))},
-		{kind: altered, title: "address is normalised", request: alter("delegated_subject", text(strings.ToLower))},
+		{kind: altered, title: "address is normalized", request: alter("delegated_subject", text(strings.ToLower))},
 		{kind: altered, title: "false becomes true", request: alter("include_claims_in_id_token", func(any) any { return true })},
 		{kind: altered, title: "list is sorted", request: alter("jwks_sources", func(value any) any {
 			if list, ok := value.([]any); ok {
