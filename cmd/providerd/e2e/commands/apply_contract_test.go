@@ -14,7 +14,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// A dry run sends nothing to a server that does not say that it knows validate_only.
+// A dry run sends nothing to a server whose contract does not have validate_only.
 func TestDryRunSendsNothingToAServerThatWouldCreate(t *testing.T) {
 	t.Parallel()
 	contract, err := openapi3.NewLoader().LoadFromFile(providerdtest.Path(t, "openapi.yaml"))

@@ -21,8 +21,8 @@ import (
 	"example.com/providerd/server/contracttest"
 )
 
-// startRelay puts a proxy before a server, which checks every answer against the contract. It tells the number of each
-// answer, from 1, and loses those for which it is told false.
+// startRelay starts a proxy that checks every response of a server against the contract. It passes the number of each
+// response, from 1, to a function, and drops those for which that returns false.
 func startRelay(t *testing.T, server string, onAnswer func(number int64) bool) string {
 	t.Helper()
 	target, err := url.Parse(server)
@@ -46,16 +46,16 @@ func startRelay(t *testing.T, server string, onAnswer func(number int64) bool) s
 
 func deliver(int64) bool { return true }
 
-// applyRig is a server, and a file that is applied to it.
+// applyRig is a server and a file to apply to it.
 type applyRig struct {
 	dir string
-	// url is that of a relay before the server.
+	// url is that of a relay in front of the server.
 	url     string
 	token   string
 	entries int
 }
 
-// newApplyRig makes a file of some entries, of which three in ten are directories.
+// newApplyRig writes a file with a number of entries, of which three in ten are directories.
 func newApplyRig(t *testing.T, entries int, onAnswer func(number int64) bool) *applyRig {
 	t.Helper()
 	dir := t.TempDir()
@@ -65,7 +65,7 @@ func newApplyRig(t *testing.T, entries int, onAnswer func(number int64) bool) *a
 	return r
 }
 
-// write makes the file again, edited.
+// write writes the file again, edited.
 func (r *applyRig) write(t *testing.T, edit func(text string) string) {
 	t.Helper()
 	var text strings.Builder
@@ -145,7 +145,7 @@ func TestApplyCreatesEachEntryOnce(t *testing.T) {
 	}
 }
 
-// renewToken takes a new token of the same name, and revokes the one before.
+// renewToken creates a new token of the same name, and revokes the previous one.
 func (r *applyRig) renewToken(t *testing.T) {
 	t.Helper()
 	for _, arguments := range [][]string{
@@ -205,14 +205,14 @@ func TestApplyStandsLostAnswers(t *testing.T) {
 	t.Parallel()
 	r := newApplyRig(t, 300, func(number int64) bool { return number%50 != 0 })
 	counts, _ := r.apply(t, 0)
-	// One entry may lose its answer several times.
+	// The responses to one entry may be dropped several times.
 	if counts["unchanged"] == 0 {
 		t.Error("no record was found by a second try")
 	}
 	r.wantCounts(t, counts, r.entries-counts["unchanged"], counts["unchanged"], 0)
 }
 
-// What would be wrong with every entry ends the run at once, and says so once.
+// A cause that affects every entry ends the run at once, and is reported once.
 func TestApplyEndsWhereNothingCanBeSent(t *testing.T) {
 	t.Parallel()
 	const again = "; run the command again to continue\n"

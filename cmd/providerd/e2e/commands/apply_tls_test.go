@@ -11,7 +11,7 @@ import (
 
 const oneEntry = "oauth2: [{name: a, authorization_flow: 3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01}]"
 
-// applyOne applies a file of one entry, which comes from standard input, and returns what that says.
+// applyOne applies a file with one entry from standard input, and returns the messages.
 func applyOne(t *testing.T, url, token string, environment ...string) (string, error) {
 	t.Helper()
 	command := providerdtest.Command(t.Context(), t.TempDir(), "apply", "-f", "-", "--server", url)

@@ -13,23 +13,23 @@ import (
 )
 
 const (
-	// defaultBackupRows is for an ordinary run; make backup-wait asks for more.
+	// defaultBackupRows is the default; "make backup-wait" sets more.
 	defaultBackupRows = 5_000
 	backupCallers     = 64
-	// createsBeforeBackup are those that are waited for before a backup begins.
+	// createsBeforeBackup is how many creates must complete before a backup begins.
 	createsBeforeBackup = 500
 )
 
-// describe says how long creates waited.
+// describe returns how long creates waited.
 func describe(waits []providerdtest.Latency) string {
 	sorted := providerdtest.Milliseconds(waits)
 	return fmt.Sprintf("%d creates: median %.1f ms, p99 %.1f ms, longest %.1f ms",
 		len(waits), providerdtest.Quantile(sorted, 0.5), providerdtest.Quantile(sorted, 0.99), providerdtest.Quantile(sorted, 1))
 }
 
-// TestBackupUnderLoad backs up a database while 64 callers create, restores the backup elsewhere and serves it. It must
-// have all that was acknowledged before it began, as the database has it, and no create may fail. It tells how long
-// creates wait without and with a backup.
+// TestBackupUnderLoad backs up a database while 64 callers create, restores the backup elsewhere and serves it. It
+// must have everything that was acknowledged before it began, unchanged, and no create may fail. The test reports how
+// long creates wait without and with a backup.
 func TestBackupUnderLoad(t *testing.T) {
 	t.Parallel()
 	rows := providerdtest.EnvCount(t, "PROVIDERD_BACKUP_ROWS", defaultBackupRows)
@@ -39,7 +39,7 @@ func TestBackupUnderLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What a client takes to check an answer is not to be waited for.
+	// The time that a client takes to check a response does not count.
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: backupCallers}}
 	defer client.CloseIdleConnections()
 	made := providerdtest.NewJournal()

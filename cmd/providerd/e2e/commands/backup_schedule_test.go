@@ -11,7 +11,7 @@ import (
 	"example.com/providerd/cmd/providerd/providerdtest"
 )
 
-// TestBackupSchedule makes backups every second, keeps two of them, and continues after a failure.
+// TestBackupSchedule writes a backup every second, keeps two, and continues after a failure.
 func TestBackupSchedule(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -56,7 +56,7 @@ func TestBackupSchedule(t *testing.T) {
 	providerdtest.CheckSecrets(t, dir, 10)
 }
 
-// demandNoneBeforeItsTime starts the program again, which waits for the next backup.
+// demandNoneBeforeItsTime starts the program again, which must wait for the next backup.
 func demandNoneBeforeItsTime(t *testing.T, dir string, names []string) {
 	t.Helper()
 	s := providerdtest.StartSchedule(t, dir, providerdtest.Command(t.Context(), dir, "backup", "--every", "1h", "--keep", "2", "backups"))

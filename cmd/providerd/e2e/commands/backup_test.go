@@ -13,8 +13,8 @@ import (
 	"example.com/providerd/cmd/providerd/providerdtest"
 )
 
-// TestBackupInterrupted ends a backup by each signal. Nothing has the name of the backup, and the next one, whatever its
-// name, succeeds and removes what is left.
+// TestBackupInterrupted ends a backup with each signal. No file has the name of the backup, and the next backup,
+// whatever its name, succeeds and removes what is left.
 func TestBackupInterrupted(t *testing.T) {
 	t.Parallel()
 	const rows = 40_000
@@ -41,7 +41,7 @@ func TestBackupInterrupted(t *testing.T) {
 	}
 }
 
-// interrupt ends a command by a signal once it writes a file, and returns what it says.
+// interrupt sends a command a signal once it writes a file, and returns its messages.
 func interrupt(t *testing.T, dir, file string, signal syscall.Signal, arguments ...string) string {
 	t.Helper()
 	known := drafts(t, dir, file)
@@ -87,7 +87,7 @@ func TestRestoreInterrupted(t *testing.T) {
 			t.Errorf("interrupted by %s, it has restored: %s", signal, output)
 		}
 	}
-	// One that is killed between its two steps leaves a second name of the database.
+	// If it is killed between its two steps, the database has a second name.
 	path := filepath.Join(dir, "data", "providerd.db")
 	second := path + ".replaced-20200131T080000Z"
 	if err := os.Link(path, second); err != nil {

@@ -22,17 +22,17 @@ import (
 	"example.com/providerd/store/postgres/postgrestest"
 )
 
-// defaultCopyRows is for an ordinary run; make copy-million asks for more.
+// defaultCopyRows is the default; "make copy-million" sets more.
 const defaultCopyRows = 5_000
 
-// copying is "providerd copy" in a directory, with the URLs in the environment.
+// copying returns a "providerd copy" in a directory, with the URLs in the environment.
 func copying(ctx context.Context, dir, from, to string) *exec.Cmd {
 	command := providerdtest.Command(ctx, dir, "copy", "--keyset", "data/keyset.json")
 	command.Env = append(os.Environ(), "PROVIDERD_FROM="+from, "PROVIDERD_TO="+to)
 	return command
 }
 
-// copyAll copies to the end, and returns what is printed. Neither that nor what is said may have the password.
+// copyAll copies everything, and returns the output. Neither that nor the messages may contain the password.
 func copyAll(t *testing.T, dir, from, to, password string) (printed string, usage *syscall.Rusage) {
 	t.Helper()
 	command := copying(t.Context(), dir, from, to)
@@ -82,7 +82,8 @@ func TestCopyThereAndBack(t *testing.T) {
 	}
 }
 
-// TestCopyInterrupted interrupts a copy by each signal, looks whether what is there is refused, and copies the rest.
+// TestCopyInterrupted interrupts a copy with each signal, checks that the incomplete copy is refused, and copies the
+// rest.
 func TestCopyInterrupted(t *testing.T) {
 	t.Parallel()
 	const rows = 30_000
@@ -146,7 +147,7 @@ func TestCopyBesideOtherTables(t *testing.T) {
 	}
 }
 
-// awaitRows returns once a copy has sent rows.
+// awaitRows waits until a copy has sent rows.
 func awaitRows(t *testing.T, url string) {
 	t.Helper()
 	connection, err := pgx.Connect(t.Context(), url)

@@ -11,7 +11,7 @@ import (
 	"example.com/providerd/cmd/providerd/providerdtest"
 )
 
-// TestDoctorNamesEachFault breaks one thing at a time.
+// TestDoctorNamesEachFault injects one fault at a time.
 func TestDoctorNamesEachFault(t *testing.T) {
 	t.Parallel()
 	healthy := newSetUp(t)
@@ -189,7 +189,7 @@ func damagedSetUps() map[string]damagedSetUp {
 			setUps[path+" of another user"] = damagedSetUp{func(t *testing.T, s *setUp) {
 				providerdtest.Run(t, "chown", "1", filepath.Join(s.dir, path))
 				if check == "database file" {
-					// That others can read it is less than that the server cannot write to it.
+					// That the server cannot write to it is worse than that others can read it.
 					providerdtest.Run(t, "chmod", "644", filepath.Join(s.dir, path))
 				}
 			}, []fault{{check, healthFail, path + " belongs to user 1, not to the server's user 0; run chown 0 on it"}}}
@@ -230,7 +230,7 @@ func mode(path string, mode os.FileMode) change {
 	}
 }
 
-// statement runs one past the program.
+// statement runs an SQL statement, bypassing the program.
 func statement(statement string) change {
 	return func(t *testing.T, s *setUp) {
 		if err := execute(t.Context(), s.database, statement); err != nil {
@@ -243,7 +243,7 @@ func environment(variables ...string) change {
 	return func(_ *testing.T, s *setUp) { s.environment = variables }
 }
 
-// certificate gives the server one that is valid for a time.
+// certificate writes a certificate that is valid for a time.
 func certificate(from, to time.Duration) change {
 	return func(t *testing.T, s *setUp) {
 		providerdtest.WriteCertificateValid(t, s.dir, 1, time.Now().Add(from), time.Now().Add(to))
@@ -251,7 +251,7 @@ func certificate(from, to time.Duration) change {
 	}
 }
 
-// serveIn lets a server use the database until the test ends.
+// serveIn runs a server over the database until the test ends.
 func serveIn(t *testing.T, s *setUp) {
 	t.Helper()
 	server := providerdtest.Serve(t, s.dir)
@@ -268,7 +268,7 @@ func crash(t *testing.T, s *setUp) {
 	}
 }
 
-// longWALOf lets the WAL be long. What is behind its last frame counts for nothing.
+// longWALOf makes the WAL long. What follows its last frame is ignored.
 func longWALOf(t *testing.T, s *setUp) {
 	crash(t, s)
 	if err := os.Truncate(s.database+"-wal", 192<<20); err != nil {
@@ -276,7 +276,7 @@ func longWALOf(t *testing.T, s *setUp) {
 	}
 }
 
-// otherWAL puts a database of long before beside the WAL.
+// otherWAL replaces the database with a much older one, but not the WAL.
 func otherWAL(t *testing.T, s *setUp) {
 	providerdtest.Run(t, "cp", "--archive", s.database, s.database+".old")
 	for range 3 {
@@ -286,7 +286,7 @@ func otherWAL(t *testing.T, s *setUp) {
 	providerdtest.Run(t, "mv", s.database+".old", s.database)
 }
 
-// providerWithPK is a statement that stores a provider.
+// providerWithPK returns a statement that stores a provider.
 func providerWithPK(pk string) string {
 	return `INSERT INTO providers (pk, kind, name, created_at, created_by, request_id, remote_address)
 		VALUES (` + pk + `, 'oauth2', '', '2020-01-31 08:00:00+00:00', '', '', '')`

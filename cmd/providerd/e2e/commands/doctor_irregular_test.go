@@ -8,8 +8,8 @@ import (
 	"example.com/providerd/cmd/providerd/providerdtest"
 )
 
-// irregularFiles are set-ups with a directory or a FIFO instead of each file. If its mode is checked, that is one
-// that a file must not have.
+// irregularFiles returns set-ups with a directory or a FIFO instead of each file, with a mode that the file must not
+// have if its mode is checked.
 func irregularFiles() map[string]damagedSetUp {
 	database := func(file string) fault {
 		return fault{"database file", healthFail, "^data/" + file + " is not a regular file; put the right file in its place, or use"}

@@ -12,8 +12,8 @@ import (
 	"example.com/providerd/store/postgres/postgrestest"
 )
 
-// TestDoctorOverPostgreSQL sets the server wrong, one setting at a time. What it has by default has no standby and no
-// archive, which is warned of.
+// TestDoctorOverPostgreSQL changes one setting of the server at a time. By default, there is no standby and no
+// archive, which are warnings.
 func TestDoctorOverPostgreSQL(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.NewCluster(t)
@@ -83,8 +83,8 @@ func TestDoctorOverPostgreSQL(t *testing.T) {
 	expectOnly(t, examined, []fault{standby, noToken})
 }
 
-// expectWithoutKeyset looks at a server in an environment that names no keyset, of which all else is as it should be,
-// except for some faults.
+// expectWithoutKeyset checks a server in an environment without a keyset. Everything else is fine, except for some
+// faults.
 func expectWithoutKeyset(t *testing.T, examined setUp, faults ...fault) {
 	t.Helper()
 	examined.environment = examined.environment[:1]
@@ -93,7 +93,7 @@ func expectWithoutKeyset(t *testing.T, examined setUp, faults ...fault) {
 		"messages, connections, schema, tokens, pks, clock")
 }
 
-// awaitArchiver returns once what the server says of its archive is so.
+// awaitArchiver waits until the statistics of the archiver meet a condition.
 func awaitArchiver(t *testing.T, cluster *postgrestest.Cluster, name, condition string) {
 	t.Helper()
 	cluster.Exec(t, name, "DO $$ BEGIN WHILE NOT (SELECT coalesce("+condition+", false) FROM pg_stat_archiver) LOOP "+

@@ -17,7 +17,7 @@ import (
 	"example.com/providerd/server/contracttest"
 )
 
-// health is what the doctor says of one thing.
+// health is the status of a check.
 type health string
 
 const (
@@ -26,27 +26,27 @@ const (
 	healthFail health = "fail"
 )
 
-// day is a time that the doctor counts in.
+// day is 24 hours.
 const day = 24 * time.Hour
 
-// finding is what the doctor says of one thing, as programs get it. Remedy is "" where it is ok.
+// finding is the result of a check in JSON. Remedy is "" if it is ok.
 type finding struct {
 	Check           string
 	Status          health
 	Finding, Remedy string
 }
 
-// setUp is what the doctor is led to: a directory with a database, which something may be wrong with.
+// setUp is a directory with a database for the doctor, which may have a fault.
 type setUp struct {
 	dir string
-	// database and keyset are the paths of the files, and environment and flags are what the doctor gets beside.
+	// database and keyset are the paths of the files; environment and flags are passed to the doctor.
 	database, keyset   string
 	environment, flags []string
 	// user runs the doctor, using a copy of the program in the directory; 0 for the user who runs the test.
 	user uint32
 }
 
-// newSetUp makes a set-up of a server that has run, with a secret.
+// newSetUp returns the set-up of a server that has run and stored a secret.
 func newSetUp(t *testing.T) setUp {
 	t.Helper()
 	dir := t.TempDir()
@@ -61,7 +61,7 @@ func setUpIn(dir string) setUp {
 	return setUp{dir: dir, database: filepath.Join(data, "providerd.db"), keyset: filepath.Join(data, "keyset.json")}
 }
 
-// copy makes one that can be broken.
+// copy returns a copy, into which a fault can be injected.
 func (s setUp) copy(t *testing.T) *setUp {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "copy")
@@ -70,7 +70,7 @@ func (s setUp) copy(t *testing.T) *setUp {
 	return &copied
 }
 
-// examine runs the doctor, and returns what it found and its exit status.
+// examine runs the doctor, and returns its findings and exit status.
 func (s setUp) examine(t *testing.T) ([]finding, int) {
 	t.Helper()
 	command := providerdtest.Command(t.Context(), s.dir, append([]string{"doctor", "--output", "json"}, s.flags...)...)
@@ -96,7 +96,7 @@ func (s setUp) examine(t *testing.T) ([]finding, int) {
 	return found, command.ProcessState.ExitCode()
 }
 
-// state is each file below the directory of a set-up with its owner, size and time, by which a change is known.
+// state returns the owner, size and time of each file in a set-up, which show any change.
 func (s setUp) state(t *testing.T) string {
 	t.Helper()
 	output, err := exec.CommandContext(t.Context(), "find", s.dir, "-printf", `%p %U %s %m %T@\n`).Output()
@@ -106,12 +106,12 @@ func (s setUp) state(t *testing.T) string {
 	return string(output)
 }
 
-// ofMachine are checks of which a warning may be right on the machine that runs the test, whatever the set-up is.
+// ofMachine lists checks that may rightly warn about the machine that runs the test, whatever the set-up.
 func ofMachine(found finding) bool {
 	return found.Status == healthWarn && (found.Check == "file system" || found.Check == "disk space")
 }
 
-// TestDoctorFindsNothing examines a set-up that nothing is wrong with, also while a server runs.
+// TestDoctorFindsNothing checks a set-up without faults, also while a server runs.
 func TestDoctorFindsNothing(t *testing.T) {
 	t.Parallel()
 	healthy := newSetUp(t)
@@ -129,21 +129,21 @@ func TestDoctorFindsNothing(t *testing.T) {
 	server := providerdtest.Serve(t, healthy.dir)
 	withLog := strings.Replace(checks, "database file", "database file, database file, database file", 1)
 	expectNothing("beside a server", withLog)
-	// What a crash leaves is read as well.
+	// A WAL that a crash left is read, too.
 	if err := server.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	expectNothing("after a crash", withLog)
 }
 
-// fault is what the doctor is to say of a set-up.
+// fault is an expected finding.
 type fault struct {
 	check  string
 	status health
 	says   string
 }
 
-// expectOnly demands that the doctor finds these faults and no other, and ends accordingly. It returns all findings.
+// expectOnly checks that the doctor finds these faults and no other, and its exit status. It returns all findings.
 func expectOnly(t *testing.T, examined setUp, faults []fault) []finding {
 	t.Helper()
 	found, status := examined.examine(t)
@@ -171,7 +171,7 @@ func expectOnly(t *testing.T, examined setUp, faults []fault) []finding {
 	return found
 }
 
-// expectChecks demands that these checks were made, and in this order.
+// expectChecks checks that these checks were made, in this order.
 func expectChecks(t *testing.T, found []finding, want string) {
 	t.Helper()
 	var made []string

@@ -2,8 +2,8 @@ package commands_test
 
 import "testing"
 
-// wrongVariables are set-ups with an environment in which not even the place of the database, or of a file, is told as it
-// should be. All that needs it not is looked at nevertheless.
+// wrongVariables returns set-ups in which a variable does not even name the database or a file correctly. The doctor
+// still runs the checks that do not need it.
 func wrongVariables() map[string]damagedSetUp {
 	const remedy = ".*; correct the variable or flag$"
 	noURL := fault{"configuration", healthFail, `^--database: .* nor does it begin with postgres:// \(from the environment variable PROVIDERD_DATABASE\)` + remedy}

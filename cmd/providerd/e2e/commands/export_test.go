@@ -17,8 +17,8 @@ import (
 	"example.com/providerd/server/contracttest"
 )
 
-// TestExportedRecordsComeBack exports what has every kind of value, deletes all of it, and applies the file: the same
-// records exist again with other pks. With references instead of secrets, the same is true.
+// TestExportedRecordsComeBack exports records with every kind of value, deletes them, and applies the file: the same
+// records exist again with other pks, also if references replace the secrets.
 func TestExportedRecordsComeBack(t *testing.T) {
 	t.Parallel()
 	dir, client := t.TempDir(), contracttest.Client(t)
@@ -80,7 +80,8 @@ func TestExportedRecordsComeBack(t *testing.T) {
 	}
 }
 
-// expectVisible demands that no output has characters that a terminal obeys, hides or turns round.
+// expectVisible checks that no output has characters that control a terminal, are invisible or change the direction
+// of text.
 func expectVisible(t *testing.T, dir string) {
 	t.Helper()
 	const text = `oauth2: [{name: "\u202e", authorization_flow: 3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01}]`
@@ -121,7 +122,7 @@ func expectNothingHidden(t *testing.T, name, text string) {
 	}
 }
 
-// listedRecords returns the records without their pks, and the secret of each pk.
+// listedRecords returns the records without their pks, and the secrets by pk.
 func listedRecords(t *testing.T, dir string) ([]map[string]any, map[string]string) {
 	t.Helper()
 	text, err := providerdtest.Command(t.Context(), dir, "provider", "list", "--reveal", "--output", "json").Output()

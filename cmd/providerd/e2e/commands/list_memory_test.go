@@ -18,13 +18,13 @@ import (
 )
 
 const (
-	// defaultListRows is for an ordinary run; make list-million asks for more.
+	// defaultListRows is the default; "make list-million" sets more.
 	defaultListRows = 3_000
-	// maxListKiB is how much memory a list may ever use, however long it is.
+	// maxListKiB is the maximum memory of a list of any length.
 	maxListKiB = 64 << 10
 )
 
-// TestListsInLittleMemory reads every list, in each form, and every export over many rows.
+// TestListsInLittleMemory runs every list, in every format, and every export with many rows.
 func TestListsInLittleMemory(t *testing.T) {
 	t.Parallel()
 	rows := providerdtest.EnvCount(t, "PROVIDERD_LIST_ROWS", defaultListRows)
@@ -33,7 +33,7 @@ func TestListsInLittleMemory(t *testing.T) {
 	for _, one := range []struct {
 		line  string
 		forms []string
-		// rows are those that are wanted.
+		// rows is the expected number.
 		rows int
 	}{
 		{"provider list", []string{"table", "json", "yaml"}, rows},
@@ -65,7 +65,7 @@ func TestListsInLittleMemory(t *testing.T) {
 	}
 }
 
-// countRows counts the rows in the output of a command, and returns the most memory that it used, in KiB.
+// countRows returns the number of rows in the output of a command, and its peak memory in KiB.
 func countRows(t *testing.T, command *exec.Cmd, form string) (rows, peak int) {
 	t.Helper()
 	stdout, err := command.StdoutPipe()
@@ -94,8 +94,8 @@ func countRows(t *testing.T, command *exec.Cmd, form string) (rows, peak int) {
 	return rows, peak
 }
 
-// fillLists makes a database with this many providers, deleted providers, tokens and applications, each of which has a
-// provider and a backchannel.
+// fillLists creates a database with this many providers, deleted providers, tokens and applications. Each application
+// has a provider and a backchannel provider.
 func fillLists(t *testing.T, dir string, rows int) {
 	t.Helper()
 	providerdtest.Fill(t, dir, rows)

@@ -1,8 +1,8 @@
-// Package commands_test runs the commands of an operator as processes: the scripts in testdata, and in Go what a script
-// cannot say, such as many callers, other users, faults of a database, and commands under load. What a server does is
-// in serving, and what a README says of commands in docs.
+// Package commands_test runs the operator's commands as processes: the scripts in testdata, and Go tests where
+// scripts are not enough, such as many callers, other users, damaged databases and commands under load. Package
+// serving tests the server, and package docs the commands in READMEs.
 //
-// Start with a script, such as testdata/token.txtar; scripts_test.go has the commands of the scripts.
+// Start with a script, such as testdata/token.txtar; scripts_test.go defines the commands of the scripts.
 package commands_test
 
 import (
@@ -11,5 +11,5 @@ import (
 	"example.com/providerd/cmd/providerd/providerdtest"
 )
 
-// TestMain lets the test binary be started as providerd.
+// TestMain allows the test binary to run as providerd.
 func TestMain(m *testing.M) { providerdtest.Main(m) }

@@ -61,7 +61,7 @@ func TestRootRestoresForAnotherUser(t *testing.T) {
 	}
 }
 
-// TestRootStartsForAnotherUser makes all files of a database as root, those of a crash included.
+// TestRootStartsForAnotherUser creates all files of a database as root, including those of a crash.
 func TestRootStartsForAnotherUser(t *testing.T) {
 	t.Parallel()
 	dir := providerdtest.NewOtherUserDir(t)
@@ -75,8 +75,8 @@ func TestRootStartsForAnotherUser(t *testing.T) {
 	expectOnly(t, setUpIn(dir), nil)
 }
 
-// TestDoctorOfUserWhoCannotLook runs it as neither root nor the user that serves. What it cannot see, it does not call
-// right.
+// TestDoctorOfUserWhoCannotLook runs the doctor as neither root nor the user of the server. It must not report as ok
+// what it cannot check.
 func TestDoctorOfUserWhoCannotLook(t *testing.T) {
 	t.Parallel()
 	dir := providerdtest.NewOtherUserDir(t)

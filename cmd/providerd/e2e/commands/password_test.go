@@ -8,7 +8,7 @@ import (
 	"example.com/providerd/cmd/providerd/providerdtest"
 )
 
-// faultyURLs have a password in a place where it is easily left as it is, or beside another fault.
+// faultyURLs are database URLs with a password in an unusual place, or beside another mistake.
 func faultyURLs(password string) []string {
 	return []string{
 		"postgres://u:%zz" + password + "@127.0.0.1:1/x", "postgres://u:/" + password + "@127.0.0.1:1/x",
@@ -23,7 +23,7 @@ func faultyURLs(password string) []string {
 	}
 }
 
-// TestFaultyURLsAreNotRepeated runs each command that has the URL of a database in its environment.
+// TestFaultyURLsAreNotRepeated runs each command that reads a database URL from its environment.
 func TestFaultyURLsAreNotRepeated(t *testing.T) {
 	t.Parallel()
 	const password = "canaryofapassword"
@@ -49,7 +49,8 @@ func TestFaultyURLsAreNotRepeated(t *testing.T) {
 	}
 }
 
-// TestPasswordInAnArgument is refused, and not repeated, in whatever case the scheme is written.
+// TestPasswordInAnArgument checks that a password in an argument is refused and not quoted, whatever the case of the
+// scheme.
 func TestPasswordInAnArgument(t *testing.T) {
 	t.Parallel()
 	const password = "canaryofapassword"

@@ -12,8 +12,8 @@ import (
 	"example.com/providerd/server/contracttest"
 )
 
-// Records whose secret or list was altered are named, and the others are listed, exported or advised on all the same. So
-// are tokens.
+// Commands report records whose secret or list was altered, and still list, export or advise on the others. The same
+// is true of tokens.
 func TestDamagedRecordsArePassedOver(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -70,7 +70,7 @@ func TestDamagedRecordsArePassedOver(t *testing.T) {
 	}
 }
 
-// runDamaged runs a command that is to fail, since something is damaged.
+// runDamaged runs a command that must fail because of damage.
 func runDamaged(t *testing.T, dir, line string) (listed, talk string) {
 	t.Helper()
 	command := providerdtest.Command(t.Context(), dir, strings.Fields(line)...)

@@ -9,10 +9,10 @@ import (
 	"example.com/providerd/server/contracttest"
 )
 
-// defaultResealRows is for an ordinary run; make reseal asks for more.
+// defaultResealRows is the default; "make reseal" sets more.
 const defaultResealRows = 2_000
 
-// TestResealUnderLoad rotates the key and reseals all old secrets while creates go on, none of which may fail.
+// TestResealUnderLoad rotates the key and reseals all old secrets during creates, none of which may fail.
 func TestResealUnderLoad(t *testing.T) {
 	t.Parallel()
 	rows := providerdtest.EnvCount(t, "PROVIDERD_RESEAL_ROWS", defaultResealRows)

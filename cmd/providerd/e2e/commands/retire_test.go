@@ -20,34 +20,34 @@ import (
 	"example.com/providerd/server/contracttest"
 )
 
-// The size of the test: rounds are few in an ordinary run; make reseal asks for more.
+// The size of the test. The default is few rounds; "make reseal" sets more.
 const (
 	defaultRetireRounds = 4
 	createsARound       = 20
-	// createInterval keeps the number of secrets in proportion to the rounds, each of which reseals all.
+	// createInterval keeps the number of secrets proportional to the rounds, each of which reseals all.
 	createInterval = 10 * time.Millisecond
-	// restoredAfter is how many rounds later a backup is restored, of which there is one every so many rounds.
+	// restoredAfter is after how many rounds a backup is restored. Every so many rounds, there is a backup.
 	restoredAfter, backupEvery = 2, 4
-	// longestCommand is about how long a command takes that is killed at a random moment.
+	// longestCommand is roughly how long the commands take that are killed at a random moment.
 	longestCommand = 150 * time.Millisecond
 )
 
-// retiring is a server whose keys are rotated and retired again and again, while it and the commands are killed.
+// retiring is a server whose keys are rotated and retired repeatedly, while it and the commands are killed.
 type retiring struct {
 	dir    string
 	client *http.Client
 	made   *providerdtest.Journal
-	// mutex guards the server, which nobody asks while it is exchanged.
+	// mutex guards the server, which must not be used while it is replaced.
 	mutex  sync.RWMutex
 	server *providerdtest.Server
-	// kills count those of commands and of the server, refused the answers that were no create, replayed the creates that
-	// were sent again, and named the restorations that were refused with the key that is missing.
+	// kills counts killed commands and servers, refused the responses other than 201, replayed the creates that were
+	// sent again, and named the restores that were refused with the name of the missing key.
 	commandKills, serverKills, named int
 	refused, replayed                atomic.Int64
 }
 
-// Keys are rotated and retired under load, while the commands and the server are killed at random moments. All that was
-// acknowledged can be read at any time, and older backups with the keys that were kept.
+// Keys are rotated and retired under load, while commands and server are killed at random moments. All acknowledged
+// records can be read at any time, and older backups with the kept keys.
 func TestKeysAreRetiredUnderLoad(t *testing.T) {
 	t.Parallel()
 	rounds, begun := providerdtest.EnvCount(t, "PROVIDERD_RETIRE_ROUNDS", defaultRetireRounds), time.Now()
@@ -91,8 +91,8 @@ func TestKeysAreRetiredUnderLoad(t *testing.T) {
 
 func backupOf(round int) string { return fmt.Sprintf("older-%d.db", round) }
 
-// round rotates the key, reseals all secrets and retires what is old. Each command may be killed before it is run to its
-// end, and the server meanwhile.
+// round rotates the key, reseals all secrets and retires old keys. Each command may be killed before it completes,
+// and so may the server.
 func (r *retiring) round(t *testing.T) {
 	t.Helper()
 	for _, action := range []string{"rotate", "reseal", "retire"} {
@@ -109,7 +109,7 @@ func (r *retiring) round(t *testing.T) {
 	}
 }
 
-// kill ends a command at a random moment, if it has not ended before.
+// kill kills a command at a random moment, unless it has ended.
 func (r *retiring) kill(t *testing.T, arguments ...string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), rand.N(longestCommand))
@@ -141,7 +141,7 @@ func (r *retiring) restart(t *testing.T) {
 	r.start(t)
 }
 
-// persist creates, and again if the server is killed, once there is another one.
+// persist sends a create, and repeats it if the server is killed, once it runs again.
 func (r *retiring) persist(name string) (one providerdtest.Record, err error) {
 	for range 10 {
 		r.mutex.RLock()
@@ -159,7 +159,7 @@ func (r *retiring) persist(name string) (one providerdtest.Record, err error) {
 	return providerdtest.Record{}, err
 }
 
-// replay sends a create again, whose secret must be what it was.
+// replay repeats a create, whose secret must be unchanged.
 func (r *retiring) replay(t *testing.T) bool {
 	before := r.made.Any()
 	again, err := r.persist(before.Name)
@@ -170,7 +170,7 @@ func (r *retiring) replay(t *testing.T) bool {
 	return true
 }
 
-// restore restores a backup in another directory: not with the keyset of now, but with the one that the refusal names.
+// restore restores a backup in another directory, not with the current keyset but with the one that the error names.
 func (r *retiring) restore(t *testing.T, backup string, want map[string]providerdtest.Record) {
 	t.Helper()
 	dir, path := t.TempDir(), filepath.Join(r.dir, backup)
@@ -201,7 +201,7 @@ func (r *retiring) restore(t *testing.T, backup string, want map[string]provider
 	}
 }
 
-// bringKeysets copies the keyset and all that were kept.
+// bringKeysets copies the keyset and the kept ones.
 func bringKeysets(t *testing.T, from, to string) {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(from, "keyset.json*"))

@@ -43,7 +43,7 @@ func TestCommandLineOverPostgreSQL(t *testing.T) {
 	})
 }
 
-// execute runs a statement over a SQLite database, as another program would.
+// execute runs a statement in a SQLite database, as another program would.
 func execute(ctx context.Context, path, statement string) error {
 	db, err := sql.Open("sqlite3", path)
 	if err != nil {
@@ -53,7 +53,7 @@ func execute(ctx context.Context, path, statement string) error {
 	return errors.Join(err, db.Close())
 }
 
-// A command of testscript's own goes before one of the scripts' that has the same name, and may end a script as passed.
+// A command of testscript takes precedence over a script's command of the same name, and may end a script as passed.
 func TestScriptCommandsAreRun(t *testing.T) {
 	t.Parallel()
 	for name := range scriptCommands(t) {
@@ -76,13 +76,14 @@ func TestScriptCommandsAreRun(t *testing.T) {
 	}
 }
 
-// scriptCommands are the scripts' own: "serve" starts a server in the directory of the script, "stderr-of-server PATTERN"
-// waits until it says so, "end-server" ends it, "damage DATABASE STATEMENT" changes a database, "post STATUS PATH BODY"
-// sends it a create, and "refused-within-a-second PATH" sends it creates until the token is refused.
+// scriptCommands returns the commands of the scripts: "serve" starts a server in the directory of the script,
+// "stderr-of-server PATTERN" waits for a message of it, "end-server" stops it, "damage DATABASE STATEMENT" changes a
+// database, "post STATUS PATH BODY" sends a create, and "refused-within-a-second PATH" sends creates until the token
+// is refused.
 func scriptCommands(t *testing.T) map[string]scriptCommand {
 	t.Helper()
 	client := contracttest.Client(t)
-	// servers are those that the scripts, each in a directory of its own, started last.
+	// servers are those that the scripts started last, by directory.
 	var servers sync.Map
 	return map[string]scriptCommand{
 		"serve": func(script *testscript.TestScript, _ bool, arguments []string) {
