@@ -54,12 +54,12 @@ func TestDryRunSendsNothingToAServerThatWouldCreate(t *testing.T) {
 			command := providerdtest.Command(t.Context(), t.TempDir(), "apply", "-f", "-", "--server", stub.URL, "--dry-run")
 			command.Env = append(os.Environ(), "PROVIDERD_TOKEN"+"=x")
 			command.Stdin = strings.NewReader(oneEntry)
-			var talk bytes.Buffer
-			command.Stderr = &talk
+			var stderr bytes.Buffer
+			command.Stderr = &stderr
 			if err := command.Run(); err == nil || command.ProcessState.ExitCode() != providerdtest.ExitFailed || posts.Load() != 0 ||
-				!strings.Contains(talk.String(), c.says) || strings.Contains(talk.String(), "hunter2") ||
-				!strings.Contains(talk.String(), "nothing was sent") {
-				t.Errorf("%v, %d requests: %s", err, posts.Load(), &talk)
+				!strings.Contains(stderr.String(), c.says) || strings.Contains(stderr.String(), "hunter2") ||
+				!strings.Contains(stderr.String(), "nothing was sent") {
+				t.Errorf("%v, %d requests: %s", err, posts.Load(), &stderr)
 			}
 		})
 	}

@@ -94,7 +94,7 @@ func (r *applyRig) command(t *testing.T) (command *exec.Cmd, stdout, stderr *byt
 }
 
 // apply applies the file, and returns how many entries had each outcome.
-func (r *applyRig) apply(t *testing.T, wantStatus int) (counts map[string]int, talk string) {
+func (r *applyRig) apply(t *testing.T, wantStatus int) (counts map[string]int, messages string) {
 	t.Helper()
 	command, stdout, stderr := r.command(t)
 	err := command.Run()
@@ -138,10 +138,10 @@ func TestApplyCreatesEachEntryOnce(t *testing.T) {
 	r.wantCounts(t, counts, 0, 1000, 0)
 
 	r.write(t, func(text string) string { return strings.Replace(text, "{n: 7}", "{n: 8}", 1) })
-	counts, talk := r.apply(t, providerdtest.ExitFailed)
+	counts, stderr := r.apply(t, providerdtest.ExitFailed)
 	r.wantCounts(t, counts, 0, 999, 1)
-	if !strings.Contains(talk, "providers.yaml:1410:76: workspace_directory/Directory 7: drifted: credentials of provider ") {
-		t.Errorf("apply says %s", talk)
+	if !strings.Contains(stderr, "providers.yaml:1410:76: workspace_directory/Directory 7: drifted: credentials of provider ") {
+		t.Errorf("apply printed %s", stderr)
 	}
 }
 
@@ -186,7 +186,7 @@ func TestApplyEndsWellHoweverItIsStopped(t *testing.T) {
 			}
 			var exit *exec.ExitError
 			if err := command.Wait(); !errors.As(err, &exit) {
-				t.Fatalf("apply ends with %v", err)
+				t.Fatalf("apply exited with %v", err)
 			}
 			if signal != os.Kill && (exit.ExitCode() != providerdtest.ExitFailed ||
 				!strings.Contains(stderr.String(), "interrupted; run the command again to continue")) {
@@ -194,7 +194,7 @@ func TestApplyEndsWellHoweverItIsStopped(t *testing.T) {
 			}
 			counts, _ := r.apply(t, 0)
 			if counts["unchanged"] < 100 || counts["created"] == 0 {
-				t.Errorf("the second run finds %v", counts)
+				t.Errorf("the second run counts %v", counts)
 			}
 			r.wantCounts(t, counts, r.entries-counts["unchanged"], counts["unchanged"], 0)
 		})
@@ -207,7 +207,7 @@ func TestApplyStandsLostAnswers(t *testing.T) {
 	counts, _ := r.apply(t, 0)
 	// The responses to one entry may be dropped several times.
 	if counts["unchanged"] == 0 {
-		t.Error("no record was found by a second try")
+		t.Error("no retry found an existing record")
 	}
 	r.wantCounts(t, counts, r.entries-counts["unchanged"], counts["unchanged"], 0)
 }
@@ -229,10 +229,10 @@ func TestApplyEndsWhereNothingCanBeSent(t *testing.T) {
 			t.Parallel()
 			r := newApplyRig(t, 300, deliver)
 			fault.how(r)
-			counts, talk := r.apply(t, providerdtest.ExitFailed)
-			if counts["pending"] != 300 || strings.Count(talk, fault.says) != 1 || strings.Count(talk, "\n") != 2 ||
-				!strings.HasSuffix(talk, fault.ends) || strings.Contains(talk, "run the command again") != (fault.ends == again) {
-				t.Errorf("%v: %s", counts, talk)
+			counts, stderr := r.apply(t, providerdtest.ExitFailed)
+			if counts["pending"] != 300 || strings.Count(stderr, fault.says) != 1 || strings.Count(stderr, "\n") != 2 ||
+				!strings.HasSuffix(stderr, fault.ends) || strings.Contains(stderr, "run the command again") != (fault.ends == again) {
+				t.Errorf("%v: %s", counts, stderr)
 			}
 		})
 	}

@@ -42,26 +42,26 @@ func TestBackupUnderLoad(t *testing.T) {
 	// The time that a client takes to check a response does not count.
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: backupCallers}}
 	defer client.CloseIdleConnections()
-	made := providerdtest.NewJournal()
-	load := made.Load(backupCallers, "load", func(name string) (providerdtest.Record, error) {
+	journal := providerdtest.NewJournal()
+	load := journal.Load(backupCallers, "load", func(name string) (providerdtest.Record, error) {
 		return server.CreateOnce(client, name)
 	})
 	// A large database gives a baseline of its own size.
-	made.WaitForMore(t, max(createsBeforeBackup, rows/20))
-	before := made.Acknowledged()
-	begun := time.Now()
+	journal.WaitForMore(t, max(createsBeforeBackup, rows/20))
+	before := journal.Acknowledged()
+	start := time.Now()
 	said := providerdtest.RunCommand(t, dir, "backup", "backup.db")
-	took := time.Since(begun)
-	during := len(made.Acknowledged())
+	took := time.Since(start)
+	during := len(journal.Acknowledged())
 	load.Stop()
 	if err := server.Stop(); err != nil {
 		t.Error(err)
 	}
-	if len(made.Failures) > 0 {
-		t.Errorf("%d creates failed, such as %v", len(made.Failures), providerdtest.Sample(made.Failures))
+	if len(journal.Failures) > 0 {
+		t.Errorf("%d creates failed, such as %v", len(journal.Failures), providerdtest.Sample(journal.Failures))
 	}
-	t.Logf("without a backup, %s", describe(made.Latencies[:len(before)]))
-	t.Logf("during a backup of %d rows in %.1f s, %s", rows, took.Seconds(), describe(made.Latencies[len(before):during]))
+	t.Logf("without a backup, %s", describe(journal.Latencies[:len(before)]))
+	t.Logf("during a backup of %d rows in %.1f s, %s", rows, took.Seconds(), describe(journal.Latencies[len(before):during]))
 	t.Log(strings.ReplaceAll(said, "\n", "; "))
 	providerdtest.CompareRestored(t, dir, providerdtest.RestoreBackup(t, dir), before)
 }

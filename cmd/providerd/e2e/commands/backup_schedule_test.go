@@ -34,7 +34,7 @@ func TestBackupSchedule(t *testing.T) {
 	s := providerdtest.StartSchedule(t, dir, providerdtest.Command(t.Context(), dir, "backup", "--every", "1s", "--keep", "2", "backups"))
 	providerdtest.WaitUntil(t, "a backup fails", func() bool { return strings.Contains(s.Stderr.String(), "backup failed: no keyset file") })
 	if names := s.List(t); !slices.Contains(names, old) {
-		t.Errorf("after a failed backup, there are %v", names)
+		t.Errorf("after a failed backup, the backups are %v", names)
 	}
 	if err := os.Rename(keyset+".away", keyset); err != nil {
 		t.Fatal(err)
@@ -63,6 +63,6 @@ func demandNoneBeforeItsTime(t *testing.T, dir string, names []string) {
 	s.WaitForNext(t)
 	s.Stop(t, syscall.SIGINT)
 	if now := s.List(t); !slices.Equal(now, names) {
-		t.Errorf("started again, it makes %v of %v", now, names)
+		t.Errorf("after a restart, the backups are %v, were %v", now, names)
 	}
 }

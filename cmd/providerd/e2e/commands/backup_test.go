@@ -25,13 +25,13 @@ func TestBackupInterrupted(t *testing.T) {
 		said := interrupt(t, dir, name, signal, "backup", name)
 		left := drafts(t, dir, name)
 		if _, err := os.Lstat(filepath.Join(dir, name)); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("interrupted by %s, there is a backup: %v", signal, err)
+			t.Errorf("interrupted by %s, a backup exists: %v", signal, err)
 		}
 		if signal != syscall.SIGKILL && (len(left) > 0 || !strings.HasSuffix(said, "providerd: interrupted; no backup was written\n")) {
-			t.Errorf("interrupted by %s, it leaves %v and says %s", signal, left, said)
+			t.Errorf("interrupted by %s, it leaves %v and prints %s", signal, left, said)
 		}
 		if signal == syscall.SIGKILL && len(left) == 0 {
-			t.Error("killed, it leaves nothing, so that nothing is shown")
+			t.Error("killed, it leaves no file, so the test proves nothing")
 		}
 		providerdtest.RunCommand(t, dir, "backup", "next-"+name)
 		if left := drafts(t, dir, "*"); len(left) > 0 {
@@ -59,7 +59,7 @@ func interrupt(t *testing.T, dir, file string, signal syscall.Signal, arguments 
 		t.Fatal(err)
 	}
 	if err := command.Wait(); err == nil {
-		t.Fatalf("%v came to its end before it was interrupted", arguments)
+		t.Fatalf("%v finished before it was interrupted", arguments)
 	}
 	return said.String()
 }
@@ -84,7 +84,7 @@ func TestRestoreInterrupted(t *testing.T) {
 	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
 		interrupt(t, dir, "data/providerd.db", signal, "restore", "backup.db", "--replace")
 		if output, err := providerdtest.Command(t.Context(), dir, "provider", "show", "17").CombinedOutput(); err == nil {
-			t.Errorf("interrupted by %s, it has restored: %s", signal, output)
+			t.Errorf("interrupted by %s, the restore succeeded: %s", signal, output)
 		}
 	}
 	// If it is killed between its two steps, the database has a second name.
@@ -95,14 +95,14 @@ func TestRestoreInterrupted(t *testing.T) {
 	}
 	const finding = "is not a copy but the database itself; an interrupted restore left this name; remove that name"
 	if output, _ := providerdtest.Command(t.Context(), dir, "doctor").Output(); !strings.Contains(string(output), finding) {
-		t.Errorf("the doctor says %s", output)
+		t.Errorf("the doctor prints %s", output)
 	}
 	providerdtest.RunCommand(t, dir, "restore", "backup.db", "--replace")
 	providerdtest.RunCommand(t, dir, "provider", "show", "17")
 	if kept, err := filepath.Glob(path + ".replaced-*"); err != nil || len(kept) != 1 || kept[0] == second {
-		t.Errorf("kept is %v: %v", kept, err)
+		t.Errorf("kept %v, %v", kept, err)
 	}
 	if left := drafts(t, dir, "data/*"); len(left) > 0 {
-		t.Errorf("left is %v", left)
+		t.Errorf("left %v", left)
 	}
 }

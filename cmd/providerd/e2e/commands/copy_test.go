@@ -106,10 +106,10 @@ func TestCopyInterrupted(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := command.Wait(); err == nil {
-				t.Fatal("the copy came to its end before it was interrupted")
+				t.Fatal("the copy finished before it was interrupted")
 			}
 			if signal != syscall.SIGKILL && !strings.Contains(said.String(), "rows were copied; run the command again to continue") {
-				t.Errorf("interrupted, it says %s", &said)
+				t.Errorf("interrupted, it prints %s", &said)
 			}
 			for _, arguments := range [][]string{{"serve", "--listen", "127.0.0.1:0"}, {"provider", "list"}, {"key", "reseal"}} {
 				refused := providerdtest.Command(t.Context(), dir, append(arguments, "--keyset", "data/keyset.json")...)
@@ -117,7 +117,7 @@ func TestCopyInterrupted(t *testing.T) {
 				output, err := refused.CombinedOutput()
 				if err == nil || !strings.Contains(string(output), "a copy into this database is unfinished") ||
 					!strings.Contains(string(output), `copy\" again`) && !strings.Contains(string(output), `copy" again`) {
-					t.Errorf("%v over half a copy: %v: %s", arguments, err, output)
+					t.Errorf("%v over an incomplete copy: %v: %s", arguments, err, output)
 				}
 			}
 			printed, _ := copyAll(t, dir, from, to, cluster.Password)
@@ -127,7 +127,7 @@ func TestCopyInterrupted(t *testing.T) {
 			refused := copying(t.Context(), dir, from, to)
 			output, err := refused.CombinedOutput()
 			if err == nil || !strings.Contains(string(output), "not empty: it is in use") {
-				t.Errorf("over a whole copy: %v: %s", err, output)
+				t.Errorf("over a complete copy: %v: %s", err, output)
 			}
 		})
 	}
@@ -164,5 +164,5 @@ func awaitRows(t *testing.T, url string) {
 			return
 		}
 	}
-	t.Fatal("nothing is copied")
+	t.Fatal("nothing was copied")
 }

@@ -82,8 +82,8 @@ func (s setUp) examine(t *testing.T) ([]finding, int) {
 		command.Path = filepath.Join(s.dir, "providerd")
 		command.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: s.user, Gid: s.user}}
 	}
-	var talk strings.Builder
-	command.Stderr = &talk
+	var stderr strings.Builder
+	command.Stderr = &stderr
 	output, err := command.Output()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
@@ -91,7 +91,7 @@ func (s setUp) examine(t *testing.T) ([]finding, int) {
 	}
 	var found []finding
 	if err := json.Unmarshal(output, &found); err != nil {
-		t.Fatalf("%v: %s%s", err, output, &talk)
+		t.Fatalf("%v: %s%s", err, output, &stderr)
 	}
 	return found, command.ProcessState.ExitCode()
 }
@@ -106,8 +106,8 @@ func (s setUp) state(t *testing.T) string {
 	return string(output)
 }
 
-// ofMachine lists checks that may rightly warn about the machine that runs the test, whatever the set-up.
-func ofMachine(found finding) bool {
+// isMachineWarning reports whether a finding is a warning about the machine that runs the test, not about the set-up.
+func isMachineWarning(found finding) bool {
 	return found.Status == healthWarn && (found.Check == "file system" || found.Check == "disk space")
 }
 
@@ -140,7 +140,7 @@ func TestDoctorFindsNothing(t *testing.T) {
 type fault struct {
 	check  string
 	status health
-	says   string
+	text   string
 }
 
 // expectOnly checks that the doctor finds these faults and no other, and its exit status. It returns all findings.
@@ -148,42 +148,42 @@ func expectOnly(t *testing.T, examined setUp, faults []fault) []finding {
 	t.Helper()
 	found, status := examined.examine(t)
 	want := 0
-	for _, one := range faults {
-		if one.status == healthFail {
+	for _, fault := range faults {
+		if fault.status == healthFail {
 			want = providerdtest.ExitFailed
 		}
-		if !slices.ContainsFunc(found, one.isIn) {
-			t.Errorf("%s: %s with %q is not among %+v", one.check, one.status, one.says, found)
+		if !slices.ContainsFunc(found, fault.matches) {
+			t.Errorf("%s: %s with %q is not among %+v", fault.check, fault.status, fault.text, found)
 		}
 	}
 	if status != want {
 		t.Errorf("exit status is %d, want %d", status, want)
 	}
-	for _, one := range found {
-		isWanted := slices.ContainsFunc(faults, func(wanted fault) bool { return wanted.isIn(one) })
-		if one.Status != healthOK && !isWanted && !ofMachine(one) {
-			t.Errorf("found is also %+v", one)
+	for _, result := range found {
+		isWanted := slices.ContainsFunc(faults, func(wanted fault) bool { return wanted.matches(result) })
+		if result.Status != healthOK && !isWanted && !isMachineWarning(result) {
+			t.Errorf("unexpected finding: %+v", result)
 		}
-		if one.Status == healthOK != (one.Remedy == "") && !regexp.MustCompile("; (run|put|set|copy|restore|stop|pass|name) ").MatchString(one.Finding) {
-			t.Errorf("what to do is not said: %+v", one)
+		if result.Status == healthOK != (result.Remedy == "") && !regexp.MustCompile("; (run|put|set|copy|restore|stop|pass|name) ").MatchString(result.Finding) {
+			t.Errorf("remedy is missing or part of the finding: %+v", result)
 		}
 	}
 	return found
 }
 
-// expectChecks checks that these checks were made, in this order.
+// expectChecks expects the findings of these checks, in this order.
 func expectChecks(t *testing.T, found []finding, want string) {
 	t.Helper()
-	var made []string
-	for _, one := range found {
-		made = append(made, one.Check)
+	var names []string
+	for _, result := range found {
+		names = append(names, result.Check)
 	}
-	if got := strings.Join(made, ", "); got != want {
+	if got := strings.Join(names, ", "); got != want {
 		t.Errorf("checks are %s, want %s", got, want)
 	}
 }
 
-func (f fault) isIn(found finding) bool {
+func (f fault) matches(found finding) bool {
 	return found.Check == f.check && found.Status == f.status &&
-		regexp.MustCompile(f.says).MatchString(found.Finding+"; "+found.Remedy)
+		regexp.MustCompile(f.text).MatchString(found.Finding+"; "+found.Remedy)
 }

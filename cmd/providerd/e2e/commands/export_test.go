@@ -56,11 +56,11 @@ func TestExportedRecordsComeBack(t *testing.T) {
 		environment := append(os.Environ(), "PROVIDERD_TOKEN="+providerdtest.Token(t, dir))
 		file := filepath.Join(dir, fmt.Sprint("providers", round, ".yaml"))
 		export := providerdtest.Command(t.Context(), dir, append([]string{"provider", "export", "--output", file}, flags...)...)
-		talk, err := export.CombinedOutput()
+		output, err := export.CombinedOutput()
 		if err != nil {
-			t.Fatalf("%v: %s", err, talk)
+			t.Fatalf("%v: %s", err, output)
 		}
-		for _, match := range regexp.MustCompile(`(?m)^(\w+) replaces the \w+ of provider (\d+)$`).FindAllStringSubmatch(string(talk), -1) {
+		for _, match := range regexp.MustCompile(`(?m)^(\w+) replaces the \w+ of provider (\d+)$`).FindAllStringSubmatch(string(output), -1) {
 			environment = append(environment, match[1]+"="+first[match[2]])
 		}
 		providerdtest.RunCommand(t, dir, append([]string{"provider", "delete", "--yes"}, pksIn(first)...)...)

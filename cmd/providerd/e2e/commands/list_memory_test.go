@@ -30,9 +30,9 @@ func TestListsInLittleMemory(t *testing.T) {
 	rows := providerdtest.EnvCount(t, "PROVIDERD_LIST_ROWS", defaultListRows)
 	dir, program := t.TempDir(), providerdtest.Build(t)
 	fillLists(t, dir, rows)
-	for _, one := range []struct {
-		line  string
-		forms []string
+	for _, test := range []struct {
+		line    string
+		formats []string
 		// rows is the expected number.
 		rows int
 	}{
@@ -47,19 +47,19 @@ func TestListsInLittleMemory(t *testing.T) {
 		{"audit", []string{"table", "json", "yaml"}, 4*rows + 1},
 		{"audit --kind oauth2", []string{"table"}, 3*rows - rows/10},
 	} {
-		for _, form := range one.forms {
-			arguments := strings.Fields(one.line)
-			if form != "" {
-				arguments = append(arguments, "--output", form)
+		for _, format := range test.formats {
+			arguments := strings.Fields(test.line)
+			if format != "" {
+				arguments = append(arguments, "--output", format)
 			}
 			command := exec.CommandContext(t.Context(), program, arguments...)
 			command.Dir = dir
-			begun := time.Now()
-			count, peak := countRows(t, command, form)
+			start := time.Now()
+			count, peak := countRows(t, command, format)
 			t.Logf("%s, %d rows: %.1f s, at most %d MiB of memory",
-				strings.Join(arguments, " "), count, time.Since(begun).Seconds(), peak>>10)
-			if count != one.rows || peak > maxListKiB {
-				t.Errorf("%v: %d rows in %d KiB, want %d in at most %d", arguments, count, peak, one.rows, maxListKiB)
+				strings.Join(arguments, " "), count, time.Since(start).Seconds(), peak>>10)
+			if count != test.rows || peak > maxListKiB {
+				t.Errorf("%v: %d rows in %d KiB, want %d in at most %d", arguments, count, peak, test.rows, maxListKiB)
 			}
 		}
 	}

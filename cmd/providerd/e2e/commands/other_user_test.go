@@ -48,9 +48,9 @@ func TestRootRestoresForAnotherUser(t *testing.T) {
 	server := providerdtest.ServeAsOtherUser(t, dir)
 	expectCreates(t, server)
 	providerdtest.RunCommand(t, dir, "backup", "backup.db")
-	for _, isThere := range []bool{true, false} {
+	for _, exists := range []bool{true, false} {
 		server.MustStop(t)
-		if !isThere {
+		if !exists {
 			providerdtest.Run(t, "rm", filepath.Join(dir, "data", "providerd.db"))
 		}
 		providerdtest.RunCommand(t, dir, "restore", "backup.db", "--replace")
@@ -75,9 +75,9 @@ func TestRootStartsForAnotherUser(t *testing.T) {
 	expectOnly(t, setUpIn(dir), nil)
 }
 
-// TestDoctorOfUserWhoCannotLook runs the doctor as neither root nor the user of the server. It must not report as ok
+// TestDoctorWithoutPermission runs the doctor as neither root nor the user of the server. It must not report as ok
 // what it cannot check.
-func TestDoctorOfUserWhoCannotLook(t *testing.T) {
+func TestDoctorWithoutPermission(t *testing.T) {
 	t.Parallel()
 	dir := providerdtest.NewOtherUserDir(t)
 	providerdtest.ServeAsOtherUser(t, dir)

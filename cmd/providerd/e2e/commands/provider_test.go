@@ -48,7 +48,7 @@ func TestDamagedRecordsArePassedOver(t *testing.T) {
 		listed, talk := runDamaged(t, dir, line)
 		for _, says := range test.says {
 			if !strings.Contains(talk, says) {
-				t.Errorf("%s does not say %q: %s", line, says, talk)
+				t.Errorf("%s does not print %q: %s", line, says, talk)
 			}
 		}
 		if lines := strings.Count(listed, "\n"); test.lines >= 0 && lines != test.lines {
@@ -63,10 +63,10 @@ func TestDamagedRecordsArePassedOver(t *testing.T) {
 		}
 	}
 	if said, err := providerdtest.Command(t.Context(), dir, "token", "revoke", "1").CombinedOutput(); err != nil {
-		t.Errorf("a damaged token is not revoked: %v: %s", err, said)
+		t.Errorf("revoke a damaged token: %v: %s", err, said)
 	}
 	if looked, talk := runDamaged(t, dir, "doctor"); strings.Contains(looked+talk, "is not a list") {
-		t.Errorf("a damaged token hinders the doctor: %s%s", looked, talk)
+		t.Errorf("the doctor with a damaged token: %s%s", looked, talk)
 	}
 }
 

@@ -22,8 +22,8 @@ func TestResealUnderLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, made := contracttest.Client(t), providerdtest.NewJournal()
-	load := made.Load(8, "load", func(name string) (providerdtest.Record, error) {
+	client, journal := contracttest.Client(t), providerdtest.NewJournal()
+	load := journal.Load(8, "load", func(name string) (providerdtest.Record, error) {
 		return server.CreateOnce(client, name)
 	})
 	providerdtest.RunCommand(t, dir, "key", "rotate")
@@ -32,11 +32,11 @@ func TestResealUnderLoad(t *testing.T) {
 	if err := server.Stop(); err != nil {
 		t.Error(err)
 	}
-	t.Logf("while the key was rotated and %s %d creates were made", strings.TrimSpace(output), len(made.Creates))
-	isOld := func(one providerdtest.Record) bool { return strings.HasPrefix(one.Name, "old ") }
-	made.Compare(t, slices.DeleteFunc(providerdtest.Stored(t, dir), isOld))
-	if len(made.Creates) == 0 {
-		t.Error("no creates were made")
+	t.Logf("during a rotation and %s, %d creates succeeded", strings.TrimSpace(output), len(journal.Creates))
+	isOld := func(record providerdtest.Record) bool { return strings.HasPrefix(record.Name, "old ") }
+	journal.Compare(t, slices.DeleteFunc(providerdtest.Stored(t, dir), isOld))
+	if len(journal.Creates) == 0 {
+		t.Error("no create succeeded")
 	}
 	providerdtest.CheckSecrets(t, dir, rows)
 }

@@ -50,7 +50,7 @@ type retiring struct {
 // records can be read at any time, and older backups with the kept keys.
 func TestKeysAreRetiredUnderLoad(t *testing.T) {
 	t.Parallel()
-	rounds, begun := providerdtest.EnvCount(t, "PROVIDERD_RETIRE_ROUNDS", defaultRetireRounds), time.Now()
+	rounds, start := providerdtest.EnvCount(t, "PROVIDERD_RETIRE_ROUNDS", defaultRetireRounds), time.Now()
 	r := &retiring{dir: t.TempDir(), client: contracttest.Client(t), made: providerdtest.NewJournal()}
 	r.start(t)
 	pace := time.NewTicker(createInterval)
@@ -83,7 +83,7 @@ func TestKeysAreRetiredUnderLoad(t *testing.T) {
 	r.made.Compare(t, providerdtest.Stored(t, r.dir))
 	providerdtest.CheckIntegrity(t, filepath.Join(r.dir, "data", "providerd.db"))
 	t.Logf("%d rounds in %v, kills of commands %d, of the server %d, replays %d, restorations refused with the key %d",
-		rounds, time.Since(begun).Round(time.Second), r.commandKills, r.serverKills, r.replayed.Load(), r.named)
+		rounds, time.Since(start).Round(time.Second), r.commandKills, r.serverKills, r.replayed.Load(), r.named)
 	if refused := r.refused.Load(); refused > 0 {
 		t.Errorf("%d creates were refused", refused)
 	}
@@ -142,14 +142,14 @@ func (r *retiring) restart(t *testing.T) {
 }
 
 // persist sends a create, and repeats it if the server is killed, once it runs again.
-func (r *retiring) persist(name string) (one providerdtest.Record, err error) {
+func (r *retiring) persist(name string) (record providerdtest.Record, err error) {
 	for range 10 {
 		r.mutex.RLock()
 		server := r.server
 		r.mutex.RUnlock()
 		var status int
-		if status, one, err = server.CreateNamed(r.client, name, ""); err == nil && status == http.StatusCreated {
-			return one, nil
+		if status, record, err = server.CreateNamed(r.client, name, ""); err == nil && status == http.StatusCreated {
+			return record, nil
 		}
 		if err == nil {
 			err = fmt.Errorf("status is %d", status)
@@ -178,7 +178,7 @@ func (r *retiring) restore(t *testing.T, backup string, want map[string]provider
 	output, err := providerdtest.Command(t.Context(), dir, "restore", path).CombinedOutput()
 	named := regexp.MustCompile(`it lacks key \d+, which was retired .*; restore (\S+), which has the key,`).FindSubmatch(output)
 	if err == nil || named == nil {
-		t.Errorf("restored with the keyset of now: %v, %s", err, output)
+		t.Errorf("restored with the current keyset: %v, %s", err, output)
 		return
 	}
 	r.named++
@@ -188,15 +188,15 @@ func (r *retiring) restore(t *testing.T, backup string, want map[string]provider
 		t.Fatal(err)
 	}
 	found := map[string]providerdtest.Record{}
-	for _, one := range providerdtest.Stored(t, dir) {
-		if _, isDouble := found[one.Name]; isDouble {
-			t.Errorf("%s is in the backup twice", one.Name)
+	for _, record := range providerdtest.Stored(t, dir) {
+		if _, isDuplicate := found[record.Name]; isDuplicate {
+			t.Errorf("%s is in the backup twice", record.Name)
 		}
-		found[one.Name] = one
+		found[record.Name] = record
 	}
-	for name, one := range want {
-		if found[name] != one {
-			t.Errorf("%s: the backup has provider %d, want %d", name, found[name].PK, one.PK)
+	for name, record := range want {
+		if found[name] != record {
+			t.Errorf("%s: the backup has provider %d, want %d", name, found[name].PK, record.PK)
 		}
 	}
 }

@@ -125,15 +125,15 @@ func scriptCommands(t *testing.T) map[string]scriptCommand {
 		},
 		"refused-within-a-second": func(script *testscript.TestScript, _ bool, arguments []string) {
 			server := &providerdtest.Server{URL: script.Getenv("URL"), Dir: script.Getenv("WORK")}
-			for begun := time.Now(); ; {
-				asked := time.Now()
+			for start := time.Now(); ; {
+				sent := time.Now()
 				status, _, err := server.Post(client, arguments[0], "{}")
 				script.Check(err)
 				if status == http.StatusUnauthorized {
 					return
 				}
-				if asked.Sub(begun) > time.Second {
-					script.Fatalf("%s later status is %d", asked.Sub(begun), status)
+				if sent.Sub(start) > time.Second {
+					script.Fatalf("%s later status is %d", sent.Sub(start), status)
 				}
 			}
 		},
