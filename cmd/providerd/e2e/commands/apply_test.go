@@ -213,7 +213,7 @@ func TestApplyStandsLostAnswers(t *testing.T) {
 }
 
 // A cause that affects every entry ends the run at once, and is reported once.
-func TestApplyEndsWhereNothingCanBeSent(t *testing.T) {
+func TestApplyStopsAtGeneralFault(t *testing.T) {
 	t.Parallel()
 	const again = "; run the command again to continue\n"
 	for name, fault := range map[string]struct {

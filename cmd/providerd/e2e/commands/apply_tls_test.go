@@ -21,7 +21,7 @@ func applyOne(t *testing.T, url, token string, environment ...string) (string, e
 	return string(output), err
 }
 
-func TestApplySpeaksHTTPSWithTrustedServersAlone(t *testing.T) {
+func TestApplyRefusesUntrustedCertificate(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	providerdtest.WriteCertificate(t, dir, 1)
@@ -43,7 +43,7 @@ func TestApplySpeaksHTTPSWithTrustedServersAlone(t *testing.T) {
 	}
 }
 
-func TestApplySaysThatAPortHasPlainHTTP(t *testing.T) {
+func TestApplyHTTPSToHTTPPort(t *testing.T) {
 	t.Parallel()
 	server := providerdtest.Serve(t, t.TempDir())
 	encrypted := strings.Replace(server.URL, "http", "https", 1)
@@ -54,7 +54,7 @@ func TestApplySaysThatAPortHasPlainHTTP(t *testing.T) {
 	}
 }
 
-func TestApplyWarnsOfPlainHTTPBeyondThisMachine(t *testing.T) {
+func TestApplyWarnsOfRemotePlainHTTP(t *testing.T) {
 	t.Parallel()
 	for url, warned := range map[string]bool{
 		"http://0.0.0.0:1": true, "http://localhost:1": false, "http://127.0.0.1:1": false, "http://[::1]:1": false,

@@ -51,13 +51,13 @@ func TestBackupSchedule(t *testing.T) {
 	}
 	newest := names[len(names)-1]
 	t.Logf("%d backups were made, in the end there are %v", verified(), names)
-	demandNoneBeforeItsTime(t, dir, names)
+	expectNoEarlyBackup(t, dir, names)
 	providerdtest.RunCommand(t, dir, "restore", filepath.Join("backups", newest), "--replace")
 	providerdtest.CheckSecrets(t, dir, 10)
 }
 
-// demandNoneBeforeItsTime starts the program again, which must wait for the next backup.
-func demandNoneBeforeItsTime(t *testing.T, dir string, names []string) {
+// expectNoEarlyBackup starts the program again, which must wait for the next backup.
+func expectNoEarlyBackup(t *testing.T, dir string, names []string) {
 	t.Helper()
 	s := providerdtest.StartSchedule(t, dir, providerdtest.Command(t.Context(), dir, "backup", "--every", "1h", "--keep", "2", "backups"))
 	s.WaitForNext(t)

@@ -23,8 +23,8 @@ func faultyURLs(password string) []string {
 	}
 }
 
-// TestFaultyURLsAreNotRepeated runs each command that reads a database URL from its environment.
-func TestFaultyURLsAreNotRepeated(t *testing.T) {
+// TestInvalidURLsAreNotPrinted runs each command that reads a database URL from its environment.
+func TestInvalidURLsAreNotPrinted(t *testing.T) {
 	t.Parallel()
 	const password = "canaryofapassword"
 	const good = "sqlite:data/providerd.db"
@@ -39,9 +39,9 @@ func TestFaultyURLsAreNotRepeated(t *testing.T) {
 				for _, url := range faultyURLs(password) {
 					command := providerdtest.Command(t.Context(), t.TempDir(), strings.Fields(line)...)
 					command.Env = append(os.Environ(), variable+"="+url, "PROVIDERD_KEYSET=keyset.json")
-					said, err := command.CombinedOutput()
-					if err == nil || strings.Contains(string(said), password) {
-						t.Errorf("%s: %v, %s", url, err, said)
+					output, err := command.CombinedOutput()
+					if err == nil || strings.Contains(string(output), password) {
+						t.Errorf("%s: %v, %s", url, err, output)
 					}
 				}
 			})

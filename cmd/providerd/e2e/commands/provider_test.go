@@ -14,7 +14,7 @@ import (
 
 // Commands report records whose secret or list was altered, and still list, export or advise on the others. The same
 // is true of tokens.
-func TestDamagedRecordsArePassedOver(t *testing.T) {
+func TestCommandsSkipDamagedRecords(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	server := providerdtest.Serve(t, dir)
