@@ -50,9 +50,9 @@ func TestDoctorOverPostgreSQL(t *testing.T) {
 	cluster.Exec(t, name, "ALTER DATABASE "+name+" CONNECTION LIMIT -1")
 	server.MustStop(t)
 	for setting, says := range map[string]string{
-		"fsync":                         `its setting fsync is "off", with which it could lose .*; set it to on`,
-		"full_page_writes":              `its setting full_page_writes is "off"`,
-		"synchronous_commit":            `its setting synchronous_commit is "off"`,
+		"fsync":                         `setting fsync is "off", which could lose acknowledged creates; set it to on`,
+		"full_page_writes":              `setting full_page_writes is "off"`,
+		"synchronous_commit":            `setting synchronous_commit is "off"`,
 		"default_transaction_read_only": "",
 	} {
 		value, wanted := "off", []fault{standby, archive, noToken, {"settings", healthFail, says}}
@@ -88,7 +88,7 @@ func TestDoctorOverPostgreSQL(t *testing.T) {
 func expectWithoutKeyset(t *testing.T, examined setUp, faults ...fault) {
 	t.Helper()
 	examined.environment = examined.environment[:1]
-	faults = append(faults, fault{"configuration", healthFail, "^--keyset: a PostgreSQL database needs a keyset file"})
+	faults = append(faults, fault{"configuration", healthFail, "^--keyset is required with a PostgreSQL database"})
 	expectChecks(t, expectOnly(t, examined, faults), "configuration, database, settings, standbys, archive, clock, "+
 		"messages, connections, schema, tokens, pks, clock")
 }
