@@ -38,7 +38,7 @@ func TestHostileAliases(t *testing.T) {
 	const maxMebibytes = 400
 	const (
 		flow   = "  authorization_flow: 3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01\n"
-		values = "has more than 2000000 values, all files up to here and what aliases repeat counted"
+		values = "has more than 2000000 values in all files up to here, with aliases expanded"
 	)
 	repeated := func(text string, count int) string { return "[" + strings.Repeat(text+",", count) + "]" }
 	shared := "x-d: &d\n" + flow + "  redirect_uris: |\n" + strings.Repeat("    https://a.example.com/callback\n", 10) + "oauth2:\n"
@@ -59,8 +59,8 @@ func TestHostileAliases(t *testing.T) {
 			}, "1.yaml:8:3: workspace_directory: " + values,
 		},
 		"long values":    {[]string{directories("x-s: &s "+strings.Repeat("x", 100_000)+"\n", 50, "{a: "+repeated("*s", 200)+"}")}, "has more than 1 MiB as JSON"},
-		"many bytes":     {[]string{directories("x-s: &s "+strings.Repeat("x", 500_000)+"\n", 400, "{a: *s}")}, "has more than 128 MiB, all files"},
-		"long name":      {[]string{directories("", 1, "{"+strings.Repeat("k", 300_000)+": "+repeated("0", 30_000)+"}")}, "delegated_subject is required"},
+		"many bytes":     {[]string{directories("x-s: &s "+strings.Repeat("x", 500_000)+"\n", 400, "{a: *s}")}, "has more than 128 MiB in all files"},
+		"long name":      {[]string{directories("", 1, "{"+strings.Repeat("k", 300_000)+": "+repeated("0", 30_000)+"}")}, "`delegated_subject` is required."},
 		"doubled values": {[]string{doublings("[*a%d, *a%d]", "credentials: {a: *a40}")}, "has more than 1 MiB as JSON"},
 		"doubled merges": {[]string{doublings("{<<: [*a%d, *a%d]}", "<<: *a40")}, values},
 		"merges":         {[]string{directories("x-m: &m {a: 1, b: 2, c: 3}\n", 200, "{<<: "+repeated("*m", 10_000)+"}")}, values},
@@ -68,8 +68,8 @@ func TestHostileAliases(t *testing.T) {
 		"values in a line": {
 			[]string{directories("", 1, "{a: "+repeated("[]", 330_000)+"}")}, "0.yaml:2:1: has more than 200000 values in one line",
 		},
-		"faults":          {[]string{"oauth2:\n" + strings.Repeat("- {}\n", 300_000)}, "at least 10000 faults in 1 file; nothing was sent"},
-		"a shared anchor": {[]string{shared}, "10000 entries checked without a server"},
+		"faults":          {[]string{"oauth2:\n" + strings.Repeat("- {}\n", 300_000)}, "at least 10000 problems in 1 file; nothing was sent"},
+		"a shared anchor": {[]string{shared}, "checked 10000 entries without a server"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

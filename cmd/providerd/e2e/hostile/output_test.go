@@ -81,7 +81,7 @@ func expectTokensRevoked(t *testing.T, dir string) {
 	t.Helper()
 	for fault, stdout := range unwritable(t) {
 		status, stderr := printTo(t, dir, stdout, "token create --name ci --allow providers_oauth2_create")
-		if status != providerdtest.ExitFailed || !strings.Contains(stderr, "could not be printed, and is revoked: ") ||
+		if status != providerdtest.ExitFailed || !strings.Contains(stderr, "could not be printed and was revoked: ") ||
 			!strings.HasSuffix(stderr, fault+"\n") {
 			t.Errorf("exit status is %d: %s", status, stderr)
 		}

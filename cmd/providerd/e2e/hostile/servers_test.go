@@ -173,7 +173,7 @@ func TestHostileFile(t *testing.T) {
 		command := providerdtest.Command(t.Context(), dir, "apply", "-f", file, "--dry-run")
 		command.Stdin = strings.NewReader(text)
 		output, err := command.CombinedOutput()
-		if err == nil || !strings.Contains(string(output), "the files have more than 64 MiB together; apply less at a time") {
+		if err == nil || !strings.Contains(string(output), "the files have more than 64 MiB; apply fewer files at a time") {
 			t.Errorf("%s: %v: %.1000s", file, err, output)
 		}
 	}

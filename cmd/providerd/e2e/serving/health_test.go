@@ -32,9 +32,9 @@ func TestHealthChecksLocalServer(t *testing.T) {
 		if err := os.Remove(filepath.Join(dir, "data", "keyset.json")); err != nil {
 			t.Fatal(err)
 		}
-		expectHealth(t, dir, "/readyz answers 503 ", address)
+		expectHealth(t, dir, "/readyz responds 503 ", address)
 		server.MustStop(t)
-		expectHealth(t, dir, "does not answer", address)
+		expectHealth(t, dir, "does not respond: ", address)
 	}
 }
 
@@ -46,9 +46,9 @@ func TestHealthVerifiesCertificate(t *testing.T) {
 	server := providerdtest.Serve(t, dir, "--tls-cert", "cert.pem", "--tls-key", "key.pem")
 	address := "PROVIDERD_LISTEN=" + strings.TrimPrefix(server.URL, "https://")
 	expectHealth(t, dir, "ready\n", address, "PROVIDERD_TLS_CERT=cert.pem")
-	expectHealth(t, elsewhere, "its certificate is not that of ", address, "PROVIDERD_TLS_CERT=cert.pem")
-	expectHealth(t, dir, "it speaks HTTPS: name its certificate with --tls-cert", address)
-	expectHealth(t, dir, "has no certificate in PEM", address, "PROVIDERD_TLS_CERT=key.pem")
+	expectHealth(t, elsewhere, "its certificate is not the one in ", address, "PROVIDERD_TLS_CERT=cert.pem")
+	expectHealth(t, dir, "it serves HTTPS; pass its certificate with --tls-cert", address)
+	expectHealth(t, dir, "does not contain a certificate in PEM", address, "PROVIDERD_TLS_CERT=key.pem")
 }
 
 func TestHealthReportsWhyNotReady(t *testing.T) {
@@ -62,7 +62,7 @@ func TestHealthReportsWhyNotReady(t *testing.T) {
 		return strings.Contains(server.Stderr.String(), `msg="shutting down" drain_delay=10m0s`)
 	})
 	address := "PROVIDERD_LISTEN=" + strings.TrimPrefix(server.URL, "http://")
-	expectHealth(t, dir, "it is draining: it was told to stop", address)
+	expectHealth(t, dir, "; it is shutting down", address)
 	server.Signal(t, syscall.SIGSTOP)
-	expectHealth(t, dir, "does not answer within 5s; see the log", address)
+	expectHealth(t, dir, "does not respond within 5s; see the log", address)
 }
