@@ -5,7 +5,7 @@ const contract = await response.text();
 // the result of a validation. YAML, unlike /openapi.json, keeps the order of the fields.
 const page = contract
   .replaceAll("http://127.0.0.1:8080", location.origin)
-  .replace(/ {4}## [^]*?(?=  license:)/, "    [Conventions](/conventions/): how bodies are read, requests refused and retries answered.\n")
+  .replace(/ {4}## [^]*?(?=  license:)/, "    [Conventions](/conventions/): how bodies are read, requests refused and retries handled.\n")
   .replace(/^tags:\n(?:  .*\n)+/m, "")
   .replaceAll(/^      tags: .*\n/gm, "")
   .replaceAll("'200':", "'2XX':");
