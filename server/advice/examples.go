@@ -1,5 +1,7 @@
 package advice
 
+import "strings"
+
 // Example is a part of a request that gets the advice of a rule, Bad, and one that does not, Good.
 type Example struct{ Bad, Good string }
 
@@ -11,7 +13,11 @@ func (r Rule) Example() Example {
 		none = "00000000-0000-0000-0000-000000000000"
 		some = "3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"
 
-		public       = `"client_type": "public"`
+		public = `"client_type": "public"`
+		// account has the key of RFC 8410, section 10.3, which is short.
+		account = `{"type": "service_account", "client_email": "sync@project.example.com", ` +
+			`"private_key": "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC` +
+			`\n-----END PRIVATE KEY-----\n"}`
 		randomSecret = `"client_secret": "Zt4vQy8LmN1xRw6KpJ3sHd9Fb2Cg7TuE"`
 	)
 	return map[string]Example{
@@ -83,6 +89,27 @@ func (r Rule) Example() Example {
 			public + `, "redirect_uris": "com.example.app:/callback"`,
 		},
 		"/sub_mode sub_mode_reassignable": {`"sub_mode": "user_email"`, `"sub_mode": "hashed_user_id"`},
+		"/delegated_subject delegated_subject_service_account": {
+			`"delegated_subject": "sync@project.example.com", "credentials": ` + account,
+			`"delegated_subject": "admin@example.com", "credentials": ` + account,
+		},
+		"/delegated_subject delegated_subject_other_domain": {
+			`"delegated_subject": "admin@example.com", "default_group_email_domain": "groups.example.com"`,
+			`"delegated_subject": "admin@example.com", "default_group_email_domain": "example.com"`,
+		},
+		"/credentials credentials_incomplete": {`"credentials": {"type": "service_account"}`, `"credentials": ` + account},
+		"/credentials credentials_key_unusable": {
+			`"credentials": ` + strings.ReplaceAll(account, `\n`, " "), `"credentials": ` + account,
+		},
+		"/credentials credentials_oauth_client": {
+			`"credentials": {"installed": {"client_id": "shop"}}`, `"credentials": ` + account,
+		},
+		"/credentials credentials_json_string": {
+			`"credentials": {"json": "{\"key\": \"example\"}"}`, `"credentials": {"key": "example"}`,
+		},
+		"/scopes scopes_incomplete": {
+			`"scopes": "` + userScope + `"`, `"scopes": "` + userScope + " " + groupScope + `"`,
+		},
 		"/user_delete_action delete_action_destructive": {
 			`"user_delete_action": "delete"`, `"user_delete_action": "suspend"`,
 		},

@@ -71,6 +71,7 @@ func TestWorkspaceDirectoryRules(t *testing.T) {
 	good := func() store.WorkspaceDirectorySettings {
 		return store.WorkspaceDirectorySettings{
 			DelegatedSubject: "admin@example.com", UserDeleteAction: "suspend", GroupDeleteAction: "do_nothing",
+			DefaultGroupEmailDomain: "example.com",
 		}
 	}
 	type settings = store.WorkspaceDirectorySettings
@@ -79,7 +80,7 @@ func TestWorkspaceDirectoryRules(t *testing.T) {
 	user := func(action string) func(*settings) { return func(s *settings) { s.UserDeleteAction = action } }
 	group := func(action string) func(*settings) { return func(s *settings) { s.GroupDeleteAction = action } }
 	filter := func(id uuid.UUID) func(*settings) { return func(s *settings) { s.FilterGroup = &id } }
-	checkRules(t, []ruleCase[settings]{
+	checkRules(t, append(credentialsCases(t), []ruleCase[settings]{
 		{
 			code: "nil_uuid", pointer: "/filter_group",
 			trips: changes{filter(uuid.Nil)}, passes: changes{filter(uuid.MustParse(anyUUID)), filter(uuid.Max)},
@@ -92,7 +93,7 @@ func TestWorkspaceDirectoryRules(t *testing.T) {
 			code: destructive, pointer: "/group_delete_action",
 			trips: changes{group("delete")}, passes: changes{group("suspend"), group("do_nothing")},
 		},
-	}, good, advice.WorkspaceDirectory, advice.WorkspaceDirectoryRules())
+	}...), good, advice.WorkspaceDirectory, advice.WorkspaceDirectoryRules())
 }
 
 // checkRules applies every change to good settings. Every rule must have cases of both sorts.

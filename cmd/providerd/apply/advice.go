@@ -38,6 +38,10 @@ func adviseWorkspaceDirectory(body []byte) ([]advice.Advice, error) {
 func readSettings(body []byte, settings any) (hasSecret bool, err error) {
 	secrets := json.UnmarshalFromFunc(func(decoder *jsontext.Decoder, secret *store.Secret) error {
 		value, err := decoder.ReadValue()
+		if err == nil && value.Kind() == '{' {
+			*secret = store.NewSecret(string(value))
+			return nil
+		}
 		if err != nil || value.Kind() != '"' {
 			return err //nolint:wrapcheck // The decoder adds the position.
 		}

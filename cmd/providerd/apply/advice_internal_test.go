@@ -48,6 +48,9 @@ func TestAdviceIsThatOfTheServer(t *testing.T) {
 	for _, body := range []string{
 		`{"credentials":{"a":1}}`,
 		`{"filter_group":"00000000-0000-0000-0000-000000000000","user_delete_action":"delete","group_delete_action":"delete"}`,
+		`{"delegated_subject":"a@b.example.com","default_group_email_domain":"example.com",
+		  "credentials":{"client_email":"a@b.example.com","private_key":"x","web":{},"json":"{}"}, "scopes":"x"}`,
+		`{"delegated_subject":"a@b.example.com","credentials":{"a":{"type":"service_account"}}}`,
 	} {
 		var request api.WorkspaceDirectoryProviderRequest
 		if err := json.Unmarshal([]byte(body), &request); err != nil {

@@ -1,0 +1,121 @@
+package advice
+
+import (
+	"bytes"
+	"crypto/x509"
+	"encoding/pem"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"example.com/providerd/store"
+)
+
+const (
+	scopePrefix = "https://www.googleapis.com/auth/"
+	userScope   = scopePrefix + "admin.directory.user"
+	groupScope  = scopePrefix + "admin.directory.group"
+)
+
+// maxKeyBytes limits the private keys that are parsed, because large numbers take long. That of 8,192 bits is shorter.
+const maxKeyBytes = 8 << 10
+
+// credentials describe the credentials of a directory without repeating a value.
+type credentials struct {
+	hasType, hasClientEmail, hasPrivateKey bool
+	// isOtherType is true if the type is not that of a service account, such as authorized_user.
+	isOtherType bool
+	// isSubject is true if client_email is the delegated subject.
+	isSubject       bool
+	hasUnusableKey  bool
+	isOAuthClient   bool
+	hasJSONAsString bool
+}
+
+// readCredentials reads the members of the object. Of nested members it knows nothing.
+func readCredentials(s store.WorkspaceDirectorySettings) credentials {
+	var c credentials
+	// The contract refuses an object that repeats a name, so they need not be remembered here.
+	decoder := jsontext.NewDecoder(bytes.NewBufferString(s.Credentials.Reveal()), jsontext.AllowDuplicateNames(true))
+	if token, err := decoder.ReadToken(); err != nil || token.Kind() != '{' {
+		return c
+	}
+	for decoder.PeekKind() == '"' {
+		name, err := decoder.ReadToken()
+		if err != nil {
+			return c
+		}
+		member := name.String()
+		value, err := decoder.ReadValue()
+		if err != nil {
+			return c
+		}
+		c.read(member, value, s.DelegatedSubject)
+	}
+	return c
+}
+
+func (c *credentials) read(member string, value jsontext.Value, subject string) {
+	if value.Kind() == '{' && (member == "installed" || member == "web") {
+		c.isOAuthClient = true
+	}
+	unquoted, err := jsontext.AppendUnquote(nil, value)
+	if value.Kind() != '"' || err != nil || len(unquoted) == 0 {
+		return
+	}
+	switch member {
+	case "type":
+		c.hasType, c.isOtherType = true, string(unquoted) != "service_account"
+	case "client_email":
+		c.hasClientEmail, c.isSubject = true, strings.EqualFold(string(unquoted), subject)
+	case "private_key":
+		c.hasPrivateKey, c.hasUnusableKey = true, !isPrivateKey(unquoted)
+	}
+	if object := jsontext.Value(unquoted); object.Kind() == '{' && object.IsValid() {
+		c.hasJSONAsString = true
+	}
+}
+
+// isIncomplete reports whether a service account lacks a member that a token is requested with.
+func (c credentials) isIncomplete() bool {
+	return c.isServiceAccount() && (!c.hasType || !c.hasClientEmail || !c.hasPrivateKey)
+}
+
+func (c credentials) isServiceAccount() bool {
+	return !c.isOtherType && (c.hasType || c.hasClientEmail || c.hasPrivateKey)
+}
+
+// isPrivateKey reports whether a text is a private key in PEM (RFC 7468, section 10) that can be parsed.
+func isPrivateKey(text []byte) bool {
+	if len(text) > maxKeyBytes {
+		return false
+	}
+	block, _ := pem.Decode(text)
+	if block == nil {
+		return false
+	}
+	if _, err := x509.ParsePKCS8PrivateKey(block.Bytes); err == nil {
+		return true
+	}
+	_, err := x509.ParsePKCS1PrivateKey(block.Bytes)
+	return err == nil
+}
+
+// isInOtherDomain reports whether the delegated subject has another domain than the addresses of groups.
+func isInOtherDomain(s store.WorkspaceDirectorySettings) bool {
+	_, domain, ok := strings.Cut(s.DelegatedSubject, "@")
+	return ok && !strings.EqualFold(domain, s.DefaultGroupEmailDomain)
+}
+
+// lacksDirectoryScope reports whether there are scopes for Google, but none to write users or none to write groups.
+func (c credentials) lacksDirectoryScope(scopes string) bool {
+	isGoogle := c.isServiceAccount() && scopes != ""
+	var users, groups bool
+	separators := func(r rune) bool { return strings.ContainsRune(", \t\r\n", r) }
+	for scope := range strings.FieldsFuncSeq(scopes, separators) {
+		isGoogle = isGoogle || strings.HasPrefix(scope, scopePrefix)
+		users = users || scope == userScope
+		groups = groups || scope == groupScope
+	}
+	return isGoogle && (!users || !groups)
+}
