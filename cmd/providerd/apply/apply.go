@@ -25,15 +25,25 @@ import (
 
 // Command is "providerd apply" with its flags.
 type Command struct {
-	Files    []string      `name:"file" short:"f" sep:"none" placeholder:"FILE" help:"A YAML file that lists providers, a directory of such files, or - for standard input; repeatable."`
-	Server   string        `env:"PROVIDERD_SERVER" placeholder:"URL" help:"URL of the server, such as http://127.0.0.1:8080 (${env}). The access token comes from PROVIDERD_TOKEN."`
-	DryRun   bool          `help:"Show the outcome of each entry and store nothing. Without --server, only check the files."`
-	Strict   bool          `help:"Send nothing if there is advice for any entry."`
-	Parallel int           `default:"16" placeholder:"N" help:"Number of parallel requests, 1 to 256 (default ${default})."`
-	Timeout  time.Duration `default:"30s" placeholder:"TIME" help:"Time after which a request is retried (default ${default})."`
-	Output   string        `default:"table" enum:"table,json" help:"Output format: ${enum} (default ${default}). The table omits unchanged entries, except in a dry run."`
-	Schema   bool          `help:"Print the JSON Schema of the files, for completion in editors, and exit."`
+	Files            []string      `name:"file" short:"f" sep:"none" placeholder:"FILE" help:"A YAML file that lists providers, a directory of such files, or - for standard input; repeatable."`
+	Recursive        bool          `short:"R" help:"Also read the subdirectories of directories, except hidden ones."`
+	Server           string        `env:"PROVIDERD_SERVER" placeholder:"URL" help:"URL of the server, such as http://127.0.0.1:8080 (${env})."`
+	TokenFile        string        `env:"PROVIDERD_TOKEN_FILE" type:"path" placeholder:"PATH" help:"File with the access token, which overrides PROVIDERD_TOKEN (${env})."`
+	DryRun           bool          `help:"Show the outcome of each entry and store nothing. Without --server, only check the files."`
+	DetailedExitcode bool          `help:"In a dry run, exit with status 3 if entries would be created."`
+	Strict           bool          `help:"Send nothing if there is advice for any entry."`
+	Parallel         int           `default:"16" placeholder:"N" help:"Number of parallel requests, 1 to 256 (default ${default})."`
+	Timeout          time.Duration `default:"30s" placeholder:"TIME" help:"Time after which a request is retried (default ${default})."`
+	Output           string        `default:"table" enum:"table,json" help:"Output format: ${enum} (default ${default}). The table omits unchanged entries, except in a dry run."`
+	Schema           bool          `help:"Print the JSON Schema of the files, for completion in editors, and exit."`
+
+	// token is the access token.
+	token string
 }
+
+// ErrDiffers means that nothing failed, but stored records differ from the files. With --detailed-exitcode,
+// a dry run also returns it if entries would be created.
+var ErrDiffers = errors.New("stored records differ from the files")
 
 // TokenVariable is the environment variable with the access token.
 const TokenVariable = "PROVIDERD_TOKEN"
@@ -43,18 +53,22 @@ const maxParallel = 256
 // Help is the long help text.
 func (*Command) Help() string {
 	return "A file maps oauth2 and workspace_directory to lists of providers. Each has the fields of the API and an id, " +
-		"by default its name. In values, ${NAME} is replaced by the environment variable, and $${ by ${. All files are " +
-		"checked before anything is sent.\n\nRepeat runs create nothing twice: stored entries are unchanged, and entries " +
-		"that were edited since are reported as drifted. If a run is interrupted, run the command again. The name of the " +
-		"token is the caller: always apply a file with tokens of the same name. The server's certificate must be trusted " +
-		"by the system or by a certificate in the file SSL_CERT_FILE. The exit status is 0 if every entry is stored as the " +
-		"files say."
+		"by default its name. In values, ${NAME} is replaced by the environment variable, ${file:PATH} by the text of the " +
+		"file, and $${ by ${. All files are checked before anything is sent.\n\nRepeat runs create nothing twice: stored " +
+		"entries are unchanged, and entries that were edited since are reported as drifted. If a run is interrupted, run " +
+		"the command again. The name of the token is the caller: always apply a file with tokens of the same name. The " +
+		"server's certificate must be trusted by the system or by a certificate in the file SSL_CERT_FILE. The exit status " +
+		"is 0 if every entry is stored as the files say, 1 if something failed, and 3 if stored records differ from the " +
+		"files."
 }
 
 // Validate refuses invalid or missing flags.
 func (c *Command) Validate() error {
 	if c.Schema {
 		return nil
+	}
+	if err := c.readToken(); err != nil {
+		return err
 	}
 	if err := c.findMissing(); err != nil {
 		return err
@@ -91,8 +105,8 @@ func (c *Command) findMissing() error {
 	if len(flags) > 0 {
 		all = append(all, "missing flags: "+strings.Join(flags, ", "))
 	}
-	if c.needsServer() && accessToken() == "" {
-		all = append(all, "set "+TokenVariable+" to an access token")
+	if c.needsServer() && c.token == "" {
+		all = append(all, "set "+TokenVariable+" to an access token, or pass --token-file")
 	}
 	if len(all) > 0 {
 		return errors.New(strings.Join(all, "; "))
@@ -115,6 +129,7 @@ func (c *Command) Run(
 	if err != nil {
 		return err
 	}
+	report.isDetailed = c.DetailedExitcode
 	if advised := report.printAdvice(); advised > 0 && c.Strict {
 		return report.refuseAdvised(out, advised)
 	}
@@ -165,16 +180,20 @@ func (c *Command) read(
 	ctx context.Context, contract *contract.Document, out *console.Output, messages *console.Messages,
 ) ([]manifest.Entry, error) {
 	flags.KeepHeapSmall()
-	files, err := readFiles(c.Files)
+	files, err := readFiles(c.Files, c.Recursive)
 	if err != nil {
 		return nil, err
 	}
-	list := manifest.Read(files, manifestKinds(contract), os.LookupEnv)
+	values := manifest.Values{Variable: os.LookupEnv, File: flags.ReadSmallFile}
+	list := manifest.Read(files, manifestKinds(contract), values)
 	problems, err := findProblems(ctx, contract, list)
 	if err != nil {
 		return nil, err
 	}
 	if len(problems) == 0 {
+		for _, path := range list.OutsideFiles {
+			messages.Note("read %s, which is outside the directory of the files", path)
+		}
 		return list.Entries, nil
 	}
 	if err := printProblems(out, messages, c.Output, problems); err != nil {
@@ -189,7 +208,7 @@ func (c *Command) read(
 
 // providers returns the client.
 func (c *Command) providers() (*client.Providers, error) {
-	return client.New(c.Server, accessToken(), client.WithTryTimeout(c.Timeout))
+	return client.New(c.Server, c.token, client.WithTryTimeout(c.Timeout))
 }
 
 // warnOfPlainHTTP warns if requests leave this host unencrypted.
@@ -203,4 +222,18 @@ func (c *Command) warnOfPlainHTTP(messages *console.Messages) {
 	}
 }
 
-func accessToken() string { return strings.TrimSpace(os.Getenv(TokenVariable)) }
+// readToken reads the access token from the file or the environment variable.
+func (c *Command) readToken() error {
+	c.token = strings.TrimSpace(os.Getenv(TokenVariable))
+	if c.TokenFile == "" || !c.needsServer() {
+		return nil
+	}
+	text, err := flags.ReadSmallFile(c.TokenFile)
+	if err != nil {
+		return fmt.Errorf("--token-file: %w", err)
+	}
+	if c.token = strings.TrimSpace(string(text)); c.token == "" {
+		return fmt.Errorf("--token-file: %s is empty", c.TokenFile)
+	}
+	return nil
+}

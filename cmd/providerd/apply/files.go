@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"example.com/providerd/cmd/providerd/apply/manifest"
 )
@@ -28,6 +30,14 @@ func (s source) String() string {
 	return string(s)
 }
 
+// dir returns the directory that the references of the file are relative to.
+func (s source) dir() string {
+	if s == "" {
+		return "."
+	}
+	return filepath.Dir(string(s))
+}
+
 func (s source) open() (io.ReadCloser, error) {
 	if s == "" {
 		return io.NopCloser(os.Stdin), nil
@@ -36,17 +46,16 @@ func (s source) open() (io.ReadCloser, error) {
 }
 
 // readFiles reads files, standard input, and the .yaml and .yml files of directories.
-func readFiles(names []string) ([]manifest.File, error) {
+func readFiles(names []string, isRecursive bool) ([]manifest.File, error) {
 	var sources []source
 	for _, name := range names {
-		found, err := sourcesOf(name)
+		found, err := sourcesOf(name, isRecursive)
 		if err != nil {
 			return nil, err
 		}
-		sources = append(sources, found...)
-	}
-	if len(sources) > maxFiles {
-		return nil, fmt.Errorf("more than %d files; apply one directory at a time", maxFiles)
+		if sources = append(sources, found...); len(sources) > maxFiles {
+			return nil, errTooManyFiles
+		}
 	}
 	left := int64(maxFileBytes)
 	var files []manifest.File
@@ -59,12 +68,14 @@ func readFiles(names []string) ([]manifest.File, error) {
 			return nil, err
 		}
 		left -= int64(len(text))
-		files = append(files, manifest.File{Name: source.String(), Text: text})
+		files = append(files, manifest.File{Name: source.String(), Dir: source.dir(), Text: text})
 	}
 	return files, nil
 }
 
-func sourcesOf(name string) ([]source, error) {
+var errTooManyFiles = fmt.Errorf("more than %d files; apply one directory at a time", maxFiles)
+
+func sourcesOf(name string, isRecursive bool) ([]source, error) {
 	if name == "-" {
 		return []source{""}, nil
 	}
@@ -74,20 +85,46 @@ func sourcesOf(name string) ([]source, error) {
 	if err != nil || !info.IsDir() {
 		return []source{source(path)}, nil //nolint:nilerr // Reading it returns a better error.
 	}
-	entries, err := os.ReadDir(path)
-	if err != nil {
+	sources, hasSubdirectories, err := walk(path, isRecursive)
+	switch {
+	case err != nil:
 		return nil, fmt.Errorf("read directory: %w", err)
-	}
-	var sources []source
-	for _, entry := range entries {
-		if extension := filepath.Ext(entry.Name()); !entry.IsDir() && (extension == ".yaml" || extension == ".yml") {
-			sources = append(sources, source(filepath.Join(path, entry.Name())))
-		}
-	}
-	if len(sources) == 0 {
+	case len(sources) == 0 && hasSubdirectories && !isRecursive:
+		return nil, fmt.Errorf("directory %s contains no .yaml or .yml files; pass --recursive to read its subdirectories",
+			path)
+	case len(sources) == 0:
 		return nil, fmt.Errorf("directory %s contains no .yaml or .yml files", path)
+	default:
+		return sources, nil
 	}
-	return sources, nil
+}
+
+// walk returns the .yaml and .yml files in a directory and, if isRecursive, below it. It skips hidden directories, such
+// as those in which Kubernetes keeps the files of a ConfigMap, and does not follow symbolic links to directories.
+func walk(root string, isRecursive bool) (sources []source, hasSubdirectories bool, err error) {
+	// With a separator at its end, the root may be a symbolic link.
+	root += string(filepath.Separator)
+	err = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case path == root:
+			return nil
+		case entry.IsDir():
+			isHidden := strings.HasPrefix(entry.Name(), ".")
+			hasSubdirectories = hasSubdirectories || !isHidden
+			if !isRecursive || isHidden {
+				return fs.SkipDir
+			}
+		case filepath.Ext(path) == ".yaml", filepath.Ext(path) == ".yml":
+			sources = append(sources, source(path))
+		}
+		if len(sources) > maxFiles {
+			return errTooManyFiles
+		}
+		return nil
+	})
+	return sources, hasSubdirectories, err //nolint:wrapcheck // The caller wraps it.
 }
 
 func readFile(source source, limit int64) (text []byte, err error) {

@@ -17,7 +17,9 @@ type report struct {
 	output   string
 	messages *console.Messages
 	isPlan   bool
-	applied  []applied
+	// isDetailed is true if entries that would be created make the exit status 3.
+	isDetailed bool
+	applied    []applied
 }
 
 func newReport(output string, isPlan bool, messages *console.Messages, entries []manifest.Entry) (*report, error) {
@@ -100,16 +102,35 @@ func (r *report) print(out *console.Output) error {
 		return err
 	}
 	r.printSummary(counts)
+	return r.result(counts)
+}
+
+// result returns an error unless every entry is, or in a plan would be, stored as the files say. It is ErrDiffers if
+// nothing failed.
+func (r *report) result(counts map[outcome]int) error {
 	bad := counts[outcomeDrifted] + counts[outcomeRefused]
+	text := console.Count(bad, "entry is", "entries are") + " not stored as the files say"
+	if r.isPlan {
+		text = console.Count(bad, "entry", "entries") + " would not be stored as the files say"
+	}
 	switch {
-	case bad > 0 && r.isPlan:
-		return errors.New(console.Count(bad, "entry", "entries") + " would not be stored as the files say")
+	case counts[outcomeRefused] > 0:
+		return errors.New(text)
 	case bad > 0:
-		return errors.New(console.Count(bad, "entry is", "entries are") + " not stored as the files say")
+		return differs{text}
+	case r.isDetailed && counts[outcomeCreate] > 0:
+		return differs{console.Count(counts[outcomeCreate], "entry", "entries") + " would be created"}
 	default:
 		return nil
 	}
 }
+
+// differs is an ErrDiffers with a text of its own.
+type differs struct{ text string }
+
+func (d differs) Error() string { return d.text }
+
+func (differs) Unwrap() error { return ErrDiffers }
 
 // isOfAnotherToken reports whether each client_id in the files is taken although no entry is stored.
 func (r *report) isOfAnotherToken(counts map[outcome]int) bool {

@@ -16,6 +16,7 @@ import (
 	"github.com/alecthomas/kong"
 	kongcompletion "github.com/jotaen/kong-completion"
 
+	"example.com/providerd/cmd/providerd/apply"
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/cmd/providerd/serve"
 	"example.com/providerd/server/contract"
@@ -23,8 +24,9 @@ import (
 
 // Exit statuses.
 const (
-	exitFailed = 1
-	exitUsage  = 2
+	exitFailed  = 1
+	exitUsage   = 2
+	exitDiffers = 3
 )
 
 // Main runs the command line of the process and returns the exit status.
@@ -70,6 +72,8 @@ func failure(err error) int {
 		return 0
 	case errors.Is(err, console.ErrReported), console.IsBrokenPipe(err):
 		return exitFailed
+	case errors.Is(err, apply.ErrDiffers):
+		return printError(err, exitDiffers)
 	default:
 		return printError(console.Explain(err), exitFailed)
 	}

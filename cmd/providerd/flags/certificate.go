@@ -8,11 +8,11 @@ import (
 
 // LoadCertificate loads a certificate chain and its key, both in PEM.
 func LoadCertificate(certPath, keyPath string) (tls.Certificate, error) {
-	chain, err := readSmallFile(certPath)
+	chain, err := ReadSmallFile(certPath)
 	if err != nil {
 		return tls.Certificate{}, err
 	}
-	key, err := readSmallFile(keyPath)
+	key, err := ReadSmallFile(keyPath)
 	if err != nil {
 		return tls.Certificate{}, err
 	}
@@ -21,7 +21,7 @@ func LoadCertificate(certPath, keyPath string) (tls.Certificate, error) {
 
 // ReadCertificate returns the first certificate of a PEM file, in DER.
 func ReadCertificate(path string) ([]byte, error) {
-	text, err := readSmallFile(path)
+	text, err := ReadSmallFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read certificate: %w", err)
 	}

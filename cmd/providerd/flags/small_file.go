@@ -12,8 +12,9 @@ import (
 // maxSmallFile limits the size, in bytes, of files such as certificate chains.
 const maxSmallFile = 1 << 20
 
-// readSmallFile reads a regular file. It does not block if the path is a FIFO. Its errors are of type *fs.PathError.
-func readSmallFile(path string) (text []byte, err error) {
+// ReadSmallFile returns the content of a regular file of at most 1 MiB. It does not block if the path is a FIFO. Its
+// errors are of type *fs.PathError.
+func ReadSmallFile(path string) (text []byte, err error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err //nolint:wrapcheck // The error names the file.

@@ -22,10 +22,12 @@ const (
 
 // bodyReader converts the YAML of one entry to JSON. A value that cannot be converted becomes a problem and null.
 type bodyReader struct {
-	schema   *openapi3.Schema
-	lookUp   LookUp
-	file     string
-	used     *usage
+	schema *openapi3.Schema
+	values Values
+	file   File
+	used   *usage
+	// outside has the referenced files outside the directory of the manifest.
+	outside  map[string]bool
 	problems []Problem
 	known    map[Problem]bool
 	output   *jsontext.Encoder
@@ -41,7 +43,7 @@ func (b *bodyReader) read(node *yaml.Node) Entry {
 	var body bytes.Buffer
 	b.output = jsontext.NewEncoder(&body)
 	id, inner := b.readObject(root, 1)
-	entry := Entry{ID: id, file: b.file, root: place{line: node.Line, column: node.Column, inner: inner}}
+	entry := Entry{ID: id, file: b.file.Name, root: place{line: node.Line, column: node.Column, inner: inner}}
 	b.used.bytes += int(b.output.OutputOffset())
 	if excess := b.used.excess(); excess != "" {
 		b.report(node, excess)
@@ -98,7 +100,7 @@ func (b *bodyReader) readID(node *yaml.Node) string {
 		b.report(node, "id must be a string; quote a number")
 		return ""
 	}
-	id, err := expand(node.Value, b.lookUp)
+	id, err := b.expand(node.Value)
 	switch {
 	case err != nil:
 		b.report(node, "id "+err.Error())
@@ -176,9 +178,9 @@ func (b *bodyReader) readScalar(node *yaml.Node) error {
 	return nil
 }
 
-// readText writes a string. If the field is not a string in the contract, the variable that a reference names is JSON.
+// readText writes a string. If the field is not a string in the contract, the value of a reference is JSON.
 func (b *bodyReader) readText(text string) error {
-	value, err := expand(text, b.lookUp)
+	value, err := b.expand(text)
 	if err != nil {
 		return err
 	}
@@ -205,7 +207,7 @@ func (b *bodyReader) takesString() bool {
 
 // report adds a problem, once for all aliases of the value.
 func (b *bodyReader) report(node *yaml.Node, detail string) {
-	problem := Problem{Position: positionIn(b.file, node), Detail: detail}
+	problem := Problem{Position: positionIn(b.file.Name, node), Detail: detail}
 	b.used.bytes += len(detail)
 	if !b.known[problem] {
 		b.used.problems++

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -30,6 +31,8 @@ type Kind struct {
 type File struct {
 	// Name is the name in messages.
 	Name string
+	// Dir is the directory that ${file:PATH} is relative to.
+	Dir  string
 	Text []byte
 }
 
@@ -75,14 +78,16 @@ type Manifest struct {
 	Entries []Entry
 	// Problems are ordered by position. If there are any, do not use the entries.
 	Problems []Problem
+	// OutsideFiles are the sorted paths of referenced files that are not in the directory of the file that refers to them.
+	OutsideFiles []string
 }
 
-// Read reads all documents of all files. In values, it replaces references such as ${NAME} by the variables that lookUp
-// finds, and $${ by ${.
-func Read(files []File, kinds []Kind, lookUp LookUp) Manifest {
-	r := &reader{kinds: kinds, lookUp: lookUp}
+// Read reads all documents of all files. In the values of entries, it replaces references by what values returns, and
+// $${ by ${.
+func Read(files []File, kinds []Kind, values Values) Manifest {
+	r := &reader{kinds: kinds, values: values, outside: map[string]bool{}}
 	for _, file := range files {
-		r.file = file.Name
+		r.file = file
 		if r.used.isOver() {
 			break
 		}
@@ -96,16 +101,19 @@ func Read(files []File, kinds []Kind, lookUp LookUp) Manifest {
 	}
 	r.findRepeatedIDs()
 	slices.SortStableFunc(r.problems, func(a, b Problem) int { return a.Compare(b.Position) })
-	return Manifest{Entries: r.entries, Problems: r.problems}
+	return Manifest{
+		Entries: r.entries, Problems: r.problems, OutsideFiles: slices.Sorted(maps.Keys(r.outside)),
+	}
 }
 
 // reader collects the entries and problems of files.
 type reader struct {
 	kinds  []Kind
-	lookUp LookUp
+	values Values
 	used   usage
-	// file is the name of the current file.
-	file     string
+	// file is the current file.
+	file     File
+	outside  map[string]bool
 	entries  []Entry
 	problems []Problem
 }
@@ -122,7 +130,7 @@ func (r *reader) readDocuments(text []byte) error {
 		switch {
 		case errors.Is(err, io.EOF) && isEmpty:
 			r.problems = append(r.problems, Problem{
-				Position: Position{File: r.file},
+				Position: Position{File: r.file.Name},
 				Detail:   "is empty; write " + r.kinds[0].Name + ": [] if it should list no providers",
 			})
 			return nil
@@ -144,19 +152,19 @@ func (r *reader) readDocuments(text []byte) error {
 func (r *reader) syntaxProblem(text []byte, err error) Problem {
 	wrong, ok := errors.AsType[*yaml.LoadError](err)
 	if !ok {
-		return Problem{Position: Position{File: r.file}, Detail: "cannot be read as YAML"}
+		return Problem{Position: Position{File: r.file.Name}, Detail: "cannot be read as YAML"}
 	}
 	detail := "is not valid YAML: " + wrong.Message
 	if strings.HasPrefix(wrong.Message, "unknown anchor") {
 		// The library's message contains the name of the anchor, which may be an unquoted value.
 		detail = "refers to an unknown anchor; quote a value that begins with *"
 	}
-	at := Position{File: r.file, Line: wrong.Mark.Line, Column: wrong.Mark.Column}
+	at := Position{File: r.file.Name, Line: wrong.Mark.Line, Column: wrong.Mark.Column}
 	if at.Line == 0 {
 		// For an invalid character, the library reports only the offset.
 		before := text[:min(wrong.Mark.Index, len(text))]
 		line := before[bytes.LastIndexByte(before, '\n')+1:]
-		at = Position{File: r.file, Line: 1 + bytes.Count(before, []byte("\n")), Column: 1 + utf8.RuneCount(line)}
+		at = Position{File: r.file.Name, Line: 1 + bytes.Count(before, []byte("\n")), Column: 1 + utf8.RuneCount(line)}
 	}
 	if isTab(text, at) {
 		detail = "is not valid YAML: indent with spaces, not tabs"
@@ -226,7 +234,9 @@ func (r *reader) readList(kind Kind, list *yaml.Node) {
 }
 
 func (r *reader) readEntry(kind Kind, node *yaml.Node) {
-	body := bodyReader{schema: kind.Schema, lookUp: r.lookUp, file: r.file, used: &r.used, known: map[Problem]bool{}}
+	body := bodyReader{
+		schema: kind.Schema, values: r.values, file: r.file, used: &r.used, outside: r.outside, known: map[Problem]bool{},
+	}
 	entry := body.read(node)
 	entry.Kind = kind.Name
 	for _, problem := range body.problems {
@@ -240,7 +250,7 @@ func (r *reader) readEntry(kind Kind, node *yaml.Node) {
 
 func (r *reader) report(node *yaml.Node, detail string) {
 	r.used.problems++
-	r.problems = append(r.problems, Problem{Position: positionIn(r.file, node), Detail: detail})
+	r.problems = append(r.problems, Problem{Position: positionIn(r.file.Name, node), Detail: detail})
 }
 
 // findRepeatedIDs reports entries whose id an earlier one has.

@@ -2,6 +2,7 @@ package manifest_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -30,8 +31,22 @@ func lookUp(name string) (string, bool) {
 	return value, ok
 }
 
+// readFile finds the files of these tests.
+func readFile(path string) ([]byte, error) {
+	text, ok := map[string]string{
+		"secret": "s3cret\n", "lines": "a\r\n\r\n", "key.json": `{"n": 9007199254740993}` + "\n", "empty": "\n", "latin1": "\xe9",
+		"/run/secrets/x": "outside",
+	}[path]
+	if !ok {
+		return nil, fmt.Errorf("open %s: no such file or directory", path)
+	}
+	return []byte(text), nil
+}
+
 func readOne(text string, known []manifest.Kind) manifest.Manifest {
-	return manifest.Read([]manifest.File{{Name: "a.yaml", Text: []byte(text)}}, known, lookUp)
+	return manifest.Read([]manifest.File{{Name: "a.yaml", Text: []byte(text)}}, known, manifest.Values{
+		Variable: lookUp, File: readFile,
+	})
 }
 
 func TestValuesBecomeJSON(t *testing.T) {
@@ -53,8 +68,11 @@ func TestValuesBecomeJSON(t *testing.T) {
 		`{a: "${NEST}", b: "$", c: "}"}`:              `{"a":"${SECRET}","b":"$","c":"}"}`,
 		`{credentials: "${OBJECT}", scopes: "${OBJECT}"}`: `{"credentials":{"n":9007199254740993},` +
 			`"scopes":"{\"n\": 9007199254740993}"}`,
-		`{credentials: {key: "${OBJECT}"}}`:                              `{"credentials":{"key":"{\"n\": 9007199254740993}"}}`,
-		`{exclude_users_service_account: "${YES}", scopes: "${YES}"}`:    `{"exclude_users_service_account":true,"scopes":"true"}`,
+		`{credentials: {key: "${OBJECT}"}}`:                           `{"credentials":{"key":"{\"n\": 9007199254740993}"}}`,
+		`{exclude_users_service_account: "${YES}", scopes: "${YES}"}`: `{"exclude_users_service_account":true,"scopes":"true"}`,
+		`{a: "${file:secret}", b: "<${file:./lines}>"}`:               `{"a":"s3cret","b":"<a\r\n>"}`,
+		`{credentials: "${file:key.json}", scopes: "${file:key.json}"}`: `{"credentials":{"n":9007199254740993},` +
+			`"scopes":"{\"n\": 9007199254740993}"}`,
 		`{a: &a [1], b: *a}`:                                             `{"a":[1],"b":[1]}`,
 		`{a: &a {x: 1, y: 2}, b: {<<: *a, x: 3}}`:                        `{"a":{"x":1,"y":2},"b":{"x":3,"y":2}}`,
 		`{a: &a {x: 1}, b: &b {x: 2, y: 2}, <<: [*a, *b, {y: 3, z: 3}]}`: `{"a":{"x":1},"b":{"x":2,"y":2},"x":1,"y":2,"z":3}`,
@@ -142,6 +160,13 @@ func TestFaultsSayWhereAndWhat(t *testing.T) {
 		"oauth2: [{a: '${SECRET'}]":              {"1:14 oauth2 `a` contains ${ that is not part"},
 		"oauth2: [{a: '${1}'}]":                  {"1:14 oauth2 `a` contains ${ that is not part"},
 		"oauth2: [{a: '${LATIN1}'}]":             {"1:14 oauth2 `a` refers to the variable LATIN1, which is not UTF-8"},
+		"oauth2: [{a: '${file:}'}]":              {"1:14 oauth2 `a` contains ${ that is not part"},
+		"oauth2: [{a: '${file:none}'}]":          {"1:14 oauth2 `a` refers to a file: open none: no such file"},
+		"oauth2: [{a: '${file:empty}'}]":         {"1:14 oauth2 `a` refers to the file empty, which is empty"},
+		"oauth2: [{a: '${file:latin1}'}]":        {"1:14 oauth2 `a` refers to the file latin1, which is not UTF-8"},
+		"oauth2: [{jwks_sources: '${file:lines}'}]": {
+			"1:25 oauth2 `jwks_sources` refers to file:lines, whose value must be JSON",
+		},
 		"oauth2: [{jwks_sources: '${SECRET}'}]": {
 			"1:25 oauth2 `jwks_sources` refers to SECRET, whose value must be JSON",
 		},
@@ -183,5 +208,15 @@ func TestBrokenValuesAreKnown(t *testing.T) {
 		if got := read.Entries[0].IsBroken(pointer); got != want {
 			t.Errorf("IsBroken(%q) is %t", pointer, got)
 		}
+	}
+}
+
+// Files outside the directory of a manifest are listed, and those in it are not.
+func TestOutsideFiles(t *testing.T) {
+	t.Parallel()
+	read := readOne("x-unused: ${file:none}\noauth2:\n- {name: '${file:/run/secrets/x}', a: '${file:secret}', b: '${file:x/../secret}'}",
+		kinds(t))
+	if len(read.Problems) > 0 || !slices.Equal(read.OutsideFiles, []string{"/run/secrets/x"}) {
+		t.Errorf("problems are %v, files %q", read.Problems, read.OutsideFiles)
 	}
 }

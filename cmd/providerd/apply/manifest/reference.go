@@ -1,18 +1,26 @@
 package manifest
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"unicode/utf8"
 )
 
-// LookUp returns the value of a variable, like os.LookupEnv.
-type LookUp func(name string) (value string, ok bool)
+// Values returns the values that references such as ${NAME} and ${file:PATH} stand for.
+type Values struct {
+	// Variable returns the value of an environment variable, like os.LookupEnv.
+	Variable func(name string) (value string, ok bool)
+	// File returns the text of a file. Its error names the path.
+	File func(path string) (text []byte, err error)
+}
 
-// referencePattern matches a reference to an environment variable (POSIX.1-2017, Base Definitions, section 8.1).
-const referencePattern = `\$\{[A-Za-z_][A-Za-z0-9_]*\}`
+// referencePattern matches a reference to an environment variable (POSIX.1-2017, Base Definitions, section 8.1) or to a
+// file.
+const referencePattern = `\$\{(?:[A-Za-z_][A-Za-z0-9_]*|file:[^}]+)\}`
 
 // isReference reports whether a text is exactly one reference.
 func isReference(text string) bool {
@@ -20,7 +28,7 @@ func isReference(text string) bool {
 }
 
 // expand replaces the references in a text.
-func expand(text string, lookUp LookUp) (string, error) {
+func (b *bodyReader) expand(text string) (string, error) {
 	var result strings.Builder
 	for {
 		before, after, found := strings.Cut(text, "${")
@@ -34,18 +42,51 @@ func expand(text string, lookUp LookUp) (string, error) {
 		}
 		name, rest, _ := strings.Cut(after, "}")
 		if !isReference(text[len(before) : len(text)-len(rest)]) {
-			return "", errors.New("contains ${ that is not part of a reference such as ${NAME}; write $${ for ${ itself")
+			return "", errors.New("contains ${ that is not part of a reference such as ${NAME} or ${file:PATH}; " +
+				"write $${ for ${ itself")
 		}
-		value, ok := lookUp(name)
-		switch {
-		case !ok:
-			return "", fmt.Errorf("refers to the variable %s, which is not set", name)
-		case value == "":
-			return "", fmt.Errorf("refers to the variable %s, which is empty; write '' for an empty value", name)
-		case !utf8.ValidString(value):
-			return "", fmt.Errorf("refers to the variable %s, which is not UTF-8", name)
+		value, err := b.value(name)
+		if err != nil {
+			return "", err
 		}
 		result.WriteString(before + value)
 		text = rest
 	}
+}
+
+// value returns the value that a reference names.
+func (b *bodyReader) value(name string) (string, error) {
+	named := "the variable " + name
+	value, ok := b.values.Variable(name)
+	if path, isFile := strings.CutPrefix(name, "file:"); isFile {
+		named = "the file " + path
+		var err error
+		if value, err = b.readFile(path); err != nil {
+			return "", fmt.Errorf("refers to a file: %w", err)
+		}
+	} else if !ok {
+		return "", fmt.Errorf("refers to %s, which is not set", named)
+	}
+	switch {
+	case value == "":
+		return "", fmt.Errorf("refers to %s, which is empty; write '' for an empty value", named)
+	case !utf8.ValidString(value):
+		return "", fmt.Errorf("refers to %s, which is not UTF-8", named)
+	default:
+		return value, nil
+	}
+}
+
+// readFile returns the text of a file that a reference names, without one trailing line break.
+func (b *bodyReader) readFile(path string) (string, error) {
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(b.file.Dir, path)
+	}
+	if inner, err := filepath.Rel(b.file.Dir, path); err != nil || !filepath.IsLocal(inner) {
+		b.outside[path] = true
+	}
+	text, err := b.values.File(path)
+	b.used.bytes += len(text)
+	text = bytes.TrimSuffix(text, []byte("\n"))
+	return string(bytes.TrimSuffix(text, []byte("\r"))), err
 }
