@@ -27,6 +27,7 @@ import (
 type providerExportCommand struct {
 	flags.DatabaseFlags
 	providerFlags
+	IDs    []string       `name:"ids" sep:"none" placeholder:"FILE" help:"Name providers by the entries of this file, or of the files below this directory, that created them; repeatable."`
 	Output flags.FilePath `placeholder:"FILE" help:"Write to this file, readable only by its owner, instead of standard output. It must not exist; if the export fails, it is not created."`
 	Reveal bool           `help:"Write secrets in plain text. Without this flag, references such as $${NAME} replace them, which are listed on standard error."`
 }
@@ -34,10 +35,11 @@ type providerExportCommand struct {
 // Help is the long help text.
 func (*providerExportCommand) Help() string {
 	return "The id of an entry is its kind and pk, such as oauth2-17, because the id that it may have been applied with " +
-		"is not stored. References are named after it, such as OAUTH2_17_CLIENT_SECRET; the variable for credentials must " +
-		"contain JSON. Links to applications are not exported. Apply the file to another database, or delete the providers " +
-		"first: otherwise OAuth2 entries are refused because their client_id is taken, and directories are created twice. " +
-		"Damaged providers are reported and omitted, and the exit status is 1."
+		"is not stored; with --ids, it is that id. References are named after kind and pk, such as " +
+		"OAUTH2_17_CLIENT_SECRET; the variable for credentials must contain JSON. Links to applications are not exported. " +
+		"Apply the file to another database, or delete the providers first: otherwise OAuth2 entries are refused because " +
+		"their client_id is taken, and directories are created twice. Damaged providers are reported and omitted, and the " +
+		"exit status is 1."
 }
 
 // Validate refuses --limit without --kind, because the file contains one kind after the other, and a path that the
@@ -55,7 +57,16 @@ func (c *providerExportCommand) Run(
 ) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	to := exporter{contract: contract, messages: messages, reveal: c.Reveal}
+	to := exporter{contract: contract, messages: messages, reveal: c.Reveal, used: map[string]bool{}}
+	if len(c.IDs) > 0 {
+		var err error
+		if to.ids, err = apply.IDs(contract, c.IDs, os.LookupEnv); err != nil {
+			return fmt.Errorf("--ids: %w", err)
+		}
+		for _, id := range to.ids {
+			to.used[id] = false
+		}
+	}
 	err := c.WithStore(ctx, func(database *store.Store) error {
 		if c.Output == "" {
 			return c.write(ctx, database, &to, out)
@@ -104,13 +115,16 @@ type exporter struct {
 	contract *contract.Document
 	messages *console.Messages
 	reveal   bool
+	// ids are the ids of entries by idempotency key. used has each of them, and whether it was exported.
+	ids  map[string]string
+	used map[string]bool
 	// exported, references and damaged are counts.
 	exported, references, damaged int
 }
 
 func (e *exporter) add(kind apply.Kind, record store.Record) error {
 	pk := record.Common().PK
-	id := fmt.Sprintf("%s-%d", kind.Name, pk)
+	name := fmt.Sprintf("%s-%d", kind.Name, pk)
 	fields, err := e.fields(kind, record)
 	if err != nil {
 		return fmt.Errorf("render provider %d: %w", pk, err)
@@ -118,12 +132,12 @@ func (e *exporter) add(kind apply.Kind, record store.Record) error {
 	secret := kind.SecretField()
 	isReference := !e.reveal && len(fields[secret]) > len(`""`)
 	if isReference {
-		name := strings.ToUpper(strings.ReplaceAll(id, "-", "_") + "_" + secret)
-		fields[secret] = json.RawMessage(`"${` + name + `}"`)
-		e.messages.Note("%s replaces the %s of provider %d", name, secret, pk)
+		variable := strings.ToUpper(strings.ReplaceAll(name, "-", "_") + "_" + secret)
+		fields[secret] = json.RawMessage(`"${` + variable + `}"`)
+		e.messages.Note("%s replaces the %s of provider %d", variable, secret, pk)
 		e.references++
 	}
-	body, err := inOrder(id, fields)
+	body, err := inOrder(e.id(record, name), fields)
 	if err != nil {
 		return fmt.Errorf("render provider %d: %w", pk, err)
 	}
@@ -131,6 +145,21 @@ func (e *exporter) add(kind apply.Kind, record store.Record) error {
 	return e.writer.Entry(kind.Name, body, func(at jsontext.Pointer) bool {
 		return isReference && string(at) == "/"+secret
 	})
+}
+
+// id returns the id of the entry that created a record. If that is unknown, or was used for the record of another
+// caller, it returns a name that is not the id of any entry.
+func (e *exporter) id(record store.Record, name string) string {
+	if key := record.Common().IdempotencyKey; key != nil {
+		if id, ok := e.ids[*key]; ok && !e.used[id] {
+			e.used[id] = true
+			return id
+		}
+	}
+	for _, isID := e.used[name]; isID; _, isID = e.used[name] {
+		name += "-pk"
+	}
+	return name
 }
 
 // fields returns the members of a request that creates the record. It omits values that are null or empty by default.
