@@ -14,10 +14,11 @@ import (
 	"example.com/providerd/cmd/providerd/command"
 )
 
-// The exit statuses of a failure and of a usage error.
+// The exit statuses of a failure, of a usage error, and of drift that apply reports.
 const (
-	ExitFailed = 1
-	ExitUsage  = 2
+	ExitFailed  = 1
+	ExitUsage   = 2
+	ExitDiffers = 3
 )
 
 // Main runs the tests of a package. The test binary can also run as providerd, so that go test caches results by the

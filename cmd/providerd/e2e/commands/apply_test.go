@@ -138,7 +138,7 @@ func TestApplyCreatesEachEntryOnce(t *testing.T) {
 	r.wantCounts(t, counts, 0, 1000, 0)
 
 	r.write(t, func(text string) string { return strings.Replace(text, "{n: 7}", "{n: 8}", 1) })
-	counts, stderr := r.apply(t, providerdtest.ExitFailed)
+	counts, stderr := r.apply(t, providerdtest.ExitDiffers)
 	r.wantCounts(t, counts, 0, 999, 1)
 	if !strings.Contains(stderr, "providers.yaml:1410:76: workspace_directory/Directory 7: drifted: credentials of provider ") {
 		t.Errorf("apply printed %s", stderr)
