@@ -16,16 +16,8 @@ import (
 	"example.com/providerd/gen/client"
 )
 
-// closedURL returns the URL of an unused port.
-func closedURL(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = listener.Close() }()
-	return "http://" + listener.Addr().String()
-}
+// closedURL is the URL of a port on which nothing listens and which no test gets, because it is reserved.
+const closedURL = "http://127.0.0.1:1"
 
 // trusting returns an HTTP client that trusts a server and whose clock shows a time.
 func trusting(server *stranger, at time.Time) client.Option {
@@ -40,7 +32,7 @@ func TestConnectionErrorsSayWhatToDo(t *testing.T) {
 	silent := func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 	created := answering(http.StatusCreated, "application/json", "{}")
 	start, startTLS := (*httptest.Server).Start, (*httptest.Server).StartTLS
-	proxy, err := url.Parse(closedURL(t))
+	proxy, err := url.Parse(closedURL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,11 +93,11 @@ func TestConnectionErrorsSayWhatToDo(t *testing.T) {
 			says: "there is no providerd API at http://HOST/api/v3 (405 Method Not Allowed); check the host and the port",
 		},
 		"refused": {
-			baseURL: func(string) string { return closedURL(t) }, isNotSentAnything: true, mayPass: true,
+			baseURL: func(string) string { return closedURL }, isNotSentAnything: true, mayPass: true,
 			says: "nothing accepts connections at http://HOST (connection refused); start the server, or check the host and the port",
 		},
 		"user in the URL": {
-			baseURL:           func(string) string { return strings.Replace(closedURL(t), "//", "//hunter2:hunter2@", 1) },
+			baseURL:           func(string) string { return strings.Replace(closedURL, "//", "//hunter2:hunter2@", 1) },
 			isNotSentAnything: true, mayPass: true,
 			says: "nothing accepts connections at http://HOST (connection refused); start the server, or check the host and the port",
 		},
