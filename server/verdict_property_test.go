@@ -45,28 +45,28 @@ func (a *attempts) draw(t *rapid.T) attempt {
 	if rapid.IntRange(0, 19).Draw(t, "has an unknown field") == 0 {
 		body["client_ip"] = "x"
 	}
-	one := attempt{body: body, key: a.key(t), lenient: rapid.IntRange(0, 9).Draw(t, "is lenient") == 0}
-	a.sent = append(a.sent, one)
-	return one
+	drawn := attempt{body: body, key: a.key(t), lenient: rapid.IntRange(0, 9).Draw(t, "is lenient") == 0}
+	a.sent = append(a.sent, drawn)
+	return drawn
 }
 
 // again draws an earlier request: unchanged, with another key, or with one field taken from another request, which
 // may not have it.
 func (a *attempts) again(t *rapid.T) attempt {
-	one := rapid.SampledFrom(a.sent).Draw(t, "again")
+	drawn := rapid.SampledFrom(a.sent).Draw(t, "again")
 	switch rapid.SampledFrom([]string{"as it was", "key", "field"}).Draw(t, "change") {
 	case "key":
-		one.key = a.key(t)
+		drawn.key = a.key(t)
 	case "field":
 		other := rapid.SampledFrom(a.sent).Draw(t, "other")
 		name := rapid.SampledFrom(slices.Sorted(maps.Keys(a.schema.Properties))).Draw(t, "field")
-		one.body = maps.Clone(one.body)
-		delete(one.body, name)
+		drawn.body = maps.Clone(drawn.body)
+		delete(drawn.body, name)
 		if value, ok := other.body[name]; ok {
-			one.body[name] = value
+			drawn.body[name] = value
 		}
 	}
-	return one
+	return drawn
 }
 
 func (a *attempts) key(t *rapid.T) string {
@@ -93,7 +93,7 @@ func TestVerdictIsThatOfTheCreate(t *testing.T) {
 				for range bodiesForACheck {
 					generated++
 					kinds[h.validateAndSend(t, check, of.path, makeUp.draw(check))]++
-					if rapid.IntRange(0, 3).Draw(check, "send one again") == 0 {
+					if rapid.Bool().Draw(check, "send one again") {
 						repeated++
 						kinds[h.validateAndSend(t, check, of.path, makeUp.again(check))]++
 					}
@@ -112,14 +112,14 @@ func TestVerdictIsThatOfTheCreate(t *testing.T) {
 
 // validateAndSend compares the verdict with the outcome of the create, and returns the latter: the outcome, or the
 // type of the problem.
-func (h *harness) validateAndSend(t *testing.T, check *rapid.T, path string, one attempt) string {
+func (h *harness) validateAndSend(t *testing.T, check *rapid.T, path string, sent attempt) string {
 	t.Helper()
-	text := encode(t, one.body)
+	text := encode(t, sent.body)
 	var changes []func(*http.Request)
-	if one.key != "" {
-		changes = append(changes, set(keyHeader, one.key))
+	if sent.key != "" {
+		changes = append(changes, set(keyHeader, sent.key))
 	}
-	if one.lenient {
+	if sent.lenient {
 		changes = append(changes, set("Prefer", "handling=lenient"))
 	}
 	said, came := h.post(t, path+"?validate_only=true", text, changes...), h.post(t, path, text, changes...)
@@ -141,7 +141,7 @@ func (h *harness) validateAndSend(t *testing.T, check *rapid.T, path string, one
 		want = map[string]any{"outcome": "would_create", "pk": nil, "advice": verdict["advice"]}
 	}
 	if (came.status == http.StatusCreated) != (said.status == http.StatusOK) || !reflect.DeepEqual(verdict, want) {
-		check.Errorf("%s with the key %q is said to be %d %v, and is %d %s", text, one.key,
+		check.Errorf("%s with the key %q is said to be %d %v, and is %d %s", text, sent.key,
 			said.status, verdict, came.status, came.body)
 	}
 	if outcome, ok := want["outcome"]; ok {
