@@ -40,7 +40,7 @@ type replicaRow struct {
 // TableName returns the table for GORM.
 func (replicaRow) TableName() string { return "replicas" }
 
-// replica is this program among those that share a database. Its heartbeats report its keys, so that no replica seals
+// replica is this process, one of those that share a database. Its heartbeats report its keys, so that no replica seals
 // with a key that another one lacks. It creates nothing while it cannot report them.
 type replica struct {
 	id, name string
@@ -51,10 +51,10 @@ type replica struct {
 	beating chan struct{}
 	// mutex is never held during a query.
 	mutex sync.Mutex
-	// keys are those of the last successful heartbeat, beaten its time, and err why the next one failed.
-	keys   *seal.Keys
-	beaten time.Time
-	err    error
+	// keys are those of the last successful heartbeat, lastBeat its time, and err why the next one failed.
+	keys     *seal.Keys
+	lastBeat time.Time
+	err      error
 
 	stop  context.CancelFunc
 	ended chan struct{}
@@ -101,7 +101,7 @@ func (r *replica) beat(ctx context.Context) (*seal.Keys, error) {
 		return nil, fmt.Errorf("%w: wait to send a heartbeat: %w", ErrUnavailable, ctx.Err())
 	}
 	// Other replicas measure from the commit, which is later.
-	begun := time.Now()
+	started := time.Now()
 	keys, err := r.keyring.Current(ctx)
 	if err == nil {
 		r.dropOther(keys)
@@ -110,7 +110,7 @@ func (r *replica) beat(ctx context.Context) (*seal.Keys, error) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	if r.err = err; err == nil {
-		r.keys, r.beaten = keys, begun
+		r.keys, r.lastBeat = keys, started
 	}
 	return keys, err
 }
@@ -175,14 +175,14 @@ func (r *replica) current(ctx context.Context) (*seal.Keys, error) {
 func (r *replica) isCurrent(_ context.Context, keys *seal.Keys) bool {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	return keys == r.keys && time.Since(r.beaten) < leaseTime
+	return keys == r.keys && time.Since(r.lastBeat) < leaseTime
 }
 
 // ready returns nil if the replica may create, and otherwise ErrUnavailable.
 func (r *replica) ready() error {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	if time.Since(r.beaten) < leaseTime {
+	if time.Since(r.lastBeat) < leaseTime {
 		return nil
 	}
 	return errors.Join(ErrUnavailable, r.err)

@@ -37,11 +37,11 @@ const walShare = 4
 // needs for its WAL.
 func checkRoom(backupDir, databaseDir string, left int64) error {
 	reserve := minFreeBytes + left/walShare
-	isOneDisk, err := onSameDisk(backupDir, databaseDir)
+	isSameDisk, err := onSameDisk(backupDir, databaseDir)
 	switch {
 	case err != nil:
 		return fmt.Errorf("compare the disks: %w", err)
-	case isOneDisk:
+	case isSameDisk:
 		err = requireFree(backupDir, left+reserve)
 	default:
 		err = errors.Join(requireFree(backupDir, left), requireFree(databaseDir, reserve))

@@ -12,7 +12,7 @@ import (
 const selectSchemaVersion = "SELECT coalesce(max(version_id), 0) FROM goose_db_version WHERE is_applied"
 
 // checkSupport runs in each transaction, because a newer version of this program may have migrated the database
-// meanwhile. Nobody could be sure to read what this program would write under that schema.
+// meanwhile. That version might not be able to read what this program writes.
 func (d *Database) checkSupport(tx *gorm.DB) error {
 	var version int64
 	err := tx.Raw(selectSchemaVersion).Scan(&version).Error

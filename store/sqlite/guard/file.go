@@ -24,7 +24,7 @@ const (
 	moveAway    = "move it away"
 )
 
-// File is a file that its path must keep leading to. It stays open as long as SQLite has it open: closing it would
+// File is an open file that its path must still refer to. It stays open as long as SQLite has it open: closing it would
 // release the locks of SQLite.
 type File struct {
 	*os.File

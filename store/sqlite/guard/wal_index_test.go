@@ -117,7 +117,7 @@ func TestWALIndexMatchesSQLite(t *testing.T) {
 			t.Fatalf("read %+v, %v; SQLite has %d frames, %d of them copied", index, err, frames, copied)
 		}
 		if ok, err := index.IsWALOf(wal); !ok || err != nil {
-			t.Fatalf("the WAL is not taken for that of %+v, %v", index, err)
+			t.Fatalf("the WAL does not belong to %+v, %v", index, err)
 		}
 		if frames == 0 {
 			return
