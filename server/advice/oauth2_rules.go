@@ -30,7 +30,7 @@ func oauth2Rules(c client) []Rule {
 		{
 			Code: "native_app_confidential", Pointer: "/client_type",
 			When: "client_type is confidential, and a redirect URI has a scheme other than http and https",
-			Detail: "The redirect URI leads to an app on the user's device, which cannot keep a secret. Set client_type to " +
+			Detail: "The redirect URI opens an app on the user's device, which cannot keep a secret. Set client_type to " +
 				"public, or use an https redirect URI.",
 			Section: "RFC 8252, section 8.4",
 			holds:   c.isNativeButConfidential(),

@@ -27,7 +27,7 @@ func directoryRules(s store.WorkspaceDirectorySettings) []Rule {
 		},
 		{
 			Code: "delegated_subject_other_domain", Pointer: subject,
-			When: "delegated_subject has another domain than default_group_email_domain",
+			When: "the domains of delegated_subject and default_group_email_domain differ",
 			Detail: "An administrator can only manage groups in the domains of their own directory. Check that both " +
 				"domains belong to it.",
 			Section: "Google Workspace Admin SDK, Directory API",
@@ -36,7 +36,7 @@ func directoryRules(s store.WorkspaceDirectorySettings) []Rule {
 		{
 			Code: "credentials_incomplete", Pointer: object,
 			When: "credentials are a service account without type, client_email or private_key",
-			Detail: "Tokens are requested with all three. Use the whole key file that was downloaded for the service " +
+			Detail: "Requesting a token needs type, client_email and private_key. Use the whole key file of the service " +
 				"account.",
 			Section: server,
 			holds:   c.isIncomplete(),
@@ -52,7 +52,7 @@ func directoryRules(s store.WorkspaceDirectorySettings) []Rule {
 		{
 			Code: "credentials_oauth_client", Pointer: object,
 			When: "credentials have the member installed or web",
-			Detail: "This is the file of an OAuth client, which needs a user who signs in. Use the key file of a " +
+			Detail: "These are the credentials of an OAuth client, which needs a user to sign in. Use the key file of a " +
 				"service account.",
 			Section: server,
 			holds:   c.isOAuthClient,
@@ -80,14 +80,15 @@ func directoryRules(s store.WorkspaceDirectorySettings) []Rule {
 		},
 		{
 			Code: code, Pointer: "/user_delete_action", When: "user_delete_action is delete",
-			Detail: "If a user is deleted here, perhaps by mistake, the directory deletes the user with all their data. Use " +
-				"suspend or do_nothing.",
+			Detail: "If a user is deleted in the platform, perhaps by mistake, the directory deletes the user and all " +
+				"their data. Use suspend or do_nothing.",
 			Section: source,
 			holds:   s.UserDeleteAction == deleted,
 		},
 		{
 			Code: code, Pointer: "/group_delete_action", When: "group_delete_action is delete",
-			Detail:  "If a group is deleted here, perhaps by mistake, the directory deletes it. Use suspend or do_nothing.",
+			Detail: "If a group is deleted in the platform, perhaps by mistake, the directory deletes it. Use suspend " +
+				"or do_nothing.",
 			Section: source,
 			holds:   s.GroupDeleteAction == deleted,
 		},

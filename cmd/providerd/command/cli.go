@@ -43,7 +43,7 @@ type helpCommand struct {
 
 const description = "Provider configuration server: creates OAuth2 and workspace directory-sync providers over an " +
 	"HTTP JSON API.\n\nData goes to standard output, messages to standard error. The exit status is 0 for success, 1 " +
-	"for failure and 2 for incorrect usage."
+	"for failure, 2 for incorrect usage, and 3 if apply finds stored records that differ."
 
 func newParser(root *cli, operations []string) (*kong.Kong, error) {
 	parser, err := kong.New(root,
