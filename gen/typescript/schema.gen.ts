@@ -515,12 +515,12 @@ export interface components {
          */
         "Retry-After": number;
         /**
-         * @description Remaining requests of the caller (r) and seconds until it can send another (t), as in draft-ietf-httpapi-ratelimit-headers-10. Present only if the caller exceeded its rate, not the address.
+         * @description Remaining requests of the caller (r) and seconds until it can send another (t), as in draft-ietf-httpapi-ratelimit-headers-10. Present only if the caller exceeded its rate.
          * @example "caller";r=0;t=1
          */
         RateLimit: string;
         /**
-         * @description Requests (q) that a caller may send to each server in a number of seconds (w), as in draft-ietf-httpapi-ratelimit-headers-10. Present only if the caller exceeded its rate, not the address.
+         * @description Requests (q) that a caller may send to each server in a number of seconds (w), as in draft-ietf-httpapi-ratelimit-headers-10. Present only if the caller exceeded its rate.
          * @example "caller";q=100;w=1
          */
         "RateLimit-Policy": string;
