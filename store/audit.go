@@ -51,7 +51,13 @@ type eventSource struct {
 }
 
 const createdColumns = `created_at AS at, 'provider created' AS event, pk AS id, kind, name, created_by, request_id,
-	remote_address, pk AS number, created_by AS creator`
+	remote_address, '' AS os_user, '[]' AS fields, pk AS number, created_by AS creator`
+
+// changedColumns are the columns of a change, whose provider may have been deleted since.
+const changedColumns = `changes.at, 'provider ' || changes.change AS event, changes.pk AS id,
+	coalesce(providers.kind, deleted.kind, '') AS kind, coalesce(providers.name, deleted.name, '') AS name,
+	'' AS created_by, '' AS request_id, '' AS remote_address, changes.os_user, changes.fields,
+	changes.id AS number, coalesce(providers.created_by, deleted.created_by, '') AS creator`
 
 // eventSources select no secrets. SQLite stores times as text, which sorts correctly because all are in UTC. The
 // creation of a provider stays in the same source when the provider is deleted, so that no reader of pages gets it
@@ -64,16 +70,25 @@ func (s *Store) eventSources() []eventSource {
 			isOfProviders: true, isInOrder: !s.database.IsShared(),
 		},
 		{
+			// A release without provider_changes deletes without a row in it.
 			rows: `SELECT deleted_at AS at, 'provider deleted' AS event, pk AS id, kind, name, '' AS created_by,
-				'' AS request_id, '' AS remote_address, pk AS number, created_by AS creator FROM deleted_providers`,
+				'' AS request_id, '' AS remote_address, coalesce((SELECT max(os_user) FROM provider_changes
+				WHERE provider_changes.pk = deleted_providers.pk AND change = 'deleted'), '') AS os_user, '[]' AS fields,
+				pk AS number, created_by AS creator FROM deleted_providers`,
 			isOfProviders: true,
 		},
 		{rows: `SELECT created_at AS at, 'token created' AS event, id, '' AS kind, name, '' AS created_by,
-			'' AS request_id, '' AS remote_address, id AS number FROM tokens`},
+			'' AS request_id, '' AS remote_address, '' AS os_user, '[]' AS fields, id AS number FROM tokens`},
 		{rows: `SELECT revoked_at AS at, 'token revoked' AS event, id, '' AS kind, name, '' AS created_by,
-			'' AS request_id, '' AS remote_address, id AS number FROM tokens`},
+			'' AS request_id, '' AS remote_address, '' AS os_user, '[]' AS fields, id AS number FROM tokens`},
 		{rows: `SELECT at, event, key_id AS id, '' AS kind, '' AS name, '' AS created_by,
-			'' AS request_id, '' AS remote_address, id AS number FROM key_events`},
+			'' AS request_id, '' AS remote_address, '' AS os_user, '[]' AS fields, id AS number FROM key_events`},
+		{
+			rows: "SELECT " + changedColumns + ` FROM provider_changes AS changes
+				LEFT JOIN providers ON providers.pk = changes.pk
+				LEFT JOIN deleted_providers AS deleted ON deleted.pk = changes.pk WHERE changes.change <> 'deleted'`,
+			isOfProviders: true,
+		},
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"gorm.io/gorm"
 )
@@ -17,17 +18,17 @@ func (s *Store) Deletable(ctx context.Context, pks []int32) ([]Provider, error) 
 
 // DeleteProviders deletes providers, all or none, in one transaction; pass at most a few thousand. Their idempotency
 // keys go with them, so that a create with the same key creates a record again. The events of their creation and
-// deletion stay.
+// deletion stay; the latter have osUser as the user who deleted them.
 //
 // It returns ErrNotFound for each provider that does not exist, ErrProviderInUse for each that is linked to an
 // application, or ErrUnavailable; nothing is deleted then. It can also return ErrOutcomeUnknown.
-func (s *Store) DeleteProviders(ctx context.Context, pks []int32) error {
+func (s *Store) DeleteProviders(ctx context.Context, pks []int32, osUser string) error {
 	err := s.database.Change(ctx, func(tx *gorm.DB) error {
 		if _, err := deletable(tx, pks); err != nil {
 			return err
 		}
-		for chunk := range slices.Chunk(pks, pageSize) {
-			if err := deleteChunk(tx, padded(chunk)); err != nil {
+		for chunk := range slices.Chunk(slices.Compact(slices.Sorted(slices.Values(pks))), pageSize) {
+			if err := deleteChunk(tx, chunk, osUser, now()); err != nil {
 				return err
 			}
 		}
@@ -73,8 +74,17 @@ const insertDeleted = `INSERT INTO deleted_providers
 	SELECT providers.pk, kind, name, created_at, created_by, request_id, remote_address, coalesce(client_id, ''), ?
 	FROM providers LEFT JOIN oauth2_providers ON oauth2_providers.pk = providers.pk WHERE providers.pk IN ?`
 
-func deleteChunk(tx *gorm.DB, pks []int32) error {
-	if err := tx.Exec(insertDeleted, now(), pks).Error; err != nil {
+// deleteChunk deletes providers and adds their rows to the audit.
+func deleteChunk(tx *gorm.DB, pks []int32, osUser string, at time.Time) error {
+	rows := make([]changeRow, len(pks))
+	for i, pk := range pks {
+		rows[i] = changeRow{At: at, PK: pk, Change: "deleted", Fields: List[string]{}, OSUser: osUser}
+	}
+	if err := tx.Create(&rows).Error; err != nil {
+		return fmt.Errorf("insert changes: %w", err)
+	}
+	pks = padded(pks)
+	if err := tx.Exec(insertDeleted, at, pks).Error; err != nil {
 		return fmt.Errorf("insert deleted providers: %w", err)
 	}
 	for _, table := range []any{&oauth2Row{}, &workspaceDirectoryRow{}, &Creation{}} {

@@ -18,6 +18,8 @@ type EventKind string
 const (
 	EventProviderCreated EventKind = "provider created"
 	EventProviderDeleted EventKind = "provider deleted"
+	EventProviderUpdated EventKind = "provider updated"
+	EventProviderRenamed EventKind = "provider renamed"
 	EventTokenCreated    EventKind = "token created"
 	EventTokenRevoked    EventKind = "token revoked"
 	EventKeyCreated      EventKind = "key created"
@@ -44,6 +46,10 @@ type Event struct {
 	CreatedBy     string `json:"created_by,omitempty"`
 	RequestID     string `json:"request_id,omitempty"`
 	RemoteAddress string `json:"remote_address,omitempty"`
+	// User is the operating system user who changed or deleted a provider; "" if unknown, and for other events.
+	User string `gorm:"column:os_user" json:"user,omitempty"`
+	// Fields are the names of the settings that an update changed.
+	Fields List[string] `json:"fields,omitempty"`
 	// Cursor is the position of the event.
 	Cursor EventCursor `gorm:"-" json:"cursor"`
 }

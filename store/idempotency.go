@@ -45,8 +45,10 @@ var ErrKeyReused = errors.New("idempotency key was used with a different body")
 // KeyReusedError is ErrKeyReused with the record that the key created.
 type KeyReusedError struct {
 	// PK is the pk of the record.
-	PK    int32
-	scope idempotencyScope
+	PK int32
+	// IsUpdated is true if the record was updated since. Then a body counts as the same if it means the same.
+	IsUpdated bool
+	scope     idempotencyScope
 }
 
 // Error names the provider that the key created.
@@ -74,7 +76,7 @@ func (b batch) withoutReplays(tx database.Batch, keys *seal.Keys) (batch, error)
 		}
 		c.replays = first.PK
 		if !keys.Matches(first.Fingerprint, c.digest) {
-			c.err = &KeyReusedError{PK: first.PK, scope: scope}
+			c.err = &KeyReusedError{PK: first.PK, IsUpdated: first.Fingerprint == nil, scope: scope}
 		}
 		return true
 	}), nil

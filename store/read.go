@@ -6,6 +6,8 @@ import (
 	"iter"
 	"maps"
 	"slices"
+
+	"example.com/providerd/store/seal"
 )
 
 // Providers returns the providers with a pk above after that the filter selects, ordered by pk. For a damaged one it
@@ -132,6 +134,13 @@ func readRecords[Row kindRow](
 	if err != nil {
 		return false, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
+	return addRecords(rows, keys, providers, read), nil
+}
+
+// addRecords adds the records of rows, or why they cannot be read.
+func addRecords[Row kindRow](
+	rows []readable[Row], keys *seal.Keys, providers map[int32]Provider, read map[int32]readable[Record],
+) (isDamaged bool) {
 	for _, row := range rows {
 		pk := row.value.pk()
 		record, err := row.value.record(providers[pk], keys)
@@ -143,5 +152,5 @@ func readRecords[Row kindRow](
 		}
 		read[pk] = readable[Record]{record, err}
 	}
-	return isDamaged, nil
+	return isDamaged
 }

@@ -91,12 +91,19 @@ func (r *resealing) column(ctx context.Context, column sealedColumn) error {
 	}
 }
 
-// useCurrent updates the keys. They stay current until the transaction ends.
+// useCurrent updates the keys.
 func (r *resealing) useCurrent(ctx context.Context, tx *gorm.DB) (err error) {
-	if r.keys, err = r.store.keyring.Current(ctx); err != nil {
-		return err
+	r.keys, err = r.store.currentKeys(ctx, tx)
+	return err
+}
+
+// currentKeys returns the keys, which stay current until the transaction ends.
+func (s *Store) currentKeys(ctx context.Context, tx *gorm.DB) (*seal.Keys, error) {
+	keys, err := s.keyring.Current(ctx)
+	if err != nil {
+		return nil, err
 	}
-	return checkNotRetired(tx, r.keys)
+	return keys, checkNotRetired(tx, keys)
 }
 
 // batch reseals values. It returns the errors of those that cannot be opened.

@@ -94,6 +94,18 @@ type kindRows struct {
 	directories []*workspaceDirectoryRow
 }
 
+// all returns the rows of all kinds.
+func (r kindRows) all() []any {
+	var rows []any
+	for _, row := range r.oauth2 {
+		rows = append(rows, row)
+	}
+	for _, row := range r.directories {
+		rows = append(rows, row)
+	}
+	return rows
+}
+
 // oauth2Row is the row of an OAuth2 provider, with its secret sealed.
 type oauth2Row struct {
 	PK                 int32 `gorm:"primaryKey;autoIncrement:false"`

@@ -3,7 +3,6 @@ package storetest
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -21,7 +20,7 @@ func testDeletedProviders(t *testing.T, database *store.Store) {
 		t.Fatal(err)
 	}
 	missing := linked.PK + 100
-	err = database.DeleteProviders(t.Context(), []int32{oauth2.PK, missing, linked.PK})
+	err = database.DeleteProviders(t.Context(), []int32{oauth2.PK, missing, linked.PK}, operator)
 	if !errors.Is(err, store.ErrNotFound) || !errors.Is(err, store.ErrProviderInUse) ||
 		strings.Count(err.Error(), fmt.Sprintf("provider %d: provider is linked to an application: shop", linked.PK)) != 2 {
 		t.Errorf("error is %v, want one for each link and the missing one", err)
@@ -33,7 +32,7 @@ func testDeletedProviders(t *testing.T, database *store.Store) {
 	if err != nil || len(deletable) != 2 || deletable[0].PK != oauth2.PK || deletable[1].PK != left.PK {
 		t.Errorf("deletable are %+v, %v", deletable, err)
 	}
-	if err := database.DeleteProviders(t.Context(), []int32{directory.PK, oauth2.PK, directory.PK}); err != nil {
+	if err := database.DeleteProviders(t.Context(), []int32{directory.PK, oauth2.PK, directory.PK}, operator); err != nil {
 		t.Error(err)
 	}
 	for _, pk := range []int32{oauth2.PK, directory.PK} {
@@ -52,7 +51,7 @@ func testKeyOfDeletedProvider(t *testing.T, database *store.Store) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := database.DeleteProviders(t.Context(), []int32{first.PK}); err != nil {
+	if err := database.DeleteProviders(t.Context(), []int32{first.PK}, operator); err != nil {
 		t.Fatal(err)
 	}
 	again, replayed, err := database.CreateOAuth2Provider(t.Context(), keyed("key", "other"), fullOAuth2("a"))
@@ -76,11 +75,11 @@ func testDeletedInEvents(t *testing.T, database *store.Store) {
 			pks = append(pks, record.Common().PK)
 		}
 	}
-	if err := database.DeleteProviders(t.Context(), pks); err != nil {
+	if err := database.DeleteProviders(t.Context(), pks, operator); err != nil {
 		t.Fatal(err)
 	}
 	after := Collect(t, database.Events(t.Context(), store.Filter{CreatedBy: "caller"}, store.EventCursor{}))
-	if len(after) != count+len(pks) || !slices.Equal(after[:count], before) {
+	if len(after) != count+len(pks) || !sameEvents(after[:count], before) {
 		t.Fatalf("%d events, want the previous ones and %d", len(after), len(pks))
 	}
 	for i, event := range after[count:] {
@@ -137,7 +136,7 @@ func testCreatesDuringDeletes(t *testing.T, first, second *store.Store) {
 		for _, record := range stored(t, second) {
 			pks = append(pks, record.Common().PK)
 		}
-		if err := second.DeleteProviders(t.Context(), pks); err != nil {
+		if err := second.DeleteProviders(t.Context(), pks, operator); err != nil {
 			t.Errorf("delete: %v", err)
 		}
 		for _, pk := range pks {

@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -11,6 +12,10 @@ import (
 
 // manyEvents is more than two pages of any sensible size.
 const manyEvents = 510
+
+func sameEvents(a, b []store.Event) bool {
+	return slices.EqualFunc(a, b, func(a, b store.Event) bool { return reflect.DeepEqual(a, b) })
+}
 
 func testEventsInOrder(t *testing.T, database *store.Store) {
 	concurrently(manyEvents, func(i int) {
@@ -78,7 +83,7 @@ func testEventsDuringCreates(t *testing.T, database *store.Store) {
 		// Events that other replicas commit may be inserted between.
 		expected := before
 		for _, event := range events {
-			if len(expected) > 0 && event == expected[0] {
+			if len(expected) > 0 && reflect.DeepEqual(event, expected[0]) {
 				expected = expected[1:]
 			}
 		}

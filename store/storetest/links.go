@@ -100,7 +100,7 @@ func testDeletedApplications(t *testing.T, database *store.Store) {
 	if free := read(t, database, provider); free.Application.ID != 0 || free.Backchannel.ApplicationID != 0 {
 		t.Errorf("provider is %+v", free)
 	}
-	if err := database.DeleteProviders(t.Context(), []int32{provider}); err != nil {
+	if err := database.DeleteProviders(t.Context(), []int32{provider}, operator); err != nil {
 		t.Error(err)
 	}
 }

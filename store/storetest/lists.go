@@ -77,7 +77,7 @@ func testFilters(t *testing.T, database *store.Store) {
 			t.Errorf("%s: events are %+v, want %d", name, events, test.events)
 		}
 	}
-	if err := database.DeleteProviders(t.Context(), []int32{2}); err != nil {
+	if err := database.DeleteProviders(t.Context(), []int32{2}, operator); err != nil {
 		t.Fatal(err)
 	}
 	events := Collect(t, database.Events(t.Context(), store.Filter{ClientID: "client 2"}, store.EventCursor{}))
@@ -92,7 +92,7 @@ func testCursors(t *testing.T, database *store.Store) {
 		record := createOAuth2(t, database, fmt.Sprint(i))
 		_, token := createToken(t, database)
 		if i%3 == 0 {
-			if err := database.DeleteProviders(t.Context(), []int32{record.PK}); err != nil {
+			if err := database.DeleteProviders(t.Context(), []int32{record.PK}, operator); err != nil {
 				t.Fatal(err)
 			}
 			if err := database.RevokeToken(t.Context(), token.ID); err != nil {
@@ -116,10 +116,10 @@ func testCursors(t *testing.T, database *store.Store) {
 		if err := cursor.UnmarshalText(text); err != nil || cursor != event.Cursor {
 			t.Errorf("%s is parsed as %+v, %v, want %+v", text, cursor, err, event.Cursor)
 		}
-		if later := Collect(t, database.Events(t.Context(), store.Filter{}, cursor)); !slices.Equal(later, events[i+1:]) {
+		if later := Collect(t, database.Events(t.Context(), store.Filter{}, cursor)); !sameEvents(later, events[i+1:]) {
 			t.Errorf("%d events after number %d, want %d", len(later), i, len(events)-i-1)
 		}
-		if later := Collect(t, database.Events(t.Context(), store.Filter{Since: event.At}, cursor)); !slices.Equal(later, events[i+1:]) {
+		if later := Collect(t, database.Events(t.Context(), store.Filter{Since: event.At}, cursor)); !sameEvents(later, events[i+1:]) {
 			t.Errorf("%d events after number %d and since it, want %d", len(later), i, len(events)-i-1)
 		}
 	}

@@ -42,6 +42,8 @@ func Run(t *testing.T, newDatabase func(t *testing.T) Opener) {
 		"providers are deleted atomically":       testDeletedProviders,
 		"a deleted provider frees its key":       testKeyOfDeletedProvider,
 		"a deleted provider stays in the events": testDeletedInEvents,
+		"changes are made atomically":            testChanges,
+		"a refused change refuses all":           testRefusedChanges,
 		"filters select providers and events":    testFilters,
 		"events are read from a cursor":          testCursors,
 	} {
@@ -58,6 +60,7 @@ func Run(t *testing.T, newDatabase func(t *testing.T) Opener) {
 		"one store seals with a key of the other":   testRotationByOtherStore,
 		"one store creates while the other reseals": testCreatesDuringReseal,
 		"one store creates while the other deletes": testCreatesDuringDeletes,
+		"one store creates while the other updates": testUpdatesDuringCreates,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

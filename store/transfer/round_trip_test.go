@@ -102,9 +102,14 @@ func everything(t *testing.T, path string) (state, int32) {
 		_, err := opened.CreateApplication(t.Context(), application)
 		check(t, err)
 	}
+	planned, err := opened.Provider(t.Context(), 3)
+	check(t, err)
+	check(t, opened.ChangeProviders(t.Context(), []store.Change{
+		{Planned: planned, Requested: planned, Fields: []string{"name", "scopes"}},
+	}, "operator"))
 	gone, _, err := opened.CreateOAuth2Provider(t.Context(), request("gone", ""), oauth2("gone"))
 	check(t, err)
-	check(t, opened.DeleteProviders(t.Context(), []int32{gone.PK}))
+	check(t, opened.DeleteProviders(t.Context(), []int32{gone.PK}, "operator"))
 	_, _, err = opened.CreateOAuth2Provider(t.Context(), request("taken", ""), oauth2("newer"))
 	if !errors.Is(err, store.ErrClientIDTaken) {
 		t.Fatal(err)

@@ -53,6 +53,15 @@ func tables() []table {
 			{"client_id", text},
 			{"deleted_at", moment},
 		}},
+		{name: "provider_changes", generatesKeys: true, columns: []column{
+			{"id", integer},
+			{"at", moment},
+			{"pk", integer},
+			{"change", text},
+			{"fields", list},
+			{"os_user", text},
+			{"leaf_before", blob},
+		}},
 		{name: "tokens", generatesKeys: true, columns: []column{
 			{"id", integer},
 			{"name", text},

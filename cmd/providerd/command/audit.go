@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"example.com/providerd/cmd/providerd/console"
@@ -34,11 +35,11 @@ func (c *auditCommand) Run(ctx context.Context, out *console.Output, messages *c
 		since = flags.Time{}
 	}
 	events := console.List[store.Event]{
-		Headings: "TIME,EVENT,ID,KIND,NAME,BY,REQUEST,FROM",
+		Headings: "TIME,EVENT,ID,KIND,NAME,BY,REQUEST,FROM,USER,FIELDS",
 		Rows: func(event store.Event) [][]string {
 			return [][]string{{
 				console.Timestamp(event.At), string(event.Event), fmt.Sprint(event.ID), string(event.Kind), event.Name,
-				event.CreatedBy, event.RequestID, event.RemoteAddress,
+				event.CreatedBy, event.RequestID, event.RemoteAddress, event.User, strings.Join(event.Fields, ", "),
 			}}
 		},
 		Value: func(event store.Event) any { return event },

@@ -1,0 +1,16 @@
+package command
+
+import (
+	"os"
+	"os/user"
+	"strconv"
+)
+
+// osUser returns the name of the user who runs the program, or the user id if that has no name.
+func osUser() string {
+	current, err := user.Current()
+	if err != nil {
+		return strconv.Itoa(os.Getuid())
+	}
+	return current.Username
+}

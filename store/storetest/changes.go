@@ -1,0 +1,203 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"sync"
+	"testing"
+
+	"example.com/providerd/store"
+)
+
+// operator is the user who makes the changes of these tests.
+const operator = "operator"
+
+// createKeyed creates an OAuth2 provider with an idempotency key.
+func createKeyed(t *testing.T, database *store.Store, key, clientID string) store.OAuth2Provider {
+	t.Helper()
+	record, _, err := database.CreateOAuth2Provider(t.Context(), keyed(key, key), fullOAuth2(clientID))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return record
+}
+
+// withClientID returns a change of a client_id, for a body named like the key.
+func withClientID(record store.OAuth2Provider, clientID string) store.Change {
+	requested := record
+	requested.ClientID = clientID
+	return store.Change{
+		Planned: record, Requested: requested, Fields: []string{"client_id"},
+		BodyDigest: []byte("new " + *record.IdempotencyKey),
+	}
+}
+
+// testChanges swaps two client_ids, replaces all settings, renames, and deletes in one transaction.
+func testChanges(t *testing.T, database *store.Store) {
+	a, b, c := createKeyed(t, database, "a", "a"), createKeyed(t, database, "b", "b"), createKeyed(t, database, "c", "c")
+	directory := createWorkspaceDirectory(t, database)
+	changed := directory
+	changed.Name, changed.WorkspaceDirectorySettings = "changed", fullWorkspaceDirectory()
+	changed.Credentials = store.NewSecret(`{"b":2}`)
+	rename := withClientID(b, "a")
+	renamed, key := rename.Requested.(store.OAuth2Provider), "renamed"
+	renamed.IdempotencyKey, renamed.ClientSecret = &key, store.NewSecret("new")
+	rename.Requested = renamed
+	err := database.ChangeProviders(t.Context(), []store.Change{
+		withClientID(a, "c"), rename,
+		{Planned: c},
+		{Planned: directory, Requested: changed, Fields: []string{"name", "credentials"}},
+	}, operator)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expectSettings(t, database, withClientID(a, "c").Requested)
+	expectSettings(t, database, renamed)
+	expectSettings(t, database, changed)
+	if _, err := database.Provider(t.Context(), c.PK); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("the deleted provider: %v, want ErrNotFound", err)
+	}
+	if _, _, err := database.CreateOAuth2Provider(t.Context(), keyed("a", "a"), a.OAuth2Settings); !errors.Is(err, store.ErrKeyReused) {
+		t.Errorf("a retry with the old body: %v, want ErrKeyReused", err)
+	}
+	for key, body := range map[string]string{"a": "new a", "renamed": "new b"} {
+		if _, replayed, err := database.CreateOAuth2Provider(t.Context(), keyed(key, body), a.OAuth2Settings); err != nil || !replayed {
+			t.Errorf("a retry with the new body of %s: replayed is %v, %v", key, replayed, err)
+		}
+	}
+	expectChangeEvents(t, database, []store.Event{
+		{Event: store.EventProviderDeleted, ID: int64(c.PK), Fields: store.List[string]{}},
+		{Event: store.EventProviderUpdated, ID: int64(a.PK), Fields: store.List[string]{"client_id"}},
+		{Event: store.EventProviderRenamed, ID: int64(b.PK), Fields: store.List[string]{}},
+		{Event: store.EventProviderUpdated, ID: int64(b.PK), Fields: store.List[string]{"client_id"}},
+		{Event: store.EventProviderUpdated, ID: int64(directory.PK), Fields: store.List[string]{"name", "credentials"}},
+	})
+}
+
+// expectSettings expects a record, whatever its fingerprint.
+func expectSettings(t *testing.T, database *store.Store, want store.Record) {
+	t.Helper()
+	record, err := database.Provider(t.Context(), want.Common().PK)
+	if err != nil {
+		t.Fatal(err)
+	}
+	switch record := record.(type) {
+	case store.OAuth2Provider:
+		record.Fingerprint = want.Common().Fingerprint
+		if !reflect.DeepEqual(record, want) {
+			t.Errorf("read %+v, want %+v", record, want)
+		}
+	default:
+		if !reflect.DeepEqual(record, want) {
+			t.Errorf("read %+v, want %+v", record, want)
+		}
+	}
+}
+
+// expectChangeEvents expects these events of changes, each with the user, kind, and name of its provider.
+func expectChangeEvents(t *testing.T, database *store.Store, want []store.Event) {
+	t.Helper()
+	var got []store.Event
+	for _, event := range readEvents(t, database) {
+		if event.Event == store.EventProviderCreated || event.User == "" {
+			continue
+		}
+		if event.Name == "" || event.Kind == "" || event.User != operator {
+			t.Errorf("event is %+v", event)
+		}
+		got = append(got, store.Event{Event: event.Event, ID: event.ID, Fields: event.Fields})
+	}
+	if !sameEvents(got, want) {
+		t.Errorf("events are %+v, want %+v", got, want)
+	}
+}
+
+// testRefusedChanges expects that one refused change refuses all.
+func testRefusedChanges(t *testing.T, database *store.Store) {
+	a, b := createKeyed(t, database, "a", "a"), createKeyed(t, database, "b", "b")
+	directory := createWorkspaceDirectory(t, database)
+	_, err := database.CreateApplication(t.Context(), store.Application{Slug: "shop", ProviderPK: &b.PK})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stale, gone := a, a
+	stale.Name, gone.PK = "stale", directory.PK+1
+	keyTaken := a
+	keyTaken.IdempotencyKey = b.IdempotencyKey
+	for name, refused := range map[string]struct {
+		change store.Change
+		want   error
+	}{
+		"changed":   {withClientID(stale, "new"), store.ErrChanged},
+		"deleted":   {withClientID(gone, "new"), store.ErrChanged},
+		"client_id": {withClientID(a, "b"), store.ErrClientIDTaken},
+		"key":       {store.Change{Planned: a, Requested: keyTaken}, store.ErrKeyTaken},
+		"linked":    {store.Change{Planned: b}, store.ErrProviderInUse},
+	} {
+		changed := directory
+		changed.Name = "changed"
+		changes := []store.Change{{Planned: directory, Requested: changed, Fields: []string{"name"}}, refused.change}
+		if err := database.ChangeProviders(t.Context(), changes, operator); !errors.Is(err, refused.want) {
+			t.Errorf("%s: error is %v, want %v", name, err, refused.want)
+		}
+		expectRecord(t, database, a)
+		expectRecord(t, database, directory)
+	}
+	expectChangeEvents(t, database, nil)
+}
+
+// testUpdatesDuringCreates updates records of the first store while that creates, replays, rotates and reseals. Each
+// acknowledged update must be stored, and no replay may fail.
+func testUpdatesDuringCreates(t *testing.T, first, second *store.Store) {
+	const count, rounds = 60, 4
+	for i := range count {
+		createKeyed(t, first, fmt.Sprint(i), fmt.Sprint(i))
+	}
+	var others sync.WaitGroup
+	done := make(chan struct{})
+	others.Go(func() {
+		for i := count; ; i++ {
+			select {
+			case <-done:
+				return
+			default:
+			}
+			createKeyed(t, first, fmt.Sprint(i), fmt.Sprint(i))
+			_, replayed, err := first.CreateOAuth2Provider(t.Context(), keyed(fmt.Sprint(i), fmt.Sprint(i)), fullOAuth2("x"))
+			if err != nil || !replayed {
+				t.Errorf("replayed is %v, %v", replayed, err)
+			}
+		}
+	})
+	others.Go(func() {
+		if _, err := first.RotateKey(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if err := first.Reseal(t.Context(), func(int64, int64) {}); err != nil {
+			t.Error(err)
+		}
+	})
+	updated := map[int32]store.OAuth2Provider{}
+	for round := range rounds {
+		var changes []store.Change
+		for pk := int32(1); pk <= count; pk++ {
+			record, err := second.Provider(t.Context(), pk)
+			if err != nil {
+				t.Fatal(err)
+			}
+			requested := record.(store.OAuth2Provider)
+			requested.ClientSecret = store.NewSecret(fmt.Sprint("secret ", round, pk))
+			changes = append(changes, store.Change{Planned: record, Requested: requested, Fields: []string{"client_secret"}})
+			updated[pk] = requested
+		}
+		if err := second.ChangeProviders(t.Context(), changes, operator); err != nil {
+			t.Fatal(err)
+		}
+	}
+	close(done)
+	others.Wait()
+	for _, want := range updated {
+		expectSettings(t, first, want)
+	}
+}
