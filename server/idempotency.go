@@ -70,13 +70,14 @@ func replayedHeader(replayed bool) *string {
 }
 
 // explainReuse replaces store.ErrKeyReused with a refusal that lists the fields that differ, and returns other errors
-// unchanged. pair returns, as records of the API, the record that the key created and what the body requests.
+// unchanged. If the record was updated since and nothing differs, it returns the record. pair returns, as records of
+// the API, the record that the key created and what the body requests.
 func explainReuse[Stored store.Record](
 	ctx context.Context, s *Server, err error, pair func(stored Stored) (created, requested any),
-) error {
+) (prior Stored, _ error) {
 	reused, ok := errors.AsType[*store.KeyReusedError](err)
 	if !ok {
-		return err
+		return prior, err
 	}
 	op, _ := s.contract.Operation(exchangeOf(ctx).operation)
 	var differs []string
@@ -89,19 +90,21 @@ func explainReuse[Stored store.Record](
 		if !ok {
 			return fmt.Errorf("compare with provider %d: it is a %T", reused.PK, record)
 		}
+		prior = stored
 		created, requested := pair(stored)
 		differs, err = differing(op, created, requested)
 		return err
 	})
-	if err != nil {
-		return err
+	if err == nil && (len(differs) > 0 || !reused.IsUpdated) {
+		err = keyReused(reused, differs)
 	}
-	return keyReused(reused.PK, differs)
+	return prior, err
 }
 
 // keyReused returns the refusal of a key that created a record from a different body. differs points to the fields that
 // differ.
-func keyReused(pk int32, differs []string) *refusal {
+func keyReused(reused *store.KeyReusedError, differs []string) *refusal {
+	pk := reused.PK
 	refused := &refusal{slug: idempotencyKeyReused, pk: &pk}
 	if len(differs) == 0 {
 		refused.detail = fmt.Sprintf("This Idempotency-Key already created provider %d from a different body with the "+
@@ -109,8 +112,13 @@ func keyReused(pk int32, differs []string) *refusal {
 			"get the record.", pk)
 		return refused
 	}
+	fields := strings.ReplaceAll(strings.Join(differs, ", "), "/", "")
 	refused.detail = fmt.Sprintf("This Idempotency-Key already created provider %d from a body with different values "+
-		"of %s. Send the first body again, or use a new key.", pk, strings.ReplaceAll(strings.Join(differs, ", "), "/", ""))
+		"of %s. Send the first body again, or use a new key.", pk, fields)
+	if reused.IsUpdated {
+		refused.detail = fmt.Sprintf("This Idempotency-Key created provider %d, which was updated since and has different "+
+			"values of %s. Send its current values, or use a new key.", pk, fields)
+	}
 	for _, pointer := range differs {
 		refused.violations = append(refused.violations, api.Violation{
 			Pointer: pointer, Code: api.ViolationCodeDiffers,

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"example.com/providerd/gen/api"
+	"example.com/providerd/store"
 )
 
 // differs returns the fields that the refusal of a key lists as different.
@@ -165,4 +167,47 @@ func TestReusedKeyTellsNoValue(t *testing.T) {
 			check.Errorf("a value is told: %s", got.body)
 		}
 	})
+}
+
+// After an update, a body that means the same as the record is a replay, and the first body is refused.
+func TestRetryAfterUpdate(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	key := set(keyHeader, "updated")
+	for path, field := range map[string]string{oauth2Path: "redirect_uris", workspaceDirectoryPath: "scopes"} {
+		body := minimal(path)
+		created := h.post(t, path, encode(t, body), key).record(t)
+		pk, err := strconv.ParseInt(fmt.Sprint(created["pk"]), 10, 32)
+		if err != nil {
+			t.Fatal(err)
+		}
+		planned, err := h.database.Provider(t.Context(), int32(pk))
+		if err != nil {
+			t.Fatal(err)
+		}
+		change := store.Change{Planned: planned, Fields: []string{field}}
+		switch requested := planned.(type) {
+		case store.OAuth2Provider:
+			requested.RedirectURIs = "https://app.example.com/"
+			body[field], change.Requested = requested.RedirectURIs, requested
+		case store.WorkspaceDirectoryProvider:
+			requested.Scopes = "a"
+			body[field], change.Requested = requested.Scopes, requested
+		}
+		if err := h.database.ChangeProviders(t.Context(), []store.Change{change}, "operator"); err != nil {
+			t.Fatal(err)
+		}
+		first := h.post(t, path, encode(t, minimal(path)), key)
+		if got := first.differs(t); !slices.Equal(got, []string{"/" + field}) {
+			t.Errorf("the first body differs in %q", got)
+		}
+		replay := h.post(t, path, encode(t, body), key)
+		if !replay.replayed() || replay.record(t)["pk"] != created["pk"] {
+			t.Errorf("a body like the record gets %s", replay.body)
+		}
+		verdict := h.post(t, path+validateOnly, encode(t, body), key).verdict(t)
+		if verdict.Outcome != api.VerdictOutcomeAlreadyCreated || verdict.PK == nil || int64(*verdict.PK) != pk {
+			t.Errorf("the verdict is %+v", verdict)
+		}
+	}
 }

@@ -24,9 +24,13 @@ func (s *Server) ProvidersOauth2Create(
 	settings := FromAPIOAuth2(*request.Body)
 	record, replayed, err := s.store.CreateOAuth2Provider(ctx, requested, settings)
 	if err != nil {
-		return nil, explainReuse(ctx, s, err, func(stored store.OAuth2Provider) (any, any) {
+		record, err = explainReuse(ctx, s, err, func(stored store.OAuth2Provider) (any, any) {
 			return ToAPIOAuth2(stored), ToAPIOAuth2(requestedOAuth2(*request.Body, stored))
 		})
+		if err != nil {
+			return nil, err
+		}
+		replayed = true
 	}
 	if requested.ValidateOnly {
 		return api.ProvidersOauth2Create200JSONResponse{

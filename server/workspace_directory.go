@@ -21,11 +21,15 @@ func (s *Server) ProvidersWorkspaceDirectoryCreate(
 	settings := FromAPIWorkspaceDirectory(*request.Body)
 	record, replayed, err := s.store.CreateWorkspaceDirectoryProvider(ctx, requested, settings)
 	if err != nil {
-		return nil, explainReuse(ctx, s, err, func(stored store.WorkspaceDirectoryProvider) (any, any) {
+		record, err = explainReuse(ctx, s, err, func(stored store.WorkspaceDirectoryProvider) (any, any) {
 			requested := stored
 			requested.Name, requested.WorkspaceDirectorySettings = request.Body.Name, FromAPIWorkspaceDirectory(*request.Body)
 			return ToAPIWorkspaceDirectory(stored), ToAPIWorkspaceDirectory(requested)
 		})
+		if err != nil {
+			return nil, err
+		}
+		replayed = true
 	}
 	if requested.ValidateOnly {
 		return api.ProvidersWorkspaceDirectoryCreate200JSONResponse{

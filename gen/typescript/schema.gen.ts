@@ -484,7 +484,7 @@ export interface components {
     parameters: {
         /** @description If true, the request is checked like a create, with the same refusals, but nothing is stored, not even the idempotency key. Instead of 201, the response is 200 and says what the request would do. Default: false. */
         validate_only: boolean;
-        /** @description Makes retries safe. The first request with a key creates a record. Every later request of the same caller to the same operation, with the same key and body, returns that record with Idempotency-Replayed. A different body gets 422, which names the record and the fields that differ. The caller is the name of the token, so a renewed token keeps its keys. Bodies are compared as JSON, ignoring member order and white space. A refused request does not use up its key. Quotes are part of the key. */
+        /** @description Makes retries safe. The first request with a key creates a record. Every later request of the same caller to the same operation, with the same key and body, returns that record with Idempotency-Replayed. A different body gets 422, which names the record and the fields that differ. The caller is the name of the token, so a renewed token keeps its keys. Bodies are compared as JSON, ignoring member order and white space. After an operator has updated the record, a body counts as the same if it means the same as the record; the first body then gets 422. A refused request does not use up its key. Quotes are part of the key. */
         "Idempotency-Key": string;
         /** @description Preferences (RFC 7240). With handling=lenient, fields that the request does not define, such as those of the response, are ignored instead of refused. Other preferences are ignored. */
         Prefer: string;
@@ -536,7 +536,7 @@ export interface operations {
                 validate_only?: components["parameters"]["validate_only"];
             };
             header?: {
-                /** @description Makes retries safe. The first request with a key creates a record. Every later request of the same caller to the same operation, with the same key and body, returns that record with Idempotency-Replayed. A different body gets 422, which names the record and the fields that differ. The caller is the name of the token, so a renewed token keeps its keys. Bodies are compared as JSON, ignoring member order and white space. A refused request does not use up its key. Quotes are part of the key. */
+                /** @description Makes retries safe. The first request with a key creates a record. Every later request of the same caller to the same operation, with the same key and body, returns that record with Idempotency-Replayed. A different body gets 422, which names the record and the fields that differ. The caller is the name of the token, so a renewed token keeps its keys. Bodies are compared as JSON, ignoring member order and white space. After an operator has updated the record, a body counts as the same if it means the same as the record; the first body then gets 422. A refused request does not use up its key. Quotes are part of the key. */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
                 /** @description Preferences (RFC 7240). With handling=lenient, fields that the request does not define, such as those of the response, are ignored instead of refused. Other preferences are ignored. */
                 Prefer?: components["parameters"]["Prefer"];
@@ -584,7 +584,7 @@ export interface operations {
                 validate_only?: components["parameters"]["validate_only"];
             };
             header?: {
-                /** @description Makes retries safe. The first request with a key creates a record. Every later request of the same caller to the same operation, with the same key and body, returns that record with Idempotency-Replayed. A different body gets 422, which names the record and the fields that differ. The caller is the name of the token, so a renewed token keeps its keys. Bodies are compared as JSON, ignoring member order and white space. A refused request does not use up its key. Quotes are part of the key. */
+                /** @description Makes retries safe. The first request with a key creates a record. Every later request of the same caller to the same operation, with the same key and body, returns that record with Idempotency-Replayed. A different body gets 422, which names the record and the fields that differ. The caller is the name of the token, so a renewed token keeps its keys. Bodies are compared as JSON, ignoring member order and white space. After an operator has updated the record, a body counts as the same if it means the same as the record; the first body then gets 422. A refused request does not use up its key. Quotes are part of the key. */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
                 /** @description Preferences (RFC 7240). With handling=lenient, fields that the request does not define, such as those of the response, are ignored instead of refused. Other preferences are ignored. */
                 Prefer?: components["parameters"]["Prefer"];
