@@ -9,6 +9,7 @@ import (
 	"example.com/providerd/cmd/providerd/apply/manifest"
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/server/contract"
+	"example.com/providerd/store"
 )
 
 // findProblems returns the problems of the files, ordered by position: invalid YAML, and violations of the contract.
@@ -32,7 +33,7 @@ func findProblems(
 }
 
 func entryProblems(ctx context.Context, contract *contract.Document, entry manifest.Entry) ([]manifest.Problem, error) {
-	kind, err := kindOf(entry)
+	kind, err := KindOf(store.Kind(entry.Kind))
 	if err != nil {
 		return nil, err
 	}

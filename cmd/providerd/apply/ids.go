@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"example.com/providerd/cmd/providerd/apply/manifest"
+	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/server/contract"
 )
 
@@ -33,6 +34,25 @@ func IDs(
 		ids[idempotencyKey(entry)] = entry.ID
 	}
 	return ids, nil
+}
+
+// ReadEntry returns the body of the only entry in a file, which must be of a kind. It returns the problems of the file.
+func ReadEntry(
+	contract *contract.Document, name string, kind Kind, variable func(name string) (string, bool),
+) ([]byte, error) {
+	files, err := readFiles([]string{name}, false)
+	if err != nil {
+		return nil, err
+	}
+	list := manifest.Read(files, manifestKinds(contract), manifest.Values{Variable: variable, File: flags.ReadSmallFile})
+	switch {
+	case len(list.Problems) > 0:
+		return nil, fmt.Errorf("%s: %s", list.Problems[0], list.Problems[0].Detail)
+	case len(list.Entries) != 1 || list.Entries[0].Kind != kind.Name:
+		return nil, fmt.Errorf("%s must have exactly one entry, in %s", files[0].Name, kind.Name)
+	default:
+		return list.Entries[0].Body, nil
+	}
 }
 
 // unresolved stands for the values of references. It is a string and JSON.

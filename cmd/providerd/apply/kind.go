@@ -69,13 +69,14 @@ func (k Kind) SecretField() string {
 	return "credentials"
 }
 
-func kindOf(entry manifest.Entry) (Kind, error) {
+// KindOf returns the kind of a provider. It returns an error if there is no such kind.
+func KindOf(name store.Kind) (Kind, error) {
 	for _, kind := range Kinds() {
-		if kind.Name == entry.Kind {
+		if kind.Name == string(name) {
 			return kind, nil
 		}
 	}
-	return Kind{}, fmt.Errorf("%q is not a kind of provider", entry.Kind)
+	return Kind{}, fmt.Errorf("%q is not a kind of provider", name)
 }
 
 func manifestKinds(contract *contract.Document) []manifest.Kind {

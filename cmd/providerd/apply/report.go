@@ -10,6 +10,7 @@ import (
 	"example.com/providerd/cmd/providerd/apply/manifest"
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/cmd/providerd/escape"
+	"example.com/providerd/store"
 )
 
 // report holds the entries of all files in order.
@@ -25,7 +26,7 @@ type report struct {
 func newReport(output string, isPlan bool, messages *console.Messages, entries []manifest.Entry) (*report, error) {
 	report := &report{output: output, messages: messages, isPlan: isPlan, applied: make([]applied, len(entries))}
 	for i, entry := range entries {
-		kind, err := kindOf(entry)
+		kind, err := KindOf(store.Kind(entry.Kind))
 		if err != nil {
 			return nil, err
 		}

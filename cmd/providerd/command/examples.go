@@ -7,6 +7,8 @@ import (
 )
 
 // examples returns the example command lines of each command.
+//
+//nolint:funlen // A table is as long as its rows are many.
 func examples() map[string][]string {
 	return map[string][]string{
 		"providerd": {"providerd serve --listen 127.0.0.1:8080", "providerd help token create"},
@@ -31,6 +33,12 @@ func examples() map[string][]string {
 		"providerd provider export": {
 			"providerd provider export >providers.yaml",
 			"providerd provider export --reveal --output providers.yaml",
+			"providerd provider export --ids providers/ --output exported.yaml",
+		},
+		"providerd provider update": {
+			"providerd provider update 17 --redirect-uri https://app.example.com/callback --name Shop",
+			"providerd provider update 17 --client-secret-file secret.txt --yes",
+			"providerd provider update 17 --from provider.yaml",
 		},
 		"providerd provider delete":    {"providerd provider delete 17 18", "providerd provider delete 17 18 --yes"},
 		"providerd application list":   {"providerd application list"},

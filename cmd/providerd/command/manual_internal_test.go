@@ -43,6 +43,7 @@ func TestManualTables(t *testing.T) {
 	manualtest.Check(t, reference, "commands", commandsTable(commands))
 	manualtest.Check(t, reference, "flags of all commands", flagsTable(program.Flags))
 	manualtest.Check(t, reference, "flags", sharedFlagsTable(others))
+	manualtest.Check(t, "../manual/providers.md", "flags of fields", fieldsTable(commands))
 	manualtest.Check(t, reference, "exit statuses", manualtest.Table([]string{"status", "meaning"}, [][]string{
 		{"0", "the command succeeded"},
 		{strconv.Itoa(exitFailed), "the command failed"},
@@ -153,6 +154,9 @@ func sharedFlagsTable(commands []*kong.Node) string {
 	having := map[row][]string{}
 	for _, command := range commands {
 		for _, flag := range command.Flags {
+			if flag.Group != nil {
+				continue // The table of fields has it.
+			}
 			r := row{code(flagUsage(flag)), variablesOf(flag), defaultOf(flag), meaning(flag)}
 			if having[r] == nil {
 				order = append(order, r)
@@ -165,6 +169,19 @@ func sharedFlagsTable(commands []*kong.Node) string {
 		rows = append(rows, []string{r.flag, namesOf(having[r], commands), r.variables, r.byDefault, r.meaning})
 	}
 	return manualtest.Table([]string{"flag", "commands", "variable", "default", "meaning"}, rows)
+}
+
+// fieldsTable returns the flags of "provider update" that are in groups.
+func fieldsTable(commands []*kong.Node) string {
+	var rows [][]string
+	for _, command := range commands {
+		for _, flag := range command.Flags {
+			if flag.Group != nil {
+				rows = append(rows, []string{code(flagUsage(flag)), meaning(flag)})
+			}
+		}
+	}
+	return manualtest.Table([]string{"flag", "new value"}, rows)
 }
 
 // namesOf lists commands, or the others if they are fewer.

@@ -21,6 +21,7 @@ type providerCommands struct {
 	Show   providerShowCommand   `cmd:"" help:"Show one provider with all its fields."`
 	Advise providerAdviseCommand `cmd:"" help:"Check stored providers against best practice; the exit status is 0 even if there is advice."`
 	Export providerExportCommand `cmd:"" help:"Write providers to a file for \"providerd apply\"."`
+	Update providerUpdateCommand `cmd:"" help:"Change fields of a provider."`
 	Delete providerDeleteCommand `cmd:"" help:"Delete providers."`
 }
 

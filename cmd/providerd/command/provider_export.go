@@ -125,7 +125,7 @@ type exporter struct {
 func (e *exporter) add(kind apply.Kind, record store.Record) error {
 	pk := record.Common().PK
 	name := fmt.Sprintf("%s-%d", kind.Name, pk)
-	fields, err := e.fields(kind, record)
+	fields, err := requestFields(e.contract, kind, record)
 	if err != nil {
 		return fmt.Errorf("render provider %d: %w", pk, err)
 	}
@@ -160,24 +160,6 @@ func (e *exporter) id(record store.Record, name string) string {
 		name += "-pk"
 	}
 	return name
-}
-
-// fields returns the members of a request that creates the record. It omits values that are null or empty by default.
-func (e *exporter) fields(kind apply.Kind, record store.Record) (map[string]json.RawMessage, error) {
-	text, err := json.Marshal(render(record, true))
-	if err != nil {
-		return nil, fmt.Errorf("write JSON: %w", err)
-	}
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(text, &fields); err != nil {
-		return nil, fmt.Errorf("read JSON: %w", err)
-	}
-	known := e.contract.RequestSchema(kind.Operation).Properties
-	maps.DeleteFunc(fields, func(name string, value json.RawMessage) bool {
-		property := known[name]
-		return property == nil || string(value) == "null" || string(value) == `""` && property.Value.MinLength > 0
-	})
-	return fields, nil
 }
 
 // inOrder writes the id, the name and then the other fields.

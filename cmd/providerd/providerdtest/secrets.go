@@ -24,6 +24,8 @@ func StoreSecrets(t *testing.T, dir string, rows int) {
 				store.OAuth2Settings{
 					ClientID: fmt.Sprint(i), ClientSecret: store.NewSecret(fmt.Sprintf("secret %d", i)),
 					PropertyMappings: []uuid.UUID{}, JWKSSources: []uuid.UUID{},
+					ClientType: "confidential", SubMode: "hashed_user_id", IssuerMode: "per_provider",
+					AccessCodeValidity: "minutes=1", AccessTokenValidity: "hours=1", RefreshTokenValidity: "days=30",
 				})
 			return err
 		})

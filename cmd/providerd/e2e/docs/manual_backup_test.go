@@ -75,12 +75,12 @@ func TestManualRestoresOlderBackup(t *testing.T) {
 	providerdtest.CheckSecrets(t, dir, 3)
 }
 
-// TestManualProviders links, unlinks and deletes the providers that the manual names.
+// TestManualProviders links, changes, unlinks and deletes the providers that the manual names.
 func TestManualProviders(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	providerdtest.StoreSecrets(t, dir, 18)
-	for _, commands := range providerdtest.Examples(t, "providers.md", 2) {
+	for _, commands := range providerdtest.Examples(t, "providers.md", 3) {
 		providerdtest.RunShell(t, dir, commands)
 	}
 	if pks := providerdtest.StoredPKs(t, dir); len(pks) != 16 {

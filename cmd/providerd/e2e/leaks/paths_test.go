@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
@@ -171,13 +172,40 @@ func (s *search) commands() {
 	} {
 		s.run(strings.Fields(line)...)
 	}
+	s.update()
 	if s.run("provider", "export"); !strings.Contains(s.stderr, " replaces the client_secret of provider ") {
 		s.missed = append(s.missed, "export lists no reference: "+s.stderr)
 	}
-	if printed := s.run("audit"); !strings.Contains(printed, " provider deleted ") {
-		s.missed = append(s.missed, "the audit has no deletion: "+printed)
+	printed := s.run("audit")
+	for _, event := range []string{" provider deleted ", " provider updated "} {
+		if !strings.Contains(printed, event) {
+			s.missed = append(s.missed, "the audit has no "+event+": "+printed)
+		}
 	}
 	s.learnKeys()
+}
+
+// update changes secrets, with flags and with an entry.
+func (s *search) update() {
+	dir := s.t.TempDir()
+	secret, entry := filepath.Join(dir, "secret"), filepath.Join(dir, "entry.yaml")
+	for path, text := range map[string]string{
+		secret: s.fresh("updated client secret"),
+		entry: `oauth2: [{name: a, authorization_flow: 3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01, client_secret: "` +
+			s.fresh("client secret of an entry") + `"}]`,
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	for _, flags := range [][]string{
+		{"--client-secret-file", secret, "--yes"},
+		{"--from", entry, "--yes"},
+		{"--client-secret-file", secret},
+		{"--client-secret-file", secret, "--delegated-subject", "x", "--yes"},
+	} {
+		s.run(append([]string{"provider", "update", "1"}, flags...)...)
+	}
 }
 
 // withoutKeyset sends secrets while the keyset is missing.

@@ -1,0 +1,157 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"example.com/providerd/cmd/providerd/apply"
+	"example.com/providerd/cmd/providerd/console"
+	"example.com/providerd/cmd/providerd/flags"
+	"example.com/providerd/server/contract"
+	"example.com/providerd/store"
+)
+
+type providerUpdateCommand struct {
+	flags.DatabaseFlags
+	consentFlag
+	PK     int32      `arg:"" help:"pk of the provider."`
+	From   string     `type:"path" placeholder:"FILE" help:"YAML file with one entry that replaces all fields, except for a client_id and a secret that it omits."`
+	Fields fieldFlags `embed:""`
+}
+
+// Help is the long help text.
+func (*providerUpdateCommand) Help() string {
+	return "Changes a provider in place: its pk, its idempotency key and its links to applications stay, and so do " +
+		"fields without a flag. The new values are checked like those of a create, shown, and stored once you confirm. An " +
+		"empty value sets a field to null or, if it is a list, empties it. A retry of the create with the old body is then " +
+		"refused and names the fields; \"providerd audit\" shows who changed which fields."
+}
+
+// Validate requires fields from flags or from a file.
+func (c *providerUpdateCommand) Validate() error {
+	if c.Fields.isEmpty() == (c.From == "") {
+		return errors.New("pass either flags for the fields to change or --from")
+	}
+	return c.consentFlag.Validate()
+}
+
+// Run changes the provider.
+func (c *providerUpdateCommand) Run(
+	ctx context.Context, contract *contract.Document, out *console.Output, messages *console.Messages,
+) error {
+	return c.WithStore(ctx, func(database *store.Store) error {
+		planned, err := database.Provider(ctx, c.PK)
+		if err != nil {
+			return console.SuggestList(err, listOfProviders)
+		}
+		kind, err := apply.KindOf(planned.Common().Kind)
+		if err != nil {
+			return err
+		}
+		update := update{contract: contract, kind: kind, planned: planned}
+		body, err := c.body(update)
+		if err != nil {
+			return err
+		}
+		if err := update.read(ctx, body, messages); err != nil {
+			return err
+		}
+		if len(update.diffs) == 0 {
+			messages.Note("provider %d already has these values", c.PK)
+			return nil
+		}
+		for _, diff := range update.diffs {
+			for _, line := range diff.Lines() {
+				if err := out.Line(console.Printable(line)); err != nil {
+					return err
+				}
+			}
+		}
+		if err := out.Flush(); err != nil {
+			return err
+		}
+		if err := c.ask(fmt.Sprintf("update provider %d (%s)", c.PK, planned.Common().Name)); err != nil {
+			return err
+		}
+		if err := database.ChangeProviders(ctx, []store.Change{update.change()}, osUser()); err != nil {
+			return err
+		}
+		messages.Note("updated provider %d", c.PK)
+		return nil
+	})
+}
+
+// body returns the body of a request with the new values.
+func (c *providerUpdateCommand) body(update update) ([]byte, error) {
+	if c.From != "" {
+		return apply.ReadEntry(update.contract, c.From, update.kind, os.LookupEnv)
+	}
+	fields, err := requestFields(update.contract, update.kind, update.planned)
+	if err != nil {
+		return nil, err
+	}
+	changed, err := c.Fields.members()
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(fields, changed)
+	body, err := json.Marshal(fields)
+	if err != nil {
+		return nil, fmt.Errorf("write JSON: %w", err)
+	}
+	return body, nil
+}
+
+// update is the change of one provider.
+type update struct {
+	contract           *contract.Document
+	kind               apply.Kind
+	planned, requested store.Record
+	diffs              []apply.FieldDiff
+}
+
+// read checks a body against the contract, and finds out what it changes.
+func (u *update) read(ctx context.Context, body []byte, messages *console.Messages) error {
+	violations, err := u.contract.Validate(ctx, u.kind.Operation, body)
+	if err != nil {
+		return err
+	}
+	if len(violations) > 0 {
+		details := make([]string, len(violations))
+		for i, violation := range violations {
+			details[i] = strings.TrimSuffix(violation.Detail, ".")
+		}
+		return errors.New(strings.Join(details, "; ") + "; nothing was changed")
+	}
+	if u.requested, err = requestedRecord(body, u.planned); err != nil {
+		return err
+	}
+	before, err := renderedFields(u.planned)
+	if err != nil {
+		return err
+	}
+	after, err := renderedFields(u.requested)
+	if err != nil {
+		return err
+	}
+	op, _ := u.contract.Operation(u.kind.Operation)
+	u.diffs = apply.Diff(op.FieldNames(), u.kind.SecretField(), before, after)
+	for _, advice := range advise(u.requested).Advice {
+		messages.Note("advice: %s: %s (%s)", advice.Pointer, advice.Detail, advice.Section)
+	}
+	return nil
+}
+
+func (u *update) change() store.Change {
+	fields := make([]string, len(u.diffs))
+	for i, diff := range u.diffs {
+		fields[i] = diff.Field
+	}
+	return store.Change{Planned: u.planned, Requested: u.requested, Fields: slices.Clip(fields)}
+}
