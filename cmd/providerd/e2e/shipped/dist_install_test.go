@@ -18,13 +18,13 @@ func TestShippedFilesInstall(t *testing.T) {
 	t.Parallel()
 	install := strings.ReplaceAll(providerdtest.Examples(t, "service.md", 1)[0], "amd64", runtime.GOARCH)
 	for name, use := range map[string]struct{ commands, want string }{
-		"program":     {"providerd version", "schema level"},
-		"unit":        {"$(sed -n 's/^ExecStart=\\(.*\\) serve$/\\1/p' /etc/systemd/system/providerd.service) version", "schema level"},
+		"program":     {"providerd version", "schema version"},
+		"unit":        {"$(sed -n 's/^ExecStart=\\(.*\\) serve$/\\1/p' /etc/systemd/system/providerd.service) version", "schema version"},
 		"manual page": {"cat /usr/local/share/man/man1/providerd.1", ".TH PROVIDERD 1"},
 		"bash": {`. /usr/local/share/bash-completion/completions/providerd
 complete -p providerd
 COMP_LINE="providerd ver" COMP_POINT=13 $(complete -p providerd | sed -E "s/.* -C '(.*)' providerd/\1/")`, "\nversion"},
-		"zsh":  {`zsh -f "$OLDPWD/testdata/complete.zsh"`, "schema level"},
+		"zsh":  {`zsh -f "$OLDPWD/testdata/complete.zsh"`, "schema version"},
 		"fish": {`fish --command 'complete --do-complete "providerd ver"'`, "version"},
 	} {
 		t.Run(name, func(t *testing.T) {

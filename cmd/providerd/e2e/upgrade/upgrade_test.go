@@ -119,8 +119,8 @@ func createWith(t *testing.T, client *http.Client, program, dir string) {
 // buildNewer builds a program with one more SQLite migration than this one.
 func buildNewer(t *testing.T) string {
 	t.Helper()
-	level := providerdtest.NumberAfter(t, providerdtest.RunCommand(t, t.TempDir(), "version"), "schema level ")
-	return providerdtest.BuildReplacing(t, fmt.Sprintf("store/sqlite/migrations/%04d_later.sql", level+1),
+	version := providerdtest.NumberAfter(t, providerdtest.RunCommand(t, t.TempDir(), "version"), "schema version ")
+	return providerdtest.BuildReplacing(t, fmt.Sprintf("store/sqlite/migrations/%04d_later.sql", version+1),
 		"-- +goose Up\nCREATE TABLE later (pk INTEGER NOT NULL PRIMARY KEY);\n")
 }
 

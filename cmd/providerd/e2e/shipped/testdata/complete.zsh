@@ -5,5 +5,5 @@ zpty shell zsh -f -i
 zpty -w shell $'autoload -U compinit; compinit -u; echo READY | tr A-Z a-z'
 zpty -r -m shell output '*ready*'
 zpty -n -w shell $'providerd ver\t\n'
-zpty -r -m shell output '*(schema level|error|not found|expected)*'
+zpty -r -m shell output '*(schema version|error|not found|expected)*'
 print -r -- $output
