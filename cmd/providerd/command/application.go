@@ -110,7 +110,7 @@ func (c *applicationUnlinkCommand) Run(ctx context.Context, out *console.Output,
 
 type applicationDeleteCommand struct {
 	flags.DatabaseFlags
-	consentFlag
+	flags.ConsentFlag
 	Slugs []flags.Slug `arg:"" name:"slug" help:"Slugs of the applications. If one does not exist, none is deleted."`
 }
 
@@ -122,7 +122,7 @@ func (c *applicationDeleteCommand) Run(ctx context.Context, messages *console.Me
 	}
 	return c.WithStore(ctx, func(database *store.Store) error {
 		what := console.Count(len(slugs), "application") + ": " + strings.Join(slugs, ", ")
-		if err := c.ask("delete " + what); err != nil {
+		if err := c.Ask("delete " + what); err != nil {
 			return err
 		}
 		if err := database.DeleteApplications(ctx, slugs); err != nil {

@@ -52,7 +52,7 @@ func newParser(root *cli, operations []string) (*kong.Kong, error) {
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.Help(printHelp),
 		kong.NamedMapper("path", kong.MapperFunc(flags.DecodePath)),
-		kong.Vars{"operations": strings.Join(operations, ",")},
+		kong.Vars{"operations": strings.Join(operations, ","), "database": flags.DefaultDatabase},
 	)
 	if err != nil {
 		return nil, fmt.Errorf("build command line: %w", err)

@@ -15,7 +15,7 @@ const maxDeleted = 1000
 
 type providerDeleteCommand struct {
 	flags.DatabaseFlags
-	consentFlag
+	flags.ConsentFlag
 	PKs []positive `arg:"" name:"pk" help:"pks of up to 1000 providers. If one does not exist or is linked to an application, none is deleted."`
 }
 
@@ -33,7 +33,7 @@ func (c *providerDeleteCommand) Validate() error {
 	if len(c.PKs) > maxDeleted {
 		return fmt.Errorf("%d providers are too many; pass at most %d", len(c.PKs), maxDeleted)
 	}
-	return c.consentFlag.Validate()
+	return c.ConsentFlag.Validate()
 }
 
 // Run deletes the providers.
@@ -47,10 +47,10 @@ func (c *providerDeleteCommand) Run(ctx context.Context, messages *console.Messa
 		if err != nil {
 			return console.SuggestList(err, listOfProviders)
 		}
-		if err := c.ask("delete " + nameProviders(providers)); err != nil {
+		if err := c.Ask("delete " + nameProviders(providers)); err != nil {
 			return err
 		}
-		if err := database.DeleteProviders(ctx, pks, osUser()); err != nil {
+		if err := database.DeleteProviders(ctx, pks, flags.OSUser()); err != nil {
 			return err
 		}
 		messages.Note("deleted %s", console.Count(len(providers), "provider"))

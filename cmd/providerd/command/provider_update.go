@@ -19,7 +19,7 @@ import (
 
 type providerUpdateCommand struct {
 	flags.DatabaseFlags
-	consentFlag
+	flags.ConsentFlag
 	PK     int32      `arg:"" help:"pk of the provider."`
 	From   string     `type:"path" placeholder:"FILE" help:"YAML file with one entry that replaces all fields, except for a client_id and a secret that it omits."`
 	Fields fieldFlags `embed:""`
@@ -38,7 +38,7 @@ func (c *providerUpdateCommand) Validate() error {
 	if c.Fields.isEmpty() == (c.From == "") {
 		return errors.New("pass either flags for the fields to change or --from")
 	}
-	return c.consentFlag.Validate()
+	return c.ConsentFlag.Validate()
 }
 
 // Run changes the provider.
@@ -76,10 +76,10 @@ func (c *providerUpdateCommand) Run(
 		if err := out.Flush(); err != nil {
 			return err
 		}
-		if err := c.ask(fmt.Sprintf("update provider %d (%s)", c.PK, planned.Common().Name)); err != nil {
+		if err := c.Ask(fmt.Sprintf("update provider %d (%s)", c.PK, planned.Common().Name)); err != nil {
 			return err
 		}
-		if err := database.ChangeProviders(ctx, []store.Change{update.change()}, osUser()); err != nil {
+		if err := database.ChangeProviders(ctx, []store.Change{update.change()}, flags.OSUser()); err != nil {
 			return err
 		}
 		messages.Note("updated provider %d", c.PK)

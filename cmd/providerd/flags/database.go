@@ -17,9 +17,12 @@ import (
 	"example.com/providerd/store"
 )
 
+// DefaultDatabase is the URL of the database by default.
+const DefaultDatabase = "sqlite:data/providerd.db"
+
 // DatabaseFlags are the flags of every command that opens the database.
 type DatabaseFlags struct {
-	Database DatabaseURL `default:"sqlite:data/providerd.db" env:"PROVIDERD_DATABASE" placeholder:"URL" help:"The database: sqlite:PATH or postgres://USER@HOST/DATABASE (${env}; default ${default})."`
+	Database DatabaseURL `default:"${database}" env:"PROVIDERD_DATABASE" placeholder:"URL" help:"The database: sqlite:PATH or postgres://USER@HOST/DATABASE (${env}; default ${default})."`
 	Keyset   string      `env:"PROVIDERD_KEYSET" type:"path" placeholder:"PATH" help:"Keyset file of the database (${env}; default keyset.json beside a SQLite database)."`
 }
 

@@ -19,8 +19,6 @@ import (
 const (
 	initialTokenName = "initial"
 	initialTokenDays = 90
-	// defaultDatabase is the default of --database.
-	defaultDatabase = "sqlite:data/providerd.db"
 )
 
 // ensureInitialToken creates a token for the operations if a SQLite database has none, and tells the operator where it
@@ -63,7 +61,7 @@ func (c *Command) tokenCommand() string {
 	if url, ok := c.Database.Location.(flags.PostgresURL); ok && url.HasPassword() {
 		// The URL came from the environment: flags with a password are refused.
 		command = "PROVIDERD_DATABASE=URL " + command
-	} else if c.Database.Text != defaultDatabase {
+	} else if c.Database.Text != flags.DefaultDatabase {
 		command += " --database " + quote(c.Database.Text)
 	}
 	if c.Keyset != "" {

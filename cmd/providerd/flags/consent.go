@@ -1,4 +1,4 @@
-package command
+package flags
 
 import (
 	"bufio"
@@ -13,13 +13,13 @@ import (
 	"example.com/providerd/cmd/providerd/console"
 )
 
-// consentFlag is the flag of commands that destroy data.
-type consentFlag struct {
+// ConsentFlag is the flag of commands that change or destroy data.
+type ConsentFlag struct {
 	Yes bool `help:"Do not ask for confirmation. Required if stdin is not a terminal."`
 }
 
 // Validate requires the flag if nobody can be asked.
-func (f consentFlag) Validate() error {
+func (f ConsentFlag) Validate() error {
 	if f.Yes || isatty.IsTerminal(os.Stdin.Fd()) {
 		return nil
 	}
@@ -29,8 +29,8 @@ func (f consentFlag) Validate() error {
 // maxAnswerBytes limits the answer that is read.
 const maxAnswerBytes = 100
 
-// ask asks for confirmation. It returns an error unless the answer is yes.
-func (f consentFlag) ask(what string) error {
+// Ask asks for confirmation. It returns an error unless the answer is yes.
+func (f ConsentFlag) Ask(what string) error {
 	if f.Yes {
 		return nil
 	}

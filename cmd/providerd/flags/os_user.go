@@ -1,4 +1,4 @@
-package command
+package flags
 
 import (
 	"os"
@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// osUser returns the name of the user who runs the program, or the user id if that has no name.
-func osUser() string {
+// OSUser returns the name of the user who runs the program, or the user id if that has no name.
+func OSUser() string {
 	current, err := user.Current()
 	if err != nil {
 		return strconv.Itoa(os.Getuid())
