@@ -37,13 +37,14 @@ func validateIdempotencyKey(op *contract.Operation) echo.MiddlewareFunc {
 // recordBodyDigest records the digest of the body of a request with a key.
 func recordBodyDigest(request *http.Request, body []byte) (err error) {
 	if request.Header.Get(idempotencyKeyHeader) != "" {
-		exchangeOf(request.Context()).bodyDigest, err = digest(body)
+		exchangeOf(request.Context()).bodyDigest, err = BodyDigest(body)
 	}
 	return err
 }
 
-// digest returns the SHA-256 of a body in canonical form.
-func digest(body []byte) ([]byte, error) {
+// BodyDigest returns the SHA-256 of a body in canonical form, which the store keeps for retries. It returns an error if
+// the body is not JSON.
+func BodyDigest(body []byte) ([]byte, error) {
 	canonical := jsontext.Value(body).Clone()
 	if err := canonicalize(&canonical); err != nil {
 		return nil, err

@@ -25,7 +25,7 @@ func (s *Server) ProvidersOauth2Create(
 	record, replayed, err := s.store.CreateOAuth2Provider(ctx, requested, settings)
 	if err != nil {
 		record, err = explainReuse(ctx, s, err, func(stored store.OAuth2Provider) (any, any) {
-			return ToAPIOAuth2(stored), ToAPIOAuth2(requestedOAuth2(*request.Body, stored))
+			return ToAPIOAuth2(stored), ToAPIOAuth2(RequestedOAuth2(*request.Body, stored))
 		})
 		if err != nil {
 			return nil, err
@@ -49,9 +49,9 @@ func (s *Server) ProvidersOauth2Create(
 	}, nil
 }
 
-// requestedOAuth2 returns the record that the request would have created instead of the stored one. Credentials that
-// the request omits are the stored ones if those look generated.
-func requestedOAuth2(request api.OAuth2ProviderRequest, stored store.OAuth2Provider) store.OAuth2Provider {
+// RequestedOAuth2 returns the record that the request would have created instead of the stored one, for the comparison
+// of a retry. Credentials that the request omits are the stored ones if those look generated.
+func RequestedOAuth2(request api.OAuth2ProviderRequest, stored store.OAuth2Provider) store.OAuth2Provider {
 	requested := stored
 	requested.Name, requested.OAuth2Settings = request.Name, FromAPIOAuth2(request)
 	if request.ClientID == nil && looksGenerated(stored.ClientID, clientIDLength) {

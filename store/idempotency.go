@@ -2,6 +2,7 @@ package store
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -125,4 +126,14 @@ func (c *create) addFingerprint(keys *seal.Keys) (err error) {
 		return fmt.Errorf("compute fingerprint: %w", err)
 	}
 	return nil
+}
+
+// IsBodyOf reports whether a retry with this digest of its body replays the record. It returns ErrNoKeyset,
+// ErrKeysetUnusable or ErrUnavailable.
+func (s *Store) IsBodyOf(ctx context.Context, digest []byte, record Record) (bool, error) {
+	keys, err := s.keyring.Current(ctx)
+	if err != nil {
+		return false, fmt.Errorf("compare fingerprint: %w", err)
+	}
+	return keys.Matches(record.Common().Fingerprint, digest), nil
 }

@@ -1,7 +1,8 @@
-// Package apply is the command that creates the providers listed in YAML files, each exactly once. Package manifest
-// reads the files, and the SDK in gen/client sends the requests.
+// Package apply is the command that makes the stored providers as YAML files say. Over HTTP, it creates each exactly
+// once and reports those that differ; in a database, it also updates, renames and deletes. Package manifest reads the
+// files, and the SDK in gen/client sends the requests.
 //
-// Start with Command.Run, which reads and checks the files, sends the entries and reports their outcomes.
+// Start with Command.Run, which reads and checks the files. send.go creates over HTTP; database.go plans and writes.
 package apply
 
 import (
@@ -12,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -21,21 +23,23 @@ import (
 	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/gen/client"
 	"example.com/providerd/server/contract"
+	"example.com/providerd/store"
 )
 
 // Command is "providerd apply" with its flags.
 type Command struct {
-	Files            []string      `name:"file" short:"f" sep:"none" placeholder:"FILE" help:"A YAML file that lists providers, a directory of such files, or - for standard input; repeatable."`
-	Recursive        bool          `short:"R" help:"Also read the subdirectories of directories, except hidden ones."`
-	Server           string        `env:"PROVIDERD_SERVER" placeholder:"URL" help:"URL of the server, such as http://127.0.0.1:8080 (${env})."`
-	TokenFile        string        `env:"PROVIDERD_TOKEN_FILE" type:"path" placeholder:"PATH" help:"File with the access token, which overrides PROVIDERD_TOKEN (${env})."`
-	DryRun           bool          `help:"Show the outcome of each entry and store nothing. Without --server, only check the files."`
-	DetailedExitcode bool          `help:"In a dry run, exit with status 3 if entries would be created."`
-	Strict           bool          `help:"Send nothing if there is advice for any entry."`
-	Parallel         int           `default:"16" placeholder:"N" help:"Number of parallel requests, 1 to 256 (default ${default})."`
-	Timeout          time.Duration `default:"30s" placeholder:"TIME" help:"Time after which a request is retried (default ${default})."`
-	Output           string        `default:"table" enum:"table,json" help:"Output format: ${enum} (default ${default}). The table omits unchanged entries, except in a dry run."`
-	Schema           bool          `help:"Print the JSON Schema of the files, for completion in editors, and exit."`
+	Files            []string `name:"file" short:"f" sep:"none" placeholder:"FILE" help:"A YAML file that lists providers, a directory of such files, or - for standard input; repeatable."`
+	Recursive        bool     `short:"R" help:"Also read the subdirectories of directories, except hidden ones."`
+	Server           string   `env:"PROVIDERD_SERVER" placeholder:"URL" help:"URL of the server, such as http://127.0.0.1:8080 (${env})."`
+	TokenFile        string   `env:"PROVIDERD_TOKEN_FILE" type:"path" placeholder:"PATH" help:"File with the access token, which overrides PROVIDERD_TOKEN (${env})."`
+	DryRun           bool     `help:"Show the outcome of each entry and store nothing. Without --server, only check the files."`
+	DetailedExitcode bool     `help:"In a dry run, exit with status 3 if entries would be created."`
+	databaseFlags
+	Strict   bool          `help:"Send nothing if there is advice for any entry."`
+	Parallel int           `default:"16" placeholder:"N" help:"Number of parallel requests, 1 to 256 (default ${default})."`
+	Timeout  time.Duration `default:"30s" placeholder:"TIME" help:"Time after which a request is retried (default ${default})."`
+	Output   string        `default:"table" enum:"table,json" help:"Output format: ${enum} (default ${default}). The table omits unchanged entries, except in a dry run."`
+	Schema   bool          `help:"Print the JSON Schema of the files, for completion in editors, and exit."`
 
 	// token is the access token.
 	token string
@@ -48,18 +52,23 @@ var ErrDiffers = errors.New("stored records differ from the files")
 // TokenVariable is the environment variable with the access token.
 const TokenVariable = "PROVIDERD_TOKEN"
 
+// serverVariable is the environment variable with the URL of the server.
+const serverVariable = "PROVIDERD_SERVER"
+
 const maxParallel = 256
 
 // Help is the long help text.
 func (*Command) Help() string {
 	return "A file maps oauth2 and workspace_directory to lists of providers. Each has the fields of the API and an id, " +
 		"by default its name. In values, ${NAME} is replaced by the environment variable, ${file:PATH} by the text of the " +
-		"file, and $${ by ${. All files are checked before anything is sent.\n\nRepeat runs create nothing twice: stored " +
-		"entries are unchanged, and entries that were edited since are reported as drifted. If a run is interrupted, run " +
-		"the command again. The name of the token is the caller: always apply a file with tokens of the same name. The " +
-		"server's certificate must be trusted by the system or by a certificate in the file SSL_CERT_FILE. The exit status " +
-		"is 0 if every entry is stored as the files say, 1 if something failed, and 3 if stored records differ from the " +
-		"files."
+		"file, and $${ by ${. All files are checked before anything is sent. To rename an entry, give it a new id, and the " +
+		"old one as was.\n\nWith --server, entries are created. Repeat runs create nothing twice: stored entries are " +
+		"unchanged, and entries that were edited since are reported as drifted. The name of the token is the caller: " +
+		"always apply a file with tokens of the same name. The server's certificate must be trusted by the system or by a " +
+		"certificate in the file SSL_CERT_FILE.\n\nWith --as, an operator who has the database makes the records of this " +
+		"caller as the files say: entries are created, and records are updated in place, renamed and, with --prune, " +
+		"deleted, once you confirm the plan.\n\nIf a run is interrupted, run the command again. The exit status is 0 if " +
+		"every entry is stored as the files say, 1 if something failed, and 3 if stored records differ from the files."
 }
 
 // Validate refuses invalid or missing flags.
@@ -71,6 +80,9 @@ func (c *Command) Validate() error {
 		return err
 	}
 	if err := c.findMissing(); err != nil {
+		return err
+	}
+	if err := c.validate(c.Server, c.Output, c.DryRun); err != nil {
 		return err
 	}
 	if c.Parallel < 1 || c.Parallel > maxParallel {
@@ -91,7 +103,7 @@ func (c *Command) Validate() error {
 }
 
 // needsServer reports whether requests are sent: in a dry run, only if --server is set.
-func (c *Command) needsServer() bool { return c.Server != "" || !c.DryRun }
+func (c *Command) needsServer() bool { return !c.isUsed() && (c.Server != "" || !c.DryRun) }
 
 // findMissing returns an error that names everything that is missing.
 func (c *Command) findMissing() error {
@@ -99,7 +111,7 @@ func (c *Command) findMissing() error {
 	if len(c.Files) == 0 {
 		flags = append(flags, "--file=FILE")
 	}
-	if c.Server == "" && !c.DryRun {
+	if c.Server == "" && c.needsServer() {
 		flags = append(flags, "--server=URL")
 	}
 	if len(flags) > 0 {
@@ -114,9 +126,10 @@ func (c *Command) findMissing() error {
 	return nil
 }
 
-// Run creates the providers that the files list.
+// Run creates the providers that the files list or, in a database, makes the records as the files say.
 func (c *Command) Run(
-	ctx context.Context, contract *contract.Document, out *console.Output, messages *console.Messages,
+	ctx context.Context, contract *contract.Document, records Records, out *console.Output,
+	messages *console.Messages,
 ) error {
 	if c.Schema {
 		return printSchema(out, contract)
@@ -125,13 +138,18 @@ func (c *Command) Run(
 	if err != nil {
 		return err
 	}
-	report, err := newReport(c.Output, c.DryRun, messages, entries)
+	report, err := newReport(c, messages, entries)
 	if err != nil {
 		return err
 	}
-	report.isDetailed = c.DetailedExitcode
 	if advised := report.printAdvice(); advised > 0 && c.Strict {
 		return report.refuseAdvised(out, advised)
+	}
+	if c.isUsed() {
+		return c.open().WithStore(ctx, func(database *store.Store) error {
+			run := databaseRun{c, database, records, contract, entries, out, messages}
+			return run.run(ctx)
+		})
 	}
 	if !c.needsServer() {
 		return report.printEntries(out)
@@ -157,11 +175,14 @@ func (c *Command) send(ctx context.Context, report *report) error {
 		return err
 	}
 	c.warnOfPlainHTTP(report.messages)
+	isRenamed := func(a applied) bool { return a.Was != "" }
+	if c.DryRun || slices.ContainsFunc(report.applied, isRenamed) {
+		if err := checkCanValidate(ctx, providers); err != nil {
+			return err
+		}
+	}
 	if !c.DryRun {
 		return report.send(ctx, providers, c.Parallel, (*applied).create)
-	}
-	if err := checkCanValidate(ctx, providers); err != nil {
-		return err
 	}
 	return report.send(ctx, providers, c.Parallel, (*applied).validate)
 }

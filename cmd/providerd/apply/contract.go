@@ -18,8 +18,8 @@ func checkCanValidate(ctx context.Context, from *client.Providers) error {
 		return fmt.Errorf("%s; nothing was sent", console.Printable(reasonOf(err)))
 	}
 	if !bytes.Contains(text, []byte(`"validate_only"`)) {
-		return errors.New("the server is too old for a dry run: its contract lacks validate_only; " +
-			"upgrade it, or omit --server to check only the files; nothing was sent")
+		return errors.New("the server is too old for a dry run or `was`: its contract lacks validate_only; " +
+			"upgrade it, or check only the files with --dry-run without --server; nothing was sent")
 	}
 	return nil
 }

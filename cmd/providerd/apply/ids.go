@@ -31,7 +31,7 @@ func IDs(
 	}
 	ids := make(map[string]string, len(list.Entries))
 	for _, entry := range list.Entries {
-		ids[idempotencyKey(entry)] = entry.ID
+		ids[idempotencyKey(entry.Kind, entry.ID)] = entry.ID
 	}
 	return ids, nil
 }

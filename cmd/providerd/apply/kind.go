@@ -23,6 +23,8 @@ type Kind struct {
 	validate  sendFunc[client.Verdict]
 	// advise returns the advice for a valid body.
 	advise func(body []byte) ([]advice.Advice, error)
+	// sent returns the body that the SDK sends for that of an entry.
+	sent func(body []byte) ([]byte, error)
 }
 
 // sendFunc sends a body to a server.
@@ -49,6 +51,7 @@ func Kinds() []Kind {
 			}),
 			sender((*client.Providers).ValidateOAuth2),
 			adviseOAuth2,
+			sentBody[client.OAuth2ProviderRequest],
 		},
 		{
 			string(store.KindWorkspaceDirectory), "providers_workspace_directory_create",
@@ -57,6 +60,7 @@ func Kinds() []Kind {
 			}),
 			sender((*client.Providers).ValidateWorkspaceDirectory),
 			adviseWorkspaceDirectory,
+			sentBody[client.WorkspaceDirectoryProviderRequest],
 		},
 	}
 }
@@ -126,9 +130,24 @@ func readEntry[Request any](body []byte) (request Request, err error) {
 	return request, nil
 }
 
-// idempotencyKey returns the key of an entry, which depends only on its kind and id.
-func idempotencyKey(entry manifest.Entry) string {
-	return fmt.Sprintf("apply/%s/%x", entry.Kind, sha256.Sum256([]byte(entry.ID)))
+func sentBody[Request any](body []byte) ([]byte, error) {
+	request, err := readEntry[Request](body)
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(request)
+	if err != nil {
+		return nil, fmt.Errorf("write entry: %w", err)
+	}
+	return text, nil
+}
+
+// keyPrefix begins the idempotency keys of entries.
+const keyPrefix = "apply/"
+
+// idempotencyKey returns the key of an entry with an id.
+func idempotencyKey(kind, id string) string {
+	return fmt.Sprintf("%s%s/%x", keyPrefix, kind, sha256.Sum256([]byte(id)))
 }
 
 // clientIDOf returns the client_id of an entry; "" if it has none.

@@ -20,11 +20,16 @@ type report struct {
 	isPlan   bool
 	// isDetailed is true if entries that would be created make the exit status 3.
 	isDetailed bool
-	applied    []applied
+	// changesRecords is true if stored records are made as the files say.
+	changesRecords bool
+	applied        []applied
 }
 
-func newReport(output string, isPlan bool, messages *console.Messages, entries []manifest.Entry) (*report, error) {
-	report := &report{output: output, messages: messages, isPlan: isPlan, applied: make([]applied, len(entries))}
+func newReport(c *Command, messages *console.Messages, entries []manifest.Entry) (*report, error) {
+	report := &report{
+		output: c.Output, messages: messages, isPlan: c.DryRun, isDetailed: c.DetailedExitcode,
+		changesRecords: c.isUsed(), applied: make([]applied, len(entries)),
+	}
 	for i, entry := range entries {
 		kind, err := KindOf(store.Kind(entry.Kind))
 		if err != nil {
@@ -36,7 +41,8 @@ func newReport(output string, isPlan bool, messages *console.Messages, entries [
 		}
 		at := entry.At("")
 		report.applied[i] = applied{entry: entry, kind: kind, appliedJSON: appliedJSON{
-			Kind: entry.Kind, ID: entry.ID, File: at.File, Line: at.Line, Outcome: outcomePending, Advice: advice,
+			Kind: entry.Kind, ID: entry.ID, Was: entry.Was, File: at.File, Line: at.Line, Outcome: outcomePending,
+			Advice: advice,
 		}}
 	}
 	return report, nil
@@ -88,13 +94,8 @@ func (r *report) printEntries(out *console.Output) error {
 
 // print prints the entries with their outcomes, why some differ or were refused, and a summary.
 func (r *report) print(out *console.Output) error {
-	counts := map[outcome]int{}
-	for _, a := range r.applied {
-		counts[a.Outcome]++
-		if a.Detail != "" {
-			r.messages.At(a.entry.At(a.pointer).String(), a.Kind, a.ID, a.Detail)
-		}
-	}
+	r.printDetails()
+	counts := r.counts()
 	if r.isOfAnotherToken(counts) {
 		r.messages.Warn("every client_id is taken, but nothing was created with a token of this name; " +
 			"apply the files with a token of the same name as before")
@@ -106,10 +107,36 @@ func (r *report) print(out *console.Output) error {
 	return r.result(counts)
 }
 
+// printDetails prints why entries differ or were refused.
+func (r *report) printDetails() {
+	for i := range r.applied {
+		r.printDetail(&r.applied[i])
+	}
+}
+
+func (r *report) printDetail(a *applied) {
+	if a.Detail != "" {
+		r.messages.At(a.entry.At(a.pointer).String(), a.Kind, a.ID, a.Detail)
+	}
+}
+
+// counts returns the number of entries with each outcome.
+func (r *report) counts() map[outcome]int {
+	counts := map[outcome]int{}
+	for _, a := range r.applied {
+		counts[a.Outcome]++
+	}
+	return counts
+}
+
 // result returns an error unless every entry is, or in a plan would be, stored as the files say. It is ErrDiffers if
 // nothing failed.
 func (r *report) result(counts map[outcome]int) error {
-	bad := counts[outcomeDrifted] + counts[outcomeRefused]
+	bad := counts[outcomeDrifted] + counts[outcomeRefused] + counts[outcomeUpdate] + counts[outcomeRename] +
+		counts[outcomeDelete]
+	if !r.changesRecords {
+		bad += counts[outcomeRenamed]
+	}
 	text := console.Count(bad, "entry is", "entries are") + " not stored as the files say"
 	if r.isPlan {
 		text = console.Count(bad, "entry", "entries") + " would not be stored as the files say"
@@ -141,17 +168,25 @@ func (r *report) isOfAnotherToken(counts map[outcome]int) bool {
 }
 
 func (r *report) printSummary(counts map[outcome]int) {
-	first, end := outcomeCreated, ""
+	shown, end := []outcome{outcomeCreated}, ""
 	if r.isPlan {
-		first, end = outcomeCreate, "; nothing was stored"
+		shown, end = []outcome{outcomeCreate}, "; nothing was stored"
+	}
+	shown = append(shown, outcomeUnchanged, outcomeRefused)
+	if !r.changesRecords {
+		shown = append(shown, outcomeDrifted)
 	}
 	var parts []string
-	for _, outcome := range []outcome{first, outcomeUnchanged, outcomeDrifted, outcomeRefused, outcomePending} {
-		if outcome != outcomePending || counts[outcome] > 0 {
+	for _, outcome := range []outcome{
+		outcomeCreate, outcomeCreated, outcomeUpdate, outcomeUpdated, outcomeRename, outcomeRenamed, outcomeDelete,
+		outcomeDeleted, outcomeUnchanged, outcomeDrifted, outcomeRefused, outcomePending,
+	} {
+		if counts[outcome] > 0 || slices.Contains(shown, outcome) {
 			parts = append(parts, fmt.Sprintf("%d %s", counts[outcome], outcome))
 		}
 	}
-	r.messages.Note("%s: %s%s", console.Count(len(r.applied), "entry", "entries"), strings.Join(parts, ", "), end)
+	records := counts[outcomeDelete] + counts[outcomeDeleted] + counts[outcomeOrphan]
+	r.messages.Note("%s: %s%s", console.Count(len(r.applied)-records, "entry", "entries"), strings.Join(parts, ", "), end)
 }
 
 // printOutcomes prints the entries. The table omits those that were not sent and, except in a plan, unchanged ones.

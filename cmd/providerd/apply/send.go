@@ -20,36 +20,50 @@ type sendStep func(a *applied, ctx context.Context, to *client.Providers) error
 // send sends the entries, with a limited number of parallel requests. It stops at an error that would affect all
 // entries.
 func (r *report) send(ctx context.Context, to *client.Providers, parallel int, step sendStep) error {
-	shown := r.messages.Progress("entries sent")
+	entries := make([]*applied, len(r.applied))
+	for i := range r.applied {
+		entries[i] = &r.applied[i]
+	}
+	err := inParallel(ctx, parallel, r.messages.Progress("entries sent"), entries,
+		func(ctx context.Context, a *applied) error { return step(a, ctx, to) })
+	switch {
+	case ctx.Err() != nil:
+		return errInterrupted()
+	case err != nil:
+		return errors.New(console.Printable(reasonOf(err)) + runAgain(err))
+	default:
+		return nil
+	}
+}
+
+// inParallel carries out a step for each entry, with a limited number of them in parallel, and shows the progress. It
+// stops at the first error.
+func inParallel(
+	ctx context.Context, parallel int, shown *console.Progress, entries []*applied,
+	step func(ctx context.Context, a *applied) error,
+) error {
 	var mutex sync.Mutex
 	done := int64(0)
-	group, groupCtx := errgroup.WithContext(ctx)
+	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallel)
-	for i := range r.applied {
-		if groupCtx.Err() != nil {
+	for _, a := range entries {
+		if ctx.Err() != nil {
 			break
 		}
 		group.Go(func() error {
-			err := step(&r.applied[i], groupCtx, to)
+			err := step(ctx, a)
 			mutex.Lock()
 			defer mutex.Unlock()
 			if err == nil {
 				done++
-				shown.Update(done, int64(len(r.applied)))
+				shown.Update(done, int64(len(entries)))
 			}
 			return err
 		})
 	}
 	err := group.Wait()
 	shown.Clear()
-	switch {
-	case ctx.Err() != nil:
-		return errors.New("interrupted; run the command again to continue")
-	case err != nil:
-		return errors.New(console.Printable(reasonOf(err)) + runAgain(err))
-	default:
-		return nil
-	}
+	return err //nolint:wrapcheck // It is the error of a step.
 }
 
 // maxErrorBytes limits the text of an error, which may come from a server other than providerd.
@@ -77,10 +91,14 @@ func runAgain(err error) string {
 	}
 }
 
-// create creates the provider of an entry.
+// create creates the provider of an entry, unless it is stored under its former id.
 func (a *applied) create(ctx context.Context, to *client.Providers) error {
+	if isRenamed, err := a.findRenamed(ctx, to); err != nil || isRenamed {
+		return err
+	}
 	var replayed bool
-	record, err := a.kind.create(ctx, to, a.entry.Body, append(a.options(), client.WithReplayed(&replayed))...)
+	options := append(createOptions(a.Kind, a.ID), client.WithReplayed(&replayed))
+	record, err := a.kind.create(ctx, to, a.entry.Body, options...)
 	if err != nil {
 		return a.refuse(err)
 	}
@@ -93,7 +111,10 @@ func (a *applied) create(ctx context.Context, to *client.Providers) error {
 
 // validate finds out what create would do.
 func (a *applied) validate(ctx context.Context, to *client.Providers) error {
-	verdict, err := a.kind.validate(ctx, to, a.entry.Body, a.options()...)
+	if isRenamed, err := a.findRenamed(ctx, to); err != nil || isRenamed {
+		return err
+	}
+	verdict, err := a.kind.validate(ctx, to, a.entry.Body, createOptions(a.Kind, a.ID)...)
 	if err != nil {
 		return a.refuse(err)
 	}
@@ -104,10 +125,47 @@ func (a *applied) validate(ctx context.Context, to *client.Providers) error {
 	return nil
 }
 
-// options returns the options of a create and its validation. A nil UUID comes from the file: a missing flow was
+// createOptions returns the options of a create and its validation. A nil UUID comes from the file: a missing flow was
 // already reported as a problem.
-func (a *applied) options() []client.CreateOption {
-	return []client.CreateOption{client.WithIdempotencyKey(idempotencyKey(a.entry)), client.WithNilAuthorizationFlow()}
+func createOptions(kind, id string) []client.CreateOption {
+	return []client.CreateOption{
+		client.WithIdempotencyKey(idempotencyKey(kind, id)), client.WithNilAuthorizationFlow(),
+	}
+}
+
+// findRenamed reports whether a record is stored under the former id of an entry, and none under its id.
+func (a *applied) findRenamed(ctx context.Context, to *client.Providers) (bool, error) {
+	if a.Was == "" {
+		return false, nil
+	}
+	if pk, err := a.storedUnder(ctx, to, a.ID); err != nil || pk != 0 {
+		return false, err
+	}
+	pk, err := a.storedUnder(ctx, to, a.Was)
+	if err != nil || pk == 0 {
+		return false, err
+	}
+	a.Outcome, a.PK = outcomeRenamed, pk
+	a.reason = fmt.Sprintf("stored as %d under %q", pk, a.Was)
+	a.Detail = fmt.Sprintf("renamed: provider %d is stored under the id %q; have an operator run \"providerd apply\" "+
+		"with --as", pk, a.Was)
+	return true, nil
+}
+
+// storedUnder returns the pk of the record that an entry with an id created; 0 if there is none.
+func (a *applied) storedUnder(ctx context.Context, to *client.Providers, id string) (int32, error) {
+	verdict, err := a.kind.validate(ctx, to, a.entry.Body, createOptions(a.Kind, id)...)
+	refused, isRefusal := errors.AsType[*client.Error](err)
+	switch {
+	case err == nil && verdict.Outcome == client.VerdictOutcomeAlreadyCreated:
+		return *verdict.PK, nil
+	case isRefusal && refused.Type == client.TypeIdempotencyKeyReused && refused.PK != nil:
+		return *refused.PK, nil
+	case err == nil, isRefusal && concernsEntry(refused):
+		return 0, nil
+	default:
+		return 0, err
+	}
 }
 
 // refuse records why an entry was refused. It returns errors that are not about this entry alone.
@@ -143,9 +201,8 @@ func (a *applied) drift(refused *client.Error) {
 	a.Outcome, a.pointer = outcomeDrifted, a.Differs[0]
 	fields := strings.ReplaceAll(strings.Join(a.Differs, ", "), "/", "")
 	a.reason = fmt.Sprintf("%s; stored as %d", fields, a.PK)
-	a.Detail = fmt.Sprintf("drifted: %s of provider %d differs; change the file back, or give the entry another id "+
-		"to create a second provider, or have an operator run \"providerd provider delete %[2]d\" and apply again",
-		fields, a.PK)
+	a.Detail = fmt.Sprintf("drifted: %s of provider %d differs; change the file back, give the entry another id to "+
+		"create a second provider, or have an operator run \"providerd apply\" with --as", fields, a.PK)
 }
 
 // concernsEntry reports whether a refusal is about one entry or its kind. Refusals by a proxy are only if they can

@@ -18,7 +18,7 @@ type cli struct {
 	Token       tokenCommands       `cmd:"" help:"Create, list and revoke access tokens."`
 	Provider    providerCommands    `cmd:"" help:"List, show, check, export and delete stored providers."`
 	Application applicationCommands `cmd:"" help:"Manage applications and their links to providers."`
-	Apply       apply.Command       `cmd:"" help:"Create the providers listed in YAML files; repeat runs create nothing twice."`
+	Apply       apply.Command       `cmd:"" help:"Create, update, rename and delete providers as YAML files say; repeat runs change nothing."`
 	Key         keyCommands         `cmd:"" help:"Manage the keys that encrypt secrets at rest."`
 	Audit       auditCommand        `cmd:"" help:"Show the audit trail of providers, tokens and keys."`
 	Copy        copyCommand         `cmd:"" help:"Copy a database to an empty one, such as from SQLite to PostgreSQL."`

@@ -60,7 +60,7 @@ func run(ctx context.Context, arguments []string) int {
 	}
 	command.BindTo(ctx, (*context.Context)(nil))
 	version, _ := builtFrom()
-	command.Bind(&console.Messages{File: os.Stderr, IsQuiet: root.Quiet}, serve.Version(version))
+	command.Bind(&console.Messages{File: os.Stderr, IsQuiet: root.Quiet}, serve.Version(version), applyRecords())
 	return failure(runCommand(command, contract))
 }
 

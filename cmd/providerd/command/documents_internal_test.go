@@ -68,7 +68,8 @@ func TestDocumentsNameCommands(t *testing.T) {
 				t.Errorf("%s: %q: unknown command", path, line)
 			}
 			for _, word := range rest {
-				flag, isFlag := strings.CutPrefix(strings.Trim(word, "[]"), "--")
+				name, _, _ := strings.Cut(strings.Trim(word, "[]"), "=")
+				flag, isFlag := strings.CutPrefix(name, "--")
 				if isFlag && !slices.ContainsFunc(command.Flags, func(f *kong.Flag) bool { return f.Name == flag }) {
 					t.Errorf("%s: %q: unknown flag --%s", path, line, flag)
 				}

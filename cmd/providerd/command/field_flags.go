@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"example.com/providerd/cmd/providerd/apply"
 	"example.com/providerd/cmd/providerd/flags"
 )
 
@@ -38,6 +39,9 @@ type fieldFlags struct {
 	DefaultGroupEmailDomain *string   `group:"Fields of workspace directory-sync providers" placeholder:"DOMAIN" help:"Domain of the addresses of groups."`
 }
 
+// redirectURIsField is the field that is a list in flags, and a text of several lines in the API.
+const redirectURIsField = "redirect_uris"
+
 // isEmpty reports whether no flag was passed.
 func (f fieldFlags) isEmpty() bool {
 	members, err := f.members()
@@ -64,14 +68,14 @@ func (f fieldFlags) members() (map[string]json.RawMessage, error) {
 	})
 	for name, list := range map[string][]string{
 		"property_mappings": f.PropertyMapping, "jwks_sources": f.JWKSSource,
-		"property_mappings_group": f.PropertyMappingGroup, "redirect_uris": f.RedirectURI,
+		"property_mappings_group": f.PropertyMappingGroup, redirectURIsField: f.RedirectURI,
 	} {
 		if list != nil {
 			values[name] = slices.DeleteFunc(list, func(element string) bool { return element == "" })
 		}
 	}
 	if f.RedirectURI != nil {
-		values["redirect_uris"] = strings.Join(f.RedirectURI, "\n")
+		values[redirectURIsField] = strings.Join(f.RedirectURI, "\n")
 	}
 	if err := f.addSecrets(values); err != nil {
 		return nil, err
@@ -86,6 +90,49 @@ func (f fieldFlags) members() (map[string]json.RawMessage, error) {
 	}
 	return members, nil
 }
+
+// undoCommand returns the command that gives the fields of a provider their old values. Secrets are in files.
+func undoCommand(pk int32, changes []apply.FieldDiff) string {
+	words := []string{fmt.Sprintf("providerd provider update %d", pk)}
+	for _, change := range changes {
+		words = append(words, fieldArguments(change.Field, change.Old)...)
+	}
+	return strings.Join(words, " ")
+}
+
+// fieldArguments returns the arguments that set a field.
+func fieldArguments(field string, value json.RawMessage) []string {
+	flag := "--" + strings.ReplaceAll(field, "_", "-")
+	switch field {
+	case "client_secret", "credentials":
+		return []string{flag + "-file=FILE"}
+	case "property_mappings", "jwks_sources", redirectURIsField:
+		flag = strings.TrimSuffix(flag, "s")
+	}
+	var list []string
+	var text string
+	switch {
+	case string(value) == "true":
+		return []string{flag}
+	case string(value) == "false":
+		return []string{strings.Replace(flag, "--", "--no-", 1)}
+	case json.Unmarshal(value, &list) == nil && string(value) != "null":
+	case json.Unmarshal(value, &text) == nil && field == redirectURIsField:
+		list = strings.Fields(text)
+	default:
+		list = []string{text}
+	}
+	if len(list) == 0 {
+		list = []string{""}
+	}
+	for i, element := range list {
+		list[i] = flag + "=" + quoted(element)
+	}
+	return list
+}
+
+// quoted quotes a text for a POSIX shell (POSIX.1-2017, Shell Command Language, section 2.2.2).
+func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 // addSecrets adds the secrets from files.
 func (f fieldFlags) addSecrets(values map[string]any) error {

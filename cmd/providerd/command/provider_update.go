@@ -129,7 +129,9 @@ func (u *update) read(ctx context.Context, body []byte, messages *console.Messag
 		}
 		return errors.New(strings.Join(details, "; ") + "; nothing was changed")
 	}
-	if u.requested, err = requestedRecord(body, u.planned); err != nil {
+	common := u.planned.Common()
+	u.requested, err = requestedRecord(common.Kind, common.IdempotencyKey, body, u.planned)
+	if err != nil {
 		return err
 	}
 	before, err := renderedFields(u.planned)

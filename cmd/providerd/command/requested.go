@@ -12,35 +12,66 @@ import (
 	"example.com/providerd/store"
 )
 
-// requestedRecord returns a stored record with the name and the settings of the body of a valid request. A client_id
-// and secret that the body omits stay.
-func requestedRecord(body []byte, stored store.Record) (store.Record, error) {
-	switch stored := stored.(type) {
-	case store.OAuth2Provider:
-		var request api.OAuth2ProviderRequest
-		if err := json.Unmarshal(body, &request); err != nil {
-			return nil, fmt.Errorf("read new values: %w", err)
+// applyRecords returns the conversions for apply.
+func applyRecords() apply.Records {
+	return apply.Records{
+		Requested: requestedRecord, Retried: retriedRecord, Fields: renderedFields, Digest: server.BodyDigest,
+		Undo: undoCommand,
+	}
+}
+
+// requestedRecord returns the record that a valid body requests, with an idempotency key if there is one. A client_id
+// and secret that the body omits are those of the stored record or, if that is nil, generated.
+func requestedRecord(kind store.Kind, key *string, body []byte, stored store.Record) (store.Record, error) {
+	switch kind {
+	case store.KindOAuth2:
+		request, err := readRequest[api.OAuth2ProviderRequest](body)
+		if err != nil {
+			return nil, err
 		}
-		requested := stored
-		requested.Name, requested.OAuth2Settings = request.Name, server.FromAPIOAuth2(request)
-		if request.ClientID == nil {
-			requested.ClientID = stored.ClientID
+		requested, isStored := stored.(store.OAuth2Provider)
+		settings := server.FromAPIOAuth2(request)
+		if isStored && request.ClientID == nil {
+			settings.ClientID = requested.ClientID
 		}
-		if request.ClientSecret == nil {
-			requested.ClientSecret = stored.ClientSecret
+		if isStored && request.ClientSecret == nil {
+			settings.ClientSecret = requested.ClientSecret
 		}
+		requested.Kind, requested.Name, requested.IdempotencyKey = kind, request.Name, key
+		requested.OAuth2Settings = settings
 		return requested, nil
-	case store.WorkspaceDirectoryProvider:
-		var request api.WorkspaceDirectoryProviderRequest
-		if err := json.Unmarshal(body, &request); err != nil {
-			return nil, fmt.Errorf("read new values: %w", err)
+	case store.KindWorkspaceDirectory:
+		request, err := readRequest[api.WorkspaceDirectoryProviderRequest](body)
+		if err != nil {
+			return nil, err
 		}
-		requested := stored
-		requested.Name, requested.WorkspaceDirectorySettings = request.Name, server.FromAPIWorkspaceDirectory(request)
+		requested, _ := stored.(store.WorkspaceDirectoryProvider)
+		requested.Kind, requested.Name, requested.IdempotencyKey = kind, request.Name, key
+		requested.WorkspaceDirectorySettings = server.FromAPIWorkspaceDirectory(request)
 		return requested, nil
 	default:
-		return nil, fmt.Errorf("a record is a %T", stored)
+		return nil, fmt.Errorf("%q is not a kind of provider", kind)
 	}
+}
+
+// retriedRecord returns the record that the server compares with the stored one if a retry has this body.
+func retriedRecord(body []byte, stored store.Record) (store.Record, error) {
+	oauth2, ok := stored.(store.OAuth2Provider)
+	if !ok {
+		return requestedRecord(stored.Common().Kind, stored.Common().IdempotencyKey, body, stored)
+	}
+	request, err := readRequest[api.OAuth2ProviderRequest](body)
+	if err != nil {
+		return nil, err
+	}
+	return server.RequestedOAuth2(request, oauth2), nil
+}
+
+func readRequest[Request any](body []byte) (request Request, err error) {
+	if err := json.Unmarshal(body, &request); err != nil {
+		return request, fmt.Errorf("read request: %w", err)
+	}
+	return request, nil
 }
 
 // renderedFields returns the members of a record as the API returns it.

@@ -17,6 +17,7 @@ const maxNesting = 64
 
 const (
 	idMember  = "id"
+	wasMember = "was"
 	stringTag = "!!str"
 )
 
@@ -30,7 +31,9 @@ type bodyReader struct {
 	outside  map[string]bool
 	problems []Problem
 	known    map[Problem]bool
-	output   *jsontext.Encoder
+	// ids are the values of id and was.
+	ids    map[string]string
+	output *jsontext.Encoder
 }
 
 // read returns the entry. Its Body is nil if the entry is not a mapping or is too large.
@@ -42,8 +45,12 @@ func (b *bodyReader) read(node *yaml.Node) Entry {
 	}
 	var body bytes.Buffer
 	b.output = jsontext.NewEncoder(&body)
-	id, inner := b.readObject(root, 1)
-	entry := Entry{ID: id, file: b.file.Name, root: place{line: node.Line, column: node.Column, inner: inner}}
+	b.ids = map[string]string{}
+	inner := b.readObject(root, 1)
+	entry := Entry{
+		ID: b.ids[idMember], Was: b.ids[wasMember], file: b.file.Name,
+		root: place{line: node.Line, column: node.Column, inner: inner},
+	}
 	b.used.bytes += int(b.output.OutputOffset())
 	if excess := b.used.excess(); excess != "" {
 		b.report(node, excess)
@@ -72,17 +79,17 @@ func (b *bodyReader) isFull() bool {
 	return size > maxEntryBytes || b.used.bytes+size > maxBytes || b.used.isOver()
 }
 
-// readObject writes a mapping. At the top level it returns the id, which is not a field of the provider.
-func (b *bodyReader) readObject(node *yaml.Node, depth int) (id string, inner []place) {
+// readObject writes a mapping. At the top level it sets the ids, which are not fields of the provider.
+func (b *bodyReader) readObject(node *yaml.Node, depth int) []place {
 	b.write(jsontext.BeginObject)
 	members := b.members(node, depth)
-	inner = make([]place, 0, len(members))
+	inner := make([]place, 0, len(members))
 	for _, member := range members {
 		if b.isFull() {
-			return id, inner
+			return inner
 		}
-		if depth == 1 && member.name == idMember {
-			id = b.readID(member.value)
+		if depth == 1 && (member.name == idMember || member.name == wasMember) {
+			b.ids[member.name] = b.readID(member.name, member.value)
 			continue
 		}
 		b.write(jsontext.String(member.name))
@@ -91,21 +98,22 @@ func (b *bodyReader) readObject(node *yaml.Node, depth int) (id string, inner []
 		inner = append(inner, value)
 	}
 	b.write(jsontext.EndObject)
-	return id, inner
+	return inner
 }
 
-func (b *bodyReader) readID(node *yaml.Node) string {
+// readID returns the value of id or was.
+func (b *bodyReader) readID(name string, node *yaml.Node) string {
 	node = resolve(node)
 	if node.Kind != yaml.ScalarNode || node.ShortTag() != stringTag {
-		b.report(node, "id must be a string; quote a number")
+		b.report(node, name+" must be a string; quote a number")
 		return ""
 	}
 	id, err := b.expand(node.Value)
 	switch {
 	case err != nil:
-		b.report(node, "id "+err.Error())
+		b.report(node, name+" "+err.Error())
 	case strings.TrimSpace(id) == "":
-		b.report(node, "id must not be blank")
+		b.report(node, name+" must not be blank")
 		return ""
 	}
 	return id
@@ -125,7 +133,7 @@ func (b *bodyReader) readValue(node *yaml.Node, depth int) place {
 	case depth >= maxNesting:
 		err = fmt.Errorf("is nested deeper than %d levels", maxNesting)
 	case node.Kind == yaml.MappingNode:
-		_, value.inner = b.readObject(node, depth+1)
+		value.inner = b.readObject(node, depth+1)
 	default:
 		value.inner = b.readArray(node, depth+1)
 	}

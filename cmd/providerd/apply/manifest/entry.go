@@ -12,6 +12,8 @@ type Entry struct {
 	Kind string
 	// ID is unique in the manifest; "" if the entry has neither an id nor a name.
 	ID string
+	// Was is the id that the entry had before; "" if it had no other.
+	Was string
 	// Body is the body of the request: one JSON object.
 	Body []byte
 	file string

@@ -253,7 +253,7 @@ func (r *reader) report(node *yaml.Node, detail string) {
 	r.problems = append(r.problems, Problem{Position: positionIn(r.file.Name, node), Detail: detail})
 }
 
-// findRepeatedIDs reports entries whose id an earlier one has.
+// findRepeatedIDs reports entries whose id an earlier one has, and former ids that an entry still has.
 func (r *reader) findRepeatedIDs() {
 	places := map[string]Position{}
 	for _, entry := range r.entries {
@@ -269,6 +269,19 @@ func (r *reader) findRepeatedIDs() {
 			continue
 		}
 		places[entry.ID] = place
+	}
+	for _, entry := range r.entries {
+		if entry.Was == "" {
+			continue
+		}
+		place := entry.At("")
+		if other, ok := places[entry.Was]; ok {
+			r.problems = append(r.problems, Problem{
+				Position: place, Kind: entry.Kind, ID: entry.ID,
+				Detail: fmt.Sprintf("was is the id, or the former id, of the entry in %s", other.RelativeTo(place)),
+			})
+		}
+		places[entry.Was] = place
 	}
 }
 

@@ -34,16 +34,22 @@ func Schema(kinds []Kind) ([]byte, error) {
 	return append(text, '\n'), nil
 }
 
-// entrySchema returns the schema of a request with an id, in which a reference can replace any value.
+// entrySchema returns the schema of a request with its ids, in which a reference can replace any value.
 func entrySchema(request *openapi3.Schema) (map[string]any, error) {
 	schema, err := jsonSchema(request)
 	if err != nil {
 		return nil, err
 	}
-	properties := map[string]any{idMember: map[string]any{
-		"type": "string", "minLength": 1,
-		"description": "Identifies the entry; must not change once it was applied. Default: the name.",
-	}}
+	properties := map[string]any{
+		idMember: map[string]any{
+			"type": "string", "minLength": 1,
+			"description": "Identifies the entry. To change it once it was applied, keep the old one in was. Default: the name.",
+		},
+		wasMember: map[string]any{
+			"type": "string", "minLength": 1,
+			"description": "The former id of an entry whose id was changed.",
+		},
+	}
 	for name, property := range request.Properties {
 		converted, err := jsonSchema(property.Value)
 		if err != nil {

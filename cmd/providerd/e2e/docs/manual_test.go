@@ -83,13 +83,17 @@ type reader struct {
 	dir, page string
 	// exports are the lines so far that export variables; they apply to later blocks.
 	exports string
+	isSaved bool
 	server  *providerdtest.Server
 }
 
-// follow runs the commands of a block, after saving the files that the page tells its reader to save.
+// follow runs the commands of a block. Before the first one, it saves the files that the page tells its reader to save.
 func (r *reader) follow(t *testing.T, commands string) {
 	t.Helper()
-	r.save(t)
+	if !r.isSaved {
+		r.save(t)
+		r.isSaved = true
+	}
 	commands = r.exports + commands
 	r.exports = strings.Join(regexp.MustCompile(`(?m)^export .*\n`).FindAllString(commands, -1), "")
 	if starts := regexp.MustCompile(`(?m)^(\w+=\S+ )*providerd serve\b`); starts.MatchString(commands) {

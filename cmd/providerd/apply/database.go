@@ -1,0 +1,135 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"example.com/providerd/cmd/providerd/apply/manifest"
+	"example.com/providerd/cmd/providerd/console"
+	"example.com/providerd/server/contract"
+	"example.com/providerd/store"
+)
+
+// maxPlans is how often a plan is made if others change the same records meanwhile.
+const maxPlans = 10
+
+// databaseRun makes the records of a database as the files say.
+type databaseRun struct {
+	*Command
+	database *store.Store
+	records  Records
+	contract *contract.Document
+	entries  []manifest.Entry
+	out      *console.Output
+	messages *console.Messages
+}
+
+// run plans, asks and writes. If a record is changed meanwhile, it starts over.
+func (r *databaseRun) run(ctx context.Context) error {
+	var written []applied
+	for range maxPlans {
+		p, err := r.plan(ctx)
+		if err != nil {
+			return err
+		}
+		if err := p.print(r.out); err != nil {
+			return err
+		}
+		if r.DryRun {
+			return p.finish(r.out)
+		}
+		p.addWritten(written)
+		if err := r.confirm(p); err != nil {
+			return err
+		}
+		if err = r.write(ctx, p); !isConflict(err) {
+			if finished := p.finish(r.out); err == nil {
+				err = finished
+			}
+			return err
+		}
+		written = p.written()
+		r.messages.Warn("%v; a new plan follows", err)
+	}
+	return errors.New("other programs change the same records all the time; run the command again later")
+}
+
+// plan makes a plan.
+func (r *databaseRun) plan(ctx context.Context) (*plan, error) {
+	report, err := newReport(r.Command, r.messages, r.entries)
+	if err != nil {
+		return nil, err
+	}
+	p := &plan{
+		report: report, database: r.database, records: r.records, contract: r.contract,
+		caller: r.As, isPruned: r.Prune.isSet, isVerbose: r.Verbose,
+	}
+	if err := p.make(ctx); err != nil {
+		return nil, err
+	}
+	if p.owned == 0 {
+		return p, r.checkCaller(ctx)
+	}
+	return p, nil
+}
+
+// checkCaller refuses a name that has neither a record nor a token: it is probably mistyped.
+func (r *databaseRun) checkCaller(ctx context.Context) error {
+	for token, err := range r.database.Tokens(ctx) {
+		if err != nil && !errors.Is(err, store.ErrDamaged) {
+			return err
+		}
+		if err == nil && token.Name == r.As {
+			return nil
+		}
+	}
+	return fmt.Errorf("--as: no token is named %q, and no record was created with one; "+
+		"see \"providerd token list\"", r.As)
+}
+
+// confirm asks before anything is written.
+func (r *databaseRun) confirm(p *plan) error {
+	counts := p.counts()
+	if deleted := counts[outcomeDelete] + counts[outcomeDeleted]; r.Prune.limit > 0 && deleted > r.Prune.limit {
+		return fmt.Errorf("%s would be deleted, more than --prune=%d allows; none of this was written",
+			console.Count(deleted, "record"), r.Prune.limit)
+	}
+	changes := counts[outcomeCreate] + counts[outcomeUpdate] + counts[outcomeRename] + counts[outcomeDelete]
+	if changes == 0 {
+		return nil
+	}
+	if err := r.out.Flush(); err != nil {
+		return err
+	}
+	return r.Ask("write " + console.Count(changes, "change"))
+}
+
+// write writes the changes. Before, a signal ends the program at once; then, a second one does.
+func (r *databaseRun) write(ctx context.Context, p *plan) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	defer context.AfterFunc(ctx, stop)()
+	err := p.write(ctx, r.Parallel)
+	if ctx.Err() != nil {
+		return errInterrupted()
+	}
+	return err
+}
+
+func errInterrupted() error { return errors.New("interrupted; run the command again to continue") }
+
+// isConflict reports whether a change was refused because of a change made since the plan.
+func isConflict(err error) bool {
+	for _, conflict := range []error{
+		store.ErrChanged, store.ErrClientIDTaken, store.ErrKeyTaken, store.ErrProviderInUse,
+	} {
+		if errors.Is(err, conflict) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,170 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"example.com/providerd/cmd/providerd/console"
+	"example.com/providerd/cmd/providerd/flags"
+	"example.com/providerd/store"
+)
+
+// maxChanges limits the changes of a transaction, because creates wait for it.
+const maxChanges = 200
+
+// write changes and deletes records, in transactions of their own, and then creates records. It returns an error for
+// which isConflict is true if a record was changed since the plan.
+func (p *plan) write(ctx context.Context, parallel int) error {
+	transactions := p.transactions()
+	for i, transaction := range transactions {
+		begun := time.Now()
+		if err := p.change(ctx, transaction); err != nil {
+			return fmt.Errorf("transaction %d of %d: %w", i+1, len(transactions), err)
+		}
+		p.messages.Note("transaction %d of %d: changed %s", i+1, len(transactions),
+			console.Count(len(transaction), "record"))
+		// Pause for as long as the transaction took: SQLite has no queue of writers, so others would rarely get the lock.
+		select {
+		case <-time.After(time.Since(begun)):
+		case <-ctx.Done():
+			return errInterrupted()
+		}
+	}
+	var created []*applied
+	for i := range p.applied {
+		if a := &p.applied[i]; a.Outcome == outcomeCreate {
+			created = append(created, a)
+		}
+	}
+	return inParallel(ctx, parallel, p.messages.Progress("entries created"), created, p.create)
+}
+
+// change changes records in one transaction.
+func (p *plan) change(ctx context.Context, transaction []*applied) error {
+	changes := make([]store.Change, len(transaction))
+	for i, a := range transaction {
+		var err error
+		if changes[i], err = p.changeOf(ctx, a); err != nil {
+			return err
+		}
+	}
+	if err := p.database.ChangeProviders(ctx, changes, flags.OSUser()); err != nil {
+		return err
+	}
+	for _, a := range transaction {
+		a.Outcome, a.ClientID = a.Outcome.done(), a.requestedClientID()
+	}
+	return nil
+}
+
+// changeOf returns the change of a record, if that is still the planned one.
+func (p *plan) changeOf(ctx context.Context, a *applied) (change store.Change, err error) {
+	if change.Planned, err = p.database.Provider(ctx, a.PK); err != nil && !errors.Is(err, store.ErrNotFound) {
+		return change, err
+	}
+	var version string
+	if err == nil {
+		if version, err = p.version(change.Planned); err != nil {
+			return change, err
+		}
+	}
+	switch {
+	case version != a.planned:
+		return change, fmt.Errorf("provider %d: %w", a.PK, store.ErrChanged)
+	case a.Outcome == outcomeDelete:
+		return change, nil
+	}
+	for _, field := range a.Changes {
+		change.Fields = append(change.Fields, field.Field)
+	}
+	if change.Requested, err = p.requested(a, change.Planned); err != nil {
+		return change, err
+	}
+	change.BodyDigest, err = p.digest(a)
+	return change, err
+}
+
+// create creates the record of an entry. It returns errors that are not about this entry alone.
+func (p *plan) create(ctx context.Context, a *applied) error {
+	digest, err := p.digest(a)
+	if err != nil {
+		return err
+	}
+	requested, err := p.requested(a, nil)
+	if err != nil {
+		return err
+	}
+	common := requested.Common()
+	request := store.CreateRequest{
+		Name: common.Name, CreatedBy: p.caller, IdempotencyKey: common.IdempotencyKey, BodyDigest: digest,
+	}
+	var record store.Record
+	switch requested := requested.(type) {
+	case store.OAuth2Provider:
+		record, _, err = p.database.CreateOAuth2Provider(ctx, request, requested.OAuth2Settings)
+	case store.WorkspaceDirectoryProvider:
+		record, _, err = p.database.CreateWorkspaceDirectoryProvider(ctx, request, requested.WorkspaceDirectorySettings)
+	}
+	if errors.Is(err, store.ErrClientIDTaken) || errors.Is(err, store.ErrKeyReused) {
+		a.Outcome, a.reason = outcomeRefused, "created meanwhile"
+		a.Detail = "was not created: " + err.Error() + "; run the command again"
+		p.printDetail(a)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	a.Outcome, a.stored = outcomeCreated, storedOf(record)
+	a.Undo = fmt.Sprintf("providerd provider delete %d", a.PK)
+	return nil
+}
+
+// transactions returns the changes in the order in which they are written. The provider that has a client_id comes
+// before the one that gets it, if possible in the same transaction, in which two can also swap theirs.
+func (p *plan) transactions() [][]*applied {
+	holders := map[string]*applied{}
+	for i := range p.applied {
+		if a := &p.applied[i]; a.planned != "" {
+			holders[a.ClientID] = a
+		}
+	}
+	delete(holders, "")
+	var list [][]*applied
+	var chain []*applied
+	seen := map[*applied]bool{}
+	var follow func(a *applied)
+	follow = func(a *applied) {
+		if seen[a] {
+			return
+		}
+		seen[a] = true
+		if holder := holders[a.requestedClientID()]; holder != nil {
+			follow(holder)
+		}
+		chain = append(chain, a)
+	}
+	for i := range p.applied {
+		if p.applied[i].planned == "" {
+			continue
+		}
+		chain = nil
+		follow(&p.applied[i])
+		list = appendChain(list, chain)
+	}
+	return list
+}
+
+// appendChain adds a chain of changes to the last transaction, or to new ones if it has no room.
+func appendChain(list [][]*applied, chain []*applied) [][]*applied {
+	for len(chain) > 0 {
+		last := len(list) - 1
+		if last < 0 || len(list[last])+min(len(chain), maxChanges) > maxChanges {
+			list, last = append(list, nil), last+1
+		}
+		count := min(len(chain), maxChanges)
+		list[last], chain = append(list[last], chain[:count]...), chain[count:]
+	}
+	return list
+}
