@@ -38,4 +38,22 @@ func (s *search) applies() {
 	s.runWithInput(file, "apply", "-f", "-", "--server", s.server.URL, "--dry-run")
 	s.runWithInput(file, "apply", "-f", "-", "--dry-run", "--strict", "--output", "json")
 	s.runWithInput(file, "apply", "-f", "-", "--server", s.server.URL, "--output", "json")
+	s.plans("applied "+run, "applied-"+run)
+}
+
+// plans passes new secrets for stored providers to plans of changes.
+func (s *search) plans(name, clientID string) {
+	changed := "oauth2: [" + s.oauth2Body(name, clientID) + "]\n"
+	for flags, want := range map[string]string{
+		"--dry-run": "1 update", "--dry-run --output json": "1 update", "--dry-run --prune --verbose": " delete,",
+	} {
+		s.runWithInput(changed, append([]string{"apply", "-f", "-", "--as", "initial"}, strings.Fields(flags)...)...)
+		if !strings.Contains(s.stderr, want) {
+			s.missed = append(s.missed, "a plan with "+flags+" does not report "+want+" but "+s.stderr)
+		}
+	}
+	s.runWithInput(changed, "apply", "-f", "-", "--as", "initial", "--yes", "--output", "json")
+	if !strings.Contains(s.stderr, "1 updated") {
+		s.missed = append(s.missed, "a plan does not report 1 updated but "+s.stderr)
+	}
 }

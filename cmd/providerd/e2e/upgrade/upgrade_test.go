@@ -140,3 +140,44 @@ func TestUpgradeOverSQLiteAndBack(t *testing.T) {
 	}
 	createWith(t, client, os.Args[0], dir)
 }
+
+// TestChangesDuringUpgrade updates and deletes records while a replica of the last release still serves. It reads the
+// updated record, refuses a retry of the first body, and creates what was deleted again.
+func TestChangesDuringUpgrade(t *testing.T) {
+	old := buildRelease(t)
+	f := providerdtest.StartFleet(t, old, postgrestest.NewCluster(t).CreateDatabase(t), 2)
+	created := map[string]providerdtest.Record{}
+	for _, name := range []string{"updated", "deleted"} {
+		record, err := providerdtest.ErrorUnlessCreated(f.Create(0, name, ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		created[name] = record
+	}
+	f.Program = os.Args[0]
+	f.Restart(t, 0, func() {})
+	f.RunCommand(t, f.Program, "provider", "update", fmt.Sprint(created["updated"].PK),
+		"--redirect-uri", "https://app.example.com/callback", "--yes")
+	f.RunCommand(t, f.Program, "provider", "delete", fmt.Sprint(created["deleted"].PK), "--yes")
+	for number := range f.Replicas {
+		if status, _, err := f.Create(number, "updated", ""); err != nil || status != http.StatusUnprocessableEntity {
+			t.Errorf("replica %d: a retry of the first body is %d, %v", number, status, err)
+		}
+	}
+	again, err := providerdtest.ErrorUnlessCreated(f.Create(1, "deleted", ""))
+	if err != nil || again.PK == created["deleted"].PK {
+		t.Errorf("created again as %v, %v", again, err)
+	}
+	if listed := f.RunCommand(t, old, "provider", "show", fmt.Sprint(created["updated"].PK)); !strings.Contains(listed, "/callback") {
+		t.Errorf("the last release shows %s", listed)
+	}
+	f.RunCommand(t, old, "audit")
+	f.RunCommand(t, f.Program, "provider", "delete", fmt.Sprint(again.PK), "--yes")
+	audit := f.RunCommand(t, f.Program, "audit")
+	for event, want := range map[string]int{" provider updated ": 1, " provider deleted ": 2, " provider created ": 3} {
+		if count := strings.Count(audit, event); count != want {
+			t.Errorf("the audit has %d of%s, want %d: %s", count, event, want, audit)
+		}
+	}
+	f.Stop(t)
+}

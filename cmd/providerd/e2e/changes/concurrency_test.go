@@ -1,0 +1,125 @@
+//go:build slow
+
+package changes_test
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
+	"example.com/providerd/server/contracttest"
+)
+
+// TestPlansBesideOthers applies random plans while servers create and replay, another operator updates and deletes, CI
+// applies the same file, and secrets are resealed. In the end the file is what is stored, and what others created is
+// as it was acknowledged.
+func TestPlansBesideOthers(t *testing.T) {
+	t.Parallel()
+	const plans, entries = 4, 300
+	for name, start := range sites() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, m := start(t), newModel(29)
+			client, journal := contracttest.Client(t), providerdtest.NewJournal()
+			anyServer := func() *providerdtest.Server { return s.servers[rand.IntN(len(s.servers))] }
+			load := journal.Load(2, "created", func(name string) (providerdtest.Record, error) {
+				return anyServer().CreateOnce(client, name)
+			})
+			replays := providerdtest.StartLoad(1, func(int, int) bool {
+				first := journal.Any()
+				if first.Name == "" {
+					return true
+				}
+				if again, err := anyServer().CreateOnce(client, first.Name); err != nil || again != first {
+					t.Errorf("replay of %v returned %v, %v", first, again, err)
+				}
+				return !t.Failed()
+			})
+			deletes := providerdtest.StartLoad(1, func(_, n int) bool {
+				doomed, err := anyServer().CreateOnce(client, fmt.Sprint("doomed-", n))
+				if err != nil {
+					t.Errorf("create: %v", err)
+					return false
+				}
+				s.run(t, "provider", "delete", fmt.Sprint(doomed.PK), "--yes")
+				return !t.Failed()
+			})
+			rotations := providerdtest.StartLoad(1, func(int, int) bool {
+				for _, step := range []string{"rotate", "promote", "reseal"} {
+					s.try(t, "the newest key is already in use", "key", step)
+				}
+				return !t.Failed()
+			})
+			conflicts := 0
+			for range plans {
+				m.change(entries)
+				m.write(t, s.dir)
+				var group sync.WaitGroup
+				group.Go(func() { s.interfere(t, m.pks) })
+				group.Go(func() {
+					s.try(t, "not stored as the files say", "apply", "-f", "model.yaml", "--server", anyServer().URL,
+						"--token-file", "data/initial-token")
+				})
+				if strings.Contains(s.apply(t), "a new plan follows") {
+					conflicts++
+				}
+				group.Wait()
+				s.apply(t)
+				m.compare(t, s)
+			}
+			for _, others := range []*providerdtest.Load{load, replays, deletes, rotations} {
+				others.Stop()
+			}
+			t.Logf("%d plans, %d made again because of a conflict, beside %d creates", plans, conflicts, len(journal.Creates))
+			checked := s.run(t, "apply", "-f", "model.yaml", "--server", anyServer().URL, "--token-file", "data/initial-token")
+			if want := fmt.Sprintf(" 0 created, %d unchanged,", entries); !strings.Contains(checked, want) {
+				t.Errorf("over HTTP: %s", checked)
+			}
+			journal.Compare(t, s.created(t))
+		})
+	}
+}
+
+// apply applies the file. Entries that CI created meanwhile are refused.
+func (s *site) apply(t *testing.T) string {
+	t.Helper()
+	return s.try(t, "not stored as the files say", "apply", "-f", "model.yaml", "--as", s.caller, "--yes", "--prune=10000")
+}
+
+// interfere updates some records at random times.
+func (s *site) interfere(t *testing.T, pks map[int]int32) {
+	t.Helper()
+	const updates = 5
+	for _, pk := range slices.Collect(maps.Values(pks))[:min(updates, len(pks))] {
+		s.try(t, "provider was changed meanwhile|no such record", "provider", "update", fmt.Sprint(pk),
+			"--redirect-uri", "https://other.example.com/"+time.Now().Format("150405.000"), "--yes")
+	}
+}
+
+// try runs a command that may fail only for a reason that matches a pattern, and returns its output and messages.
+func (s *site) try(t *testing.T, reason string, arguments ...string) string {
+	t.Helper()
+	output, err := s.command(t, arguments...).CombinedOutput()
+	if err != nil && !regexp.MustCompile(reason).Match(output) {
+		t.Errorf("%v: %v: %s", arguments, err, output)
+	}
+	return string(output)
+}
+
+// created returns the stored providers that the load created.
+func (s *site) created(t *testing.T) (created []providerdtest.Record) {
+	t.Helper()
+	for _, r := range s.stored(t) {
+		if strings.HasPrefix(r.Name, "created-") {
+			created = append(created, providerdtest.Record{Name: r.Name, PK: r.PK, Secret: r.ClientSecret})
+		}
+	}
+	return created
+}

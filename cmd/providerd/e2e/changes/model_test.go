@@ -1,0 +1,161 @@
+package changes_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+)
+
+// entry is an entry of the file. Serial is part of its name and never changes.
+type entry struct {
+	ID                string `json:"id"`
+	Was               string `json:"was,omitempty"`
+	Name              string `json:"name"`
+	AuthorizationFlow string `json:"authorization_flow"`
+	ClientID          string `json:"client_id,omitempty"`
+	ClientSecret      string `json:"client_secret,omitempty"`
+	RedirectURIs      string `json:"redirect_uris"`
+
+	serial int
+}
+
+// model is the file, and what must be stored once it has been applied.
+type model struct {
+	random  *rand.Rand
+	entries map[int]*entry
+	// pks are the pks of the stored records by serial, and credentials the generated ones.
+	pks    map[int]int32
+	serial int
+	// number makes values unique.
+	number int
+}
+
+func newModel(seed uint64) *model {
+	return &model{random: rand.New(rand.NewPCG(seed, seed)), entries: map[int]*entry{}, pks: map[int]int32{}}
+}
+
+func (m *model) unique(prefix string) string {
+	m.number++
+	return fmt.Sprintf("%s-%d", prefix, m.number)
+}
+
+// change changes the file at random: about every third entry, and with enough new entries to keep size.
+func (m *model) change(size int) {
+	var freed []string
+	serials := slices.Sorted(maps.Keys(m.entries))
+	for _, serial := range serials {
+		e := m.entries[serial]
+		switch m.random.IntN(20) {
+		case 0:
+			freed = append(freed, e.ClientID)
+			delete(m.entries, serial)
+		case 1, 2:
+			e.Was, e.ID = e.ID, m.unique("id")
+		case 3:
+			e.Was = ""
+		case 4:
+			e.ClientSecret = m.unique("canary-canary-canary-canary-canary-secret")
+		case 5:
+			e.ClientSecret = ""
+		case 6, 7, 8:
+			e.RedirectURIs = "https://app.example.com/" + m.unique("callback")
+		case 9, 10:
+			m.swap(e, m.entries[serials[m.random.IntN(len(serials))]])
+		}
+	}
+	for len(m.entries) < size {
+		m.serial++
+		e := &entry{
+			ID: m.unique("id"), Name: fmt.Sprint(m.serial), AuthorizationFlow: "3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01",
+			serial: m.serial,
+		}
+		switch {
+		case len(freed) > 0:
+			e.ClientID, freed = freed[0], freed[1:]
+		case m.random.IntN(2) == 0:
+			e.ClientID = m.unique("client")
+		}
+		m.entries[m.serial] = e
+	}
+}
+
+// swap exchanges the client_ids of two entries that both name one.
+func (m *model) swap(a, b *entry) {
+	if b != nil && a.ClientID != "" && b.ClientID != "" {
+		a.ClientID, b.ClientID = b.ClientID, a.ClientID
+	}
+}
+
+// write writes the file, with one entry per line.
+func (m *model) write(t *testing.T, dir string) {
+	t.Helper()
+	var file bytes.Buffer
+	file.WriteString("oauth2:\n")
+	for _, serial := range slices.Sorted(maps.Keys(m.entries)) {
+		line, err := json.Marshal(m.entries[serial])
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&file, "  - %s\n", line)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "model.yaml"), file.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// record is a stored record.
+type record struct {
+	PK           int32  `json:"pk"`
+	Name         string `json:"name"`
+	ClientID     string `json:"client_id"`
+	ClientSecret string `json:"client_secret"`
+	RedirectURIs string `json:"redirect_uris"`
+}
+
+// stored returns the stored OAuth2 providers.
+func (s *site) stored(t *testing.T) (stored []record) {
+	t.Helper()
+	output, err := s.command(t, "provider", "list", "--kind", "oauth2", "--reveal", "--output", "json").Output()
+	if err == nil {
+		err = json.Unmarshal(output, &stored)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stored
+}
+
+// compare checks that exactly the entries are stored, with their values, and that records keep their pks.
+func (m *model) compare(t *testing.T, s *site) {
+	t.Helper()
+	pks := map[int]int32{}
+	for _, r := range s.stored(t) {
+		serial, err := strconv.Atoi(r.Name)
+		if err != nil {
+			continue // Another program created it.
+		}
+		e := m.entries[serial]
+		if e == nil || pks[serial] != 0 {
+			t.Fatalf("provider %d should not be stored: %+v", r.PK, r)
+		}
+		pks[serial] = r.PK
+		if before := m.pks[serial]; before != 0 && before != r.PK {
+			t.Errorf("entry %s has the pk %d, before %d", e.ID, r.PK, before)
+		}
+		if e.ClientID != "" && e.ClientID != r.ClientID || e.ClientSecret != "" && e.ClientSecret != r.ClientSecret ||
+			r.RedirectURIs != e.RedirectURIs || r.ClientID == "" || r.ClientSecret == "" {
+			t.Errorf("entry %+v is stored as %+v", e, r)
+		}
+	}
+	if len(pks) != len(m.entries) {
+		t.Errorf("%d entries are stored, want %d", len(pks), len(m.entries))
+	}
+	m.pks = pks
+}
