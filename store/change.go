@@ -261,8 +261,8 @@ func (c changing) addEvents(changes []Change) error {
 		if change.Requested != nil && change.isRename() {
 			add(change, "renamed", List[string]{})
 		}
-		if change.Requested != nil && len(change.Fields) > 0 {
-			add(change, "updated", change.Fields)
+		if change.Requested != nil && (len(change.Fields) > 0 || !change.isRename()) {
+			add(change, "updated", append(List[string]{}, change.Fields...))
 		}
 	}
 	if len(rows) == 0 {

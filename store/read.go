@@ -61,11 +61,21 @@ func (s *Store) Provider(ctx context.Context, pk int32) (Record, error) {
 // ProviderByClientID returns the OAuth2 provider with exactly this client_id. It returns ErrNotFound, ErrDamaged or
 // ErrUnavailable.
 func (s *Store) ProviderByClientID(ctx context.Context, clientID string) (Record, error) {
+	pk, err := s.PKOfClientID(ctx, clientID)
+	if err != nil {
+		return nil, err
+	}
+	return s.Provider(ctx, pk)
+}
+
+// PKOfClientID returns the pk of the OAuth2 provider with exactly this client_id. It returns ErrNotFound or
+// ErrUnavailable.
+func (s *Store) PKOfClientID(ctx context.Context, clientID string) (int32, error) {
 	var row oauth2Row
 	if err := s.reader(ctx).Select("pk").Where("client_id = ?", clientID).First(&row).Error; err != nil {
-		return nil, fmt.Errorf("provider with client_id %q: %w", clientID, found(err))
+		return 0, fmt.Errorf("provider with client_id %q: %w", clientID, found(err))
 	}
-	return s.Provider(ctx, row.PK)
+	return row.PK, nil
 }
 
 // records adds the settings to the common rows of providers. Providers deleted in the meantime are left out.

@@ -32,12 +32,12 @@ type Command struct {
 	Recursive        bool     `short:"R" help:"Also read the subdirectories of directories, except hidden ones."`
 	Server           string   `env:"PROVIDERD_SERVER" placeholder:"URL" help:"URL of the server, such as http://127.0.0.1:8080 (${env})."`
 	TokenFile        string   `env:"PROVIDERD_TOKEN_FILE" type:"path" placeholder:"PATH" help:"File with the access token, which overrides PROVIDERD_TOKEN (${env})."`
-	DryRun           bool     `help:"Show the outcome of each entry and store nothing. Without --server, only check the files."`
-	DetailedExitcode bool     `help:"In a dry run, exit with status 3 if entries would be created."`
+	DryRun           bool     `help:"Show the outcome of each entry and store nothing. Without --server and --as, only check the files."`
+	DetailedExitcode bool     `help:"In a dry run, exit with status 3 also if entries would be created."`
 	databaseFlags
-	Strict   bool          `help:"Send nothing if there is advice for any entry."`
-	Parallel int           `default:"16" placeholder:"N" help:"Number of parallel requests, 1 to 256 (default ${default})."`
-	Timeout  time.Duration `default:"30s" placeholder:"TIME" help:"Time after which a request is retried (default ${default})."`
+	Strict   bool          `help:"Store nothing if there is advice for any entry."`
+	Parallel int           `default:"16" placeholder:"N" help:"Number of parallel creates, 1 to 256 (default ${default})."`
+	Timeout  time.Duration `default:"30s" placeholder:"TIME" help:"Time after which a request to --server is retried (default ${default})."`
 	Output   string        `default:"table" enum:"table,json" help:"Output format: ${enum} (default ${default}). The table omits unchanged entries, except in a dry run."`
 	Schema   bool          `help:"Print the JSON Schema of the files, for completion in editors, and exit."`
 
@@ -103,7 +103,7 @@ func (c *Command) Validate() error {
 }
 
 // needsServer reports whether requests are sent: in a dry run, only if --server is set.
-func (c *Command) needsServer() bool { return !c.isUsed() && (c.Server != "" || !c.DryRun) }
+func (c *Command) needsServer() bool { return !c.writesDatabase() && (c.Server != "" || !c.DryRun) }
 
 // findMissing returns an error that names everything that is missing.
 func (c *Command) findMissing() error {
@@ -145,8 +145,8 @@ func (c *Command) Run(
 	if advised := report.printAdvice(); advised > 0 && c.Strict {
 		return report.refuseAdvised(out, advised)
 	}
-	if c.isUsed() {
-		return c.open().WithStore(ctx, func(database *store.Store) error {
+	if c.writesDatabase() {
+		return c.connection().WithStore(ctx, func(database *store.Store) error {
 			run := databaseRun{c, database, records, contract, entries, out, messages}
 			return run.run(ctx)
 		})
@@ -224,7 +224,7 @@ func (c *Command) read(
 	if len(problems) == manifest.MaxProblems {
 		sum = "at least " + sum
 	}
-	return nil, errors.New(sum + "; nothing was sent")
+	return nil, errors.New(sum + "; nothing was stored")
 }
 
 // providers returns the client.

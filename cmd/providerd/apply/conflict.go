@@ -13,7 +13,7 @@ import (
 func (p *plan) refuseTaken(ctx context.Context) error {
 	freed := map[int32]bool{}
 	for _, a := range p.applied {
-		freed[a.PK] = a.planned != "" && (a.Outcome == outcomeDelete || a.requestedClientID() != a.ClientID)
+		freed[a.PK] = a.version != "" && (a.Outcome == outcomeDelete || a.requestedClientID() != a.ClientID)
 	}
 	holders, err := p.holders(ctx, freed)
 	if err != nil {
@@ -43,14 +43,14 @@ func (p *plan) holders(ctx context.Context, freed map[int32]bool) (map[*applied]
 		if clientID == "" || a.Outcome != outcomeCreate && !freed[a.PK] {
 			continue
 		}
-		holder, err := p.database.ProviderByClientID(ctx, clientID)
+		holder, err := p.database.PKOfClientID(ctx, clientID)
 		if errors.Is(err, store.ErrNotFound) {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		holders[a] = holder.Common().PK
+		holders[a] = holder
 	}
 	return holders, nil
 }
@@ -58,13 +58,13 @@ func (p *plan) holders(ctx context.Context, freed map[int32]bool) (map[*applied]
 // refuseTaken records that another record has the client_id.
 func (a *applied) refuseTaken(holder int32) {
 	a.Outcome, a.pointer, a.isClientIDTaken = outcomeRefused, "/client_id", true
-	a.reason = fmt.Sprintf("client_id taken by %d", holder)
+	a.reason = fmt.Sprintf("client_id taken by provider %d", holder)
 	taken := fmt.Sprintf("`client_id` is taken by provider %d", holder)
 	if a.Detail != "" {
 		taken += "; the entry " + a.Detail
 	}
 	a.Detail = taken
-	a.planned, a.Changes, a.Undo = "", nil, ""
+	a.version, a.Changes, a.Undo = "", nil, ""
 }
 
 // requestedClientID returns the client_id of an entry or, if the entry omits it, of the stored record.

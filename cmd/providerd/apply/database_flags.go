@@ -15,45 +15,43 @@ import (
 
 // databaseFlags are the flags of a run that writes to the database.
 type databaseFlags struct {
-	As       string            `placeholder:"NAME" help:"Write to the database instead of sending requests. NAME is the name of the tokens that the files are applied with over HTTP."`
+	As       *flags.Label      `placeholder:"NAME" help:"Write to the database instead of sending requests. NAME is the name of the tokens that the files are applied with over HTTP."`
 	Database flags.DatabaseURL `default:"${database}" env:"PROVIDERD_DATABASE" placeholder:"URL" help:"With --as, the database: sqlite:PATH or postgres://USER@HOST/DATABASE (${env}; default ${default})."`
 	Keyset   string            `env:"PROVIDERD_KEYSET" type:"path" placeholder:"PATH" help:"With --as, the keyset file of the database (${env}; default keyset.json beside a SQLite database)."`
-	Prune    pruneFlag         `help:"With --as, delete the applied records of NAME that have no entry. With --yes, --prune=N deletes at most N."`
-	Verbose  bool              `help:"With --as, list the applied records of NAME that have no entry."`
+	Prune    pruneFlag         `help:"With --as, delete the records that were applied as NAME and have no entry. --prune=N deletes at most N; with --yes, N is required."`
+	Verbose  bool              `help:"With --as, list the records that were applied as NAME and have no entry."`
 	flags.ConsentFlag
 }
 
-// isUsed reports whether the run writes to the database.
-func (f *databaseFlags) isUsed() bool { return f.As != "" }
+// writesDatabase reports whether the run writes to the database.
+func (f *databaseFlags) writesDatabase() bool { return f.As != nil }
 
-// open returns the flags that open the database.
-func (f *databaseFlags) open() flags.DatabaseFlags {
+// connection returns the flags that open the database.
+func (f *databaseFlags) connection() flags.DatabaseFlags {
 	return flags.DatabaseFlags{Database: f.Database, Keyset: f.Keyset}
 }
 
 // AfterApply checks the database and its keyset.
 func (f *databaseFlags) AfterApply(command *kong.Context) error {
-	if !f.isUsed() {
+	if !f.writesDatabase() {
 		return nil
 	}
-	return f.open().AfterApply(command)
+	return f.connection().AfterApply(command)
 }
 
-// isDatabasePassed reports whether the database was passed as an argument.
+// isDatabasePassed reports whether the database or its keyset was passed as an argument.
 func (f *databaseFlags) isDatabasePassed() bool {
-	return f.Database.Text != cmp.Or(os.Getenv(databaseVariable), flags.DefaultDatabase)
+	return f.Database.Text != cmp.Or(os.Getenv("PROVIDERD_DATABASE"), flags.DefaultDatabase) ||
+		f.Keyset != "" && os.Getenv("PROVIDERD_KEYSET") == ""
 }
-
-// databaseVariable is the environment variable with the URL of the database.
-const databaseVariable = "PROVIDERD_DATABASE"
 
 // validate refuses flags that contradict each other.
 func (f *databaseFlags) validate(server, output string, isDryRun bool) error {
-	if f.isUsed() {
+	if f.writesDatabase() {
 		return f.validateUse(server, output, isDryRun)
 	}
 	if f.isDatabasePassed() || f.Prune.isSet || f.Verbose || f.Yes {
-		return errors.New("--database, --prune, --verbose and --yes require --as, " +
+		return errors.New("--database, --keyset, --prune, --verbose and --yes require --as, " +
 			"the name of the tokens that the files are applied with over HTTP")
 	}
 	return nil

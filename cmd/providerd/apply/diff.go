@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"example.com/providerd/cmd/providerd/console"
 )
 
@@ -20,7 +22,7 @@ type FieldDiff struct {
 func Diff(names []string, secret string, before, after map[string]json.RawMessage) []FieldDiff {
 	var diffs []FieldDiff
 	for _, name := range names {
-		if bytes.Equal(before[name], after[name]) {
+		if isSame(before[name], after[name]) {
 			continue
 		}
 		diff := FieldDiff{Field: name, Old: before[name], New: after[name]}
@@ -30,6 +32,18 @@ func Diff(names []string, secret string, before, after map[string]json.RawMessag
 		diffs = append(diffs, diff)
 	}
 	return diffs
+}
+
+// isSame reports whether two values differ in notation at most. Numbers keep their digits.
+func isSame(a, b json.RawMessage) bool {
+	canonical := func(value json.RawMessage) []byte {
+		text := jsontext.Value(bytes.Clone(value))
+		if text.Canonicalize(jsontext.CanonicalizeRawInts(false), jsontext.CanonicalizeRawFloats(false)) != nil {
+			return value
+		}
+		return text
+	}
+	return bytes.Equal(a, b) || bytes.Equal(canonical(a), canonical(b))
 }
 
 // masked returns the mask instead of a secret, and empty secrets unchanged.

@@ -71,8 +71,8 @@ type applied struct {
 	entry manifest.Entry
 	kind  Kind
 	appliedJSON
-	// planned identifies the version of the stored record that would be changed; "" if none would be.
-	planned string
+	// version identifies the version of the stored record that would be changed; "" if none would be.
+	version string
 	// reason summarizes why the record differs from the entry, and pointer leads to the value.
 	reason, pointer string
 	isClientIDTaken bool
@@ -99,7 +99,7 @@ type appliedJSON struct {
 	Differs []string `json:"differs,omitempty"`
 	// Changes are the fields that get another value.
 	Changes []FieldDiff `json:"changes,omitempty"`
-	// Undo is a command that undoes the change.
+	// Undo is the command that gives fields their old values, or deletes what was created.
 	Undo string `json:"undo,omitempty"`
 	// Detail explains why the record differs from the entry.
 	Detail string          `json:"detail,omitempty"`

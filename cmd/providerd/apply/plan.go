@@ -80,7 +80,7 @@ func (p *plan) matchRecords(ctx context.Context) error {
 		p.owned++
 		key := record.Common().IdempotencyKey
 		switch {
-		case key == nil || !strings.HasPrefix(*key, keyPrefix):
+		case key == nil || !strings.HasPrefix(*key, keyPrefix+string(record.Common().Kind)+"/"):
 		case byKey[*key] != nil:
 			if err := p.compare(ctx, byKey[*key], record); err != nil {
 				return err
@@ -145,12 +145,11 @@ func (p *plan) compare(ctx context.Context, a *applied, record store.Record) err
 		}
 		a.Outcome, a.reason = outcomeUpdate, "keeps the client_id and the secret that the entry omits"
 	}
-	if a.planned, err = p.version(record); err != nil {
+	if a.version, err = p.versionOf(record); err != nil {
 		return err
 	}
-	a.Undo = p.records.Undo(a.PK, a.Changes)
-	if a.Outcome == outcomeRename {
-		a.Undo = fmt.Sprintf("providerd apply, of the entry with id: %q and was: %q", a.Was, a.ID)
+	if len(a.Changes) > 0 {
+		a.Undo = p.records.Undo(a.PK, a.Changes)
 	}
 	return nil
 }
@@ -161,14 +160,14 @@ func (p *plan) requested(a *applied, stored store.Record) (store.Record, error) 
 	return p.records.Requested(store.Kind(a.Kind), &key, a.entry.Body, stored)
 }
 
-// version returns a text that changes when the record is changed.
-func (p *plan) version(record store.Record) (string, error) {
-	sum, err := p.sum(record)
+// versionOf returns a text that changes when the record is changed.
+func (p *plan) versionOf(record store.Record) (string, error) {
+	sum, err := p.fieldsDigest(record)
 	return *record.Common().IdempotencyKey + sum, err
 }
 
-// sum returns a digest of the fields that a request can set, except for the omitted ones.
-func (p *plan) sum(record store.Record, omitted ...string) (string, error) {
+// fieldsDigest returns a digest of the fields that a request can set, except for the omitted ones.
+func (p *plan) fieldsDigest(record store.Record, omitted ...string) (string, error) {
 	kind, err := KindOf(record.Common().Kind)
 	if err != nil {
 		return "", err
@@ -211,15 +210,15 @@ func (p *plan) isAccepted(ctx context.Context, a *applied, record store.Record) 
 	if err != nil || len(differing) == 0 {
 		return err == nil, err
 	}
-	digest, err := p.digest(a)
+	digest, err := p.bodyDigest(a)
 	if err != nil {
 		return false, err
 	}
 	return p.database.IsBodyOf(ctx, digest, record)
 }
 
-// digest returns the digest of the body that the SDK sends for an entry.
-func (p *plan) digest(a *applied) ([]byte, error) {
+// bodyDigest returns the digest of the body that the SDK sends for an entry.
+func (p *plan) bodyDigest(a *applied) ([]byte, error) {
 	body, err := a.kind.sent(a.entry.Body)
 	if err != nil {
 		return nil, err

@@ -15,7 +15,7 @@ func (p *plan) print(out *console.Output) error {
 	list := console.NewTable(out)
 	list.Row(fmt.Sprintf("%s of %s", console.Count(p.owned, "record"), p.caller))
 	for _, a := range p.applied {
-		if a.Outcome == outcomeUnchanged && !p.isPlan {
+		if a.Outcome == outcomeUnchanged && !p.isDryRun {
 			continue
 		}
 		symbol, color := a.Outcome.mark()

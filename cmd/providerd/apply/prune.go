@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"example.com/providerd/store"
@@ -20,16 +21,16 @@ func (p *plan) addOrphans(ctx context.Context) error {
 		return fmt.Errorf("%d applied records of %s have no entry, and at most %d can be listed or deleted; "+
 			"check the files", len(p.orphans), p.caller, maxOrphans)
 	}
-	if p.isPruned {
-		if _, err := p.database.Deletable(ctx, p.orphans); err != nil {
-			return fmt.Errorf("nothing was written: %w", err)
-		}
-	}
+	var listed []int32
 	for _, pk := range p.orphans {
 		record, err := p.database.Provider(ctx, pk)
+		if errors.Is(err, store.ErrNotFound) {
+			continue
+		}
 		if err != nil {
 			return err
 		}
+		listed = append(listed, pk)
 		a, err := p.orphan(record)
 		if err != nil {
 			return err
@@ -37,6 +38,12 @@ func (p *plan) addOrphans(ctx context.Context) error {
 		p.applied = append(p.applied, a)
 	}
 	p.orphans = nil
+	if !p.isPruned {
+		return nil
+	}
+	if _, err := p.database.Deletable(ctx, listed); err != nil {
+		return fmt.Errorf("--prune: %w", err)
+	}
 	return nil
 }
 
@@ -48,8 +55,7 @@ func (p *plan) orphan(record store.Record) (a applied, err error) {
 	}}
 	if p.isPruned {
 		a.Outcome = outcomeDelete
-		a.Undo = "providerd apply, of an entry with the old values; the provider gets another pk"
-		a.planned, err = p.version(record)
+		a.version, err = p.versionOf(record)
 	}
 	return a, err
 }

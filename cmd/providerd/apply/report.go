@@ -17,7 +17,7 @@ import (
 type report struct {
 	output   string
 	messages *console.Messages
-	isPlan   bool
+	isDryRun bool
 	// isDetailed is true if entries that would be created make the exit status 3.
 	isDetailed bool
 	// changesRecords is true if stored records are made as the files say.
@@ -27,8 +27,8 @@ type report struct {
 
 func newReport(c *Command, messages *console.Messages, entries []manifest.Entry) (*report, error) {
 	report := &report{
-		output: c.Output, messages: messages, isPlan: c.DryRun, isDetailed: c.DetailedExitcode,
-		changesRecords: c.isUsed(), applied: make([]applied, len(entries)),
+		output: c.Output, messages: messages, isDryRun: c.DryRun, isDetailed: c.DetailedExitcode,
+		changesRecords: c.writesDatabase(), applied: make([]applied, len(entries)),
 	}
 	for i, entry := range entries {
 		kind, err := KindOf(store.Kind(entry.Kind))
@@ -69,7 +69,7 @@ func (r *report) refuseAdvised(out *console.Output, advised int) error {
 			return err
 		}
 	}
-	return fmt.Errorf("there is advice for %s; nothing was sent", console.Count(advised, "entry", "entries"))
+	return fmt.Errorf("there is advice for %s; nothing was stored", console.Count(advised, "entry", "entries"))
 }
 
 // printEntries prints the entries without outcomes, which only a server knows.
@@ -87,7 +87,7 @@ func (r *report) printEntries(out *console.Output) error {
 			return err
 		}
 	}
-	r.messages.Note("checked %s without a server; pass --server to see their outcomes",
+	r.messages.Note("checked %s without a server; pass --server or --as to see their outcomes",
 		console.Count(len(r.applied), "entry", "entries"))
 	return nil
 }
@@ -132,13 +132,13 @@ func (r *report) counts() map[outcome]int {
 // result returns an error unless every entry is, or in a plan would be, stored as the files say. It is ErrDiffers if
 // nothing failed.
 func (r *report) result(counts map[outcome]int) error {
-	bad := counts[outcomeDrifted] + counts[outcomeRefused] + counts[outcomeUpdate] + counts[outcomeRename] +
-		counts[outcomeDelete]
+	bad := counts[outcomeDrifted] + counts[outcomeRefused]
 	if !r.changesRecords {
 		bad += counts[outcomeRenamed]
 	}
+	changes := counts[outcomeUpdate] + counts[outcomeRename] + counts[outcomeDelete]
 	text := console.Count(bad, "entry is", "entries are") + " not stored as the files say"
-	if r.isPlan {
+	if r.isDryRun {
 		text = console.Count(bad, "entry", "entries") + " would not be stored as the files say"
 	}
 	switch {
@@ -146,6 +146,8 @@ func (r *report) result(counts map[outcome]int) error {
 		return errors.New(text)
 	case bad > 0:
 		return differs{text}
+	case changes > 0:
+		return differs{console.Count(changes, "record") + " would be changed"}
 	case r.isDetailed && counts[outcomeCreate] > 0:
 		return differs{console.Count(counts[outcomeCreate], "entry", "entries") + " would be created"}
 	default:
@@ -163,13 +165,14 @@ func (differs) Unwrap() error { return ErrDiffers }
 // isOfAnotherToken reports whether each client_id in the files is taken although no entry is stored.
 func (r *report) isOfAnotherToken(counts map[outcome]int) bool {
 	isTaken := func(a applied) bool { return a.isClientIDTaken }
-	return counts[outcomeUnchanged]+counts[outcomeDrifted] == 0 && slices.ContainsFunc(r.applied, isTaken) &&
+	return counts[outcomeUnchanged]+counts[outcomeDrifted]+counts[outcomeRenamed] == 0 &&
+		slices.ContainsFunc(r.applied, isTaken) &&
 		!slices.ContainsFunc(r.applied, func(a applied) bool { return !isTaken(a) && clientIDOf(a.entry) != "" })
 }
 
 func (r *report) printSummary(counts map[outcome]int) {
 	shown, end := []outcome{outcomeCreated}, ""
-	if r.isPlan {
+	if r.isDryRun {
 		shown, end = []outcome{outcomeCreate}, "; nothing was stored"
 	}
 	shown = append(shown, outcomeUnchanged, outcomeRefused)
@@ -195,7 +198,7 @@ func (r *report) printOutcomes(out *console.Output) error {
 		return printJSON(out, r.applied)
 	}
 	shown := slices.DeleteFunc(slices.Clone(r.applied), func(a applied) bool {
-		return a.Outcome == outcomePending || a.Outcome == outcomeUnchanged && !r.isPlan
+		return a.Outcome == outcomePending || a.Outcome == outcomeUnchanged && !r.isDryRun
 	})
 	if len(shown) == 0 {
 		return nil

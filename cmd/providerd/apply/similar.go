@@ -50,8 +50,8 @@ func (p *plan) nameSimilar(created map[string]*applied, record store.Record) err
 			return err
 		}
 		if a := created[likeness]; a != nil && a.Detail == "" {
-			a.Detail = fmt.Sprintf("looks like %d under another id; if it is that provider, add `was` with the other id",
-				record.Common().PK)
+			a.Detail = fmt.Sprintf("looks like provider %d, which another id created; if you changed the id, "+
+				"add `was` with the old one", record.Common().PK)
 		}
 	}
 	return nil
@@ -63,5 +63,5 @@ func (p *plan) likeness(record store.Record, clientID string) (string, error) {
 	if clientID != "" {
 		return "client_id " + clientID, nil
 	}
-	return p.sum(record, "client_id", "client_secret")
+	return p.fieldsDigest(record, "client_id", "client_secret")
 }

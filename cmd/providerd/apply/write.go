@@ -17,6 +17,12 @@ const maxChanges = 200
 // write changes and deletes records, in transactions of their own, and then creates records. It returns an error for
 // which isConflict is true if a record was changed since the plan.
 func (p *plan) write(ctx context.Context, parallel int) error {
+	var created []*applied
+	for i := range p.applied {
+		if a := &p.applied[i]; a.Outcome == outcomeCreate {
+			created = append(created, a)
+		}
+	}
 	transactions := p.transactions()
 	for i, transaction := range transactions {
 		begun := time.Now()
@@ -25,17 +31,14 @@ func (p *plan) write(ctx context.Context, parallel int) error {
 		}
 		p.messages.Note("transaction %d of %d: changed %s", i+1, len(transactions),
 			console.Count(len(transaction), "record"))
+		if i == len(transactions)-1 && len(created) == 0 {
+			return nil
+		}
 		// Pause for as long as the transaction took: SQLite has no queue of writers, so others would rarely get the lock.
 		select {
 		case <-time.After(time.Since(begun)):
 		case <-ctx.Done():
 			return errInterrupted()
-		}
-	}
-	var created []*applied
-	for i := range p.applied {
-		if a := &p.applied[i]; a.Outcome == outcomeCreate {
-			created = append(created, a)
 		}
 	}
 	return inParallel(ctx, parallel, p.messages.Progress("entries created"), created, p.create)
@@ -54,7 +57,7 @@ func (p *plan) change(ctx context.Context, transaction []*applied) error {
 		return err
 	}
 	for _, a := range transaction {
-		a.Outcome, a.ClientID = a.Outcome.done(), a.requestedClientID()
+		a.Outcome, a.ClientID, a.version = a.Outcome.done(), a.requestedClientID(), ""
 	}
 	return nil
 }
@@ -66,12 +69,12 @@ func (p *plan) changeOf(ctx context.Context, a *applied) (change store.Change, e
 	}
 	var version string
 	if err == nil {
-		if version, err = p.version(change.Planned); err != nil {
+		if version, err = p.versionOf(change.Planned); err != nil {
 			return change, err
 		}
 	}
 	switch {
-	case version != a.planned:
+	case version != a.version:
 		return change, fmt.Errorf("provider %d: %w", a.PK, store.ErrChanged)
 	case a.Outcome == outcomeDelete:
 		return change, nil
@@ -82,13 +85,14 @@ func (p *plan) changeOf(ctx context.Context, a *applied) (change store.Change, e
 	if change.Requested, err = p.requested(a, change.Planned); err != nil {
 		return change, err
 	}
-	change.BodyDigest, err = p.digest(a)
+	change.BodyDigest, err = p.bodyDigest(a)
 	return change, err
 }
 
-// create creates the record of an entry. It returns errors that are not about this entry alone.
+// create creates the record of an entry. It returns an error for which isConflict is true if its id or client_id was
+// taken since the plan.
 func (p *plan) create(ctx context.Context, a *applied) error {
-	digest, err := p.digest(a)
+	digest, err := p.bodyDigest(a)
 	if err != nil {
 		return err
 	}
@@ -101,22 +105,22 @@ func (p *plan) create(ctx context.Context, a *applied) error {
 		Name: common.Name, CreatedBy: p.caller, IdempotencyKey: common.IdempotencyKey, BodyDigest: digest,
 	}
 	var record store.Record
-	switch requested := requested.(type) {
+	isReplayed := false
+	switch provider := requested.(type) {
 	case store.OAuth2Provider:
-		record, _, err = p.database.CreateOAuth2Provider(ctx, request, requested.OAuth2Settings)
+		record, isReplayed, err = p.database.CreateOAuth2Provider(ctx, request, provider.OAuth2Settings)
 	case store.WorkspaceDirectoryProvider:
-		record, _, err = p.database.CreateWorkspaceDirectoryProvider(ctx, request, requested.WorkspaceDirectorySettings)
-	}
-	if errors.Is(err, store.ErrClientIDTaken) || errors.Is(err, store.ErrKeyReused) {
-		a.Outcome, a.reason = outcomeRefused, "created meanwhile"
-		a.Detail = "was not created: " + err.Error() + "; run the command again"
-		p.printDetail(a)
-		return nil
+		settings := provider.WorkspaceDirectorySettings
+		record, isReplayed, err = p.database.CreateWorkspaceDirectoryProvider(ctx, request, settings)
 	}
 	if err != nil {
 		return err
 	}
 	a.Outcome, a.stored = outcomeCreated, storedOf(record)
+	if isReplayed {
+		a.Outcome = outcomeUnchanged
+		return nil
+	}
 	a.Undo = fmt.Sprintf("providerd provider delete %d", a.PK)
 	return nil
 }
@@ -126,7 +130,7 @@ func (p *plan) create(ctx context.Context, a *applied) error {
 func (p *plan) transactions() [][]*applied {
 	holders := map[string]*applied{}
 	for i := range p.applied {
-		if a := &p.applied[i]; a.planned != "" {
+		if a := &p.applied[i]; a.version != "" {
 			holders[a.ClientID] = a
 		}
 	}
@@ -146,7 +150,7 @@ func (p *plan) transactions() [][]*applied {
 		chain = append(chain, a)
 	}
 	for i := range p.applied {
-		if p.applied[i].planned == "" {
+		if p.applied[i].version == "" {
 			continue
 		}
 		chain = nil

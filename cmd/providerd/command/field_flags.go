@@ -102,24 +102,19 @@ func undoCommand(pk int32, changes []apply.FieldDiff) string {
 
 // fieldArguments returns the arguments that set a field.
 func fieldArguments(field string, value json.RawMessage) []string {
-	flag := "--" + strings.ReplaceAll(field, "_", "-")
-	switch field {
-	case "client_secret", "credentials":
-		return []string{flag + "-file=FILE"}
-	case "property_mappings", "jwks_sources", redirectURIsField:
-		flag = strings.TrimSuffix(flag, "s")
-	}
+	flag := flagOf(field)
 	var list []string
 	var text string
 	switch {
+	case strings.HasSuffix(flag, "-file"):
+		return []string{flag + "=FILE"}
 	case string(value) == "true":
 		return []string{flag}
 	case string(value) == "false":
 		return []string{strings.Replace(flag, "--", "--no-", 1)}
-	case json.Unmarshal(value, &list) == nil && string(value) != "null":
 	case json.Unmarshal(value, &text) == nil && field == redirectURIsField:
 		list = strings.Fields(text)
-	default:
+	case json.Unmarshal(value, &list) != nil:
 		list = []string{text}
 	}
 	if len(list) == 0 {
@@ -129,6 +124,19 @@ func fieldArguments(field string, value json.RawMessage) []string {
 		list[i] = flag + "=" + quoted(element)
 	}
 	return list
+}
+
+// flagOf returns the flag that sets a field. Flags of lists are repeated, and secrets are in files.
+func flagOf(field string) string {
+	switch field {
+	case "property_mappings", "jwks_sources", redirectURIsField:
+		field = strings.TrimSuffix(field, "s")
+	case "property_mappings_group":
+		field = "property_mapping_group"
+	case "client_secret", "credentials":
+		field += "_file"
+	}
+	return "--" + strings.ReplaceAll(field, "_", "-")
 }
 
 // quoted quotes a text for a POSIX shell (POSIX.1-2017, Shell Command Language, section 2.2.2).

@@ -34,7 +34,9 @@ func requestedRecord(kind store.Kind, key *string, body []byte, stored store.Rec
 		if isStored && request.ClientID == nil {
 			settings.ClientID = requested.ClientID
 		}
-		if isStored && request.ClientSecret == nil {
+		// A public client that becomes confidential needs a secret.
+		needsSecret := requested.ClientSecret == store.NewSecret("") && requested.ClientType != settings.ClientType
+		if isStored && request.ClientSecret == nil && !needsSecret {
 			settings.ClientSecret = requested.ClientSecret
 		}
 		requested.Kind, requested.Name, requested.IdempotencyKey = kind, request.Name, key

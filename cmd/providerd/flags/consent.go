@@ -26,10 +26,13 @@ func (f ConsentFlag) Validate() error {
 	return errors.New("--yes is required when stdin is not a terminal")
 }
 
+// ErrNotConfirmed means that the user did not confirm.
+var ErrNotConfirmed = errors.New("not confirmed; nothing was done")
+
 // maxAnswerBytes limits the answer that is read.
 const maxAnswerBytes = 100
 
-// Ask asks for confirmation. It returns an error unless the answer is yes.
+// Ask asks for confirmation. It returns ErrNotConfirmed unless the answer is yes.
 func (f ConsentFlag) Ask(what string) error {
 	if f.Yes {
 		return nil
@@ -41,6 +44,6 @@ func (f ConsentFlag) Ask(what string) error {
 	case "y", "yes":
 		return nil
 	default:
-		return errors.New("not confirmed; nothing was done")
+		return ErrNotConfirmed
 	}
 }

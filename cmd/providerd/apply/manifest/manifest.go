@@ -278,7 +278,7 @@ func (r *reader) findRepeatedIDs() {
 		if other, ok := places[entry.Was]; ok {
 			r.problems = append(r.problems, Problem{
 				Position: place, Kind: entry.Kind, ID: entry.ID,
-				Detail: fmt.Sprintf("was is the id, or the former id, of the entry in %s", other.RelativeTo(place)),
+				Detail: fmt.Sprintf("`was` is the id, or the former id, of the entry in %s", other.RelativeTo(place)),
 			})
 		}
 		places[entry.Was] = place

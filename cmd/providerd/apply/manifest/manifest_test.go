@@ -142,10 +142,10 @@ func TestFaultsSayWhereAndWhat(t *testing.T) {
 		"oauth2: [a, ~]":                       {"1:10 oauth2 must be a mapping with the fields", "1:13 oauth2 must be a mapping"},
 		"oauth2: [{name: a}, {id: a}]":         {"1:21 oauth2/a has the same id as the entry in line 1"},
 		"oauth2: [{name: a, was: 7}]":          {"1:25 oauth2/a was must be a string"},
-		"oauth2: [{name: a, was: a}]":          {"1:10 oauth2/a was is the id, or the former id, of the entry in line 1"},
-		"oauth2: [{name: a}, {id: b, was: a}]": {"1:21 oauth2/b was is the id, or the former id, of the entry in line 1"},
+		"oauth2: [{name: a, was: a}]":          {"1:10 oauth2/a `was` is the id, or the former id, of the entry in line 1"},
+		"oauth2: [{name: a}, {id: b, was: a}]": {"1:21 oauth2/b `was` is the id, or the former id, of the entry in line 1"},
 		"oauth2: [{id: a, was: c}, {id: b, was: c}]": {
-			"1:27 oauth2/b was is the id, or the former id, of the entry in line 1",
+			"1:27 oauth2/b `was` is the id, or the former id, of the entry in line 1",
 		},
 		"oauth2: [{name: a, name: b}]":           {"1:20 oauth2/a the member name is repeated"},
 		"oauth2: [{id: 7}, {id: ' '}]":           {"1:15 oauth2 id must be a string", "1:24 oauth2 id must not be blank"},
