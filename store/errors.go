@@ -29,6 +29,8 @@ var (
 	ErrNotLinked = errors.New("provider is not linked to the application")
 	// ErrWrongKind means that a provider of this kind cannot have the requested role.
 	ErrWrongKind = errors.New("provider is of the wrong kind")
+	// ErrTokenRevoked means that the token is revoked, so it cannot be renewed.
+	ErrTokenRevoked = errors.New("token is revoked")
 	// ErrTokensExist means that the database already has a token.
 	ErrTokensExist = errors.New("tokens exist")
 	// ErrOverloaded means that the queue is full. Nothing was stored.

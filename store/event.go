@@ -21,6 +21,7 @@ const (
 	EventProviderUpdated EventKind = "provider updated"
 	EventProviderRenamed EventKind = "provider renamed"
 	EventTokenCreated    EventKind = "token created"
+	EventTokenRenewed    EventKind = "token renewed"
 	EventTokenRevoked    EventKind = "token revoked"
 	EventKeyCreated      EventKind = "key created"
 	EventKeyRotated      EventKind = "key rotated"

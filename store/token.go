@@ -139,6 +139,57 @@ func (s *Store) Tokens(ctx context.Context) iter.Seq2[Token, error] {
 	}
 }
 
+// RenewToken creates a token with the name and the operations of another one, which ends after overlap at the latest, or
+// is revoked if that is zero. It returns the text of the new token, and the records of both. It returns ErrNotFound,
+// ErrTokenRevoked or ErrUnavailable; nothing is changed then.
+func (s *Store) RenewToken(
+	ctx context.Context, id int32, expiresIn, overlap time.Duration,
+) (text string, renewed, old Token, err error) {
+	text = newTokenText()
+	err = s.database.Change(ctx, func(tx *gorm.DB) error {
+		if err := tx.Take(&old, id).Error; err != nil {
+			return found(err)
+		}
+		if old.RevokedAt != nil {
+			return ErrTokenRevoked
+		}
+		created := newToken(text, TokenGrant{Name: old.Name, Operations: old.Operations, ExpiresIn: expiresIn})
+		if err := tx.Create(created).Error; err != nil {
+			return fmt.Errorf("insert token: %w", err)
+		}
+		renewed = *created
+		old.RenewedAt = &renewed.CreatedAt
+		if overlap == 0 {
+			old.RevokedAt = &renewed.CreatedAt
+		} else if end := renewed.CreatedAt.Add(overlap); end.Before(old.ExpiresAt) {
+			old.ExpiresAt = end
+		}
+		return tx.Select("expires_at", "revoked_at", "renewed_at").Updates(&old).Error
+	})
+	if err != nil {
+		return "", Token{}, Token{}, fmt.Errorf("renew token %d: %w", id, err)
+	}
+	s.tokens.clear()
+	return text, renewed, old, nil
+}
+
+// RevokeTokens revokes the tokens of a name that are neither revoked nor expired, and returns how many. It returns
+// ErrUnavailable.
+func (s *Store) RevokeTokens(ctx context.Context, name string) (revoked int64, err error) {
+	err = s.database.Change(ctx, func(tx *gorm.DB) error {
+		at := now()
+		result := tx.Model(&Token{}).Where("name = ? AND revoked_at IS NULL AND expires_at > ?", name, at).
+			Update("revoked_at", at)
+		revoked = result.RowsAffected
+		return result.Error
+	})
+	if err != nil {
+		return 0, fmt.Errorf("revoke tokens of %s: %w", name, err)
+	}
+	s.tokens.clear()
+	return revoked, nil
+}
+
 // RevokeToken revokes a token, unless it is already revoked. It returns ErrNotFound or ErrUnavailable.
 func (s *Store) RevokeToken(ctx context.Context, id int32) error {
 	err := s.database.Change(ctx, func(tx *gorm.DB) error {

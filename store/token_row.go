@@ -17,6 +17,8 @@ type Token struct {
 	ExpiresAt  time.Time
 	// RevokedAt is nil if the token is not revoked.
 	RevokedAt *time.Time
+	// RenewedAt is when the token was renewed; nil if it was not.
+	RenewedAt *time.Time
 }
 
 // TokenState is the state of a token.

@@ -33,6 +33,7 @@ func Run(t *testing.T, newDatabase func(t *testing.T) Opener) {
 		"events are read during creates":         testEventsDuringCreates,
 		"tokens are found only by their text":    testTokens,
 		"tokens expire and are revoked":          testTokenStates,
+		"tokens are renewed":                     testRenewedTokens,
 		"the first token is created once":        testFirstToken,
 		"applications link providers":            testApplications,
 		"applications refuse invalid links":      testApplicationRefusals,

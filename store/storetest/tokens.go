@@ -74,6 +74,46 @@ func testTokenStates(t *testing.T, database *store.Store) {
 	}
 }
 
+// testRenewedTokens renews tokens, whose old texts stay valid for the overlap.
+func testRenewedTokens(t *testing.T, database *store.Store) {
+	_, first := createToken(t, database)
+	text, second, old, err := database.RenewToken(t.Context(), first.ID, 2*time.Hour, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if second.Name != first.Name || !slices.Equal(second.Operations, first.Operations) ||
+		!second.ExpiresAt.Equal(second.CreatedAt.Add(2*time.Hour)) || !old.ExpiresAt.Equal(second.CreatedAt.Add(time.Minute)) {
+		t.Errorf("%+v was renewed as %+v and is %+v", first, second, old)
+	}
+	if found, err := database.FindToken(t.Context(), text); err != nil || found.ID != second.ID {
+		t.Errorf("found %+v, %v", found, err)
+	}
+	if _, _, again, err := database.RenewToken(t.Context(), first.ID, time.Hour, time.Hour); err != nil || !again.ExpiresAt.Equal(old.ExpiresAt) {
+		t.Errorf("renewed again, the token is %+v, %v", again, err)
+	}
+	if _, _, revoked, err := database.RenewToken(t.Context(), second.ID, time.Hour, 0); err != nil || revoked.RevokedAt == nil {
+		t.Errorf("without an overlap, the token is %+v, %v", revoked, err)
+	}
+	if _, _, _, err := database.RenewToken(t.Context(), second.ID, time.Hour, 0); !errors.Is(err, store.ErrTokenRevoked) {
+		t.Errorf("error is %v, want ErrTokenRevoked", err)
+	}
+	if _, _, _, err := database.RenewToken(t.Context(), 99, time.Hour, 0); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("error is %v, want ErrNotFound", err)
+	}
+	counts := map[store.EventKind]int{}
+	for _, event := range readEvents(t, database) {
+		counts[event.Event]++
+	}
+	if counts[store.EventTokenRenewed] != 2 || counts[store.EventTokenCreated] != 4 || counts[store.EventTokenRevoked] != 1 {
+		t.Errorf("events are %v", counts)
+	}
+	for _, want := range []int64{3, 0} {
+		if revoked, err := database.RevokeTokens(t.Context(), first.Name); err != nil || revoked != want {
+			t.Errorf("revoked %d tokens, %v, want %d", revoked, err, want)
+		}
+	}
+}
+
 // testFirstToken fails the first callback that saves the token; the second succeeds.
 func testFirstToken(t *testing.T, database *store.Store) {
 	expectTokens := func(want bool) {

@@ -71,6 +71,7 @@ func tables() []table {
 			{"created_at", moment},
 			{"expires_at", moment},
 			{"revoked_at", moment},
+			{"renewed_at", moment},
 		}},
 		{name: "key_events", generatesKeys: true, columns: []column{
 			{"id", integer}, {"at", moment}, {"event", text}, {"key_id", integer},

@@ -23,7 +23,8 @@ func examples() map[string][]string {
 			"providerd token create --name admin --allow all",
 		},
 		"providerd token list":   {"providerd token list"},
-		"providerd token revoke": {"providerd token revoke 3"},
+		"providerd token renew":  {"providerd token renew 3", "providerd token renew 3 --overlap 0s --output json"},
+		"providerd token revoke": {"providerd token revoke 3", "providerd token revoke --name ci"},
 		"providerd provider list": {
 			"providerd provider list --kind oauth2 --since 30d",
 			"providerd provider list --output json --limit 1000 --after 17",

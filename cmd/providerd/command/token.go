@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"example.com/providerd/cmd/providerd/console"
+	"example.com/providerd/cmd/providerd/escape"
 	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/server/contract"
 	"example.com/providerd/store"
@@ -18,22 +20,29 @@ import (
 type tokenCommands struct {
 	Create tokenCreateCommand `cmd:"" help:"Create a token and print it on standard output; it cannot be shown again."`
 	List   tokenListCommand   `cmd:"" help:"List all tokens, without their text."`
-	Revoke tokenRevokeCommand `cmd:"" help:"Revoke a token; servers refuse it within one second."`
+	Renew  tokenRenewCommand  `cmd:"" help:"Create a token like another one, which then ends, and print it."`
+	Revoke tokenRevokeCommand `cmd:"" help:"Revoke tokens; servers refuse them within one second."`
+}
+
+// tokenFlags are the flags of commands that print a new token.
+type tokenFlags struct {
+	ExpiresIn flags.Duration `default:"90d" placeholder:"TIME" help:"Lifetime of the token, such as 90d or 12h (default ${default})."`
+	Output    string         `default:"text" enum:"text,json" help:"Output format: ${enum} (default ${default})."`
+}
+
+// Validate refuses a token that would expire before it can be used.
+func (f tokenFlags) Validate() error {
+	if time.Duration(f.ExpiresIn) < time.Minute {
+		return errors.New("--expires-in must be at least 1m")
+	}
+	return nil
 }
 
 type tokenCreateCommand struct {
 	flags.DatabaseFlags
-	Name      flags.Label    `required:"" placeholder:"NAME" help:"Name of the caller. Tokens with the same name belong to the same caller."`
-	Allow     []string       `required:"" sep:"none" enum:"${operations},all" placeholder:"OPERATION" help:"Operation that the token allows: ${enum}; repeatable."`
-	ExpiresIn flags.Duration `default:"90d" placeholder:"TIME" help:"Lifetime of the token, such as 90d or 12h (default ${default})."`
-}
-
-// Validate refuses a token that would expire before it can be used.
-func (c *tokenCreateCommand) Validate() error {
-	if time.Duration(c.ExpiresIn) < time.Minute {
-		return errors.New("--expires-in must be at least 1m")
-	}
-	return nil
+	Name  flags.Label `required:"" placeholder:"NAME" help:"Name of the caller. Tokens with the same name belong to the same caller."`
+	Allow []string    `required:"" sep:"none" enum:"${operations},all" placeholder:"OPERATION" help:"Operation that the token allows: ${enum}; repeatable."`
+	tokenFlags
 }
 
 // operations returns the operations that the token allows.
@@ -48,8 +57,8 @@ func (c *tokenCreateCommand) operations(contract *contract.Document) []string {
 func (c *tokenCreateCommand) Run(
 	ctx context.Context, contract *contract.Document, out *console.Output, messages *console.Messages,
 ) error {
-	if console.IsNullDevice(os.Stdout) {
-		return errors.New("standard output is closed or " + os.DevNull + ", so the token would be lost; nothing was created")
+	if err := checkTokenKept(); err != nil {
+		return err
 	}
 	return c.WithStore(ctx, func(database *store.Store) error {
 		text, token, err := database.CreateToken(ctx, store.TokenGrant{
@@ -58,14 +67,46 @@ func (c *tokenCreateCommand) Run(
 		if err != nil {
 			return err
 		}
-		if err := out.FlushLine(text); err != nil {
-			messages.Error(revokeUnprinted(ctx, database, token.ID, err))
-			return console.ErrReported
-		}
-		messages.Note("token %d for %s allows %s until %s",
-			token.ID, token.Name, strings.Join(token.Operations, ", "), console.Timestamp(token.ExpiresAt))
-		return nil
+		return c.print(ctx, database, out, messages, text, token)
 	})
+}
+
+// checkTokenKept refuses to create a token whose text would be lost.
+func checkTokenKept() error {
+	if console.IsNullDevice(os.Stdout) {
+		return errors.New("standard output is closed or " + os.DevNull + ", so the token would be lost; nothing was created")
+	}
+	return nil
+}
+
+// newToken is a new token in JSON.
+type newToken struct {
+	ID        int32     `json:"id"`
+	Name      string    `json:"name"`
+	ExpiresAt time.Time `json:"expires_at"`
+	Token     string    `json:"token"`
+}
+
+// print prints a new token, and revokes it if that fails.
+func (f tokenFlags) print(
+	ctx context.Context, database *store.Store, out *console.Output, messages *console.Messages, text string,
+	token store.Token,
+) error {
+	line := text
+	if f.Output == console.FormatJSON {
+		object, err := json.Marshal(newToken{token.ID, token.Name, token.ExpiresAt, text})
+		if err != nil {
+			return fmt.Errorf("render token: %w", err)
+		}
+		line = string(escape.JSON(object))
+	}
+	if err := out.FlushLine(line); err != nil {
+		messages.Error(revokeUnprinted(ctx, database, token.ID, err))
+		return console.ErrReported
+	}
+	messages.Note("token %d for %s allows %s until %s",
+		token.ID, token.Name, strings.Join(token.Operations, ", "), console.Timestamp(token.ExpiresAt))
+	return nil
 }
 
 // revokeUnprinted revokes a token that could not be printed, and returns what happened.
@@ -77,55 +118,68 @@ func revokeUnprinted(ctx context.Context, database *store.Store, id int32, cause
 	return fmt.Errorf("token %d could not be printed and was revoked: %w", id, cause)
 }
 
-type tokenListCommand struct {
+type tokenRenewCommand struct {
 	flags.DatabaseFlags
-	flags.ListFormat
+	ID      int32                  `arg:"" help:"id of the token, from \"providerd token list\"."`
+	Overlap flags.OptionalDuration `default:"24h" placeholder:"TIME" help:"How long the old token stays valid, at most until it expires; 0s revokes it at once (default ${default})."`
+	tokenFlags
 }
 
-// shownToken is a token in JSON and YAML.
-type shownToken struct {
-	ID         int32            `json:"id"`
-	Prefix     string           `json:"prefix"`
-	Name       string           `json:"name"`
-	Operations []string         `json:"operations"`
-	CreatedAt  time.Time        `json:"created_at"`
-	ExpiresAt  time.Time        `json:"expires_at"`
-	RevokedAt  *time.Time       `json:"revoked_at"`
-	State      store.TokenState `json:"state"`
-}
-
-// Run lists the tokens.
-func (c *tokenListCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
-	tokens := console.List[store.Token]{
-		Headings: "ID,PREFIX,NAME,ALLOWS,CREATED,EXPIRES,STATE",
-		Rows: func(token store.Token) [][]string {
-			return [][]string{{
-				fmt.Sprint(token.ID), token.Prefix, token.Name, strings.Join(token.Operations, ","),
-				console.Timestamp(token.CreatedAt), console.Timestamp(token.ExpiresAt), string(token.State(time.Now())),
-			}}
-		},
-		Value: func(token store.Token) any {
-			return shownToken{
-				token.ID, token.Prefix, token.Name, token.Operations, token.CreatedAt, token.ExpiresAt, token.RevokedAt,
-				token.State(time.Now()),
-			}
-		},
+// Run creates the new token and ends the old one.
+func (c *tokenRenewCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
+	if err := checkTokenKept(); err != nil {
+		return err
 	}
 	return c.WithStore(ctx, func(database *store.Store) error {
-		return tokens.Print(out, messages, c.Output, database.Tokens(ctx))
+		text, renewed, old, err := database.RenewToken(ctx, c.ID, time.Duration(c.ExpiresIn), time.Duration(c.Overlap))
+		if err != nil {
+			return console.SuggestList(err, listOfTokens)
+		}
+		if err := c.print(ctx, database, out, messages, text, renewed); err != nil {
+			return err
+		}
+		if old.RevokedAt != nil {
+			messages.Note("revoked token %d", old.ID)
+		} else {
+			messages.Note("token %d is valid until %s", old.ID, console.Timestamp(old.ExpiresAt))
+		}
+		return nil
 	})
 }
 
+// listOfTokens is the command that lists tokens.
+const listOfTokens = `"providerd token list"`
+
 type tokenRevokeCommand struct {
 	flags.DatabaseFlags
-	ID int32 `arg:"" help:"id of the token, from \"providerd token list\"."`
+	ID   int32       `arg:"" optional:"" help:"id of the token, from \"providerd token list\"."`
+	Name flags.Label `placeholder:"NAME" help:"Revoke all tokens of this caller instead."`
 }
 
-// Run revokes the token.
+// Validate requires either an id or a name.
+func (c *tokenRevokeCommand) Validate() error {
+	if (c.ID == 0) == (c.Name == "") {
+		return errors.New("pass either an id or --name")
+	}
+	return nil
+}
+
+// Run revokes the token, or the tokens of a caller.
 func (c *tokenRevokeCommand) Run(ctx context.Context, messages *console.Messages) error {
 	return c.WithStore(ctx, func(database *store.Store) error {
+		if c.Name != "" {
+			revoked, err := database.RevokeTokens(ctx, string(c.Name))
+			if err == nil && revoked == 0 {
+				err = fmt.Errorf("no active token is named %s; see %s", c.Name, listOfTokens)
+			}
+			if err != nil {
+				return err
+			}
+			messages.Note("revoked %s of %s", console.Count(int(revoked), "token"), c.Name)
+			return nil
+		}
 		if err := database.RevokeToken(ctx, c.ID); err != nil {
-			return console.SuggestList(err, `"providerd token list"`)
+			return console.SuggestList(err, listOfTokens)
 		}
 		messages.Note("revoked token %d", c.ID)
 		return nil

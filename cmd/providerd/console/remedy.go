@@ -45,6 +45,7 @@ func RemedyFor(err error) string {
 		},
 		{store.ErrProviderInUse, `run "providerd application unlink" first`},
 		{store.ErrApplicationLinked, `run "providerd application unlink" first`},
+		{store.ErrTokenRevoked, `create another with "providerd token create"`},
 		{store.ErrKeysetFull, `run "providerd key reseal", then "providerd key retire"`},
 		{seal.ErrKeysetExists, "use another path; keysets are never overwritten"},
 		{fs.ErrPermission, "run the command as the owner, or give this user read and write permission"},

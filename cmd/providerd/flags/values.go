@@ -97,6 +97,18 @@ func (s *Duration) UnmarshalText(text []byte) error {
 	return err
 }
 
+// OptionalDuration is a Duration, or 0s for none.
+type OptionalDuration time.Duration
+
+// UnmarshalText parses 0s, or what Duration parses.
+func (o *OptionalDuration) UnmarshalText(text []byte) error {
+	if string(text) == "0s" {
+		*o = 0
+		return nil
+	}
+	return (*Duration)(o).UnmarshalText(text)
+}
+
 // parseDuration parses whole days (90d), or hours, minutes and seconds as time.ParseDuration does (12h30m).
 func parseDuration(text string) (duration time.Duration, err error) {
 	if days, ok := strings.CutSuffix(text, "d"); ok {
