@@ -41,22 +41,35 @@ func newLimiters(limit RateLimit) *limiters {
 	return &limiters{limit: limit, byKey: map[string]*rate.Limiter{}}
 }
 
-// take counts a request of a key. If the key exceeds its limit, it returns how long to wait, and counts nothing.
-func (l *limiters) take(key string, at time.Time) (wait time.Duration) {
+// quota is what is left of the limit of a key.
+type quota struct {
+	// wait is how long to wait if the key exceeded its limit; 0 if it did not.
+	wait time.Duration
+	// remaining requests are allowed at once, and one more after next.
+	remaining int
+	next      time.Duration
+}
+
+// take counts a request of a key, unless the key exceeds its limit.
+func (l *limiters) take(key string, at time.Time) quota {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	limiter, ok := l.byKey[key]
+	perSecond := float64(l.limit.Requests) / l.limit.Window.Seconds()
 	if !ok {
 		l.makeRoom(at)
-		perSecond := float64(l.limit.Requests) / l.limit.Window.Seconds()
 		limiter = rate.NewLimiter(rate.Limit(perSecond), l.limit.Requests)
 		l.byKey[key] = limiter
 	}
 	reservation := limiter.ReserveN(at, 1)
-	if wait = reservation.DelayFrom(at); wait > 0 {
+	if wait := reservation.DelayFrom(at); wait > 0 {
 		reservation.CancelAt(at)
+		return quota{wait: wait, next: wait}
 	}
-	return wait
+	remaining := limiter.TokensAt(at)
+	whole := math.Floor(remaining)
+	next := time.Duration((whole + 1 - remaining) / perSecond * float64(time.Second))
+	return quota{remaining: int(whole), next: next}
 }
 
 // makeRoom removes keys that have not used any of their limit, or all keys, before there are too many.
@@ -88,8 +101,9 @@ func networkOf(address string) string {
 // wholeSeconds formats a wait for a header, rounded up.
 func wholeSeconds(wait time.Duration) string { return strconv.Itoa(int(math.Ceil(wait.Seconds()))) }
 
-// limitRate refuses requests of a caller that exceeds its rate, which counts refused requests too. Callers are
-// distinguished by the names of their tokens. There is no limit if callers is nil.
+// limitRate refuses requests of a caller that exceeds its rate, which counts refused requests too, and tells every
+// caller how many it has left. Callers are distinguished by the names of their tokens. There is no limit if callers is
+// nil.
 func limitRate(callers *limiters) echo.MiddlewareFunc {
 	if callers == nil {
 		return func(next echo.HandlerFunc) echo.HandlerFunc { return next }
@@ -101,16 +115,16 @@ func limitRate(callers *limiters) echo.MiddlewareFunc {
 		limit.Requests, seconds)
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
-			wait := callers.take(exchangeOf(c.Request().Context()).token.Name, time.Now())
-			if wait == 0 {
+			left := callers.take(exchangeOf(c.Request().Context()).token.Name, time.Now())
+			header := c.Response().Header()
+			header.Set(rateLimitHeader, fmt.Sprintf("%q;r=%d;t=%s", rateLimitPolicy, left.remaining, wholeSeconds(left.next)))
+			header.Set(rateLimitPolicyHeader, policy)
+			if left.wait == 0 {
 				return next(c)
 			}
 			return &refusal{
-				slug: tooManyRequests, detail: detail, isLimited: true, header: map[string]string{
-					retryAfterHeader:      wholeSeconds(wait),
-					rateLimitHeader:       fmt.Sprintf("%q;r=0;t=%s", rateLimitPolicy, wholeSeconds(wait)),
-					rateLimitPolicyHeader: policy,
-				},
+				slug: tooManyRequests, detail: detail, isLimited: true,
+				header: map[string]string{retryAfterHeader: wholeSeconds(left.wait)},
 			}
 		}
 	}

@@ -1,7 +1,9 @@
 package server_test
 
 import (
+	"fmt"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -27,10 +29,18 @@ func TestRateLimitIsForTheNameOfTheToken(t *testing.T) {
 	body := encode(t, minimal(oauth2Path))
 	narrow := h.newToken(t, store.TokenGrant{Name: "test", Operations: []string{oauth2Operation}, ExpiresIn: time.Hour})
 	other := h.newToken(t, store.TokenGrant{Name: "other", Operations: []string{oauth2Operation}, ExpiresIn: time.Hour})
-	h.post(t, oauth2Path, body).record(t)
-	h.post(t, oauth2Path, "{}").problem(t, http.StatusBadRequest, "validation-failed")
-	h.post(t, workspaceDirectoryPath, "{}", set("Authorization", "Bearer "+narrow)).
-		problem(t, http.StatusForbidden, "forbidden")
+	created := h.post(t, oauth2Path, body)
+	created.record(t)
+	faulty := h.post(t, oauth2Path, "{}")
+	faulty.problem(t, http.StatusBadRequest, "validation-failed")
+	forbidden := h.post(t, workspaceDirectoryPath, "{}", set("Authorization", "Bearer "+narrow))
+	forbidden.problem(t, http.StatusForbidden, "forbidden")
+	for remaining, response := range []answer{forbidden, faulty, created} {
+		want := regexp.MustCompile(fmt.Sprintf(`^"caller";r=%d;t=1[12]\d\d$`, remaining))
+		if got := response.header.Get("RateLimit"); !want.MatchString(got) {
+			t.Errorf("RateLimit is %q, want %s", got, want)
+		}
+	}
 	for _, path := range []string{oauth2Path, workspaceDirectoryPath, oauth2Path + "?validate_only=true"} {
 		for _, token := range []string{h.token, narrow} {
 			limited := h.post(t, path, body, set("Authorization", "Bearer "+token))
@@ -53,6 +63,9 @@ func TestRateLimitIsForTheNameOfTheToken(t *testing.T) {
 	h.post(t, oauth2Path, body, set("Authorization", "Bearer "+other)).record(t)
 	unknown := h.post(t, oauth2Path, body, set("Authorization", wrongToken))
 	unknown.problem(t, http.StatusUnauthorized, "unauthorized")
+	if policy := unknown.header.Get("RateLimit-Policy"); policy != "" {
+		t.Errorf("an unknown caller has the RateLimit-Policy %q", policy)
+	}
 	if h.send(t, http.MethodGet, "/healthz", nil).status != http.StatusOK {
 		t.Error("what needs no token is limited")
 	}

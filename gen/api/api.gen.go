@@ -864,6 +864,8 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 
 type BadRequestResponseHeaders struct {
 	PreferenceApplied *string
+	RateLimit         *string
+	RateLimitPolicy   *string
 	XRequestID        string
 }
 type BadRequestApplicationProblemPlusJSONResponse struct {
@@ -874,6 +876,8 @@ type BadRequestApplicationProblemPlusJSONResponse struct {
 
 type ClientIDTakenResponseHeaders struct {
 	PreferenceApplied *string
+	RateLimit         *string
+	RateLimitPolicy   *string
 	XRequestID        string
 }
 type ClientIDTakenApplicationProblemPlusJSONResponse struct {
@@ -883,7 +887,9 @@ type ClientIDTakenApplicationProblemPlusJSONResponse struct {
 }
 
 type ContentTooLargeResponseHeaders struct {
-	XRequestID string
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestID      string
 }
 type ContentTooLargeApplicationProblemPlusJSONResponse struct {
 	Body Problem
@@ -892,6 +898,8 @@ type ContentTooLargeApplicationProblemPlusJSONResponse struct {
 }
 
 type ForbiddenResponseHeaders struct {
+	RateLimit       *string
+	RateLimitPolicy *string
 	WWWAuthenticate string
 	XRequestID      string
 }
@@ -903,6 +911,8 @@ type ForbiddenApplicationProblemPlusJSONResponse struct {
 
 type IdempotencyKeyReusedResponseHeaders struct {
 	PreferenceApplied *string
+	RateLimit         *string
+	RateLimitPolicy   *string
 	XRequestID        string
 }
 type IdempotencyKeyReusedApplicationProblemPlusJSONResponse struct {
@@ -912,7 +922,9 @@ type IdempotencyKeyReusedApplicationProblemPlusJSONResponse struct {
 }
 
 type InternalServerErrorResponseHeaders struct {
-	XRequestID string
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestID      string
 }
 type InternalServerErrorApplicationProblemPlusJSONResponse struct {
 	Body Problem
@@ -921,7 +933,9 @@ type InternalServerErrorApplicationProblemPlusJSONResponse struct {
 }
 
 type NotAcceptableResponseHeaders struct {
-	XRequestID string
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestID      string
 }
 type NotAcceptableApplicationProblemPlusJSONResponse struct {
 	Body Problem
@@ -930,8 +944,10 @@ type NotAcceptableApplicationProblemPlusJSONResponse struct {
 }
 
 type ServiceUnavailableResponseHeaders struct {
-	RetryAfter int32
-	XRequestID string
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      int32
+	XRequestID      string
 }
 type ServiceUnavailableApplicationProblemPlusJSONResponse struct {
 	Body Problem
@@ -962,8 +978,10 @@ type UnauthorizedApplicationProblemPlusJSONResponse struct {
 }
 
 type UnsupportedMediaTypeResponseHeaders struct {
-	AcceptPost string
-	XRequestID string
+	AcceptPost      string
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestID      string
 }
 type UnsupportedMediaTypeApplicationProblemPlusJSONResponse struct {
 	Body Problem
@@ -974,6 +992,8 @@ type UnsupportedMediaTypeApplicationProblemPlusJSONResponse struct {
 type VerdictResponseHeaders struct {
 	CacheControl      string
 	PreferenceApplied *string
+	RateLimit         *string
+	RateLimitPolicy   *string
 	XRequestID        string
 }
 type VerdictJSONResponse struct {
@@ -1004,6 +1024,12 @@ func (response ProvidersOauth2Create200JSONResponse) VisitProvidersOauth2CreateR
 	if response.Headers.PreferenceApplied != nil {
 		w.Header().Set("Preference-Applied", fmt.Sprint(*response.Headers.PreferenceApplied))
 	}
+	if response.Headers.RateLimit != nil {
+		w.Header().Set("RateLimit", fmt.Sprint(*response.Headers.RateLimit))
+	}
+	if response.Headers.RateLimitPolicy != nil {
+		w.Header().Set("RateLimit-Policy", fmt.Sprint(*response.Headers.RateLimitPolicy))
+	}
 	w.Header().Set("X-Request-Id", fmt.Sprint(response.Headers.XRequestID))
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
@@ -1014,6 +1040,8 @@ type ProvidersOauth2Create201ResponseHeaders struct {
 	CacheControl        string
 	IdempotencyReplayed *string
 	PreferenceApplied   *string
+	RateLimit           *string
+	RateLimitPolicy     *string
 	XRequestID          string
 }
 
@@ -1036,6 +1064,12 @@ func (response ProvidersOauth2Create201JSONResponse) VisitProvidersOauth2CreateR
 	if response.Headers.PreferenceApplied != nil {
 		w.Header().Set("Preference-Applied", fmt.Sprint(*response.Headers.PreferenceApplied))
 	}
+	if response.Headers.RateLimit != nil {
+		w.Header().Set("RateLimit", fmt.Sprint(*response.Headers.RateLimit))
+	}
+	if response.Headers.RateLimitPolicy != nil {
+		w.Header().Set("RateLimit-Policy", fmt.Sprint(*response.Headers.RateLimitPolicy))
+	}
 	w.Header().Set("X-Request-Id", fmt.Sprint(response.Headers.XRequestID))
 	w.WriteHeader(201)
 	_, err := buf.WriteTo(w)
@@ -1055,6 +1089,12 @@ func (response ProvidersOauth2Create400ApplicationProblemPlusJSONResponse) Visit
 	w.Header().Set("Content-Type", "application/problem+json")
 	if response.Headers.PreferenceApplied != nil {
 		w.Header().Set("Preference-Applied", fmt.Sprint(*response.Headers.PreferenceApplied))
+	}
+	if response.Headers.RateLimit != nil {
+		w.Header().Set("RateLimit", fmt.Sprint(*response.Headers.RateLimit))
+	}
+	if response.Headers.RateLimitPolicy != nil {
+		w.Header().Set("RateLimit-Policy", fmt.Sprint(*response.Headers.RateLimitPolicy))
 	}
 	w.Header().Set("X-Request-Id", fmt.Sprint(response.Headers.XRequestID))
 	w.WriteHeader(400)
@@ -1091,6 +1131,12 @@ func (response ProvidersOauth2Create403ApplicationProblemPlusJSONResponse) Visit
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RateLimit != nil {
+		w.Header().Set("RateLimit", fmt.Sprint(*response.Headers.RateLimit))
+	}
+	if response.Headers.RateLimitPolicy != nil {
+		w.Header().Set("RateLimit-Policy", fmt.Sprint(*response.Headers.RateLimitPolicy))
+	}
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.Header().Set("X-Request-Id", fmt.Sprint(response.Headers.XRequestID))
 	w.WriteHeader(403)
@@ -1109,6 +1155,12 @@ func (response ProvidersOauth2Create406ApplicationProblemPlusJSONResponse) Visit
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RateLimit != nil {
+		w.Header().Set("RateLimit", fmt.Sprint(*response.Headers.RateLimit))
+	}
+	if response.Headers.RateLimitPolicy != nil {
+		w.Header().Set("RateLimit-Policy", fmt.Sprint(*response.Headers.RateLimitPolicy))
+	}
 	w.Header().Set("X-Request-Id", fmt.Sprint(response.Headers.XRequestID))
 	w.WriteHeader(406)
 	_, err := buf.WriteTo(w)
@@ -1129,6 +1181,12 @@ func (response ProvidersOauth2Create409ApplicationProblemPlusJSONResponse) Visit
 	if response.Headers.PreferenceApplied != nil {
 		w.Header().Set("Preference-Applied", fmt.Sprint(*response.Headers.PreferenceApplied))
 	}
+	if response.Headers.RateLimit != nil {
+		w.Header().Set("RateLimit", fmt.Sprint(*response.Headers.RateLimit))
+	}
+	if response.Headers.RateLimitPolicy != nil {
+		w.Header().Set("RateLimit-Policy", fmt.Sprint(*response.Headers.RateLimitPolicy))
+	}
 	w.Header().Set("X-Request-Id", fmt.Sprint(response.Headers.XRequestID))
 	w.WriteHeader(409)
 	_, err := buf.WriteTo(w)
@@ -1146,6 +1204,12 @@ func (response ProvidersOauth2Create413ApplicationProblemPlusJSONResponse) Visit
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RateLimit != nil {
+		w.Header().Set("RateLimit", fmt.Sprint(*response.Headers.RateLimit))
+	}
+	if response.Headers.RateLimitPolicy != nil {
+		w.Header().Set("RateLimit-Policy", fmt.Sprint(*response.Headers.RateLimitPolicy))
+	}
 	w.Header().Set("X-Request-Id", fmt.Sprint(response.Headers.XRequestID))
 	w.WriteHeader(413)
 	_, err := buf.WriteTo(w)
@@ -1164,6 +1228,12 @@ func (response ProvidersOauth2Create415ApplicationProblemPlusJSONResponse) Visit
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.Header().Set("Accept-Post", fmt.Sprint(response.Headers.AcceptPost))
+	if response.Headers.RateLimit != nil {
+		w.Header().Set("RateLimit", fmt.Sprint(*response.Headers.RateLimit))
+	}
+	if response.Headers.RateLimitPolicy != nil {
+		w.Header().Set("RateLimit-Policy", fmt.Sprint(*response.Headers.RateLimitPolicy))
+	}
 	w.Header().Set("X-Request-Id", fmt.Sprint(response.Headers.XRequestID))
 	w.WriteHeader(415)
 	_, err := buf.WriteTo(w)
@@ -1183,6 +1253,12 @@ func (response ProvidersOauth2Create422ApplicationProblemPlusJSONResponse) Visit
 	w.Header().Set("Content-Type", "application/problem+json")
 	if response.Headers.PreferenceApplied != nil {
 		w.Header().Set("Preference-Applied", fmt.Sprint(*response.Headers.PreferenceApplied))
+	}
+	if response.Headers.RateLimit != nil {
+		w.Header().Set("RateLimit", fmt.Sprint(*response.Headers.RateLimit))
+	}
+	if response.Headers.RateLimitPolicy != nil {
+		w.Header().Set("RateLimit-Policy", fmt.Sprint(*response.Headers.RateLimitPolicy))
 	}
 	w.Header().Set("X-Request-Id", fmt.Sprint(response.Headers.XRequestID))
 	w.WriteHeader(422)
@@ -1225,6 +1301,12 @@ func (response ProvidersOauth2Create500ApplicationProblemPlusJSONResponse) Visit
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RateLimit != nil {
+		w.Header().Set("RateLimit", fmt.Sprint(*response.Headers.RateLimit))
+	}
+	if response.Headers.RateLimitPolicy != nil {
+		w.Header().Set("RateLimit-Policy", fmt.Sprint(*response.Headers.RateLimitPolicy))
+	}
 	w.Header().Set("X-Request-Id", fmt.Sprint(response.Headers.XRequestID))
 	w.WriteHeader(500)
 	_, err := buf.WriteTo(w)
@@ -1242,6 +1324,12 @@ func (response ProvidersOauth2Create503ApplicationProblemPlusJSONResponse) Visit
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RateLimit != nil {
+		w.Header().Set("RateLimit", fmt.Sprint(*response.Headers.RateLimit))
+	}
+	if response.Headers.RateLimitPolicy != nil {
+		w.Header().Set("RateLimit-Policy", fmt.Sprint(*response.Headers.RateLimitPolicy))
+	}
 	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
 	w.Header().Set("X-Request-Id", fmt.Sprint(response.Headers.XRequestID))
 	w.WriteHeader(503)
@@ -1271,6 +1359,12 @@ func (response ProvidersWorkspaceDirectoryCreate200JSONResponse) VisitProvidersW
 	if response.Headers.PreferenceApplied != nil {
 		w.Header().Set("Preference-Applied", fmt.Sprint(*response.Headers.PreferenceApplied))
 	}
+	if response.Headers.RateLimit != nil {
+		w.Header().Set("RateLimit", fmt.Sprint(*response.Headers.RateLimit))
+	}
+	if response.Headers.RateLimitPolicy != nil {
+		w.Header().Set("RateLimit-Policy", fmt.Sprint(*response.Headers.RateLimitPolicy))
+	}
 	w.Header().Set("X-Request-Id", fmt.Sprint(response.Headers.XRequestID))
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
@@ -1281,6 +1375,8 @@ type ProvidersWorkspaceDirectoryCreate201ResponseHeaders struct {
 	CacheControl        string
 	IdempotencyReplayed *string
 	PreferenceApplied   *string
+	RateLimit           *string
+	RateLimitPolicy     *string
 	XRequestID          string
 }
 
@@ -1303,6 +1399,12 @@ func (response ProvidersWorkspaceDirectoryCreate201JSONResponse) VisitProvidersW
 	if response.Headers.PreferenceApplied != nil {
 		w.Header().Set("Preference-Applied", fmt.Sprint(*response.Headers.PreferenceApplied))
 	}
+	if response.Headers.RateLimit != nil {
+		w.Header().Set("RateLimit", fmt.Sprint(*response.Headers.RateLimit))
+	}
+	if response.Headers.RateLimitPolicy != nil {
+		w.Header().Set("RateLimit-Policy", fmt.Sprint(*response.Headers.RateLimitPolicy))
+	}
 	w.Header().Set("X-Request-Id", fmt.Sprint(response.Headers.XRequestID))
 	w.WriteHeader(201)
 	_, err := buf.WriteTo(w)
@@ -1322,6 +1424,12 @@ func (response ProvidersWorkspaceDirectoryCreate400ApplicationProblemPlusJSONRes
 	w.Header().Set("Content-Type", "application/problem+json")
 	if response.Headers.PreferenceApplied != nil {
 		w.Header().Set("Preference-Applied", fmt.Sprint(*response.Headers.PreferenceApplied))
+	}
+	if response.Headers.RateLimit != nil {
+		w.Header().Set("RateLimit", fmt.Sprint(*response.Headers.RateLimit))
+	}
+	if response.Headers.RateLimitPolicy != nil {
+		w.Header().Set("RateLimit-Policy", fmt.Sprint(*response.Headers.RateLimitPolicy))
 	}
 	w.Header().Set("X-Request-Id", fmt.Sprint(response.Headers.XRequestID))
 	w.WriteHeader(400)
@@ -1358,6 +1466,12 @@ func (response ProvidersWorkspaceDirectoryCreate403ApplicationProblemPlusJSONRes
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RateLimit != nil {
+		w.Header().Set("RateLimit", fmt.Sprint(*response.Headers.RateLimit))
+	}
+	if response.Headers.RateLimitPolicy != nil {
+		w.Header().Set("RateLimit-Policy", fmt.Sprint(*response.Headers.RateLimitPolicy))
+	}
 	w.Header().Set("WWW-Authenticate", fmt.Sprint(response.Headers.WWWAuthenticate))
 	w.Header().Set("X-Request-Id", fmt.Sprint(response.Headers.XRequestID))
 	w.WriteHeader(403)
@@ -1376,6 +1490,12 @@ func (response ProvidersWorkspaceDirectoryCreate406ApplicationProblemPlusJSONRes
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RateLimit != nil {
+		w.Header().Set("RateLimit", fmt.Sprint(*response.Headers.RateLimit))
+	}
+	if response.Headers.RateLimitPolicy != nil {
+		w.Header().Set("RateLimit-Policy", fmt.Sprint(*response.Headers.RateLimitPolicy))
+	}
 	w.Header().Set("X-Request-Id", fmt.Sprint(response.Headers.XRequestID))
 	w.WriteHeader(406)
 	_, err := buf.WriteTo(w)
@@ -1393,6 +1513,12 @@ func (response ProvidersWorkspaceDirectoryCreate413ApplicationProblemPlusJSONRes
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RateLimit != nil {
+		w.Header().Set("RateLimit", fmt.Sprint(*response.Headers.RateLimit))
+	}
+	if response.Headers.RateLimitPolicy != nil {
+		w.Header().Set("RateLimit-Policy", fmt.Sprint(*response.Headers.RateLimitPolicy))
+	}
 	w.Header().Set("X-Request-Id", fmt.Sprint(response.Headers.XRequestID))
 	w.WriteHeader(413)
 	_, err := buf.WriteTo(w)
@@ -1411,6 +1537,12 @@ func (response ProvidersWorkspaceDirectoryCreate415ApplicationProblemPlusJSONRes
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.Header().Set("Accept-Post", fmt.Sprint(response.Headers.AcceptPost))
+	if response.Headers.RateLimit != nil {
+		w.Header().Set("RateLimit", fmt.Sprint(*response.Headers.RateLimit))
+	}
+	if response.Headers.RateLimitPolicy != nil {
+		w.Header().Set("RateLimit-Policy", fmt.Sprint(*response.Headers.RateLimitPolicy))
+	}
 	w.Header().Set("X-Request-Id", fmt.Sprint(response.Headers.XRequestID))
 	w.WriteHeader(415)
 	_, err := buf.WriteTo(w)
@@ -1430,6 +1562,12 @@ func (response ProvidersWorkspaceDirectoryCreate422ApplicationProblemPlusJSONRes
 	w.Header().Set("Content-Type", "application/problem+json")
 	if response.Headers.PreferenceApplied != nil {
 		w.Header().Set("Preference-Applied", fmt.Sprint(*response.Headers.PreferenceApplied))
+	}
+	if response.Headers.RateLimit != nil {
+		w.Header().Set("RateLimit", fmt.Sprint(*response.Headers.RateLimit))
+	}
+	if response.Headers.RateLimitPolicy != nil {
+		w.Header().Set("RateLimit-Policy", fmt.Sprint(*response.Headers.RateLimitPolicy))
 	}
 	w.Header().Set("X-Request-Id", fmt.Sprint(response.Headers.XRequestID))
 	w.WriteHeader(422)
@@ -1472,6 +1610,12 @@ func (response ProvidersWorkspaceDirectoryCreate500ApplicationProblemPlusJSONRes
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RateLimit != nil {
+		w.Header().Set("RateLimit", fmt.Sprint(*response.Headers.RateLimit))
+	}
+	if response.Headers.RateLimitPolicy != nil {
+		w.Header().Set("RateLimit-Policy", fmt.Sprint(*response.Headers.RateLimitPolicy))
+	}
 	w.Header().Set("X-Request-Id", fmt.Sprint(response.Headers.XRequestID))
 	w.WriteHeader(500)
 	_, err := buf.WriteTo(w)
@@ -1489,6 +1633,12 @@ func (response ProvidersWorkspaceDirectoryCreate503ApplicationProblemPlusJSONRes
 		return err
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.RateLimit != nil {
+		w.Header().Set("RateLimit", fmt.Sprint(*response.Headers.RateLimit))
+	}
+	if response.Headers.RateLimitPolicy != nil {
+		w.Header().Set("RateLimit-Policy", fmt.Sprint(*response.Headers.RateLimitPolicy))
+	}
 	w.Header().Set("Retry-After", fmt.Sprint(response.Headers.RetryAfter))
 	w.Header().Set("X-Request-Id", fmt.Sprint(response.Headers.XRequestID))
 	w.WriteHeader(503)

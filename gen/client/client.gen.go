@@ -1155,6 +1155,8 @@ type ClientWithResponsesInterface interface {
 type ProvidersOauth2CreateResponse200Headers struct {
 	CacheControl      string
 	PreferenceApplied *string
+	RateLimit         *string
+	RateLimitPolicy   *string
 	XRequestID        string
 }
 
@@ -1163,12 +1165,16 @@ type ProvidersOauth2CreateResponse201Headers struct {
 	CacheControl        string
 	IdempotencyReplayed *string
 	PreferenceApplied   *string
+	RateLimit           *string
+	RateLimitPolicy     *string
 	XRequestID          string
 }
 
 // ProvidersOauth2CreateResponse400Headers the declared response headers of an HTTP 400 response for ProvidersOauth2Create
 type ProvidersOauth2CreateResponse400Headers struct {
 	PreferenceApplied *string
+	RateLimit         *string
+	RateLimitPolicy   *string
 	XRequestID        string
 }
 
@@ -1180,35 +1186,47 @@ type ProvidersOauth2CreateResponse401Headers struct {
 
 // ProvidersOauth2CreateResponse403Headers the declared response headers of an HTTP 403 response for ProvidersOauth2Create
 type ProvidersOauth2CreateResponse403Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
 	WWWAuthenticate string
 	XRequestID      string
 }
 
 // ProvidersOauth2CreateResponse406Headers the declared response headers of an HTTP 406 response for ProvidersOauth2Create
 type ProvidersOauth2CreateResponse406Headers struct {
-	XRequestID string
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestID      string
 }
 
 // ProvidersOauth2CreateResponse409Headers the declared response headers of an HTTP 409 response for ProvidersOauth2Create
 type ProvidersOauth2CreateResponse409Headers struct {
 	PreferenceApplied *string
+	RateLimit         *string
+	RateLimitPolicy   *string
 	XRequestID        string
 }
 
 // ProvidersOauth2CreateResponse413Headers the declared response headers of an HTTP 413 response for ProvidersOauth2Create
 type ProvidersOauth2CreateResponse413Headers struct {
-	XRequestID string
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestID      string
 }
 
 // ProvidersOauth2CreateResponse415Headers the declared response headers of an HTTP 415 response for ProvidersOauth2Create
 type ProvidersOauth2CreateResponse415Headers struct {
-	AcceptPost string
-	XRequestID string
+	AcceptPost      string
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestID      string
 }
 
 // ProvidersOauth2CreateResponse422Headers the declared response headers of an HTTP 422 response for ProvidersOauth2Create
 type ProvidersOauth2CreateResponse422Headers struct {
 	PreferenceApplied *string
+	RateLimit         *string
+	RateLimitPolicy   *string
 	XRequestID        string
 }
 
@@ -1222,13 +1240,17 @@ type ProvidersOauth2CreateResponse429Headers struct {
 
 // ProvidersOauth2CreateResponse500Headers the declared response headers of an HTTP 500 response for ProvidersOauth2Create
 type ProvidersOauth2CreateResponse500Headers struct {
-	XRequestID string
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestID      string
 }
 
 // ProvidersOauth2CreateResponse503Headers the declared response headers of an HTTP 503 response for ProvidersOauth2Create
 type ProvidersOauth2CreateResponse503Headers struct {
-	RetryAfter int32
-	XRequestID string
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      int32
+	XRequestID      string
 }
 
 type ProvidersOauth2CreateResponse struct {
@@ -1386,6 +1408,8 @@ func (r ProvidersOauth2CreateResponse) ContentType() string {
 type ProvidersWorkspaceDirectoryCreateResponse200Headers struct {
 	CacheControl      string
 	PreferenceApplied *string
+	RateLimit         *string
+	RateLimitPolicy   *string
 	XRequestID        string
 }
 
@@ -1394,12 +1418,16 @@ type ProvidersWorkspaceDirectoryCreateResponse201Headers struct {
 	CacheControl        string
 	IdempotencyReplayed *string
 	PreferenceApplied   *string
+	RateLimit           *string
+	RateLimitPolicy     *string
 	XRequestID          string
 }
 
 // ProvidersWorkspaceDirectoryCreateResponse400Headers the declared response headers of an HTTP 400 response for ProvidersWorkspaceDirectoryCreate
 type ProvidersWorkspaceDirectoryCreateResponse400Headers struct {
 	PreferenceApplied *string
+	RateLimit         *string
+	RateLimitPolicy   *string
 	XRequestID        string
 }
 
@@ -1411,29 +1439,39 @@ type ProvidersWorkspaceDirectoryCreateResponse401Headers struct {
 
 // ProvidersWorkspaceDirectoryCreateResponse403Headers the declared response headers of an HTTP 403 response for ProvidersWorkspaceDirectoryCreate
 type ProvidersWorkspaceDirectoryCreateResponse403Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
 	WWWAuthenticate string
 	XRequestID      string
 }
 
 // ProvidersWorkspaceDirectoryCreateResponse406Headers the declared response headers of an HTTP 406 response for ProvidersWorkspaceDirectoryCreate
 type ProvidersWorkspaceDirectoryCreateResponse406Headers struct {
-	XRequestID string
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestID      string
 }
 
 // ProvidersWorkspaceDirectoryCreateResponse413Headers the declared response headers of an HTTP 413 response for ProvidersWorkspaceDirectoryCreate
 type ProvidersWorkspaceDirectoryCreateResponse413Headers struct {
-	XRequestID string
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestID      string
 }
 
 // ProvidersWorkspaceDirectoryCreateResponse415Headers the declared response headers of an HTTP 415 response for ProvidersWorkspaceDirectoryCreate
 type ProvidersWorkspaceDirectoryCreateResponse415Headers struct {
-	AcceptPost string
-	XRequestID string
+	AcceptPost      string
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestID      string
 }
 
 // ProvidersWorkspaceDirectoryCreateResponse422Headers the declared response headers of an HTTP 422 response for ProvidersWorkspaceDirectoryCreate
 type ProvidersWorkspaceDirectoryCreateResponse422Headers struct {
 	PreferenceApplied *string
+	RateLimit         *string
+	RateLimitPolicy   *string
 	XRequestID        string
 }
 
@@ -1447,13 +1485,17 @@ type ProvidersWorkspaceDirectoryCreateResponse429Headers struct {
 
 // ProvidersWorkspaceDirectoryCreateResponse500Headers the declared response headers of an HTTP 500 response for ProvidersWorkspaceDirectoryCreate
 type ProvidersWorkspaceDirectoryCreateResponse500Headers struct {
-	XRequestID string
+	RateLimit       *string
+	RateLimitPolicy *string
+	XRequestID      string
 }
 
 // ProvidersWorkspaceDirectoryCreateResponse503Headers the declared response headers of an HTTP 503 response for ProvidersWorkspaceDirectoryCreate
 type ProvidersWorkspaceDirectoryCreateResponse503Headers struct {
-	RetryAfter int32
-	XRequestID string
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      int32
+	XRequestID      string
 }
 
 type ProvidersWorkspaceDirectoryCreateResponse struct {
@@ -1782,6 +1824,20 @@ func ParseProvidersOauth2CreateResponse(rsp *http.Response) (*ProvidersOauth2Cre
 			}
 			headers.PreferenceApplied = &value
 		}
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -1813,6 +1869,20 @@ func ParseProvidersOauth2CreateResponse(rsp *http.Response) (*ProvidersOauth2Cre
 			}
 			headers.PreferenceApplied = &value
 		}
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -1829,6 +1899,20 @@ func ParseProvidersOauth2CreateResponse(rsp *http.Response) (*ProvidersOauth2Cre
 				return nil, err
 			}
 			headers.PreferenceApplied = &value
+		}
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
 		}
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
@@ -1857,6 +1941,20 @@ func ParseProvidersOauth2CreateResponse(rsp *http.Response) (*ProvidersOauth2Cre
 		response.Headers401 = &headers
 	case rsp.StatusCode == 403:
 		var headers ProvidersOauth2CreateResponse403Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
 		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -1874,6 +1972,20 @@ func ParseProvidersOauth2CreateResponse(rsp *http.Response) (*ProvidersOauth2Cre
 		response.Headers403 = &headers
 	case rsp.StatusCode == 406:
 		var headers ProvidersOauth2CreateResponse406Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -1891,6 +2003,20 @@ func ParseProvidersOauth2CreateResponse(rsp *http.Response) (*ProvidersOauth2Cre
 			}
 			headers.PreferenceApplied = &value
 		}
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -1901,6 +2027,20 @@ func ParseProvidersOauth2CreateResponse(rsp *http.Response) (*ProvidersOauth2Cre
 		response.Headers409 = &headers
 	case rsp.StatusCode == 413:
 		var headers ProvidersOauth2CreateResponse413Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -1918,6 +2058,20 @@ func ParseProvidersOauth2CreateResponse(rsp *http.Response) (*ProvidersOauth2Cre
 			}
 			headers.AcceptPost = value
 		}
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -1934,6 +2088,20 @@ func ParseProvidersOauth2CreateResponse(rsp *http.Response) (*ProvidersOauth2Cre
 				return nil, err
 			}
 			headers.PreferenceApplied = &value
+		}
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
 		}
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
@@ -1976,6 +2144,20 @@ func ParseProvidersOauth2CreateResponse(rsp *http.Response) (*ProvidersOauth2Cre
 		response.Headers429 = &headers
 	case rsp.StatusCode == 500:
 		var headers ProvidersOauth2CreateResponse500Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -1986,6 +2168,20 @@ func ParseProvidersOauth2CreateResponse(rsp *http.Response) (*ProvidersOauth2Cre
 		response.Headers500 = &headers
 	case rsp.StatusCode == 503:
 		var headers ProvidersOauth2CreateResponse503Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int32
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int32"}); err != nil {
@@ -2123,6 +2319,20 @@ func ParseProvidersWorkspaceDirectoryCreateResponse(rsp *http.Response) (*Provid
 			}
 			headers.PreferenceApplied = &value
 		}
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -2154,6 +2364,20 @@ func ParseProvidersWorkspaceDirectoryCreateResponse(rsp *http.Response) (*Provid
 			}
 			headers.PreferenceApplied = &value
 		}
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -2170,6 +2394,20 @@ func ParseProvidersWorkspaceDirectoryCreateResponse(rsp *http.Response) (*Provid
 				return nil, err
 			}
 			headers.PreferenceApplied = &value
+		}
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
 		}
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
@@ -2198,6 +2436,20 @@ func ParseProvidersWorkspaceDirectoryCreateResponse(rsp *http.Response) (*Provid
 		response.Headers401 = &headers
 	case rsp.StatusCode == 403:
 		var headers ProvidersWorkspaceDirectoryCreateResponse403Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
 		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -2215,6 +2467,20 @@ func ParseProvidersWorkspaceDirectoryCreateResponse(rsp *http.Response) (*Provid
 		response.Headers403 = &headers
 	case rsp.StatusCode == 406:
 		var headers ProvidersWorkspaceDirectoryCreateResponse406Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -2225,6 +2491,20 @@ func ParseProvidersWorkspaceDirectoryCreateResponse(rsp *http.Response) (*Provid
 		response.Headers406 = &headers
 	case rsp.StatusCode == 413:
 		var headers ProvidersWorkspaceDirectoryCreateResponse413Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -2242,6 +2522,20 @@ func ParseProvidersWorkspaceDirectoryCreateResponse(rsp *http.Response) (*Provid
 			}
 			headers.AcceptPost = value
 		}
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -2258,6 +2552,20 @@ func ParseProvidersWorkspaceDirectoryCreateResponse(rsp *http.Response) (*Provid
 				return nil, err
 			}
 			headers.PreferenceApplied = &value
+		}
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
 		}
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
@@ -2300,6 +2608,20 @@ func ParseProvidersWorkspaceDirectoryCreateResponse(rsp *http.Response) (*Provid
 		response.Headers429 = &headers
 	case rsp.StatusCode == 500:
 		var headers ProvidersWorkspaceDirectoryCreateResponse500Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
 		if values := rsp.Header.Values("X-Request-Id"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "X-Request-Id", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
@@ -2310,6 +2632,20 @@ func ParseProvidersWorkspaceDirectoryCreateResponse(rsp *http.Response) (*Provid
 		response.Headers500 = &headers
 	case rsp.StatusCode == 503:
 		var headers ProvidersWorkspaceDirectoryCreateResponse503Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int32
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "integer", Format: "int32"}); err != nil {

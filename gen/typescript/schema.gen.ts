@@ -352,6 +352,8 @@ export interface components {
         Verdict: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                 "Cache-Control": components["headers"]["Cache-Control"];
                 "Preference-Applied": components["headers"]["Preference-Applied"];
                 [name: string]: unknown;
@@ -364,6 +366,8 @@ export interface components {
         BadRequest: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                 "Preference-Applied": components["headers"]["Preference-Applied"];
                 [name: string]: unknown;
             };
@@ -386,6 +390,8 @@ export interface components {
         Forbidden: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                 "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
                 [name: string]: unknown;
             };
@@ -397,6 +403,8 @@ export interface components {
         NotAcceptable: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                 [name: string]: unknown;
             };
             content: {
@@ -407,6 +415,8 @@ export interface components {
         ClientIdTaken: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                 "Preference-Applied": components["headers"]["Preference-Applied"];
                 [name: string]: unknown;
             };
@@ -418,6 +428,8 @@ export interface components {
         ContentTooLarge: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                 [name: string]: unknown;
             };
             content: {
@@ -428,6 +440,8 @@ export interface components {
         UnsupportedMediaType: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                 "Accept-Post": components["headers"]["Accept-Post"];
                 [name: string]: unknown;
             };
@@ -439,6 +453,8 @@ export interface components {
         IdempotencyKeyReused: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                 "Preference-Applied": components["headers"]["Preference-Applied"];
                 [name: string]: unknown;
             };
@@ -463,6 +479,8 @@ export interface components {
         InternalServerError: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                 [name: string]: unknown;
             };
             content: {
@@ -473,6 +491,8 @@ export interface components {
         ServiceUnavailable: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                 "Retry-After": components["headers"]["Retry-After"];
                 [name: string]: unknown;
             };
@@ -515,12 +535,12 @@ export interface components {
          */
         "Retry-After": number;
         /**
-         * @description Remaining requests of the caller (r) and seconds until it can send another (t), as in draft-ietf-httpapi-ratelimit-headers-10. Present only if the caller exceeded its rate.
-         * @example "caller";r=0;t=1
+         * @description Requests that the caller can send at once (r), and seconds until it can send one more (t), as in draft-ietf-httpapi-ratelimit-headers-10. Present if the server limits the rate of callers.
+         * @example "caller";r=99;t=1
          */
         RateLimit: string;
         /**
-         * @description Requests (q) that a caller may send to each server in a number of seconds (w), as in draft-ietf-httpapi-ratelimit-headers-10. Present only if the caller exceeded its rate.
+         * @description Requests (q) that a caller may send to each server in a number of seconds (w), as in draft-ietf-httpapi-ratelimit-headers-10. Present if the server limits the rate of callers.
          * @example "caller";q=100;w=1
          */
         "RateLimit-Policy": string;
@@ -555,6 +575,8 @@ export interface operations {
             201: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "Cache-Control": components["headers"]["Cache-Control"];
                     "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     "Preference-Applied": components["headers"]["Preference-Applied"];
@@ -603,6 +625,8 @@ export interface operations {
             201: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "Cache-Control": components["headers"]["Cache-Control"];
                     "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     "Preference-Applied": components["headers"]["Preference-Applied"];
