@@ -191,7 +191,7 @@ hostile: ## Send 100,000 hostile bodies, damage files, and face hostile callers,
 
 faults: ## Kill the server and plans of changes 100 times, fill its disk and damage its files; needs root.
 	PROVIDERD_KILL_ROUNDS=100 go test -count=1 -v -tags slow -timeout 60m \
-		-run '^(TestKilledUnderLoad|TestPlansKilled|TestDiskFull|TestDatabase|TestRequestsInFlight|TestFailedC|TestHostileF)' ./cmd/providerd/e2e/{serving,hostile,changes} ./store/sqlite | \
+		-run '^(TestKilledUnderLoad|TestServersTakeTurns|TestPlansKilled|TestDiskFull|TestDatabase|TestRequestsInFlight|TestFailedC|TestHostileF)' ./cmd/providerd/e2e/{serving,hostile,changes} ./store/sqlite | \
 		{ grep -Ev '^=== ' || true; }
 
 failover: patroni ## Break primaries, replicas and networks 100 times under load; write the figures to store/postgres.
@@ -240,7 +240,7 @@ test: ## Run the tests that need only Go and gcc; the last lines say what was le
 
 # The race detector makes a process several times slower, so it gets fewer generated requests and, among the end-to-end
 # tests, only the most concurrent ones.
-CONCURRENT := ^Test(Apply|DryRun|ReplicasRace|RequestsInFlight|ServersShare|TracesOfShared)
+CONCURRENT := ^Test(Apply|DryRun|ReplicasRace|RequestsInFlight|ServersTakeTurns|TracesOfShared)
 # Slow suites that have targets of their own.
 ALONE := failover upgrade
 

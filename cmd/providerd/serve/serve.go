@@ -145,7 +145,7 @@ func (e endpoint) close() {
 // open opens what the server needs, and serves.
 func (c *Command) open(
 	ctx context.Context, contract *contract.Document, version Version, log *serveLog,
-) error {
+) (err error) {
 	// Listen first, so that nothing is created on disk if an address is in use.
 	at, err := c.listen(ctx)
 	if err != nil {
@@ -155,6 +155,11 @@ func (c *Command) open(
 	if at.security, err = newTLSConfig(c.TLSCert, c.TLSKey, log.Logger); err != nil {
 		return err
 	}
+	unlock, err := c.lockDatabase(ctx, log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
 	database, err := createStore(ctx, c.DatabaseFlags, log)
 	if err != nil {
 		return err

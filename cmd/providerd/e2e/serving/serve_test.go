@@ -69,40 +69,6 @@ func TestRequestsInFlightFinish(t *testing.T) {
 	}
 }
 
-func TestServersShareDatabase(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	client := contracttest.Client(t)
-	servers := make([]*providerdtest.Server, 3)
-	var group sync.WaitGroup
-	for i := range servers {
-		group.Go(func() {
-			var err error
-			if servers[i], err = providerdtest.Start(t.Context(), dir); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	group.Wait()
-	if t.Failed() {
-		t.FailNow()
-	}
-	for _, server := range servers {
-		for range 20 {
-			group.Go(func() { server.Create(t, client) })
-		}
-	}
-	group.Wait()
-	var creators int
-	for _, server := range servers {
-		server.MustStop(t)
-		creators += strings.Count(server.Stderr.String(), "created the database")
-	}
-	if stored := providerdtest.StoredPKs(t, dir); len(stored) != 60 || creators != 1 {
-		t.Errorf("%d records are stored, want 60; %d servers report that they created the database, want 1", len(stored), creators)
-	}
-}
-
 func TestAddressInUse(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

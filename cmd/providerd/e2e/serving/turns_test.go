@@ -1,0 +1,52 @@
+package serving_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
+	"example.com/providerd/server/contracttest"
+)
+
+// TestServersTakeTurns starts a server over a SQLite database that another one serves. It waits until that one stops or
+// is killed; commands do not wait.
+func TestServersTakeTurns(t *testing.T) {
+	t.Parallel()
+	dir, client := t.TempDir(), contracttest.Client(t)
+	server := providerdtest.Serve(t, dir)
+	rounds := providerdtest.EnvCount(t, "PROVIDERD_KILL_ROUNDS", defaultKillRounds)
+	for round := range rounds {
+		command := providerdtest.Command(t.Context(), dir, "serve", "--listen", "127.0.0.1:0")
+		messages := &providerdtest.Buffer{}
+		command.Stderr = messages
+		var next *providerdtest.Server
+		started := make(chan error)
+		go func() {
+			var err error
+			next, err = providerdtest.StartCommand(command)
+			started <- err
+		}()
+		waits := fmt.Sprintf("process %d serves data/providerd.db; waiting up to 35s", server.Command.Process.Pid)
+		providerdtest.WaitUntil(t, "the second server waits", func() bool { return strings.Contains(messages.String(), waits) })
+		server.Create(t, client)
+		if stored := providerdtest.StoredPKs(t, dir); len(stored) != round+1 {
+			t.Errorf("%d records are stored, want %d", len(stored), round+1)
+		}
+		if round%2 == 0 {
+			if err := server.Kill(); err != nil {
+				t.Fatal(err)
+			}
+		} else {
+			server.MustStop(t)
+		}
+		if err := <-started; err != nil {
+			t.Fatalf("%v: %s", err, messages)
+		}
+		server = next
+		server.Stderr = messages
+	}
+	server.MustStop(t)
+	providerdtest.CheckIntegrity(t, filepath.Join(dir, "data", "providerd.db"))
+}

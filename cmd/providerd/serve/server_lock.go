@@ -1,0 +1,67 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"example.com/providerd/cmd/providerd/flags"
+	"example.com/providerd/store/durable"
+)
+
+// stopTimeout is longer than a server takes to stop after its drain delay.
+const stopTimeout = 35 * time.Second
+
+// lockDatabase waits until no other server serves a SQLite database, and returns a function that lets the next one serve
+// it. It returns an error if the other server does not stop. The lock ends with the process.
+func (c *Command) lockDatabase(ctx context.Context, log *serveLog) (unlock func() error, err error) {
+	file, ok := c.Database.Location.(flags.SQLiteFile)
+	if !ok {
+		return func() error { return nil }, nil
+	}
+	path := durable.Resolve(file.Path()) + ".lock"
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, fmt.Errorf("create directory of the database: %w", err)
+	}
+	lock := flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))
+	isLocked, err := lock.TryLock()
+	if err == nil && !isLocked {
+		err = c.waitForLock(ctx, lock, file, log)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("lock database: %w", err)
+	}
+	if err := os.WriteFile(path, fmt.Appendln(nil, os.Getpid()), 0o600); err != nil {
+		return nil, errors.Join(fmt.Errorf("lock database: %w", err), lock.Close())
+	}
+	return lock.Close, nil
+}
+
+// waitForLock waits until the server that has the lock stops.
+func (c *Command) waitForLock(ctx context.Context, lock *flock.Flock, file flags.SQLiteFile, log *serveLog) error {
+	server := "another server"
+	if pid, err := os.ReadFile(lock.Path()); err == nil && len(pid) > 0 {
+		server = "process " + strings.TrimSpace(string(pid))
+	}
+	wait := c.DrainDelay + stopTimeout
+	log.notify(slog.LevelWarn, fmt.Sprintf("%s serves %s; waiting up to %s for it to stop", server, file.Path(), wait),
+		"waiting for other server", slog.String("database", file.Path()), slog.String("server", server))
+	const retry = 100 * time.Millisecond
+	limited, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	_, err := lock.TryLockContext(limited, retry)
+	switch {
+	case ctx.Err() != nil:
+		return errors.New("stopped before the other server did")
+	case !errors.Is(err, context.DeadlineExceeded):
+		return err //nolint:wrapcheck // The caller wraps it.
+	}
+	return fmt.Errorf("%s serves %s; stop it, or use PostgreSQL to run several servers", server, file.Path())
+}
