@@ -38,7 +38,7 @@ type Command struct {
 	Strict   bool          `help:"Store nothing if there is advice for any entry."`
 	Parallel int           `default:"16" placeholder:"N" help:"Number of parallel creates, 1 to 256 (default ${default})."`
 	Timeout  time.Duration `default:"30s" placeholder:"TIME" help:"Time after which a request to --server is retried (default ${default})."`
-	Output   string        `default:"table" enum:"table,json" help:"Output format: ${enum} (default ${default}). The table omits unchanged entries, except in a dry run."`
+	Output   string        `short:"o" default:"table" enum:"table,json" help:"Output format: ${enum} (default ${default}). The table omits unchanged entries, except in a dry run."`
 	Schema   bool          `help:"Print the JSON Schema of the files, for completion in editors, and exit."`
 
 	// token is the access token.

@@ -13,10 +13,10 @@ import (
 
 type applicationCommands struct {
 	Create applicationCreateCommand `cmd:"" help:"Create an application and link providers to it."`
-	List   applicationListCommand   `cmd:"" help:"List all applications with their providers."`
+	List   applicationListCommand   `cmd:"" aliases:"ls" help:"List all applications with their providers."`
 	Link   applicationLinkCommand   `cmd:"" help:"Link more providers to an application."`
 	Unlink applicationUnlinkCommand `cmd:"" help:"Remove links to providers from an application."`
-	Delete applicationDeleteCommand `cmd:"" help:"Delete applications. Their providers stay."`
+	Delete applicationDeleteCommand `cmd:"" aliases:"rm" help:"Delete applications. Their providers stay."`
 }
 
 const listOfApplications = `"providerd application list"`

@@ -2,6 +2,7 @@ package command
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -14,23 +15,23 @@ import (
 )
 
 type cli struct {
-	Serve       serve.Command       `cmd:"" help:"Serve the API until a signal arrives."`
-	Token       tokenCommands       `cmd:"" help:"Create, list and revoke access tokens."`
-	Provider    providerCommands    `cmd:"" help:"List, show, check, export and delete stored providers."`
-	Application applicationCommands `cmd:"" help:"Manage applications and their links to providers."`
-	Apply       apply.Command       `cmd:"" help:"Create, update, rename and delete providers as YAML files say; repeat runs change nothing."`
-	Key         keyCommands         `cmd:"" help:"Manage the keys that encrypt secrets at rest."`
-	Audit       auditCommand        `cmd:"" help:"Show the audit trail of providers, tokens and keys."`
-	Copy        copyCommand         `cmd:"" help:"Copy a database to an empty one, such as from SQLite to PostgreSQL."`
-	Backup      backupCommand       `cmd:"" help:"Back up a SQLite database, even while the server runs, and verify the backup."`
-	Restore     restoreCommand      `cmd:"" help:"Restore a SQLite database from a backup."`
-	Doctor      doctor.Command      `cmd:"" help:"Check configuration, files, database and disk; report problems."`
-	Health      healthCommand       `cmd:"" help:"Check whether the server on this host is ready."`
-	Migrate     migrateCommand      `cmd:"" help:"Show or migrate the schema of the database."`
-	Completion  completionCommand   `cmd:"" help:"Print a shell completion script."`
-	Version     versionCommand      `cmd:"" help:"Print the versions of the program and of what it contains."`
-	Man         manCommand          `cmd:"" hidden:"" help:"Print the manual page."`
-	Help        helpCommand         `cmd:"" help:"Show the help of a command."`
+	Serve       serve.Command       `cmd:"" group:"Serve" help:"Serve the API until a signal arrives."`
+	Migrate     migrateCommand      `cmd:"" group:"Serve" help:"Show or migrate the schema of the database."`
+	Provider    providerCommands    `cmd:"" group:"Providers" help:"List, show, check, export, update and delete stored providers."`
+	Apply       apply.Command       `cmd:"" group:"Providers" help:"Create and change providers as YAML files say."`
+	Application applicationCommands `cmd:"" group:"Providers" help:"Manage applications and their links to providers."`
+	Token       tokenCommands       `cmd:"" group:"Access" help:"Create, list, renew and revoke access tokens."`
+	Audit       auditCommand        `cmd:"" group:"Access" help:"Show the audit trail of providers, tokens and keys."`
+	Key         keyCommands         `cmd:"" group:"Keys" help:"Manage the keys that encrypt secrets at rest."`
+	Backup      backupCommand       `cmd:"" group:"Data" help:"Back up a SQLite database, and verify the backup."`
+	Restore     restoreCommand      `cmd:"" group:"Data" help:"Restore a SQLite database from a backup."`
+	Copy        copyCommand         `cmd:"" group:"Data" help:"Copy a database, such as from SQLite to PostgreSQL."`
+	Doctor      doctor.Command      `cmd:"" group:"Diagnose" help:"Check configuration, files, database and disk."`
+	Health      healthCommand       `cmd:"" group:"Diagnose" help:"Check whether the server on this host is ready."`
+	Version     versionCommand      `cmd:"" group:"Diagnose" help:"Print the versions of the program and its parts."`
+	Help        helpCommand         `cmd:"" group:"Help" help:"Show the help of a command."`
+	Man         manCommand          `cmd:"" group:"Help" help:"Print the manual page."`
+	Completion  completionCommand   `cmd:"" group:"Help" help:"Print a shell completion script."`
 
 	PrintVersion versionFlag `name:"version" help:"Print the version."`
 	Quiet        bool        `short:"q" help:"Print only warnings and errors on standard error; serve logs nothing below warn."`
@@ -66,19 +67,16 @@ func checkServe(contract *contract.Document) (doctor.Configuration, error) {
 	if err != nil {
 		return doctor.Configuration{}, err
 	}
-	check := func(arguments []string) string {
-		if _, err := parser.Parse(arguments); err != nil {
-			return describeUsageError(err)
+	check := func(arguments []string) []string {
+		problems := invalidVariables(parser)
+		if _, err := parser.Parse(arguments); err != nil && !slices.Contains(problems, describeUsageError(err)) {
+			problems = append(problems, describeUsageError(err))
 		}
-		return ""
+		return problems
 	}
 	variables := []string{apply.TokenVariable}
-	for _, command := range parser.Model.Leaves(false) {
-		for _, flags := range command.AllFlags(false) {
-			for _, flag := range flags {
-				variables = append(variables, flag.Envs...)
-			}
-		}
+	for flag := range flagsWithVariables(parser) {
+		variables = append(variables, flag.Envs...)
 	}
 	return doctor.Configuration{Check: check, Variables: variables}, nil
 }

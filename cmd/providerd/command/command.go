@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	"unicode/utf8"
 
@@ -56,7 +57,7 @@ func run(ctx context.Context, arguments []string) int {
 		return failure(err)
 	}
 	if err != nil {
-		return printUsageError(err)
+		return printUsageError(err, invalidVariables(parser)...)
 	}
 	command.BindTo(ctx, (*context.Context)(nil))
 	version, _ := builtFrom()
@@ -97,11 +98,17 @@ func printError(err error, status int) int {
 	return status
 }
 
-// printUsageError prints what is wrong with a command line, and which help to read.
-func printUsageError(err error) int {
-	status := printError(errors.New(describeUsageError(err)), exitUsage)
+// printUsageError prints what is wrong with a command line or with variables, and which help to read.
+func printUsageError(err error, variables ...string) int {
+	problems := []string{describeUsageError(err)}
+	if slices.Contains(variables, problems[0]) {
+		problems = variables
+	}
+	for _, problem := range problems {
+		printError(errors.New(problem), exitUsage)
+	}
 	fmt.Fprintln(os.Stderr, helpHint(err))
-	return status
+	return exitUsage
 }
 
 // checkUTF8 refuses arguments that the parser would change: it replaces invalid UTF-8 by U+FFFD, which would make two

@@ -18,9 +18,9 @@ import (
 type keyCommands struct {
 	Create  keyCreateCommand  `cmd:"" help:"Create the keyset file of a PostgreSQL database."`
 	Rotate  keyRotateCommand  `cmd:"" help:"Add a key to the keyset."`
-	Promote keyPromoteCommand `cmd:"" help:"Encrypt new secrets with the newest key, once each replica has it."`
-	Reseal  keyResealCommand  `cmd:"" help:"Re-encrypt older secrets with the newest key, even while the server runs."`
-	Retire  keyRetireCommand  `cmd:"" help:"Remove old keys from the keyset once no secret is encrypted with them."`
+	Promote keyPromoteCommand `cmd:"" help:"Encrypt new secrets with the newest key."`
+	Reseal  keyResealCommand  `cmd:"" help:"Re-encrypt older secrets with the newest key."`
+	Retire  keyRetireCommand  `cmd:"" help:"Remove keys that no secret is encrypted with."`
 }
 
 type keyCreateCommand struct {

@@ -17,12 +17,12 @@ import (
 )
 
 type providerCommands struct {
-	List   providerListCommand   `cmd:"" help:"List providers, ordered by pk."`
+	List   providerListCommand   `cmd:"" aliases:"ls" help:"List providers, ordered by pk."`
 	Show   providerShowCommand   `cmd:"" help:"Show one provider with all its fields."`
-	Advise providerAdviseCommand `cmd:"" help:"Check stored providers against best practice; the exit status is 0 even if there is advice."`
+	Advise providerAdviseCommand `cmd:"" help:"Check stored providers against best practice."`
 	Export providerExportCommand `cmd:"" help:"Write providers to a file for \"providerd apply\"."`
 	Update providerUpdateCommand `cmd:"" help:"Change fields of a provider."`
-	Delete providerDeleteCommand `cmd:"" help:"Delete providers."`
+	Delete providerDeleteCommand `cmd:"" aliases:"rm" help:"Delete providers."`
 }
 
 // revealFlag is the flag of commands that can print secrets.

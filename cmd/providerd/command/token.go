@@ -18,16 +18,16 @@ import (
 )
 
 type tokenCommands struct {
-	Create tokenCreateCommand `cmd:"" help:"Create a token and print it on standard output; it cannot be shown again."`
-	List   tokenListCommand   `cmd:"" help:"List all tokens, without their text."`
-	Renew  tokenRenewCommand  `cmd:"" help:"Create a token like another one, which then ends, and print it."`
-	Revoke tokenRevokeCommand `cmd:"" help:"Revoke tokens; servers refuse them within one second."`
+	Create tokenCreateCommand `cmd:"" help:"Create a token and print it, once."`
+	List   tokenListCommand   `cmd:"" aliases:"ls" help:"List all tokens, without their text."`
+	Renew  tokenRenewCommand  `cmd:"" help:"Replace a token by a new one, and print that."`
+	Revoke tokenRevokeCommand `cmd:"" aliases:"rm" help:"Revoke tokens."`
 }
 
 // tokenFlags are the flags of commands that print a new token.
 type tokenFlags struct {
 	ExpiresIn flags.Duration `default:"90d" placeholder:"TIME" help:"Lifetime of the token, such as 90d or 12h (default ${default})."`
-	Output    string         `default:"text" enum:"text,json" help:"Output format: ${enum} (default ${default})."`
+	Output    string         `short:"o" default:"text" enum:"text,json" help:"Output format: ${enum} (default ${default})."`
 }
 
 // Validate refuses a token that would expire before it can be used.

@@ -3,6 +3,9 @@ package command
 import (
 	"errors"
 	"fmt"
+	"iter"
+	"os"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -37,7 +40,62 @@ func describeUsageError(err error) string {
 			return unknown[0] + remedy
 		}
 	}
-	return text
+	return text + commandsAfter(err)
+}
+
+// invalidVariables describes the environment variables that no flag accepts.
+func invalidVariables(parser *kong.Kong) []string {
+	var problems []string
+	for flag := range flagsWithVariables(parser) {
+		value, isSet := os.LookupEnv(flag.Envs[0])
+		if !isSet {
+			continue
+		}
+		target := reflect.New(flag.Target.Type()).Elem()
+		err := flag.Parse(kong.ScanFromTokens(kong.Token{Type: kong.FlagValueToken, Value: value}), target)
+		if err == nil {
+			continue
+		}
+		problem := describeUsageError(fmt.Errorf("%w (from envar %s=%q)", err, flag.Envs[0], value))
+		if !slices.Contains(problems, problem) {
+			problems = append(problems, problem)
+		}
+	}
+	return problems
+}
+
+// flagsWithVariables returns the flags of all commands that can be set by an environment variable.
+func flagsWithVariables(parser *kong.Kong) iter.Seq[*kong.Flag] {
+	return func(yield func(*kong.Flag) bool) {
+		for _, command := range parser.Model.Leaves(false) {
+			for _, flag := range slices.Concat(command.AllFlags(false)...) {
+				if len(flag.Envs) > 0 && !yield(flag) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// commandsAfter returns what to write instead of an unknown command.
+func commandsAfter(err error) string {
+	var usage *kong.ParseError
+	if !errors.As(err, &usage) || usage.Context == nil || !strings.HasPrefix(err.Error(), "unexpected argument") ||
+		strings.Contains(err.Error(), "did you mean") {
+		return ""
+	}
+	parent := usage.Context.Model.Node
+	if selected := usage.Context.Selected(); selected != nil {
+		parent = selected
+	}
+	var names []string
+	for _, child := range parent.Children {
+		names = append(names, child.Name)
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "; the commands are " + strings.Join(names, ", ")
 }
 
 // remedyForFlag returns the flag that other programs call by an unknown name; "" if there is none.

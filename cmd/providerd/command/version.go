@@ -1,6 +1,7 @@
 package command
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -14,21 +15,45 @@ import (
 	"example.com/providerd/store/sqlite"
 )
 
-type versionCommand struct{}
+type versionCommand struct {
+	Output string `short:"o" default:"text" enum:"text,json" help:"Output format: ${enum} (default ${default})."`
+}
+
+// versions are the versions in JSON.
+type versions struct {
+	Version  string `json:"version"`
+	Commit   string `json:"commit"`
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+	SQLite   string `json:"sqlite"`
+	// SQLiteSchema and PostgresSchema are schema versions.
+	SQLiteSchema   int64 `json:"sqlite_schema"`
+	PostgresSchema int64 `json:"postgres_schema"`
+}
 
 // unknown replaces what the build did not record.
 const unknown = "unknown"
 
 // Run prints the versions of the program, Go, SQLite and the schemas.
-func (versionCommand) Run(out *console.Output) error {
+func (c versionCommand) Run(out *console.Output) error {
 	version, commit := builtFrom()
 	schema, err := sqlite.SchemaVersion()
 	if err != nil {
 		return err
 	}
-	return out.Line(fmt.Sprintf("providerd %s %s %s/%s\ncommit %s\nSQLite %s\nschema version %d, over PostgreSQL %d",
-		version, runtime.Version(), runtime.GOOS, runtime.GOARCH, commit,
-		sqlite.LibraryVersion(), schema, postgres.SchemaVersion()))
+	all := versions{
+		version, commit, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, sqlite.LibraryVersion(), schema,
+		postgres.SchemaVersion(),
+	}
+	if c.Output == console.FormatJSON {
+		text, err := json.Marshal(all)
+		if err != nil {
+			return fmt.Errorf("render versions: %w", err)
+		}
+		return out.Line(string(text))
+	}
+	return out.Line(fmt.Sprintf("providerd %s %s %s\ncommit %s\nSQLite %s\nschema version %d, over PostgreSQL %d",
+		all.Version, all.Go, all.Platform, all.Commit, all.SQLite, all.SQLiteSchema, all.PostgresSchema))
 }
 
 // builtFrom returns the version of the program, and the commit that it was built from.

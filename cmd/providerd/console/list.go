@@ -25,11 +25,13 @@ type List[T any] struct {
 	// Rows returns the rows of an element in a table, and Value returns its value in JSON and YAML.
 	Rows  func(element T) [][]string
 	Value func(element T) any
+	// Color returns the color of the first cell of a row; nil for none.
+	Color func(element T) Color
 }
 
 // printer prints elements one by one, so that memory does not limit their number.
 type printer interface {
-	add(value any, rows [][]string) error
+	add(value any, color Color, rows [][]string) error
 	// end prints what follows the last element. If it is not called, readers can tell that the output is incomplete, as
 	// far as the format allows.
 	end() error
@@ -46,7 +48,11 @@ func (l List[T]) Print(out *Output, messages *Messages, format string, elements 
 			continue
 		}
 		if err == nil {
-			err = to.add(l.Value(element), l.Rows(element))
+			color := NoColor
+			if l.Color != nil {
+				color = l.Color(element)
+			}
+			err = to.add(l.Value(element), color, l.Rows(element))
 		}
 		if err != nil {
 			return err
@@ -79,9 +85,9 @@ func newPrinter(out *Output, format string, headings string) printer {
 
 type tablePrinter struct{ table *table }
 
-func (p tablePrinter) add(_ any, rows [][]string) error {
+func (p tablePrinter) add(_ any, color Color, rows [][]string) error {
 	for _, cells := range rows {
-		p.table.Row(cells...)
+		p.table.ColoredRow(color, cells...)
 	}
 	return p.table.err
 }
@@ -94,7 +100,7 @@ type jsonPrinter struct {
 	separator string
 }
 
-func (p *jsonPrinter) add(value any, _ [][]string) error {
+func (p *jsonPrinter) add(value any, _ Color, _ [][]string) error {
 	text, err := json.Marshal(value)
 	if err != nil {
 		return fmt.Errorf("render: %w", err)
@@ -117,7 +123,7 @@ type yamlPrinter struct {
 	begun bool
 }
 
-func (p *yamlPrinter) add(value any, _ [][]string) error {
+func (p *yamlPrinter) add(value any, _ Color, _ [][]string) error {
 	p.begun = true
 	text, err := json.Marshal(value)
 	if err != nil {

@@ -46,7 +46,7 @@ func NewTable(output io.Writer, headings ...string) *table {
 // Row adds a row, and prints buffered rows when there are many. Flush returns the error.
 func (t *table) Row(cells ...string) { t.ColoredRow(NoColor, cells...) }
 
-// ColoredRow adds a row in a color, if standard output shows colors.
+// ColoredRow adds a row whose first cell has a color, if standard output shows colors.
 func (t *table) ColoredRow(color Color, cells ...string) {
 	for i, cell := range cells {
 		cells[i] = Printable(cell)
@@ -81,12 +81,16 @@ func (t *table) print(row tableRow) {
 	}
 	var line strings.Builder
 	for i, cell := range row.cells {
-		line.WriteString(cell)
+		if i == 0 {
+			line.WriteString(row.color.paint(os.Stdout, cell))
+		} else {
+			line.WriteString(cell)
+		}
 		if i < len(row.cells)-1 {
 			line.WriteString(strings.Repeat(" ", max(t.widths[i]-utf8.RuneCountInString(cell), 0)+columnGap))
 		}
 	}
-	if _, err := io.WriteString(t.output, row.color.paint(os.Stdout, line.String())+"\n"); err != nil {
+	if _, err := io.WriteString(t.output, line.String()+"\n"); err != nil {
 		t.err = fmt.Errorf("write table: %w", err)
 	}
 }

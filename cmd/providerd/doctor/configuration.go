@@ -6,14 +6,15 @@ import (
 	"strings"
 
 	"example.com/providerd/cmd/providerd/tracing"
+	"example.com/providerd/server/contract"
 )
 
 const checkOfConfiguration = "configuration"
 
 // Configuration is how "providerd serve" reads its flags and the environment.
 type Configuration struct {
-	// Check returns what is wrong with the arguments of "serve" or with the environment, or "".
-	Check func(arguments []string) string
+	// Check returns what is wrong with the arguments of "serve" or with the environment.
+	Check func(arguments []string) []string
 	// Variables are the environment variables that the program reads.
 	Variables []string
 }
@@ -21,12 +22,15 @@ type Configuration struct {
 // checkConfiguration reads the environment, and arguments of "serve", as "serve" would.
 func checkConfiguration(configuration Configuration, arguments []string) []finding {
 	var found []finding
-	if problem := configuration.Check(arguments); problem != "" {
+	for _, problem := range configuration.Check(arguments) {
 		found = append(found, failed(checkOfConfiguration, "correct the variable or flag", "%s", problem))
 	}
 	for _, name := range unknownVariables(configuration.Variables) {
-		found = append(found, warned(checkOfConfiguration, `"providerd serve --help" lists the variables`,
-			"%s is set, but providerd has no such variable", name))
+		remedy := `"providerd serve --help" lists the variables`
+		if similar := contract.MostSimilar(name, configuration.Variables); similar != "" {
+			remedy = "did you mean " + similar + "?"
+		}
+		found = append(found, warned(checkOfConfiguration, remedy, "%s is set, but providerd has no such variable", name))
 	}
 	if _, err := tracing.Endpoint(); err != nil {
 		what, remedy, _ := strings.Cut(err.Error(), "; ")

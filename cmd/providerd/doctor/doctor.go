@@ -63,6 +63,7 @@ func (c *Command) Run(
 		c.checkDatabase(ctx))
 	table := console.List[finding]{
 		Headings: "STATUS,CHECK,FINDING", Rows: finding.cells, Value: func(found finding) any { return found },
+		Color: finding.color,
 	}
 	if err := table.Print(out, messages, c.Output, console.Values(findings...)); err != nil {
 		return err

@@ -46,6 +46,18 @@ func failedBy(check string, err error) finding {
 	return finding{Check: check, Status: healthFail, Finding: err.Error(), Remedy: console.RemedyFor(err)}
 }
 
+// color returns the color of the status.
+func (f finding) color() console.Color {
+	switch f.Status {
+	case healthFail:
+		return console.Red
+	case healthWarn:
+		return console.Yellow
+	default:
+		return console.Green
+	}
+}
+
 func (f finding) cells() [][]string {
 	text := f.Finding
 	if f.Remedy != "" {

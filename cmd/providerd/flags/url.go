@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -44,6 +45,9 @@ type DatabaseURL struct {
 // UnmarshalText parses the URL.
 func (u *DatabaseURL) UnmarshalText(text []byte) error {
 	u.Text = string(text)
+	if isSQLitePath(u.Text) {
+		u.Text = "sqlite:" + u.Text
+	}
 	if postgres.IsURL(u.Text) {
 		url, err := postgres.ParseURL(u.Text)
 		u.Location = PostgresURL{url}
@@ -55,6 +59,11 @@ func (u *DatabaseURL) UnmarshalText(text []byte) error {
 		return fmt.Errorf("%w, such as sqlite:data/providerd.db, nor does it begin with postgres://", err)
 	}
 	return sqlite.CheckName(path)
+}
+
+// isSQLitePath reports whether a text that should be a URL is the path of a SQLite database, such as data/x.db.
+func isSQLitePath(text string) bool {
+	return !strings.Contains(text, ":") && (strings.Contains(text, "/") || filepath.Ext(text) == ".db")
 }
 
 // CheckPassword refuses a URL with a password that was passed as an argument.
