@@ -23,8 +23,10 @@ type exchange struct {
 	operation string
 	// token is the access token of the caller; the zero value until it is found.
 	token store.Token
-	// remoteAddress is the IP address of the peer.
+	// remoteAddress is the IP address of the client.
 	remoteAddress string
+	// isForwardedMalformed is true if a trusted proxy sent an address that cannot be read.
+	isForwardedMalformed bool
 	// body is the unread part of the request body.
 	body io.Reader
 	// validateOnly is true for a validation, which stores nothing.

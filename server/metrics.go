@@ -25,6 +25,7 @@ type Metrics struct {
 	replays       *prometheus.CounterVec
 	tokenRefusals *prometheus.CounterVec
 	limited       *prometheus.CounterVec
+	malformed     prometheus.Counter
 }
 
 // NewMetrics returns new metrics for one server and its store, and registers them. All except
@@ -52,6 +53,10 @@ func NewMetrics(registry prometheus.Registerer, openapi *contract.Document, data
 			"Requests refused because of their access token, by reason.", "reason"),
 		limited: counters("providerd_rate_limited_total",
 			"Requests refused by --rate-limit, by operation.", "operation"),
+		malformed: promauto.With(registry).NewCounter(prometheus.CounterOpts{
+			Name: "providerd_malformed_forwarded_total",
+			Help: "Requests from a trusted proxy whose --trusted-proxy-header is malformed.",
+		}),
 	}
 	metrics.begin(openapi)
 	watchStore(registry, database)
@@ -96,6 +101,9 @@ func (m *Metrics) count(finished *exchange, status int) {
 	}
 	m.requests.WithLabelValues(operation, strconv.Itoa(status)).Inc()
 	m.durations.WithLabelValues(operation).Observe(finished.took.Seconds())
+	if finished.isForwardedMalformed {
+		m.malformed.Inc()
+	}
 	if finished.replayed {
 		m.replays.WithLabelValues(operation).Inc()
 	}

@@ -24,9 +24,10 @@ const (
 // serveExchange sets the request id, recovers from panics, and logs, counts and traces the response.
 func (s *Server) serveExchange(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
+		address, isMalformed := s.proxies.clientAddress(c.Request())
 		current := &exchange{
-			requestID: s.requestID(c.Request()), started: time.Now(), remoteAddress: remoteAddress(c.Request()),
-			body: c.Request().Body,
+			requestID: s.requestID(c.Request()), started: time.Now(), remoteAddress: address,
+			isForwardedMalformed: isMalformed, body: c.Request().Body,
 		}
 		caller := c.Request().Context()
 		// The context does not end with the caller's: a caller who has closed only the sending half of the connection still
@@ -85,15 +86,6 @@ func (s *Server) requestID(r *http.Request) string {
 	return rand.Text()
 }
 
-// remoteAddress returns the IP address of the peer. Headers that claim another one are ignored: anyone can send them.
-func remoteAddress(r *http.Request) string {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		return r.RemoteAddr
-	}
-	return host
-}
-
 func requestIDPattern() *regexp.Regexp {
 	return regexp.MustCompile(`^[0-9A-Za-z._~+/=:-]{1,128}$`)
 }
@@ -134,6 +126,9 @@ func (s *Server) log(c echo.Context, current *exchange, isDisconnected bool) {
 		slog.Duration("duration", current.took),
 		slog.Float64("duration_ms", float64(current.took)/float64(time.Millisecond)),
 		slog.String("remote", c.Request().RemoteAddr),
+	}
+	if peer, _, err := net.SplitHostPort(c.Request().RemoteAddr); err == nil && peer != current.remoteAddress {
+		attributes = append(attributes, slog.String("client", current.remoteAddress))
 	}
 	if current.token.ID != 0 {
 		attributes = append(attributes,

@@ -22,6 +22,7 @@ func New(config Config) (*Server, error) {
 		requestIDPattern: requestIDPattern(),
 		attempts:         newLimiters(RateLimit{Requests: config.FailedAttempts, Window: time.Minute}),
 		bodies:           newBodies(),
+		proxies:          config.Proxies,
 		unreadBodies:     newRoom(maxUnreadBodies, maxUnreadBodies/4),
 		metrics:          config.Metrics,
 		traces:           config.Traces,

@@ -21,7 +21,7 @@ import (
 	"example.com/providerd/store"
 )
 
-// Config configures a Server. All fields except RateLimit, Metrics and Traces are required.
+// Config configures a Server. All fields except RateLimit, Proxies, Metrics and Traces are required.
 type Config struct {
 	Contract *contract.Document
 	Store    *store.Store
@@ -33,6 +33,8 @@ type Config struct {
 	FailedAttempts int
 	// RateLimit applies to each token name; the zero value means no limit.
 	RateLimit RateLimit
+	// Proxies tell the addresses of their clients; the zero value trusts none.
+	Proxies Proxies
 	// Metrics counts requests; nil for none.
 	Metrics *Metrics
 	// Traces creates spans; nil for none.
@@ -51,6 +53,7 @@ type Server struct {
 	attempts *limiters
 	// callers counts the requests of each token name; nil if they have no limit.
 	callers *limiters
+	proxies Proxies
 	bodies  *bodies
 	// unreadBodies counts the bodies of refused requests that are being read.
 	unreadBodies *room

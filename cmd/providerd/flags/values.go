@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math"
 	"net"
+	"net/netip"
 	"regexp"
 	"strconv"
 	"strings"
@@ -45,6 +46,22 @@ func (a ListenAddress) Local() string {
 		host = "::1"
 	}
 	return net.JoinHostPort(host, port)
+}
+
+// Network is a range of IP addresses.
+type Network netip.Prefix
+
+// UnmarshalText parses a network in CIDR notation (RFC 4632, section 3.1), or one address.
+func (n *Network) UnmarshalText(text []byte) error {
+	prefix, err := netip.ParsePrefix(string(text))
+	if address, addressErr := netip.ParseAddr(string(text)); addressErr == nil && address.Zone() == "" {
+		prefix, err = netip.PrefixFrom(address, address.BitLen()), nil
+	}
+	if err != nil || prefix != prefix.Masked() {
+		return fmt.Errorf("%q is not a network such as 10.0.0.0/8 or fd00::/8, nor an address", text)
+	}
+	*n = Network(prefix)
+	return nil
 }
 
 // RateLimit is the number of requests allowed in a time window. The zero value is no limit.

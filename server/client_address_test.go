@@ -1,0 +1,78 @@
+package server_test
+
+import (
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"example.com/providerd/server"
+	"example.com/providerd/store"
+)
+
+// The client's address is the rightmost hop of the configured header that is not trusted, if the peer is trusted.
+func TestClientAddressBehindProxies(t *testing.T) {
+	t.Parallel()
+	const peer = "127.0.0.1"
+	for title, test := range map[string]struct {
+		trusted, header string
+		sent            map[string][]string
+		want            string
+	}{
+		"no proxy is trusted":         {"", "X-Forwarded-For", map[string][]string{"X-Forwarded-For": {"192.0.2.1"}}, peer},
+		"another proxy is trusted":    {"10.0.0.0/8", "X-Forwarded-For", map[string][]string{"X-Forwarded-For": {"192.0.2.1"}}, peer},
+		"no header":                   {peer, "X-Forwarded-For", nil, peer},
+		"an empty header":             {peer, "X-Forwarded-For", map[string][]string{"X-Forwarded-For": {""}}, peer},
+		"one hop":                     {peer, "X-Forwarded-For", map[string][]string{"X-Forwarded-For": {"192.0.2.1"}}, "192.0.2.1"},
+		"the rightmost hop":           {peer, "X-Forwarded-For", map[string][]string{"X-Forwarded-For": {"198.51.100.1, 192.0.2.1"}}, "192.0.2.1"},
+		"a trusted hop":               {peer + " 10.0.0.0/8", "X-Forwarded-For", map[string][]string{"X-Forwarded-For": {"192.0.2.1,10.1.2.3"}}, "192.0.2.1"},
+		"two lines":                   {peer + " 10.0.0.0/8", "X-Forwarded-For", map[string][]string{"X-Forwarded-For": {"192.0.2.1", "10.1.2.3"}}, "192.0.2.1"},
+		"all are trusted":             {peer + " 10.0.0.0/8", "X-Forwarded-For", map[string][]string{"X-Forwarded-For": {"10.9.9.9, 10.1.2.3"}}, "10.9.9.9"},
+		"a port":                      {peer, "X-Forwarded-For", map[string][]string{"X-Forwarded-For": {"192.0.2.1:4711"}}, "192.0.2.1"},
+		"IPv6":                        {peer, "X-Forwarded-For", map[string][]string{"X-Forwarded-For": {"2001:db8::1"}}, "2001:db8::1"},
+		"IPv6 in brackets":            {peer, "X-Forwarded-For", map[string][]string{"X-Forwarded-For": {"[2001:db8::1]"}}, "2001:db8::1"},
+		"IPv6 with a port":            {peer, "X-Forwarded-For", map[string][]string{"X-Forwarded-For": {"[2001:db8::1]:80"}}, "2001:db8::1"},
+		"a trusted IPv4-mapped hop":   {peer + " 10.0.0.0/8", "X-Forwarded-For", map[string][]string{"X-Forwarded-For": {"192.0.2.1, ::ffff:10.0.0.1"}}, "192.0.2.1"},
+		"a zone":                      {peer, "X-Forwarded-For", map[string][]string{"X-Forwarded-For": {"fe80::1%eth0"}}, "fe80::1"},
+		"a malformed hop":             {peer, "X-Forwarded-For", map[string][]string{"X-Forwarded-For": {"192.0.2.1, nonsense"}}, peer},
+		"malformed behind a trusted":  {peer + " 10.0.0.0/8", "X-Forwarded-For", map[string][]string{"X-Forwarded-For": {"unknown, 10.1.2.3"}}, "10.1.2.3"},
+		"malformed before the client": {peer, "X-Forwarded-For", map[string][]string{"X-Forwarded-For": {"'; DROP, 192.0.2.1"}}, "192.0.2.1"},
+		"the other header is not read": {
+			peer, "X-Forwarded-For", map[string][]string{"Forwarded": {"for=192.0.2.1"}, "X-Real-Ip": {"192.0.2.2"}}, peer,
+		},
+		"Forwarded instead": {
+			peer, "Forwarded", map[string][]string{"Forwarded": {"for=192.0.2.1"}, "X-Forwarded-For": {"192.0.2.2"}}, "192.0.2.1",
+		},
+		"Forwarded with parameters": {peer, "Forwarded", map[string][]string{"Forwarded": {`proto=https; For="192.0.2.1:80" ;by=203.0.113.4`}}, "192.0.2.1"},
+		"Forwarded with IPv6":       {peer, "Forwarded", map[string][]string{"Forwarded": {`for=198.51.100.1, for="[2001:db8::1]:4711"`}}, "2001:db8::1"},
+		"Forwarded, hidden":         {peer, "Forwarded", map[string][]string{"Forwarded": {"for=192.0.2.1, for=_hidden"}}, peer},
+		"Forwarded without for":     {peer, "Forwarded", map[string][]string{"Forwarded": {"proto=https"}}, peer},
+		"Forwarded with a quote that is not closed": {
+			peer, "Forwarded", map[string][]string{"Forwarded": {`for="198.51.100.1, for=192.0.2.1`}}, "192.0.2.1",
+		},
+	} {
+		t.Run(strings.ReplaceAll(title, " ", "-"), func(t *testing.T) {
+			t.Parallel()
+			h := start(t)
+			h.serve(t, func(config *server.Config) {
+				config.Proxies.Header = test.header
+				for _, text := range strings.Fields(test.trusted) {
+					if !strings.Contains(text, "/") {
+						text += "/32"
+					}
+					config.Proxies.Networks = append(config.Proxies.Networks, netip.MustParsePrefix(text))
+				}
+			})
+			h.post(t, oauth2Path, encode(t, minimal(oauth2Path)), func(r *http.Request) {
+				for name, values := range test.sent {
+					r.Header[name] = values
+				}
+			}).record(t)
+			for event, err := range h.database.Events(t.Context(), store.Filter{Kind: store.KindOAuth2}, store.EventCursor{}) {
+				if err != nil || event.RemoteAddress != test.want {
+					t.Errorf("the address is %q, %v, want %q", event.RemoteAddress, err, test.want)
+				}
+			}
+		})
+	}
+}
