@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"maps"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -56,7 +57,7 @@ func TestClientAddressBehindProxies(t *testing.T) {
 			h := start(t)
 			h.serve(t, func(config *server.Config) {
 				config.Proxies.Header = test.header
-				for _, text := range strings.Fields(test.trusted) {
+				for text := range strings.FieldsSeq(test.trusted) {
 					if !strings.Contains(text, "/") {
 						text += "/32"
 					}
@@ -64,9 +65,7 @@ func TestClientAddressBehindProxies(t *testing.T) {
 				}
 			})
 			h.post(t, oauth2Path, encode(t, minimal(oauth2Path)), func(r *http.Request) {
-				for name, values := range test.sent {
-					r.Header[name] = values
-				}
+				maps.Copy(r.Header, test.sent)
 			}).record(t)
 			for event, err := range h.database.Events(t.Context(), store.Filter{Kind: store.KindOAuth2}, store.EventCursor{}) {
 				if err != nil || event.RemoteAddress != test.want {

@@ -143,7 +143,7 @@ func watchStore(registry prometheus.Registerer, database *store.Store) {
 		sizes.Observe(float64(creates))
 		times.Observe(took.Seconds())
 	})
-	registry.MustRegister(storeCollector{database})
+	registry.MustRegister(storeCollector{database}, &expiryCollector{store: database})
 }
 
 // storeCollector reads the figures of a store whenever metrics are scraped.
@@ -160,6 +160,9 @@ func (c storeCollector) Collect(out chan<- prometheus.Metric) {
 		stats.QueueCapacity)
 	collectPool(out, stats.Database.Readers, "readers")
 	collectPool(out, stats.Database.Writers, "writers")
+	if free := stats.Database.FreeBytes; free != nil {
+		sendGauge(out, "disk_free_bytes", "Free bytes on the disk of the SQLite database.", *free)
+	}
 	if wal := stats.Database.WAL; wal != nil {
 		sendGauge(out, "wal_pages", "Pages in the SQLite WAL file; a page is 4096 bytes.", wal.Pages)
 		sendGauge(out, "wal_copied_pages", "Pages of the SQLite WAL already copied into the database file.", wal.CopiedPages)

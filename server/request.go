@@ -125,11 +125,8 @@ func (s *Server) log(c echo.Context, current *exchange, isDisconnected bool) {
 		slog.Int64("bytes", c.Response().Size),
 		slog.Duration("duration", current.took),
 		slog.Float64("duration_ms", float64(current.took)/float64(time.Millisecond)),
-		slog.String("remote", c.Request().RemoteAddr),
 	}
-	if peer, _, err := net.SplitHostPort(c.Request().RemoteAddr); err == nil && peer != current.remoteAddress {
-		attributes = append(attributes, slog.String("client", current.remoteAddress))
-	}
+	attributes = append(attributes, current.addresses(c.Request().RemoteAddr)...)
 	if current.token.ID != 0 {
 		attributes = append(attributes,
 			slog.String("caller", current.token.Name), slog.Int64("token_id", int64(current.token.ID)))
@@ -157,6 +154,15 @@ func (s *Server) log(c echo.Context, current *exchange, isDisconnected bool) {
 		attributes = append(attributes, slog.String("write_error", truncate(current.writeError.Error(), maxLoggedError)))
 	}
 	s.writeLine(c.Request().Context(), current.started.Add(current.took), level, attributes)
+}
+
+// addresses returns the address of the peer and, if a trusted proxy sent it, that of its client.
+func (e *exchange) addresses(peer string) []slog.Attr {
+	attributes := []slog.Attr{slog.String("remote", peer)}
+	if host, _, err := net.SplitHostPort(peer); err == nil && host != e.remoteAddress {
+		attributes = append(attributes, slog.String("client", e.remoteAddress))
+	}
+	return attributes
 }
 
 // writeLine logs without what the methods of the logger add: a second clock reading and the source line.

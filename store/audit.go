@@ -59,8 +59,11 @@ const changedColumns = `changes.at, 'provider ' || changes.change AS event, chan
 	'' AS created_by, '' AS request_id, '' AS remote_address, changes.os_user, changes.fields,
 	changes.id AS number, coalesce(providers.created_by, deleted.created_by, '') AS creator`
 
-const tokenColumns = ` AS event, id, '' AS kind, name, '' AS created_by, '' AS request_id, '' AS remote_address,
-	'' AS os_user, '[]' AS fields, id AS number FROM tokens`
+// tokenRows selects the rows of an event whose time is in a column of tokens.
+func tokenRows(at string, event EventKind) string {
+	return "SELECT " + at + " AS at, '" + string(event) + `' AS event, id, '' AS kind, name, '' AS created_by,
+		'' AS request_id, '' AS remote_address, '' AS os_user, '[]' AS fields, id AS number FROM tokens`
+}
 
 // eventSources select no secrets. SQLite stores times as text, which sorts correctly because all are in UTC. The
 // creation of a provider stays in the same source when the provider is deleted, so that no reader of pages gets it
@@ -80,8 +83,8 @@ func (s *Store) eventSources() []eventSource {
 				pk AS number, created_by AS creator FROM deleted_providers`,
 			isOfProviders: true,
 		},
-		{rows: "SELECT created_at AS at, 'token created'" + tokenColumns},
-		{rows: "SELECT revoked_at AS at, 'token revoked'" + tokenColumns},
+		{rows: tokenRows("created_at", EventTokenCreated)},
+		{rows: tokenRows("revoked_at", EventTokenRevoked)},
 		{rows: `SELECT at, event, key_id AS id, '' AS kind, '' AS name, '' AS created_by,
 			'' AS request_id, '' AS remote_address, '' AS os_user, '[]' AS fields, id AS number FROM key_events`},
 		{
@@ -90,7 +93,7 @@ func (s *Store) eventSources() []eventSource {
 				LEFT JOIN deleted_providers AS deleted ON deleted.pk = changes.pk WHERE changes.change <> 'deleted'`,
 			isOfProviders: true,
 		},
-		{rows: "SELECT renewed_at AS at, 'token renewed'" + tokenColumns},
+		{rows: tokenRows("renewed_at", EventTokenRenewed)},
 	}
 }
 

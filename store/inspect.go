@@ -37,13 +37,7 @@ func (i Inspection) Secrets(ctx context.Context, keys *seal.Keys) (SecretCount, 
 // KeyCreated returns when a key was added to the keyset; the zero time if it is not recorded. It returns
 // ErrUnavailable.
 func (i Inspection) KeyCreated(ctx context.Context, id uint32) (time.Time, error) {
-	var created keyEvent
-	added := []EventKind{EventKeyCreated, EventKeyRotated, EventKeyAdded}
-	err := i.reader(ctx).Where("key_id = ? AND event IN ?", id, added).Order("id").Limit(1).Find(&created).Error
-	if err != nil {
-		return time.Time{}, fmt.Errorf("read events of key %d: %w", id, err)
-	}
-	return created.At, nil
+	return keyCreated(i.reader(ctx), id)
 }
 
 // Newest returns when the newest provider, token or event of a key was stored; the zero time if there is none. It
@@ -81,23 +75,18 @@ func (i Inspection) LargestPK(ctx context.Context) (int32, error) {
 
 // HasActiveTokens reports whether a token is valid at the given time. It returns ErrUnavailable.
 func (i Inspection) HasActiveTokens(ctx context.Context, at time.Time) (bool, error) {
-	return anyToken(i.activeTokens(ctx, at))
+	return anyToken(activeTokens(i.reader(ctx), at))
 }
 
 // Expiring returns the names, in order and at most limit, of callers with a token that is valid at one time and none
 // that is valid at a later one. It returns ErrUnavailable.
 func (i Inspection) Expiring(ctx context.Context, at, later time.Time, limit int) (names []string, err error) {
-	err = i.activeTokens(ctx, at).Group("name").Having("max(expires_at) <= ?", later.UTC()).
+	err = activeTokens(i.reader(ctx), at).Group("name").Having("max(expires_at) <= ?", later.UTC()).
 		Order("name").Limit(limit).Pluck("name", &names).Error
 	if err != nil {
 		return nil, fmt.Errorf("find tokens: %w", err)
 	}
 	return names, nil
-}
-
-// activeTokens compares times. SQLite stores them as text, which sorts correctly because all are in UTC.
-func (i Inspection) activeTokens(ctx context.Context, at time.Time) *gorm.DB {
-	return i.reader(ctx).Model(&Token{}).Where("revoked_at IS NULL AND expires_at > ?", at.UTC())
 }
 
 // LiveReplicas counts the replicas that use the database. If more than limit are registered, it waits 6 seconds for

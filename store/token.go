@@ -139,8 +139,8 @@ func (s *Store) Tokens(ctx context.Context) iter.Seq2[Token, error] {
 	}
 }
 
-// RenewToken creates a token with the name and the operations of another one, which ends after overlap at the latest, or
-// is revoked if that is zero. It returns the text of the new token, and the records of both. It returns ErrNotFound,
+// RenewToken creates a token with the name and the operations of another one, which ends after overlap at the latest,
+// or is revoked if that is zero. It returns the text of the new token, and the records of both. It returns ErrNotFound,
 // ErrTokenRevoked or ErrUnavailable; nothing is changed then.
 func (s *Store) RenewToken(
 	ctx context.Context, id int32, expiresIn, overlap time.Duration,

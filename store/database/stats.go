@@ -6,6 +6,8 @@ import "database/sql"
 type Stats struct {
 	// Readers and Writers are the statistics of the connections that read, and of those that write.
 	Readers, Writers sql.DBStats
+	// FreeBytes is the free space on the disk of an embedded database; nil if there is none, or it cannot be read.
+	FreeBytes *int64
 	// WAL is nil if the database server manages its own WAL, or if the files cannot be used.
 	WAL *WALStats
 }

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"path/filepath"
 	"sync/atomic"
 
 	"example.com/providerd/store/database"
@@ -17,6 +18,9 @@ func (d *Database) Stats() database.Stats {
 			Pages: index.Frames, CopiedPages: index.Backfilled,
 			Checkpoints: d.checkpoints.done.Load(), FailedCheckpoints: d.checkpoints.failed.Load(),
 		}
+	}
+	if free, err := freeBytes(filepath.Dir(d.file.Name())); err == nil {
+		stats.FreeBytes = &free
 	}
 	return stats
 }

@@ -34,6 +34,7 @@ func Run(t *testing.T, newDatabase func(t *testing.T) Opener) {
 		"tokens are found only by their text":    testTokens,
 		"tokens expire and are revoked":          testTokenStates,
 		"tokens are renewed":                     testRenewedTokens,
+		"the newest token of a caller counts":    testTokenExpiry,
 		"the first token is created once":        testFirstToken,
 		"applications link providers":            testApplications,
 		"applications refuse invalid links":      testApplicationRefusals,

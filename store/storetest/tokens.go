@@ -114,6 +114,35 @@ func testRenewedTokens(t *testing.T, database *store.Store) {
 	}
 }
 
+// testTokenExpiry checks that the newest token of a caller counts, unless it is revoked.
+func testTokenExpiry(t *testing.T, database *store.Store) {
+	if expiry, err := database.TokenExpiry(t.Context(), time.Now()); err != nil || expiry != (store.TokenExpiry{}) {
+		t.Errorf("without tokens it is %+v, %v", expiry, err)
+	}
+	const day = 24 * time.Hour
+	tokens := map[string]store.Token{}
+	for name, lengths := range map[string][]time.Duration{"a": {time.Hour, 30 * day}, "b": {10 * day}, "c": {day}} {
+		for _, length := range lengths {
+			_, token, err := database.CreateToken(t.Context(), store.TokenGrant{
+				Name: name, Operations: []string{"one"}, ExpiresIn: length,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			tokens[name] = token
+		}
+	}
+	if err := database.RevokeToken(t.Context(), tokens["c"].ID); err != nil {
+		t.Fatal(err)
+	}
+	for days, want := range map[int]int64{5: 0, 14: 1, 40: 2} {
+		expiry, err := database.TokenExpiry(t.Context(), time.Now().AddDate(0, 0, days))
+		if err != nil || expiry.Callers != want || !expiry.First.Equal(tokens["b"].ExpiresAt) {
+			t.Errorf("in %d days it is %+v, %v, want %d callers", days, expiry, err, want)
+		}
+	}
+}
+
 // testFirstToken fails the first callback that saves the token; the second succeeds.
 func testFirstToken(t *testing.T, database *store.Store) {
 	expectTokens := func(want bool) {

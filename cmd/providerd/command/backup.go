@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 	"time"
 
@@ -21,9 +22,10 @@ import (
 
 type backupCommand struct {
 	flags.DatabaseFlags
-	File  flags.FilePath `arg:"" help:"The file to write, which must not exist; with --every, the directory for the files."`
-	Every flags.Duration `and:"schedule" placeholder:"TIME" help:"Keep running, and write a backup to a directory at this interval, such as 6h."`
-	Keep  int            `and:"schedule" placeholder:"N" help:"With --every, the number of backups to keep; older ones are removed after a new one is verified."`
+	File        flags.FilePath `arg:"" help:"The file to write, which must not exist; with --every, the directory for the files."`
+	Every       flags.Duration `and:"schedule" placeholder:"TIME" help:"Keep running, and write a backup to a directory at this interval, such as 6h."`
+	MetricsFile flags.FilePath `placeholder:"FILE" help:"Write the outcome of each backup to this file, for the textfile collector of node_exporter; its name must end in .prom."`
+	Keep        int            `and:"schedule" placeholder:"N" help:"With --every, the number of backups to keep; older ones are removed after a new one is verified."`
 }
 
 // Help is the long help text.
@@ -43,6 +45,14 @@ func (c *backupCommand) AfterApply(*kong.Context) error {
 		return errors.New("use PostgreSQL's own tools to back up a PostgreSQL database: pg_basebackup with WAL archiving " +
 			"for point-in-time recovery, or pg_dump for a single dump; neither contains the keyset file, so keep a copy of " +
 			"that elsewhere")
+	}
+	if c.MetricsFile != "" {
+		if filepath.Ext(string(c.MetricsFile)) != ".prom" {
+			return errors.New("--metrics-file must end in .prom")
+		}
+		if err := flags.CheckDistinctPaths(c.Database, c.Keyset, string(c.MetricsFile)); err != nil {
+			return err
+		}
 	}
 	switch {
 	case c.Every == 0:
@@ -75,8 +85,20 @@ func (c *backupCommand) Run(ctx context.Context, out *console.Output, messages *
 	return err
 }
 
-// write writes a backup. It returns store.ErrDamaged if the backup was written but some secrets cannot be decrypted.
+// write writes a backup, and its outcome to the metrics file. It returns the error of backUp.
 func (c *backupCommand) write(
+	ctx context.Context, out *console.Output, messages *console.Messages, path string,
+) error {
+	begun := time.Now()
+	err := c.backUp(ctx, out, messages, path)
+	if c.MetricsFile == "" || ctx.Err() != nil {
+		return err
+	}
+	return errors.Join(err, writeBackupMetrics(string(c.MetricsFile), path, begun, err))
+}
+
+// backUp writes a backup. It returns store.ErrDamaged if the backup was written but some secrets cannot be decrypted.
+func (c *backupCommand) backUp(
 	ctx context.Context, out *console.Output, messages *console.Messages, path string,
 ) (err error) {
 	db, err := sqlite.OpenForBackup(ctx, c.Database.Path(), slog.New(slog.DiscardHandler))

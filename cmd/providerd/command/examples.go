@@ -75,7 +75,8 @@ func examples() map[string][]string {
 			"source <(providerd completion zsh)",
 			"providerd completion fish | source",
 		},
-		"providerd version": {"providerd version"},
+		"providerd version": {"providerd version", "providerd version -o json"},
+		"providerd man":     {"providerd man | man --local-file -"},
 		"providerd help":    {"providerd help token create"},
 	}
 }

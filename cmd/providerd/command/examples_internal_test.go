@@ -14,9 +14,9 @@ func TestExamplesAreCommandLines(t *testing.T) {
 	parser := newTestParser(t)
 	known := map[string]bool{parser.Model.Name: true}
 	for _, leaf := range parser.Model.Leaves(true) {
-		known[leaf.FullPath()] = true
-		if len(examples()[leaf.FullPath()]) == 0 {
-			t.Errorf("%s has no example", leaf.FullPath())
+		known[fullPath(leaf)] = true
+		if len(examples()[fullPath(leaf)]) == 0 {
+			t.Errorf("%s has no example", fullPath(leaf))
 		}
 	}
 	for command, lines := range examples() {

@@ -54,7 +54,12 @@ func TestManualTables(t *testing.T) {
 
 // commandName returns the name of a command without that of the program.
 func commandName(command *kong.Node) string {
-	return strings.TrimPrefix(command.FullPath(), "providerd ")
+	return strings.TrimPrefix(fullPath(command), "providerd ")
+}
+
+// fullPath returns the name of a command, with that of the program and without aliases.
+func fullPath(command *kong.Node) string {
+	return regexp.MustCompile(` \([^)]*\)`).ReplaceAllString(command.FullPath(), "")
 }
 
 func code(text string) string { return "`" + text + "`" }
@@ -66,7 +71,7 @@ func cell(text string) string {
 
 // usage returns the command line with all that the command requires. Of flags that exclude each other it has the first.
 func usage(command *kong.Node) string {
-	words, chosen := []string{command.FullPath()}, map[string]bool{}
+	words, chosen := []string{fullPath(command)}, map[string]bool{}
 	for _, flag := range command.Flags {
 		group := strings.Join(flag.Xor, "")
 		if flag.Required && !chosen[group] {

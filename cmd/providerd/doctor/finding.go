@@ -53,9 +53,9 @@ func (f finding) color() console.Color {
 		return console.Red
 	case healthWarn:
 		return console.Yellow
-	default:
-		return console.Green
+	case healthOK:
 	}
+	return console.Green
 }
 
 func (f finding) cells() [][]string {

@@ -222,6 +222,7 @@ func (c *Command) serve(
 	var registry *prometheus.Registry
 	if at.ops != nil {
 		registry = newRegistry(log)
+		watchExpiry(registry, at.security)
 		config.Metrics = server.NewMetrics(registry, config.Contract, config.Store)
 	}
 	traces, flushTraces := tracing.Start(ctx, log.Logger, log.notify, string(version))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -19,29 +20,48 @@ import (
 // stopTimeout is longer than a server takes to stop after its drain delay.
 const stopTimeout = 35 * time.Second
 
-// lockDatabase waits until no other server serves a SQLite database, and returns a function that lets the next one serve
-// it. It returns an error if the other server does not stop. The lock ends with the process.
+// lockDatabase waits until no other server serves a SQLite database, and returns a function that lets the next one
+// serve it. It returns an error if the other server does not stop. The lock ends with the process.
 func (c *Command) lockDatabase(ctx context.Context, log *serveLog) (unlock func() error, err error) {
 	file, ok := c.Database.Location.(flags.SQLiteFile)
 	if !ok {
 		return func() error { return nil }, nil
 	}
-	path := durable.Resolve(file.Path()) + ".lock"
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, fmt.Errorf("create directory of the database: %w", err)
+	if err := os.MkdirAll(filepath.Dir(file.Path()), 0o700); err != nil {
+		return nil, fmt.Errorf("create the database directory: %w", err)
 	}
-	lock := flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))
+	path := durable.Resolve(file.Path()) + ".lock"
+	if err := createLockFile(path); err != nil {
+		return nil, fmt.Errorf("lock database: %w", err)
+	}
+	lock := flock.New(path, flock.SetFlag(os.O_RDWR))
 	isLocked, err := lock.TryLock()
 	if err == nil && !isLocked {
 		err = c.waitForLock(ctx, lock, file, log)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("lock database: %w", err)
+	if err == nil {
+		err = os.WriteFile(path, fmt.Appendln(nil, os.Getpid()), 0o600)
 	}
-	if err := os.WriteFile(path, fmt.Appendln(nil, os.Getpid()), 0o600); err != nil {
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("lock database: %w", err), lock.Close())
 	}
 	return lock.Close, nil
+}
+
+// createLockFile creates the file that is locked, unless it exists. It belongs to the owner of the database.
+func createLockFile(path string) error {
+	owner, err := durable.OwnerFor(path)
+	if err != nil {
+		return err
+	}
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err //nolint:wrapcheck // The caller wraps it.
+	}
+	return errors.Join(durable.Chown(file, owner), file.Close())
 }
 
 // waitForLock waits until the server that has the lock stops.

@@ -10,6 +10,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/cmd/providerd/flags"
 )
@@ -26,6 +29,23 @@ type certificateFiles struct {
 	// problem is why the files could not be loaded at readAt, or "".
 	problem string
 	readAt  time.Time
+}
+
+// watchExpiry adds the expiry of the certificate to the metrics.
+func watchExpiry(registry *prometheus.Registry, security *tls.Config) {
+	if security == nil {
+		return
+	}
+	promauto.With(registry).NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "providerd_certificate_expiry_timestamp_seconds",
+		Help: "When the certificate of the server expires.",
+	}, func() float64 {
+		certificate, err := security.GetCertificate(nil)
+		if err != nil {
+			return 0
+		}
+		return float64(certificate.Leaf.NotAfter.Unix())
+	})
 }
 
 // newTLSConfig loads the certificate. It returns nil, for plain HTTP, if the paths are empty.

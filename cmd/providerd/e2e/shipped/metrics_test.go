@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -26,12 +28,24 @@ type metric struct {
 // metrics are metrics by their names.
 type metrics map[string]*metric
 
-// scrapeMetrics returns the metrics of a server that has created a provider.
+// scrapeMetrics returns the metrics of a server that has created a provider, of one with a certificate, and of a backup.
 func scrapeMetrics(t *testing.T) metrics {
 	t.Helper()
-	server, ops := providerdtest.ServeWithOps(t, t.TempDir())
+	dir := t.TempDir()
+	server, ops := providerdtest.ServeWithOps(t, dir)
 	server.Create(t, http.DefaultClient)
 	_, text := providerdtest.Get(t, ops+"/metrics")
+	providerdtest.RunCommand(t, dir, "backup", "backup.db", "--metrics-file", "backup.prom")
+	figures, err := os.ReadFile(filepath.Join(dir, "backup.prom"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	secured := t.TempDir()
+	providerdtest.WriteCertificate(t, secured, 1)
+	withTLS := providerdtest.Serve(t, secured, "--tls-cert", "cert.pem", "--tls-key", "key.pem", "--ops-listen", "127.0.0.1:0")
+	_, secure := providerdtest.Get(t, providerdtest.OpsURL(t, withTLS)+"/metrics")
+	ofCertificate := regexp.MustCompile(`(?m)^.*providerd_certificate.*\n`).FindAllString(secure, -1)
+	text += string(figures) + strings.Join(ofCertificate, "")
 	found := metrics{}
 	for _, match := range regexp.MustCompile(`(?m)^# HELP (\S+) (.*)$`).FindAllStringSubmatch(text, -1) {
 		found[match[1]] = &metric{help: match[2], labels: map[string]bool{}}

@@ -5,6 +5,7 @@ package shipped_test
 import (
 	"encoding/json"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"os/exec"
@@ -12,6 +13,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/server/contracttest"
@@ -37,12 +39,22 @@ func TestPrometheusTool(t *testing.T) {
 	}
 }
 
-// TestPrometheusScrapes lets Prometheus scrape a server with the shipped configuration. Each query of the dashboard must
-// then have a result, and each alert must be evaluated and silent.
+// TestPrometheusScrapes lets Prometheus scrape two servers, one of them with a certificate, and the metrics of a backup,
+// with the shipped configuration. Each query of the dashboard must then have a result, and each alert must be evaluated
+// and silent.
 func TestPrometheusScrapes(t *testing.T) {
 	t.Parallel()
-	server, ops := providerdtest.ServeWithOps(t, t.TempDir())
-	prometheus := startPrometheus(t, strings.TrimPrefix(ops, "http://"))
+	dir, secured := t.TempDir(), t.TempDir()
+	server, ops := providerdtest.ServeWithOps(t, dir)
+	providerdtest.WriteCertificateValid(t, secured, 1, time.Now(), time.Now().AddDate(0, 1, 0))
+	withTLS := providerdtest.Serve(t, secured, "--tls-cert", "cert.pem", "--tls-key", "key.pem", "--ops-listen", "127.0.0.1:0")
+	providerdtest.RunCommand(t, dir, "backup", "backup.db", "--metrics-file", "backup.prom")
+	backup := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/plain")
+		http.ServeFile(w, r, filepath.Join(dir, "backup.prom"))
+	}))
+	defer backup.Close()
+	prometheus := startPrometheus(t, ops, providerdtest.OpsURL(t, withTLS), backup.URL)
 	client := contracttest.Client(t)
 	for origin, query := range queries(t) {
 		if strings.HasPrefix(origin, "alert ") {
@@ -85,13 +97,14 @@ func TestPrometheusScrapes(t *testing.T) {
 	}
 }
 
-// startPrometheus starts a Prometheus that scrapes an address each second. It returns its URL.
-func startPrometheus(t *testing.T, target string) string {
+// startPrometheus starts a Prometheus that scrapes addresses each second. It returns its URL.
+func startPrometheus(t *testing.T, targets ...string) string {
 	t.Helper()
 	providerdtest.NeedPrograms(t, "prometheus", "prometheus")
 	config := providerdtest.ReadFile(t, "cmd/providerd/deploy/prometheus.yaml")
 	alerts := providerdtest.Path(t, "cmd/providerd/deploy/alerts.yaml")
-	text := strings.NewReplacer("15s", "1s", "alerts.yaml", alerts, "127.0.0.1:9464", target).Replace(config)
+	text := strings.NewReplacer("15s", "1s", "alerts.yaml", alerts, "127.0.0.1:9464",
+		strings.ReplaceAll(strings.Join(targets, `", "`), "http://", "")).Replace(config)
 	dir := t.TempDir()
 	path := filepath.Join(dir, "prometheus.yaml")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {

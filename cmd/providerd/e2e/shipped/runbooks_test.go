@@ -18,7 +18,9 @@ import (
 const problemPage = "problems.md"
 
 // alertPages returns the pages of the manual with a section for each alert.
-func alertPages() []string { return []string{"troubleshooting.md", "troubleshooting-resources.md"} }
+func alertPages() []string {
+	return []string{"troubleshooting.md", "troubleshooting-resources.md", "troubleshooting-expiry.md"}
+}
 
 // headings returns the headings of the sections of a page of the manual.
 func headings(t *testing.T, page string) (found []string) {
