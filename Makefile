@@ -19,7 +19,7 @@ SCALAR := 1.72.1
 static = CGO_ENABLED=1 CGO_CFLAGS='-O2 $(SQLITE)' GOFLAGS= GOOS=linux GOARCH=$(1) CC=$(2) go build -trimpath -buildvcs=auto \
 	-tags netgo,osusergo,sqlite_omit_load_extension -ldflags '-s -w -extldflags "-static"' -o "$@" ./cmd/providerd
 
-.PHONY: run help build dist dist-test image reproduce gen manual reference drift breaking lint browser screenshot postgres patroni prometheus systemd typescript mock contract hostile faults failover upgrade soak reseal backup-wait copy-million list-million leaks security test test-all cover fuzz microbench bench bench-telemetry bench-postgres ci
+.PHONY: run help build dist dist-test image reproduce gen manual reference drift breaking lint browser screenshot postgres patroni prometheus systemd typescript mock contract hostile faults failover upgrade soak reseal backup-wait copy-million list-million leaks security manifests test test-all cover fuzz microbench bench bench-telemetry bench-postgres ci
 
 run: build ## Serve on 127.0.0.1:8080, with the database in data/.
 	bin/providerd serve
@@ -65,6 +65,9 @@ dist: cross ## Build the release into dist/: static binaries, SBOMs, checksums, 
 	done
 	sed -i '1i #compdef providerd' dist/providerd.zsh
 	sed -Ei 's|^complete (.*) providerd$$|_bash_complete \1|' dist/providerd.zsh
+	cp openapi.yaml dist && "$$program" apply --schema >dist/providers.schema.json
+	tar --create --gzip --file dist/providerd-manual.tar.gz --directory cmd/providerd --sort=name --mtime=@0 --owner=0 --group=0 \
+		--numeric-owner --exclude=manualtest deploy manual
 	cp cmd/providerd/deploy/providerd.service dist
 	cd dist && sha256sum -- * >SHA256SUMS
 
@@ -169,6 +172,13 @@ systemd-analyze:
 
 systemd: systemd-analyze ## Test the unit file with systemd; install it if missing.
 	go test -count=1 -timeout 5m -tags slow -run '^TestService' ./cmd/providerd/e2e/shipped
+
+caddy:
+	@command -v caddy >/dev/null || { $(call install-unstarted,caddy); }
+
+manifests: caddy ## Validate the files for Compose, Kubernetes and Caddy; install Caddy if missing.
+	cd .ci/manifests && go test -count=1 ./...
+	caddy validate --adapter caddyfile --config cmd/providerd/deploy/Caddyfile
 
 define install-unstarted
 policy=/usr/sbin/policy-rc.d; \
@@ -281,4 +291,4 @@ bench-postgres: build postgres ## Measure replicas over PostgreSQL beside pgbenc
 	TMPDIR=/var/tmp bin/bench -postgres $(BENCH_FLAGS)
 
 ci: export NOTHING_LEFT_OUT := 1
-ci: chromium promtool systemd-analyze drift breaking lint security typescript image test-all ## Run every check and test once.
+ci: chromium promtool systemd-analyze drift breaking lint security manifests typescript image test-all ## Run every check and test once.

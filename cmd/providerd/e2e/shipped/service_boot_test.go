@@ -143,7 +143,8 @@ func writeUnits(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	for _, unit := range []string{
-		providerdtest.Path(t, "cmd/providerd/deploy/providerd.service"), "/lib/systemd/system/systemd-journald.service", "/lib/systemd/system/systemd-journald.socket",
+		providerdtest.Path(t, "cmd/providerd/deploy/providerd.service"),
+		providerdtest.Path(t, "cmd/providerd/deploy/providerd-backup.service"), "/lib/systemd/system/systemd-journald.service", "/lib/systemd/system/systemd-journald.socket",
 		"/lib/systemd/system/basic.target", "/lib/systemd/system/sysinit.target", "/lib/systemd/system/shutdown.target",
 	} {
 		providerdtest.Run(t, "install", "--mode=644", "--target-directory="+dir, unit)

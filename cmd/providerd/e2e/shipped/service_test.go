@@ -70,6 +70,7 @@ func TestServiceUnderSystemd(t *testing.T) {
 	s.expectCreates(t)
 	s.checkRunbooks(t)
 	s.run(t, operate)
+	s.expectBackup(t)
 	s.run(t, databaseOfService+" providerd doctor")
 	s.expectRestart(t, "KILL", "Main process exited, code=killed, status=9/KILL")
 	s.expectRestart(t, "STOP", "Failed with result 'watchdog'.")
@@ -104,6 +105,17 @@ func (s service) expectConfined(t *testing.T) {
 		if !regexp.MustCompile(`(?m)^` + line + `$`).MatchString(status) {
 			t.Errorf("the status of the process has no line %s: %s", line, status)
 		}
+	}
+}
+
+// expectBackup starts the unit that backs the database up, and fails t unless the backup can be read.
+func (s service) expectBackup(t *testing.T) {
+	t.Helper()
+	const backup = "cd /var/lib/providerd-backup && grep --quiet '^providerd_backup_success 1$' providerd-backup.prom && " +
+		"cp providerd-*.db /tmp/copy.db && providerd provider list --database /tmp/copy.db --keyset /var/lib/providerd/keyset.json"
+	s.run(t, "systemctl start providerd-backup")
+	if listed := s.run(t, backup); !strings.Contains(listed, "oauth2") {
+		t.Errorf("the backup has %s", listed)
 	}
 }
 

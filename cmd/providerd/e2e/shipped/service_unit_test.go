@@ -12,26 +12,30 @@ import (
 	"example.com/providerd/cmd/providerd/providerdtest"
 )
 
-// TestServiceUnit checks the unit file with systemd-analyze, and that its exposure level is at most 1.5 of 10.
+// TestServiceUnit checks the unit files with systemd-analyze, and that the exposure level of the server is at most 1.5 of
+// 10.
 func TestServiceUnit(t *testing.T) {
 	t.Parallel()
 	providerdtest.NeedPrograms(t, "systemd", "systemd-analyze")
-	text := providerdtest.ReadFile(t, "cmd/providerd/deploy/providerd.service")
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	unit := filepath.Join(t.TempDir(), "providerd.service")
-	placed := strings.ReplaceAll(text, "/usr/local/bin/providerd", program)
-	if err := os.WriteFile(unit, []byte(placed), 0o600); err != nil {
-		t.Fatal(err)
+	dir := t.TempDir()
+	for _, name := range []string{"providerd.service", "providerd-backup.service", "providerd-backup.timer"} {
+		text := providerdtest.ReadFile(t, "cmd/providerd/deploy/"+name)
+		placed := strings.ReplaceAll(text, "/usr/local/bin/providerd", program)
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(placed), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
+	unit := filepath.Join(dir, "providerd.service")
 	for _, arguments := range [][]string{
-		{"verify", "--man=no", unit},
+		{"verify", "--man=no", unit, filepath.Join(dir, "providerd-backup.service"), filepath.Join(dir, "providerd-backup.timer")},
 		{"security", "--no-pager", "--offline=true", "--threshold=15", unit},
 	} {
 		output, err := exec.CommandContext(t.Context(), "systemd-analyze", arguments...).CombinedOutput()
-		if err != nil || strings.Contains(string(output), unit+":") {
+		if err != nil || strings.Contains(string(output), dir) {
 			t.Errorf("systemd-analyze %s: %v: %s", arguments[0], err, output)
 		}
 	}
