@@ -65,6 +65,7 @@ dist: cross ## Build the release into dist/: static binaries, SBOMs, checksums, 
 	done
 	sed -i '1i #compdef providerd' dist/providerd.zsh
 	sed -Ei 's|^complete (.*) providerd$$|_bash_complete \1|' dist/providerd.zsh
+	go run ./cmd/requests >dist/providerd.http
 	cp openapi.yaml dist && "$$program" apply --schema >dist/providers.schema.json
 	tar --create --gzip --file dist/providerd-manual.tar.gz --directory cmd/providerd --sort=name --mtime=@0 --owner=0 --group=0 \
 		--numeric-owner --exclude=manualtest deploy manual
@@ -291,4 +292,4 @@ bench-postgres: build postgres ## Measure replicas over PostgreSQL beside pgbenc
 	TMPDIR=/var/tmp bin/bench -postgres $(BENCH_FLAGS)
 
 ci: export NOTHING_LEFT_OUT := 1
-ci: chromium promtool systemd-analyze drift breaking lint security manifests typescript image test-all ## Run every check and test once.
+ci: chromium promtool systemd-analyze caddy drift breaking lint security manifests typescript image test-all ## Run every check and test once.
