@@ -1,0 +1,69 @@
+//go:build slow
+
+package shipped_test
+
+import (
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
+)
+
+// TestCaddyForwards runs the Caddyfile in front of a server that trusts it. The log has the address of the client, not
+// the one that the client claims.
+func TestCaddyForwards(t *testing.T) {
+	t.Parallel()
+	providerdtest.NeedPrograms(t, "manifests", "caddy")
+	server := providerdtest.Serve(t, t.TempDir(), "--trusted-proxy", "127.0.0.1")
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := "http://" + free.Addr().String()
+	_ = free.Close()
+	text := strings.Replace(providerdtest.ReadFile(t, "cmd/providerd/deploy/Caddyfile"), "{$DOMAIN:localhost}", proxy, 1)
+	text = regexp.MustCompile(`dynamic a api 8080 \{[^}]*\}`).ReplaceAllString(text, "to "+server.URL)
+	dir := t.TempDir()
+	path := filepath.Join(dir, "Caddyfile")
+	if err := os.WriteFile(path, []byte("{\n\tadmin off\n}\n"+text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	command := exec.CommandContext(t.Context(), "caddy", "run", "--adapter", "caddyfile", "--config", path)
+	command.Env = append(os.Environ(), "HOME="+dir)
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = command.Process.Kill()
+		_ = command.Wait()
+	})
+	// The client has another address than the proxy.
+	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
+	client := &http.Client{Transport: &http.Transport{DialContext: dialer.DialContext}}
+	providerdtest.WaitUntil(t, "Caddy forwards", func() bool {
+		header := http.Header{"Content-Type": {"application/json"}, "X-Forwarded-For": {"192.0.2.1"}}
+		body := strings.NewReader(providerdtest.OAuth2Body)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, proxy+providerdtest.OAuth2Path, body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		header.Set("Authorization", "Bearer "+providerdtest.Token(t, server.Dir))
+		request.Header = header
+		response, err := client.Do(request)
+		if err != nil {
+			return false
+		}
+		_ = response.Body.Close()
+		return response.StatusCode == http.StatusCreated
+	})
+	server.MustStop(t)
+	if log := server.Stderr.String(); !strings.Contains(log, " client=127.0.0.2 ") || strings.Contains(log, "192.0.2.1") {
+		t.Errorf("the log is %s", log)
+	}
+}
