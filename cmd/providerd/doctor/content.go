@@ -175,8 +175,9 @@ func checkTokens(ctx context.Context, inspection store.Inspection) finding {
 		callers[shownCallers] = "others"
 		fallthrough
 	case len(callers) > 0:
-		return warned(check, remedy+" with the same name", "the tokens of these callers expire before %s: %s",
-			console.Timestamp(now.Add(tokenNotice)), strings.Join(callers, ", "))
+		return warned(check, `run "providerd token renew" with the ids of their newest tokens`,
+			"the tokens of these callers expire before %s: %s", console.Timestamp(now.Add(tokenNotice)),
+			strings.Join(callers, ", "))
 	default:
 		return passed(check, "each caller has a token that is valid for more than 14 days")
 	}

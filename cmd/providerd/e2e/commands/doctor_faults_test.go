@@ -115,7 +115,7 @@ func damagedSetUps() map[string]damagedSetUp {
 		},
 		"token that ends": {func(t *testing.T, s *setUp) {
 			providerdtest.RunCommand(t, s.dir, strings.Fields("token create --name ci --allow all --expires-in 2d")...)
-		}, []fault{{"tokens", healthWarn, "the tokens of these callers expire before .*: ci; .*with the same name"}}},
+		}, []fault{{"tokens", healthWarn, "the tokens of these callers expire before .*: ci; run .*token renew"}}},
 		"few pks": {
 			statement(providerWithPK("2140000000")),
 			[]fault{{"pks", healthWarn, "7483647 pks are left; plan a new database"}},
