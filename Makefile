@@ -60,15 +60,16 @@ dist: cross ## Build the release into dist/: static binaries, SBOMs, checksums, 
 	$(MAKE) --no-print-directory dist/providerd-linux-amd64 dist/providerd-linux-arm64
 	for binary in dist/providerd-linux-*; do go run ./cmd/sbom "$$binary" >"$$binary.cdx.json"; done
 	program="dist/providerd-linux-$$(go env GOHOSTARCH)"; "$$program" man >dist/providerd.1; \
+	"$$program" apply --schema >dist/providers.schema.json; \
 	for shell in bash zsh fish; do \
 		"$$program" completion "$$shell" | sed "s|$$(realpath "$$program")|/usr/local/bin/providerd|" >"dist/providerd.$$shell"; \
 	done
 	sed -i '1i #compdef providerd' dist/providerd.zsh
 	sed -Ei 's|^complete (.*) providerd$$|_bash_complete \1|' dist/providerd.zsh
 	go run ./cmd/requests >dist/providerd.http
-	cp openapi.yaml dist && "$$program" apply --schema >dist/providers.schema.json
+	cp openapi.yaml dist
 	tar --create --gzip --file dist/providerd-manual.tar.gz --directory cmd/providerd --sort=name --mtime=@0 --owner=0 --group=0 \
-		--numeric-owner --exclude=manualtest deploy manual
+		--numeric-owner --mode=u=rwX,go=rX --exclude=manualtest deploy manual
 	cp cmd/providerd/deploy/providerd.service dist
 	cd dist && sha256sum -- * >SHA256SUMS
 
