@@ -76,6 +76,9 @@ func (c *Command) Validate() error {
 	if c.Schema {
 		return nil
 	}
+	if slices.Contains(c.Files, "") {
+		return errors.New("--file must not be empty")
+	}
 	if err := c.readToken(); err != nil {
 		return err
 	}

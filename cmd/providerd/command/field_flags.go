@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"example.com/providerd/cmd/providerd/apply"
 	"example.com/providerd/cmd/providerd/flags"
@@ -148,6 +149,9 @@ func (f fieldFlags) addSecrets(values map[string]any) error {
 		secret, err := flags.ReadSmallFile(f.ClientSecretFile)
 		if err != nil {
 			return fmt.Errorf("read client_secret: %w", err)
+		}
+		if !utf8.Valid(secret) {
+			return fmt.Errorf("read client_secret: %s is not UTF-8", f.ClientSecretFile)
 		}
 		values["client_secret"] = strings.TrimSuffix(strings.TrimSuffix(string(secret), "\n"), "\r")
 	}

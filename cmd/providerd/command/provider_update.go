@@ -1,6 +1,7 @@
 package command
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -142,8 +143,12 @@ func (u *update) read(ctx context.Context, body []byte, messages *console.Messag
 	if err != nil {
 		return err
 	}
+	secret := u.kind.SecretField()
+	if console.Unquote(after[secret]) == console.Mask && !bytes.Equal(before[secret], after[secret]) {
+		return fmt.Errorf("`%s` is a masked secret; pass the secret itself; nothing was changed", secret)
+	}
 	op, _ := u.contract.Operation(u.kind.Operation)
-	u.diffs = apply.Diff(op.FieldNames(), u.kind.SecretField(), before, after)
+	u.diffs = apply.Diff(op.FieldNames(), secret, before, after)
 	for _, advice := range advise(u.requested).Advice {
 		messages.Note("advice: %s: %s (%s)", advice.Pointer, advice.Detail, advice.Section)
 	}
