@@ -1,6 +1,7 @@
 package server
 
 import (
+	"iter"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -22,9 +23,6 @@ type Proxies struct {
 	Header string
 }
 
-// ProxyHeaders returns the headers that Proxies can read. The first is the default.
-func ProxyHeaders() []string { return []string{forwardedForHeader, forwardedHeader} }
-
 // clientAddress returns the IP address of the client: the rightmost hop of the header that is not trusted or, if the
 // peer is not trusted, the peer, because anyone can send headers. If the hop before a trusted one is
 // malformed, it is that trusted one; if all are trusted, it is the leftmost one.
@@ -34,22 +32,32 @@ func (p Proxies) clientAddress(r *http.Request) (address string, isMalformed boo
 		return r.RemoteAddr, false
 	}
 	client := peer.Addr()
-	values := r.Header.Values(p.Header)
-	for p.trusts(client) && len(values) > 0 {
-		last := values[len(values)-1]
-		comma := strings.LastIndexByte(last, ',')
-		if comma < 0 {
-			values = values[:len(values)-1]
-		} else {
-			values = append(values[:len(values)-1:len(values)-1], last[:comma])
+	for element := range lastElements(r.Header.Values(p.Header)) {
+		if !p.trusts(client) {
+			break
 		}
-		hop, ok := p.hop(last[comma+1:])
+		hop, ok := p.hop(element)
 		if !ok {
 			return client.String(), true
 		}
 		client = hop
 	}
 	return client.String(), false
+}
+
+// lastElements returns the elements of the lines of a header, the last one first.
+func lastElements(lines []string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, line := range slices.Backward(lines) {
+			for comma := len(line); comma >= 0; {
+				line = line[:comma]
+				comma = strings.LastIndexByte(line, ',')
+				if !yield(line[comma+1:]) {
+					return
+				}
+			}
+		}
+	}
 }
 
 func (p Proxies) trusts(address netip.Addr) bool {
