@@ -81,11 +81,23 @@ func (c *providerUpdateCommand) Run(
 			return err
 		}
 		if err := database.ChangeProviders(ctx, []store.Change{update.change()}, flags.OSUser()); err != nil {
-			return err
+			return explainConflict(err)
 		}
 		messages.Note("updated provider %d", c.PK)
 		return nil
 	})
+}
+
+// explainConflict adds what to do if another program or record prevents a change.
+func explainConflict(err error) error {
+	switch {
+	case errors.Is(err, store.ErrChanged):
+		return fmt.Errorf("%w; run the command again", err)
+	case errors.Is(err, store.ErrClientIDTaken):
+		return fmt.Errorf("%w; see \"providerd provider list --client-id\"", err)
+	default:
+		return err
+	}
 }
 
 // body returns the body of a request with the new values.
