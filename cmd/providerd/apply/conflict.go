@@ -25,7 +25,7 @@ func (p *plan) refuseTaken(ctx context.Context) error {
 			if freed[holder] {
 				continue
 			}
-			a.refuseTaken(holder)
+			p.refuseHeld(ctx, a, holder)
 			delete(holders, a)
 			isStable = isStable && !freed[a.PK]
 			freed[a.PK] = false
@@ -55,11 +55,15 @@ func (p *plan) holders(ctx context.Context, freed map[int32]bool) (map[*applied]
 	return holders, nil
 }
 
-// refuseTaken records that another record has the client_id.
-func (a *applied) refuseTaken(holder int32) {
+// refuseHeld records that another record has the client_id and, if it is not one of the caller, whose it is.
+func (p *plan) refuseHeld(ctx context.Context, a *applied, holder int32) {
 	a.Outcome, a.pointer, a.isClientIDTaken = outcomeRefused, "/client_id", true
-	a.reason = fmt.Sprintf("client_id taken by provider %d", holder)
-	taken := fmt.Sprintf("`client_id` is taken by provider %d", holder)
+	title := fmt.Sprintf("provider %d", holder)
+	if record, err := p.database.Provider(ctx, holder); err == nil && record.Common().CreatedBy != p.caller {
+		title += " of " + record.Common().CreatedBy
+	}
+	a.reason = "client_id taken by " + title
+	taken := "`client_id` is taken by " + title
 	if a.Detail != "" {
 		taken += "; the entry " + a.Detail
 	}

@@ -54,11 +54,11 @@ func masked(secret json.RawMessage) json.RawMessage {
 	return json.RawMessage(`"` + console.Mask + `"`)
 }
 
-// Lines returns the lines of a plan: the old and the new value or, for a list or a text of several lines, what is
-// removed and added.
+// Lines returns the lines of a plan: the old and the new value or, for a list or redirect_uris, what is removed and
+// added.
 func (d FieldDiff) Lines() []string {
 	before, after := elements(d.Old), elements(d.New)
-	if strings.Contains(string(d.Old)+string(d.New), `\n`) {
+	if d.Field == "redirect_uris" {
 		before, after = strings.Fields(console.Unquote(d.Old)), strings.Fields(console.Unquote(d.New))
 	} else if before == nil || after == nil {
 		return []string{d.Field + ": " + string(d.Old) + " -> " + string(d.New)}

@@ -24,6 +24,8 @@ type plan struct {
 	// owned is the number of records of the caller, and orphans are the pks of those that no entry names.
 	owned   int
 	orphans []int32
+	// transactions are the changes in the order in which they are written.
+	transactions [][]*applied
 }
 
 // make compares the entries with the records of the caller.
@@ -37,7 +39,10 @@ func (p *plan) make(ctx context.Context) error {
 	if err := p.addOrphans(ctx); err != nil {
 		return err
 	}
-	return p.refuseTaken(ctx)
+	if err := p.refuseTaken(ctx); err != nil {
+		return err
+	}
+	return p.group()
 }
 
 // addWritten adds the outcomes of an earlier plan, of which this one found only the records.
@@ -104,6 +109,9 @@ func (p *plan) matchFormer(ctx context.Context, former map[*applied]store.Record
 			err = p.compare(ctx, a, record)
 		case a.Outcome == outcomePending:
 			a.Outcome = outcomeCreate
+			if a.Was != "" {
+				a.reason = fmt.Sprintf("no record of %s has this id or %q", p.caller, a.Was)
+			}
 		case record != nil:
 			p.orphans = append(p.orphans, record.Common().PK)
 		}

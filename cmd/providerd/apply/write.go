@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"example.com/providerd/cmd/providerd/console"
@@ -23,15 +24,14 @@ func (p *plan) write(ctx context.Context, parallel int) error {
 			created = append(created, a)
 		}
 	}
-	transactions := p.transactions()
-	for i, transaction := range transactions {
+	for i, transaction := range p.transactions {
 		begun := time.Now()
 		if err := p.change(ctx, transaction); err != nil {
-			return fmt.Errorf("transaction %d of %d: %w", i+1, len(transactions), err)
+			return fmt.Errorf("transaction %d of %d: %w", i+1, len(p.transactions), err)
 		}
-		p.messages.Note("transaction %d of %d: changed %s", i+1, len(transactions),
+		p.messages.Note("transaction %d of %d: changed %s", i+1, len(p.transactions),
 			console.Count(len(transaction), "record"))
-		if i == len(transactions)-1 && len(created) == 0 {
+		if i == len(p.transactions)-1 && len(created) == 0 {
 			return nil
 		}
 		// Pause for as long as the transaction took: SQLite has no queue of writers, so others would rarely get the lock.
@@ -125,9 +125,10 @@ func (p *plan) create(ctx context.Context, a *applied) error {
 	return nil
 }
 
-// transactions returns the changes in the order in which they are written. The provider that has a client_id comes
-// before the one that gets it, if possible in the same transaction, in which two can also swap theirs.
-func (p *plan) transactions() [][]*applied {
+// group groups the changes into transactions. The provider that has a client_id comes before the one that gets it, if
+// possible in the same transaction, in which two can also swap theirs. It returns an error if more exchange theirs than
+// fit into a transaction.
+func (p *plan) group() error {
 	holders := map[string]*applied{}
 	for i := range p.applied {
 		if a := &p.applied[i]; a.version != "" {
@@ -135,29 +136,26 @@ func (p *plan) transactions() [][]*applied {
 		}
 	}
 	delete(holders, "")
-	var list [][]*applied
-	var chain []*applied
 	seen := map[*applied]bool{}
-	var follow func(a *applied)
-	follow = func(a *applied) {
-		if seen[a] {
-			return
-		}
-		seen[a] = true
-		if holder := holders[a.requestedClientID()]; holder != nil {
-			follow(holder)
-		}
-		chain = append(chain, a)
-	}
 	for i := range p.applied {
 		if p.applied[i].version == "" {
 			continue
 		}
-		chain = nil
-		follow(&p.applied[i])
-		list = appendChain(list, chain)
+		var chain []*applied
+		next := &p.applied[i]
+		for ; next != nil && !seen[next]; next = holders[next.requestedClientID()] {
+			seen[next] = true
+			chain = append(chain, next)
+		}
+		// A record of this chain is at its end, too, if records exchange their client_ids.
+		if first := slices.Index(chain, next); first >= 0 && len(chain)-first > maxChanges {
+			return fmt.Errorf("%d records exchange their client_ids, and a transaction can change at most %d; "+
+				"first give one of them another client_id", len(chain)-first, maxChanges)
+		}
+		slices.Reverse(chain)
+		p.transactions = appendChain(p.transactions, chain)
 	}
-	return list
+	return nil
 }
 
 // appendChain adds a chain of changes to the last transaction, or to new ones if it has no room.
