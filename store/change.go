@@ -72,24 +72,13 @@ func (s *Store) ChangeProviders(ctx context.Context, changes []Change, osUser st
 
 // checkPlanned returns ErrChanged unless each stored record is the planned one.
 func checkPlanned(tx *gorm.DB, keys *seal.Keys, changes []Change) error {
-	var page []Provider
 	var pks []int32
 	for _, change := range changes {
 		pks = append(pks, change.pk())
 	}
-	if err := withApplications(tx).Where("pk IN ?", padded(pks)).Find(&page).Error; err != nil {
-		return fmt.Errorf("read providers: %w", err)
-	}
-	stored := map[int32]readable[Record]{}
-	for _, read := range []func() error{
-		func() error { return readWith[oauth2Row](tx, keys, ofKind(page, KindOAuth2), stored) },
-		func() error {
-			return readWith[workspaceDirectoryRow](tx, keys, ofKind(page, KindWorkspaceDirectory), stored)
-		},
-	} {
-		if err := read(); err != nil {
-			return err
-		}
+	stored, err := recordsIn(tx, keys, pks)
+	if err != nil {
+		return err
 	}
 	for _, change := range changes {
 		record, ok := stored[change.pk()]
@@ -101,6 +90,20 @@ func checkPlanned(tx *gorm.DB, keys *seal.Keys, changes []Change) error {
 		}
 	}
 	return nil
+}
+
+// recordsIn returns the records of pks, read in a transaction.
+func recordsIn(tx *gorm.DB, keys *seal.Keys, pks []int32) (map[int32]readable[Record], error) {
+	var page []Provider
+	if err := withApplications(tx).Where("pk IN ?", padded(pks)).Find(&page).Error; err != nil {
+		return nil, fmt.Errorf("read providers: %w", err)
+	}
+	stored := map[int32]readable[Record]{}
+	if err := readWith[oauth2Row](tx, keys, ofKind(page, KindOAuth2), stored); err != nil {
+		return nil, err
+	}
+	err := readWith[workspaceDirectoryRow](tx, keys, ofKind(page, KindWorkspaceDirectory), stored)
+	return stored, err
 }
 
 // isSame reports whether two records have the same creation and settings, whatever they are linked to.
@@ -148,14 +151,19 @@ type changing struct {
 func (c changing) apply(changes []Change) error {
 	var deleted []int32
 	var updated []Change
+	leaves := map[int32]Leaf{}
 	for _, change := range changes {
+		var err error
+		if leaves[change.pk()], err = leafOf(c.tx, c.keys, change.Planned); err != nil {
+			return err
+		}
 		if change.Requested == nil {
 			deleted = append(deleted, change.pk())
 		} else {
 			updated = append(updated, change)
 		}
 	}
-	if err := c.delete(deleted); err != nil {
+	if err := c.delete(deleted, leaves); err != nil {
 		return err
 	}
 	for _, change := range updated {
@@ -168,17 +176,17 @@ func (c changing) apply(changes []Change) error {
 			return fmt.Errorf("provider %d: %w", change.pk(), err)
 		}
 	}
-	return c.addEvents(changes)
+	return c.addEvents(changes, leaves)
 }
 
-func (c changing) delete(pks []int32) error {
+func (c changing) delete(pks []int32, leaves map[int32]Leaf) error {
 	if len(pks) == 0 {
 		return nil
 	}
 	if _, err := deletable(c.tx, pks); err != nil {
 		return err
 	}
-	return deleteChunk(c.tx, pks, c.osUser, c.at)
+	return deleteChunk(c.tx, pks, leaves, c.osUser, c.at)
 }
 
 // free replaces the unique values that a change replaces by temporary ones.
@@ -246,16 +254,21 @@ type changeRow struct {
 	Change string
 	Fields List[string]
 	OSUser string `gorm:"column:os_user"`
+	// LeafBefore is the leaf of the record before the change; nil if it could not be read, or an earlier release made the
+	// change.
+	LeafBefore []byte
 }
 
 // TableName returns the table for GORM.
 func (changeRow) TableName() string { return "provider_changes" }
 
 // addEvents adds the rows of updates to the audit.
-func (c changing) addEvents(changes []Change) error {
+func (c changing) addEvents(changes []Change, leaves map[int32]Leaf) error {
 	var rows []changeRow
 	add := func(change Change, name string, fields List[string]) {
-		rows = append(rows, changeRow{At: c.at, PK: change.pk(), Change: name, Fields: fields, OSUser: c.osUser})
+		rows = append(rows, changeRow{
+			At: c.at, PK: change.pk(), Change: name, Fields: fields, OSUser: c.osUser, LeafBefore: leaves[change.pk()],
+		})
 	}
 	for _, change := range changes {
 		if change.Requested != nil && change.isRename() {

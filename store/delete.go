@@ -21,14 +21,23 @@ func (s *Store) Deletable(ctx context.Context, pks []int32) ([]Provider, error) 
 // deletion stay; the latter have osUser as the user who deleted them.
 //
 // It returns ErrNotFound for each provider that does not exist, ErrProviderInUse for each that is linked to an
-// application, or ErrUnavailable; nothing is deleted then. It can also return ErrOutcomeUnknown.
+// application, ErrNoKeyset, ErrKeysetUnusable or ErrUnavailable; nothing is deleted then. It can also return
+// ErrOutcomeUnknown.
 func (s *Store) DeleteProviders(ctx context.Context, pks []int32, osUser string) error {
 	err := s.database.Change(ctx, func(tx *gorm.DB) error {
+		keys, err := s.keyring.Current(ctx)
+		if err != nil {
+			return fmt.Errorf("read keyset: %w", err)
+		}
 		if _, err := deletable(tx, pks); err != nil {
 			return err
 		}
 		for chunk := range slices.Chunk(slices.Compact(slices.Sorted(slices.Values(pks))), pageSize) {
-			if err := deleteChunk(tx, chunk, osUser, now()); err != nil {
+			leaves, err := leavesOf(tx, keys, chunk)
+			if err != nil {
+				return err
+			}
+			if err := deleteChunk(tx, chunk, leaves, osUser, now()); err != nil {
 				return err
 			}
 		}
@@ -75,10 +84,12 @@ const insertDeleted = `INSERT INTO deleted_providers
 	FROM providers LEFT JOIN oauth2_providers ON oauth2_providers.pk = providers.pk WHERE providers.pk IN ?`
 
 // deleteChunk deletes providers and adds their rows to the audit.
-func deleteChunk(tx *gorm.DB, pks []int32, osUser string, at time.Time) error {
+func deleteChunk(tx *gorm.DB, pks []int32, leaves map[int32]Leaf, osUser string, at time.Time) error {
 	rows := make([]changeRow, len(pks))
 	for i, pk := range pks {
-		rows[i] = changeRow{At: at, PK: pk, Change: "deleted", Fields: List[string]{}, OSUser: osUser}
+		rows[i] = changeRow{
+			At: at, PK: pk, Change: "deleted", Fields: List[string]{}, OSUser: osUser, LeafBefore: leaves[pk],
+		}
 	}
 	if err := tx.Create(&rows).Error; err != nil {
 		return fmt.Errorf("insert changes: %w", err)

@@ -13,6 +13,8 @@ type settings interface {
 	kind() Kind
 	// uniqueValue is a value that no other provider of the kind may have; "" for none.
 	uniqueValue() string
+	// secret returns the secret and its column.
+	secret() (sealedColumn, Secret)
 	// addRow seals the secret and adds the row of the provider.
 	addRow(rows *kindRows, keys *seal.Keys, pk int32) error
 }
@@ -120,6 +122,8 @@ func (*OAuth2Settings) kind() Kind { return KindOAuth2 }
 
 func (s *OAuth2Settings) uniqueValue() string { return s.ClientID }
 
+func (s *OAuth2Settings) secret() (sealedColumn, Secret) { return clientSecrets(), s.ClientSecret }
+
 func (s *OAuth2Settings) addRow(rows *kindRows, keys *seal.Keys, pk int32) error {
 	sealed, err := keys.Seal(s.ClientSecret, clientSecrets().place(pk))
 	if err != nil {
@@ -150,6 +154,10 @@ func (workspaceDirectoryRow) TableName() string { return directoryTable }
 func (*WorkspaceDirectorySettings) kind() Kind { return KindWorkspaceDirectory }
 
 func (*WorkspaceDirectorySettings) uniqueValue() string { return "" }
+
+func (s *WorkspaceDirectorySettings) secret() (sealedColumn, Secret) {
+	return credentials(), s.Credentials
+}
 
 func (s *WorkspaceDirectorySettings) addRow(rows *kindRows, keys *seal.Keys, pk int32) error {
 	sealed, err := keys.Seal(s.Credentials, credentials().place(pk))

@@ -149,6 +149,11 @@ func (k *Keys) Unseal(sealed []byte, at Place) (Secret, error) {
 	return NewSecret(string(text)), nil
 }
 
+// AuthenticateSecret returns a MAC of a secret of a column, which is the same whatever key the secret is sealed with.
+func (k *Keys) AuthenticateSecret(secret Secret, column string) ([]byte, error) {
+	return k.Fingerprint([]byte(column + "\x00" + secret.Reveal()))
+}
+
 // Fingerprint returns a MAC of the digest of a body. Without the keys, nobody can test guesses of the body against it.
 func (k *Keys) Fingerprint(digest []byte) ([]byte, error) {
 	fingerprint, err := k.mac.ComputeMAC(digest)

@@ -73,6 +73,9 @@ func tables() []table {
 			{"revoked_at", moment},
 			{"renewed_at", moment},
 		}},
+		{name: "token_changes", generatesKeys: true, columns: []column{
+			{"id", integer}, {"at", moment}, {"token_id", integer}, {"change", text},
+		}},
 		{name: "key_events", generatesKeys: true, columns: []column{
 			{"id", integer}, {"at", moment}, {"event", text}, {"key_id", integer},
 		}},
