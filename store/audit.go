@@ -10,14 +10,23 @@ import (
 
 // Events returns the events after a cursor that the filter selects, oldest first. On ErrUnavailable the sequence ends.
 func (s *Store) Events(ctx context.Context, filter Filter, after EventCursor) iter.Seq2[Event, error] {
+	var sequences []iter.Seq2[Event, error]
+	for i, source := range s.eventSources() {
+		if filter.isOfProviders() && !source.isOfProviders {
+			continue
+		}
+		source.number = int64(i)
+		sequences = append(sequences, s.eventsOf(ctx, source, filter, after))
+	}
+	return merged(sequences)
+}
+
+// merged merges sequences by time. Events with the same time are in the order of their sequences.
+func merged(sequences []iter.Seq2[Event, error]) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		var heads []*eventHead
-		for i, source := range s.eventSources() {
-			if filter.isOfProviders() && !source.isOfProviders {
-				continue
-			}
-			source.number = int64(i)
-			next, stop := iter.Pull2(s.eventsOf(ctx, source, filter, after))
+		for _, sequence := range sequences {
+			next, stop := iter.Pull2(sequence)
 			defer stop()
 			head := &eventHead{next: next}
 			if err := head.advance(); err != nil {
@@ -59,6 +68,12 @@ const changedColumns = `changes.at, 'provider ' || changes.change AS event, chan
 	'' AS created_by, '' AS request_id, '' AS remote_address, changes.os_user, changes.fields,
 	changes.id AS number, coalesce(providers.created_by, deleted.created_by, '') AS creator`
 
+const changedTables = ` FROM provider_changes AS changes LEFT JOIN providers ON providers.pk = changes.pk
+	LEFT JOIN deleted_providers AS deleted ON deleted.pk = changes.pk`
+
+const keyRows = `SELECT at, event, key_id AS id, '' AS kind, '' AS name, '' AS created_by,
+	'' AS request_id, '' AS remote_address, '' AS os_user, '[]' AS fields, id AS number FROM key_events`
+
 // tokenRows selects the rows of an event whose time is in a column of tokens.
 func tokenRows(at string, event EventKind) string {
 	return "SELECT " + at + " AS at, '" + string(event) + `' AS event, id, '' AS kind, name, '' AS created_by,
@@ -85,12 +100,9 @@ func (s *Store) eventSources() []eventSource {
 		},
 		{rows: tokenRows("created_at", EventTokenCreated)},
 		{rows: tokenRows("revoked_at", EventTokenRevoked)},
-		{rows: `SELECT at, event, key_id AS id, '' AS kind, '' AS name, '' AS created_by,
-			'' AS request_id, '' AS remote_address, '' AS os_user, '[]' AS fields, id AS number FROM key_events`},
+		{rows: keyRows},
 		{
-			rows: "SELECT " + changedColumns + ` FROM provider_changes AS changes
-				LEFT JOIN providers ON providers.pk = changes.pk
-				LEFT JOIN deleted_providers AS deleted ON deleted.pk = changes.pk WHERE changes.change <> 'deleted'`,
+			rows:          "SELECT " + changedColumns + changedTables + " WHERE changes.change <> 'deleted'",
 			isOfProviders: true,
 		},
 		{rows: tokenRows("renewed_at", EventTokenRenewed)},

@@ -51,8 +51,15 @@ type Event struct {
 	User string `gorm:"column:os_user" json:"user,omitempty"`
 	// Fields are the names of the settings that an update changed.
 	Fields List[string] `json:"fields,omitempty"`
-	// Cursor is the position of the event.
+	// Cursor is the position of the event in the order of Events.
 	Cursor EventCursor `gorm:"-" json:"cursor"`
+	// Row is the position of the event in Log.
+	Row LogRow `gorm:"-" json:"-"`
+	// Leaf is the leaf of the record after the event or, for a deletion, before it. It is nil for events of tokens and
+	// keys, and in Events.
+	Leaf *Leaf `gorm:"-" json:"leaf,omitempty"`
+	// Damaged is ErrDamaged if the record cannot be read, and so has no leaf.
+	Damaged error `gorm:"-" json:"-"`
 }
 
 // maxMicros is the latest time that every database supports: the end of the year 9999.

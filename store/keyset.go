@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 
@@ -165,4 +166,18 @@ func checkNotRetired(tx *gorm.DB, keys *seal.Keys) error {
 			ErrKeysetUnusable, keys.PrimaryID())
 	}
 	return nil
+}
+
+// ID returns an identifier of the database and its copies, derived from its keyset. It returns ErrUnavailable.
+func (s *Store) ID(ctx context.Context) (string, error) {
+	keys, err := s.keyring.Current(ctx)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	mac, err := keys.AuthenticateSecret(seal.Secret{}, "database")
+	if err != nil {
+		return "", fmt.Errorf("compute id: %w", err)
+	}
+	const length = 8
+	return hex.EncodeToString(mac[len(mac)-length:]), nil
 }

@@ -80,6 +80,20 @@ func (s *Store) PKOfClientID(ctx context.Context, clientID string) (int32, error
 
 // records adds the settings to the common rows of providers. Providers deleted in the meantime are left out.
 func (s *Store) records(ctx context.Context, page []Provider) ([]readable[Record], error) {
+	read, err := s.recordsByPK(ctx, page)
+	if err != nil {
+		return nil, err
+	}
+	var records []readable[Record]
+	for _, provider := range page {
+		if record, ok := read[provider.PK]; ok {
+			records = append(records, record)
+		}
+	}
+	return records, nil
+}
+
+func (s *Store) recordsByPK(ctx context.Context, page []Provider) (map[int32]readable[Record], error) {
 	read := make(map[int32]readable[Record], len(page))
 	if err := readKind[oauth2Row](ctx, s, ofKind(page, KindOAuth2), read); err != nil {
 		return nil, err
@@ -87,22 +101,20 @@ func (s *Store) records(ctx context.Context, page []Provider) ([]readable[Record
 	if err := readKind[workspaceDirectoryRow](ctx, s, ofKind(page, KindWorkspaceDirectory), read); err != nil {
 		return nil, err
 	}
-	var records []readable[Record]
 	for _, provider := range page {
-		record, ok := read[provider.PK]
-		if !ok {
-			var remaining []Creation
-			if err := s.reader(ctx).Select("pk").Find(&remaining, provider.PK).Error; err != nil {
-				return nil, fmt.Errorf("find provider %d: %w", provider.PK, err)
-			}
-			if len(remaining) == 0 {
-				continue
-			}
-			record.damaged = fmt.Errorf("provider %d has no settings: %w", provider.PK, ErrDamaged)
+		if _, ok := read[provider.PK]; ok {
+			continue
 		}
-		records = append(records, record)
+		var remaining []Creation
+		if err := s.reader(ctx).Select("pk").Find(&remaining, provider.PK).Error; err != nil {
+			return nil, fmt.Errorf("find provider %d: %w", provider.PK, err)
+		}
+		if len(remaining) > 0 {
+			damaged := fmt.Errorf("provider %d has no settings: %w", provider.PK, ErrDamaged)
+			read[provider.PK] = readable[Record]{damaged: damaged}
+		}
 	}
-	return records, nil
+	return read, nil
 }
 
 // ofKind returns the providers of one kind by pk.

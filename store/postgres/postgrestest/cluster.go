@@ -208,11 +208,11 @@ func (c *Cluster) Set(t testing.TB, name, value string) {
 	c.Exec(t, ownDatabase,
 		"ALTER SYSTEM SET "+pgx.Identifier{name}.Sanitize()+" = '"+strings.ReplaceAll(value, "'", "''")+"'",
 		"SELECT pg_reload_conf()")
-	c.awaitTrue(t, "SELECT pg_conf_load_time() > $1", loaded)
+	c.Await(t, "SELECT pg_conf_load_time() > $1", loaded)
 }
 
-// awaitTrue runs a query on new connections until it returns true.
-func (c *Cluster) awaitTrue(t testing.TB, query string, arguments ...any) {
+// Await waits until a query, in a database of the cluster's own, returns true.
+func (c *Cluster) Await(t testing.TB, query string, arguments ...any) {
 	t.Helper()
 	ctx, cancel := waiting(t)
 	defer cancel()

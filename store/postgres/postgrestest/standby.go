@@ -24,7 +24,7 @@ func (c *Cluster) AddStandby(t testing.TB) *Cluster {
 	err = standby.home.write(filepath.Join(standby.Dir(), "postgresql.auto.conf"), "synchronous_standby_names = ''\n")
 	check(t, "configure a standby", err)
 	check(t, "start a standby", standby.startOnFreePort(ctx))
-	standby.awaitTrue(t, "SELECT EXISTS (SELECT FROM pg_stat_wal_receiver WHERE status = 'streaming')")
+	standby.Await(t, "SELECT EXISTS (SELECT FROM pg_stat_wal_receiver WHERE status = 'streaming')")
 	return standby
 }
 
@@ -41,7 +41,7 @@ func (c *Cluster) RequireStandbys(t testing.TB, standbys ...*Cluster) {
 		setting = fmt.Sprintf("FIRST %d (%s)", len(names), strings.Join(names, ", "))
 	}
 	c.Set(t, "synchronous_standby_names", setting)
-	c.awaitTrue(t, "SELECT count(*) = cardinality($1::text[]) FROM pg_stat_replication"+
+	c.Await(t, "SELECT count(*) = cardinality($1::text[]) FROM pg_stat_replication"+
 		" WHERE application_name = ANY ($1) AND state = 'streaming' AND sync_state = 'sync'", names)
 }
 
@@ -50,5 +50,5 @@ func (c *Cluster) RequireStandbys(t testing.TB, standbys ...*Cluster) {
 func (c *Cluster) Promote(t testing.TB) {
 	t.Helper()
 	c.Exec(t, ownDatabase, "SELECT pg_promote(wait => false)")
-	c.awaitTrue(t, "SELECT NOT pg_is_in_recovery()")
+	c.Await(t, "SELECT NOT pg_is_in_recovery()")
 }

@@ -1,0 +1,203 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// logSize is the number of tables with events.
+const logSize = 5
+
+// The tables of LogCursor that have events of providers.
+const (
+	LogCreates = iota
+	LogChanges
+)
+
+// LogCursor is a position in the event log: the key of the last row of each table. The zero value is the start.
+//
+// Unlike the time of an event, its key shows that it was committed late: see Settled.
+type LogCursor [logSize]int64
+
+var errLogCursor = errors.New("not a cursor of the event log such as 17.3.1.0.2")
+
+// MarshalText implements encoding.TextMarshaler.
+func (c LogCursor) MarshalText() ([]byte, error) {
+	return []byte(strings.ReplaceAll(strings.Trim(fmt.Sprint([logSize]int64(c)), "[]"), " ", ".")), nil
+}
+
+// UnmarshalText implements encoding.TextUnmarshaler. It returns an error if text is not from MarshalText.
+func (c *LogCursor) UnmarshalText(text []byte) error {
+	parts := strings.Split(string(text), ".")
+	if len(parts) != logSize {
+		return errLogCursor
+	}
+	for i, part := range parts {
+		key, err := strconv.ParseUint(part, 10, 63)
+		if err != nil {
+			return errLogCursor
+		}
+		c[i] = int64(key)
+	}
+	return nil
+}
+
+// LogRow is the position of an event in the log.
+type LogRow struct {
+	// Table is the index of the table in LogCursor, and Key the key of the row.
+	Table int
+	Key   int64
+}
+
+// logTable is a table whose rows are logged in the order of keys.
+type logTable struct {
+	name string
+	// rows selects the columns of an Event and, as number, the key.
+	rows string
+}
+
+func logTables() [logSize]logTable {
+	return [logSize]logTable{
+		LogCreates: {Creation{}.TableName(), "SELECT " + createdColumns + " FROM providers UNION ALL " +
+			"SELECT " + createdColumns + " FROM deleted_providers"},
+		LogChanges: {changeRow{}.TableName(), "SELECT " + changedColumns + changedTables},
+		{"tokens", tokenRows("created_at", EventTokenCreated)},
+		{"token_changes", `SELECT changes.at, 'token ' || changes.change AS event, token_id AS id, '' AS kind,
+			coalesce(tokens.name, '') AS name, '' AS created_by, '' AS request_id, '' AS remote_address, '' AS os_user,
+			'[]' AS fields, changes.id AS number FROM token_changes AS changes LEFT JOIN tokens ON tokens.id = token_id`},
+		{"key_events", keyRows},
+	}
+}
+
+// Settled returns the end of the log: no event with a lower key is committed later. It waits for open transactions. It
+// returns ErrUnavailable.
+func (s *Store) Settled(ctx context.Context) (end LogCursor, err error) {
+	var names []string
+	for _, table := range logTables() {
+		names = append(names, table.name)
+	}
+	keys, err := s.database.Settled(ctx, names)
+	if err != nil {
+		return end, fmt.Errorf("find the end of the event log: %w", err)
+	}
+	copy(end[:], keys)
+	return end, nil
+}
+
+// Log returns the events after a cursor, up to another one. Events of the same table are in the order of their keys,
+// and the tables are merged by time. Events of providers have leaves. On ErrUnavailable the sequence ends.
+func (s *Store) Log(ctx context.Context, after, upTo LogCursor) iter.Seq2[Event, error] {
+	var sequences []iter.Seq2[Event, error]
+	for table := range logSize {
+		sequences = append(sequences, s.logOf(ctx, table, after[table], upTo[table]))
+	}
+	return merged(sequences)
+}
+
+// logOf returns the events of a table with keys above after, up to upTo.
+func (s *Store) logOf(ctx context.Context, table int, after, upTo int64) iter.Seq2[Event, error] {
+	rows := pages(func(last *eventRow) ([]eventRow, error) {
+		if last != nil {
+			after = last.Number
+		}
+		var page []eventRow
+		err := s.reader(ctx).Table("("+logTables()[table].rows+") AS events").
+			Where("number > ? AND number <= ?", after, upTo).Order("number").Limit(pageSize).Scan(&page).Error
+		if err == nil {
+			err = s.addLeaves(ctx, table, page)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read events: %w", err)
+		}
+		return page, nil
+	})
+	return func(yield func(Event, error) bool) {
+		for row, err := range rows {
+			row.Row = LogRow{Table: table, Key: row.Number}
+			if !yield(row.Event, err) {
+				return
+			}
+		}
+	}
+}
+
+// The leaf before the next change of each provider of a create, or of each change.
+const (
+	selectFirstLeaves = `SELECT pk AS number, leaf_before FROM provider_changes
+		WHERE id IN (SELECT min(id) FROM provider_changes WHERE pk IN ? GROUP BY pk)`
+	selectNextLeaves = `SELECT changes.id AS number, following.leaf_before FROM provider_changes AS changes
+		JOIN provider_changes AS following ON following.id = (SELECT min(id) FROM provider_changes
+			WHERE pk = changes.pk AND id > changes.id) WHERE changes.id IN ?`
+	selectOwnLeaves = `SELECT id AS number, leaf_before FROM provider_changes WHERE change = 'deleted' AND id IN ?`
+)
+
+// addLeaves adds the leaves of records to events of providers: that before the next change or, if there is none, that
+// of the record. A deletion has that of the last version.
+func (s *Store) addLeaves(ctx context.Context, table int, page []eventRow) error {
+	if table > LogChanges || len(page) == 0 {
+		return nil
+	}
+	var pks, keys []int64
+	for _, row := range page {
+		pks, keys = append(pks, row.ID), append(keys, row.Number)
+	}
+	// Read before the changes, a record has the last version that they lead to, or a later change is found.
+	current, err := s.leavesOf(ctx, pks)
+	if err != nil {
+		return err
+	}
+	statements := map[int][]string{LogCreates: {selectFirstLeaves}, LogChanges: {selectNextLeaves, selectOwnLeaves}}
+	before := map[int64]Leaf{}
+	for _, statement := range statements[table] {
+		var rows []struct {
+			Number     int64
+			LeafBefore []byte
+		}
+		if err := s.reader(ctx).Raw(statement, padded(keys)).Scan(&rows).Error; err != nil {
+			return fmt.Errorf("read leaves: %w", err)
+		}
+		for _, row := range rows {
+			before[row.Number] = row.LeafBefore
+		}
+	}
+	for i, row := range page {
+		leaf, hasNext := before[row.Number]
+		if record := current[row.ID]; !hasNext {
+			leaf, page[i].Damaged = record.value, record.damaged
+		}
+		page[i].Leaf = &leaf
+	}
+	return nil
+}
+
+// leavesOf returns the leaves of stored records.
+func (s *Store) leavesOf(ctx context.Context, pks []int64) (map[int64]readable[Leaf], error) {
+	keys, err := s.keyring.Current(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	reader := s.reader(ctx)
+	var providers []Provider
+	if err := reader.Where("pk IN ?", padded(slices.Compact(slices.Sorted(slices.Values(pks))))).
+		Find(&providers).Error; err != nil {
+		return nil, fmt.Errorf("read providers: %w", err)
+	}
+	records, err := s.recordsByPK(ctx, providers)
+	if err != nil {
+		return nil, err
+	}
+	leaves := map[int64]readable[Leaf]{}
+	for pk, record := range records {
+		leaf := readable[Leaf]{damaged: record.damaged}
+		if leaf.damaged == nil {
+			leaf.value, leaf.damaged = leafOf(reader, keys, record.value)
+		}
+		leaves[int64(pk)] = leaf
+	}
+	return leaves, nil
+}
