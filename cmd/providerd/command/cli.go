@@ -21,7 +21,7 @@ type cli struct {
 	Apply       apply.Command       `cmd:"" group:"Providers" help:"Create and change providers as YAML files say."`
 	Application applicationCommands `cmd:"" group:"Providers" help:"Manage applications and their links to providers."`
 	Token       tokenCommands       `cmd:"" group:"Access" help:"Create, list, renew and revoke access tokens."`
-	Audit       auditCommand        `cmd:"" group:"Access" help:"Show the audit trail of providers, tokens and keys."`
+	Audit       auditCommands       `cmd:"" group:"Access" help:"Show, follow and verify the audit trail of providers, tokens and keys."`
 	Key         keyCommands         `cmd:"" group:"Keys" help:"Manage the keys that encrypt secrets at rest."`
 	Backup      backupCommand       `cmd:"" group:"Data" help:"Back up a SQLite database, and verify the backup."`
 	Restore     restoreCommand      `cmd:"" group:"Data" help:"Restore a SQLite database from a backup."`
@@ -44,7 +44,7 @@ type helpCommand struct {
 
 const description = "Provider configuration server: creates OAuth2 and workspace directory-sync providers over an " +
 	"HTTP JSON API.\n\nData goes to standard output, messages to standard error. The exit status is 0 for success, 1 " +
-	"for failure, 2 for incorrect usage, and 3 if apply finds stored records that differ."
+	"for failure, 2 for incorrect usage, and 3 if apply or audit verify finds records that differ."
 
 func newParser(root *cli, operations []string) (*kong.Kong, error) {
 	parser, err := kong.New(root,

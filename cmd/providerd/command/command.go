@@ -18,6 +18,7 @@ import (
 	kongcompletion "github.com/jotaen/kong-completion"
 
 	"example.com/providerd/cmd/providerd/apply"
+	"example.com/providerd/cmd/providerd/audit"
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/cmd/providerd/serve"
 	"example.com/providerd/server/contract"
@@ -73,7 +74,7 @@ func failure(err error) int {
 		return 0
 	case errors.Is(err, console.ErrReported), console.IsBrokenPipe(err):
 		return exitFailed
-	case errors.Is(err, apply.ErrDiffers):
+	case errors.Is(err, apply.ErrDiffers), errors.Is(err, audit.ErrDiffers):
 		return printError(err, exitDiffers)
 	default:
 		return printError(console.Explain(err), exitFailed)

@@ -32,11 +32,19 @@ func commandOf(program *kong.Node, words []string) (command *kong.Node, rest []s
 	for i, word := range words {
 		child := slices.IndexFunc(program.Children, func(child *kong.Node) bool { return child.Name == word })
 		if child < 0 {
-			return program, words[i:]
+			return orDefault(program), words[i:]
 		}
 		program = program.Children[child]
 	}
-	return program, nil
+	return orDefault(program), nil
+}
+
+// orDefault returns the command that runs if no subcommand is named.
+func orDefault(command *kong.Node) *kong.Node {
+	if command.DefaultCmd != nil {
+		return command.DefaultCmd
+	}
+	return command
 }
 
 // codes returns the code spans of a text.

@@ -60,7 +60,14 @@ func examples() map[string][]string {
 		"providerd key promote": {"providerd key promote --keyset keyset.json"},
 		"providerd key reseal":  {"providerd key reseal"},
 		"providerd key retire":  {"providerd key retire"},
-		"providerd audit":       {"providerd audit --since 7d", "providerd audit --client-id wiki --output json"},
+		"providerd audit list": {
+			"providerd audit --since 7d", "providerd audit --client-id wiki --output json",
+			"providerd audit --follow --output jsonl --cursor-file cursor",
+		},
+		"providerd audit head": {"providerd audit head"},
+		"providerd audit verify": {
+			"providerd audit verify --against events.jsonl", "providerd audit verify --against heads.txt",
+		},
 		"providerd copy": {
 			"providerd copy --from sqlite:data/providerd.db --to postgres://providerd@db.example.com/providerd " +
 				"--keyset data/keyset.json",

@@ -150,7 +150,7 @@ func TestManualIsShort(t *testing.T) {
 		for i, line := range lines {
 			if language, isFence := strings.CutPrefix(line, "```"); isFence {
 				isInBlock = !isInBlock
-				if isInBlock != slices.Contains([]string{"sh", "yaml", "ini", "mermaid"}, language) {
+				if isInBlock != slices.Contains([]string{"sh", "yaml", "json", "ini", "mermaid"}, language) {
 					t.Errorf("%s:%d has a block in %q", page, i+1, language)
 				}
 			}

@@ -22,7 +22,7 @@ func TestServiceUnit(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	for _, name := range []string{"providerd.service", "providerd-backup.service", "providerd-backup.timer"} {
+	for _, name := range []string{"providerd.service", "providerd-backup.service", "providerd-backup.timer", "providerd-audit.service"} {
 		text := providerdtest.ReadFile(t, "cmd/providerd/deploy/"+name)
 		placed := strings.ReplaceAll(text, "/usr/local/bin/providerd", program)
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(placed), 0o600); err != nil {
@@ -31,7 +31,7 @@ func TestServiceUnit(t *testing.T) {
 	}
 	unit := filepath.Join(dir, "providerd.service")
 	for _, arguments := range [][]string{
-		{"verify", "--man=no", unit, filepath.Join(dir, "providerd-backup.service"), filepath.Join(dir, "providerd-backup.timer")},
+		{"verify", "--man=no", unit, filepath.Join(dir, "providerd-backup.service"), filepath.Join(dir, "providerd-backup.timer"), filepath.Join(dir, "providerd-audit.service")},
 		{"security", "--no-pager", "--offline=true", "--threshold=15", unit},
 	} {
 		output, err := exec.CommandContext(t.Context(), "systemd-analyze", arguments...).CombinedOutput()
