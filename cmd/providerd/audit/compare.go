@@ -10,7 +10,7 @@ import (
 
 // finding is a difference between lines and the database.
 type finding struct {
-	Provider int64  `json:"provider"`
+	Provider int32  `json:"provider"`
 	Finding  string `json:"finding"`
 }
 
@@ -48,7 +48,7 @@ func (c *comparison) print(out *console.Output, format string, events iter.Seq2[
 // compare yields the differences.
 func (c *comparison) compare(events iter.Seq2[store.Event, error]) iter.Seq2[finding, error] {
 	return func(yield func(finding, error) bool) {
-		found := func(provider int64, text string) bool {
+		found := func(provider int32, text string) bool {
 			c.findings++
 			return yield(finding{provider, text}, nil)
 		}
@@ -72,7 +72,7 @@ func (c *comparison) compare(events iter.Seq2[store.Event, error]) iter.Seq2[fin
 }
 
 // compareEvent compares an event with its lines, after the lines whose events were removed.
-func (c *comparison) compareEvent(event store.Event, found func(int64, string) bool) bool {
+func (c *comparison) compareEvent(event store.Event, found func(int32, string) bool) bool {
 	table, stored := event.Row.Table, keptOf(event)
 	for len(c.lines[table]) > 0 && c.lines[table][0].key < stored.key {
 		if !found(c.removed(table)) {
@@ -116,7 +116,7 @@ func (c *comparison) difference(event store.Event, line, stored kept) string {
 }
 
 // removed takes the first lines of a table, whose event is missing.
-func (c *comparison) removed(table int) (provider int64, text string) {
+func (c *comparison) removed(table int) (provider int32, text string) {
 	line := c.take(table, c.lines[table][0].key)[0]
 	if table == store.LogChanges {
 		return line.provider, "an event was removed"
@@ -125,7 +125,7 @@ func (c *comparison) removed(table int) (provider int64, text string) {
 }
 
 // take takes the first lines with a key.
-func (c *comparison) take(table int, key int64) []kept {
+func (c *comparison) take(table int, key int32) []kept {
 	lines := c.lines[table]
 	count := 0
 	for count < len(lines) && lines[count].key == key {

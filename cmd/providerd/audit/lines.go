@@ -19,7 +19,7 @@ const (
 	maxLine  = 16 << 20
 	maxLines = 10_000_000
 	// sumSize is the number of bytes that are kept of a hash.
-	sumSize = 16
+	sumSize = 12
 )
 
 // sum is the beginning of a hash.
@@ -28,7 +28,7 @@ type sum [sumSize]byte
 // kept is what is kept of a line in memory.
 type kept struct {
 	// key is that of the row in its table, and provider the pk.
-	key, provider int64
+	key, provider int32
 	// event is the sum of the event without the leaf. leaf is zero if the leaf is not known.
 	event, leaf sum
 }
@@ -37,7 +37,8 @@ type kept struct {
 func keptOf(event store.Event) kept {
 	text := fmt.Sprintf("%s %d %d %q %q", event.Event, event.ID, event.At.UnixMicro(), event.User, event.Fields)
 	hash := sha256.Sum256([]byte(text))
-	k := kept{key: event.Row.Key, provider: event.ID, event: sum(hash[:sumSize])}
+	// Keys of both databases are int32; those of lines were checked.
+	k := kept{key: int32(event.Row.Key), provider: int32(event.ID), event: sum(hash[:sumSize])} //nolint:gosec // See above.
 	if event.Leaf != nil {
 		copy(k.leaf[:], *event.Leaf)
 	}
@@ -56,7 +57,7 @@ func readLines(from io.Reader) (read tables, err error) {
 		err := json.Unmarshal(scanner.Bytes(), &line)
 		isOfProvider := err == nil && line.setRow()
 		switch {
-		case err == nil && isOfProvider && (line.Row.Key < 1 || line.Row.Key > math.MaxInt32):
+		case err == nil && isOfProvider && !(isKey(line.Row.Key) && isKey(line.ID)):
 			err = errors.New("its key is out of range")
 		case number > maxLines:
 			err = errors.New("too many lines")
@@ -77,6 +78,9 @@ func readLines(from io.Reader) (read tables, err error) {
 	return read, nil
 }
 
+// isKey reports whether a database can have generated a key.
+func isKey(key int64) bool { return key >= 1 && key <= math.MaxInt32 }
+
 // setRow sets the row of the event. It returns false if it is not an event of a provider.
 func (l *line) setRow() bool {
 	changes := []store.EventKind{store.EventProviderUpdated, store.EventProviderRenamed, store.EventProviderDeleted}
@@ -95,7 +99,7 @@ func (l *line) setRow() bool {
 func (t tables) before() (cursor store.LogCursor) {
 	for i, table := range t {
 		if len(table) > 0 {
-			cursor[i] = table[0].key - 1
+			cursor[i] = int64(table[0].key) - 1
 		}
 	}
 	return cursor
@@ -105,7 +109,7 @@ func (t tables) before() (cursor store.LogCursor) {
 func (t tables) last() (cursor store.LogCursor) {
 	for i, table := range t {
 		if len(table) > 0 {
-			cursor[i] = table[len(table)-1].key
+			cursor[i] = int64(table[len(table)-1].key)
 		}
 	}
 	return cursor
