@@ -2,20 +2,17 @@ package server
 
 import (
 	"iter"
+	"net"
 	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
 )
 
-// The headers that proxies add: that of RFC 7239, and the older one.
-const (
-	forwardedHeader     = "Forwarded"
-	forwardedForHeader  = "X-Forwarded-For"
-	forwardedForElement = "for="
-)
+// forwardedHeader is the header of RFC 7239.
+const forwardedHeader = "Forwarded"
 
-// Proxies are the peers that tell the addresses of their clients. The zero value trusts none.
+// Proxies are the peers that report the addresses of their clients. The zero value trusts none.
 type Proxies struct {
 	// Networks are those of the trusted peers.
 	Networks []netip.Prefix
@@ -36,6 +33,9 @@ func (p Proxies) clientAddress(r *http.Request) (address string, isMalformed boo
 		if !p.trusts(client) {
 			break
 		}
+		if strings.TrimSpace(element) == "" {
+			continue
+		}
 		hop, ok := p.hop(element)
 		if !ok {
 			return client.String(), true
@@ -49,10 +49,10 @@ func (p Proxies) clientAddress(r *http.Request) (address string, isMalformed boo
 func lastElements(lines []string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, line := range slices.Backward(lines) {
-			for comma := len(line); comma >= 0; {
-				line = line[:comma]
-				comma = strings.LastIndexByte(line, ',')
-				if !yield(line[comma+1:]) {
+			for isMore := true; isMore; {
+				var element string
+				line, element, isMore = cutLast(line, ',')
+				if !yield(element) {
 					return
 				}
 			}
@@ -71,24 +71,38 @@ func (p Proxies) hop(element string) (netip.Addr, bool) {
 	if p.Header == forwardedHeader {
 		node = forwardedNode(node)
 	}
-	if at, err := netip.ParseAddrPort(node); err == nil {
-		return at.Addr().WithZone(""), true
-	}
-	if inner, ok := strings.CutPrefix(node, "["); ok {
-		node = strings.TrimSuffix(inner, "]")
+	if host, _, err := net.SplitHostPort(node); err == nil {
+		node = host
+	} else if strings.HasPrefix(node, "[") && strings.HasSuffix(node, "]") {
+		node = node[1 : len(node)-1]
 	}
 	address, err := netip.ParseAddr(node)
-	return address.WithZone(""), err == nil
+	return address.Unmap().WithZone(""), err == nil
 }
 
 // forwardedNode returns the node that an element of Forwarded names with its parameter for; "" if there is none.
 func forwardedNode(element string) string {
-	for parameter := range strings.SplitSeq(element, ";") {
-		parameter = strings.TrimSpace(parameter)
-		if len(parameter) >= len(forwardedForElement) &&
-			strings.EqualFold(parameter[:len(forwardedForElement)], forwardedForElement) {
-			return strings.Trim(parameter[len(forwardedForElement):], `"`)
+	for isMore := true; isMore; {
+		var parameter string
+		element, parameter, isMore = cutLast(element, ';')
+		if name, value, _ := strings.Cut(strings.TrimSpace(parameter), "="); strings.EqualFold(name, "for") {
+			return strings.Trim(value, `"`)
 		}
 	}
 	return ""
+}
+
+// cutLast cuts a list around the last separator outside a quoted string. It reads from the right, so that a quote that
+// a client left open cannot hide what a proxy appended.
+func cutLast(list string, separator byte) (before, last string, found bool) {
+	isQuoted := false
+	for i := len(list) - 1; i >= 0; i-- {
+		switch {
+		case list[i] == '"' && (i-len(strings.TrimRight(list[:i], `\`)))%2 == 0:
+			isQuoted = !isQuoted
+		case list[i] == separator && !isQuoted:
+			return list[:i], list[i+1:], true
+		}
+	}
+	return "", list, false
 }

@@ -37,6 +37,13 @@ func TestClientAddressBehindProxies(t *testing.T) {
 		"a zone":                      {peer, "X-Forwarded-For", map[string][]string{"X-Forwarded-For": {"fe80::1%eth0"}}, "fe80::1"},
 		"a malformed hop":             {peer, "X-Forwarded-For", map[string][]string{"X-Forwarded-For": {"192.0.2.1, nonsense"}}, peer},
 		"malformed behind a trusted":  {peer + " 10.0.0.0/8", "X-Forwarded-For", map[string][]string{"X-Forwarded-For": {"unknown, 10.1.2.3"}}, "10.1.2.3"},
+		"an obfuscated port":          {peer, "Forwarded", map[string][]string{"Forwarded": {`for="192.0.2.1:_port"`}}, "192.0.2.1"},
+		"a comma at the end":          {peer, "X-Forwarded-For", map[string][]string{"X-Forwarded-For": {"192.0.2.1, "}}, "192.0.2.1"},
+		"an open bracket":             {peer, "X-Forwarded-For", map[string][]string{"X-Forwarded-For": {"[192.0.2.1"}}, peer},
+		"a comma in quotes":           {peer, "Forwarded", map[string][]string{"Forwarded": {`for=192.0.2.1;host="x,for=9.9.9.9"`}}, "192.0.2.1"},
+		"a semicolon in quotes":       {peer, "Forwarded", map[string][]string{"Forwarded": {`for=192.0.2.1;host="x;for=9.9.9.9"`}}, "192.0.2.1"},
+		"an escaped quote":            {peer, "Forwarded", map[string][]string{"Forwarded": {`for=192.0.2.1;host="x\",for=9.9.9.9"`}}, "192.0.2.1"},
+		"IPv4-mapped":                 {peer, "X-Forwarded-For", map[string][]string{"X-Forwarded-For": {"::ffff:192.0.2.1"}}, "192.0.2.1"},
 		"malformed before the client": {peer, "X-Forwarded-For", map[string][]string{"X-Forwarded-For": {"'; DROP, 192.0.2.1"}}, "192.0.2.1"},
 		"the other header is not read": {
 			peer, "X-Forwarded-For", map[string][]string{"Forwarded": {"for=192.0.2.1"}, "X-Real-Ip": {"192.0.2.2"}}, peer,
