@@ -66,7 +66,8 @@ func (l *limiters) take(key string, at time.Time) quota {
 		reservation.CancelAt(at)
 		return quota{wait: wait, next: wait}
 	}
-	remaining := limiter.TokensAt(at)
+	// At the very end of a wait, it can be slightly negative.
+	remaining := max(0, limiter.TokensAt(at))
 	whole := math.Floor(remaining)
 	next := time.Duration((whole + 1 - remaining) / perSecond * float64(time.Second))
 	return quota{remaining: int(whole), next: next}
@@ -101,7 +102,7 @@ func networkOf(address string) string {
 // wholeSeconds formats a wait for a header, rounded up.
 func wholeSeconds(wait time.Duration) string { return strconv.Itoa(int(math.Ceil(wait.Seconds()))) }
 
-// limitRate refuses requests of a caller that exceeds its rate, which counts refused requests too, and tells every
+// limitRate refuses requests of a caller that exceeds its rate, which counts refused requests too, and reports to every
 // caller how many it has left. Callers are distinguished by the names of their tokens. There is no limit if callers is
 // nil.
 func limitRate(callers *limiters) echo.MiddlewareFunc {
