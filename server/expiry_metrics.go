@@ -22,11 +22,11 @@ const (
 type expiryCollector struct {
 	store *store.Store
 	mutex sync.Mutex
-	// readAt is when tokens and keyCreated were read, and err why that failed.
-	readAt     time.Time
-	tokens     store.TokenExpiry
+	// readAt is when tokens and keyCreated were read.
+	readAt time.Time
+	// tokens is nil if it could not be read, and keyCreated zero.
+	tokens     *store.TokenExpiry
 	keyCreated time.Time
-	err        error
 }
 
 // Describe sends nothing, because what cannot be read is omitted.
@@ -39,12 +39,12 @@ func (c *expiryCollector) Collect(out chan<- prometheus.Metric) {
 	if time.Since(c.readAt) >= expiryInterval {
 		c.read()
 	}
-	if c.err != nil {
-		return
+	if c.tokens != nil {
+		sendGauge(out, "expiring_callers", "Callers left without a valid token within 14 days, or since 14 days.",
+			c.tokens.Callers)
+		sendTime(out, "token_expiry_timestamp_seconds", "When the first caller is left without a valid token. The newest "+
+			"token of a caller counts, if its lifetime is longer than 14 days.", c.tokens.First)
 	}
-	sendGauge(out, "expiring_callers", "Callers left without a valid token within 14 days.", c.tokens.Callers)
-	sendTime(out, "token_expiry_timestamp_seconds",
-		"When the first caller is left without a valid token; the newest token of a caller counts.", c.tokens.First)
 	sendTime(out, "key_created_timestamp_seconds", "When the newest key of the keyset was created.", c.keyCreated)
 }
 
@@ -52,9 +52,12 @@ func (c *expiryCollector) read() {
 	ctx, cancel := context.WithTimeout(context.Background(), expiryTimeout)
 	defer cancel()
 	c.readAt = time.Now()
-	if c.tokens, c.err = c.store.TokenExpiry(ctx, c.readAt.Add(expiryNotice)); c.err == nil {
-		c.keyCreated, c.err = c.store.NewestKeyCreated(ctx)
+	c.tokens = nil
+	if tokens, err := c.store.TokenExpiry(ctx, expiryNotice); err == nil {
+		c.tokens = &tokens
 	}
+	// If they cannot be read, the log and the readiness say why.
+	c.keyCreated, _ = c.store.NewestKeyCreated(ctx)
 }
 
 // sendTime sends a time, unless it is unknown.

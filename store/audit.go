@@ -74,6 +74,10 @@ const changedTables = ` FROM provider_changes AS changes LEFT JOIN providers ON 
 const keyRows = `SELECT at, event, key_id AS id, '' AS kind, '' AS name, '' AS created_by,
 	'' AS request_id, '' AS remote_address, '' AS os_user, '[]' AS fields, id AS number FROM key_events`
 
+const tokenChangeRows = `SELECT changes.at, 'token ' || changes.change AS event, token_id AS id, '' AS kind,
+	coalesce(tokens.name, '') AS name, '' AS created_by, '' AS request_id, '' AS remote_address, '' AS os_user,
+	'[]' AS fields, changes.id AS number FROM token_changes AS changes LEFT JOIN tokens ON tokens.id = token_id`
+
 // tokenRows selects the rows of an event whose time is in a column of tokens.
 func tokenRows(at string, event EventKind) string {
 	return "SELECT " + at + " AS at, '" + string(event) + `' AS event, id, '' AS kind, name, '' AS created_by,
@@ -105,7 +109,7 @@ func (s *Store) eventSources() []eventSource {
 			rows:          "SELECT " + changedColumns + changedTables + " WHERE changes.change <> 'deleted'",
 			isOfProviders: true,
 		},
-		{rows: tokenRows("renewed_at", EventTokenRenewed)},
+		{rows: tokenChangeRows + " WHERE changes.change = 'renewed'"},
 	}
 }
 

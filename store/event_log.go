@@ -67,9 +67,7 @@ func logTables() [logSize]logTable {
 			"SELECT " + createdColumns + " FROM deleted_providers"},
 		LogChanges: {changeRow{}.TableName(), "SELECT " + changedColumns + changedTables},
 		{"tokens", tokenRows("created_at", EventTokenCreated)},
-		{"token_changes", `SELECT changes.at, 'token ' || changes.change AS event, token_id AS id, '' AS kind,
-			coalesce(tokens.name, '') AS name, '' AS created_by, '' AS request_id, '' AS remote_address, '' AS os_user,
-			'[]' AS fields, changes.id AS number FROM token_changes AS changes LEFT JOIN tokens ON tokens.id = token_id`},
+		{"token_changes", tokenChangeRows},
 		{"key_events", keyRows},
 	}
 }

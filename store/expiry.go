@@ -8,32 +8,40 @@ import (
 	"gorm.io/gorm"
 )
 
-// TokenExpiry is when callers are left without a valid token. The newest token of a caller counts.
+// TokenExpiry is when callers are left without a valid token. The newest token of a caller counts, unless its lifetime
+// is so short that a program must be renewing it.
 type TokenExpiry struct {
-	// First is when the first caller that has a valid token is left without one; the zero value if no caller has one.
+	// First is when the first caller is or was left without a valid token; the zero value if there is no caller.
 	First time.Time
-	// Callers is the number of callers that are left without one before the given time.
+	// Callers is the number of callers that are left without one soon, or have been for a short time.
 	Callers int64
 }
 
-// TokenExpiry returns when callers are left without a valid token, and how many before a time. It returns
-// ErrUnavailable.
-func (s *Store) TokenExpiry(ctx context.Context, before time.Time) (expiry TokenExpiry, err error) {
+// TokenExpiry returns when callers are left without a valid token. It counts those whose newest token expires within
+// notice, or has expired within notice without being renewed or revoked, and omits tokens with a lifetime of at most
+// notice. It returns ErrUnavailable.
+func (s *Store) TokenExpiry(ctx context.Context, notice time.Duration) (expiry TokenExpiry, err error) {
 	at, reader := now(), s.reader(ctx)
-	newest := activeTokens(reader, at).Select("name, max(expires_at)").Group("name")
-	var first []Token
-	err = activeTokens(reader, at).Select("id", "expires_at").Where("(name, expires_at) IN (?)", newest).
-		Order("expires_at").Limit(1).Find(&first).Error
+	newest := activeTokens(reader, at.Add(-notice)).Select("name, max(expires_at)").Group("name")
+	var tokens []Token
+	err = activeTokens(reader, at.Add(-notice)).Select("id", "name", "created_at", "expires_at").
+		Where("(name, expires_at) IN (?)", newest).Order("expires_at").Find(&tokens).Error
 	if err != nil {
 		return expiry, fmt.Errorf("read expiry of tokens: %w", err)
 	}
-	if len(first) > 0 {
-		expiry.First = first[0].ExpiresAt
+	callers := map[string]bool{}
+	for _, token := range tokens {
+		if token.ExpiresAt.Sub(token.CreatedAt) <= notice {
+			continue
+		}
+		if expiry.First.IsZero() {
+			expiry.First = token.ExpiresAt
+		}
+		if token.ExpiresAt.Before(at.Add(notice)) {
+			callers[token.Name] = true
+		}
 	}
-	ending := activeTokens(reader, at).Select("name").Group("name").Having("max(expires_at) < ?", before.UTC())
-	if err := reader.Table("(?) AS ending", ending).Count(&expiry.Callers).Error; err != nil {
-		return expiry, fmt.Errorf("count callers: %w", err)
-	}
+	expiry.Callers = int64(len(callers))
 	return expiry, nil
 }
 

@@ -173,13 +173,11 @@ func (s *Store) RenewToken(
 	return text, renewed, old, nil
 }
 
-// RevokeTokens revokes the tokens of a name that are neither revoked nor expired, and returns how many. It returns
+// RevokeTokens revokes the tokens of a name that are not revoked, expired ones too, and returns how many. It returns
 // ErrUnavailable.
 func (s *Store) RevokeTokens(ctx context.Context, name string) (revoked int64, err error) {
 	err = s.database.Change(ctx, func(tx *gorm.DB) error {
-		at := now()
-		result := tx.Model(&Token{}).Where("name = ? AND revoked_at IS NULL AND expires_at > ?", name, at).
-			Update("revoked_at", at)
+		result := tx.Model(&Token{}).Where("name = ? AND revoked_at IS NULL", name).Update("revoked_at", now())
 		revoked = result.RowsAffected
 		return result.Error
 	})

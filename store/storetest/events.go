@@ -100,17 +100,13 @@ func testEventsDuringCreates(t *testing.T, database *store.Store) {
 // readEvents reads all events. None may occur twice or out of order.
 func readEvents(t *testing.T, database *store.Store) []store.Event {
 	t.Helper()
-	type name struct {
-		event store.EventKind
-		id    int64
-	}
-	seen := map[name]bool{}
+	seen := map[store.EventCursor]bool{}
 	events := Collect(t, database.Events(t.Context(), store.Filter{}, store.EventCursor{}))
 	for _, event := range events {
-		if seen[name{event.Event, event.ID}] {
+		if seen[event.Cursor] {
 			t.Fatalf("%+v occurs twice", event)
 		}
-		seen[name{event.Event, event.ID}] = true
+		seen[event.Cursor] = true
 	}
 	if !slices.IsSortedFunc(events, func(a, b store.Event) int { return a.At.Compare(b.At) }) {
 		t.Error("events are not ordered by time")

@@ -104,7 +104,7 @@ func testRenewedTokens(t *testing.T, database *store.Store) {
 	for _, event := range readEvents(t, database) {
 		counts[event.Event]++
 	}
-	if counts[store.EventTokenRenewed] != 2 || counts[store.EventTokenCreated] != 4 || counts[store.EventTokenRevoked] != 1 {
+	if counts[store.EventTokenRenewed] != 3 || counts[store.EventTokenCreated] != 4 || counts[store.EventTokenRevoked] != 1 {
 		t.Errorf("events are %v", counts)
 	}
 	for _, want := range []int64{3, 0} {
@@ -114,14 +114,14 @@ func testRenewedTokens(t *testing.T, database *store.Store) {
 	}
 }
 
-// testTokenExpiry checks that the newest token of a caller counts, unless it is revoked.
+// testTokenExpiry checks that the newest token of a caller counts, unless it is revoked or has a short lifetime.
 func testTokenExpiry(t *testing.T, database *store.Store) {
-	if expiry, err := database.TokenExpiry(t.Context(), time.Now()); err != nil || expiry != (store.TokenExpiry{}) {
+	const day = 24 * time.Hour
+	if expiry, err := database.TokenExpiry(t.Context(), day); err != nil || expiry != (store.TokenExpiry{}) {
 		t.Errorf("without tokens it is %+v, %v", expiry, err)
 	}
-	const day = 24 * time.Hour
 	tokens := map[string]store.Token{}
-	for name, lengths := range map[string][]time.Duration{"a": {time.Hour, 30 * day}, "b": {10 * day}, "c": {day}} {
+	for name, lengths := range map[string][]time.Duration{"a": {2 * day, 30 * day}, "b": {10 * day}, "c": {3 * day}, "d": {day}} {
 		for _, length := range lengths {
 			_, token, err := database.CreateToken(t.Context(), store.TokenGrant{
 				Name: name, Operations: []string{"one"}, ExpiresIn: length,
@@ -135,10 +135,10 @@ func testTokenExpiry(t *testing.T, database *store.Store) {
 	if err := database.RevokeToken(t.Context(), tokens["c"].ID); err != nil {
 		t.Fatal(err)
 	}
-	for days, want := range map[int]int64{5: 0, 14: 1, 40: 2} {
-		expiry, err := database.TokenExpiry(t.Context(), time.Now().AddDate(0, 0, days))
-		if err != nil || expiry.Callers != want || !expiry.First.Equal(tokens["b"].ExpiresAt) {
-			t.Errorf("in %d days it is %+v, %v, want %d callers", days, expiry, err, want)
+	for notice, want := range map[time.Duration]time.Time{day: tokens["b"].ExpiresAt, 12 * day: tokens["a"].ExpiresAt, 40 * day: {}} {
+		expiry, err := database.TokenExpiry(t.Context(), notice)
+		if err != nil || expiry.Callers != 0 || !expiry.First.Equal(want) {
+			t.Errorf("with notice %v it is %+v, %v, want %v", notice, expiry, err, want)
 		}
 	}
 }
