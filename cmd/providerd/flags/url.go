@@ -61,9 +61,10 @@ func (u *DatabaseURL) UnmarshalText(text []byte) error {
 	return sqlite.CheckName(path)
 }
 
-// isSQLitePath reports whether a text that should be a URL is the path of a SQLite database, such as data/x.db.
+// isSQLitePath reports whether a text that should be a URL is the path of a SQLite database, such as data/x.db, and not
+// a mistyped URL.
 func isSQLitePath(text string) bool {
-	return !strings.Contains(text, ":") && (strings.Contains(text, "/") || filepath.Ext(text) == ".db")
+	return !strings.Contains(text, ":") && !strings.Contains(text, "//") && filepath.Ext(text) == ".db"
 }
 
 // CheckPassword refuses a URL with a password that was passed as an argument.

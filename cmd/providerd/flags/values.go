@@ -57,7 +57,7 @@ func (n *Network) UnmarshalText(text []byte) error {
 	if address, addressErr := netip.ParseAddr(string(text)); addressErr == nil && address.Zone() == "" {
 		prefix, err = netip.PrefixFrom(address, address.BitLen()), nil
 	}
-	if err != nil || prefix != prefix.Masked() {
+	if err != nil || prefix != prefix.Masked() || prefix.Addr().Is4In6() {
 		return fmt.Errorf("%q is not a network such as 10.0.0.0/8 or fd00::/8, nor an address", text)
 	}
 	*n = Network(prefix)
@@ -119,7 +119,7 @@ type OptionalDuration time.Duration
 
 // UnmarshalText parses 0s, or what Duration parses.
 func (o *OptionalDuration) UnmarshalText(text []byte) error {
-	if string(text) == "0s" {
+	if zero, err := time.ParseDuration(string(text)); err == nil && zero == 0 {
 		*o = 0
 		return nil
 	}
