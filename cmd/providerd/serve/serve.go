@@ -38,8 +38,8 @@ type Command struct {
 	RateLimit          flags.RateLimit     `env:"PROVIDERD_RATE_LIMIT" placeholder:"N/s" help:"Requests to this server that all tokens of one name may send per second (100/s), minute (100/m) or hour (100/h) (${env}; default no limit)."`
 	TLSCert            string              `env:"PROVIDERD_TLS_CERT" and:"tls" type:"path" placeholder:"PATH" help:"PEM certificate chain for HTTPS; reloaded when it changes (${env}; default none)."`
 	TLSKey             string              `env:"PROVIDERD_TLS_KEY" and:"tls" type:"path" placeholder:"PATH" help:"PEM private key of the certificate; reloaded when it changes (${env}; default none)."`
-	TrustedProxy       []flags.Network     `env:"PROVIDERD_TRUSTED_PROXY" placeholder:"CIDR" help:"Network of proxies that tell the addresses of their clients, such as 10.0.0.0/8; repeatable (${env}; default none)."`
-	TrustedProxyHeader string              `default:"X-Forwarded-For" enum:"X-Forwarded-For,Forwarded" env:"PROVIDERD_TRUSTED_PROXY_HEADER" help:"Header in which they do: ${enum}; no other is read (${env}; default ${default})."`
+	TrustedProxy       []flags.Network     `env:"PROVIDERD_TRUSTED_PROXY" placeholder:"CIDR" help:"Network of proxies that report the addresses of their clients, such as 10.0.0.0/8; repeatable (${env}; default none)."`
+	TrustedProxyHeader string              `default:"X-Forwarded-For" enum:"X-Forwarded-For,Forwarded" env:"PROVIDERD_TRUSTED_PROXY_HEADER" help:"Header with the client address that trusted proxies set: ${enum}; no other is read (${env}; default ${default})."`
 	DrainDelay         time.Duration       `default:"0s" env:"PROVIDERD_DRAIN_DELAY" placeholder:"TIME" help:"How long to keep serving after a stop signal while /readyz fails, so that load balancers notice; at most 10m (${env}; default ${default})."`
 	LogFormat          string              `default:"text" enum:"text,json" env:"PROVIDERD_LOG_FORMAT" help:"Format of the log on standard error: ${enum} (${env}; default ${default})."`
 	LogLevel           flags.LogLevel      `default:"info" env:"PROVIDERD_LOG_LEVEL" placeholder:"LEVEL" help:"Minimum log level: debug, info, warn or error (${env}; default ${default})."`
@@ -159,6 +159,9 @@ func (c *Command) open(
 		return err
 	}
 	unlock, err := c.lockDatabase(ctx, log)
+	if errors.Is(err, errStopped) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,9 @@ import (
 	"example.com/providerd/store/durable"
 )
 
+// errStopped means that a signal arrived before the other server had stopped.
+var errStopped = errors.New("stopped before the other server did")
+
 // stopTimeout is longer than a server takes to stop after its drain delay.
 const stopTimeout = 35 * time.Second
 
@@ -40,12 +43,21 @@ func (c *Command) lockDatabase(ctx context.Context, log *serveLog) (unlock func(
 		err = c.waitForLock(ctx, lock, file, log)
 	}
 	if err == nil {
-		err = os.WriteFile(path, fmt.Appendln(nil, os.Getpid()), 0o600)
+		err = os.WriteFile(path, fmt.Appendln(nil, processName()), 0o600)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("lock database: %w", err), lock.Close())
 	}
 	return lock.Close, nil
+}
+
+// processName names this process for people. In a container, the host name is that of the container or Pod.
+func processName() string {
+	name := fmt.Sprintf("process %d", os.Getpid())
+	if host, err := os.Hostname(); err == nil {
+		name += " of " + host
+	}
+	return name
 }
 
 // createLockFile creates the file that is locked, unless it exists. It belongs to the owner of the database.
@@ -68,7 +80,7 @@ func createLockFile(path string) error {
 func (c *Command) waitForLock(ctx context.Context, lock *flock.Flock, file flags.SQLiteFile, log *serveLog) error {
 	server := "another server"
 	if pid, err := os.ReadFile(lock.Path()); err == nil && len(pid) > 0 {
-		server = "process " + strings.TrimSpace(string(pid))
+		server = strings.TrimSpace(string(pid))
 	}
 	wait := c.DrainDelay + stopTimeout
 	log.notify(slog.LevelWarn, fmt.Sprintf("%s serves %s; waiting up to %s for it to stop", server, file.Path(), wait),
@@ -79,7 +91,7 @@ func (c *Command) waitForLock(ctx context.Context, lock *flock.Flock, file flags
 	_, err := lock.TryLockContext(limited, retry)
 	switch {
 	case ctx.Err() != nil:
-		return errors.New("stopped before the other server did")
+		return errStopped
 	case !errors.Is(err, context.DeadlineExceeded):
 		return err //nolint:wrapcheck // The caller wraps it.
 	}

@@ -3,7 +3,7 @@ package serving_test
 import (
 	"fmt"
 	"path/filepath"
-	"strings"
+	"regexp"
 	"testing"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
@@ -28,8 +28,8 @@ func TestServersTakeTurns(t *testing.T) {
 			next, err = providerdtest.StartCommand(command)
 			started <- err
 		}()
-		waits := fmt.Sprintf("process %d serves data/providerd.db; waiting up to 35s", server.Command.Process.Pid)
-		providerdtest.WaitUntil(t, "the second server waits", func() bool { return strings.Contains(messages.String(), waits) })
+		waits := regexp.MustCompile(fmt.Sprintf("process %d of .* serves data/providerd.db; waiting up to 35s", server.Command.Process.Pid))
+		providerdtest.WaitUntil(t, "the second server waits", func() bool { return waits.MatchString(messages.String()) })
 		server.Create(t, client)
 		if stored := providerdtest.StoredPKs(t, dir); len(stored) != round+1 {
 			t.Errorf("%d records are stored, want %d", len(stored), round+1)
