@@ -94,7 +94,13 @@ func (c *backupCommand) write(
 	if c.MetricsFile == "" || ctx.Err() != nil {
 		return err
 	}
-	return errors.Join(err, writeBackupMetrics(string(c.MetricsFile), path, begun, err))
+	failure := writeBackupMetrics(string(c.MetricsFile), path, begun, err)
+	if failure != nil && c.Every > 0 {
+		// The backup is complete, so older ones can be removed.
+		messages.Error(failure)
+		return err
+	}
+	return errors.Join(err, failure)
 }
 
 // backUp writes a backup. It returns store.ErrDamaged if the backup was written but some secrets cannot be decrypted.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -75,6 +76,9 @@ func readGauges(path string) (map[string]float64, error) {
 		return nil, fmt.Errorf("%s does not contain metrics; use another file: %w", path, err)
 	}
 	for name, family := range families {
+		if !strings.HasPrefix(name, "providerd_backup_") {
+			return nil, fmt.Errorf("%s contains metrics of other programs; use another file", path)
+		}
 		for _, metric := range family.GetMetric() {
 			values[name] = metric.GetGauge().GetValue()
 		}

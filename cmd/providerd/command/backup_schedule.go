@@ -38,7 +38,7 @@ func newBackupSchedule(
 		err = fmt.Errorf("%s is not a directory", dir)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("check backup directory: %w", err)
+		return nil, fmt.Errorf("check backup directory: %w; create it first", err)
 	}
 	name := filepath.Base(database)
 	return &backupSchedule{
