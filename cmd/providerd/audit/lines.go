@@ -37,8 +37,8 @@ type kept struct {
 func keptOf(event store.Event) kept {
 	text := fmt.Sprintf("%s %d %d %q %q", event.Event, event.ID, event.At.UnixMicro(), event.User, event.Fields)
 	hash := sha256.Sum256([]byte(text))
-	// Keys of both databases are int32; those of lines were checked.
-	k := kept{key: int32(event.Row.Key), provider: int32(event.ID), event: sum(hash[:sumSize])} //nolint:gosec // See above.
+	//nolint:gosec // Keys of both databases are int32, and those of lines were checked.
+	k := kept{key: int32(event.Row.Key), provider: int32(event.ID), event: sum(hash[:sumSize])}
 	if event.Leaf != nil {
 		copy(k.leaf[:], *event.Leaf)
 	}
@@ -57,7 +57,7 @@ func readLines(from io.Reader) (read tables, err error) {
 		err := json.Unmarshal(scanner.Bytes(), &line)
 		isOfProvider := err == nil && line.setRow()
 		switch {
-		case err == nil && isOfProvider && !(isKey(line.Row.Key) && isKey(line.ID)):
+		case isOfProvider && (!isKey(line.Row.Key) || !isKey(line.ID)):
 			err = errors.New("its key is out of range")
 		case number > maxLines:
 			err = errors.New("too many lines")
