@@ -68,7 +68,7 @@ func checkServe(contract *contract.Document) (doctor.Configuration, error) {
 		return doctor.Configuration{}, err
 	}
 	check := func(arguments []string) []string {
-		problems := invalidVariables(parser)
+		problems := invalidVariables(parser, nil)
 		if _, err := parser.Parse(arguments); err != nil && !slices.Contains(problems, describeUsageError(err)) {
 			problems = append(problems, describeUsageError(err))
 		}

@@ -58,7 +58,7 @@ func run(ctx context.Context, arguments []string) int {
 		return failure(err)
 	}
 	if err != nil {
-		return printUsageError(err, invalidVariables(parser)...)
+		return printUsageError(err, invalidVariables(parser, selectedIn(err))...)
 	}
 	command.BindTo(ctx, (*context.Context)(nil))
 	version, _ := builtFrom()

@@ -48,7 +48,7 @@ func TestManualTables(t *testing.T) {
 		{"0", "the command succeeded"},
 		{strconv.Itoa(exitFailed), "the command failed"},
 		{strconv.Itoa(exitUsage), "the command line or a variable is invalid; nothing was done"},
-		{strconv.Itoa(exitDiffers), "`apply` only: nothing failed, but stored records differ from the files"},
+		{strconv.Itoa(exitDiffers), "`apply` and `audit verify` only: nothing failed, but stored records differ"},
 	}))
 }
 

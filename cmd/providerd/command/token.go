@@ -135,15 +135,18 @@ func (c *tokenRenewCommand) Run(ctx context.Context, out *console.Output, messag
 		if err != nil {
 			return console.SuggestList(err, listOfTokens)
 		}
-		if err := c.print(ctx, database, out, messages, text, renewed); err != nil {
-			return err
-		}
-		if old.RevokedAt != nil {
-			messages.Note("revoked token %d", old.ID)
-		} else {
+		failure := c.print(ctx, database, out, messages, text, renewed)
+		switch isActive := old.State(time.Now()) == store.TokenActive; {
+		case failure != nil && isActive:
+			messages.Warn("token %d of %s ends at %s; renew it again", old.ID, old.Name, console.Timestamp(old.ExpiresAt))
+		case failure != nil:
+			messages.Warn("token %d of %s is not valid and was not replaced; create another one", old.ID, old.Name)
+		case isActive:
 			messages.Note("token %d is valid until %s", old.ID, console.Timestamp(old.ExpiresAt))
+		default:
+			messages.Note("token %d is %s", old.ID, old.State(time.Now()))
 		}
-		return nil
+		return failure
 	})
 }
 

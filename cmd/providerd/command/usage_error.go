@@ -43,12 +43,12 @@ func describeUsageError(err error) string {
 	return text + commandsAfter(err)
 }
 
-// invalidVariables describes the environment variables that no flag accepts.
-func invalidVariables(parser *kong.Kong) []string {
+// invalidVariables describes the environment variables that flags of a command, or of any if it is nil, do not accept.
+func invalidVariables(parser *kong.Kong, command *kong.Node) []string {
 	var problems []string
 	for flag := range flagsWithVariables(parser) {
 		value, isSet := os.LookupEnv(flag.Envs[0])
-		if !isSet {
+		if !isSet || command != nil && !slices.Contains(slices.Concat(command.AllFlags(false)...), flag) {
 			continue
 		}
 		target := reflect.New(flag.Target.Type()).Elem()
@@ -77,6 +77,15 @@ func flagsWithVariables(parser *kong.Kong) iter.Seq[*kong.Flag] {
 	}
 }
 
+// selectedIn returns the command of a usage error; nil if there is none.
+func selectedIn(err error) *kong.Node {
+	var usage *kong.ParseError
+	if !errors.As(err, &usage) || usage.Context == nil {
+		return nil
+	}
+	return usage.Context.Selected()
+}
+
 // commandsAfter returns what to write instead of an unknown command.
 func commandsAfter(err error) string {
 	var usage *kong.ParseError
@@ -100,8 +109,8 @@ func commandsAfter(err error) string {
 
 // remedyForFlag returns the flag that other programs call by an unknown name; "" if there is none.
 func remedyForFlag(err error, unknown string) string {
-	var usage *kong.ParseError
-	if !errors.As(err, &usage) || usage.Context == nil || usage.Context.Selected() == nil {
+	selected := selectedIn(err)
+	if selected == nil {
 		return ""
 	}
 	for _, known := range []struct{ names, flag, example string }{
@@ -122,7 +131,7 @@ func remedyForFlag(err error, unknown string) string {
 		{"secrets show-secrets", "reveal", ""},
 	} {
 		isName := slices.Contains(strings.Fields(known.names), unknown)
-		if isName && hasFlag(usage.Context.Selected(), known.flag, known.example) {
+		if isName && hasFlag(selected, known.flag, known.example) {
 			return strings.TrimSuffix(fmt.Sprintf("; use --%s %s", known.flag, known.example), " ")
 		}
 	}

@@ -41,7 +41,7 @@ func RemedyFor(err error) string {
 		{database.ErrFull, "free space on the disk of the database"},
 		{
 			database.ErrNoConnection,
-			"start the primary, or check the hosts, database and user in the URL",
+			"start the primary, or check the hosts, database and user in the URL, and the password (PGPASSFILE)",
 		},
 		{store.ErrProviderInUse, `run "providerd application unlink" first`},
 		{store.ErrApplicationLinked, `run "providerd application unlink" first`},

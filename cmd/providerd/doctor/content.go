@@ -179,7 +179,7 @@ func checkTokens(ctx context.Context, inspection store.Inspection) finding {
 			"the tokens of these callers expire before %s: %s", console.Timestamp(now.Add(tokenNotice)),
 			strings.Join(callers, ", "))
 	default:
-		return passed(check, "each caller has a token that is valid for more than 14 days")
+		return passed(check, "each caller with a valid token has one for more than 14 days")
 	}
 }
 
