@@ -59,7 +59,7 @@ func TestKubernetes(t *testing.T) {
 		}
 	}
 	decoder := serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
-	for file, want := range map[string]int{"apply-job.yaml": 3, "kubernetes-sqlite.yaml": 2, "kubernetes-postgres.yaml": 4} {
+	for file, want := range map[string]int{"apply-job.yaml": 3, "kubernetes-sqlite.yaml": 2, "kubernetes-postgres.yaml": 3} {
 		text, err := os.ReadFile(filepath.Join(deployDir, file))
 		if err != nil {
 			t.Fatal(err)

@@ -111,7 +111,7 @@ func (s service) expectConfined(t *testing.T) {
 // expectBackup starts the unit that backs the database up, and fails t unless the backup can be read.
 func (s service) expectBackup(t *testing.T) {
 	t.Helper()
-	const backup = "cd /var/lib/providerd-backup && grep --quiet '^providerd_backup_success 1$' providerd-backup.prom && " +
+	const backup = "cd /var/lib/providerd-backup && grep --quiet '^providerd_backup_success 1$' /run/providerd-backup/providerd-backup.prom && " +
 		"cp providerd-*.db /tmp/copy.db && providerd provider list --database /tmp/copy.db --keyset /var/lib/providerd/keyset.json"
 	s.run(t, "systemctl start providerd-backup")
 	if listed := s.run(t, backup); !strings.Contains(listed, "oauth2") {
