@@ -1,10 +1,12 @@
 package providerdtest
 
 import (
+	"context"
 	"errors"
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -73,13 +75,20 @@ func (f *Fleet) begin(t *testing.T) {
 // RunCommand runs a command of program on the database of the replicas, and returns its standard output.
 func (f *Fleet) RunCommand(t *testing.T, program string, arguments ...string) string {
 	t.Helper()
-	command := Command(t.Context(), f.Dir, arguments...)
-	command.Path, command.Env = program, append(os.Environ(), f.environment()...)
+	command := f.Command(t.Context(), arguments...)
+	command.Path = program
 	output, err := command.Output()
 	if err != nil {
 		t.Fatalf("%v: %v", arguments, err)
 	}
 	return string(output)
+}
+
+// Command returns a command of this program on the database of the replicas.
+func (f *Fleet) Command(ctx context.Context, arguments ...string) *exec.Cmd {
+	command := Command(ctx, f.Dir, arguments...)
+	command.Env = append(os.Environ(), f.environment()...)
+	return command
 }
 
 func (f *Fleet) environment() []string {

@@ -53,7 +53,9 @@ type failover struct {
 	token   string
 	journal *failoverJournal
 	probe   *probe
-	round   int
+	// follower follows the events, of which none may be missing or differ in the end.
+	follower *providerdtest.Follower
+	round    int
 }
 
 // roundResult is the result of one round.
@@ -91,6 +93,7 @@ func newFailover(t *testing.T, program string, servers site, url string) *failov
 	f.fleet.Client = contracttest.ClientOver(t, &http.Transport{MaxIdleConnsPerHost: failoverClients})
 	f.fleet.Client.Transport = refusalTimer{f.fleet.Client.Transport, f.journal}
 	f.probe = startProbe(t, url)
+	f.follower = providerdtest.StartFollower(t, f.fleet.Dir, f.fleet.Command)
 	return f
 }
 
@@ -131,6 +134,7 @@ func runRounds[Site site](
 				t.Logf("%+v", result)
 				outcomes = append(outcomes, result)
 			}
+			f.follower.Verify(t)
 		})
 	}
 	return outcomes

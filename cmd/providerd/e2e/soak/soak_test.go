@@ -3,7 +3,9 @@
 package soak_test
 
 import (
+	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -70,6 +72,8 @@ type soak struct {
 		took    time.Duration
 	}
 	processes [][]soakSample
+	// follower follows the events, of which none may be missing or differ in the end.
+	follower *providerdtest.Follower
 }
 
 // startSoak starts a server, the load and the watch, which takes a sample before the load.
@@ -87,6 +91,11 @@ func startSoak(t *testing.T, program string, interval time.Duration) *soak {
 	if s.idle, err = s.watch.sample(); err != nil {
 		t.Fatal(err)
 	}
+	s.follower = providerdtest.StartFollower(t, server.dir, func(ctx context.Context, arguments ...string) *exec.Cmd {
+		command := exec.CommandContext(ctx, program, arguments...)
+		command.Dir = server.dir
+		return command
+	})
 	creates, watch := startSoakLoad(t, server, journal, server.dir, next), s.watch.start(interval)
 	s.end = func(t *testing.T) {
 		t.Helper()
@@ -109,6 +118,7 @@ func (s *soak) operate(t *testing.T, arguments ...string) {
 // account compares the stored records with the acknowledged ones, and the backup with the database.
 func (s *soak) account(t *testing.T) {
 	t.Helper()
+	s.follower.Verify(t)
 	s.journal.Compare(t, providerdtest.Stored(t, s.server.dir))
 	s.operate(t, "doctor")
 	providerdtest.CompareRestored(t, s.server.dir, providerdtest.RestoreBackup(t, s.server.dir), s.backup.creates)

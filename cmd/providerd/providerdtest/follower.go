@@ -1,0 +1,69 @@
+package providerdtest
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Follower runs "providerd audit --follow" and appends its lines to a file. If the command ends, because the database
+// is unavailable for too long or was stopped, it is started again.
+type Follower struct {
+	command func(ctx context.Context, arguments ...string) *exec.Cmd
+	file    string
+	stop    context.CancelFunc
+	ended   chan struct{}
+}
+
+// StartFollower starts to follow the database that commands use. The lines and the cursor are in a directory.
+func StartFollower(
+	t *testing.T, dir string, command func(ctx context.Context, arguments ...string) *exec.Cmd,
+) *Follower {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	f := &Follower{command: command, file: filepath.Join(dir, "followed.jsonl"), stop: stop, ended: make(chan struct{})}
+	go func() {
+		defer close(f.ended)
+		for ctx.Err() == nil {
+			_ = f.run(ctx, "--follow")
+			select {
+			case <-ctx.Done():
+			case <-time.After(time.Second):
+			}
+		}
+	}()
+	t.Cleanup(stop)
+	return f
+}
+
+// run runs the command once.
+func (f *Follower) run(ctx context.Context, arguments ...string) error {
+	file, err := os.OpenFile(f.file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	command := f.command(ctx, append([]string{"audit", "--output", "jsonl", "--cursor-file", f.file + ".cursor"}, arguments...)...)
+	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
+	command.Stdout = file
+	return command.Run()
+}
+
+// Verify stops following, and fails t unless the lines and the heads before the last ones are those of the database.
+func (f *Follower) Verify(t *testing.T) {
+	t.Helper()
+	f.stop()
+	<-f.ended
+	if err := f.run(t.Context()); err != nil {
+		t.Fatalf("follow the rest: %v", err)
+	}
+	output, err := f.command(t.Context(), "audit", "verify", "--against", f.file).CombinedOutput()
+	if err != nil {
+		t.Errorf("verify: %v: %s", err, output)
+	}
+	t.Logf("%s", output)
+}
