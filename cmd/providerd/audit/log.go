@@ -66,15 +66,25 @@ func (l Log) Print(ctx context.Context, database *store.Store) error {
 	defer stop()
 	// A second signal ends the program even if nobody reads the lines.
 	defer context.AfterFunc(ctx, stop)()
+	if !l.Follow {
+		return l.printNew(ctx, database)
+	}
+	return l.follow(ctx, database)
+}
+
+// follow prints events until the context ends.
+func (l *Log) follow(ctx context.Context, database *store.Store) error {
 	for {
 		err := l.printNew(ctx, database)
 		switch {
-		case ctx.Err() != nil && !errors.Is(err, console.ErrPrint):
-			return nil
-		case !l.Follow || err != nil && !errors.Is(err, store.ErrUnavailable):
+		case errors.Is(err, console.ErrPrint):
 			return err
-		case err != nil:
+		case ctx.Err() != nil:
+			return nil //nolint:nilerr // A signal has ended it.
+		case errors.Is(err, store.ErrUnavailable):
 			l.Messages.Warn("%v; trying again", err)
+		case err != nil:
+			return err
 		}
 		select {
 		case <-time.After(pollInterval):

@@ -108,6 +108,46 @@ func (l ledger) keep(t *testing.T) {
 	for _, each := range l.servers {
 		each.MustStop(t)
 	}
+	l.expectSameHeads(t)
+}
+
+// expectSameHeads rotates, reseals and retires keys, copies the database and backs the copy up, and expects the same
+// heads of all.
+func (l ledger) expectSameHeads(t *testing.T) {
+	t.Helper()
+	want, err := os.ReadFile(filepath.Join(l.dir, "heads.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyset := filepath.Join(l.dir, "data", "keyset.json")
+	l.run(t, "key", "rotate")
+	if len(l.environment) > 0 {
+		keyset = filepath.Join(l.dir, "keyset.json")
+		l.environment = append(l.environment, strings.Replace(l.environment[0], "_DATABASE=", "_FROM=", 1))
+		l.run(t, "key", "promote")
+	} else {
+		l.environment = []string{"PROVIDERD_FROM=sqlite:data/providerd.db"}
+	}
+	for _, arguments := range [][]string{
+		{"key", "reseal"},
+		{"key", "retire"},
+		{"copy", "--to", "sqlite:copy.db", "--keyset", keyset},
+		{"copy", "--from", "sqlite:copy.db", "--to", "sqlite:back.db", "--keyset", keyset},
+		{"backup", "backup.db", "--database", "sqlite:back.db", "--keyset", keyset},
+		{"restore", "backup.db", "--database", "sqlite:restored.db", "--keyset", keyset},
+	} {
+		l.run(t, arguments...)
+	}
+	for _, database := range [][]string{
+		nil, {"--database", "sqlite:copy.db"}, {"--database", "sqlite:back.db"}, {"--database", "sqlite:restored.db"},
+	} {
+		database = append(database, "--keyset", keyset)
+		heads, err := l.command(t, append([]string{"audit", "head"}, database...)...).Output()
+		if err != nil || string(heads) != string(want) {
+			t.Errorf("%v has the heads %s, %v, want %s", database, heads, err, want)
+		}
+		l.run(t, append([]string{"audit", "verify", "--against", "lines.jsonl"}, database...)...)
+	}
 }
 
 // line is a line of "audit --output jsonl".
