@@ -8,11 +8,14 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/gofrs/flock"
 
+	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/store/durable"
 )
@@ -34,10 +37,10 @@ func (c *Command) lockDatabase(ctx context.Context, log *serveLog) (unlock func(
 		return nil, fmt.Errorf("create the database directory: %w", err)
 	}
 	path := durable.Resolve(file.Path()) + ".lock"
-	if err := createLockFile(path); err != nil {
+	if err := errors.Join(createLockFile(path), checkLockFile(path)); err != nil {
 		return nil, fmt.Errorf("lock database: %w", err)
 	}
-	lock := flock.New(path, flock.SetFlag(os.O_RDWR))
+	lock := flock.New(path, flock.SetFlag(os.O_RDWR|syscall.O_NOFOLLOW))
 	isLocked, err := lock.TryLock()
 	if err == nil && !isLocked {
 		err = c.waitForLock(ctx, lock, file, log)
@@ -76,11 +79,25 @@ func createLockFile(path string) error {
 	return errors.Join(durable.Chown(file, owner), file.Close())
 }
 
+// checkLockFile returns an error unless a server has written the file, which is overwritten.
+func checkLockFile(path string) error {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return err //nolint:wrapcheck // The caller wraps it.
+	}
+	text, err := flags.ReadSmallFile(path)
+	isWritten := len(text) == 0 || regexp.MustCompile(`^(process )?[0-9]+`).Match(text)
+	if err != nil || !info.Mode().IsRegular() || !isWritten {
+		return fmt.Errorf("%s is not the lock file of a server; move it away", path)
+	}
+	return nil
+}
+
 // waitForLock waits until the server that has the lock stops.
 func (c *Command) waitForLock(ctx context.Context, lock *flock.Flock, file flags.SQLiteFile, log *serveLog) error {
 	server := "another server"
-	if pid, err := os.ReadFile(lock.Path()); err == nil && len(pid) > 0 {
-		server = strings.TrimSpace(string(pid))
+	if name, err := flags.ReadSmallFile(lock.Path()); err == nil && len(name) > 0 {
+		server = console.Printable(strings.TrimSpace(string(name)))
 	}
 	wait := c.DrainDelay + stopTimeout
 	log.notify(slog.LevelWarn, fmt.Sprintf("%s serves %s; waiting up to %s for it to stop", server, file.Path(), wait),
