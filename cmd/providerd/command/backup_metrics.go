@@ -1,9 +1,9 @@
 package command
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"strings"
@@ -13,6 +13,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+
+	"example.com/providerd/cmd/providerd/flags"
 )
 
 // The gauges of a backup.
@@ -22,9 +24,6 @@ const (
 	backupSize        = "providerd_backup_size_bytes"
 	backupDuration    = "providerd_backup_duration_seconds"
 )
-
-// maxMetricsBytes is more than the file ever has.
-const maxMetricsBytes = 1 << 16
 
 // writeBackupMetrics writes the outcome of a backup for the textfile collector of node_exporter. After a failure, the
 // figures of the last success stay.
@@ -62,16 +61,15 @@ func writeBackupMetrics(path, backup string, begun time.Time, failure error) err
 // readGauges returns the gauges in a file; none if it does not exist.
 func readGauges(path string) (map[string]float64, error) {
 	values := map[string]float64{}
-	file, err := os.Open(path)
+	text, err := flags.ReadSmallFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return values, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read metrics of backup: %w", err)
 	}
-	defer func() { _ = file.Close() }()
 	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(io.LimitReader(file, maxMetricsBytes))
+	families, err := parser.TextToMetricFamilies(bytes.NewReader(text))
 	if err != nil {
 		return nil, fmt.Errorf("%s does not contain metrics; use another file: %w", path, err)
 	}

@@ -2,6 +2,7 @@ package flags
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -57,6 +58,9 @@ func (u *DatabaseURL) UnmarshalText(text []byte) error {
 	u.Location = SQLiteFile(path)
 	if err != nil {
 		return fmt.Errorf("%w, such as sqlite:data/providerd.db, nor does it begin with postgres://", err)
+	}
+	if strings.Contains(path, "://") || strings.HasPrefix(path, "//") {
+		return errors.New("sqlite: is followed by a path, not by a URL")
 	}
 	return sqlite.CheckName(path)
 }
