@@ -2,6 +2,7 @@ package audit
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/json"
@@ -54,7 +55,7 @@ func readLines(from io.Reader) (read tables, err error) {
 	scanner.Buffer(nil, maxLine)
 	for number := 1; scanner.Scan(); number++ {
 		var line line
-		err := json.Unmarshal(scanner.Bytes(), &line)
+		err := json.Unmarshal(uncut(scanner.Bytes()), &line)
 		isOfProvider := err == nil && line.setRow()
 		switch {
 		case isOfProvider && (!isKey(line.Row.Key) || !isKey(line.ID)):
@@ -77,6 +78,9 @@ func readLines(from io.Reader) (read tables, err error) {
 	}
 	return read, nil
 }
+
+// uncut returns the line without the part of a line before it that a kill has cut off.
+func uncut(text []byte) []byte { return text[max(0, bytes.LastIndex(text, []byte(`{"at":`))):] }
 
 // isKey reports whether a database can have generated a key.
 func isKey(key int64) bool { return key >= 1 && key <= math.MaxInt32 }

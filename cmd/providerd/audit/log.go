@@ -28,7 +28,7 @@ const (
 	pollInterval = time.Second
 	// noteInterval is how long open transactions may delay events before that is reported.
 	noteInterval = time.Minute
-	// maxUnprinted limits the lines in memory in bytes. They are written at once, so that a kill cuts none in half.
+	// maxUnprinted limits the lines in memory in bytes. They are written at once, so that a kill rarely cuts one in half.
 	maxUnprinted = 64 << 10
 )
 

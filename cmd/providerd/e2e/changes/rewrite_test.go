@@ -162,12 +162,12 @@ type line struct {
 	Cursor string   `json:"cursor"`
 }
 
-// linesOf parses lines.
+// linesOf parses lines. A kill can cut one, after which the next follows at once.
 func linesOf(t *testing.T, text string) (lines []line) {
 	t.Helper()
 	for one := range strings.Lines(text) {
 		var parsed line
-		if err := json.Unmarshal([]byte(one), &parsed); err != nil {
+		if err := json.Unmarshal([]byte(one[max(0, strings.LastIndex(one, `{"at":`)):]), &parsed); err != nil {
 			t.Fatal(err, one)
 		}
 		lines = append(lines, parsed)
