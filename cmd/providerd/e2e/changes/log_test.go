@@ -143,11 +143,7 @@ func TestLateCommits(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.NewCluster(t)
 	url := cluster.CreateDatabase(t)
-	fleet := providerdtest.StartFleet(t, os.Args[0], url, 1)
-	s := &site{
-		dir: fleet.Dir, servers: fleet.Replicas,
-		environment: []string{"PROVIDERD_DATABASE=" + url, "PROVIDERD_KEYSET=keyset.json"},
-	}
+	s := overURL(t, url, 1)
 	client := contracttest.Client(t)
 	s.servers[0].Create(t, client)
 	connection, err := pgx.Connect(t.Context(), url)

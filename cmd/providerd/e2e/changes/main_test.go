@@ -7,6 +7,7 @@ package changes_test
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
@@ -36,11 +37,16 @@ func overSQLite(t *testing.T) *site {
 
 func overPostgres(t *testing.T) *site {
 	t.Helper()
-	url := postgrestest.NewCluster(t).CreateDatabase(t)
-	fleet := providerdtest.StartFleet(t, os.Args[0], url, 2)
+	return overURL(t, postgrestest.NewCluster(t).CreateDatabase(t), 2)
+}
+
+// overURL starts replicas over an empty database of PostgreSQL.
+func overURL(t *testing.T, url string, replicas int) *site {
+	t.Helper()
+	fleet := providerdtest.StartFleet(t, os.Args[0], url, replicas)
 	return &site{
 		dir: fleet.Dir, caller: "ci", servers: fleet.Replicas,
-		environment: []string{"PROVIDERD_DATABASE=" + url, "PROVIDERD_KEYSET=keyset.json"},
+		environment: []string{"PROVIDERD_DATABASE=" + url, "PROVIDERD_KEYSET=" + filepath.Join(fleet.Dir, "keyset.json")},
 	}
 }
 

@@ -1,0 +1,207 @@
+//go:build slow
+
+package changes_test
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
+	"example.com/providerd/server/contracttest"
+	"example.com/providerd/store/postgres/postgrestest"
+)
+
+// records is the number of entries of the file.
+const records = 40
+
+// ledger is a database with a history, and what was kept of it.
+type ledger struct {
+	*site
+	// copy returns the environment of a copy of the database, and a function that runs a statement in it.
+	copy func(t *testing.T) (environment []string, exec func(t *testing.T, statements ...string))
+}
+
+// keep makes a history of creates, updates, renames and deletions, and keeps the lines and heads.
+func (l ledger) keep(t *testing.T) {
+	t.Helper()
+	m := newModel(31)
+	for range 3 {
+		m.change(records)
+		m.write(t, l.dir)
+		l.run(t, "apply", "-f", "model.yaml", "--as", l.caller, "--yes", "--prune=10000")
+	}
+	server, client := l.servers[0], contracttest.Client(t)
+	for i := range 5 {
+		body := fmt.Sprintf(`{"name": "Directory %d", "delegated_subject": "admin@example.com",
+			"credentials": {"canary": %d}, "default_group_email_domain": "example.com"}`, i, i)
+		if status, text, err := server.Post(client, "/api/v3/providers/workspace_directory/", body); status != 201 {
+			t.Fatal(status, text, err)
+		}
+	}
+	for name, arguments := range map[string][]string{
+		"lines.jsonl": {"audit", "--output", "jsonl"}, "heads.txt": {"audit", "head"},
+	} {
+		output, err := l.command(t, arguments...).Output()
+		if err := errors.Join(err, os.WriteFile(filepath.Join(l.dir, name), output, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		l.run(t, "audit", "verify", "--against", name)
+	}
+	for _, each := range l.servers {
+		each.MustStop(t)
+	}
+	l.expectSameHeads(t)
+}
+
+// expectSameHeads rotates, reseals and retires keys, copies the database and backs the copy up, and expects the same
+// heads of all.
+func (l ledger) expectSameHeads(t *testing.T) {
+	t.Helper()
+	want, err := os.ReadFile(filepath.Join(l.dir, "heads.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyset := filepath.Join(l.dir, "data", "keyset.json")
+	l.run(t, "key", "rotate")
+	if len(l.environment) > 0 {
+		keyset = filepath.Join(l.dir, "keyset.json")
+		l.environment = append(l.environment, strings.Replace(l.environment[0], "_DATABASE=", "_FROM=", 1))
+		l.run(t, "key", "promote")
+	} else {
+		l.environment = []string{"PROVIDERD_FROM=sqlite:data/providerd.db"}
+	}
+	for _, arguments := range [][]string{
+		{"key", "reseal"},
+		{"key", "retire"},
+		{"copy", "--to", "sqlite:copy.db", "--keyset", keyset},
+		{"copy", "--from", "sqlite:copy.db", "--to", "sqlite:back.db", "--keyset", keyset},
+		{"backup", "backup.db", "--database", "sqlite:back.db", "--keyset", keyset},
+		{"restore", "backup.db", "--database", "sqlite:restored.db", "--keyset", keyset},
+	} {
+		l.run(t, arguments...)
+	}
+	for _, database := range [][]string{
+		nil, {"--database", "sqlite:copy.db"}, {"--database", "sqlite:back.db"}, {"--database", "sqlite:restored.db"},
+	} {
+		database = append(database, "--keyset", keyset)
+		heads, err := l.command(t, append([]string{"audit", "head"}, database...)...).Output()
+		if err != nil || string(heads) != string(want) {
+			t.Errorf("%v has the heads %s, %v, want %s", database, heads, err, want)
+		}
+		l.run(t, append([]string{"audit", "verify", "--against", "lines.jsonl"}, database...)...)
+	}
+}
+
+// line is a line of "audit --output jsonl".
+type line struct {
+	At     string   `json:"at"`
+	Event  string   `json:"event"`
+	ID     int64    `json:"id"`
+	Kind   string   `json:"kind"`
+	Fields []string `json:"fields"`
+	User   string   `json:"user"`
+	Leaf   []byte   `json:"leaf"`
+	Cursor string   `json:"cursor"`
+}
+
+// linesOf parses lines. A kill can cut one, after which the next follows at once.
+func linesOf(t *testing.T, text string) (lines []line) {
+	t.Helper()
+	for one := range strings.Lines(text) {
+		var parsed line
+		if err := json.Unmarshal([]byte(one[max(0, strings.LastIndex(one, `{"at":`)):]), &parsed); err != nil {
+			t.Fatal(err, one)
+		}
+		lines = append(lines, parsed)
+	}
+	return lines
+}
+
+// pks returns the pks of the stored records by kind, and those of them that were updated.
+func (l ledger) pks(t *testing.T) (live map[string][]int64, updated []int64) {
+	t.Helper()
+	kinds, changed := map[int64]string{}, map[int64]bool{}
+	text, err := os.ReadFile(filepath.Join(l.dir, "lines.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range linesOf(t, string(text)) {
+		switch line.Event {
+		case "provider created":
+			kinds[line.ID] = line.Kind
+		case "provider updated":
+			changed[line.ID] = true
+		case "provider deleted":
+			delete(kinds, line.ID)
+			delete(changed, line.ID)
+		}
+	}
+	live = map[string][]int64{}
+	for _, pk := range slices.Sorted(maps.Keys(kinds)) {
+		live[kinds[pk]] = append(live[kinds[pk]], pk)
+	}
+	return live, slices.Sorted(maps.Keys(changed))
+}
+
+func ledgerInSQLite(t *testing.T) ledger {
+	t.Helper()
+	l := ledger{site: overSQLite(t)}
+	l.keep(t)
+	l.copy = func(t *testing.T) ([]string, func(*testing.T, ...string)) {
+		t.Helper()
+		path := filepath.Join(t.TempDir(), "providerd.db")
+		if err := providerdtest.CopyFile(filepath.Join(l.dir, "data", "providerd.db"), path); err != nil {
+			t.Fatal(err)
+		}
+		return []string{"PROVIDERD_DATABASE=sqlite:" + path, "PROVIDERD_KEYSET=" + filepath.Join(l.dir, "data", "keyset.json")},
+			func(t *testing.T, statements ...string) {
+				t.Helper()
+				db, err := sql.Open("sqlite3", path)
+				if err == nil {
+					err = errors.Join(execAll(t.Context(), db, statements), db.Close())
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+	}
+	return l
+}
+
+func execAll(ctx context.Context, db *sql.DB, statements []string) error {
+	for _, statement := range statements {
+		if _, err := db.ExecContext(ctx, statement); err != nil {
+			return fmt.Errorf("%s: %w", statement, err)
+		}
+	}
+	return nil
+}
+
+func ledgerInPostgres(t *testing.T) ledger {
+	t.Helper()
+	cluster := postgrestest.NewCluster(t)
+	url := cluster.CreateDatabase(t)
+	l := ledger{site: overURL(t, url, 2)}
+	l.keep(t)
+	original := regexp.MustCompile(`/(\w+)(\?|$)`).FindStringSubmatch(url)[1]
+	number := 0
+	l.copy = func(t *testing.T) ([]string, func(*testing.T, ...string)) {
+		t.Helper()
+		number++
+		name := fmt.Sprintf("copy%d", number)
+		cluster.Exec(t, "postgres", fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s", name, original))
+		return []string{"PROVIDERD_DATABASE=" + strings.Replace(url, original, name, 1)},
+			func(t *testing.T, statements ...string) { t.Helper(); cluster.Exec(t, name, statements...) }
+	}
+	return l
+}
