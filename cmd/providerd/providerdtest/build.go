@@ -13,9 +13,15 @@ import (
 // detector.
 func Build(t *testing.T) string {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "providerd")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "example.com/providerd/cmd/providerd")
-	if output, err := build.CombinedOutput(); err != nil {
+	return build(t, t.TempDir())
+}
+
+func build(t *testing.T, dir string, flags ...string) string {
+	t.Helper()
+	program := filepath.Join(dir, "providerd")
+	arguments := append([]string{"build", "-ldflags", "-s -w", "-o", program}, flags...)
+	command := exec.CommandContext(t.Context(), "go", append(arguments, "example.com/providerd/cmd/providerd")...)
+	if output, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("build: %v: %s", err, output)
 	}
 	return program
@@ -52,10 +58,5 @@ func BuildReplacing(t *testing.T, file, content string) string {
 			t.Fatal(err)
 		}
 	}
-	program := filepath.Join(dir, "providerd")
-	build := exec.CommandContext(t.Context(), "go", "build", "-overlay", overlay, "-o", program, "example.com/providerd/cmd/providerd")
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build: %v: %s", err, output)
-	}
-	return program
+	return build(t, dir, "-overlay", overlay)
 }

@@ -77,8 +77,7 @@ func searchLeaks(t *testing.T, program string) *scanner {
 	s := newSearch(t, program)
 	s.keyset = filepath.Join(s.dir, "data", "keyset.json")
 	s.sessions()
-	s.backUp()
-	s.scanFiles(t, s.dir)
+	s.untilLeak(s.backUp, func() { s.scanFiles(t, s.dir) })
 	return s.scanner
 }
 
@@ -90,11 +89,16 @@ func newSearch(t *testing.T, program string) *search {
 	}
 }
 
-// sessions runs a session with each log format. After a leak, it skips the second, which would only find it again.
+// sessions runs a session with each log format.
 func (s *search) sessions() {
-	for _, format := range []string{"text", "json"} {
+	s.untilLeak(func() { s.session("text") }, func() { s.session("json") })
+}
+
+// untilLeak takes steps until one finds a leak, which the others would only find again.
+func (s *search) untilLeak(steps ...func()) {
+	for _, step := range steps {
 		if len(s.leaks) == 0 {
-			s.session(format)
+			step()
 		}
 	}
 }
@@ -108,22 +112,13 @@ func (s *search) session(logFormat string) {
 		s.t.Fatal(err)
 	}
 	s.server = server
-	s.scanProcess()
-	s.learn()
-	s.creates()
-	s.refusals()
-	s.wrongTokens()
-	s.pages()
-	s.commands()
-	s.applies()
-	s.withoutKeyset()
-	s.spans()
+	s.untilLeak(s.scanProcess, s.learn, s.creates, s.refusals, s.wrongTokens, s.scanWritten, s.pages, s.commands, s.applies,
+		s.withoutKeyset, s.spans)
 	if err := server.Command.Process.Signal(syscall.SIGQUIT); err != nil {
 		s.t.Fatal(err)
 	}
 	_ = server.Command.Wait()
-	s.scan("standard error, with the dump of a crash", []byte(server.Stderr.String()))
-	s.scanFiles(s.t, s.dir)
+	s.scanWritten()
 }
 
 // scanProcess scans what every user of the machine can see of the server.
@@ -135,6 +130,12 @@ func (s *search) scanProcess() {
 		}
 		s.scan("the "+name+" of the process", content)
 	}
+}
+
+// scanWritten scans what the server has written: its log, the dump of a crash, and files.
+func (s *search) scanWritten() {
+	s.scan("standard error", []byte(s.server.Stderr.String()))
+	s.scanFiles(s.t, s.dir)
 }
 
 // learn adds the tokens and keys that the program generated as canaries.
