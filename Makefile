@@ -201,9 +201,9 @@ contract: ## Send 20,000 generated requests, check that they find injected fault
 hostile: ## Send 100,000 hostile bodies, damage files, and face hostile callers, pipes and servers, in 512 MiB of memory.
 	PROVIDERD_HOSTILE_BODIES=100000 go test -count=1 -v -timeout 60m -tags slow -run '^TestHostile' ./server ./cmd/providerd/e2e/{hostile,serving}
 
-faults: ## Kill the server and plans of changes 100 times, fill its disk and damage its files; needs root.
+faults: ## Kill servers, plans and followers 100 times, rewrite records, fill disks and damage files; needs root.
 	PROVIDERD_KILL_ROUNDS=100 go test -count=1 -v -tags slow -timeout 60m \
-		-run '^(TestKilledUnderLoad|TestServersTakeTurns|TestPlansKilled|TestDiskFull|TestDatabase|TestRequestsInFlight|TestFailedC|TestHostileF)' ./cmd/providerd/e2e/{serving,hostile,changes} ./store/sqlite | \
+		-run '^(TestKilledUnderLoad|TestServersTakeTurns|TestPlansKilled|TestFollowKilled|TestRewritten|TestDiskFull|TestDatabase|TestRequestsInFlight|TestFailedC|TestHostileF)' ./cmd/providerd/e2e/{serving,hostile,changes} ./store/sqlite | \
 		{ grep -Ev '^=== ' || true; }
 
 failover: patroni ## Break primaries, replicas and networks 100 times under load; write the figures to store/postgres.
@@ -231,8 +231,8 @@ copy-million: postgres ## Copy a million providers from SQLite to PostgreSQL and
 	PROVIDERD_COPY_ROWS=1000000 go test -count=1 -v -timeout 30m -tags slow -run '^TestCopyThereAndBack' ./cmd/providerd/e2e/commands | \
 		{ grep -Ev '^=== ' || true; }
 
-list-million: ## List, export and plan beside a million rows; report time and peak memory.
-	PROVIDERD_LIST_ROWS=1000000 go test -count=1 -v -timeout 60m -tags slow -run '^Test(Lists|Plan)InLittleMemory' ./cmd/providerd/e2e/{commands,changes} | \
+list-million: ## List, export, plan and verify beside a million rows; report time and peak memory.
+	PROVIDERD_LIST_ROWS=1000000 go test -count=1 -v -timeout 60m -tags slow -run '^Test(Lists|Plan|Audit)InLittleMemory' ./cmd/providerd/e2e/{commands,changes} | \
 		{ grep -Ev '^=== ' || true; }
 
 security: ## Check dependencies for changes and, if the database can be reached, known vulnerabilities.
