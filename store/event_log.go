@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -75,16 +76,53 @@ func logTables() [logSize]logTable {
 // Settled returns the end of the log: no event with a lower key is committed later. It waits for open transactions. It
 // returns ErrUnavailable.
 func (s *Store) Settled(ctx context.Context) (end LogCursor, err error) {
-	var names []string
-	for _, table := range logTables() {
-		names = append(names, table.name)
+	for i, table := range logTables() {
+		if end[i], err = s.database.LastKey(s.reader(ctx), table.name); err != nil {
+			return end, fmt.Errorf("find the end of the event log: %w", err)
+		}
 	}
-	keys, err := s.database.Settled(ctx, names)
-	if err != nil {
+	if err := s.database.Settle(ctx); err != nil {
 		return end, fmt.Errorf("find the end of the event log: %w", err)
 	}
-	copy(end[:], keys)
 	return end, nil
+}
+
+// OutOfSequence returns the creates and changes of providers with keys that their tables never generated. They are
+// neither in the log nor under a head, and only another program can have inserted them. On ErrUnavailable the sequence
+// ends.
+func (s *Store) OutOfSequence(ctx context.Context) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		for table := range LogChanges + 1 {
+			for event, err := range s.outOfSequence(ctx, table) {
+				if !yield(event, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (s *Store) outOfSequence(ctx context.Context, table int) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		name := logTables()[table].name
+		last, err := s.database.LastKey(s.reader(ctx), name)
+		if err != nil {
+			yield(Event{}, err)
+			return
+		}
+		for event, err := range merged([]iter.Seq2[Event, error]{
+			s.logOf(ctx, table, math.MinInt32, 0), s.logOf(ctx, table, last, math.MaxInt32),
+		}) {
+			if err == nil && event.Row.Key > last {
+				// It may have been generated since.
+				last, err = s.database.LastKey(s.reader(ctx), name)
+			}
+			isGenerated := err == nil && event.Row.Key > 0 && event.Row.Key <= last
+			if !isGenerated && !yield(event, err) {
+				return
+			}
+		}
+	}
 }
 
 // Log returns the events after a cursor, up to another one. Events of the same table are in the order of their keys,

@@ -72,9 +72,12 @@ type Database interface {
 	ChangeAlone(ctx context.Context, statements func(tx *gorm.DB) error) error
 	// Batches opens the connection that batches of creates are committed on. It returns ErrUnavailable.
 	Batches(ctx context.Context) (Batches, error)
-	// Settled returns the last key of each table, which generates its keys, so that no row with a key up to it is
-	// committed later. It waits for open transactions. It returns ErrUnavailable.
-	Settled(ctx context.Context, tables []string) ([]int64, error)
+	// LastKey returns the highest key that a table ever generated, or 0. A transaction of Snapshot may see a later one. It
+	// returns ErrUnavailable.
+	LastKey(reader *gorm.DB, table string) (int64, error)
+	// Settle waits until every transaction has ended that may have generated a key, so that it is committed or never will
+	// be. It returns ErrUnavailable.
+	Settle(ctx context.Context) error
 	// Check returns ErrUnavailable if creates cannot be stored now. After a failed create, it tests this by writing.
 	Check(ctx context.Context) error
 	// Stats returns statistics for monitoring.

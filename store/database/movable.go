@@ -15,8 +15,6 @@ type Movable interface {
 	// Insert adds rows to a table in a transaction of Change. The values are in the order of the columns: int64, bool,
 	// string (also for UUIDs and JSON), []byte, time.Time in UTC, or nil.
 	Insert(tx *gorm.DB, table string, columns []string, rows [][]any) error
-	// LastKey returns the highest key that a table ever generated, or 0, in a transaction of Snapshot.
-	LastKey(tx *gorm.DB, table string) (int64, error)
 	// SetLastKey makes a table generate only keys above last, which is at least 1, in a transaction of Change.
 	SetLastKey(tx *gorm.DB, table string, last int64) error
 }

@@ -47,8 +47,8 @@ const sequenceOfKey = `(SELECT pg_get_serial_sequence(@table, attname) FROM pg_a
 	WHERE attrelid = to_regclass(@table) AND attnum = 1)`
 
 // LastKey returns the last value of the key's sequence. It may be a key that was assigned after the snapshot.
-func (d *Database) LastKey(tx *gorm.DB, table string) (last int64, err error) {
-	err = tx.Raw(`SELECT coalesce(max(last_value), 0) FROM pg_sequences
+func (d *Database) LastKey(reader *gorm.DB, table string) (last int64, err error) {
+	err = reader.Raw(`SELECT coalesce(max(last_value), 0) FROM pg_sequences
 		WHERE format('%I.%I', schemaname, sequencename) = `+sequenceOfKey, sql.Named("table", table)).Scan(&last).Error
 	if err != nil {
 		return 0, fmt.Errorf("read the last key of %s: %w", table, err)

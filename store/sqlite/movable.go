@@ -55,13 +55,16 @@ func (d *Database) Insert(tx *gorm.DB, table string, columns []string, rows [][]
 }
 
 // LastKey returns the last key of a table with AUTOINCREMENT, from sqlite_sequence.
-func (d *Database) LastKey(tx *gorm.DB, table string) (last int64, err error) {
-	err = tx.Raw("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = ?", table).Scan(&last).Error
+func (d *Database) LastKey(reader *gorm.DB, table string) (last int64, err error) {
+	err = reader.Raw("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = ?", table).Scan(&last).Error
 	if err != nil {
 		return 0, fmt.Errorf("read the last key of %s: %w", table, err)
 	}
 	return last, nil
 }
+
+// Settle returns at once, because transactions that write take turns: a key that LastKey returned is committed.
+func (d *Database) Settle(context.Context) error { return nil }
 
 // SetLastKey sets what LastKey returns. It deletes the old row first, because sqlite_sequence has no UNIQUE constraint
 // to upsert on.

@@ -25,7 +25,9 @@ type comparison struct {
 }
 
 // print prints the differences. It returns ErrDiffers if there are any.
-func (c *comparison) print(out *console.Output, format string, events iter.Seq2[store.Event, error]) error {
+func (c *comparison) print(
+	out *console.Output, format string, events, outOfSequence iter.Seq2[store.Event, error],
+) error {
 	count := 0
 	for _, table := range c.lines {
 		count += len(table)
@@ -35,7 +37,7 @@ func (c *comparison) print(out *console.Output, format string, events iter.Seq2[
 		Rows:     func(f finding) [][]string { return [][]string{{fmt.Sprint(f.Provider), f.Finding}} },
 		Value:    func(f finding) any { return f },
 	}
-	if err := list.Print(out, c.messages, format, c.compare(events)); err != nil {
+	if err := list.Print(out, c.messages, format, c.compare(events, outOfSequence)); err != nil {
 		return err
 	}
 	if c.findings > 0 {
@@ -46,7 +48,7 @@ func (c *comparison) print(out *console.Output, format string, events iter.Seq2[
 }
 
 // compare yields the differences.
-func (c *comparison) compare(events iter.Seq2[store.Event, error]) iter.Seq2[finding, error] {
+func (c *comparison) compare(events, outOfSequence iter.Seq2[store.Event, error]) iter.Seq2[finding, error] {
 	return func(yield func(finding, error) bool) {
 		found := func(provider int32, text string) bool {
 			c.findings++
@@ -68,6 +70,15 @@ func (c *comparison) compare(events iter.Seq2[store.Event, error]) iter.Seq2[fin
 				}
 			}
 		}
+		for event, err := range outOfSequence {
+			if err != nil {
+				yield(finding{}, err)
+				return
+			}
+			if !found(keptOf(event).provider, inserted(event)) {
+				return
+			}
+		}
 	}
 }
 
@@ -81,11 +92,7 @@ func (c *comparison) compareEvent(event store.Event, found func(int32, string) b
 	}
 	lines := c.take(table, stored.key)
 	if len(lines) == 0 {
-		text := "was inserted"
-		if table == store.LogChanges {
-			text = fmt.Sprintf("its event %q was inserted", event.Event)
-		}
-		return found(stored.provider, text)
+		return found(stored.provider, inserted(event))
 	}
 	for _, line := range lines {
 		if text := c.difference(event, line, stored); text != "" {
@@ -93,6 +100,14 @@ func (c *comparison) compareEvent(event store.Event, found func(int32, string) b
 		}
 	}
 	return true
+}
+
+// inserted says that an event, or with it a record, was inserted.
+func inserted(event store.Event) string {
+	if event.Row.Table == store.LogChanges {
+		return fmt.Sprintf("its event %q was inserted", event.Event)
+	}
+	return "was inserted"
 }
 
 // difference returns how the record or the event differs from a line; "" if it does not.

@@ -55,9 +55,19 @@ func (c *VerifyCommand) Run(ctx context.Context, out *console.Output, messages *
 				return err
 			}
 			compared := comparison{lines: lines, messages: messages}
-			return compared.print(out, c.Output, database.Log(ctx, lines.before(), lines.last()))
+			events := database.Log(ctx, lines.before(), lines.last())
+			return compared.print(out, c.Output, events, database.OutOfSequence(ctx))
 		}
-		return verifyHeads(ctx, database, reader, messages)
+		if err := verifyHeads(ctx, database, reader, messages); err != nil {
+			return err
+		}
+		for event, err := range database.OutOfSequence(ctx) {
+			if err == nil {
+				err = fmt.Errorf("%w: provider %d %s", ErrDiffers, event.ID, inserted(event))
+			}
+			return err
+		}
+		return nil
 	})
 }
 

@@ -29,10 +29,13 @@ type ledger struct {
 	*site
 	// copy returns the environment of a copy of the database, and a function that runs a statement in it.
 	copy func(t *testing.T) (environment []string, exec func(t *testing.T, statements ...string))
+	// setSequence is the format of a statement that sets the last pk.
+	setSequence string
 }
 
-// keep makes a history of creates, updates, renames and deletions, and keeps the lines and heads.
-func (l ledger) keep(t *testing.T) {
+// keep makes a history of creates, updates, renames and deletions, and keeps the lines and heads. They show that an older
+// copy is not the database.
+func (l *ledger) keep(t *testing.T) {
 	t.Helper()
 	m := newModel(31)
 	for range 3 {
@@ -48,6 +51,16 @@ func (l ledger) keep(t *testing.T) {
 			t.Fatal(status, text, err)
 		}
 	}
+	for _, each := range l.servers {
+		each.MustStop(t)
+	}
+	older, _ := l.copy(t)
+	const last = "workspace_directory: [{name: Last, delegated_subject: admin@example.com, credentials: {canary: 5}, " +
+		"default_group_email_domain: example.com}]"
+	if err := os.WriteFile(filepath.Join(l.dir, "last.yaml"), []byte(last), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l.run(t, "apply", "-f", "last.yaml", "--as", l.caller, "--yes")
 	for name, arguments := range map[string][]string{
 		"lines.jsonl": {"audit", "--output", "jsonl"}, "heads.txt": {"audit", "head"},
 	} {
@@ -57,15 +70,13 @@ func (l ledger) keep(t *testing.T) {
 		}
 		l.run(t, "audit", "verify", "--against", name)
 	}
-	for _, each := range l.servers {
-		each.MustStop(t)
-	}
+	l.expectFound(t, manipulation{kind: "older copy", pk: l.history(t).last}, older)
 	l.expectSameHeads(t)
 }
 
 // expectSameHeads rotates, reseals and retires keys, copies the database and backs the copy up, and expects the same
 // heads of all.
-func (l ledger) expectSameHeads(t *testing.T) {
+func (l *ledger) expectSameHeads(t *testing.T) {
 	t.Helper()
 	want, err := os.ReadFile(filepath.Join(l.dir, "heads.txt"))
 	if err != nil {
@@ -127,9 +138,19 @@ func linesOf(t *testing.T, text string) (lines []line) {
 	return lines
 }
 
-// pks returns the pks of the stored records by kind, and those of them that were updated.
-func (l ledger) pks(t *testing.T) (live map[string][]int64, updated []int64) {
+// history has pks.
+type history struct {
+	// live are those of the stored records by kind, and updated those of them that were updated.
+	live    map[string][]int64
+	updated []int64
+	deleted []int64
+	last    int64
+}
+
+// history returns the pks in the lines.
+func (l *ledger) history(t *testing.T) history {
 	t.Helper()
+	h := history{live: map[string][]int64{}}
 	kinds, changed := map[int64]string{}, map[int64]bool{}
 	text, err := os.ReadFile(filepath.Join(l.dir, "lines.jsonl"))
 	if err != nil {
@@ -139,24 +160,25 @@ func (l ledger) pks(t *testing.T) (live map[string][]int64, updated []int64) {
 		switch line.Event {
 		case "provider created":
 			kinds[line.ID] = line.Kind
+			h.last = max(h.last, line.ID)
 		case "provider updated":
 			changed[line.ID] = true
 		case "provider deleted":
 			delete(kinds, line.ID)
 			delete(changed, line.ID)
+			h.deleted = append(h.deleted, line.ID)
 		}
 	}
-	live = map[string][]int64{}
 	for _, pk := range slices.Sorted(maps.Keys(kinds)) {
-		live[kinds[pk]] = append(live[kinds[pk]], pk)
+		h.live[kinds[pk]] = append(h.live[kinds[pk]], pk)
 	}
-	return live, slices.Sorted(maps.Keys(changed))
+	h.updated = slices.Sorted(maps.Keys(changed))
+	return h
 }
 
-func ledgerInSQLite(t *testing.T) ledger {
+func ledgerInSQLite(t *testing.T) *ledger {
 	t.Helper()
-	l := ledger{site: overSQLite(t)}
-	l.keep(t)
+	l := &ledger{site: overSQLite(t), setSequence: "UPDATE sqlite_sequence SET seq = %d WHERE name = 'providers'"}
 	l.copy = func(t *testing.T) ([]string, func(*testing.T, ...string)) {
 		t.Helper()
 		path := filepath.Join(t.TempDir(), "providerd.db")
@@ -175,6 +197,7 @@ func ledgerInSQLite(t *testing.T) ledger {
 				}
 			}
 	}
+	l.keep(t)
 	return l
 }
 
@@ -187,12 +210,11 @@ func execAll(ctx context.Context, db *sql.DB, statements []string) error {
 	return nil
 }
 
-func ledgerInPostgres(t *testing.T) ledger {
+func ledgerInPostgres(t *testing.T) *ledger {
 	t.Helper()
 	cluster := postgrestest.NewCluster(t)
 	url := cluster.CreateDatabase(t)
-	l := ledger{site: overURL(t, url, 2)}
-	l.keep(t)
+	l := &ledger{site: overURL(t, url, 2), setSequence: "SELECT setval('providers_pk_seq', %d)"}
 	original := regexp.MustCompile(`/(\w+)(\?|$)`).FindStringSubmatch(url)[1]
 	number := 0
 	l.copy = func(t *testing.T) ([]string, func(*testing.T, ...string)) {
@@ -203,5 +225,6 @@ func ledgerInPostgres(t *testing.T) ledger {
 		return []string{"PROVIDERD_DATABASE=" + strings.Replace(url, original, name, 1)},
 			func(t *testing.T, statements ...string) { t.Helper(); cluster.Exec(t, name, statements...) }
 	}
+	l.keep(t)
 	return l
 }

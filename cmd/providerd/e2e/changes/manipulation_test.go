@@ -50,10 +50,10 @@ func columns() map[string]map[string]string {
 }
 
 // randomManipulation returns a manipulation of a stored record.
-func randomManipulation(random *rand.Rand, live map[string][]int64, updated []int64) manipulation {
+func (l *ledger) randomManipulation(random *rand.Rand, h history) manipulation {
 	tables := map[string]string{"oauth2": "oauth2_providers", "workspace_directory": "workspace_directory_providers"}
 	kind := []string{"oauth2", "workspace_directory"}[random.IntN(2)]
-	pks := live[kind]
+	pks := h.live[kind]
 	pk, other := pks[random.IntN(len(pks))], pks[random.IntN(len(pks))]
 	for other == pk {
 		other = pks[random.IntN(len(pks))]
@@ -61,7 +61,14 @@ func randomManipulation(random *rand.Rand, live map[string][]int64, updated []in
 	deletion := []string{
 		fmt.Sprintf("DELETE FROM %s WHERE pk = %d", tables[kind], pk), fmt.Sprintf("DELETE FROM providers WHERE pk = %d", pk),
 	}
-	switch random.IntN(10) {
+	insertion := func(pk int64) []string {
+		return []string{
+			fmt.Sprintf("INSERT INTO providers (pk, kind, name, created_at, created_by, request_id, remote_address) "+
+				"SELECT %d, kind, name, created_at, created_by, request_id, remote_address FROM providers WHERE pk = %d", pk, other),
+			insertCopy(tables[kind], pk, other),
+		}
+	}
+	switch random.IntN(13) {
 	case 0:
 		column := map[string]string{"oauth2": "client_secret", "workspace_directory": "credentials"}[kind]
 		return manipulation{"swapped secret", pk, []string{fmt.Sprintf("UPDATE %s SET %s = (SELECT %s FROM %s AS o WHERE pk = %d) WHERE pk = %d",
@@ -78,12 +85,12 @@ func randomManipulation(random *rand.Rand, live map[string][]int64, updated []in
 				"'[]', os_user, leaf_before FROM provider_changes WHERE leaf_before IS NOT NULL AND pk <> %d LIMIT 1", pk, pk),
 		}}
 	case 3:
-		changed := updated[random.IntN(len(updated))]
+		changed := h.updated[random.IntN(len(h.updated))]
 		return manipulation{"removed event", changed, []string{
 			fmt.Sprintf("DELETE FROM provider_changes WHERE change = 'updated' AND pk = %d", changed),
 		}}
 	case 4:
-		changed := updated[random.IntN(len(updated))]
+		changed := h.updated[random.IntN(len(h.updated))]
 		value := []string{
 			"os_user = 'x'", "at = '2020-01-01 00:00:00+00:00'", `fields = '["x"]'`,
 			"leaf_before = (SELECT leaf_before FROM provider_changes WHERE pk <> c.pk AND leaf_before IS NOT NULL LIMIT 1)",
@@ -92,10 +99,26 @@ func randomManipulation(random *rand.Rand, live map[string][]int64, updated []in
 			fmt.Sprintf("UPDATE provider_changes AS c SET %s WHERE change = 'updated' AND pk = %d", value, changed),
 		}}
 	case 5:
-		return manipulation{"record with a pk given twice", pk, append(deletion,
-			fmt.Sprintf("INSERT INTO providers (pk, kind, name, created_at, created_by, request_id, remote_address) "+
-				"SELECT %d, kind, name, created_at, created_by, request_id, remote_address FROM providers WHERE pk = %d", pk, other),
-			insertCopy(tables[kind], pk, other))}
+		return manipulation{"record with a pk given twice", pk, append(deletion, insertion(pk)...)}
+	case 6:
+		unused := []int64{h.deleted[random.IntN(len(h.deleted))], h.last + 1 + random.Int64N(9)}
+		pk := unused[random.IntN(len(unused))]
+		return manipulation{"inserted record", pk, append(insertion(pk), fmt.Sprintf(l.setSequence, h.last))}
+	case 7:
+		changed := h.updated[random.IntN(len(h.updated))]
+		return manipulation{"hidden event", changed, []string{
+			fmt.Sprintf("INSERT INTO provider_changes (id, at, pk, change, fields, os_user, leaf_before) SELECT %d, at, pk, change, "+
+				"fields, os_user, leaf_before FROM provider_changes WHERE pk = %d LIMIT 1", -random.Int64N(9), changed),
+		}}
+	case 8:
+		statements := []string{
+			fmt.Sprintf("DELETE FROM workspace_directory_providers WHERE pk = %d", h.last),
+			fmt.Sprintf("DELETE FROM providers WHERE pk = %d", h.last), fmt.Sprintf(l.setSequence, h.last-1),
+		}
+		if random.IntN(2) == 0 && other != h.last {
+			statements = append(append(statements, insertion(h.last)...), fmt.Sprintf(l.setSequence, h.last))
+		}
+		return manipulation{"sequence reset", h.last, statements}
 	default:
 		table := []string{"providers", tables[kind]}[random.IntN(2)]
 		values := columns()[table]

@@ -20,16 +20,16 @@ const defaultRewrites = 30
 // named. Changes by the program are no findings.
 func TestRewrittenRecordsAreFound(t *testing.T) {
 	t.Parallel()
-	for name, start := range map[string]func(*testing.T) ledger{"sqlite": ledgerInSQLite, "postgres": ledgerInPostgres} {
+	for name, start := range map[string]func(*testing.T) *ledger{"sqlite": ledgerInSQLite, "postgres": ledgerInPostgres} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := start(t)
-			live, updated := l.pks(t)
+			h := l.history(t)
 			random := rand.New(rand.NewPCG(31, 31))
 			rounds := providerdtest.EnvCount(t, "PROVIDERD_KILL_ROUNDS", defaultRewrites)
 			kinds := map[string]int{}
 			for range rounds {
-				m := randomManipulation(random, live, updated)
+				m := l.randomManipulation(random, h)
 				kinds[m.kind]++
 				environment, exec := l.copy(t)
 				exec(t, m.statements...)
@@ -41,7 +41,7 @@ func TestRewrittenRecordsAreFound(t *testing.T) {
 }
 
 // expectFound expects that the manipulation of a copy is found.
-func (l ledger) expectFound(t *testing.T, m manipulation, environment []string) {
+func (l *ledger) expectFound(t *testing.T, m manipulation, environment []string) {
 	t.Helper()
 	const differs = 3
 	lines := l.command(t, "audit", "verify", "--against", filepath.Join(l.dir, "lines.jsonl"))
