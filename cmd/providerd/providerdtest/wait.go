@@ -10,7 +10,7 @@ import (
 )
 
 // ReadyTimeout is how long a process may take to become ready on a busy machine.
-const ReadyTimeout = time.Minute
+const ReadyTimeout = 2 * time.Minute
 
 // Buffer is a buffer that is safe for concurrent use.
 type Buffer struct {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -138,7 +139,8 @@ func (s *site) followUntilKilled(t *testing.T, arguments []string) {
 	}
 }
 
-// TestLateCommits keeps transactions open that have reserved pks. Until they end, neither lines nor heads pass them.
+// TestLateCommits keeps a transaction open that has generated a pk, and lets its COMMIT wait a minute for a standby. Until
+// it has ended, neither lines nor heads pass it.
 func TestLateCommits(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.NewCluster(t)
@@ -162,18 +164,28 @@ func TestLateCommits(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.servers[0].Create(t, client)
-	ended := make(chan []byte, 2)
+	ended, messages := make(chan []byte, 2), providerdtest.Buffer{}
 	for _, arguments := range [][]string{{"audit", "--output", "jsonl"}, {"audit", "head"}} {
 		go func() {
-			output, _ := s.command(t, arguments...).Output()
+			command := s.command(t, arguments...)
+			command.Stderr = &messages
+			output, _ := command.Output()
 			ended <- output
 		}()
 	}
 	cluster.Await(t, "SELECT count(*) >= 2 FROM pg_stat_activity WHERE query LIKE '%pg_snapshot_xmin%' AND pid <> pg_backend_pid()")
+	cluster.Set(t, "synchronous_standby_names", "nobody")
+	committed := make(chan error)
+	go func() { committed <- tx.Commit(t.Context()) }()
+	cluster.Await(t, "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
+	providerdtest.WaitUntil(t, "both say that they wait", func() bool {
+		return strings.Count(messages.String(), "a transaction has been open for 1m0s") == cap(ended)
+	})
 	if len(ended) > 0 {
 		t.Fatalf("printed before the transaction has ended: %s", <-ended)
 	}
-	if err := tx.Commit(t.Context()); err != nil {
+	cluster.Set(t, "synchronous_standby_names", "")
+	if err := <-committed; err != nil {
 		t.Fatal(err)
 	}
 	var heads []byte
