@@ -67,19 +67,25 @@ func (r *rollout) replace(t *testing.T, number int, program string) {
 	}
 }
 
-// TestRollingUpgrade replaces the replicas of the last release with this one, back, and forth again.
+// TestRollingUpgrade replaces the replicas of the last release with this one, back, and forth again. From the first
+// replacement on, the log is followed, and nothing that it has printed differs in the end.
 func TestRollingUpgrade(t *testing.T) {
 	const replicas, creates = 2, 200
 	old, journal := buildRelease(t), providerdtest.NewJournal()
 	r := &rollout{providerdtest.StartFleet(t, old, postgrestest.NewCluster(t).CreateDatabase(t), replicas), make([]sync.RWMutex, replicas)}
 	load := journal.Load(8, "upgrade", r.create)
+	var follower *providerdtest.Follower
 	for _, program := range []string{os.Args[0], old, os.Args[0]} {
 		for number := range replicas {
 			r.replace(t, number, program)
 			journal.WaitForMore(t, creates)
+			if follower == nil {
+				follower = providerdtest.StartFollower(t, r.Dir, r.Command)
+			}
 		}
 	}
 	load.Stop()
+	follower.Verify(t)
 	const headings = 1
 	if lines := strings.Count(r.RunCommand(t, old, "provider", "list"), "\n") - headings; lines != len(journal.Creates) {
 		t.Errorf("the last release reads %d records, want %d", lines, len(journal.Creates))
