@@ -73,15 +73,27 @@ func logTables() [logSize]logTable {
 	}
 }
 
-// Settled returns the end of the log: no event with a lower key is committed later. It waits for open transactions. It
-// returns ErrUnavailable.
-func (s *Store) Settled(ctx context.Context) (end LogCursor, err error) {
-	for i, table := range logTables() {
-		if end[i], err = s.database.LastKey(s.reader(ctx), table.name); err != nil {
-			return end, fmt.Errorf("find the end of the event log: %w", err)
+// LogEnd is an end of the log, up to which no event is committed later.
+type LogEnd struct {
+	LogCursor
+	confirm func(context.Context) error
+}
+
+// Confirm returns nil only if the events that were read since Settled, and their leaves, will survive the loss of the
+// database server. It returns ErrUnavailable.
+func (e LogEnd) Confirm(ctx context.Context) error { return e.confirm(ctx) }
+
+// Settled returns the end of the log. It waits for open transactions. It returns ErrUnavailable.
+func (s *Store) Settled(ctx context.Context) (end LogEnd, err error) {
+	end.confirm, err = s.database.Settle(ctx, func() error {
+		for i, table := range logTables() {
+			if end.LogCursor[i], err = s.database.LastKey(s.reader(ctx), table.name); err != nil {
+				return err
+			}
 		}
-	}
-	if err := s.database.Settle(ctx); err != nil {
+		return nil
+	})
+	if err != nil {
 		return end, fmt.Errorf("find the end of the event log: %w", err)
 	}
 	return end, nil

@@ -75,9 +75,10 @@ type Database interface {
 	// LastKey returns the highest key that a table ever generated, or 0. A transaction of Snapshot may see a later one. It
 	// returns ErrUnavailable.
 	LastKey(reader *gorm.DB, table string) (int64, error)
-	// Settle waits until every transaction has ended that may have generated a key, so that it is committed or never will
-	// be. It returns ErrUnavailable.
-	Settle(ctx context.Context) error
+	// Settle calls read, which may return an error, and waits until every transaction has ended that may have generated a
+	// key before, so that it is committed or never will be. confirm returns nil only if all that was read since will
+	// survive the loss of the server. Both return ErrUnavailable.
+	Settle(ctx context.Context, read func() error) (confirm func(context.Context) error, err error)
 	// Check returns ErrUnavailable if creates cannot be stored now. After a failed create, it tests this by writing.
 	Check(ctx context.Context) error
 	// Stats returns statistics for monitoring.

@@ -4,14 +4,45 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"example.com/providerd/store/database"
 )
 
 // settleInterval is the time between two checks for open transactions.
 const settleInterval = 50 * time.Millisecond
 
-// Settle waits until every transaction that has an id has ended. All that generate keys have one: BEGIN and the
-// statements of a change write to the WAL before. A commit is late if the server waits for a standby.
-func (d *Database) Settle(ctx context.Context) error {
+// Settle calls read, and then waits until every transaction that has an id has ended. All that generate keys have one:
+// BEGIN and the statements of a change write to the WAL before. A commit is late if the server waits for a standby.
+//
+// A row that is visible is not yet safe: a server that stops waiting for a standby shows rows that are lost once that
+// standby is promoted. So confirm commits a transaction on the server that Settle has used, which makes sure that its
+// standbys have all that was read from it meanwhile.
+func (d *Database) Settle(ctx context.Context, read func() error) (confirm func(context.Context) error, err error) {
+	server, err := d.startOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := read(); err != nil {
+		return nil, err
+	}
+	if err := d.waitForOpen(ctx); err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) error { return d.confirm(ctx, server) }, nil
+}
+
+// selectStart selects when the server started, which no other server shares.
+const selectStart = "SELECT pg_postmaster_start_time()::text"
+
+func (d *Database) startOf(ctx context.Context) (start string, err error) {
+	if err := d.readers.GORM.WithContext(ctx).Raw(selectStart).Scan(&start).Error; err != nil {
+		return "", fmt.Errorf("identify the server: %w", err)
+	}
+	return start, nil
+}
+
+// waitForOpen waits until all transactions that are open now have ended.
+func (d *Database) waitForOpen(ctx context.Context) error {
 	reader := d.readers.GORM.WithContext(ctx)
 	var last string
 	if err := reader.Raw("SELECT pg_current_xact_id()::text").Scan(&last).Error; err != nil {
@@ -32,4 +63,22 @@ func (d *Database) Settle(ctx context.Context) error {
 			return fmt.Errorf("wait for open transactions: %w", ctx.Err())
 		}
 	}
+}
+
+// confirm commits a transaction without rows on the server that started at this time.
+func (d *Database) confirm(ctx context.Context, server string) error {
+	err := d.transact(ctx, transactTimeout, 0, func(t *transaction) error {
+		var start string
+		if err := t.tx.Raw(selectStart).Scan(&start).Error; err != nil {
+			return fmt.Errorf("identify the server: %w", err)
+		}
+		if start != server {
+			return fmt.Errorf("%w: another server has taken over", database.ErrUnavailable)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("%w: confirm that standbys have what was read: %w", database.ErrUnavailable, err)
+	}
+	return nil
 }

@@ -63,8 +63,10 @@ func (d *Database) LastKey(reader *gorm.DB, table string) (last int64, err error
 	return last, nil
 }
 
-// Settle returns at once, because transactions that write take turns: a key that LastKey returned is committed.
-func (d *Database) Settle(context.Context) error { return nil }
+// Settle only calls read: transactions that write take turns, and their rows are on disk before they are visible.
+func (d *Database) Settle(_ context.Context, read func() error) (confirm func(context.Context) error, err error) {
+	return func(context.Context) error { return nil }, read()
+}
 
 // SetLastKey sets what LastKey returns. It deletes the old row first, because sqlite_sequence has no UNIQUE constraint
 // to upsert on.

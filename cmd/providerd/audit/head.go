@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strings"
 
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/cmd/providerd/flags"
@@ -30,8 +31,9 @@ func (c *HeadCommand) Run(ctx context.Context, out *console.Output, messages *co
 		if err != nil {
 			return err
 		}
-		for table, separator := range []string{store.LogCreates: "", store.LogChanges: "\n"} {
-			head, err := database.HeadOf(ctx, table, end[table], math.MaxInt64)
+		var heads []string
+		for table := range store.LogChanges + 1 {
+			head, err := database.HeadOf(ctx, table, end.LogCursor[table], math.MaxInt64)
 			if err != nil {
 				return err
 			}
@@ -43,11 +45,12 @@ func (c *HeadCommand) Run(ctx context.Context, out *console.Output, messages *co
 				messages.Warn("%s: the leaves of %s are not known, so changes of these are not detected", origin,
 					console.Count(int(head.Unknown), "record"))
 			}
-			if err := out.Line(separator + checkpoint{origin, head.Size, head.Root.String()}.text()); err != nil {
-				return err
-			}
+			heads = append(heads, checkpoint{origin, head.Size, head.Root.String()}.text())
 		}
-		return nil
+		if err := end.Confirm(ctx); err != nil {
+			return err
+		}
+		return out.Line(strings.Join(heads, "\n\n"))
 	})
 }
 

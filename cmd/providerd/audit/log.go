@@ -38,13 +38,15 @@ type Log struct {
 	Follow bool
 	// CursorFile has the cursor of the last printed line, and is updated after each flush; "" for none.
 	CursorFile string
-	// After is the cursor to start after if there is no CursorFile.
+	// After is the cursor to start after if there is no CursorFile, and then that of the last printed line.
 	After store.LogCursor
 	// Out gets the lines, and Messages why they are late or incomplete.
 	Out      *console.Output
 	Messages *console.Messages
 
+	// unprinted are the lines after that, and next is their cursor.
 	unprinted []byte
+	next      store.LogCursor
 }
 
 // line is a line of output.
@@ -94,21 +96,22 @@ func (l *Log) follow(ctx context.Context, database *store.Store) error {
 	}
 }
 
-// printNew prints the events that were committed since the cursor.
+// printNew prints the events that were committed since the cursor. After an error, it can be called again.
 func (l *Log) printNew(ctx context.Context, database *store.Store) error {
+	l.unprinted, l.next = l.unprinted[:0], l.After
 	end, err := l.settled(ctx, database)
 	if err != nil {
 		return err
 	}
-	for i := range end {
-		if l.After[i] > end[i] {
+	for i, key := range end.LogCursor {
+		if l.After[i] > key {
 			return fmt.Errorf("the event log ends before cursor %s; if an older backup was restored, keep the old lines and "+
 				"start again without a cursor", textOf(l.After))
 		}
 	}
-	for event, err := range database.Log(ctx, l.After, end) {
+	for event, err := range database.Log(ctx, l.After, end.LogCursor) {
 		if err != nil {
-			return errors.Join(err, l.flush())
+			return err
 		}
 		if err := l.add(event); err != nil {
 			return err
@@ -116,15 +119,15 @@ func (l *Log) printNew(ctx context.Context, database *store.Store) error {
 		if len(l.unprinted) < maxUnprinted {
 			continue
 		}
-		if err := l.flush(); err != nil {
+		if err := l.flush(ctx, end); err != nil {
 			return err
 		}
 	}
-	return l.flush()
+	return l.flush(ctx, end)
 }
 
 // settled returns the end of the log, and says so if it has to wait long.
-func (l *Log) settled(ctx context.Context, database *store.Store) (store.LogCursor, error) {
+func (l *Log) settled(ctx context.Context, database *store.Store) (store.LogEnd, error) {
 	note := time.AfterFunc(noteInterval, func() {
 		l.Messages.Warn("a transaction has been open for %v; waiting for it before events are printed", noteInterval)
 	})
@@ -137,8 +140,8 @@ func (l *Log) add(event store.Event) error {
 	if event.Damaged != nil {
 		l.Messages.Warn("%v; its leaf is not known", event.Damaged)
 	}
-	l.After[event.Row.Table] = event.Row.Key
-	text, err := json.Marshal(line{event, l.After})
+	l.next[event.Row.Table] = event.Row.Key
+	text, err := json.Marshal(line{event, l.next})
 	if err != nil {
 		return fmt.Errorf("render event: %w", err)
 	}
@@ -147,14 +150,17 @@ func (l *Log) add(event store.Event) error {
 }
 
 // flush prints the lines and then stores the cursor, so that a line can be printed twice but never be missing.
-func (l *Log) flush() error {
+func (l *Log) flush(ctx context.Context, end store.LogEnd) error {
 	if len(l.unprinted) == 0 {
 		return nil
+	}
+	if err := end.Confirm(ctx); err != nil {
+		return err
 	}
 	if _, err := l.Out.Write(l.unprinted); err != nil {
 		return err
 	}
-	l.unprinted = l.unprinted[:0]
+	l.unprinted, l.After = l.unprinted[:0], l.next
 	if err := l.Out.Flush(); err != nil || l.CursorFile == "" {
 		return err
 	}
