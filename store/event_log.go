@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -99,44 +98,6 @@ func (s *Store) Settled(ctx context.Context) (end LogEnd, err error) {
 	return end, nil
 }
 
-// OutOfSequence returns the creates and changes of providers with keys that their tables never generated. They are
-// neither in the log nor under a head, and only another program can have inserted them. On ErrUnavailable the sequence
-// ends.
-func (s *Store) OutOfSequence(ctx context.Context) iter.Seq2[Event, error] {
-	return func(yield func(Event, error) bool) {
-		for table := range LogChanges + 1 {
-			for event, err := range s.outOfSequence(ctx, table) {
-				if !yield(event, err) || err != nil {
-					return
-				}
-			}
-		}
-	}
-}
-
-func (s *Store) outOfSequence(ctx context.Context, table int) iter.Seq2[Event, error] {
-	return func(yield func(Event, error) bool) {
-		name := logTables()[table].name
-		last, err := s.database.LastKey(s.reader(ctx), name)
-		if err != nil {
-			yield(Event{}, err)
-			return
-		}
-		for event, err := range merged([]iter.Seq2[Event, error]{
-			s.logOf(ctx, table, math.MinInt32, 0), s.logOf(ctx, table, last, math.MaxInt32),
-		}) {
-			if err == nil && event.Row.Key > last {
-				// It may have been generated since.
-				last, err = s.database.LastKey(s.reader(ctx), name)
-			}
-			isGenerated := err == nil && event.Row.Key > 0 && event.Row.Key <= last
-			if !isGenerated && !yield(event, err) {
-				return
-			}
-		}
-	}
-}
-
 // Log returns the events after a cursor, up to another one. Events of the same table are in the order of their keys,
 // and the tables are merged by time. Events of providers have leaves. On ErrUnavailable the sequence ends.
 func (s *Store) Log(ctx context.Context, after, upTo LogCursor) iter.Seq2[Event, error] {
@@ -153,16 +114,11 @@ func (s *Store) logOf(ctx context.Context, table int, after, upTo int64) iter.Se
 		if last != nil {
 			after = last.Number
 		}
-		var page []eventRow
-		err := s.reader(ctx).Table("("+logTables()[table].rows+") AS events").
-			Where("number > ? AND number <= ?", after, upTo).Order("number").Limit(pageSize).Scan(&page).Error
+		page, err := s.logPage(ctx, logTables()[table].rows, after, upTo)
 		if err == nil {
 			err = s.addLeaves(ctx, table, page)
 		}
-		if err != nil {
-			return nil, fmt.Errorf("read events: %w", err)
-		}
-		return page, nil
+		return page, err
 	})
 	return func(yield func(Event, error) bool) {
 		for row, err := range rows {
@@ -174,10 +130,22 @@ func (s *Store) logOf(ctx context.Context, table int, after, upTo int64) iter.Se
 	}
 }
 
+// logPage returns the first rows with keys above after, up to upTo.
+func (s *Store) logPage(ctx context.Context, rows string, after, upTo int64) (page []eventRow, err error) {
+	// Without CAST, PostgreSQL refuses a key that no column can have.
+	err = s.reader(ctx).Table("("+rows+") AS events").
+		Where("number > CAST(? AS bigint) AND number <= CAST(? AS bigint)", after, upTo).
+		Order("number").Limit(pageSize).Scan(&page).Error
+	if err != nil {
+		return nil, fmt.Errorf("read events: %w", err)
+	}
+	return page, nil
+}
+
 // The leaf before the next change of each provider of a create, or of each change.
 const (
 	selectFirstLeaves = `SELECT pk AS number, leaf_before FROM provider_changes
-		WHERE id IN (SELECT min(id) FROM provider_changes WHERE pk IN ? GROUP BY pk)`
+		WHERE id IN (SELECT min(id) FROM provider_changes WHERE pk IN ? AND id > 0 GROUP BY pk)`
 	selectNextLeaves = `SELECT changes.id AS number, following.leaf_before FROM provider_changes AS changes
 		JOIN provider_changes AS following ON following.id = (SELECT min(id) FROM provider_changes
 			WHERE pk = changes.pk AND id > changes.id) WHERE changes.id IN ?`

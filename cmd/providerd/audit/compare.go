@@ -10,7 +10,7 @@ import (
 
 // finding is a difference between lines and the database.
 type finding struct {
-	Provider int32  `json:"provider"`
+	Provider int64  `json:"provider"`
 	Finding  string `json:"finding"`
 }
 
@@ -19,14 +19,15 @@ const changedWithoutEvent = "was changed without an event"
 // comparison compares lines with the events of the database.
 type comparison struct {
 	lines tables
-	// findings is the number of differences.
-	findings int
-	messages *console.Messages
+	// findings is the number of differences, and unverifiable that of lines whose leaf the database has lost.
+	findings, unverifiable int
+	messages               *console.Messages
 }
 
 // print prints the differences. It returns ErrDiffers if there are any.
 func (c *comparison) print(
-	out *console.Output, format string, events, outOfSequence iter.Seq2[store.Event, error],
+	out *console.Output, format string, events iter.Seq2[store.Event, error],
+	contradictions iter.Seq2[store.Contradiction, error],
 ) error {
 	count := 0
 	for _, table := range c.lines {
@@ -37,20 +38,25 @@ func (c *comparison) print(
 		Rows:     func(f finding) [][]string { return [][]string{{fmt.Sprint(f.Provider), f.Finding}} },
 		Value:    func(f finding) any { return f },
 	}
-	if err := list.Print(out, c.messages, format, c.compare(events, outOfSequence)); err != nil {
+	if err := list.Print(out, c.messages, format, c.compare(events, contradictions)); err != nil {
 		return err
 	}
 	if c.findings > 0 {
 		return fmt.Errorf("%w from the lines: %s", ErrDiffers, console.Count(c.findings, "finding"))
+	}
+	if c.unverifiable > 0 {
+		return fmt.Errorf("nothing differs, but %s could not be verified", console.Count(c.unverifiable, "line"))
 	}
 	c.messages.Note("%s of providers unchanged", console.Count(count, "line"))
 	return nil
 }
 
 // compare yields the differences.
-func (c *comparison) compare(events, outOfSequence iter.Seq2[store.Event, error]) iter.Seq2[finding, error] {
+func (c *comparison) compare(
+	events iter.Seq2[store.Event, error], contradictions iter.Seq2[store.Contradiction, error],
+) iter.Seq2[finding, error] {
 	return func(yield func(finding, error) bool) {
-		found := func(provider int32, text string) bool {
+		found := func(provider int64, text string) bool {
 			c.findings++
 			return yield(finding{provider, text}, nil)
 		}
@@ -70,12 +76,12 @@ func (c *comparison) compare(events, outOfSequence iter.Seq2[store.Event, error]
 				}
 			}
 		}
-		for event, err := range outOfSequence {
+		for contradiction, err := range contradictions {
 			if err != nil {
 				yield(finding{}, err)
 				return
 			}
-			if !found(keptOf(event).provider, inserted(event)) {
+			if !found(contradiction.PK, contradiction.Detail) {
 				return
 			}
 		}
@@ -83,7 +89,7 @@ func (c *comparison) compare(events, outOfSequence iter.Seq2[store.Event, error]
 }
 
 // compareEvent compares an event with its lines, after the lines whose events were removed.
-func (c *comparison) compareEvent(event store.Event, found func(int32, string) bool) bool {
+func (c *comparison) compareEvent(event store.Event, found func(int64, string) bool) bool {
 	table, stored := event.Row.Table, keptOf(event)
 	for len(c.lines[table]) > 0 && c.lines[table][0].key < stored.key {
 		if !found(c.removed(table)) {
@@ -92,22 +98,18 @@ func (c *comparison) compareEvent(event store.Event, found func(int32, string) b
 	}
 	lines := c.take(table, stored.key)
 	if len(lines) == 0 {
-		return found(stored.provider, inserted(event))
+		text := "was inserted"
+		if table == store.LogChanges {
+			text = fmt.Sprintf("its event %q was inserted", event.Event)
+		}
+		return found(event.ID, text)
 	}
 	for _, line := range lines {
 		if text := c.difference(event, line, stored); text != "" {
-			return found(stored.provider, text)
+			return found(event.ID, text)
 		}
 	}
 	return true
-}
-
-// inserted says that an event, or with it a record, was inserted.
-func inserted(event store.Event) string {
-	if event.Row.Table == store.LogChanges {
-		return fmt.Sprintf("its event %q was inserted", event.Event)
-	}
-	return "was inserted"
 }
 
 // difference returns how the record or the event differs from a line; "" if it does not.
@@ -122,6 +124,9 @@ func (c *comparison) difference(event store.Event, line, stored kept) string {
 	case line.leaf == stored.leaf:
 		return ""
 	case line.leaf == sum{} || stored.leaf == sum{}:
+		if line.leaf != (sum{}) {
+			c.unverifiable++
+		}
 		c.messages.Warn("provider %d: the event %q cannot be verified: an earlier release has deleted the record, or it was "+
 			"damaged", stored.provider, event.Event)
 		return ""
@@ -131,12 +136,12 @@ func (c *comparison) difference(event store.Event, line, stored kept) string {
 }
 
 // removed takes the first lines of a table, whose event is missing.
-func (c *comparison) removed(table int) (provider int32, text string) {
+func (c *comparison) removed(table int) (provider int64, text string) {
 	line := c.take(table, c.lines[table][0].key)[0]
 	if table == store.LogChanges {
-		return line.provider, "an event was removed"
+		return int64(line.provider), "an event was removed"
 	}
-	return line.provider, "was removed without an event"
+	return int64(line.provider), "was removed without an event"
 }
 
 // take takes the first lines with a key.

@@ -36,7 +36,8 @@ type kept struct {
 
 // keptOf returns what is kept of an event of a provider.
 func keptOf(event store.Event) kept {
-	text := fmt.Sprintf("%s %d %d %q %q", event.Event, event.ID, event.At.UnixMicro(), event.User, event.Fields)
+	text := fmt.Sprintf("%s %d %d %q %q %s %q %q %q", event.Event, event.ID, event.At.UnixMicro(), event.User,
+		event.Fields, event.Kind, event.CreatedBy, event.RequestID, event.RemoteAddress)
 	hash := sha256.Sum256([]byte(text))
 	//nolint:gosec // Keys of both databases are int32, and those of lines were checked.
 	k := kept{key: int32(event.Row.Key), provider: int32(event.ID), event: sum(hash[:sumSize])}
@@ -54,13 +55,8 @@ func readLines(from io.Reader) (read tables, err error) {
 	scanner := bufio.NewScanner(from)
 	scanner.Buffer(nil, maxLine)
 	for number := 1; scanner.Scan(); number++ {
-		var line line
-		err := json.Unmarshal(uncut(scanner.Bytes()), &line)
-		isOfProvider := err == nil && line.setRow()
-		switch {
-		case isOfProvider && (!isKey(line.Row.Key) || !isKey(line.ID)):
-			err = errors.New("its key is out of range")
-		case number > maxLines:
+		line, isOfProvider, err := parseLine(scanner.Bytes())
+		if number > maxLines {
 			err = errors.New("too many lines")
 		}
 		if err != nil {
@@ -77,6 +73,22 @@ func readLines(from io.Reader) (read tables, err error) {
 		slices.SortStableFunc(table, func(a, b kept) int { return cmp.Compare(a.key, b.key) })
 	}
 	return read, nil
+}
+
+// parseLine parses a line, and reports whether it is of a provider.
+func parseLine(text []byte) (line line, isOfProvider bool, err error) {
+	if err := json.Unmarshal(uncut(text), &line); err != nil {
+		return line, false, err //nolint:wrapcheck // The caller adds which line it is.
+	}
+	isOfProvider = line.setRow()
+	switch {
+	case line.Event.Event == "":
+		return line, false, errors.New("it has no event")
+	case isOfProvider && (!isKey(line.Row.Key) || !isKey(line.ID)):
+		return line, false, errors.New("its key is out of range")
+	default:
+		return line, isOfProvider, nil
+	}
 }
 
 // uncut returns the line without the part of a line before it that a kill has cut off.

@@ -44,26 +44,29 @@ func (c *VerifyCommand) Run(ctx context.Context, out *console.Output, messages *
 	defer func() { _ = file.Close() }()
 	reader := bufio.NewReader(file)
 	first, err := reader.Peek(1)
-	if err != nil && !errors.Is(err, io.EOF) {
+	if errors.Is(err, io.EOF) {
+		return errors.New("--against: the file is empty")
+	}
+	if err != nil {
 		return fmt.Errorf("--against: %w", err)
 	}
 	flags.KeepHeapSmall()
 	return c.WithStore(ctx, func(database *store.Store) error {
-		if len(first) == 0 || first[0] == '{' {
+		if first[0] == '{' {
 			lines, err := readLines(reader)
 			if err != nil {
 				return err
 			}
 			compared := comparison{lines: lines, messages: messages}
 			events := database.Log(ctx, lines.before(), lines.last())
-			return compared.print(out, c.Output, events, database.OutOfSequence(ctx))
+			return compared.print(out, c.Output, events, database.Contradictions(ctx))
 		}
 		if err := verifyHeads(ctx, database, reader, messages); err != nil {
 			return err
 		}
-		for event, err := range database.OutOfSequence(ctx) {
+		for found, err := range database.Contradictions(ctx) {
 			if err == nil {
-				err = fmt.Errorf("%w: provider %d %s", ErrDiffers, event.ID, inserted(event))
+				err = fmt.Errorf("%w: provider %d %s", ErrDiffers, found.PK, found.Detail)
 			}
 			return err
 		}
@@ -99,7 +102,7 @@ func verifyHead(ctx context.Context, database *store.Store, table int, kept chec
 		return err
 	}
 	if kept.origin != origin {
-		return fmt.Errorf("--against: %s is the head of another database or tree; this one is %s", kept.origin, origin)
+		return fmt.Errorf("--against: %q is the head of another database or tree; this one is %q", kept.origin, origin)
 	}
 	head, err := database.HeadOf(ctx, table, math.MaxInt32, kept.size)
 	switch {

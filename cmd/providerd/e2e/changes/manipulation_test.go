@@ -5,6 +5,7 @@ package changes_test
 import (
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 )
@@ -68,7 +69,7 @@ func (l *ledger) randomManipulation(random *rand.Rand, h history) manipulation {
 			insertCopy(tables[kind], pk, other),
 		}
 	}
-	switch random.IntN(13) {
+	switch random.IntN(15) {
 	case 0:
 		column := map[string]string{"oauth2": "client_secret", "workspace_directory": "credentials"}[kind]
 		return manipulation{"swapped secret", pk, []string{fmt.Sprintf("UPDATE %s SET %s = (SELECT %s FROM %s AS o WHERE pk = %d) WHERE pk = %d",
@@ -108,7 +109,17 @@ func (l *ledger) randomManipulation(random *rand.Rand, h history) manipulation {
 		changed := h.updated[random.IntN(len(h.updated))]
 		return manipulation{"hidden event", changed, []string{
 			fmt.Sprintf("INSERT INTO provider_changes (id, at, pk, change, fields, os_user, leaf_before) SELECT %d, at, pk, change, "+
-				"fields, os_user, leaf_before FROM provider_changes WHERE pk = %d LIMIT 1", -random.Int64N(9), changed),
+				"fields, os_user, leaf_before FROM provider_changes WHERE pk = %d LIMIT 1",
+				[]int64{-random.Int64N(9), math.MinInt32}[random.IntN(2)], changed),
+		}}
+	case 9:
+		pk := h.deleted[random.IntN(len(h.deleted))]
+		return manipulation{"record stored again", pk, append(insertion(pk),
+			fmt.Sprintf("DELETE FROM deleted_providers WHERE pk = %d", pk))}
+	case 10:
+		return manipulation{"deletion that never was", pk, []string{
+			fmt.Sprintf("INSERT INTO provider_changes (at, pk, change, fields, os_user, leaf_before) SELECT at, %d, 'deleted', "+
+				"'[]', os_user, leaf_before FROM provider_changes WHERE pk <> %d LIMIT 1", pk, pk),
 		}}
 	case 8:
 		statements := []string{
