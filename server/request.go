@@ -29,17 +29,16 @@ func (s *Server) serveExchange(next echo.HandlerFunc) echo.HandlerFunc {
 			requestID: s.requestID(c.Request()), started: time.Now(), remoteAddress: address,
 			isForwardedMalformed: isMalformed, body: c.Request().Body,
 		}
-		caller := c.Request().Context()
 		// The context does not end with the caller's: a caller who has closed only the sending half of the connection still
 		// waits for the response, and cannot be distinguished from one who has disconnected.
-		detached := context.WithValue(context.WithoutCancel(caller), exchangeKey{}, current)
+		detached := context.WithValue(context.WithoutCancel(c.Request().Context()), exchangeKey{}, current)
 		c.SetRequest(c.Request().WithContext(detached))
 		setHeaders(c, current)
 		if err := callRecovered(next, c); err != nil {
 			c.Error(err)
 		}
 		current.took = time.Since(current.started)
-		s.log(c, current, caller.Err() != nil)
+		s.log(c, current)
 		s.metrics.count(current, c.Response().Status)
 		current.spans.end(c.Request().Context(), current, c.Response().Status)
 		return nil
@@ -115,8 +114,7 @@ func truncate(text string, limit int) string {
 }
 
 // log writes one line for each exchange. It contains nothing of the body, and of the query only validate_only.
-// isDisconnected is true if the caller closed the connection, or its sending half, before the response.
-func (s *Server) log(c echo.Context, current *exchange, isDisconnected bool) {
+func (s *Server) log(c echo.Context, current *exchange) {
 	attributes := []slog.Attr{
 		slog.String("request_id", current.requestID),
 		slog.String("method", truncate(c.Request().Method, maxLoggedField)),
@@ -147,7 +145,7 @@ func (s *Server) log(c echo.Context, current *exchange, isDisconnected bool) {
 			level = slog.LevelError
 		}
 	}
-	if isDisconnected || current.refused.isCutOff() || current.writeError != nil {
+	if current.refused.isCutOff() || current.writeError != nil {
 		attributes = append(attributes, slog.String("outcome", "canceled"))
 	}
 	if current.writeError != nil {
