@@ -244,24 +244,24 @@ security: ## Check dependencies for changes and, if the database can be reached,
 	fi
 
 leaks: postgres ## Inject leaks of secrets into the code and check that the tests find each.
-	go test -count=1 -v -tags slow -timeout 20m -run '^TestGateFindsInjectedLeaks' ./cmd/providerd/e2e/leaks | \
+	PROVIDERD_LEAKS=1000 go test -count=1 -v -tags slow -timeout 20m -run '^TestGateFindsInjectedLeaks' ./cmd/providerd/e2e/leaks | \
 		{ grep -Ev '^=== ' || true; }
 
 test: ## Run the tests that need only Go and gcc; the last lines say what was left out.
 	@.ci/test
 
 # The race detector makes a process several times slower, so it gets fewer generated requests and, among the end-to-end
-# tests, only the most concurrent ones.
-CONCURRENT := ^Test(Apply|DryRun|ReplicasRace|RequestsInFlight|ServersTakeTurns|TracesOfShared)
+# tests and those of copies, only the most concurrent ones.
+CONCURRENT := ^Test(Apply|Concurrent|CopyOfChanging|DryRun|ReplicasRace|RequestsInFlight|ServersTakeTurns|TracesOfShared)
 # Slow suites that have targets of their own.
 ALONE := failover upgrade
 
 test-all: postgres ## Run all Go tests once, including the slow ones, most of them under the race detector.
-	go test -race -timeout 20m -tags slow $$(go list ./... | grep -Ev '/e2e/|/server$$')
+	go test -race -timeout 20m -tags slow $$(go list ./... | grep -Ev '/e2e/|/server$$|/store/transfer$$')
 	go test -race -timeout 20m ./server -rapid.checks=10
-	go test -race -timeout 20m -tags slow -run '$(CONCURRENT)' ./cmd/providerd/e2e/{commands,serving}
+	go test -race -timeout 20m -tags slow -run '$(CONCURRENT)' ./store/transfer ./cmd/providerd/e2e/{commands,serving}
 	go test -timeout 20m -tags slow -run '^Test(ContractTests|EveryRule)' ./server
-	go test -timeout 20m -tags slow -skip '$(CONCURRENT)|$(BUILT)|^TestSoakFinds' \
+	go test -timeout 20m -tags slow -skip '$(CONCURRENT)|$(BUILT)|^TestSoakFinds' ./store/transfer \
 		$(filter-out $(ALONE:%=./cmd/providerd/e2e/%/),$(wildcard ./cmd/providerd/e2e/*/))
 
 cover: postgres ## Report test coverage.

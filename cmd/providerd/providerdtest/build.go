@@ -37,11 +37,17 @@ type Fault struct {
 // Build builds the program with the fault. It does not change the source.
 func (p Fault) Build(t *testing.T) string {
 	t.Helper()
+	return BuildReplacing(t, p.File, p.Inject(t))
+}
+
+// Inject returns the content of the file with the fault.
+func (p Fault) Inject(t *testing.T) string {
+	t.Helper()
 	content := ReadFile(t, p.File)
 	if strings.Count(content, p.Old) != 1 {
 		t.Fatalf("%q does not occur once in %s", p.Old, p.File)
 	}
-	return BuildReplacing(t, p.File, strings.Replace(content, p.Old, p.New, 1))
+	return strings.Replace(content, p.Old, p.New, 1)
 }
 
 // BuildReplacing builds the program with content instead of a file of the module, which need not exist.
