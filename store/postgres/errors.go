@@ -125,7 +125,8 @@ func isRetryable(err error) bool {
 		return isUnavailable(err)
 	}
 	switch native.Code {
-	case "40001", "40P01", "25006", "25P03", tooManyConnections:
+	// 0A000 says that a table has other columns than when the statement was prepared.
+	case "40001", "40P01", "25006", "25P03", "0A000", tooManyConnections:
 		return true
 	default:
 		return strings.HasPrefix(native.Code, "08") || strings.HasPrefix(native.Code, "57P")

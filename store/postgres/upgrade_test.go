@@ -23,3 +23,27 @@ func TestStatementsOfPreviousVersion(t *testing.T) {
 	statements := strings.Split(strings.TrimSuffix(string(text), ";\n"), ";\n")
 	cluster.Exec(t, databaseOf(t, url), statements...)
 }
+
+// Statements that a replica has prepared survive a later release that adds columns.
+func TestColumnsAddedUnderReplica(t *testing.T) {
+	t.Parallel()
+	cluster := postgrestest.NewCluster(t)
+	url := cluster.CreateDatabase(t)
+	opened := openStore(t, url, newKeyset(t))
+	for _, table := range []string{"", "providers", "oauth2_providers", "tokens"} {
+		if table != "" {
+			cluster.Exec(t, databaseOf(t, url), "ALTER TABLE "+table+" ADD COLUMN later integer")
+		}
+		if replayed, err := keyedCreate(t.Context(), opened, "a"); err != nil || replayed != (table != "") {
+			t.Errorf("%s: replayed is %v, %v", table, replayed, err)
+		}
+		if replayed, err := keyedCreate(t.Context(), opened, "a"); err != nil || !replayed {
+			t.Errorf("%s: replayed is %v, %v", table, replayed, err)
+		}
+		for _, err := range opened.Tokens(t.Context()) {
+			if err != nil {
+				t.Errorf("%s: %v", table, err)
+			}
+		}
+	}
+}
