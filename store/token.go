@@ -158,13 +158,15 @@ func (s *Store) RenewToken(
 			return fmt.Errorf("insert token: %w", err)
 		}
 		renewed = *created
-		old.RenewedAt = &renewed.CreatedAt
+		if err := tx.Create(&tokenChangeRow{At: renewed.CreatedAt, TokenID: id, Change: "renewed"}).Error; err != nil {
+			return fmt.Errorf("insert token change: %w", err)
+		}
 		if overlap == 0 {
 			old.RevokedAt = &renewed.CreatedAt
 		} else if end := renewed.CreatedAt.Add(overlap); end.Before(old.ExpiresAt) {
 			old.ExpiresAt = end
 		}
-		return tx.Select("expires_at", "revoked_at", "renewed_at").Updates(&old).Error
+		return tx.Select("expires_at", "revoked_at").Updates(&old).Error
 	})
 	if err != nil {
 		return "", Token{}, Token{}, fmt.Errorf("renew token %d: %w", id, err)

@@ -17,9 +17,18 @@ type Token struct {
 	ExpiresAt  time.Time
 	// RevokedAt is nil if the token is not revoked.
 	RevokedAt *time.Time
-	// RenewedAt is when the token was renewed; nil if it was not.
-	RenewedAt *time.Time
 }
+
+// tokenChangeRow is a renewal or, added by triggers, a revocation of a token.
+type tokenChangeRow struct {
+	ID      int32 `gorm:"primaryKey"`
+	At      time.Time
+	TokenID int32
+	Change  string
+}
+
+// TableName returns the name of the table.
+func (tokenChangeRow) TableName() string { return "token_changes" }
 
 // TokenState is the state of a token.
 type TokenState string

@@ -19,7 +19,7 @@ import (
 var migrations embed.FS
 
 // schemaVersion is the version of the last migration.
-const schemaVersion = 4
+const schemaVersion = 5
 
 // supportTable is created by the first migration, in the same transaction as the other tables.
 const supportTable = "schema_support"

@@ -71,7 +71,6 @@ func tables() []table {
 			{"created_at", moment},
 			{"expires_at", moment},
 			{"revoked_at", moment},
-			{"renewed_at", moment},
 		}},
 		{name: "token_changes", generatesKeys: true, columns: []column{
 			{"id", integer}, {"at", moment}, {"token_id", integer}, {"change", text},

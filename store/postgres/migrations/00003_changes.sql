@@ -15,7 +15,3 @@ CREATE TABLE provider_changes (
 );
 CREATE INDEX provider_changes_at ON provider_changes (at, id);
 CREATE INDEX provider_changes_pk ON provider_changes (pk);
-
--- When a token of the same name and operations replaced it.
-ALTER TABLE tokens ADD COLUMN renewed_at timestamptz;
-CREATE INDEX tokens_renewed_at ON tokens (renewed_at, id);

@@ -8,16 +8,13 @@ CREATE TABLE token_changes (
     change   text        NOT NULL CHECK (change IN ('renewed', 'revoked'))
 );
 INSERT INTO token_changes (at, token_id, change)
-    SELECT renewed_at AS at, id, 'renewed' AS change FROM tokens WHERE renewed_at IS NOT NULL
-    UNION ALL SELECT revoked_at, id, 'revoked' FROM tokens WHERE revoked_at IS NOT NULL ORDER BY at, id;
+    SELECT revoked_at, id, 'revoked' FROM tokens WHERE revoked_at IS NOT NULL ORDER BY revoked_at, id;
 
--- Replicas of earlier releases, which only set the times, may still run.
+-- Replicas of earlier releases, which only set the time, may still run. A new column of tokens would make the statements
+-- fail that they have prepared.
 -- +goose StatementBegin
 CREATE FUNCTION add_token_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    IF NEW.renewed_at IS DISTINCT FROM OLD.renewed_at THEN
-        INSERT INTO token_changes (at, token_id, change) VALUES (NEW.renewed_at, NEW.id, 'renewed');
-    END IF;
     IF NEW.revoked_at IS DISTINCT FROM OLD.revoked_at THEN
         INSERT INTO token_changes (at, token_id, change) VALUES (NEW.revoked_at, NEW.id, 'revoked');
     END IF;
@@ -25,7 +22,7 @@ BEGIN
 END
 $$;
 -- +goose StatementEnd
-CREATE TRIGGER tokens_changed AFTER UPDATE OF renewed_at, revoked_at ON tokens
+CREATE TRIGGER tokens_changed AFTER UPDATE OF revoked_at ON tokens
     FOR EACH ROW EXECUTE FUNCTION add_token_change();
 
 -- Deletions by earlier releases have no row in provider_changes.

@@ -66,7 +66,7 @@ func damagedSetUps() map[string]damagedSetUp {
 		},
 		"older schema": {
 			statement("DELETE FROM goose_db_version WHERE version_id > 1"),
-			[]fault{{"schema", healthWarn, `its schema version is 1 but this program needs 4; "providerd serve" migrates it`}},
+			[]fault{{"schema", healthWarn, `its schema version is 1 but this program needs 5; "providerd serve" migrates it`}},
 		},
 		"missing index": {
 			statement("DROP INDEX providers_idempotency_key"),
