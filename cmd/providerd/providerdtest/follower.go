@@ -36,7 +36,10 @@ func StartFollower(
 			}
 		}
 	}()
-	t.Cleanup(stop)
+	t.Cleanup(func() {
+		stop()
+		<-f.ended
+	})
 	return f
 }
 
