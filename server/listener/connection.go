@@ -73,7 +73,7 @@ func enterPhase(ctx context.Context, next phase) {
 	}
 }
 
-// SetReadDeadline sets when reads end, also one that is waiting.
+// SetReadDeadline sets the deadline of reads, including one in progress.
 func (c *Conn) SetReadDeadline(at time.Time) error {
 	c.hasNoReadDeadline.Store(at.IsZero())
 	return c.Conn.SetReadDeadline(at) //nolint:wrapcheck // It is the connection's own.
@@ -83,9 +83,10 @@ func (c *Conn) SetReadDeadline(at time.Time) error {
 //
 // While a request is handled, net/http reads one byte without a deadline, to notice that the caller has disconnected.
 // That takes a twentieth of the CPU of a create, and a complete request is carried out anyway. So this read gets
-// nothing instead of waiting. All other reads have a deadline or, within TLS, room for more than a byte.
+// nothing instead of waiting, unless Limits.NoticeHangUps is set. All other reads have a deadline or, within TLS, room
+// for more than a byte.
 func (c *Conn) Read(into []byte) (int, error) {
-	if len(into) == 1 && c.hasNoReadDeadline.Load() {
+	if len(into) == 1 && !c.owner.noticeHangUps && c.hasNoReadDeadline.Load() {
 		return 0, nil
 	}
 	count, err := c.Conn.Read(into)

@@ -33,6 +33,7 @@ type connections struct {
 	limit int
 	// transferGrace is the grace of transferring connections.
 	transferGrace time.Duration
+	noticeHangUps bool
 	// waits is true while a newcomer waits; freed wakes it.
 	waits atomic.Bool
 	freed chan struct{}
@@ -42,10 +43,10 @@ type connections struct {
 	open  map[*Conn]bool
 }
 
-func limitConnections(listener net.Listener, limit int, transferGrace time.Duration) *connections {
+func limitConnections(listener net.Listener, limits Limits) *connections {
 	return &connections{
-		Listener: listener, limit: limit, transferGrace: transferGrace,
-		freed: make(chan struct{}, 1), open: map[*Conn]bool{},
+		Listener: listener, limit: limits.Connections, transferGrace: limits.TransferGrace,
+		noticeHangUps: limits.NoticeHangUps, freed: make(chan struct{}, 1), open: map[*Conn]bool{},
 	}
 }
 

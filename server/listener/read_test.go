@@ -42,7 +42,9 @@ func (c *countedConn) Read(into []byte) (int, error) {
 }
 
 // serve serves a handler and returns its counter.
-func serve(t *testing.T, atMost int, security *tls.Config, handler http.HandlerFunc) *counter {
+func serve(
+	t *testing.T, atMost int, limits listener.Limits, security *tls.Config, handler http.HandlerFunc,
+) *counter {
 	t.Helper()
 	open, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -52,7 +54,7 @@ func serve(t *testing.T, atMost int, security *tls.Config, handler http.HandlerF
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	served := make(chan error, 1)
 	go func() {
-		served <- listener.Serve(ctx, c, handler, listener.DefaultLimits(), security, slog.New(slog.DiscardHandler))
+		served <- listener.Serve(ctx, c, handler, limits, security, slog.New(slog.DiscardHandler))
 	}()
 	t.Cleanup(func() {
 		stop()
@@ -109,7 +111,7 @@ const post = "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody"
 func TestOneReadForEachRequest(t *testing.T) {
 	t.Parallel()
 	const requests = 100
-	c := serve(t, 4096, nil, echo)
+	c := serve(t, 4096, listener.DefaultLimits(), nil, echo)
 	connection := dial(t, c)
 	for range requests {
 		send(t, connection, post)
@@ -129,7 +131,7 @@ func TestShortReads(t *testing.T) {
 	for _, atMost := range []int{1, 2, 3, 5, 4093, 4094, 4095, 4096} {
 		t.Run(fmt.Sprint(atMost), func(t *testing.T) {
 			t.Parallel()
-			connection := dial(t, serve(t, atMost, nil, echo))
+			connection := dial(t, serve(t, atMost, listener.DefaultLimits(), nil, echo))
 			send(t, connection, strings.Repeat(post+long+chunked, 3))
 			expect(t, connection, 9, "4 <nil>")
 		})
@@ -139,7 +141,7 @@ func TestShortReads(t *testing.T) {
 // TestBodyCutOff closes the sending half of a connection in the middle of a body.
 func TestBodyCutOff(t *testing.T) {
 	t.Parallel()
-	connection := dial(t, serve(t, 4096, nil, echo))
+	connection := dial(t, serve(t, 4096, listener.DefaultLimits(), nil, echo))
 	send(t, connection, post[:len(post)-1])
 	if err := connection.CloseWrite(); err != nil {
 		t.Fatal(err)
@@ -147,25 +149,41 @@ func TestBodyCutOff(t *testing.T) {
 	expect(t, connection, 1, "3 unexpected EOF")
 }
 
-// TestHangUpWithinTLS closes a connection after a request. Within TLS, the context of the request ends.
-func TestHangUpWithinTLS(t *testing.T) {
+// TestNoticedHangUp closes a connection after a request. The context of the request ends if hang-ups are to be noticed,
+// and within TLS.
+func TestNoticedHangUp(t *testing.T) {
 	t.Parallel()
 	certified := httptest.NewUnstartedServer(nil)
 	certified.StartTLS()
 	certified.Close()
-	ended := make(chan error)
-	handler := func(_ http.ResponseWriter, r *http.Request) {
-		_, err := io.Copy(io.Discard, r.Body)
-		<-r.Context().Done()
-		ended <- errors.Join(err, r.Context().Err())
-	}
-	c := serve(t, 4096, &tls.Config{Certificates: certified.TLS.Certificates}, handler)
-	connection := tls.Client(dial(t, c), &tls.Config{InsecureSkipVerify: true})
-	send(t, connection, post)
-	if err := connection.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-ended; !errors.Is(err, context.Canceled) {
-		t.Errorf("the context ended with %v", err)
+	noticing := listener.DefaultLimits()
+	noticing.NoticeHangUps = true
+	for name, c := range map[string]struct {
+		limits   listener.Limits
+		security *tls.Config
+	}{
+		"plain": {limits: noticing},
+		"TLS":   {listener.DefaultLimits(), &tls.Config{Certificates: certified.TLS.Certificates}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ended := make(chan error)
+			handler := func(_ http.ResponseWriter, r *http.Request) {
+				_, err := io.Copy(io.Discard, r.Body)
+				<-r.Context().Done()
+				ended <- errors.Join(err, r.Context().Err())
+			}
+			var connection net.Conn = dial(t, serve(t, 4096, c.limits, c.security, handler))
+			if c.security != nil {
+				connection = tls.Client(connection, &tls.Config{InsecureSkipVerify: true})
+			}
+			send(t, connection, post)
+			if err := connection.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if err := <-ended; !errors.Is(err, context.Canceled) {
+				t.Errorf("the context ended with %v", err)
+			}
+		})
 	}
 }

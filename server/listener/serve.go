@@ -38,6 +38,9 @@ type Limits struct {
 	IdleTimeout time.Duration
 	// DrainTimeout is how long requests in flight may take once the server stops.
 	DrainTimeout time.Duration
+	// NoticeHangUps makes the context of a request end if its caller disconnects, at a twentieth of the CPU of a create.
+	// Within TLS it always does.
+	NoticeHangUps bool
 }
 
 // DefaultLimits returns limits for a server that anyone on its network can reach.
@@ -63,7 +66,7 @@ func Serve(
 ) error {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
-	open := limitConnections(listener, limits.Connections, limits.TransferGrace)
+	open := limitConnections(listener, limits)
 	httpServer := &http.Server{
 		Handler:           open.closeWhileWaiting(handler),
 		ConnContext:       open.context,

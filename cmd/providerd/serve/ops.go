@@ -48,6 +48,8 @@ func serveOps(
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	limits := listener.DefaultLimits()
 	limits.Connections, limits.DrainTimeout = maxOpsConnections, opsDrainTimeout
+	// Whoever disconnects from a profile ends it.
+	limits.NoticeHangUps = true
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
