@@ -13,8 +13,8 @@ type Contradiction struct {
 	Detail string
 }
 
-// Contradictions returns records and events with keys that their tables never generated, which are neither in the log
-// nor under a head, and records that were deleted before. On ErrUnavailable the sequence ends.
+// Contradictions returns records that were deleted before, and records and events with keys that their tables never
+// generated: those are neither in the log nor under a head. On ErrUnavailable the sequence ends.
 func (s *Store) Contradictions(ctx context.Context) iter.Seq2[Contradiction, error] {
 	return func(yield func(Contradiction, error) bool) {
 		for _, search := range []iter.Seq2[Contradiction, error]{

@@ -19,7 +19,7 @@ type Token struct {
 	RevokedAt *time.Time
 }
 
-// tokenChangeRow is a renewal or, added by triggers, a revocation of a token.
+// tokenChangeRow is a renewal or, added by a trigger, a revocation of a token.
 type tokenChangeRow struct {
 	ID      int32 `gorm:"primaryKey"`
 	At      time.Time

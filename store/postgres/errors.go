@@ -125,9 +125,11 @@ func isRetryable(err error) bool {
 		return isUnavailable(err)
 	}
 	switch native.Code {
-	// 0A000 says that a table has other columns than when the statement was prepared.
-	case "40001", "40P01", "25006", "25P03", "0A000", tooManyConnections:
+	case "40001", "40P01", "25006", "25P03", tooManyConnections:
 		return true
+	case "0A000":
+		// A table has other columns than when the statement was prepared.
+		return native.Routine == "RevalidateCachedQuery"
 	default:
 		return strings.HasPrefix(native.Code, "08") || strings.HasPrefix(native.Code, "57P")
 	}

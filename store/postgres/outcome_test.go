@@ -203,8 +203,8 @@ func TestCommitsSurviveTheServer(t *testing.T) {
 	}
 }
 
-// survives reports whether a create is stored that waits while the server ends and starts. It fails the test if the
-// create was not stored although the server was back in time.
+// survives ends the server, starts it again, and reports whether a create that waited meanwhile is stored. It fails the
+// test if the server was back in time, but the create is not stored.
 func survives(t *testing.T, opened *store.Store, cluster *postgrestest.Cluster, end func()) bool {
 	t.Helper()
 	end()
