@@ -61,8 +61,9 @@ func (c *VerifyCommand) Run(ctx context.Context, out *console.Output, messages *
 			events := database.Log(ctx, lines.before(), lines.last())
 			return compared.print(out, c.Output, events, database.Contradictions(ctx))
 		}
-		if err := verifyHeads(ctx, database, reader, messages); err != nil {
-			return err
+		headsErr := verifyHeads(ctx, database, reader, messages)
+		if errors.Is(headsErr, ErrDiffers) {
+			return headsErr
 		}
 		for found, err := range database.Contradictions(ctx) {
 			if err == nil {
@@ -70,7 +71,7 @@ func (c *VerifyCommand) Run(ctx context.Context, out *console.Output, messages *
 			}
 			return err
 		}
-		return nil
+		return headsErr
 	})
 }
 
