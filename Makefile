@@ -261,7 +261,7 @@ test-all: postgres ## Run all Go tests once, including the slow ones, most of th
 	go test -race -timeout 20m ./server -rapid.checks=10
 	go test -race -timeout 20m -tags slow -run '$(CONCURRENT)' ./store/transfer ./cmd/providerd/e2e/{commands,serving}
 	go test -timeout 20m -tags slow -run '^Test(ContractTests|EveryRule)' ./server
-	go test -timeout 20m -tags slow -skip '$(CONCURRENT)|$(BUILT)|^TestSoakFinds' ./store/transfer \
+	go test -p 2 -timeout 20m -tags slow -skip '$(CONCURRENT)|$(BUILT)|^TestSoakFinds' ./store/transfer \
 		$(filter-out $(ALONE:%=./cmd/providerd/e2e/%/),$(wildcard ./cmd/providerd/e2e/*/))
 
 cover: postgres ## Report test coverage.

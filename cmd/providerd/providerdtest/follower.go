@@ -61,6 +61,9 @@ func (f *Follower) Verify(t *testing.T) {
 	t.Helper()
 	f.stop()
 	<-f.ended
+	if lines, err := os.ReadFile(f.file); len(lines) == 0 {
+		t.Errorf("nothing was followed: %v", err)
+	}
 	if err := f.run(t.Context()); err != nil {
 		t.Fatalf("follow the rest: %v", err)
 	}
