@@ -11,9 +11,9 @@ import (
 // settleInterval is the time between two checks for open transactions.
 const settleInterval = 50 * time.Millisecond
 
-// Settle calls read, and then waits until every transaction that has an id has ended. Every transaction that generates a
-// key has one: BEGIN and the statements of a change write to the WAL before. A commit is late if the server waits for a
-// standby.
+// Settle calls read, and then waits until every transaction that has an id has ended. All transactions that generate
+// keys have one: BEGIN and the statements of a change write to the WAL before. A commit is late if the server waits for
+// a standby.
 //
 // A row that is visible is not yet safe: a server that stops waiting for a standby shows rows that are lost once that
 // standby is promoted. So confirm commits a transaction on the server that Settle has used, which makes sure that its
