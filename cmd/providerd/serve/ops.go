@@ -48,7 +48,7 @@ func serveOps(
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	limits := listener.DefaultLimits()
 	limits.Connections, limits.DrainTimeout = maxOpsConnections, opsDrainTimeout
-	// Whoever disconnects from a profile ends it.
+	// A profile ends if its caller disconnects.
 	limits.NoticeHangUps = true
 	ended := make(chan struct{})
 	go func() {
