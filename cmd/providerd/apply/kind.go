@@ -65,6 +65,15 @@ func Kinds() []Kind {
 	}
 }
 
+// Operations returns the operationIds of the creates, in the order of the contract.
+func Operations() []string {
+	var operations []string
+	for _, kind := range Kinds() {
+		operations = append(operations, kind.Operation)
+	}
+	return operations
+}
+
 // SecretField returns the name of the field with the secret. It can be an empty string or object.
 func (k Kind) SecretField() string {
 	if k.Name == string(store.KindOAuth2) {

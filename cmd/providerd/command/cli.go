@@ -11,7 +11,6 @@ import (
 	"example.com/providerd/cmd/providerd/doctor"
 	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/cmd/providerd/serve"
-	"example.com/providerd/server/contract"
 )
 
 type cli struct {
@@ -46,14 +45,14 @@ const description = "Provider configuration server: creates OAuth2 and workspace
 	"HTTP JSON API.\n\nData goes to standard output, messages to standard error. The exit status is 0 for success, 1 " +
 	"for failure, 2 for incorrect usage, and 3 if apply or audit verify finds records that differ."
 
-func newParser(root *cli, operations []string) (*kong.Kong, error) {
+func newParser(root *cli) (*kong.Kong, error) {
 	parser, err := kong.New(root,
 		kong.Name("providerd"),
 		kong.Description(description),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.Help(printHelp),
 		kong.NamedMapper("path", kong.MapperFunc(flags.DecodePath)),
-		kong.Vars{"operations": strings.Join(operations, ","), "database": flags.DefaultDatabase},
+		kong.Vars{"operations": strings.Join(apply.Operations(), ","), "database": flags.DefaultDatabase},
 	)
 	if err != nil {
 		return nil, fmt.Errorf("build command line: %w", err)
@@ -62,8 +61,8 @@ func newParser(root *cli, operations []string) (*kong.Kong, error) {
 }
 
 // checkServe lets doctor parse flags and variables as "serve" does.
-func checkServe(contract *contract.Document) (doctor.Configuration, error) {
-	parser, err := newParser(&cli{}, contract.OperationIDs())
+func checkServe() (doctor.Configuration, error) {
+	parser, err := newParser(&cli{})
 	if err != nil {
 		return doctor.Configuration{}, err
 	}

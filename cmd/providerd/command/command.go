@@ -40,12 +40,8 @@ func Main() int {
 
 // run runs one command line and returns the exit status.
 func run(ctx context.Context, arguments []string) int {
-	contract, err := contract.Load(ctx)
-	if err != nil {
-		return printError(err, exitFailed)
-	}
 	var root cli
-	parser, err := newParser(&root, contract.OperationIDs())
+	parser, err := newParser(&root)
 	if err != nil {
 		return printError(err, exitFailed)
 	}
@@ -63,7 +59,7 @@ func run(ctx context.Context, arguments []string) int {
 	command.BindTo(ctx, (*context.Context)(nil))
 	version, _ := builtFrom()
 	command.Bind(&console.Messages{File: os.Stderr, IsQuiet: root.Quiet}, serve.Version(version), applyRecords())
-	return failure(runCommand(command, contract))
+	return failure(runCommand(ctx, command))
 }
 
 // failure prints why a command failed and returns the exit status. If a reader such as head has closed the pipe, it
@@ -82,12 +78,14 @@ func failure(err error) int {
 }
 
 // runCommand runs a parsed command and prints its output.
-func runCommand(command *kong.Context, contract *contract.Document) error {
+func runCommand(ctx context.Context, command *kong.Context) error {
 	out := console.NewOutput(os.Stdout)
-	if err := command.BindToProvider(checkServe); err != nil {
-		return fmt.Errorf("bind configuration check: %w", err)
+	// Most commands need neither, and a contract takes longer to parse than they take to run.
+	loadContract := func() (*contract.Document, error) { return contract.Load(ctx) }
+	if err := errors.Join(command.BindToProvider(checkServe), command.BindToProvider(loadContract)); err != nil {
+		return fmt.Errorf("bind what commands need: %w", err)
 	}
-	err := command.Run(contract, out)
+	err := command.Run(out)
 	if flushErr := out.Flush(); err == nil {
 		err = flushErr
 	}

@@ -16,7 +16,7 @@ import (
 
 func newTestParser(t *testing.T) *kong.Kong {
 	t.Helper()
-	parser, err := newParser(&cli{}, []string{"providers_oauth2_create", "providers_workspace_directory_create"})
+	parser, err := newParser(&cli{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"example.com/providerd/cmd/providerd/apply"
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/cmd/providerd/escape"
 	"example.com/providerd/cmd/providerd/flags"
-	"example.com/providerd/server/contract"
 	"example.com/providerd/store"
 )
 
@@ -46,23 +46,21 @@ type tokenCreateCommand struct {
 }
 
 // operations returns the operations that the token allows.
-func (c *tokenCreateCommand) operations(contract *contract.Document) []string {
+func (c *tokenCreateCommand) operations() []string {
 	if slices.Contains(c.Allow, "all") {
-		return contract.OperationIDs()
+		return apply.Operations()
 	}
 	return c.Allow
 }
 
 // Run creates a token, and revokes it if it cannot be printed.
-func (c *tokenCreateCommand) Run(
-	ctx context.Context, contract *contract.Document, out *console.Output, messages *console.Messages,
-) error {
+func (c *tokenCreateCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
 	if err := checkTokenKept(); err != nil {
 		return err
 	}
 	return c.WithStore(ctx, func(database *store.Store) error {
 		text, token, err := database.CreateToken(ctx, store.TokenGrant{
-			Name: string(c.Name), Operations: c.operations(contract), ExpiresIn: time.Duration(c.ExpiresIn),
+			Name: string(c.Name), Operations: c.operations(), ExpiresIn: time.Duration(c.ExpiresIn),
 		})
 		if err != nil {
 			return err
