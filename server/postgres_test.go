@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"flag"
 	"os"
 	"os/exec"
 	"testing"
@@ -24,7 +25,8 @@ const (
 func TestOverPostgreSQL(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.NewCluster(t)
-	command := exec.CommandContext(t.Context(), os.Args[0], "-test.run", ofTheStore, "-test.skip", ofSQLite)
+	command := exec.CommandContext(t.Context(), os.Args[0], "-test.run", ofTheStore, "-test.skip", ofSQLite,
+		"-rapid.checks", flag.Lookup("rapid.checks").Value.String())
 	command.Env = append(os.Environ(), clusterVariable+"="+cluster.URL("postgres"))
 	if output, err := command.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, output)
