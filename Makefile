@@ -250,17 +250,18 @@ leaks: postgres ## Inject leaks of secrets into the code and check that the test
 test: ## Run the tests that need only Go and gcc; the last lines say what was left out.
 	@.ci/test
 
-# The race detector makes a process several times slower, so it gets fewer generated requests and, among the end-to-end
-# tests and those of copies, only the most concurrent ones.
+# The race detector makes a process several times slower, so it gets fewer generated requests, no long tests of one thing
+# after the other, and, among the end-to-end tests and those of copies, only the most concurrent ones.
+SEQUENTIAL := ^Test(Catalog|ContractTests|Drift|EveryRule|StoreBehindAPooler)
 CONCURRENT := ^Test(Apply|Concurrent|CopyOfChanging|DryRun|ReplicasRace|RequestsInFlight|ServersTakeTurns|TracesOfShared)
 # Slow suites that have targets of their own.
 ALONE := failover upgrade
 
 test-all: postgres ## Run all Go tests once, including the slow ones, most of them under the race detector.
-	go test -race -timeout 20m -tags slow $$(go list ./... | grep -Ev '/e2e/|/server$$|/store/transfer$$')
-	go test -race -timeout 20m ./server -rapid.checks=10
+	go test -race -timeout 20m -tags slow $$(go list ./... | grep -Ev '/e2e/|/(server|store|store/postgres|store/transfer)$$')
+	go test -race -timeout 20m -tags slow -skip '$(SEQUENTIAL)' ./server ./store ./store/postgres -rapid.checks=10
 	go test -race -timeout 20m -tags slow -run '$(CONCURRENT)' ./store/transfer ./cmd/providerd/e2e/{commands,serving}
-	go test -timeout 20m -tags slow -run '^Test(ContractTests|EveryRule)' ./server
+	go test -timeout 20m -tags slow -run '$(SEQUENTIAL)' ./server ./store/postgres
 	go test -p 2 -timeout 20m -tags slow -skip '$(CONCURRENT)|$(BUILT)|^TestSoakFinds' ./store/transfer \
 		$(filter-out $(ALONE:%=./cmd/providerd/e2e/%/),$(wildcard ./cmd/providerd/e2e/*/))
 

@@ -16,7 +16,7 @@ import (
 
 const (
 	// defaultPlans is the number of plans; "make faults" sets more.
-	defaultPlans = 4
+	defaultPlans = 2
 	// modelEntries is the size of the file: its changes need several transactions.
 	modelEntries = 700
 	// maxDelay is about as long as a transaction takes.
