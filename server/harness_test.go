@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"bytes"
+	"context"
 	"database/sql"
 	"encoding/json"
 	"errors"
@@ -110,10 +111,15 @@ func (h *harness) newServer(t testing.TB, changes ...func(*server.Config)) *serv
 	return handler
 }
 
+// loadOnce parses the contract that is built into the program.
+//
+//nolint:gochecknoglobals // With a contract of its own, each test would spend most of its time on parsing it.
+var loadOnce = sync.OnceValues(func() (*contract.Document, error) { return contract.Load(context.Background()) })
+
 // load returns the contract that is built into the program.
 func load(t testing.TB) *contract.Document {
 	t.Helper()
-	document, err := contract.Load(t.Context())
+	document, err := loadOnce()
 	if err != nil {
 		t.Fatal(err)
 	}

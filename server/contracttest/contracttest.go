@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -31,8 +32,13 @@ type Checker struct {
 	router   routers.Router
 }
 
-// NewChecker returns a new Checker for the contract that is built into the program.
-func NewChecker() (*Checker, error) {
+// NewChecker returns the Checker for the contract that is built into the program, which all tests share.
+func NewChecker() (*Checker, error) { return newOnce() }
+
+//nolint:gochecknoglobals // With a Checker of its own, each test would spend much of its time on parsing the contract.
+var newOnce = sync.OnceValues(newChecker)
+
+func newChecker() (*Checker, error) {
 	document, err := openapi3.NewLoader().LoadFromData(contract.YAML())
 	if err != nil {
 		return nil, fmt.Errorf("read contract: %w", err)
