@@ -250,9 +250,9 @@ leaks: postgres ## Inject leaks of secrets into the code and check that the test
 test: ## Run the tests that need only Go and gcc; the last lines say what was left out.
 	@.ci/test
 
-# The race detector makes a process several times slower, so it gets fewer generated requests, no long tests of one thing
-# after the other, and, among the end-to-end tests and those of copies, only the most concurrent ones.
-SEQUENTIAL := ^Test(Catalog|ContractTests|Drift|EveryRule|StoreBehindAPooler)
+# The race detector makes a process several times slower, so it gets fewer generated requests, no long tests of large
+# bodies or of one thing after the other, and, among the end-to-end tests and those of copies, only the most concurrent ones.
+SEQUENTIAL := ^Test(BodyLimit|Catalog|ContractTests|Drift|EveryRule|HostileBodiesKeep|LargeBodies|ListsOf|StoreBehind|ViolationsTake)
 CONCURRENT := ^Test(Apply|Concurrent|CopyOfChanging|DryRun|ReplicasRace|RequestsInFlight|ServersTakeTurns|TracesOfShared)
 # Slow suites that have targets of their own.
 ALONE := failover upgrade
