@@ -252,7 +252,7 @@ test: ## Run the tests that need only Go and gcc; the last lines say what was le
 
 # The race detector makes a process several times slower, so it gets fewer generated requests, no long tests of large
 # bodies or of one thing after the other, and, among the end-to-end tests and those of copies, only the most concurrent ones.
-SEQUENTIAL := ^Test(BodyLimit|Catalog|ContractTests|Drift|EveryRule|HostileBodiesKeep|LargeBodies|ListsOf|StoreBehind|ViolationsTake)
+SEQUENTIAL := ^Test(BodyLimit|Catalog|ContractTests|Drift|EveryRule|HostileBodiesKeep|LargeBodies|ListsOf|Over|StoreBehind|ViolationsTake)
 CONCURRENT := ^Test(Apply|Concurrent|CopyOfChanging|DryRun|ReplicasRace|RequestsInFlight|ServersTakeTurns|TracesOfShared)
 # Slow suites that have targets of their own.
 ALONE := failover upgrade
