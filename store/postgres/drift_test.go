@@ -11,13 +11,19 @@ import (
 	"example.com/providerd/store/postgres/postgrestest"
 )
 
-// viewAfter opens a new database for inspection after a statement.
-func viewAfter(t *testing.T, cluster *postgrestest.Cluster, statement string) *postgres.View {
+// newMigrated returns the URL of a new database that nobody uses.
+func newMigrated(t *testing.T, cluster *postgrestest.Cluster) string {
 	t.Helper()
 	address := cluster.CreateDatabase(t)
 	if err := createAlone(t, address); err != nil {
 		t.Fatal(err)
 	}
+	return address
+}
+
+// viewAfter opens a database for inspection after a statement.
+func viewAfter(t *testing.T, cluster *postgrestest.Cluster, address, statement string) *postgres.View {
+	t.Helper()
 	cluster.Exec(t, databaseOf(t, address), statement)
 	view, err := postgres.OpenReadOnly(t.Context(), parse(t, address))
 	if err != nil {
@@ -30,7 +36,8 @@ func viewAfter(t *testing.T, cluster *postgrestest.Cluster, statement string) *p
 // The catalog has exactly the objects that the migrations create.
 func TestCatalog(t *testing.T) {
 	t.Parallel()
-	view := viewAfter(t, postgrestest.NewCluster(t), "")
+	cluster := postgrestest.NewCluster(t)
+	view := viewAfter(t, cluster, newMigrated(t, cluster), "")
 	objects, err := view.Objects(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -48,6 +55,7 @@ func TestCatalog(t *testing.T) {
 func TestDrift(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.NewCluster(t)
+	migrated := newMigrated(t, cluster)
 	for name, test := range map[string]struct{ statement, want string }{
 		"nothing":             {"", ""},
 		"index for reports":   {"CREATE INDEX reports ON providers (name)", ""},
@@ -86,7 +94,7 @@ func TestDrift(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			drift, err := viewAfter(t, cluster, test.statement).Drift(t.Context())
+			drift, err := viewAfter(t, cluster, postgrestest.CopyDatabase(t, migrated), test.statement).Drift(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -100,7 +108,8 @@ func TestDrift(t *testing.T) {
 // However much was added, no existing object is reported missing, and only a few additions are described.
 func TestDriftIsBounded(t *testing.T) {
 	t.Parallel()
-	view := viewAfter(t, postgrestest.NewCluster(t), `DO $$ BEGIN FOR i IN 1..1200 LOOP
+	cluster := postgrestest.NewCluster(t)
+	view := viewAfter(t, cluster, newMigrated(t, cluster), `DO $$ BEGIN FOR i IN 1..1200 LOOP
 		EXECUTE format('CREATE RULE a%s AS ON INSERT TO providers DO ALSO NOTHING', lpad(i::text, 4, '0')); END LOOP; END $$`)
 	drift, err := view.Drift(t.Context())
 	if err != nil {

@@ -167,11 +167,26 @@ func (c *Cluster) CreateDatabase(t testing.TB) string {
 // tests in another process than their cluster.
 func CreateDatabase(t testing.TB, server string) string {
 	t.Helper()
+	return createDatabase(t, server, "template1")
+}
+
+// CopyDatabase creates a copy, with a unique name, of a database that nobody uses, and returns its URL.
+func CopyDatabase(t testing.TB, source string) string {
+	t.Helper()
+	parsed, err := url.Parse(source)
+	check(t, "copy a database", err)
+	template := strings.TrimPrefix(parsed.Path, "/")
+	parsed.Path = "/" + ownDatabase
+	return createDatabase(t, parsed.String(), template)
+}
+
+func createDatabase(t testing.TB, server, template string) string {
+	t.Helper()
 	ctx, cancel := waiting(t)
 	defer cancel()
 	name := "test_" + randomName()
 	check(t, "create a database", with(ctx, server, func(connection *pgx.Conn) error {
-		_, err := connection.Exec(ctx, "CREATE DATABASE "+name)
+		_, err := connection.Exec(ctx, "CREATE DATABASE "+name+" TEMPLATE "+template)
 		return err
 	}))
 	parsed, err := url.Parse(server)
