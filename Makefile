@@ -257,12 +257,13 @@ CONCURRENT := ^Test(Apply|Concurrent|CopyOfChanging|DryRun|ReplicasRace|Requests
 # Slow suites that have targets of their own.
 ALONE := failover upgrade
 
+# Packages that mostly wait come first, so that the others keep both processors busy.
 test-all: postgres ## Run all Go tests once, including the slow ones, most of them under the race detector.
 	go test -race -timeout 20m -tags slow $$(go list ./... | grep -Ev '/e2e/|/(server|store|store/postgres|store/transfer)$$')
-	go test -race -timeout 20m -tags slow -skip '$(SEQUENTIAL)' ./server ./store ./store/postgres -rapid.checks=10
+	go test -race -timeout 20m -tags slow -skip '$(SEQUENTIAL)' ./store/postgres ./server ./store -rapid.checks=10
 	go test -race -timeout 20m -tags slow -run '$(CONCURRENT)' ./store/transfer ./cmd/providerd/e2e/{commands,serving}
-	go test -timeout 20m -tags slow -run '$(SEQUENTIAL)' ./server ./store/postgres
-	go test -p 2 -timeout 20m -tags slow -skip '$(CONCURRENT)|$(BUILT)|^TestSoakFinds' ./store/transfer \
+	go test -timeout 20m -tags slow -run '$(SEQUENTIAL)' ./store/postgres ./server
+	go test -p 2 -timeout 20m -tags slow -skip '$(CONCURRENT)|$(BUILT)|^TestSoakFinds' ./cmd/providerd/e2e/shipped ./store/transfer \
 		$(filter-out $(ALONE:%=./cmd/providerd/e2e/%/),$(wildcard ./cmd/providerd/e2e/*/))
 
 cover: postgres ## Report test coverage.

@@ -141,7 +141,7 @@ func faults() []providerdtest.Fault {
 }
 
 // defaultLeaks is how many leaks are injected; "make leaks" injects all.
-const defaultLeaks = 4
+const defaultLeaks = 2
 
 // TestGateFindsInjectedLeaks builds the program with each of a random choice of leaks, which the gate must find.
 func TestGateFindsInjectedLeaks(t *testing.T) {
