@@ -11,12 +11,16 @@ import (
 	"example.com/providerd/server/contract"
 )
 
-// TestUndoUsesFlagsOfUpdate checks that the command that undoes a change of any field has only flags that exist.
-func TestUndoUsesFlagsOfUpdate(t *testing.T) {
+// TestCommandsKnowTheContract checks that commands know each operation, and that the command that undoes a change of any
+// field has only flags that exist.
+func TestCommandsKnowTheContract(t *testing.T) {
 	t.Parallel()
 	document, err := contract.Load(t.Context())
 	if err != nil {
 		t.Fatal(err)
+	}
+	if !slices.Equal(apply.Operations(), document.OperationIDs()) {
+		t.Errorf("commands know the operations %v, the contract has %v", apply.Operations(), document.OperationIDs())
 	}
 	update, _ := commandOf(newTestParser(t).Model.Node, []string{"provider", "update"})
 	for _, kind := range apply.Kinds() {
