@@ -111,8 +111,6 @@ func (h *harness) newServer(t testing.TB, changes ...func(*server.Config)) *serv
 	return handler
 }
 
-// loadOnce parses the contract that is built into the program.
-//
 //nolint:gochecknoglobals // With a contract of its own, each test would spend most of its time on parsing it.
 var loadOnce = sync.OnceValues(func() (*contract.Document, error) { return contract.Load(context.Background()) })
 

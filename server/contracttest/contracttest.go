@@ -33,10 +33,10 @@ type Checker struct {
 }
 
 // NewChecker returns the Checker for the contract that is built into the program, which all tests share.
-func NewChecker() (*Checker, error) { return newOnce() }
+func NewChecker() (*Checker, error) { return shared() }
 
 //nolint:gochecknoglobals // With a Checker of its own, each test would spend much of its time on parsing the contract.
-var newOnce = sync.OnceValues(newChecker)
+var shared = sync.OnceValues(newChecker)
 
 func newChecker() (*Checker, error) {
 	document, err := openapi3.NewLoader().LoadFromData(contract.YAML())
