@@ -210,8 +210,8 @@ func (c *Cluster) Exec(t testing.TB, database string, statements ...string) {
 	}))
 }
 
-// Set changes a setting by ALTER SYSTEM, and returns once new connections use it. Settings that are read only at the
-// start take effect after Stop and Start.
+// Set changes a setting by ALTER SYSTEM, and returns once new connections and the checkpointer use it. Settings that are
+// read only at the start take effect after Stop and Start.
 func (c *Cluster) Set(t testing.TB, name, value string) {
 	t.Helper()
 	ctx, cancel := waiting(t)
@@ -224,6 +224,8 @@ func (c *Cluster) Set(t testing.TB, name, value string) {
 		"ALTER SYSTEM SET "+pgx.Identifier{name}.Sanitize()+" = '"+strings.ReplaceAll(value, "'", "''")+"'",
 		"SELECT pg_reload_conf()")
 	c.Await(t, "SELECT pg_conf_load_time() > $1", loaded)
+	// Commits heed synchronous_standby_names only after the checkpointer has read it (SyncRepUpdateSyncStandbysDefined).
+	c.Exec(t, ownDatabase, "CHECKPOINT")
 }
 
 // Await waits until a query, in a database of the cluster's own, returns true.
