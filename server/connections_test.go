@@ -184,7 +184,7 @@ func TestConnectionsEndWithTheirAnswersWhileNewcomersWait(t *testing.T) {
 	t.Parallel()
 	h := start(t)
 	limits := listener.DefaultLimits()
-	limits.Connections = 1
+	limits.Connections, limits.Grace = 1, 5*time.Second
 	address := h.listen(t, limits)
 	callers := make([]*peer, 20)
 	for i := range callers {
@@ -201,12 +201,13 @@ func TestConnectionsEndWithTheirAnswersWhileNewcomersWait(t *testing.T) {
 	}
 }
 
-// TestMoreCallersThanPlaces has each caller send one request after the other over a connection that it keeps open.
+// TestMoreCallersThanPlaces has each caller send one request after the other over a connection that it keeps open. Callers
+// get places only because responses close connections.
 func TestMoreCallersThanPlaces(t *testing.T) {
 	t.Parallel()
 	h := start(t)
 	limits := listener.DefaultLimits()
-	limits.Connections = 4
+	limits.Connections, limits.Grace = 4, 2*peerTimeout
 	h.listen(t, limits)
 	var group sync.WaitGroup
 	for range 3 * limits.Connections {

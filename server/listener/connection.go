@@ -86,7 +86,7 @@ func (c *Conn) SetReadDeadline(at time.Time) error {
 // nothing instead of waiting, unless Limits.NoticeHangUps is set. All other reads have a deadline or, within TLS, room
 // for more than a byte.
 func (c *Conn) Read(into []byte) (int, error) {
-	if len(into) == 1 && !c.owner.noticeHangUps && c.hasNoReadDeadline.Load() {
+	if len(into) == 1 && !c.owner.limits.NoticeHangUps && c.hasNoReadDeadline.Load() {
 		return 0, nil
 	}
 	count, err := c.Conn.Read(into)

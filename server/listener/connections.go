@@ -11,29 +11,22 @@ import (
 	"time"
 )
 
-// grace is how long a connection without a valid token is kept when a newcomer needs its place: long enough for a
-// request to arrive and be handled, short enough for the newcomer to wait.
-const grace = 500 * time.Millisecond
-
 // writeBuffer is how many bytes of a response the kernel buffers if the caller does not read it.
 const writeBuffer = 64 << 10
 
 // connections is a listener with a limit on open connections. At the limit, one is closed to make room for a newcomer,
 // by the first of these rules that applies:
 //
-//  1. the connection that has been idle longest, for at least grace;
-//  2. the connection that has gone longest without a valid token, for at least grace;
+//  1. the connection that has been idle longest, for at least Limits.Grace;
+//  2. the connection that has gone longest without a valid token, for at least Limits.Grace;
 //  3. the connection that has transferred the body or response of an authenticated caller longest, for at least
-//     transferGrace.
+//     Limits.TransferGrace.
 //
 // Until one applies, the newcomer waits. A connection is never closed while a complete request is being handled. So
 // nobody keeps others out by sending slowly, by sending nothing, or by not reading responses.
 type connections struct {
 	net.Listener
-	limit int
-	// transferGrace is the grace of transferring connections.
-	transferGrace time.Duration
-	noticeHangUps bool
+	limits Limits
 	// waits is true while a newcomer waits; freed wakes it.
 	waits atomic.Bool
 	freed chan struct{}
@@ -44,10 +37,7 @@ type connections struct {
 }
 
 func limitConnections(listener net.Listener, limits Limits) *connections {
-	return &connections{
-		Listener: listener, limit: limits.Connections, transferGrace: limits.TransferGrace,
-		noticeHangUps: limits.NoticeHangUps, freed: make(chan struct{}, 1), open: map[*Conn]bool{},
-	}
+	return &connections{Listener: listener, limits: limits, freed: make(chan struct{}, 1), open: map[*Conn]bool{}}
 }
 
 // Accept waits for the next connection, and then for a place.
@@ -99,7 +89,7 @@ func (c *connections) admit(newcomer *Conn) (wait time.Duration, err error) {
 	if c.ended {
 		return 0, net.ErrClosed
 	}
-	if len(c.open) >= c.limit {
+	if len(c.open) >= c.limits.Connections {
 		wait = c.makeRoom()
 	}
 	c.waits.Store(wait > 0)
@@ -119,7 +109,8 @@ func (c *connections) makeRoom() time.Duration {
 			longest[conn.phase] = conn
 		}
 	}
-	graces := [working]time.Duration{idle: grace, unknown: grace, transferring: c.transferGrace}
+	grace := c.limits.Grace
+	graces := [working]time.Duration{idle: grace, unknown: grace, transferring: c.limits.TransferGrace}
 	wait := grace
 	for phase, victim := range longest {
 		if victim == nil {

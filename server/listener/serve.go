@@ -21,6 +21,9 @@ type Limits struct {
 	// Connections is how many are open at a time. At the limit, the connection that has been idle longest is closed to
 	// make room; if none is idle, the one that has gone longest without a valid token; otherwise see TransferGrace.
 	Connections int
+	// Grace is how long a connection without a valid token is kept when another needs its place: long enough for a request
+	// to arrive and be handled, short enough for the newcomer to wait.
+	Grace time.Duration
 	// TransferGrace is how long a caller with a valid token may take to send a body or to read a response before the
 	// connection that has taken longest is closed to make room.
 	TransferGrace time.Duration
@@ -47,6 +50,7 @@ type Limits struct {
 func DefaultLimits() Limits {
 	return Limits{
 		Connections:     1024,
+		Grace:           500 * time.Millisecond,
 		TransferGrace:   2 * time.Second,
 		HeaderBytes:     4 << 10,
 		HeaderTimeout:   10 * time.Second,
