@@ -169,7 +169,8 @@ func (c *hostileCrowd) exchange(ctx context.Context, t *testing.T, number int) {
 		if err != nil && time.Since(started) >= requestTimeout {
 			continue
 		}
-		// The server reads on after it refused a body, but for few callers of one network at a time.
+		// The server reads the rest of a refused body for 2 seconds, and of 64 callers of one network at a time. Others may
+		// see a reset.
 		if errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) {
 			c.count(func() { c.resets++ })
 			continue
