@@ -21,8 +21,8 @@ type Limits struct {
 	// Connections is how many are open at a time. At the limit, the connection that has been idle longest is closed to
 	// make room; if none is idle, the one that has gone longest without a valid token; otherwise see TransferGrace.
 	Connections int
-	// Grace is how long a connection without a valid token is kept when another needs its place: long enough for a request
-	// to arrive and be handled, short enough for the newcomer to wait.
+	// Grace is how long a connection that is idle or has no valid token is kept when another needs its place: long enough
+	// for a request to arrive and be handled, short enough for the newcomer to wait.
 	Grace time.Duration
 	// TransferGrace is how long a caller with a valid token may take to send a body or to read a response before the
 	// connection that has taken longest is closed to make room.
