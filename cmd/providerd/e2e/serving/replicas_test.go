@@ -21,7 +21,7 @@ func TestReplicasRace(t *testing.T) {
 	const replicas, keys, tries = 3, 40, 6
 	f := providerdtest.StartFleet(t, os.Args[0], postgrestest.NewCluster(t).CreateDatabase(t), replicas)
 	journal := providerdtest.NewJournal()
-	// As an SDK does, send a create again if a replica had no time for it.
+	// A replica that has no time for a create refuses it; send it again.
 	create := func(try int, name, clientID string) (status int, record providerdtest.Record, err error) {
 		for range 5 {
 			status, record, err = f.Create(try%replicas, name, clientID)
@@ -60,17 +60,17 @@ func TestReplicasRace(t *testing.T) {
 	f.Stop(t)
 }
 
-// TestReplicasDieUnderLoad kills replicas in turn. A retry at another one with the same key must return the same
+// TestReplicasDieUnderLoad kills each replica in turn. A retry at another one with the same key must return the same
 // record.
 func TestReplicasDieUnderLoad(t *testing.T) {
 	t.Parallel()
-	const replicas, rounds, callers, creates = 3, 3, 12, 200
+	const replicas, callers, creates = 3, 12, 200
 	f := providerdtest.StartFleet(t, os.Args[0], postgrestest.NewCluster(t).CreateDatabase(t), replicas)
 	journal := providerdtest.NewJournal()
 	load := journal.Load(callers, "k", f.CreateWithRetry)
-	for round := range rounds {
+	for i := range replicas {
 		journal.WaitForMore(t, creates)
-		f.Restart(t, round%replicas, func() { journal.WaitForMore(t, creates) })
+		f.Restart(t, i, func() { journal.WaitForMore(t, creates) })
 	}
 	load.Stop()
 	journal.Compare(t, f.Stored(t, f.URL))
