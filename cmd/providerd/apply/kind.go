@@ -41,7 +41,7 @@ type stored struct {
 	ClientID string `json:"client_id,omitempty"`
 }
 
-// Kinds returns the kinds of provider, in the order of the contract.
+// Kinds returns the kinds of provider, sorted by operationId.
 func Kinds() []Kind {
 	return []Kind{
 		{
@@ -65,7 +65,7 @@ func Kinds() []Kind {
 	}
 }
 
-// Operations returns the operationIds of the creates, in the order of the contract.
+// Operations returns the operationIds of the creates, sorted.
 func Operations() []string {
 	var operations []string
 	for _, kind := range Kinds() {
