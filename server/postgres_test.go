@@ -1,7 +1,6 @@
 package server_test
 
 import (
-	"flag"
 	"os"
 	"os/exec"
 	"testing"
@@ -25,8 +24,7 @@ const (
 func TestOverPostgreSQL(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.NewCluster(t)
-	command := exec.CommandContext(t.Context(), os.Args[0], "-test.run", ofTheStore, "-test.skip", ofSQLite,
-		"-rapid.checks", flag.Lookup("rapid.checks").Value.String())
+	command := exec.CommandContext(t.Context(), os.Args[0], "-test.run", ofTheStore, "-test.skip", ofSQLite)
 	command.Env = append(os.Environ(), clusterVariable+"="+cluster.URL("postgres"))
 	if output, err := command.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, output)
