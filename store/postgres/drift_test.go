@@ -94,7 +94,7 @@ func TestDrift(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			drift, err := viewAfter(t, cluster, postgrestest.CopyDatabase(t, migrated), test.statement).Drift(t.Context())
+			drift, err := viewAfter(t, cluster, cluster.CopyDatabase(t, databaseOf(t, migrated)), test.statement).Drift(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -170,14 +170,10 @@ func CreateDatabase(t testing.TB, server string) string {
 	return createDatabase(t, server, "template1")
 }
 
-// CopyDatabase creates a copy, with a unique name, of a database that nobody uses, and returns its URL.
-func CopyDatabase(t testing.TB, source string) string {
+// CopyDatabase creates a copy, with a unique name, of a database without connections, and returns its URL.
+func (c *Cluster) CopyDatabase(t testing.TB, source string) string {
 	t.Helper()
-	parsed, err := url.Parse(source)
-	check(t, "copy a database", err)
-	template := strings.TrimPrefix(parsed.Path, "/")
-	parsed.Path = "/" + ownDatabase
-	return createDatabase(t, parsed.String(), template)
+	return createDatabase(t, c.URL(ownDatabase), source)
 }
 
 func createDatabase(t testing.TB, server, template string) string {
