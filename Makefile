@@ -250,9 +250,9 @@ leaks: postgres ## Inject leaks of secrets into the code and check that the test
 test: ## Run the tests that need only Go and gcc; the last lines say what was left out.
 	@.ci/test
 
-# The race detector makes a process several times slower, so it gets fewer generated requests, no long tests of large
-# bodies or of one thing after the other, and, among the end-to-end tests and those of copies, only the most concurrent ones.
-SEQUENTIAL := ^Test(BodyLimit|Catalog|ContractTests|Drift|EveryRule|HostileBodiesKeep|LargeBodies|ListsOf|Over|StoreBehind|ViolationsTake)
+# The race detector makes a process several times slower, so it gets fewer generated values, none of the tests in NOT_RACED,
+# which are long and mostly sequential, and, among the end-to-end tests and those of copies, only the most concurrent ones.
+NOT_RACED := ^Test(BodyLimit|Catalog|ContractTests|Drift|EveryRule|LargeBodies|ListsOf|Over|StoreBehind|ViolationsTake)
 CONCURRENT := ^Test(Apply|Concurrent|CopyOfChanging|DryRun|ReplicasRace|RequestsInFlight|ServersTakeTurns|TracesOfShared)
 # Slow suites that have targets of their own.
 ALONE := failover upgrade
@@ -260,9 +260,9 @@ ALONE := failover upgrade
 # Packages that mostly wait come first, so that the others keep both processors busy.
 test-all: postgres ## Run all Go tests once, including the slow ones, most of them under the race detector.
 	go test -race -timeout 20m -tags slow $$(go list ./... | grep -Ev '/e2e/|/(server|store|store/postgres|store/transfer)$$')
-	go test -race -timeout 20m -tags slow -skip '$(SEQUENTIAL)' ./store/postgres ./server ./store -rapid.checks=10
+	go test -race -timeout 20m -tags slow -skip '$(NOT_RACED)' ./store/postgres ./server ./store -rapid.checks=10
 	go test -race -timeout 20m -tags slow -run '$(CONCURRENT)' ./store/transfer ./cmd/providerd/e2e/{commands,serving}
-	go test -timeout 20m -tags slow -run '$(SEQUENTIAL)' ./store/postgres ./server
+	go test -timeout 20m -tags slow -run '$(NOT_RACED)|^TestSQLite$$/(follow_the_model|values)|^TestTokenText' ./store/postgres ./server ./store
 	go test -p 2 -timeout 20m -tags slow -skip '$(CONCURRENT)|$(BUILT)|^TestSoakFinds' ./cmd/providerd/e2e/shipped ./store/transfer \
 		$(filter-out $(ALONE:%=./cmd/providerd/e2e/%/),$(wildcard ./cmd/providerd/e2e/*/))
 
