@@ -15,7 +15,6 @@ import (
 
 	"example.com/providerd/store"
 	"example.com/providerd/store/database"
-	"example.com/providerd/store/postgres"
 	"example.com/providerd/store/postgres/postgrestest"
 )
 
@@ -258,44 +257,5 @@ func TestStalledTransaction(t *testing.T) {
 	close(released)
 	if err := <-stuckError; err != nil {
 		t.Errorf("the one that was stuck: %v", err)
-	}
-}
-
-// waitTimeout is far longer than any wait takes.
-const waitTimeout = 60 * time.Second
-
-func awaitReady(t *testing.T, opened *store.Store) {
-	t.Helper()
-	await(t, "the store is ready", func() bool { return opened.Ready(t.Context()) == nil })
-}
-
-// awaitWait waits until a backend has the wait event.
-func awaitWait(t *testing.T, database *postgres.Database, event string) {
-	t.Helper()
-	await(t, "a backend waits for "+event, func() bool { return countWaits(t, database, event) > 0 })
-}
-
-// countWaits counts the backends that have the wait event.
-func countWaits(t *testing.T, database *postgres.Database, event string) int {
-	t.Helper()
-	var count int
-	err := database.Reader().WithContext(t.Context()).
-		Raw("SELECT count(*) FROM pg_stat_activity WHERE wait_event = ?", event).Scan(&count).Error
-	if err != nil {
-		t.Fatal(err)
-	}
-	return count
-}
-
-func await(t *testing.T, what string, isSo func() bool) {
-	t.Helper()
-	begun := time.Now()
-	again := time.NewTicker(20 * time.Millisecond)
-	defer again.Stop()
-	for !isSo() {
-		if time.Since(begun) > waitTimeout {
-			t.Fatalf("timed out after %v: %s", waitTimeout, what)
-		}
-		<-again.C
 	}
 }
