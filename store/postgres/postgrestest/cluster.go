@@ -220,7 +220,8 @@ func (c *Cluster) Set(t testing.TB, name, value string) {
 		"ALTER SYSTEM SET "+pgx.Identifier{name}.Sanitize()+" = '"+strings.ReplaceAll(value, "'", "''")+"'",
 		"SELECT pg_reload_conf()")
 	c.Await(t, "SELECT pg_conf_load_time() > $1", loaded)
-	// Commits heed synchronous_standby_names only after the checkpointer has read it (SyncRepUpdateSyncStandbysDefined).
+	// The checkpointer tells commits whether to wait for a standby (SyncRepUpdateSyncStandbysDefined). It reads the settings
+	// before a checkpoint.
 	c.Exec(t, ownDatabase, "CHECKPOINT")
 }
 
