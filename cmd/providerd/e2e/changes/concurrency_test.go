@@ -93,13 +93,13 @@ func (s *site) apply(t *testing.T) string {
 	return s.try(t, "not stored as the files say", "apply", "-f", "model.yaml", "--as", s.caller, "--yes", "--prune=10000")
 }
 
-// interfere updates some records at random times. On a busy machine, an update may wait for other changes in vain.
+// interfere updates some records at random times. On a busy machine, an update may give up waiting for other changes.
 func (s *site) interfere(t *testing.T, pks map[int]int32) {
 	t.Helper()
 	const updates = 5
 	for _, pk := range slices.Collect(maps.Values(pks))[:min(updates, len(pks))] {
-		s.try(t, "provider was changed or deleted meanwhile|no such record|storage is unavailable", "provider", "update",
-			fmt.Sprint(pk), "--redirect-uri", "https://other.example.com/"+time.Now().Format("150405.000"), "--yes")
+		s.try(t, "provider was changed or deleted meanwhile|no such record|wait for other changes: storage is unavailable",
+			"provider", "update", fmt.Sprint(pk), "--redirect-uri", "https://other.example.com/"+time.Now().Format("150405.000"), "--yes")
 	}
 }
 
