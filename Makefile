@@ -244,7 +244,7 @@ security: ## Check dependencies for changes and, if the database can be reached,
 	fi
 
 leaks: postgres ## Inject leaks of secrets into the code and check that the tests find each.
-	PROVIDERD_LEAKS=1000 go test -count=1 -v -tags slow -timeout 20m -run '^TestGateFindsInjectedLeaks' ./cmd/providerd/e2e/leaks | \
+	PROVIDERD_LEAKS=1 go test -count=1 -v -tags slow -timeout 20m -run '^TestGateFindsInjectedLeaks' ./cmd/providerd/e2e/leaks | \
 		{ grep -Ev '^=== ' || true; }
 
 test: ## Run the tests that need only Go and gcc; the last lines say what was left out.
@@ -252,6 +252,7 @@ test: ## Run the tests that need only Go and gcc; the last lines say what was le
 
 # The race detector makes a process several times slower, so it gets fewer generated values, none of the tests in NOT_RACED,
 # which are long and mostly sequential, and, among the end-to-end tests and those of copies, only the most concurrent ones.
+# Without it, the properties of the store are checked again, with more values.
 NOT_RACED := ^Test(BodyLimit|Catalog|ContractTests|Drift|EveryRule|LargeBodies|ListsOf|Over|StoreBehind|ViolationsTake)
 CONCURRENT := ^Test(Apply|Concurrent|CopyOfChanging|DryRun|ReplicasRace|RequestsInFlight|ServersTakeTurns|TracesOfShared)
 # Slow suites that have targets of their own.
