@@ -57,7 +57,7 @@ func TestLateCommits(t *testing.T) {
 	cluster.Set(t, "synchronous_standby_names", "nobody")
 	committed := make(chan error)
 	go func() { committed <- tx.Commit(t.Context()) }()
-	cluster.Await(t, "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
+	cluster.Await(t, "SELECT wait_event = 'SyncRep' FROM pg_stat_activity WHERE pid = $1", connection.PgConn().PID())
 	providerdtest.WaitUntil(t, "both say that they wait", func() bool {
 		return strings.Count(messages.String(), "a transaction has been open for 1m0s") == cap(ended)
 	})
