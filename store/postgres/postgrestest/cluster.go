@@ -230,8 +230,8 @@ func (c *Cluster) Await(t testing.TB, query string, arguments ...any) {
 	t.Helper()
 	ctx, cancel := waiting(t)
 	defer cancel()
-	check(t, "wait for "+c.Name, await(ctx, nil, func() error {
-		return with(ctx, c.URL(ownDatabase), func(connection *pgx.Conn) error {
+	check(t, "wait for "+c.Name, with(ctx, c.URL(ownDatabase), func(connection *pgx.Conn) error {
+		return await(ctx, connection.PgConn().CleanupDone(), func() error {
 			var isTrue bool
 			if err := connection.QueryRow(ctx, query, arguments...).Scan(&isTrue); err != nil {
 				return fmt.Errorf("%s: %w", query, err)
