@@ -33,7 +33,7 @@ type Cluster struct {
 	Name string
 	// User is a superuser, who authenticates with Password by scram-sha-256.
 	User string
-	// Password is random. A standby has the password of its primary.
+	// Password is random. Clusters of the same user have the same one.
 	Password string
 
 	t testing.TB
@@ -118,22 +118,8 @@ func newCluster() (*Cluster, error) {
 
 // create initializes an empty cluster and starts it.
 func (c *Cluster) create(ctx context.Context) error {
-	c.User, c.Password = "postgres", rand.Text()
+	c.User = "postgres"
 	if err := c.initialize(ctx); err != nil {
-		return err
-	}
-	return c.startOnFreePort(ctx)
-}
-
-// initialize runs initdb and writes the settings, which tests may change by Set.
-func (c *Cluster) initialize(ctx context.Context) error {
-	password := filepath.Join(c.home.dir, "password")
-	if err := c.home.write(password, c.Password); err != nil {
-		return err
-	}
-	err := c.home.run(ctx, c.program("initdb"), "--pgdata", c.Dir(), "--no-sync", "--encoding", "UTF8",
-		"--locale", "C.UTF-8", "--username", c.User, "--pwfile", password, "--auth", "scram-sha-256")
-	if err != nil {
 		return err
 	}
 	// Keep the WAL for standbys that were stopped for a while.
@@ -141,7 +127,10 @@ func (c *Cluster) initialize(ctx context.Context) error {
 	if c.locale != "" {
 		settings += "lc_messages = '" + c.locale + "'\n"
 	}
-	return c.home.write(filepath.Join(c.Dir(), "postgresql.conf"), settings)
+	if err := c.home.write(filepath.Join(c.Dir(), "postgresql.conf"), settings); err != nil {
+		return err
+	}
+	return c.startOnFreePort(ctx)
 }
 
 // Address returns the host and port.
