@@ -22,7 +22,7 @@ import (
 // as it was acknowledged.
 func TestPlansBesideOthers(t *testing.T) {
 	t.Parallel()
-	const plans, entries = 3, 700
+	const plans, entries = 2, 500
 	for name, start := range sites() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

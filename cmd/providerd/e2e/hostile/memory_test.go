@@ -26,7 +26,7 @@ const (
 	// largeBody is the length of the large bodies.
 	largeBody = 1<<20 - 1000
 	// smallCreates is how many ordinary creates must succeed meanwhile.
-	smallCreates = 20
+	smallCreates = 10
 )
 
 // TestHostileConcurrentBodies sends bodies that take much memory over many connections. A third of the clients send and
