@@ -6,7 +6,7 @@ SHELL := bash
 # statistics, which nothing reads, would take a lock on every allocation.
 SQLITE := -DHAVE_FDATASYNC=1 -DSQLITE_DEFAULT_MEMSTATUS=0
 CGO_CFLAGS ?= -O2 -g
-export CGO_CFLAGS += $(SQLITE)
+export CGO_CFLAGS := $(filter-out $(SQLITE),$(CGO_CFLAGS)) $(SQLITE)
 
 OASDIFF := go run github.com/oasdiff/oasdiff@v1.35.0
 GOVULNCHECK := go run golang.org/x/vuln/cmd/govulncheck@v1.9.0
