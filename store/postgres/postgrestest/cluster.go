@@ -33,12 +33,14 @@ type Cluster struct {
 	Name string
 	// User is a superuser, who authenticates with Password by scram-sha-256.
 	User string
-	// Password is random. Clusters of the same user have the same one.
+	// Password is random. Most clusters that one user of the machine starts share it.
 	Password string
 
 	t testing.TB
 	// locale is the language of the messages; "" for English.
-	locale     string
+	locale string
+	// settings are lines of postgresql.conf.
+	settings   string
 	home       home
 	binaries   string
 	port       int
@@ -60,7 +62,8 @@ func NewCluster(t testing.TB) *Cluster {
 func NewClusterIn(t testing.TB, locale string) *Cluster {
 	t.Helper()
 	c := newNode(t)
-	c.locale = locale
+	// CREATE DATABASE is faster with few shared buffers.
+	c.locale, c.settings = locale, "shared_buffers = '16MB'\n"
 	ctx, cancel := waiting(t)
 	defer cancel()
 	check(t, "start a cluster", c.create(ctx))
@@ -122,8 +125,8 @@ func (c *Cluster) create(ctx context.Context) error {
 	if err := c.initialize(ctx); err != nil {
 		return err
 	}
-	// Small databases are created faster in a small cache. Keep the WAL for standbys that were stopped for a while.
-	settings := "shared_buffers = '16MB'\nmax_connections = 200\nwal_keep_size = '512MB'\n"
+	// Keep the WAL for standbys that were stopped for a while.
+	settings := c.settings + "max_connections = 200\nwal_keep_size = '512MB'\n"
 	if c.locale != "" {
 		settings += "lc_messages = '" + c.locale + "'\n"
 	}
@@ -214,7 +217,8 @@ func (c *Cluster) Set(t testing.TB, name, value string) {
 	c.Exec(t, ownDatabase, "CHECKPOINT")
 }
 
-// Await waits until a query, in a database of the cluster's own, returns true.
+// Await waits until a query, in a database of the cluster's own, returns true. It uses one connection, and fails if that
+// is lost.
 func (c *Cluster) Await(t testing.TB, query string, arguments ...any) {
 	t.Helper()
 	ctx, cancel := waiting(t)
