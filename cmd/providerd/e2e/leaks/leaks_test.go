@@ -27,8 +27,8 @@ func TestNothingLeaks(t *testing.T) {
 	report(t, searchLeaks(t, os.Args[0]))
 }
 
-// TestNothingLeaksOverPostgreSQL also scans the files and the log of the database server, and the process list. What is
-// logged in another format does not depend on the database.
+// TestNothingLeaksOverPostgreSQL also scans the files and the log of the database server, and the process list. One
+// log format is enough: formats do not depend on the database.
 func TestNothingLeaksOverPostgreSQL(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.NewCluster(t)
