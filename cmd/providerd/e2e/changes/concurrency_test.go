@@ -17,12 +17,15 @@ import (
 	"example.com/providerd/server/contracttest"
 )
 
+// busy is why a command gives up on a busy machine.
+const busy = "wait for other changes: storage is unavailable"
+
 // TestPlansBesideOthers applies random plans while servers create and replay, another operator updates and deletes, CI
 // applies the same file, and secrets are resealed. In the end the file is what is stored, and what others created is
 // as it was acknowledged.
 func TestPlansBesideOthers(t *testing.T) {
 	t.Parallel()
-	const plans, entries = 2, 500
+	const plans, entries = 3, 300
 	for name, start := range sites() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -48,12 +51,12 @@ func TestPlansBesideOthers(t *testing.T) {
 					t.Errorf("create: %v", err)
 					return false
 				}
-				s.run(t, "provider", "delete", fmt.Sprint(doomed.PK), "--yes")
+				s.try(t, busy, "provider", "delete", fmt.Sprint(doomed.PK), "--yes")
 				return !t.Failed()
 			})
 			rotations := providerdtest.StartLoad(1, func(int, int) bool {
 				for _, step := range []string{"rotate", "promote", "reseal"} {
-					s.try(t, "the newest key is already in use", "key", step)
+					s.try(t, "the newest key is already in use|"+busy, "key", step)
 				}
 				return !t.Failed()
 			})
@@ -93,12 +96,12 @@ func (s *site) apply(t *testing.T) string {
 	return s.try(t, "not stored as the files say", "apply", "-f", "model.yaml", "--as", s.caller, "--yes", "--prune=10000")
 }
 
-// interfere updates some records at random times. On a busy machine, an update may give up waiting for other changes.
+// interfere updates some records at random times.
 func (s *site) interfere(t *testing.T, pks map[int]int32) {
 	t.Helper()
 	const updates = 5
 	for _, pk := range slices.Collect(maps.Values(pks))[:min(updates, len(pks))] {
-		s.try(t, "provider was changed or deleted meanwhile|no such record|wait for other changes: storage is unavailable",
+		s.try(t, "provider was changed or deleted meanwhile|no such record|"+busy,
 			"provider", "update", fmt.Sprint(pk), "--redirect-uri", "https://other.example.com/"+time.Now().Format("150405.000"), "--yes")
 	}
 }
