@@ -253,7 +253,7 @@ test: ## Run the tests that need only Go and gcc; the last lines say what was le
 # The race detector makes a process several times slower, so it gets fewer generated values, none of the tests in NOT_RACED,
 # which are long and mostly sequential, and, among the end-to-end tests and those of copies, only the most concurrent ones.
 # Without it, the properties of the store are checked again, with more values.
-NOT_RACED := ^Test(BodyLimit|Catalog|ContractTests|Drift|EveryRule|LargeBodies|ListsOf|Over|Store|ViolationsTake)
+NOT_RACED := ^Test(BodyLimit|Catalog|ContractTests|Drift|EveryRule|LargeBodies|ListsOf|Over|StoreBehind|ViolationsTake)
 CONCURRENT := ^Test(Apply|Concurrent|CopyOfChanging|DryRun|ReplicasRace|RequestsInFlight|ServersTakeTurns|TracesOfShared)
 # Slow suites that have targets of their own.
 ALONE := failover upgrade
@@ -263,8 +263,7 @@ test-all: postgres ## Run all Go tests once, including the slow ones, most of th
 	go test -race -timeout 20m -tags slow $$(go list ./... | grep -Ev '/e2e/|/(server|store|store/postgres|store/transfer)$$')
 	go test -race -timeout 20m -tags slow -skip '$(NOT_RACED)' ./store/postgres ./server ./store -rapid.checks=10
 	go test -race -timeout 20m -tags slow -run '$(CONCURRENT)' ./store/transfer ./cmd/providerd/e2e/{commands,serving}
-	go test -timeout 20m -tags slow -run '$(NOT_RACED)|^TestSQLite$$/(follow_the_model|values)|^TestTokenText' ./store/postgres ./server ./store \
-		-rapid.checks=30
+	go test -timeout 20m -tags slow -run '$(NOT_RACED)|^TestSQLite$$/(follow_the_model|values)|^TestTokenText' ./store/postgres ./server ./store
 	go test -p 2 -timeout 20m -tags slow -skip '$(CONCURRENT)|$(BUILT)|^TestSoakFinds' ./cmd/providerd/e2e/{shipped,serving} ./store/transfer \
 		$(filter-out $(ALONE:%=./cmd/providerd/e2e/%/),$(wildcard ./cmd/providerd/e2e/*/))
 
@@ -296,7 +295,7 @@ bench-postgres: build postgres ## Measure replicas over PostgreSQL beside pgbenc
 	go build -o bin/bench ./cmd/bench
 	TMPDIR=/var/tmp bin/bench -postgres $(BENCH_FLAGS)
 
-# Checks that download packages or build images run side by side, once what apt-get installs is there.
+# Checks that download packages or build images run side by side, after apt-get has installed what they need.
 ci: export NOTHING_LEFT_OUT := 1
 ci: chromium promtool systemd-analyze caddy buildah postgres ## Run every check and test once.
 	$(MAKE) --jobs=2 --output-sync drift breaking lint security manifests typescript image
