@@ -254,7 +254,7 @@ test: ## Run the tests that need only Go and gcc; the last lines say what was le
 # which are long and mostly sequential, and, among the end-to-end tests and those of copies, only the most concurrent ones.
 # Without it, the properties of the store are checked again, with more values.
 NOT_RACED := ^Test(BodyLimit|Catalog|ContractTests|Drift|EveryRule|LargeBodies|ListsOf|Over|StoreBehind|ViolationsTake)
-CONCURRENT := ^Test(Apply|Concurrent|CopyOfChanging|DryRun|ReplicasRace|RequestsInFlight|ServersTakeTurns|TracesOfShared)
+CONCURRENT := ^Test(Apply(Creates|Ends|Stops)|Concurrent|CopyOfChanging|ReplicasRace|RequestsInFlight|ServersTakeTurns|TracesOfShared)
 # Slow suites that have targets of their own.
 ALONE := failover upgrade
 
