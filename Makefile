@@ -258,9 +258,9 @@ CONCURRENT := ^Test(Apply(Creates|Ends|Stops)|Concurrent|CopyOfChanging|Replicas
 # Slow suites that have targets of their own.
 ALONE := failover upgrade
 
-# Packages that mostly wait come first, so that the others keep both processors busy.
+# Packages that take long or mostly wait come first, so that the others keep both processors busy.
 test-all: postgres ## Run all Go tests once, including the slow ones, most of them under the race detector.
-	go test -race -timeout 20m -tags slow $$(go list ./... | grep -Ev '/e2e/|/(server|store|store/postgres|store/transfer)$$')
+	go test -race -timeout 20m -tags slow ./store/sqlite $$(go list ./... | grep -Ev '/e2e/|/(server|store|store/postgres|store/transfer)$$')
 	go test -race -timeout 20m -tags slow -skip '$(NOT_RACED)' ./store/postgres ./server ./store -rapid.checks=10
 	go test -race -timeout 20m -tags slow -run '$(CONCURRENT)' ./store/transfer ./cmd/providerd/e2e/{commands,serving}
 	go test -timeout 20m -tags slow -run '$(NOT_RACED)|^TestSQLite$$/(follow_the_model|values)|^TestTokenText' ./store/postgres ./server ./store
