@@ -33,7 +33,7 @@ func (c *Cluster) start(ctx context.Context) error {
 		return err
 	}
 	c.postmaster = postmaster
-	return postmaster.awaitReady(ctx, c.URL(ownDatabase))
+	return postmaster.awaitReady(ctx, c.URL(ownDatabase), c.Name)
 }
 
 // running reports whether any process of the server is left.

@@ -40,7 +40,7 @@ func NewPgBouncer(t testing.TB, cluster *Cluster) *PgBouncer {
 		if b.process, err = b.home.start(syscall.SIGKILL, "/usr/sbin/pgbouncer", settings); err != nil {
 			return err
 		}
-		return b.process.awaitReady(ctx, b.URL(ownDatabase))
+		return b.process.awaitReady(ctx, b.URL(ownDatabase), b.cluster.Name)
 	})
 	check(t, "start PgBouncer; if it is missing, run make postgres, or apt-get install pgbouncer", err)
 	return b

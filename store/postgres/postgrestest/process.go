@@ -86,10 +86,21 @@ func (p *process) failure() error {
 	return err
 }
 
-// awaitReady waits until the server at the URL accepts connections.
-func (p *process) awaitReady(ctx context.Context, url string) error {
+// awaitReady waits until the cluster with a name accepts connections at the URL. Another, which has the same password, may
+// answer before the program finds out that the port is taken.
+func (p *process) awaitReady(ctx context.Context, url, name string) error {
 	err := await(ctx, p.done, func() error {
-		return with(ctx, url, func(*pgx.Conn) error { return nil })
+		return with(ctx, url, func(connection *pgx.Conn) error {
+			var found string
+			row := connection.QueryRow(ctx, "SELECT current_setting('cluster_name')", pgx.QueryExecModeExec)
+			if err := row.Scan(&found); err != nil {
+				return err
+			}
+			if found != name {
+				return fmt.Errorf("%s answers instead of %s", found, name)
+			}
+			return nil
+		})
 	})
 	if p.ended() {
 		return p.failure()
