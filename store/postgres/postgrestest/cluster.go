@@ -33,14 +33,12 @@ type Cluster struct {
 	Name string
 	// User is a superuser, who authenticates with Password by scram-sha-256.
 	User string
-	// Password is random. Most clusters that one user of the machine starts share it.
+	// Password is random, but most clusters that a user of the machine starts share it.
 	Password string
 
 	t testing.TB
 	// locale is the language of the messages; "" for English.
-	locale string
-	// settings are lines of postgresql.conf.
-	settings   string
+	locale     string
 	home       home
 	binaries   string
 	port       int
@@ -62,11 +60,11 @@ func NewCluster(t testing.TB) *Cluster {
 func NewClusterIn(t testing.TB, locale string) *Cluster {
 	t.Helper()
 	c := newNode(t)
-	// CREATE DATABASE is faster with few shared buffers.
-	c.locale, c.settings = locale, "shared_buffers = '16MB'\n"
+	c.locale = locale
 	ctx, cancel := waiting(t)
 	defer cancel()
-	check(t, "start a cluster", c.create(ctx))
+	// CREATE DATABASE is faster with few shared buffers.
+	check(t, "start a cluster", c.create(ctx, "shared_buffers = '16MB'\n"))
 	return c
 }
 
@@ -78,7 +76,7 @@ func Run(ctx context.Context, work func(url string) error) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.remove(context.WithoutCancel(ctx))) }()
-	if err := c.create(ctx); err != nil {
+	if err := c.create(ctx, ""); err != nil {
 		return err
 	}
 	return work(c.URL(ownDatabase))
@@ -119,14 +117,14 @@ func newCluster() (*Cluster, error) {
 	return &Cluster{Name: "node_" + randomName(), home: dir, binaries: binaries}, nil
 }
 
-// create initializes an empty cluster and starts it.
-func (c *Cluster) create(ctx context.Context) error {
+// create initializes an empty cluster with lines of postgresql.conf, and starts it.
+func (c *Cluster) create(ctx context.Context, settings string) error {
 	c.User = "postgres"
 	if err := c.initialize(ctx); err != nil {
 		return err
 	}
 	// Keep the WAL for standbys that were stopped for a while.
-	settings := c.settings + "max_connections = 200\nwal_keep_size = '512MB'\n"
+	settings += "max_connections = 200\nwal_keep_size = '512MB'\n"
 	if c.locale != "" {
 		settings += "lc_messages = '" + c.locale + "'\n"
 	}

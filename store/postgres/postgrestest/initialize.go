@@ -13,8 +13,8 @@ import (
 	"path/filepath"
 )
 
-// initialize creates the data directory: a copy of one that initdb has made before, which takes a fraction of the time.
-// The original, with its password, stays in the user's cache. All copies have its system identifier.
+// initialize creates the data directory as a copy of one in the user's cache, with its password, which is much faster than
+// initdb. If there is none yet, initialize runs initdb and keeps a copy. All copies have the same system identifier.
 func (c *Cluster) initialize(ctx context.Context) error {
 	arguments := []string{"--no-sync", "--encoding", "UTF8", "--locale", "C.UTF-8", "--username", c.User, "--auth", "scram-sha-256"}
 	original, err := c.original(arguments)
@@ -32,10 +32,10 @@ func (c *Cluster) initialize(ctx context.Context) error {
 		return err
 	}
 	c.Password = string(password)
-	return c.copy(ctx, filepath.Join(original, "data"), c.Dir())
+	return copyDirectory(ctx, filepath.Join(original, "data"), c.Dir())
 }
 
-// original returns the path of the original for these programs, their user and the arguments of initdb.
+// original returns the path in the cache for these programs, the user that they run as, and the arguments of initdb.
 func (c *Cluster) original(arguments []string) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -49,7 +49,7 @@ func (c *Cluster) original(arguments []string) (string, error) {
 	return filepath.Join(cache, "providerd", "postgrestest", hex.EncodeToString(kind[:8])), nil
 }
 
-// initdb creates the data directory anew.
+// initdb runs initdb with a random password.
 func (c *Cluster) initdb(ctx context.Context, arguments []string) error {
 	c.Password = rand.Text()
 	password := filepath.Join(c.home.dir, "password")
@@ -59,7 +59,7 @@ func (c *Cluster) initdb(ctx context.Context, arguments []string) error {
 	return c.home.run(ctx, c.program("initdb"), append(arguments, "--pgdata", c.Dir(), "--pwfile", password)...)
 }
 
-// keep stores a copy of the data directory and its password. If another cluster was faster, its copy stays.
+// keep copies the data directory and its password into the cache. If another test was faster, its copy stays.
 func (c *Cluster) keep(ctx context.Context, original string) error {
 	parent := filepath.Dir(original)
 	if err := os.MkdirAll(parent, 0o700); err != nil {
@@ -69,7 +69,7 @@ func (c *Cluster) keep(ctx context.Context, original string) error {
 	if err != nil {
 		return err
 	}
-	err = errors.Join(c.copy(ctx, c.Dir(), filepath.Join(draft, "data")),
+	err = errors.Join(copyDirectory(ctx, c.Dir(), filepath.Join(draft, "data")),
 		os.WriteFile(filepath.Join(draft, "password"), []byte(c.Password), 0o600))
 	if err == nil {
 		err = os.Rename(draft, original)
@@ -80,8 +80,8 @@ func (c *Cluster) keep(ctx context.Context, original string) error {
 	return errors.Join(err, os.RemoveAll(draft))
 }
 
-// copy copies a directory with its owner.
-func (c *Cluster) copy(ctx context.Context, from, to string) error {
+// copyDirectory copies a directory and keeps the owners of its files.
+func copyDirectory(ctx context.Context, from, to string) error {
 	if output, err := exec.CommandContext(ctx, "cp", "--archive", from, to).CombinedOutput(); err != nil {
 		return fmt.Errorf("copy %s: %w: %s", from, err, output)
 	}

@@ -86,8 +86,8 @@ func (p *process) failure() error {
 	return err
 }
 
-// awaitReady waits until the cluster with a name accepts connections at the URL. Another, which has the same password, may
-// answer before the program finds out that the port is taken.
+// awaitReady waits until the cluster of this name accepts connections at the URL. If the port is taken, another cluster
+// with the same password may answer before the program ends.
 func (p *process) awaitReady(ctx context.Context, url, name string) error {
 	err := await(ctx, p.done, func() error {
 		return with(ctx, url, func(connection *pgx.Conn) error {
