@@ -17,7 +17,7 @@ import (
 	"example.com/providerd/server/contracttest"
 )
 
-// busy is why a command gives up on a busy machine.
+// busy is the message of a command that waited too long for other changes, as on a busy machine.
 const busy = "wait for other changes: storage is unavailable"
 
 // TestPlansBesideOthers applies random plans while servers create and replay, another operator updates and deletes, CI

@@ -140,8 +140,8 @@ func faults() []providerdtest.Fault {
 	}
 }
 
-// TestGateFindsInjectedLeaks injects each leak into a copy of the code, and builds one such program, in which the gate must
-// find the leak; all if "make leaks" sets PROVIDERD_LEAKS.
+// TestGateFindsInjectedLeaks injects each leak into a copy of the code. It builds the first of these programs, and all of
+// them if PROVIDERD_LEAKS is set, as in "make leaks". The gate must find the leak in each.
 func TestGateFindsInjectedLeaks(t *testing.T) {
 	t.Parallel()
 	areAllBuilt := os.Getenv("PROVIDERD_LEAKS") != ""
