@@ -10,13 +10,25 @@ import (
 
 func TestStore(t *testing.T) {
 	t.Parallel()
-	cluster := postgrestest.NewCluster(t)
+	newDatabase := migratedDatabases(t, postgrestest.NewCluster(t))
 	storetest.Run(t, func(t *testing.T) storetest.Opener {
 		t.Helper()
-		url, keyset := cluster.CreateDatabase(t), newKeyset(t)
+		url, keyset := newDatabase(t), newKeyset(t)
 		return func(t *testing.T) *store.Store {
 			t.Helper()
 			return openStore(t, url, keyset)
 		}
 	})
+}
+
+// migratedDatabases returns a function that creates migrated databases by copying one, and returns their URLs.
+func migratedDatabases(t *testing.T, cluster *postgrestest.Cluster) func(t *testing.T) string {
+	t.Helper()
+	template := cluster.CreateDatabase(t)
+	// The store is closed with the subtest.
+	t.Run("migrate", func(t *testing.T) { create(t, template) })
+	return func(t *testing.T) string {
+		t.Helper()
+		return cluster.CopyDatabase(t, databaseOf(t, template))
+	}
 }

@@ -17,8 +17,20 @@ import (
 // Opener opens another store over the same database and keyset file. The store is closed when the test ends.
 type Opener func(t *testing.T) *store.Store
 
-// Run tests a database. Each call of newDatabase must create an empty, migrated database.
+// Run tests a database, with one store and with two. Each call of newDatabase must create an empty, migrated database.
 func Run(t *testing.T, newDatabase func(t *testing.T) Opener) {
+	t.Helper()
+	t.Run("one store", func(t *testing.T) {
+		t.Parallel()
+		runOneStore(t, newDatabase)
+	})
+	t.Run("two stores", func(t *testing.T) {
+		t.Parallel()
+		runTwoStores(t, newDatabase)
+	})
+}
+
+func runOneStore(t *testing.T, newDatabase func(t *testing.T) Opener) {
 	t.Helper()
 	for name, test := range map[string]func(t *testing.T, database *store.Store){
 		"providers are stored as given":          testProvidersAreStoredAsGiven,
@@ -54,6 +66,10 @@ func Run(t *testing.T, newDatabase func(t *testing.T) Opener) {
 			test(t, newDatabase(t)(t))
 		})
 	}
+}
+
+func runTwoStores(t *testing.T, newDatabase func(t *testing.T) Opener) {
+	t.Helper()
 	for name, test := range map[string]func(t *testing.T, first, second *store.Store){
 		"creates of two stores follow the model":    testCreatesOfTwoStores,
 		"two stores create one first token":         testFirstTokenOfTwoStores,
