@@ -19,7 +19,7 @@ const maxAuditKiB = 128 << 10
 func TestAuditInLittleMemory(t *testing.T) {
 	t.Parallel()
 	rows := providerdtest.EnvCount(t, "PROVIDERD_LIST_ROWS", defaultRows)
-	dir, program := t.TempDir(), providerdtest.Build(t)
+	dir := t.TempDir()
 	providerdtest.Fill(t, dir, rows)
 	var list time.Duration
 	for _, test := range []struct {
@@ -32,8 +32,7 @@ func TestAuditInLittleMemory(t *testing.T) {
 		{"ignored", []string{"audit", "verify", "--against", "heads.txt"}},
 		{"ignored", []string{"audit", "verify", "--against", "events.jsonl"}},
 	} {
-		command := exec.CommandContext(t.Context(), program, test.arguments...)
-		command.Dir = dir
+		command := providerdtest.Command(t.Context(), dir, test.arguments...)
 		took, peak := measure(t, command, filepath.Join(dir, test.output))
 		if list == 0 {
 			list = took

@@ -25,7 +25,7 @@ const busy = "wait for other changes: storage is unavailable"
 // as it was acknowledged.
 func TestPlansBesideOthers(t *testing.T) {
 	t.Parallel()
-	const plans, entries = 3, 300
+	const plans, entries = 2, 300
 	for name, start := range sites() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

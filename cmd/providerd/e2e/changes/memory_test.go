@@ -27,7 +27,7 @@ const (
 func TestPlanInLittleMemory(t *testing.T) {
 	t.Parallel()
 	rows := providerdtest.EnvCount(t, "PROVIDERD_LIST_ROWS", defaultRows)
-	dir, program := t.TempDir(), providerdtest.Build(t)
+	dir := t.TempDir()
 	providerdtest.Fill(t, dir, rows)
 	db, err := sql.Open("sqlite3", filepath.Join(dir, "data", "providerd.db"))
 	if err != nil {
@@ -41,15 +41,13 @@ func TestPlanInLittleMemory(t *testing.T) {
 	m.change(entries)
 	m.write(t, dir)
 	apply := []string{"apply", "-f", "model.yaml", "--as", "ci", "--parallel", "256"}
-	providerdtest.RunProgram(t, program, dir, append(apply, "--yes")...)
+	providerdtest.RunCommand(t, dir, append(apply, "--yes")...)
 	for _, e := range m.entries {
 		e.ClientSecret, e.RedirectURIs = m.unique("canary-canary-canary-canary-canary-secret"), m.unique("https://app.example.com/")
 	}
 	m.write(t, dir)
-	command := exec.CommandContext(t.Context(), program, append(apply, "--dry-run")...)
-	command.Dir = dir
 	begun := time.Now()
-	updates, peak := countUpdates(t, command)
+	updates, peak := countUpdates(t, providerdtest.Command(t.Context(), dir, append(apply, "--dry-run")...))
 	t.Logf("%d updates beside %d records: %.1f s, at most %d MiB of memory", updates, rows, time.Since(begun).Seconds(), peak>>10)
 	if updates != entries || peak > maxPlanKiB {
 		t.Errorf("%d updates in %d KiB, want %d in at most %d", updates, peak, entries, maxPlanKiB)

@@ -28,7 +28,7 @@ const (
 func TestListsInLittleMemory(t *testing.T) {
 	t.Parallel()
 	rows := providerdtest.EnvCount(t, "PROVIDERD_LIST_ROWS", defaultListRows)
-	dir, program := t.TempDir(), providerdtest.Build(t)
+	dir := t.TempDir()
 	fillLists(t, dir, rows)
 	for _, test := range []struct {
 		line    string
@@ -52,8 +52,7 @@ func TestListsInLittleMemory(t *testing.T) {
 			if format != "" {
 				arguments = append(arguments, "--output", format)
 			}
-			command := exec.CommandContext(t.Context(), program, arguments...)
-			command.Dir = dir
+			command := providerdtest.Command(t.Context(), dir, arguments...)
 			start := time.Now()
 			count, peak := countRows(t, command, format)
 			t.Logf("%s, %d rows: %.1f s, at most %d MiB of memory",

@@ -11,7 +11,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -49,7 +48,6 @@ func respond(status int, body string) http.HandlerFunc {
 // end in time with status 1, a short error, no record, and bounded memory.
 func TestHostileServers(t *testing.T) {
 	t.Parallel()
-	program := providerdtest.Build(t)
 	var bomb bytes.Buffer
 	packer := gzip.NewWriter(&bomb)
 	flood(packer)
@@ -87,18 +85,17 @@ func TestHostileServers(t *testing.T) {
 			if name == "silence" {
 				timeout = "300ms"
 			}
-			applyToHostile(t, program, providerdtest.StartCollectorFunc(t, c.handler), timeout, c.want)
+			applyToHostile(t, providerdtest.StartCollectorFunc(t, c.handler), timeout, c.want)
 		})
 	}
 }
 
 // applyToHostile applies a file, which must fail with the error want.
-func applyToHostile(t *testing.T, program, url, timeout, want string) {
+func applyToHostile(t *testing.T, url, timeout, want string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), maxHostileTime)
 	defer cancel()
-	command := exec.CommandContext(ctx, program,
-		"apply", "-f", "-", "--server", url, "--output", "json", "--timeout", timeout)
+	command := providerdtest.Command(ctx, t.TempDir(), "apply", "-f", "-", "--server", url, "--output", "json", "--timeout", timeout)
 	command.Env = append(os.Environ(), "PROVIDERD_TOKEN"+"=pvd_hunter2")
 	command.Stdin = strings.NewReader(entries(16))
 	var stdout, stderr bytes.Buffer
