@@ -253,17 +253,17 @@ test: ## Run the tests that need only Go and gcc; the last lines say what was le
 # The race detector makes a process several times slower, so it gets fewer generated values, none of the tests in NOT_RACED,
 # which are long and mostly sequential, and, among the end-to-end tests and those of copies, only the most concurrent ones.
 # Without it, the suite of the store runs again, with more values.
-NOT_RACED := ^Test(BodyLimit|Catalog|ContractTests|Drift|EveryRule|HostileBodiesKeep|LargeBodies|ListsOf|Over|StoreBehind|ViolationsTake)
+NOT_RACED := ^Test(AnswersAreRead|BodyLimit|Catalog|CheckSays|ClientAddress|ContractTests|Drift|EveryRule|ExamplesOfP|HostileBodiesKeep|Large|ListsOf|Over|ReferencePage|StoreBehind|TokenText|Verdict|ViolationsTake)
 CONCURRENT := ^Test(Apply(Creates|Ends|Stops)|Concurrent|CopyOfChanging|ReplicasRace|RequestsInFlight|ServersTakeTurns|TracesOfShared)
 # Slow suites that have targets of their own.
 ALONE := failover upgrade
 
 # Packages that take long or mostly wait come first, so that the others keep both processors busy.
 test-all: postgres ## Run all Go tests once, including the slow ones, most of them under the race detector.
-	go test -race -timeout 20m -tags slow ./store/sqlite $$(go list ./... | grep -Ev '/e2e/|/(server|store|store/postgres|store/transfer)$$')
+	go test -race -timeout 20m -tags slow -skip '$(NOT_RACED)' ./store/sqlite $$(go list ./... | grep -Ev '/e2e/|/(server|store|store/postgres|store/transfer)$$')
 	go test -race -timeout 20m -tags slow -skip '$(NOT_RACED)|^TestStore$$/one_store' ./store/postgres ./server ./store -rapid.checks=10
 	go test -race -timeout 20m -tags slow -run '$(CONCURRENT)' ./store/transfer ./cmd/providerd/e2e/{commands,serving}
-	go test -timeout 20m -tags slow -run '$(NOT_RACED)|^TestStore$$|^TestSQLite$$/./(follow_the_model|values)|^TestTokenText' ./store/postgres ./server ./store
+	go test -timeout 20m -tags slow -run '$(NOT_RACED)|^TestStore$$|^TestSQLite$$/./(follow_the_model|values)' ./store/postgres ./server ./store/sqlite ./gen/client ./store
 	go test -p 2 -timeout 20m -tags slow -skip '$(CONCURRENT)|$(BUILT)|^TestSoakFinds' ./cmd/providerd/e2e/{shipped,serving} ./store/transfer \
 		$(filter-out $(ALONE:%=./cmd/providerd/e2e/%/),$(wildcard ./cmd/providerd/e2e/*/))
 

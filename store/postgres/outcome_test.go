@@ -116,28 +116,23 @@ func TestNothingIsAcknowledgedWithoutTheStandby(t *testing.T) {
 // language of the warning and the client_min_messages of the role.
 func TestCanceledCommitIsUnknown(t *testing.T) {
 	t.Parallel()
-	for _, locale := range []string{"", postgrestest.German} {
-		t.Run(locale, func(t *testing.T) {
-			t.Parallel()
-			r := newReplicatedIn(t, locale)
-			watching := create(t, r.url)
-			for _, test := range []struct{ how, minMessages string }{
-				{"pg_cancel_backend", "notice"}, {"pg_terminate_backend", "notice"}, {"pg_terminate_backend", "error"},
-			} {
-				r.primary.Exec(t, "postgres", "ALTER ROLE postgres SET client_min_messages = "+test.minMessages)
-				opened := create(t, r.url)
-				r.standby.Freeze()
-				committed := make(chan error, 1)
-				go func() { committed <- insert(t.Context(), opened, rand.Text()) }()
-				awaitWait(t, watching, "SyncRep")
-				r.primary.Exec(t, databaseOf(t, r.url),
-					"SELECT "+test.how+"(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
-				if err := <-committed; !errors.Is(err, database.ErrOutcomeUnknown) {
-					t.Errorf("%v: error is %v, want ErrOutcomeUnknown", test, err)
-				}
-				r.standby.Thaw()
-			}
-		})
+	r := newReplicatedIn(t, postgrestest.German)
+	watching := create(t, r.url)
+	for _, test := range []struct{ how, minMessages string }{
+		{"pg_cancel_backend", "notice"}, {"pg_terminate_backend", "notice"}, {"pg_terminate_backend", "error"},
+	} {
+		r.primary.Exec(t, "postgres", "ALTER ROLE postgres SET client_min_messages = "+test.minMessages)
+		opened := create(t, r.url)
+		r.standby.Freeze()
+		committed := make(chan error, 1)
+		go func() { committed <- insert(t.Context(), opened, rand.Text()) }()
+		awaitWait(t, watching, "SyncRep")
+		r.primary.Exec(t, databaseOf(t, r.url),
+			"SELECT "+test.how+"(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
+		if err := <-committed; !errors.Is(err, database.ErrOutcomeUnknown) {
+			t.Errorf("%v: error is %v, want ErrOutcomeUnknown", test, err)
+		}
+		r.standby.Thaw()
 	}
 }
 

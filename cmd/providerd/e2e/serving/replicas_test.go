@@ -64,7 +64,7 @@ func TestReplicasRace(t *testing.T) {
 // record.
 func TestReplicasDieUnderLoad(t *testing.T) {
 	t.Parallel()
-	const replicas, callers, creates = 3, 12, 200
+	const replicas, callers, creates = 3, 12, 100
 	f := providerdtest.StartFleet(t, os.Args[0], postgrestest.NewCluster(t).CreateDatabase(t), replicas)
 	journal := providerdtest.NewJournal()
 	load := journal.Load(callers, "k", f.CreateWithRetry)
