@@ -1,9 +1,11 @@
 package postgres_test
 
 import (
+	"log/slog"
 	"testing"
 
 	"example.com/providerd/store"
+	"example.com/providerd/store/postgres"
 	"example.com/providerd/store/postgres/postgrestest"
 	"example.com/providerd/store/storetest"
 )
@@ -25,8 +27,13 @@ func TestStore(t *testing.T) {
 func migratedDatabases(t *testing.T, cluster *postgrestest.Cluster) func(t *testing.T) string {
 	t.Helper()
 	template := cluster.CreateDatabase(t)
-	// The store is closed with the subtest.
-	t.Run("migrate", func(t *testing.T) { create(t, template) })
+	migrated, err := postgres.Create(t.Context(), parse(t, template), slog.New(slog.DiscardHandler))
+	if err == nil {
+		err = migrated.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	return func(t *testing.T) string {
 		t.Helper()
 		return cluster.CopyDatabase(t, databaseOf(t, template))
