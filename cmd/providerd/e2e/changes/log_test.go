@@ -18,7 +18,7 @@ import (
 )
 
 // defaultFollowed is how often the program that follows the log is killed; "make faults" sets more.
-const defaultFollowed = 5
+const defaultFollowed = 3
 
 // TestFollowKilled follows the log of servers under load and kills the program again and again. Each run continues after
 // the lines of the last one, and no event is missing.
