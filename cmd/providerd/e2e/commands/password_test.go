@@ -23,8 +23,8 @@ func faultyURLs(password string) []string {
 	}
 }
 
-// TestInvalidURLsAreNotPrinted runs each command that reads a database URL from its environment. All but the doctor
-// print errors in the same way.
+// TestInvalidURLsAreNotPrinted runs each command that reads a database URL from its environment. Only "doctor" reports the
+// errors in a way of its own.
 func TestInvalidURLsAreNotPrinted(t *testing.T) {
 	t.Parallel()
 	const password = "canaryofapassword"
