@@ -254,7 +254,7 @@ test: ## Run the tests that need only Go and gcc; the last lines say what was le
 # which are long and mostly sequential, and, among the end-to-end tests and those of copies, only the most concurrent ones.
 # Without it, the suite of the store runs again, with more values.
 NOT_RACED := ^Test(AnswersAreRead|BodyLimit|Catalog|CheckSays|ClientAddress|ContractTests|Drift|EveryRule|ExamplesOfP|HostileBodiesKeep|Large|ListsOf|Over|ReferencePage|StoreBehind|TokenText|Verdict|ViolationsTake)
-CONCURRENT := ^Test(Apply(Creates|Ends|Stops)|Concurrent|CopyOfChanging|ReplicasRace|RequestsInFlight|ServersTakeTurns|TracesOfShared)
+CONCURRENT := ^Test(ApplyCreates|Concurrent|CopyOfChanging|ReplicasRace|RequestsInFlight|ServersTakeTurns|TracesOfShared)
 # Slow suites that have targets of their own.
 ALONE := failover upgrade
 
@@ -264,7 +264,7 @@ test-all: postgres ## Run all Go tests once, including the slow ones, most of th
 	go test -race -timeout 20m -tags slow -skip '$(NOT_RACED)|^TestStore$$/one_store' ./store/postgres ./server ./store -rapid.checks=10
 	go test -race -timeout 20m -tags slow -run '$(CONCURRENT)' ./store/transfer ./cmd/providerd/e2e/{commands,serving}
 	go test -timeout 20m -tags slow -run '$(NOT_RACED)|^TestStore$$|^TestSQLite$$/./(follow_the_model|values)' ./store/postgres ./server ./store/sqlite ./gen/client ./store
-	go test -p 2 -timeout 20m -tags slow -skip '$(CONCURRENT)|$(BUILT)|^TestSoakFinds' ./cmd/providerd/e2e/{shipped,serving} ./store/transfer \
+	go test -p 2 -timeout 20m -tags slow -skip '$(CONCURRENT)|$(BUILT)|^TestSoakFinds' ./cmd/providerd/e2e/{shipped,commands,serving} ./store/transfer \
 		$(filter-out $(ALONE:%=./cmd/providerd/e2e/%/),$(wildcard ./cmd/providerd/e2e/*/))
 
 cover: postgres ## Report test coverage.
