@@ -253,7 +253,7 @@ test: ## Run the tests that need only Go and gcc; the last lines say what was le
 # The race detector makes a process several times slower, so it gets fewer generated values, none of the tests in NOT_RACED,
 # which are long and mostly sequential, and, among the end-to-end tests and those of copies, only the most concurrent ones.
 # Without it, the suite of the store runs again, with more values.
-NOT_RACED := ^Test(AnswersAreRead|BodyLimit|Catalog|CheckSays|ClientAddress|ContractTests|Drift|EveryRule|ExamplesOfP|HostileBodiesKeep|Large|ListsOf|Over|ReferencePage|StoreBehind|TokenText|Verdict|ViolationsTake)
+NOT_RACED := ^Test(AnswersAreRead|BodyLimit|Catalog|CheckSays|ClientAddress|ContractTests|Drift|EveryRule|ExamplesOfP|HostileBodiesKeep|Large|ListsOf|Over|ReferencePage|StoreBehind|TokenText|ViolationsTake)
 CONCURRENT := ^Test(ApplyCreates|Concurrent|CopyOfChanging|ReplicasRace|RequestsInFlight|ServersTakeTurns|TracesOfShared)
 # Slow suites that have targets of their own.
 ALONE := failover upgrade

@@ -12,12 +12,11 @@ import (
 const clusterVariable = "PROVIDERD_TEST_CLUSTER"
 
 const (
-	// ofTheStore selects the tests that store and find records.
-	ofTheStore = "^Test(Contract|Fields|Verdict|Record|Credentials|ClientIDTaken|PublicClient|Retry|Replay|Reused|Key|Bod|" +
-		"LargeList|Caller|Token|RateLimit)"
-	// ofSQLite selects those that access the database directly, which store/postgres tests in its own way, or that are
-	// about the tests.
-	ofSQLite = "^(TestRetryOfWhatIsDamaged|TestContractTestsFindFaults)$"
+	// ofTheStore selects the tests whose outcome depends on what the database stores, finds and refuses.
+	ofTheStore = "^Test(Contract$|Fields$|VerdictIs|RecordTells|Credentials|ClientIDTaken|Retry|Replay|ReusedKeyCompares|KeyIs|" +
+		"BodiesAre|LargeList|TokenMust)"
+	// ofSQLite selects one that accesses the database directly, which store/postgres tests in its own way.
+	ofSQLite = "^TestRetryOfWhatIsDamaged$"
 )
 
 // TestOverPostgreSQL runs tests of this package over PostgreSQL.

@@ -127,20 +127,20 @@ func (r *applyRig) wantCounts(t *testing.T, counts map[string]int, created, unch
 
 func TestApplyCreatesEachEntryOnce(t *testing.T) {
 	t.Parallel()
-	r := newApplyRig(t, 1000, deliver)
+	r := newApplyRig(t, 300, deliver)
 	counts, _ := r.apply(t, 0)
-	r.wantCounts(t, counts, 1000, 0, 0)
+	r.wantCounts(t, counts, 300, 0, 0)
 	counts, _ = r.apply(t, 0)
-	r.wantCounts(t, counts, 0, 1000, 0)
+	r.wantCounts(t, counts, 0, 300, 0)
 
 	r.renewToken(t)
 	counts, _ = r.apply(t, 0)
-	r.wantCounts(t, counts, 0, 1000, 0)
+	r.wantCounts(t, counts, 0, 300, 0)
 
 	r.write(t, func(text string) string { return strings.Replace(text, "{n: 7}", "{n: 8}", 1) })
 	counts, stderr := r.apply(t, providerdtest.ExitDiffers)
-	r.wantCounts(t, counts, 0, 999, 1)
-	if !strings.Contains(stderr, "providers.yaml:1410:76: workspace_directory/Directory 7: drifted: credentials of provider ") {
+	r.wantCounts(t, counts, 0, 299, 1)
+	if !strings.Contains(stderr, "providers.yaml:430:76: workspace_directory/Directory 7: drifted: credentials of provider ") {
 		t.Errorf("apply printed %s", stderr)
 	}
 }
