@@ -55,9 +55,10 @@ type applyRig struct {
 	entries int
 }
 
-// newApplyRig writes a file with a number of entries, of which three in ten are directories.
-func newApplyRig(t *testing.T, entries int, onAnswer func(number int64) bool) *applyRig {
+// newApplyRig writes a file with 300 entries, of which three in ten are directories.
+func newApplyRig(t *testing.T, onAnswer func(number int64) bool) *applyRig {
 	t.Helper()
+	const entries = 300
 	dir := t.TempDir()
 	server := providerdtest.Serve(t, dir)
 	r := &applyRig{dir: dir, url: startRelay(t, server.URL, onAnswer), token: providerdtest.Token(t, dir), entries: entries}
@@ -127,7 +128,7 @@ func (r *applyRig) wantCounts(t *testing.T, counts map[string]int, created, unch
 
 func TestApplyCreatesEachEntryOnce(t *testing.T) {
 	t.Parallel()
-	r := newApplyRig(t, 300, deliver)
+	r := newApplyRig(t, deliver)
 	counts, _ := r.apply(t, 0)
 	r.wantCounts(t, counts, 300, 0, 0)
 	counts, _ = r.apply(t, 0)
@@ -170,7 +171,7 @@ func TestApplyEndsWellHoweverItIsStopped(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			middle := make(chan struct{})
-			r := newApplyRig(t, 300, func(number int64) bool {
+			r := newApplyRig(t, func(number int64) bool {
 				if number == 100 {
 					close(middle)
 				}
@@ -203,7 +204,7 @@ func TestApplyEndsWellHoweverItIsStopped(t *testing.T) {
 
 func TestApplyStandsLostAnswers(t *testing.T) {
 	t.Parallel()
-	r := newApplyRig(t, 300, func(number int64) bool { return number%50 != 0 })
+	r := newApplyRig(t, func(number int64) bool { return number%50 != 0 })
 	counts, _ := r.apply(t, 0)
 	// The responses to one entry may be dropped several times.
 	if counts["unchanged"] == 0 {
@@ -227,7 +228,7 @@ func TestApplyStopsAtGeneralFault(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newApplyRig(t, 300, deliver)
+			r := newApplyRig(t, deliver)
 			fault.how(r)
 			counts, stderr := r.apply(t, providerdtest.ExitFailed)
 			if counts["pending"] != 300 || strings.Count(stderr, fault.says) != 1 || strings.Count(stderr, "\n") != 2 ||
