@@ -12,7 +12,7 @@ import (
 const clusterVariable = "PROVIDERD_TEST_CLUSTER"
 
 const (
-	// ofTheStore selects the tests whose outcome depends on what the database stores, finds and refuses.
+	// ofTheStore selects tests that depend on what the database stores, finds and refuses.
 	ofTheStore = "^Test(Contract$|Fields$|VerdictIs|RecordTells|Credentials|ClientIDTaken|Retry|Replay|ReusedKeyCompares|KeyIs|" +
 		"BodiesAre|LargeList|TokenMust)"
 	// ofSQLite selects one that accesses the database directly, which store/postgres tests in its own way.

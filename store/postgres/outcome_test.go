@@ -113,7 +113,8 @@ func TestNothingIsAcknowledgedWithoutTheStandby(t *testing.T) {
 }
 
 // A commit that is canceled while it waits for the standby returns only a warning, and is unknown, whatever the
-// language of the warning and the client_min_messages of the role.
+// language of the warning and the client_min_messages of the role. German stands for all languages: code that reads the
+// message would look for English.
 func TestCanceledCommitIsUnknown(t *testing.T) {
 	t.Parallel()
 	r := newReplicatedIn(t, postgrestest.German)

@@ -23,7 +23,7 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// migratedDatabases returns a function that creates migrated databases by copying one, and returns their URLs.
+// migratedDatabases returns a function that copies a migrated database, and returns the URL of the copy.
 func migratedDatabases(t *testing.T, cluster *postgrestest.Cluster) func(t *testing.T) string {
 	t.Helper()
 	template := cluster.CreateDatabase(t)

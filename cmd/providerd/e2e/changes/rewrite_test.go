@@ -14,7 +14,7 @@ import (
 )
 
 // defaultRewrites is the number of manipulations; "make faults" sets more.
-const defaultRewrites = 5
+const defaultRewrites = 8
 
 // TestRewrittenRecordsAreFound changes a copy of a database by SQL, without the program, and expects that the record is
 // named. Changes by the program are no findings.

@@ -46,22 +46,23 @@ func startRelay(t *testing.T, server string, onAnswer func(number int64) bool) s
 
 func deliver(int64) bool { return true }
 
+// applyEntries is the number of entries in the files.
+const applyEntries = 300
+
 // applyRig is a server and a file to apply to it.
 type applyRig struct {
 	dir string
 	// url is that of a relay in front of the server.
-	url     string
-	token   string
-	entries int
+	url   string
+	token string
 }
 
-// newApplyRig writes a file with 300 entries, of which three in ten are directories.
+// newApplyRig writes a file with applyEntries, of which three in ten are directories.
 func newApplyRig(t *testing.T, onAnswer func(number int64) bool) *applyRig {
 	t.Helper()
-	const entries = 300
 	dir := t.TempDir()
 	server := providerdtest.Serve(t, dir)
-	r := &applyRig{dir: dir, url: startRelay(t, server.URL, onAnswer), token: providerdtest.Token(t, dir), entries: entries}
+	r := &applyRig{dir: dir, url: startRelay(t, server.URL, onAnswer), token: providerdtest.Token(t, dir)}
 	r.write(t, func(text string) string { return text })
 	return r
 }
@@ -71,11 +72,11 @@ func (r *applyRig) write(t *testing.T, edit func(text string) string) {
 	t.Helper()
 	var text strings.Builder
 	text.WriteString("oauth2:\n")
-	for i := range r.entries * 7 / 10 {
+	for i := range applyEntries * 7 / 10 {
 		_, _ = fmt.Fprintf(&text, "  - name: Provider %d\n    authorization_flow: 3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01\n", i)
 	}
 	text.WriteString("workspace_directory:\n")
-	for i := range r.entries * 3 / 10 {
+	for i := range applyEntries * 3 / 10 {
 		_, _ = fmt.Fprintf(&text, "  - {name: Directory %d, delegated_subject: admin@example.com, credentials: {n: %d}, "+
 			"default_group_email_domain: example.com}\n", i, i)
 	}
@@ -121,8 +122,8 @@ func (r *applyRig) wantCounts(t *testing.T, counts map[string]int, created, unch
 			t.Errorf("%d entries are %s, want %d", counts[outcome], outcome, want[outcome])
 		}
 	}
-	if stored := len(providerdtest.StoredPKs(t, r.dir)); stored != r.entries {
-		t.Errorf("%d records are stored, want %d", stored, r.entries)
+	if stored := len(providerdtest.StoredPKs(t, r.dir)); stored != applyEntries {
+		t.Errorf("%d records are stored, want %d", stored, applyEntries)
 	}
 }
 
@@ -130,17 +131,17 @@ func TestApplyCreatesEachEntryOnce(t *testing.T) {
 	t.Parallel()
 	r := newApplyRig(t, deliver)
 	counts, _ := r.apply(t, 0)
-	r.wantCounts(t, counts, 300, 0, 0)
+	r.wantCounts(t, counts, applyEntries, 0, 0)
 	counts, _ = r.apply(t, 0)
-	r.wantCounts(t, counts, 0, 300, 0)
+	r.wantCounts(t, counts, 0, applyEntries, 0)
 
 	r.renewToken(t)
 	counts, _ = r.apply(t, 0)
-	r.wantCounts(t, counts, 0, 300, 0)
+	r.wantCounts(t, counts, 0, applyEntries, 0)
 
 	r.write(t, func(text string) string { return strings.Replace(text, "{n: 7}", "{n: 8}", 1) })
 	counts, stderr := r.apply(t, providerdtest.ExitDiffers)
-	r.wantCounts(t, counts, 0, 299, 1)
+	r.wantCounts(t, counts, 0, applyEntries-1, 1)
 	if !strings.Contains(stderr, "providers.yaml:430:76: workspace_directory/Directory 7: drifted: credentials of provider ") {
 		t.Errorf("apply printed %s", stderr)
 	}
@@ -197,7 +198,7 @@ func TestApplyEndsWellHoweverItIsStopped(t *testing.T) {
 			if counts["unchanged"] < 100 || counts["created"] == 0 {
 				t.Errorf("the second run counts %v", counts)
 			}
-			r.wantCounts(t, counts, r.entries-counts["unchanged"], counts["unchanged"], 0)
+			r.wantCounts(t, counts, applyEntries-counts["unchanged"], counts["unchanged"], 0)
 		})
 	}
 }
@@ -210,7 +211,7 @@ func TestApplyStandsLostAnswers(t *testing.T) {
 	if counts["unchanged"] == 0 {
 		t.Error("no retry found an existing record")
 	}
-	r.wantCounts(t, counts, r.entries-counts["unchanged"], counts["unchanged"], 0)
+	r.wantCounts(t, counts, applyEntries-counts["unchanged"], counts["unchanged"], 0)
 }
 
 // A cause that affects every entry ends the run at once, and is reported once.

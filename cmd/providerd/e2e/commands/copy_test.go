@@ -82,8 +82,7 @@ func TestCopyThereAndBack(t *testing.T) {
 	}
 }
 
-// TestCopyInterrupted interrupts a copy with each signal, checks that the incomplete copy is refused, and copies the
-// rest.
+// TestCopyInterrupted interrupts or kills a copy, checks that the incomplete copy is refused, and copies the rest.
 func TestCopyInterrupted(t *testing.T) {
 	t.Parallel()
 	const rows = 20_000

@@ -23,19 +23,20 @@ func faultyURLs(password string) []string {
 	}
 }
 
-// TestInvalidURLsAreNotPrinted runs each command that reads a database URL from its environment. Only "doctor" reports the
-// errors in a way of its own.
+// TestInvalidURLsAreNotPrinted runs each command that reads a database URL from its environment. The others report errors
+// as "token list" does, so they get fewer URLs than it and "doctor".
 func TestInvalidURLsAreNotPrinted(t *testing.T) {
 	t.Parallel()
 	const password = "canaryofapassword"
 	const good = "sqlite:data/providerd.db"
 	all := faultyURLs(password)
+	some := []string{all[0], all[len(all)-4], all[len(all)-1]}
 	for variable, commands := range map[string]map[string][]string{
 		"PROVIDERD_DATABASE": {
-			"serve --listen 127.0.0.1:0": all[:2], "doctor": all, "token list": all, "migrate --status": all[:2], "backup x.db": all[:2],
+			"serve --listen 127.0.0.1:0": some, "doctor": all, "token list": all, "migrate --status": some, "backup x.db": some,
 		},
-		"PROVIDERD_FROM": {"copy --to " + good: all[:2]},
-		"PROVIDERD_TO":   {"copy --from " + good: all[:2]},
+		"PROVIDERD_FROM": {"copy --to " + good: some},
+		"PROVIDERD_TO":   {"copy --from " + good: some},
 	} {
 		for line, urls := range commands {
 			t.Run(variable+" of "+line, func(t *testing.T) {

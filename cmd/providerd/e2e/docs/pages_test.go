@@ -17,8 +17,8 @@ import (
 // firstScreen is the height of a small phone's screen, in pixels.
 const firstScreen = 700
 
-// TestPagesFitScreens opens each kind of page on a phone and on a desktop, in light and dark. If UPDATE is set, the
-// manual gets a screenshot of the reference page.
+// TestPagesFitScreens opens each kind of page on a phone and on a desktop, and changes the preferred colors from light
+// to dark. If UPDATE is set, the manual gets a screenshot of the reference page.
 func TestPagesFitScreens(t *testing.T) {
 	_, b, _ := startPages(t, t.TempDir())
 	for path, ready := range map[string]string{
