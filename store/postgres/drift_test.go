@@ -11,16 +11,6 @@ import (
 	"example.com/providerd/store/postgres/postgrestest"
 )
 
-// newMigrated returns the URL of a new database that nobody uses.
-func newMigrated(t *testing.T, cluster *postgrestest.Cluster) string {
-	t.Helper()
-	address := cluster.CreateDatabase(t)
-	if err := createAlone(t, address); err != nil {
-		t.Fatal(err)
-	}
-	return address
-}
-
 // viewAfter opens a database for inspection after a statement.
 func viewAfter(t *testing.T, cluster *postgrestest.Cluster, address, statement string) *postgres.View {
 	t.Helper()

@@ -46,15 +46,6 @@ func requireForeign(t *testing.T, url, table string, err error) {
 	}
 }
 
-func createAlone(t *testing.T, url string) error {
-	t.Helper()
-	opened, err := postgres.CreateAlone(t.Context(), parse(t, url), slog.New(slog.DiscardHandler))
-	if err == nil {
-		err = opened.Close()
-	}
-	return err
-}
-
 // If another program uses the name of any of providerd's tables, no tables are created.
 func TestTakenNamesAreRefused(t *testing.T) {
 	t.Parallel()

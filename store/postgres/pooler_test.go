@@ -15,11 +15,11 @@ func TestStoreBehindAPooler(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.NewCluster(t)
 	pooler := postgrestest.NewPgBouncer(t, cluster)
-	newDatabase := migratedDatabases(t, cluster)
+	migrated := databaseOf(t, newMigrated(t, cluster))
 	storetest.Run(t, func(t *testing.T) storetest.Opener {
 		t.Helper()
-		name, keyset := databaseOf(t, newDatabase(t)), newKeyset(t)
-		url := with(pooler.URL(name), "default_query_exec_mode=exec")
+		name, keyset := cluster.CopyDatabase(t, migrated), newKeyset(t)
+		url := with(pooler.URL(databaseOf(t, name)), "default_query_exec_mode=exec")
 		return func(t *testing.T) *store.Store {
 			t.Helper()
 			return openStore(t, url, keyset)

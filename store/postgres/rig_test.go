@@ -15,6 +15,7 @@ import (
 	"example.com/providerd/store"
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/postgres"
+	"example.com/providerd/store/postgres/postgrestest"
 	"example.com/providerd/store/seal"
 )
 
@@ -51,6 +52,25 @@ func create(t *testing.T, url string) *postgres.Database {
 		}
 	})
 	return opened
+}
+
+// newMigrated returns the URL of a new, migrated database that nobody uses.
+func newMigrated(t *testing.T, cluster *postgrestest.Cluster) string {
+	t.Helper()
+	address := cluster.CreateDatabase(t)
+	if err := createAlone(t, address); err != nil {
+		t.Fatal(err)
+	}
+	return address
+}
+
+func createAlone(t *testing.T, url string) error {
+	t.Helper()
+	opened, err := postgres.CreateAlone(t.Context(), parse(t, url), slog.New(slog.DiscardHandler))
+	if err == nil {
+		err = opened.Close()
+	}
+	return err
 }
 
 // openStore opens a store over the database of a URL as a replica does, and closes it with the test.
