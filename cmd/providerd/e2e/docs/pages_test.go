@@ -17,8 +17,8 @@ import (
 // firstScreen is the height of a small phone's screen, in pixels.
 const firstScreen = 700
 
-// TestPagesFitScreens opens each kind of page on a phone and on a desktop, and changes the preferred colors from light
-// to dark. If UPDATE is set, the manual gets a screenshot of the reference page.
+// TestPagesFitScreens opens each kind of page on a phone and on a desktop, one in dark and the other in light, and then
+// in the other color scheme. If UPDATE is set, the manual gets a screenshot of the reference page.
 func TestPagesFitScreens(t *testing.T) {
 	_, b, _ := startPages(t, t.TempDir())
 	for path, ready := range map[string]string{
@@ -29,10 +29,10 @@ func TestPagesFitScreens(t *testing.T) {
 		"/problems/validation-failed": "pre",
 		"/docs/":                      operationBlock + " .request-card",
 	} {
-		for _, width := range []int64{400, 1280} {
+		for width, schemes := range map[int64][]string{400: {"dark", "light"}, 1280: {"light", "dark"}} {
 			b.run(t,
 				emulation.SetDeviceMetricsOverride(width, 900, 1, width < 1000),
-				prefer("light"),
+				prefer(schemes[0]),
 				chromedp.Navigate(b.url+path),
 				await(fmt.Sprintf("document.querySelector(%q) !== null", ready)),
 			)
@@ -41,8 +41,8 @@ func TestPagesFitScreens(t *testing.T) {
 				b.saveScreenshot(t, providerdtest.Path(t, "cmd/providerd/manual/docs.png"))
 			}
 			const background = "getComputedStyle(document.body).backgroundColor"
-			var light string
-			b.run(t, chromedp.Evaluate(background, &light), prefer("dark"), await(fmt.Sprintf("%s !== %q", background, light)))
+			var first string
+			b.run(t, chromedp.Evaluate(background, &first), prefer(schemes[1]), await(fmt.Sprintf("%s !== %q", background, first)))
 			b.checkPage(t, path, width)
 		}
 	}
