@@ -232,7 +232,7 @@ func TestApplyStopsAtGeneralFault(t *testing.T) {
 			r := newApplyRig(t, deliver)
 			fault.how(r)
 			counts, stderr := r.apply(t, providerdtest.ExitFailed)
-			if counts["pending"] != 300 || strings.Count(stderr, fault.says) != 1 || strings.Count(stderr, "\n") != 2 ||
+			if counts["pending"] != applyEntries || strings.Count(stderr, fault.says) != 1 || strings.Count(stderr, "\n") != 2 ||
 				!strings.HasSuffix(stderr, fault.ends) || strings.Contains(stderr, "run the command again") != (fault.ends == again) {
 				t.Errorf("%v: %s", counts, stderr)
 			}

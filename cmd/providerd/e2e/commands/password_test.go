@@ -23,8 +23,8 @@ func faultyURLs(password string) []string {
 	}
 }
 
-// TestInvalidURLsAreNotPrinted runs each command that reads a database URL from its environment. The others report errors
-// as "token list" does, so they get fewer URLs than it and "doctor".
+// TestInvalidURLsAreNotPrinted runs each command that reads a database URL from its environment. "doctor" and "token list"
+// get all faulty URLs. The other commands, which report errors as "token list" does, get some.
 func TestInvalidURLsAreNotPrinted(t *testing.T) {
 	t.Parallel()
 	const password = "canaryofapassword"
