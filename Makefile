@@ -130,8 +130,10 @@ breaking: ## Find changes to the contract since the last release (or commit) tha
 	git show "$$since:openapi.yaml" >"$$base"; \
 	$(OASDIFF) breaking --fail-on ERR "$$base" openapi.yaml
 
+# golangci-lint reads the tests with the tag slow, "make test" compiles them without it.
 lint: .ci/node_modules ## Lint the Go code and the contract, and check spelling and wording.
 	$(GOLANGCI_LINT) run
+	go vet ./...
 	cd .ci && npm run --silent lint
 	cd .ci && npm run --silent spelling
 	git grep --line-number --ignore-case --word-regexp --fixed-strings -f .ci/words.txt -- . ':!.ci/words.txt' && exit 1 || test $$? -eq 1

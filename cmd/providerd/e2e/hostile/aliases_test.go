@@ -1,3 +1,5 @@
+//go:build slow
+
 package hostile_test
 
 import (
