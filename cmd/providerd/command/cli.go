@@ -73,9 +73,5 @@ func checkServe() (doctor.Configuration, error) {
 		}
 		return problems
 	}
-	variables := []string{apply.TokenVariable}
-	for flag := range flagsWithVariables(parser) {
-		variables = append(variables, flag.Envs...)
-	}
-	return doctor.Configuration{Check: check, Variables: variables}, nil
+	return doctor.Configuration{Check: check, Variables: knownVariables(parser)}, nil
 }

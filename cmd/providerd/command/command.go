@@ -53,12 +53,20 @@ func run(ctx context.Context, arguments []string) int {
 	if errors.Is(err, console.ErrPrint) {
 		return failure(err)
 	}
+	messages := &console.Messages{File: os.Stderr, IsQuiet: root.Quiet}
+	mistyped := mistypedVariables(parser)
+	// serve logs them, and doctor reports them in its table.
+	if err != nil || !slices.Contains([]string{"serve", "doctor"}, command.Command()) {
+		for _, warning := range mistyped {
+			messages.Warn("%s", warning)
+		}
+	}
 	if err != nil {
 		return printUsageError(err, invalidVariables(parser, selectedIn(err))...)
 	}
 	command.BindTo(ctx, (*context.Context)(nil))
 	version, _ := builtFrom()
-	command.Bind(&console.Messages{File: os.Stderr, IsQuiet: root.Quiet}, serve.Version(version), applyRecords())
+	command.Bind(messages, serve.Version(version), serve.MistypedVariables(mistyped), applyRecords())
 	return failure(runCommand(ctx, command))
 }
 

@@ -3,9 +3,6 @@ package command
 import (
 	"errors"
 	"fmt"
-	"iter"
-	"os"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -41,40 +38,6 @@ func describeUsageError(err error) string {
 		}
 	}
 	return text + commandsAfter(err)
-}
-
-// invalidVariables describes the environment variables that flags of a command, or of any if it is nil, do not accept.
-func invalidVariables(parser *kong.Kong, command *kong.Node) []string {
-	var problems []string
-	for flag := range flagsWithVariables(parser) {
-		value, isSet := os.LookupEnv(flag.Envs[0])
-		if !isSet || command != nil && !slices.Contains(slices.Concat(command.AllFlags(false)...), flag) {
-			continue
-		}
-		target := reflect.New(flag.Target.Type()).Elem()
-		err := flag.Parse(kong.ScanFromTokens(kong.Token{Type: kong.FlagValueToken, Value: value}), target)
-		if err == nil {
-			continue
-		}
-		problem := describeUsageError(fmt.Errorf("%w (from envar %s=%q)", err, flag.Envs[0], value))
-		if !slices.Contains(problems, problem) {
-			problems = append(problems, problem)
-		}
-	}
-	return problems
-}
-
-// flagsWithVariables returns the flags of all commands that can be set by an environment variable.
-func flagsWithVariables(parser *kong.Kong) iter.Seq[*kong.Flag] {
-	return func(yield func(*kong.Flag) bool) {
-		for _, command := range parser.Model.Leaves(false) {
-			for _, flag := range slices.Concat(command.AllFlags(false)...) {
-				if len(flag.Envs) > 0 && !yield(flag) {
-					return
-				}
-			}
-		}
-	}
 }
 
 // selectedIn returns the command of a usage error; nil if there is none.

@@ -1,12 +1,9 @@
 package doctor
 
 import (
-	"os"
-	"slices"
 	"strings"
 
 	"example.com/providerd/cmd/providerd/tracing"
-	"example.com/providerd/server/contract"
 )
 
 const checkOfConfiguration = "configuration"
@@ -25,9 +22,9 @@ func checkConfiguration(configuration Configuration, arguments []string) []findi
 	for _, problem := range configuration.Check(arguments) {
 		found = append(found, failed(checkOfConfiguration, "correct the variable or flag", "%s", problem))
 	}
-	for _, name := range unknownVariables(configuration.Variables) {
+	for name, similar := range UnknownVariables(configuration.Variables) {
 		remedy := `"providerd serve --help" lists the variables`
-		if similar := contract.MostSimilar(name, configuration.Variables); similar != "" {
+		if similar != "" {
 			remedy = "did you mean " + similar + "?"
 		}
 		found = append(found, warned(checkOfConfiguration, remedy, "%s is set, but providerd has no such variable", name))
@@ -40,17 +37,4 @@ func checkConfiguration(configuration Configuration, arguments []string) []findi
 		found = append(found, passed(checkOfConfiguration, "flags and environment variables are valid"))
 	}
 	return found
-}
-
-// unknownVariables returns the variables of the environment that look like this program's but are not.
-func unknownVariables(known []string) []string {
-	var unknown []string
-	for _, variable := range os.Environ() {
-		name, _, _ := strings.Cut(variable, "=")
-		if strings.HasPrefix(name, "PROVIDERD_") && !slices.Contains(known, name) {
-			unknown = append(unknown, name)
-		}
-	}
-	slices.Sort(unknown)
-	return unknown
 }

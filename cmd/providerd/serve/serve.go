@@ -66,6 +66,9 @@ func (c Command) Validate() error {
 // Version is the version of the program, which traces report.
 type Version string
 
+// MistypedVariables has a warning for each variable of the environment whose name is almost that of a known one.
+type MistypedVariables []string
+
 // Help is the long help text.
 func (Command) Help() string {
 	return "Creates the database if it does not exist, readable only by its owner, and migrates it to the schema " +
@@ -88,12 +91,16 @@ const memoryLimit = 176 << 20
 
 // Run serves until the process gets a stop signal.
 func (c *Command) Run(
-	ctx context.Context, contract *contract.Document, version Version, messages *console.Messages,
+	ctx context.Context, contract *contract.Document, version Version, mistyped MistypedVariables,
+	messages *console.Messages,
 ) error {
 	ctx, stop := untilStopped(ctx)
 	defer stop()
 	log := newServeLog(messages, c.LogFormat, slog.Level(c.LogLevel))
 	defer log.output.close()
+	for _, warning := range mistyped {
+		log.notify(slog.LevelWarn, warning, "mistyped variable", slog.String("warning", warning))
+	}
 	if err := c.open(ctx, contract, version, log); err != nil {
 		explained := console.Explain(err).Error()
 		log.notify(slog.LevelError, explained, "serve failed", slog.String("error", explained))
