@@ -15,7 +15,7 @@ import (
 )
 
 type auditCommands struct {
-	List   auditCommand        `cmd:"" default:"withargs" help:"Show events, or print or follow the event log line by line."`
+	List   auditCommand        `cmd:"" aliases:"ls" default:"withargs" help:"Show events, or print or follow the event log line by line."`
 	Head   audit.HeadCommand   `cmd:"" help:"Print the heads of the audit, to keep elsewhere."`
 	Verify audit.VerifyCommand `cmd:"" help:"Find records that were rewritten since lines or heads were kept."`
 }
