@@ -54,10 +54,10 @@ func run(ctx context.Context, arguments []string) int {
 		return failure(err)
 	}
 	messages := &console.Messages{File: os.Stderr, IsQuiet: root.Quiet}
-	mistyped := mistypedVariables(parser)
-	// serve logs them, and doctor reports them in its table.
+	warnings := variableWarnings(parser)
+	// serve logs the warnings, and doctor reports the variables in its table.
 	if err != nil || !slices.Contains([]string{"serve", "doctor"}, command.Command()) {
-		for _, warning := range mistyped {
+		for _, warning := range warnings {
 			messages.Warn("%s", warning)
 		}
 	}
@@ -66,7 +66,7 @@ func run(ctx context.Context, arguments []string) int {
 	}
 	command.BindTo(ctx, (*context.Context)(nil))
 	version, _ := builtFrom()
-	command.Bind(messages, serve.Version(version), serve.MistypedVariables(mistyped), applyRecords())
+	command.Bind(messages, serve.Version(version), serve.VariableWarnings(warnings), applyRecords())
 	return failure(runCommand(ctx, command))
 }
 

@@ -57,15 +57,14 @@ func knownVariables(parser *kong.Kong) []string {
 	return known
 }
 
-// mistypedVariables describes the variables of the environment that are not known but similar to one that is. It
-// ignores others, because Kubernetes sets such variables for a Service named providerd.
-func mistypedVariables(parser *kong.Kong) []string {
-	var mistyped []string
-	for name, similar := range doctor.UnknownVariables(knownVariables(parser)) {
-		if similar != "" {
-			mistyped = append(mistyped, fmt.Sprintf("%s is set, but providerd has no such variable; did you mean %s?",
-				console.Printable(name), similar))
+// variableWarnings returns a warning for each variable of the environment that is unknown but similar to a known one.
+// Other unknown variables get none, because Kubernetes sets such variables for a Service named providerd.
+func variableWarnings(parser *kong.Kong) []string {
+	var warnings []string
+	for problem, remedy := range doctor.UnknownVariables(knownVariables(parser)) {
+		if remedy != "" {
+			warnings = append(warnings, console.Printable(problem)+"; "+remedy)
 		}
 	}
-	return mistyped
+	return warnings
 }

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"strings"
 
 	"example.com/providerd/cmd/providerd/tracing"
@@ -22,12 +23,9 @@ func checkConfiguration(configuration Configuration, arguments []string) []findi
 	for _, problem := range configuration.Check(arguments) {
 		found = append(found, failed(checkOfConfiguration, "correct the variable or flag", "%s", problem))
 	}
-	for name, similar := range UnknownVariables(configuration.Variables) {
-		remedy := `"providerd serve --help" lists the variables`
-		if similar != "" {
-			remedy = "did you mean " + similar + "?"
-		}
-		found = append(found, warned(checkOfConfiguration, remedy, "%s is set, but providerd has no such variable", name))
+	for problem, remedy := range UnknownVariables(configuration.Variables) {
+		remedy = cmp.Or(remedy, `"providerd serve --help" lists the variables`)
+		found = append(found, warned(checkOfConfiguration, remedy, "%s", problem))
 	}
 	if _, err := tracing.Endpoint(); err != nil {
 		what, remedy, _ := strings.Cut(err.Error(), "; ")

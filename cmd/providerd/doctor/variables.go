@@ -11,26 +11,26 @@ import (
 
 const variablePrefix = "PROVIDERD_"
 
-// UnknownVariables returns the variables of the environment that begin like those of this program but are not among
-// them, sorted, each with the known name that is most similar; "" if none is similar.
+// UnknownVariables says of each variable of the environment that begins with PROVIDERD_ but is not among the known ones
+// that it is set. The remedy names the known variable that is most similar; it is "" if none is similar.
 func UnknownVariables(known []string) iter.Seq2[string, string] {
-	// The prefix would make any two names similar.
+	// With the prefix, even short names would be similar.
 	suffixes := make([]string, len(known))
 	for i, name := range known {
 		suffixes[i] = strings.TrimPrefix(name, variablePrefix)
 	}
-	return func(yield func(name, similar string) bool) {
+	return func(yield func(problem, remedy string) bool) {
 		for _, variable := range slices.Sorted(slices.Values(os.Environ())) {
 			name, _, _ := strings.Cut(variable, "=")
 			suffix, isOurs := strings.CutPrefix(name, variablePrefix)
 			if !isOurs || slices.Contains(known, name) {
 				continue
 			}
-			similar := contract.MostSimilar(suffix, suffixes)
-			if similar != "" {
-				similar = variablePrefix + similar
+			remedy := ""
+			if similar := contract.MostSimilar(suffix, suffixes); similar != "" {
+				remedy = "did you mean " + variablePrefix + similar + "?"
 			}
-			if !yield(name, similar) {
+			if !yield(name+" is set, but providerd has no such variable", remedy) {
 				return
 			}
 		}

@@ -66,8 +66,8 @@ func (c Command) Validate() error {
 // Version is the version of the program, which traces report.
 type Version string
 
-// MistypedVariables has a warning for each variable of the environment whose name is almost that of a known one.
-type MistypedVariables []string
+// VariableWarnings are sentences about mistyped environment variables.
+type VariableWarnings []string
 
 // Help is the long help text.
 func (Command) Help() string {
@@ -91,14 +91,14 @@ const memoryLimit = 176 << 20
 
 // Run serves until the process gets a stop signal.
 func (c *Command) Run(
-	ctx context.Context, contract *contract.Document, version Version, mistyped MistypedVariables,
+	ctx context.Context, contract *contract.Document, version Version, warnings VariableWarnings,
 	messages *console.Messages,
 ) error {
 	ctx, stop := untilStopped(ctx)
 	defer stop()
 	log := newServeLog(messages, c.LogFormat, slog.Level(c.LogLevel))
 	defer log.output.close()
-	for _, warning := range mistyped {
+	for _, warning := range warnings {
 		log.notify(slog.LevelWarn, warning, "mistyped variable", slog.String("warning", warning))
 	}
 	if err := c.open(ctx, contract, version, log); err != nil {

@@ -163,7 +163,9 @@ func TestHostileJSONLog(t *testing.T) {
 	server := providerdtest.ServeWith(t, dir, []string{"PROVIDERD_DATABSE=x"},
 		"--log-format", "json", "--log-level", "error", "--listen", "0.0.0.0:0", "--ops-listen", "0.0.0.0:0")
 	server.MustStop(t)
-	for _, want := range []string{"did you mean PROVIDERD_DATABASE?", "plain HTTP", "wrote initial token", "serving API", "not on a loopback"} {
+	for _, want := range []string{
+		"did you mean PROVIDERD_DATABASE?", "plain HTTP", "wrote initial token", "serving API", "not on a loopback",
+	} {
 		if !strings.Contains(server.Stderr.String(), want) {
 			t.Errorf("%q is missing", want)
 		}
