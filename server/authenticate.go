@@ -71,7 +71,7 @@ func bearerToken(header http.Header) (string, bool) {
 // are still accepted.
 func (s *Server) invalidToken(c echo.Context, description string, cause error, reason tokenRefusal) error {
 	network := networkOf(exchangeOf(c.Request().Context()).remoteAddress)
-	if wait := s.attempts.take(network, time.Now()).wait; wait > 0 {
+	if wait := s.attempts.take(network).wait; wait > 0 {
 		return &refusal{
 			slug: tooManyRequests, header: map[string]string{retryAfterHeader: wholeSeconds(wait)}, cause: cause,
 			token: reason,

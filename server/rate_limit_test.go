@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,6 +21,35 @@ func (h *harness) limitRate(t *testing.T, requests int) {
 	h.serve(t, func(config *server.Config) {
 		config.RateLimit = server.RateLimit{Requests: requests, Window: time.Hour}
 	})
+}
+
+// However many requests of a caller are concurrent, no more are allowed than the limit says. Allowed ones are refused
+// because of their bodies.
+func TestRateLimitOfConcurrentRequests(t *testing.T) {
+	t.Parallel()
+	const requests, connections, each = 1000, 64, 300
+	h := start(t)
+	h.serve(t, func(config *server.Config) {
+		config.RateLimit = server.RateLimit{Requests: requests, Window: time.Second}
+	})
+	var allowed atomic.Int64
+	var group sync.WaitGroup
+	begin := time.Now()
+	for range connections {
+		group.Go(func() {
+			for range each {
+				if h.post(t, oauth2Path, "{}").status == http.StatusBadRequest {
+					allowed.Add(1)
+				}
+			}
+		})
+	}
+	group.Wait()
+	elapsed := time.Since(begin)
+	most := int64(requests * (1 + elapsed.Seconds()))
+	if got := allowed.Load(); got < requests || got > most {
+		t.Errorf("%d requests were allowed in %v, want %d to %d", got, elapsed, requests, most)
+	}
 }
 
 // All requests with tokens of one name count, whatever their outcome. Other names are not affected.
