@@ -284,7 +284,7 @@ fuzz: ## Run each fuzz target for FUZZ_TIME (30s).
 	done
 
 microbench: ## Benchmark hot functions and count their allocations.
-	go test -run '^$$' -bench . -benchmem ./server ./store
+	go test -run '^$$' -bench . -benchmem ./server
 
 bench: build ## Measure the server under load; write the figures to cmd/bench. Needs wrk.
 	go build -o bin/bench ./cmd/bench

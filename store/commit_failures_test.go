@@ -1,11 +1,13 @@
 package store_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"gorm.io/gorm"
@@ -150,41 +152,64 @@ func TestUndecidedCreatesOfAFailedBatch(t *testing.T) {
 	}
 }
 
-// If pks run out, the creates without one are refused and their keys stay unused; those before them are stored.
-func TestFewerPKsThanCreates(t *testing.T) {
+// While creates are refused, so are validations. Replays still work, and a create in the same batch is tried.
+func TestValidationIsRefusedLikeCreates(t *testing.T) {
 	t.Parallel()
 	opened, faulty := newFaulty(t)
-	create := func(i int) error {
-		_, _, err := keyedCreate(t, opened, fmt.Sprint(i))
+	if _, _, err := keyedCreate(t, opened, "replay"); err != nil {
+		t.Fatal(err)
+	}
+	refusal := fmt.Errorf("%w: no space left", store.ErrUnavailable)
+	faulty.count(func(f *faultyDatabase) { f.refusal = refusal })
+	validate := func(key string) error {
+		_, _, err := opened.CreateOAuth2Provider(t.Context(), store.CreateRequest{
+			Name: key, CreatedBy: "caller", IdempotencyKey: &key, BodyDigest: []byte(key), ValidateOnly: true,
+		}, store.OAuth2Settings{ClientID: key})
 		return err
 	}
-	for maxPKs, wantStored := range map[int]int{4: 4, 20: 10} {
-		base := maxPKs * 100
-		faulty.count(func(f *faultyDatabase) { f.maxPKs = maxPKs })
-		stored := 0
-		for i, err := range faulty.inOneQueue(t, opened, 10, func(i int) error { return create(base + i) }) {
-			if err == nil {
-				stored++
-			} else if !errors.Is(err, store.ErrNoPKLeft) || !errors.Is(err, store.ErrUnavailable) {
-				t.Errorf("create %d: error is %v, want ErrNoPKLeft", i, err)
-			}
+	errs := faulty.inOneQueue(t, opened, 3, func(i int) error {
+		if i == 0 {
+			return validate("new")
 		}
-		if stored != wantStored {
-			t.Errorf("with %d pks, %d creates are stored, want %d", maxPKs, stored, wantStored)
+		_, _, err := keyedCreate(t, opened, []string{"replay", "create"}[i-1])
+		return err
+	})
+	if !errors.Is(errs[0], refusal) || errs[1] != nil || errs[2] != nil {
+		t.Errorf("errors of a validation, a replay and a create are %v, want %v and none", errs, refusal)
+	}
+	if err := validate("replay"); err != nil {
+		t.Errorf("validation of a replay: %v", err)
+	}
+	faulty.count(func(f *faultyDatabase) { f.refusal = nil })
+	if err := validate("new"); err != nil {
+		t.Errorf("validation after recovery: %v", err)
+	}
+}
+
+// If a batch fails, a create whose deadline has passed is refused. The others are stored by the next batch.
+func TestLateCreateIsRefusedAlone(t *testing.T) {
+	t.Parallel()
+	opened, faulty := newFaulty(t)
+	opened.SetLeastTime(time.Second)
+	hasty, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	untilLate := func(func(statements) error, statements) error {
+		<-hasty.Done()
+		return fmt.Errorf("%w: no response", store.ErrUnavailable)
+	}
+	errs := faulty.inOneQueue(t, opened, 3, func(i int) error {
+		ctx := t.Context()
+		if i == 1 {
+			ctx = hasty
 		}
-		faulty.count(func(f *faultyDatabase) { f.maxPKs = 0 })
-		replays := 0
-		for i := range 10 {
-			_, replayed, err := keyedCreate(t, opened, fmt.Sprint(base+i))
-			if err != nil {
-				t.Error(err)
-			}
-			if replayed {
-				replays++
-			}
-		}
-		if replays != wantStored {
-			t.Errorf("%d retries are replays, want %d", replays, wantStored)
-		}
+		// A create without a deadline is not claimed again.
+		ctx, cancel := context.WithTimeout(ctx, time.Minute)
+		defer cancel()
+		_, _, err := opened.CreateOAuth2Provider(ctx, store.CreateRequest{Name: "late", CreatedBy: "caller"},
+			store.OAuth2Settings{ClientID: fmt.Sprint(i), PropertyMappings: []uuid.UUID{}, JWKSSources: []uuid.UUID{}})
+		return err
+	}, untilLate)
+	if errs[0] != nil || !errors.Is(errs[1], store.ErrUnavailable) || errs[2] != nil {
+		t.Errorf("errors are %v, want only one, of the second create", errs)
 	}
 }

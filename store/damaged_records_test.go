@@ -6,44 +6,28 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
-	"github.com/google/uuid"
-
 	"example.com/providerd/store"
+	"example.com/providerd/store/storetest"
 )
 
-// Damaged records are yielded as errors in order, also at the edges of pages, and hide no other record.
+// Records with the secret of another record, and those without settings, are yielded as errors in order, also at the
+// edges of pages, and hide no other record.
 func TestDamagedRecordsAreYieldedInOrder(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "test.db")
-	database := create(t, path)
 	const count = 1200
-	var group sync.WaitGroup
-	for i := range count {
-		group.Go(func() {
-			var err error
-			if i%2 == 0 {
-				err = database.Submit(t.Context(), fmt.Sprint(i)).Wait()
-			} else {
-				_, _, err = database.CreateWorkspaceDirectoryProvider(t.Context(), store.CreateRequest{Name: "x"},
-					store.WorkspaceDirectorySettings{PropertyMappings: []uuid.UUID{}, PropertyMappingsGroup: []uuid.UUID{}})
-			}
-			if err != nil {
-				t.Error(err)
-			}
-		})
-		if i%store.QueueLength == 0 {
-			group.Wait()
-		}
+	if err := storetest.FillSQLite(t.Context(), path, count); err != nil {
+		t.Fatal(err)
 	}
-	group.Wait()
 	const damaged = "pk IN (1, 2, 499, 500, 501, 1000, 1001, 1199, 1200)"
-	execute(t, path, "UPDATE oauth2_providers SET client_secret = x'00' WHERE "+damaged)
-	execute(t, path, "UPDATE workspace_directory_providers SET credentials = x'00' WHERE "+damaged)
+	const other = " = (SELECT client_secret FROM oauth2_providers WHERE pk = 3) WHERE "
+	execute(t, path, "UPDATE oauth2_providers SET client_secret"+other+damaged)
+	execute(t, path, "UPDATE workspace_directory_providers SET credentials"+other+damaged)
 	execute(t, path, "DELETE FROM oauth2_providers WHERE pk IN (2, 500)")
 	execute(t, path, "DELETE FROM workspace_directory_providers WHERE pk IN (2, 500)")
+	database := create(t, path)
 	var got []string
 	last := int32(0)
 	for record, err := range database.Providers(t.Context(), store.Filter{}, 0) {

@@ -1,52 +1,31 @@
 package store_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"testing"
 
 	"example.com/providerd/store"
 )
 
-// Waiting creates share a commit, up to the maximum size of a batch.
+// Waiting creates share a commit, up to the maximum size of a batch, and get their pks in the order of arrival.
 func TestWaitingCreatesShareACommit(t *testing.T) {
 	t.Parallel()
 	for waiting, want := range map[int][]int{
 		1: {1, 1}, 64: {1, 64}, 256: {1, 256}, 257: {1, 256, 1}, store.QueueLength: {1, 256, 256},
 	} {
 		opened, faulty := newFaulty(t)
-		for i, err := range faulty.inOneQueue(t, opened, waiting, func(i int) error {
-			return opened.Submit(t.Context(), fmt.Sprint(i)).Wait()
-		}) {
-			if err != nil {
-				t.Errorf("create %d: %v", i, err)
+		name := func(i int) string { return fmt.Sprint(i * 7919 % waiting) }
+		errs := faulty.inOneQueue(t, opened, waiting, func(i int) error { return opened.Submit(t.Context(), name(i)).Wait() })
+		for i, err := range errs {
+			record, readErr := opened.Provider(t.Context(), int32(i+2))
+			if err := errors.Join(err, readErr); err != nil || record.Common().Name != name(i) {
+				t.Fatalf("create %d: record is %+v, %v", i, record, err)
 			}
 		}
 		if sizes, _ := faulty.sizes(); !slices.Equal(sizes, want) {
 			t.Errorf("%d waiting creates are in batches of %v, want %v", waiting, sizes, want)
-		}
-	}
-}
-
-// Creates without a key get their pks in the order of arrival.
-func TestCreatesAreStoredInOrder(t *testing.T) {
-	t.Parallel()
-	opened, faulty := newFaulty(t)
-	const count = 300
-	for i, err := range faulty.inOneQueue(t, opened, count, func(i int) error {
-		return opened.Submit(t.Context(), fmt.Sprintf("%03d", (i*7)%count)).Wait()
-	}) {
-		if err != nil {
-			t.Errorf("create %d: %v", i, err)
-		}
-	}
-	for i := range count {
-		record, err := opened.Provider(t.Context(), int32(i+2))
-		if err != nil || record.Common().Name != fmt.Sprintf("%03d", (i*7)%count) {
-			t.Fatalf("record %d is %+v, %v", i+2, record, err)
 		}
 	}
 }
@@ -89,38 +68,6 @@ func TestSecondCreateWithAKeyWaits(t *testing.T) {
 			t.Errorf("%s: %d errors and %d replays in batches of %v, want %d and %d in %v",
 				name, gotErrs, gotReplays, sizes, test.wantErrs, test.wantReplays, test.wantSizes)
 		}
-	}
-}
-
-// A canceled create takes no place in a batch.
-func TestCanceledCreatesAreLeftOut(t *testing.T) {
-	t.Parallel()
-	opened, faulty := newFaulty(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	var waiting sync.WaitGroup
-	waiting.Add(199)
-	errs := faulty.inOneQueue(t, opened, 300, func(i int) error {
-		switch {
-		case i == 299:
-			cancel()
-			waiting.Wait()
-			return opened.Submit(t.Context(), "last").Wait()
-		case i%3 == 0:
-			return opened.Submit(t.Context(), fmt.Sprint(i)).Wait()
-		default:
-			defer waiting.Done()
-			err := opened.Submit(ctx, fmt.Sprint(i)).Wait()
-			if !errors.Is(err, context.Canceled) {
-				return fmt.Errorf("want context.Canceled, got %w", err)
-			}
-			return nil
-		}
-	})
-	if err := errors.Join(errs...); err != nil {
-		t.Error(err)
-	}
-	if sizes, _ := faulty.sizes(); !slices.Equal(sizes, []int{1, 101}) {
-		t.Errorf("batches have sizes %v", sizes)
 	}
 }
 

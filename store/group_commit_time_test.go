@@ -74,6 +74,13 @@ func inBubble(t *testing.T, slow *slowDatabase, test func(t *testing.T, opened *
 	})
 }
 
+func (d *slowDatabase) expectCalls(t *testing.T, want ...string) {
+	t.Helper()
+	if !slices.Equal(d.calls, want) {
+		t.Errorf("calls are %v, want %v", d.calls, want)
+	}
+}
+
 // The database is maintained after each batch, and every few seconds while idle.
 func TestDatabaseIsMaintained(t *testing.T) {
 	t.Parallel()
@@ -88,13 +95,8 @@ func TestDatabaseIsMaintained(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	want := []string{
-		"commit 2", "maintain 2", "maintain 5", "maintain 10", "commit 13", "maintain 13",
-		"batches closed 13", "database closed 13",
-	}
-	if !slices.Equal(slow.calls, want) {
-		t.Errorf("calls are %v, want %v", slow.calls, want)
-	}
+	slow.expectCalls(t, "commit 2", "maintain 2", "maintain 5", "maintain 10", "commit 13", "maintain 13",
+		"batches closed 13", "database closed 13")
 }
 
 // A caller waits for its batch to begin until its deadline, and then always for the outcome.
@@ -126,10 +128,7 @@ func TestCallersWithDeadlines(t *testing.T) {
 		}
 	})
 	// Callers that gave up are in no batch, and empty batches are not committed.
-	want := []string{"commit 4", "maintain 4", "batches closed 4", "database closed 4"}
-	if !slices.Equal(slow.calls, want) {
-		t.Errorf("calls are %v, want %v", slow.calls, want)
-	}
+	slow.expectCalls(t, "commit 4", "maintain 4", "batches closed 4", "database closed 4")
 }
 
 // Close stores a full queue, refuses new creates meanwhile, and then closes the database, also if called twice.
@@ -168,11 +167,49 @@ func TestCloseWithAFullQueue(t *testing.T) {
 		}
 		group.Wait()
 	})
-	want := []string{
-		"commit 1", "maintain 1", "commit 2", "maintain 2", "commit 3", "maintain 3",
-		"batches closed 4", "database closed 4", "database closed 4",
-	}
-	if !slices.Equal(slow.calls, want) {
-		t.Errorf("calls are %v, want %v", slow.calls, want)
+	slow.expectCalls(t, "commit 1", "maintain 1", "commit 2", "maintain 2", "commit 3", "maintain 3",
+		"batches closed 4", "database closed 4", "database closed 4")
+}
+
+// Four creates: one that is alone, two that share the next transaction, and one whose caller gives up before that
+// transaction begins.
+func TestTiming(t *testing.T) {
+	t.Parallel()
+	slow := &slowDatabase{commit: 4 * time.Second}
+	var timings [4]store.Timing
+	inBubble(t, slow, func(t *testing.T, opened *store.Store) {
+		var group sync.WaitGroup
+		create := func(ctx context.Context, number int, want error) {
+			group.Go(func() {
+				_, _, err := opened.CreateOAuth2Provider(ctx, store.CreateRequest{Timing: &timings[number]}, store.OAuth2Settings{})
+				if !errors.Is(err, want) {
+					t.Errorf("create %d: error is %v, want %v", number, err, want)
+				}
+			})
+			synctest.Wait()
+		}
+		create(t.Context(), 0, nil)
+		<-time.After(time.Second)
+		create(t.Context(), 1, nil)
+		hasty, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		create(hasty, 3, context.DeadlineExceeded)
+		<-time.After(time.Second)
+		create(t.Context(), 2, nil)
+		group.Wait()
+		if err := opened.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	at := func(seconds int) time.Time { return slow.begun.Add(time.Duration(seconds) * time.Second) }
+	for number, want := range []store.Timing{
+		{Queued: at(0), Begun: at(0), Ended: at(4), BatchSize: 1},
+		{Queued: at(1), Begun: at(4), Ended: at(8), BatchSize: 2},
+		{Queued: at(2), Begun: at(4), Ended: at(8), BatchSize: 2},
+		{Queued: at(1)},
+	} {
+		if timings[number] != want {
+			t.Errorf("create %d: timing is %+v, want %+v", number, timings[number], want)
+		}
 	}
 }

@@ -5,8 +5,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/google/uuid"
-
 	"example.com/providerd/store"
 )
 
@@ -17,24 +15,18 @@ func TestReplayIsTheRecordOfItsKey(t *testing.T) {
 	keyset := filepath.Join(t.TempDir(), "keyset.json")
 	opened, faulty := newFaultyIn(t, t.TempDir(), keyset)
 	other, elsewhere := newFaultyIn(t, t.TempDir(), keyset)
-	create := func(in *store.Store, key string) (pk int32, replayed bool, err error) {
-		request := store.CreateRequest{Name: key, CreatedBy: "caller", IdempotencyKey: &key, BodyDigest: []byte(key)}
-		settings := store.OAuth2Settings{ClientID: key, PropertyMappings: []uuid.UUID{}, JWKSSources: []uuid.UUID{}}
-		record, replayed, err := in.CreateOAuth2Provider(t.Context(), request, settings)
-		return record.PK, replayed, err
-	}
-	first, _, err := create(opened, "first")
+	first, _, err := keyedCreate(t, opened, "first")
 	if err != nil {
 		t.Fatal(err)
 	}
 	faulty.elsewhere = elsewhere.Database
-	if _, _, err := create(opened, "first"); !errors.Is(err, store.ErrUnavailable) {
+	if _, _, err := keyedCreate(t, opened, "first"); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("no record: error is %v, want ErrUnavailable", err)
 	}
-	if pk, _, err := create(other, "other"); err != nil || pk != first {
+	if pk, _, err := keyedCreate(t, other, "other"); err != nil || pk != first {
 		t.Fatalf("pk is %d, want %d, %v", pk, first, err)
 	}
-	if _, _, err := create(opened, "first"); !errors.Is(err, store.ErrUnavailable) {
+	if _, _, err := keyedCreate(t, opened, "first"); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("another's record: error is %v, want ErrUnavailable", err)
 	}
 	request := store.CreateRequest{
@@ -49,7 +41,7 @@ func TestReplayIsTheRecordOfItsKey(t *testing.T) {
 		t.Errorf("another's record: error is %v, want ErrUnavailable", err)
 	}
 	faulty.elsewhere = nil
-	if pk, replayed, err := create(opened, "first"); err != nil || !replayed || pk != first {
+	if pk, replayed, err := keyedCreate(t, opened, "first"); err != nil || !replayed || pk != first {
 		t.Errorf("pk is %d, replayed is %v, %v", pk, replayed, err)
 	}
 }

@@ -1,13 +1,16 @@
 package store_test
 
 import (
+	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"testing"
 
 	"gorm.io/gorm"
 
 	"example.com/providerd/store"
+	"example.com/providerd/store/storetest"
 )
 
 // rotateAndReseal rotates the key and reseals every secret with it.
@@ -121,6 +124,61 @@ func TestSecretOfJustRetiredKeyIsRead(t *testing.T) {
 	faulty.elsewhere, faulty.readsElsewhere = asBefore.Database, 2
 	if _, err := opened.Provider(t.Context(), 1); err != nil || faulty.readsElsewhere != 0 {
 		t.Errorf("%d reads remain: %v", faulty.readsElsewhere, err)
+	}
+}
+
+// The next reseal seals what an interrupted one left.
+func TestNextResealCompletesInterruptedOne(t *testing.T) {
+	t.Parallel()
+	const count = 450
+	path := filepath.Join(t.TempDir(), "test.db")
+	if err := storetest.FillSQLite(t.Context(), path, count); err != nil {
+		t.Fatal(err)
+	}
+	database := create(t, path)
+	if _, err := database.RotateKey(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	if err := database.Reseal(ctx, func(done, _ int64) {
+		if done > 0 {
+			cancel()
+		}
+	}); !errors.Is(err, context.Canceled) {
+		t.Fatalf("error is %v, want context.Canceled", err)
+	}
+	for _, most := range []int64{count - 1, 0} {
+		left := int64(-1)
+		if err := database.Reseal(t.Context(), func(_, total int64) { left = total }); err != nil || left < min(most, 1) || left > most {
+			t.Errorf("%d are left, want at most %d, %v", left, most, err)
+		}
+	}
+	if stored := names(t, database); len(stored) != count {
+		t.Errorf("%d records can be read, want %d", len(stored), count)
+	}
+}
+
+// Without its keyset, a store neither creates nor reads nor is ready, until the keyset is put back.
+func TestKeysetIsAway(t *testing.T) {
+	t.Parallel()
+	keyset := filepath.Join(t.TempDir(), "keyset.json")
+	opened, _ := newFaultyIn(t, t.TempDir(), keyset)
+	pk, _, err := keyedCreate(t, opened, "x")
+	if err := errors.Join(err, os.Rename(keyset, keyset+".away")); err != nil {
+		t.Fatal(err)
+	}
+	_, _, createErr := keyedCreate(t, opened, "y")
+	_, readErr := opened.Provider(t.Context(), pk)
+	for _, err := range []error{createErr, readErr, opened.Ready(t.Context())} {
+		if !errors.Is(err, store.ErrNoKeyset) || !errors.Is(err, store.ErrUnavailable) {
+			t.Errorf("error is %v, want ErrNoKeyset and ErrUnavailable", err)
+		}
+	}
+	if err := os.Rename(keyset+".away", keyset); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := opened.Provider(t.Context(), pk); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -26,80 +26,49 @@ func conflicting(t *testing.T, others func() error) fault {
 	}
 }
 
-// Another program creates a token with the id of the first run.
-func TestTokenCreationIsRerun(t *testing.T) {
+// A change that is run again keeps nothing of its first run, such as the id that another program has used since.
+func TestChangesAreRerun(t *testing.T) {
 	t.Parallel()
 	opened, faulty := newFaulty(t)
-	grant := store.TokenGrant{Name: "ci", Operations: []string{"one"}, ExpiresIn: time.Hour}
-
-	otherToken := func() error {
-		_, _, err := opened.CreateToken(t.Context(), grant)
+	var text string
+	var token store.Token
+	createToken := func() (err error) {
+		text, token, err = opened.CreateToken(t.Context(),
+			store.TokenGrant{Name: "ci", Operations: []string{"one"}, ExpiresIn: time.Hour})
 		return err
 	}
-	faulty.failNextChange(conflicting(t, otherToken))
-	text, token, err := opened.CreateToken(t.Context(), grant)
-	if err != nil {
-		t.Fatal(err)
+	revokeToken := func() error { return opened.RevokeToken(t.Context(), token.ID) }
+	var application store.Application
+	createApplication := func(slug string) func() error {
+		return func() (err error) {
+			application, err = opened.CreateApplication(t.Context(), store.Application{Slug: slug})
+			return err
+		}
+	}
+	var key uint32
+	rotate := func() (err error) { key, err = opened.RotateKey(t.Context()); return err }
+	for _, step := range []struct{ change, others func() error }{
+		{createToken, createToken}, {revokeToken, revokeToken},
+		{createApplication("shop"), createApplication("other")}, {rotate, func() error { return nil }},
+	} {
+		faulty.failNextChange(conflicting(t, step.others))
+		if err := step.change(); err != nil {
+			t.Error(err)
+		}
 	}
 	if found, err := opened.FindToken(t.Context(), text); err != nil || found.ID != token.ID {
 		t.Errorf("found %+v, %v, want %+v", found, err, token)
 	}
-
-	revocation := func() error { return opened.RevokeToken(t.Context(), token.ID) }
-	faulty.failNextChange(conflicting(t, revocation))
-	if err := opened.RevokeToken(t.Context(), token.ID); err != nil {
-		t.Error(err)
+	if stored := storetest.Collect(t, opened.Applications(t.Context())); len(stored) != 2 || stored[1].ID != application.ID {
+		t.Errorf("created %+v, stored %+v", application, stored)
 	}
-	expectEvents(t, opened, map[store.EventKind]int{store.EventTokenCreated: 2, store.EventTokenRevoked: 1})
-}
-
-// Another operator creates an application with the id of the first run.
-func TestApplicationCreationIsRerun(t *testing.T) {
-	t.Parallel()
-	opened, faulty := newFaulty(t)
-	otherApplication := func() error {
-		_, err := opened.CreateApplication(t.Context(), store.Application{Slug: "other"})
-		return err
+	events := storetest.Collect(t, opened.Events(t.Context(), store.Filter{}, store.EventCursor{}))
+	if last := events[len(events)-1]; last.Event != store.EventKeyRotated || last.ID != int64(key) {
+		t.Errorf("the last event is %+v, want that of key %d", last, key)
 	}
-	faulty.failNextChange(conflicting(t, otherApplication))
-	application, err := opened.CreateApplication(t.Context(), store.Application{Slug: "shop"})
-	if err != nil || application.ID == 0 {
-		t.Errorf("created %+v, %v", application, err)
-	}
-}
-
-func TestKeyRotationIsRerun(t *testing.T) {
-	t.Parallel()
-	opened, faulty := newFaulty(t)
-	faulty.failNextChange(conflicting(t, func() error { return nil }))
-	if _, err := opened.RotateKey(t.Context()); err != nil {
-		t.Error(err)
-	}
-	expectEvents(t, opened, map[store.EventKind]int{store.EventKeyCreated: 1, store.EventKeyRotated: 1})
-}
-
-// The second run finds the application that another operator created, and links nothing.
-func TestRerunSeesConflict(t *testing.T) {
-	t.Parallel()
-	opened, faulty := newFaulty(t)
-	pk, _, err := keyedCreate(t, opened, "x")
-	if err != nil {
-		t.Fatal(err)
-	}
-	links := func(slug string) store.Application {
-		return store.Application{Slug: slug, ProviderPK: &pk, Backchannels: []store.Backchannel{{ProviderPK: pk}}}
-	}
-	faulty.failNextChange(conflicting(t, func() error {
-		_, err := opened.CreateApplication(t.Context(), links("first"))
-		return err
-	}))
-	if _, err := opened.CreateApplication(t.Context(), links("second")); !errors.Is(err, store.ErrProviderLinked) {
-		t.Errorf("error is %v, want ErrProviderLinked", err)
-	}
-	applications := storetest.Collect(t, opened.Applications(t.Context()))
-	if len(applications) != 1 || applications[0].Slug != "first" || len(applications[0].Backchannels) != 1 {
-		t.Errorf("applications are %+v", applications)
-	}
+	expectEvents(t, opened, map[store.EventKind]int{
+		store.EventTokenCreated: 2, store.EventTokenRevoked: 1, store.EventKeyCreated: 1, store.EventKeyRotated: 1,
+	})
 }
 
 // A secret that cannot be opened is left as it is, and reported once, even if the statements are run again. The

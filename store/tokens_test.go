@@ -1,0 +1,125 @@
+package store_test
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"example.com/providerd/store"
+)
+
+// Every token is found, but the number in memory is limited. Unknown tokens are not in memory.
+func TestTokenCacheIsBounded(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "test.db")
+	database := create(t, path)
+	const count, limit = 1010, 1000
+	texts, rows := make([]string, count), make([]string, count)
+	for i := range count {
+		texts[i] = store.NewTokenText()
+		rows[i] = fmt.Sprintf("('ci', '', x'%x', '[]', '2026-01-01 00:00:00+00:00', '2026-01-02 00:00:00+00:00')",
+			sha256.Sum256([]byte(texts[i])))
+	}
+	execute(t, path, "INSERT INTO tokens (name, prefix, digest, operations, created_at, expires_at) VALUES "+
+		strings.Join(rows, ", "))
+	largest := 0
+	for range 2 {
+		for _, text := range texts {
+			if _, err := database.FindToken(t.Context(), text); err != nil {
+				t.Fatal(err)
+			}
+			largest = max(largest, database.CachedTokens())
+		}
+	}
+	if largest != limit {
+		t.Errorf("at most %d tokens are in memory, want %d", largest, limit)
+	}
+	before := database.CachedTokens()
+	if _, err := database.FindToken(t.Context(), store.NewTokenText()); err == nil || database.CachedTokens() != before {
+		t.Errorf("an unknown token is found, %v, or in memory: %d tokens after %d", err, database.CachedTokens(), before)
+	}
+}
+
+// A caller counts from 14 days before its newest token expires until 14 days after, unless it is renewed or revoked.
+func TestExpiryOfOldTokens(t *testing.T) {
+	t.Parallel()
+	const day = 24 * time.Hour
+	path := filepath.Join(t.TempDir(), "test.db")
+	database := create(t, path)
+	for name, left := range map[string]time.Duration{
+		"later": 20 * day, "soon": 10 * day, "expired": -10 * day, "abandoned": -20 * day, "renewed": -time.Hour, "revoked": -time.Hour,
+	} {
+		_, token, err := database.CreateToken(t.Context(), store.TokenGrant{Name: name, Operations: []string{"one"}, ExpiresIn: day})
+		if err != nil {
+			t.Fatal(err)
+		}
+		execute(t, path, fmt.Sprintf("UPDATE tokens SET created_at = '2020-01-01 00:00:00+00:00', expires_at = '%s' WHERE id = %d",
+			time.Now().Add(left).UTC().Format("2006-01-02 15:04:05.999999-07:00"), token.ID))
+		switch name {
+		case "renewed":
+			_, _, _, err = database.RenewToken(t.Context(), token.ID, 90*day, time.Hour)
+		case "revoked":
+			_, err = database.RevokeTokens(t.Context(), name)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	expiry, err := database.TokenExpiry(t.Context(), 14*day)
+	if err != nil || expiry.Callers != 2 || time.Since(expiry.First).Round(time.Hour) != 10*day {
+		t.Errorf("it is %+v, %v", expiry, err)
+	}
+}
+
+func TestRandomAlphanumericIsUniform(t *testing.T) {
+	t.Parallel()
+	const perCharacter = 2000
+	counts := map[rune]int{}
+	for _, r := range store.RandomAlphanumeric(62 * perCharacter) {
+		counts[r]++
+	}
+	if len(counts) != 62 {
+		t.Errorf("%d different characters, want 62", len(counts))
+	}
+	// Six standard deviations of the binomial distribution are about 270.
+	for r, count := range counts {
+		if count < perCharacter-270 || count > perCharacter+270 {
+			t.Errorf("%q occurs %d times, want about %d", r, count, perCharacter)
+		}
+	}
+	if !regexp.MustCompile(`^[0-9A-Za-z]{40}$`).MatchString(store.RandomAlphanumeric(40)) {
+		t.Error("text is not 40 letters and digits")
+	}
+}
+
+// Replacing, omitting or doubling a character, or swapping two neighbors, is detected without the database.
+func TestTokenTextDetectsEverySingleError(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		text := store.NewTokenText()
+		if !regexp.MustCompile(`^pvd_[0-9A-Za-z]{40}$`).MatchString(text) || !store.IsTokenText(text) {
+			t.Fatalf("%q does not have the form of a token", text)
+		}
+		at := rapid.IntRange(0, len(text)-1).Draw(t, "at")
+		var changed []string
+		for with := range 256 {
+			character := string([]byte{byte(with)})
+			changed = append(changed, text[:at]+character+text[at+1:], text[:at]+character+text[at:])
+		}
+		changed = append(changed, text[:at], text[:at]+text[at+1:], text+text[at:], text[at:]+text[:at])
+		if at > 0 {
+			changed = append(changed, text[:at-1]+text[at:at+1]+text[at-1:at]+text[at+1:])
+		}
+		for _, typed := range changed {
+			if store.IsTokenText(typed) != (typed == text) {
+				t.Errorf("%q is accepted for the token %q", typed, text)
+			}
+		}
+	})
+}
