@@ -53,8 +53,25 @@ func (b batch) settle(ctx context.Context, db database.Batches, unknown error) e
 }
 
 // commit stores the creates in one durable transaction. A create that is refused gets its own error; the error returned
-// applies to all of them. If the keys change before the commit, it starts over.
+// applies to all of them. If the database refuses a value, which aborts the transaction, both halves of the batch are
+// committed on their own, until only the create with the value fails.
 func (b batch) commit(ctx context.Context, db database.Batches, source keySource) error {
+	err := b.commitTogether(ctx, db, source)
+	if !errors.Is(err, database.ErrRefused) || len(b) == 1 {
+		return err
+	}
+	for _, half := range []batch{b[:len(b)/2], b[len(b)/2:]} {
+		if err := half.commit(ctx, db, source); err != nil {
+			for _, c := range half {
+				c.err = err
+			}
+		}
+	}
+	return nil
+}
+
+// commitTogether is commit without halves. If the keys change before the commit, it starts over.
+func (b batch) commitTogether(ctx context.Context, db database.Batches, source keySource) error {
 	err := errKeysChanged
 	for errors.Is(err, errKeysChanged) {
 		keys, keysErr := source.current(ctx)

@@ -29,6 +29,8 @@ var (
 	ErrOutcomeUnknown = errors.New("outcome of the commit is unknown")
 	// ErrRetry means that data the statements read has since changed. They are run again.
 	ErrRetry = errors.New("another transaction changed the data")
+	// ErrRefused means that the database cannot store a value, whatever it already holds. Nothing was stored.
+	ErrRefused = errors.New("the database refuses a value")
 	// ErrNoDatabase means that there is no providerd database at the given path or URL.
 	ErrNoDatabase = errors.New("no providerd database")
 	// ErrForeign means that the database belongs to another program.
@@ -54,8 +56,8 @@ type Readable interface {
 
 // Database is an open database with this program's schema. It is safe for concurrent use.
 //
-// Errors of its GORM handles wrap ErrUnavailable if the database could not be used, or are gorm.ErrRecordNotFound or
-// gorm.ErrDuplicatedKey. Any other error is a bug in this program.
+// Errors of its GORM handles wrap ErrUnavailable if the database could not be used or ErrRefused, or are
+// gorm.ErrRecordNotFound or gorm.ErrDuplicatedKey. Any other error is a bug in this program.
 type Database interface {
 	Readable
 	// IsShared reports whether replicas of this program use the database concurrently, which also makes concurrent

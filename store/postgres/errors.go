@@ -19,10 +19,16 @@ import (
 // classify wraps an error of the driver in the matching error of package database. It leaves other errors unchanged:
 // their meaning depends on the statement, such as that of a violated constraint, or they are bugs of this program.
 func classify(err error) error {
-	if err == nil || isClassified(err) || !isUnavailable(err) {
+	switch {
+	case err == nil || isClassified(err):
+		return err
+	case isUnavailable(err):
+		return unavailable(err)
+	case isRefused(err):
+		return fmt.Errorf("%w: %w", database.ErrRefused, err)
+	default:
 		return err
 	}
-	return unavailable(err)
 }
 
 // unavailable wraps an error that can only mean that the database is unavailable.
@@ -56,7 +62,14 @@ func (o oneLineError) Error() string {
 func (o oneLineError) Unwrap() error { return o.error }
 
 func isClassified(err error) bool {
-	return errors.Is(err, database.ErrUnavailable) || errors.Is(err, database.ErrUnsafe)
+	return errors.Is(err, database.ErrUnavailable) || errors.Is(err, database.ErrUnsafe) || errors.Is(err, database.ErrRefused)
+}
+
+// isRefused reports whether a value is at fault: a data exception, such as U+0000 in a string, or one that is too long
+// for an index.
+func isRefused(err error) bool {
+	native, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && (strings.HasPrefix(native.Code, "22") || strings.HasPrefix(native.Code, "54"))
 }
 
 // isUnavailable reports whether the server cannot be reached or cannot work.

@@ -101,7 +101,7 @@ func (t table) appendObject(text []byte, values []any) (_ []byte, err error) {
 		text = append(text, "{,"[min(n, 1)])
 		text = append(text, t.members[n]...)
 		if text, err = appendValue(text, field, values[n]); err != nil {
-			return nil, fmt.Errorf("write column %s: %w", field.DBName, err)
+			return nil, fmt.Errorf("%w: column %s: %w", database.ErrRefused, field.DBName, err)
 		}
 	}
 	return append(text, '}'), nil

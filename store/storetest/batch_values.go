@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -52,4 +53,42 @@ func testValuesOfABatch(t *testing.T, database *store.Store) {
 			}
 		}
 	})
+}
+
+// testRefusedValues creates 256 providers at once, one of which has a value that a database may refuse. The database
+// stores that one as given or refuses it, and stores the others. A refused create does not use up its key.
+func testRefusedValues(t *testing.T, database *store.Store) {
+	for what, value := range map[string]string{
+		"U+0000": "a\x00b", "invalid UTF-8": "a\xffb", "too long for an index": store.RandomAlphanumeric(20_000),
+	} {
+		for round := 1; createAround(t, database, fmt.Sprint(what, round, "/"), value) == 1; round++ {
+			t.Logf("%s: the create was alone; trying again", what)
+		}
+	}
+}
+
+// createAround creates a provider with a client_id among 255 others with a prefix, and returns the size of its batch.
+func createAround(t *testing.T, database *store.Store, prefix, clientID string) (batchSize int) {
+	t.Helper()
+	const count, refused = 256, 100
+	creates, timing := make([]attempt, count), store.Timing{}
+	for i := range creates {
+		settings := fullOAuth2(fmt.Sprint(prefix, i))
+		creates[i] = attempt{request: keyed(fmt.Sprint(prefix, i), "x"), oauth2: &settings}
+	}
+	retry := creates[refused].request
+	creates[refused].request.Timing, creates[refused].oauth2.ClientID = &timing, prefix+clientID
+	concurrently(count, func(i int) { creates[i].create(t.Context(), database) })
+	for i, c := range creates {
+		if c.err != nil && (i != refused || errors.Is(c.err, store.ErrUnavailable) || errors.Is(c.err, store.ErrOutcomeUnknown)) {
+			t.Errorf("%s: create %d: %v", prefix, i, c.err)
+		} else if c.err == nil {
+			expectRecord(t, database, c.record)
+		}
+	}
+	_, replayed, err := database.CreateOAuth2Provider(t.Context(), retry, fullOAuth2(prefix))
+	if isStored := creates[refused].err == nil; err != nil || replayed != isStored {
+		t.Errorf("%s: a retry is replayed: %v, want %v, %v", prefix, replayed, isStored, err)
+	}
+	return timing.BatchSize
 }

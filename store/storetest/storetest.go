@@ -37,6 +37,7 @@ func runOneStore(t *testing.T, newDatabase func(t *testing.T) Opener) {
 		"all providers are read in order":        testProvidersInOrder,
 		"a missing provider is not found":        testMissingProvider,
 		"a batch stores all values as given":     testValuesOfABatch,
+		"a value that is refused fails alone":    testRefusedValues,
 		"a key refuses a different body":         testKeyRefusesAnotherBody,
 		"a validation stores nothing":            testValidation,
 		"a refused row fails alone":              testFailingRows,
@@ -72,6 +73,7 @@ func runTwoStores(t *testing.T, newDatabase func(t *testing.T) Opener) {
 	t.Helper()
 	for name, test := range map[string]func(t *testing.T, first, second *store.Store){
 		"creates of two stores follow the model":    testCreatesOfTwoStores,
+		"two stores commit crossed batches":         testCrossedBatches,
 		"two stores create one first token":         testFirstTokenOfTwoStores,
 		"a revocation reaches the other store":      testRevocationReachesOtherStore,
 		"two stores link applications":              testConcurrentApplications,
@@ -149,10 +151,10 @@ func createWorkspaceDirectory(t *testing.T, database *store.Store) store.Workspa
 	return record
 }
 
-// concurrently calls work for each number below count, up to 100 at a time.
+// concurrently calls work for each number below count, up to 256 at a time, which is the largest batch.
 func concurrently(count int, work func(i int)) {
 	var group sync.WaitGroup
-	free := make(chan struct{}, 100)
+	free := make(chan struct{}, 256)
 	for i := range count {
 		free <- struct{}{}
 		group.Go(func() {

@@ -3,6 +3,7 @@ package storetest
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -125,4 +126,61 @@ func testCreatesDuringReseal(t *testing.T, first, second *store.Store) {
 	if found := stored(t, second); len(found) != count {
 		t.Errorf("%d records are stored, want %d", len(found), count)
 	}
+}
+
+// crossing is a group of creates that cross: of four, the first store gets two and the second store two.
+type crossing [4]*attempt
+
+// newCrossing returns a create of a client_id and one with a key for the first store, and a retry of the latter and a
+// create of the same client_id for the second. If it is random, their values are.
+func newCrossing(name string, isRandom bool) (c crossing) {
+	values := [4][3]string{{"l", "", ""}, {"m", "k", "x"}, {"m", "k", "x"}, {"l", "", ""}}
+	for i, value := range values {
+		if isRandom {
+			value = [3]string{[]string{"l", "m"}[rand.IntN(2)], []string{"", "j", "k"}[rand.IntN(3)], []string{"x", "x", "y"}[rand.IntN(3)]}
+		}
+		settings := fullOAuth2(name + value[0])
+		c[i] = &attempt{request: creation("x"), oauth2: &settings}
+		if value[1] != "" {
+			c[i].request = keyed(name+value[1], value[2])
+		}
+		c[i].request.Timing = &store.Timing{}
+	}
+	return c
+}
+
+// areBatches reports whether each store committed its two creates in one batch.
+func (c crossing) areBatches() bool {
+	begun := func(i int) time.Time { return c[i].request.Timing.Begun }
+	return begun(0).Equal(begun(1)) && begun(2).Equal(begun(3))
+}
+
+// testCrossedBatches has two stores commit batches that share client_ids and keys. The outcomes must be those of single
+// creates in some order.
+func testCrossedBatches(t *testing.T, first, second *store.Store) {
+	const rounds, each = 200, 4
+	batches := 0
+	for round := range rounds {
+		var crossings [each]crossing
+		for i := range crossings {
+			crossings[i] = newCrossing(fmt.Sprint(round, "/", i), round%2 == 1)
+		}
+		concurrently(4*each, func(i int) {
+			crossings[i/4][i%4].create(t.Context(), []*store.Store{first, second}[i%4/2])
+		})
+		for _, c := range crossings {
+			if c.areBatches() {
+				batches++
+			}
+			for _, a := range newModel().settle(c[:]) {
+				t.Errorf("round %d: no order of creates explains replayed %v, error %v of %s, key %+v",
+					round, a.replayed, a.err, a.oauth2.ClientID, a.scope())
+			}
+		}
+	}
+	t.Logf("%d of %d crossings were two batches", batches, rounds*each)
+	if batches < rounds/10 {
+		t.Errorf("%d of %d crossings were two batches, want %d", batches, rounds*each, rounds/10)
+	}
+	stored(t, first)
 }
