@@ -2,7 +2,6 @@ package manifest_test
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -35,7 +34,6 @@ func lookUp(name string) (string, bool) {
 func readFile(path string) ([]byte, error) {
 	text, ok := map[string]string{
 		"secret": "s3cret\n", "lines": "a\r\n\r\n", "key.json": `{"n": 9007199254740993}` + "\n", "empty": "\n", "latin1": "\xe9",
-		"/run/secrets/x": "outside",
 	}[path]
 	if !ok {
 		return nil, fmt.Errorf("open %s: no such file or directory", path)
@@ -204,25 +202,5 @@ func TestFaultsSayWhereAndWhat(t *testing.T) {
 				t.Errorf("%q repeats a value", got)
 			}
 		}
-	}
-}
-
-func TestBrokenValuesAreKnown(t *testing.T) {
-	t.Parallel()
-	read := readOne("oauth2: [{a: {b: 0x1}, c: 1}]", kinds(t))
-	for pointer, want := range map[string]bool{"/a/b": true, "/a/b/c": true, "/a": false, "/c": false, "": false} {
-		if got := read.Entries[0].IsBroken(pointer); got != want {
-			t.Errorf("IsBroken(%q) is %t", pointer, got)
-		}
-	}
-}
-
-// Files outside the directory of a manifest are listed, and those in it are not.
-func TestOutsideFiles(t *testing.T) {
-	t.Parallel()
-	read := readOne("x-unused: ${file:none}\noauth2:\n- {name: '${file:/run/secrets/x}', a: '${file:secret}', b: '${file:x/../secret}'}",
-		kinds(t))
-	if len(read.Problems) > 0 || !slices.Equal(read.OutsideFiles, []string{"/run/secrets/x"}) {
-		t.Errorf("problems are %v, files %q", read.Problems, read.OutsideFiles)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"pgregory.net/rapid"
@@ -37,7 +38,7 @@ func TestAnyJSONComesBack(t *testing.T) {
 	})
 }
 
-// Written manifests are read unchanged, except for references to the environment.
+// Written manifests are visible and read unchanged, except for references to the environment.
 func TestWrittenEntriesComeBack(t *testing.T) {
 	t.Parallel()
 	known := kinds(t)
@@ -66,6 +67,9 @@ func TestWrittenEntriesComeBack(t *testing.T) {
 		if err := writer.Close("oauth2"); err != nil {
 			t.Fatal(err)
 		}
+		if strings.ContainsFunc(file.String(), func(r rune) bool { return !unicode.IsGraphic(r) && r != '\n' && r != '\t' }) {
+			t.Fatalf("%q is not all visible", &file)
+		}
 		read := readOne(file.String(), known)
 		var got []string
 		for _, entry := range read.Entries {
@@ -92,10 +96,20 @@ func anyName() *rapid.Generator[string] {
 	})
 }
 
+// yamlText has what means something in YAML, and what it cannot show.
+func yamlText() *rapid.Generator[string] {
+	words := rapid.SliceOfN(rapid.SampledFrom([]string{
+		" ", "\n", "\r", "\t", "a", "é", "#", ":", "- ", "'", `"`, "\\", "|", ">", "*", "&", "!", "%", "@", "`", "{", "}", "[",
+		"]", ",", "?", "~", "null", "yes", "1", ".", "e", "<<", "=", "---", "...", "\x00", "\x1b", "\u0085", "\u2028", "\ufeff", "😀",
+		"\u009b", "\x7f", "\u202e", "\u2066", "\u200b", "\U000e0001", "\\u202e", "2026-01-31", "0x1f",
+	}), 0, 6)
+	return rapid.Map(words, func(words []string) string { return strings.Join(words, "") })
+}
+
 func anyJSON(depth int) *rapid.Generator[any] {
 	generators := []*rapid.Generator[any]{
 		rapid.Just[any](nil), rapid.Bool().AsAny(), rapid.Int64().AsAny(), rapid.Float64Range(-1e300, 1e300).AsAny(),
-		rapid.String().AsAny(), rapid.StringMatching(`\$*\{?[a-z]*\}?`).AsAny(),
+		rapid.String().AsAny(), rapid.StringMatching(`\$*\{?[a-z]*\}?`).AsAny(), yamlText().AsAny(),
 	}
 	if depth > 0 {
 		inner := rapid.Deferred(func() *rapid.Generator[any] { return anyJSON(depth - 1) })

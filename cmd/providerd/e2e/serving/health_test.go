@@ -55,7 +55,8 @@ func TestHealthReportsWhyNotReady(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	// Each flag is at its limit. The script usage_errors.txtar exceeds them.
-	server := providerdtest.Serve(t, dir, "--drain-delay", "10m", "--max-connections", "1", "--failed-attempts", "1")
+	server := providerdtest.Serve(t, dir, "--drain-delay", "10m", "--max-connections", "1", "--failed-attempts", "1",
+		"--rate-limit", "999999/h")
 	defer func() { _ = server.Kill() }()
 	server.Signal(t, syscall.SIGTERM)
 	providerdtest.WaitUntil(t, "the log has a line of it", func() bool {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"example.com/providerd/cmd/providerd/providerdtest"
 )
 
+// TestTLS replaces the certificate of a server in several ways. Each problem is logged once.
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -31,61 +33,64 @@ func TestTLS(t *testing.T) {
 		_ = connection.Close()
 	}
 
-	providerdtest.WriteCertificate(t, dir, 2)
-	if serial := providerdtest.ServedSerial(t, address); serial != 2 {
-		t.Errorf("certificate %d is served after a change, want 2", serial)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "key.pem"), []byte("rubbish"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if serial := providerdtest.ServedSerial(t, address); serial != 2 {
-		t.Errorf("certificate %d is served with a broken key, want 2", serial)
-	}
-	fifo := filepath.Join(dir, "cert.pem")
-	if err := errors.Join(os.Remove(fifo), syscall.Mkfifo(fifo, 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	if serial := providerdtest.ServedSerial(t, address); serial != 2 {
-		t.Errorf("certificate %d is served with a FIFO in its place, want 2", serial)
-	}
-	if err := os.Remove(fifo); err != nil {
-		t.Fatal(err)
-	}
-	providerdtest.WriteCertificate(t, dir, 3)
-	if serial := providerdtest.ServedSerial(t, address); serial != 3 {
-		t.Errorf("certificate %d is served after the repair, want 3", serial)
+	cert, key, next := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"), t.TempDir()
+	providerdtest.WriteCertificate(t, next, 4)
+	for _, step := range []struct {
+		when   string
+		change func() error
+		serial int64
+	}{
+		{"after a change", func() error { providerdtest.WriteCertificate(t, dir, 2); return nil }, 2},
+		{"with a new chain and the old key", func() error { return os.Rename(filepath.Join(next, "cert.pem"), cert) }, 2},
+		{"with both", func() error { return os.Rename(filepath.Join(next, "key.pem"), key) }, 4},
+		{"with a broken key", func() error { return os.WriteFile(key, []byte("rubbish"), 0o600) }, 4},
+		{"with the key still broken", func() error { return nil }, 4},
+		{"with a FIFO in its place", func() error { return errors.Join(os.Remove(cert), syscall.Mkfifo(cert, 0o600)) }, 4},
+		{"after the repair", func() error {
+			err := os.Remove(cert)
+			providerdtest.WriteCertificate(t, dir, 3)
+			return err
+		}, 3},
+	} {
+		if err := step.change(); err != nil {
+			t.Fatal(err)
+		}
+		if serial := providerdtest.ServedSerial(t, address); serial != step.serial {
+			t.Errorf("certificate %d is served %s, want %d", serial, step.when, step.serial)
+		}
 	}
 	server.MustStop(t)
-	if log := server.Stderr.String(); strings.Count(log, "cannot load certificate") != 2 {
+	if log := server.Stderr.String(); strings.Count(log, "cannot load certificate") != 3 ||
+		!strings.Contains(log, "private key does not match public key") {
 		t.Errorf("log is %s", log)
 	}
 	client.CloseIdleConnections()
 }
 
-func TestInvalidCertificateCreatesNothing(t *testing.T) {
+// TestCertificateInstalledByRoot installs a certificate in two steps, as install(1) does: the files first belong to
+// root, and the change of owner does not change their modification time.
+func TestCertificateInstalledByRoot(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir, next := providerdtest.NewOtherUserDir(t), t.TempDir()
+	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	owner := strconv.Itoa(providerdtest.ServingUser)
 	providerdtest.WriteCertificate(t, dir, 1)
-	if err := os.WriteFile(filepath.Join(dir, "key.pem"), []byte("rubbish"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	_, err := providerdtest.Start(t.Context(), dir, "--tls-cert", "cert.pem", "--tls-key", "key.pem")
-	if err == nil || !strings.Contains(err.Error(), "key.pem") {
-		t.Errorf("error is %v", err)
-	}
-	if _, err := os.Stat(filepath.Join(dir, "data")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a database was created, %v", err)
-	}
-}
+	providerdtest.Run(t, "chown", owner, cert, key)
+	server := providerdtest.ServeAsOtherUser(t, dir, "--tls-cert", "cert.pem", "--tls-key", "key.pem")
+	address := strings.TrimPrefix(server.URL, "https://")
 
-func TestPlainHTTPWarning(t *testing.T) {
-	t.Parallel()
-	for address, warned := range map[string]bool{"0.0.0.0:0": true, "[::1]:0": false, "127.0.0.1:0": false} {
-		dir := t.TempDir()
-		server := providerdtest.Serve(t, dir, "--listen", address)
-		server.MustStop(t)
-		if strings.Contains(server.Stderr.String(), "--tls-cert") != warned {
-			t.Errorf("%s: output is %s", address, server.Stderr)
+	providerdtest.WriteCertificate(t, next, 2)
+	providerdtest.Run(t, "install", "--mode=600", filepath.Join(next, "cert.pem"), filepath.Join(next, "key.pem"), dir)
+	for range 2 {
+		if serial := providerdtest.ServedSerial(t, address); serial != 1 {
+			t.Errorf("certificate %d is served while root owns the files, want 1", serial)
 		}
+	}
+	providerdtest.Run(t, "chown", owner, cert, key)
+	providerdtest.WaitUntil(t, "the new certificate is served", func() bool { return providerdtest.ServedSerial(t, address) == 2 })
+	server.MustStop(t)
+	const problem, reason = "cannot load certificate", "cert.pem: permission denied"
+	if log := server.Stderr.String(); strings.Count(log, problem) != 1 || strings.Count(log, reason) != 1 {
+		t.Errorf("%q is not logged once: %s", reason, log)
 	}
 }
