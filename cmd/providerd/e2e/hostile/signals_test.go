@@ -2,6 +2,7 @@ package hostile_test
 
 import (
 	"errors"
+	"net/http"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -11,6 +12,7 @@ import (
 	"example.com/providerd/cmd/providerd/providerdtest"
 )
 
+// TestHostileSignalsDrain checks that a request in flight finishes, and that the ops listener serves until it has.
 func TestHostileSignalsDrain(t *testing.T) {
 	t.Parallel()
 	// Ignored signals are inherited, as by tests under nohup, but caught ones are not.
@@ -21,10 +23,15 @@ func TestHostileSignalsDrain(t *testing.T) {
 		t.Run(first.String(), func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			server := providerdtest.Serve(t, dir)
+			server, ops := providerdtest.ServeWithOps(t, dir)
 			pending := providerdtest.BeginCreate(t, server, dir)
 			server.Signal(t, first)
 			providerdtest.WaitUntil(t, "the server drains", server.IsClosed)
+			for _, path := range []string{"/metrics", "/healthz"} {
+				if status, text := providerdtest.Get(t, ops+path); status != http.StatusOK {
+					t.Errorf("%s: status is %d: %s", path, status, text)
+				}
+			}
 			// A closed terminal, or systemd with SendSIGHUP, also sends SIGHUP.
 			server.Signal(t, syscall.SIGHUP)
 			pending.Finish(t)

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"os"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -63,24 +62,5 @@ func TestHostileOpsConnections(t *testing.T) {
 	response, err := http.ReadResponse(bufio.NewReader(long), nil)
 	if err == nil && (response.Body.Close() != nil || response.StatusCode != http.StatusRequestHeaderFieldsTooLarge) {
 		t.Errorf("status of a 16 KiB header is %d", response.StatusCode)
-	}
-}
-
-// TestOpsListenerDuringShutdown checks that the ops listener is served until the last request has finished.
-func TestOpsListenerDuringShutdown(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	server, ops := providerdtest.ServeWithOps(t, dir)
-	pending := providerdtest.BeginCreate(t, server, dir)
-	server.Signal(t, syscall.SIGTERM)
-	providerdtest.WaitUntil(t, "the server refuses connections", server.IsClosed)
-	for _, path := range []string{"/metrics", "/healthz"} {
-		if status, text := providerdtest.Get(t, ops+path); status != http.StatusOK {
-			t.Errorf("%s: status is %d: %s", path, status, text)
-		}
-	}
-	pending.Finish(t)
-	if err := server.Command.Wait(); err != nil {
-		t.Errorf("%v: %s", err, server.Stderr)
 	}
 }

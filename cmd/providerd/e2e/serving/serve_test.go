@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
@@ -29,44 +28,24 @@ func TestLogLevels(t *testing.T) {
 	}
 }
 
+// TestRequestsInFlightFinish stops a server under load. Exactly the acknowledged creates are stored.
 func TestRequestsInFlightFinish(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	client := contracttest.Client(t)
+	dir, client, sent := t.TempDir(), contracttest.Client(t), providerdtest.NewJournal()
 	server := providerdtest.Serve(t, dir)
-	var group sync.WaitGroup
-	var mutex sync.Mutex
-	var acknowledged int
-	// The load is running when this many creates are acknowledged.
-	const many = 100
-	running := make(chan struct{})
-	for range 8 {
-		group.Go(func() {
-			for {
-				status, text, err := server.Post(client, providerdtest.OAuth2Path, providerdtest.OAuth2Body)
-				if err != nil {
-					return
-				}
-				if status != http.StatusCreated {
-					t.Errorf("status is %d: %s", status, text)
-				}
-				mutex.Lock()
-				if acknowledged++; acknowledged == many {
-					close(running)
-				}
-				mutex.Unlock()
-			}
-		})
-	}
-	<-running
+	load := sent.Load(8, "load", func(name string) (providerdtest.Record, error) {
+		status, record, err := server.CreateNamed(client, name, "")
+		if err == nil && status != http.StatusCreated {
+			t.Errorf("status is %d", status)
+		}
+		return record, err
+	})
+	sent.WaitForMore(t, 100)
 	server.MustStop(t)
-	group.Wait()
-	stored := len(providerdtest.StoredPKs(t, dir))
-	t.Logf("SIGTERM under load: acknowledged %d, stored but not acknowledged %d, missing %d, duplicates 0",
-		acknowledged, max(0, stored-acknowledged), max(0, acknowledged-stored))
-	if stored != acknowledged {
-		t.Errorf("%d records are stored, %d were acknowledged", stored, acknowledged)
-	}
+	load.Stop()
+	// Each caller ends with a create that no server accepts.
+	clear(sent.Failures)
+	sent.Compare(t, providerdtest.Stored(t, dir))
 }
 
 func TestAddressInUse(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -146,6 +145,9 @@ func failingCollectors(t *testing.T) map[string]string {
 		"the collector does not respond with OTLP over HTTP": providerdtest.StartCollectorFunc(t, func(w http.ResponseWriter, r *http.Request) {
 			respond(t, w, echo(r)+"\r\n\r\n")
 		}),
+		"the collector did not respond in time": providerdtest.StartCollectorFunc(t, func(_ http.ResponseWriter, r *http.Request) {
+			<-r.Context().Done()
+		}),
 		"the collector closed the connection": providerdtest.StartCollectorFunc(t, func(w http.ResponseWriter, _ *http.Request) {
 			respond(t, w, "")
 		}),
@@ -209,16 +211,4 @@ func TestTracesHangingCollector(t *testing.T) {
 	if log := server.Stderr.String(); !strings.Contains(log, "cannot export last traces") {
 		t.Errorf("the log is %s", log)
 	}
-}
-
-// TestTracesSlowCollector checks that the log reports the timeout of a slow collector.
-func TestTracesSlowCollector(t *testing.T) {
-	t.Parallel()
-	slow := providerdtest.StartCollectorFunc(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-	dir := t.TempDir()
-	server := serveTraced(t, dir, slow, "OTEL_BSP_SCHEDULE_DELAY=1", "OTEL_BSP_EXPORT_TIMEOUT=100")
-	server.Create(t, contracttest.Client(t))
-	providerdtest.WaitUntil(t, "the export fails for want of time", func() bool {
-		return slices.Contains(errorsOfTraces(t, server.Stderr.String()), "the collector did not respond in time")
-	})
 }
