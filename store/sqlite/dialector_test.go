@@ -14,7 +14,7 @@ type application struct {
 	Slug, Name string
 }
 
-// Errors of statements are classified in every GORM method.
+// Errors of statements are classified in every kind of GORM's methods, and in Insert, which bypasses GORM.
 func TestStatementErrorsAreClassified(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -25,9 +25,6 @@ func TestStatementErrorsAreClassified(t *testing.T) {
 		"Update": func(tx *gorm.DB) error { return tx.Model(&application{ID: 1}).Update("name", "x").Error },
 		"Delete": func(tx *gorm.DB) error { return tx.Delete(&application{ID: 1}).Error },
 		"Find":   func(tx *gorm.DB) error { return tx.Find(&rows).Error },
-		"Take":   func(tx *gorm.DB) error { return tx.Take(&application{}).Error },
-		"Count":  func(tx *gorm.DB) error { return tx.Model(&application{}).Count(new(int64)).Error },
-		"Pluck":  func(tx *gorm.DB) error { return tx.Model(&application{}).Pluck("slug", new([]string)).Error },
 		"Raw":    func(tx *gorm.DB) error { return tx.Raw("SELECT slug FROM applications").Scan(new([]string)).Error },
 		"Rows": func(tx *gorm.DB) error {
 			rows, err := tx.Model(&application{}).Rows()
@@ -36,6 +33,18 @@ func TestStatementErrorsAreClassified(t *testing.T) {
 			}
 			return err
 		},
+	}
+	err := r.batches.Commit(t.Context(), 0, func(tx database.Batch) error {
+		if err := corruptSchema(tx.DB()); err != nil {
+			return err
+		}
+		if _, err := tx.Insert([]*inserted{{Slug: "a"}}); !errors.Is(err, database.ErrUnavailable) {
+			t.Errorf("Insert: error is %v, want ErrUnavailable", err)
+		}
+		return errOwn
+	})
+	if !errors.Is(err, errOwn) {
+		t.Error(err)
 	}
 	for way, commit := range r.ways() {
 		for kind, statement := range kinds {

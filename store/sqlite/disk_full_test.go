@@ -49,7 +49,7 @@ func leave(t *testing.T, disk string, want int64) {
 }
 
 // A backup needs space for itself and, on the disk of the database, a reserve for the WAL: 4 MiB and a quarter of the
-// bytes left to copy. Both may be on one disk.
+// bytes left to copy. Both may be on one disk. A refused or stopped backup leaves nothing.
 func TestDiskFullOfBackupOrDatabase(t *testing.T) {
 	t.Parallel()
 	const size, before, elsewhere = 16 << 20, 9 << 20, 40 << 20
@@ -93,6 +93,9 @@ func TestDiskFullOfBackupOrDatabase(t *testing.T) {
 			}, noCheck)
 			if !errors.Is(err, test.want) || err != nil && !strings.Contains(err.Error(), "free some space, or back up to another disk") {
 				t.Errorf("error is %v, want %v", err, test.want)
+			}
+			if left, globErr := filepath.Glob(filepath.Join(place, "backup.db*")); globErr != nil || (err == nil) != (len(left) == 1) {
+				t.Errorf("files are %v, %v", left, globErr)
 			}
 			r.close(t)
 		})

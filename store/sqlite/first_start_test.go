@@ -17,31 +17,6 @@ import (
 	"example.com/providerd/store/storetest"
 )
 
-// Create does not recreate an existing database and keeps its content.
-func TestCreateTwice(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	if err := r.commit(t.Context(), "a"); err != nil {
-		t.Fatal(err)
-	}
-	for range 2 {
-		again, err := sqlite.Create(t.Context(), r.path, slog.New(slog.DiscardHandler))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := again.Close(); err != nil || again.IsNew() || !r.IsNew() {
-			t.Errorf("IsNew: %t, then %t, %v", r.IsNew(), again.IsNew(), err)
-		}
-	}
-	if err := r.commit(t.Context(), "b"); err != nil {
-		t.Error(err)
-	}
-	if stored := r.slugs(t); len(stored) != 2 {
-		t.Errorf("stored: %v", stored)
-	}
-	r.close(t)
-}
-
 // Programs that create a database concurrently all get a complete one.
 func TestConcurrentCreate(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,7 @@
 package sqlite_test
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"maps"
@@ -9,10 +10,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
 	"example.com/providerd/store/database"
+	"example.com/providerd/store/durable/durabletest"
 	"example.com/providerd/store/sqlite"
 )
 
@@ -23,9 +26,9 @@ func copyTo(from, to string) error {
 	return errors.Join(err, os.WriteFile(to, content, 0o600))
 }
 
-// An older copy of the database does not belong to the WAL that a crash left. SQLite would apply the WAL and corrupt
-// the copy.
-func TestOlderCopyBesideNewerWAL(t *testing.T) {
+// The WAL that a crash left is kept if the database beside it is missing, empty or an older copy, into which SQLite
+// would copy pages that do not belong to it. No database is created.
+func TestWALOfAnotherDatabaseIsKept(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.fill(t, "a")
@@ -36,23 +39,32 @@ func TestOlderCopyBesideNewerWAL(t *testing.T) {
 	if err := r.commit(t.Context(), "c"); err != nil {
 		t.Fatal(err)
 	}
-	// Copy what a crash leaves to another directory.
-	crashed := filepath.Join(t.TempDir(), "test.db")
-	if err := errors.Join(copyTo(r.path+".older", crashed), copyTo(r.path+"-wal", crashed+"-wal")); err != nil {
-		t.Fatal(err)
-	}
-	wal, err := os.ReadFile(crashed + "-wal")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 2 {
-		_, err = sqlite.Create(t.Context(), crashed, slog.New(slog.DiscardHandler))
-		if !errors.Is(err, database.ErrUnavailable) || !strings.Contains(err.Error(), "-wal and -shm") {
-			t.Errorf("error is %v, want ErrUnavailable", err)
+	for name, test := range map[string]struct{ database, want string }{
+		"older": {r.path + ".older", "-wal and -shm"}, "empty": {os.DevNull, "put the database file back"},
+		"missing": {"", "put the database file back"},
+	} {
+		// Copy what a crash leaves to another directory.
+		crashed := filepath.Join(t.TempDir(), "test.db")
+		opens, err := []openFunc{sqlite.Create, sqlite.Create}, copyTo(r.path+"-wal", crashed+"-wal")
+		if test.database != "" {
+			opens, err = append(opens, sqlite.Open, sqlite.OpenForBackup), errors.Join(err, copyTo(test.database, crashed))
 		}
-	}
-	if after, err := os.ReadFile(crashed + "-wal"); err != nil || string(after) != string(wal) {
-		t.Errorf("the WAL has %d bytes, not the %d that it had, %v", len(after), len(wal), err)
+		wal, readErr := os.ReadFile(crashed + "-wal")
+		if err := errors.Join(err, readErr); err != nil {
+			t.Fatal(err)
+		}
+		for i, open := range opens {
+			_, err := open(t.Context(), crashed, slog.New(slog.DiscardHandler))
+			if !errors.Is(err, database.ErrUnavailable) || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("%s, %d: error is %v, want ErrUnavailable with %q", name, i, err, test.want)
+			}
+		}
+		if after, err := os.ReadFile(crashed + "-wal"); err != nil || string(after) != string(wal) {
+			t.Errorf("%s: the WAL has %d bytes, not the %d that it had, %v", name, len(after), len(wal), err)
+		}
+		if err := errors.Join(copyTo(r.path, crashed), create(t, crashed)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 	r.close(t)
 }
@@ -158,4 +170,21 @@ func TestDamageIsDetected(t *testing.T) {
 		_ = d.conn.Close()
 		_ = d.other.Close()
 	})
+}
+
+// Open stops waiting for damaged files when its context ends.
+func TestOpenStopsWithContext(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.close(t)
+	other := durabletest.Start(t, "commit", r.path)
+	if err := os.Remove(r.path + "-shm"); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := sqlite.Open(ctx, r.path, slog.New(slog.DiscardHandler)); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error is %v", err)
+	}
+	other.Kill(t)
 }

@@ -15,6 +15,7 @@ import (
 	"example.com/providerd/store/sqlite"
 )
 
+// Databases that cannot be used are rejected. That of another program is not changed, not even its journal mode.
 func TestOpenRejectsUnusableDatabases(t *testing.T) {
 	t.Parallel()
 	discard := slog.New(slog.DiscardHandler)
@@ -34,6 +35,10 @@ func TestOpenRejectsUnusableDatabases(t *testing.T) {
 	fifo, rubbish := filepath.Join(dir, "fifo.db"), filepath.Join(dir, "rubbish.db")
 	if err := errors.Join(os.WriteFile(empty, nil, 0o600), syscall.Mkfifo(fifo, 0o600),
 		os.WriteFile(rubbish, []byte(strings.Repeat("rubbish ", 1000)), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.ReadFile(foreign)
+	if err != nil {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]error{
@@ -58,6 +63,10 @@ func TestOpenRejectsUnusableDatabases(t *testing.T) {
 		if _, err := sqlite.Create(t.Context(), path, discard); !errors.Is(err, want) {
 			t.Errorf("Create %s: error is %v, want %v", path, err, want)
 		}
+	}
+	after, err := os.ReadFile(foreign)
+	if files, globErr := filepath.Glob(foreign + "*"); err != nil || !bytes.Equal(after, before) || len(files) != 1 {
+		t.Errorf("the file was changed, or is not alone: %v, %v, %v", files, err, globErr)
 	}
 	for _, url := range []string{"", "sqlite:", "test.db", "mysql:x"} {
 		if path, err := sqlite.Path(url); err == nil {
@@ -88,64 +97,4 @@ func create(t *testing.T, path string) error {
 		return err
 	}
 	return opened.Close()
-}
-
-// The database of another program is not changed, not even its journal mode.
-func TestForeignDatabaseIsNotChanged(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "foreign.db")
-	execute(t, path, "CREATE TABLE t (a)")
-	before, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 2 {
-		if err := create(t, path); !errors.Is(err, database.ErrForeign) {
-			t.Errorf("error is %v, want ErrForeign", err)
-		}
-	}
-	if after, err := os.ReadFile(path); err != nil || !bytes.Equal(after, before) {
-		t.Errorf("the file was changed, %v", err)
-	}
-	if entries, err := os.ReadDir(filepath.Dir(path)); err != nil || len(entries) != 1 {
-		t.Errorf("the directory contains %v, %v", entries, err)
-	}
-}
-
-// If the database is missing, the WAL that a crash left is kept, and no new database is created.
-func TestMissingDatabaseWithWAL(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	if err := r.commit(t.Context(), "a"); err != nil {
-		t.Fatal(err)
-	}
-	crashed := filepath.Join(t.TempDir(), "test.db")
-	if err := copyTo(r.path+"-wal", crashed+"-wal"); err != nil {
-		t.Fatal(err)
-	}
-	wal := sizeOf(t, crashed+"-wal")
-	_, missing := sqlite.Create(t.Context(), crashed, slog.New(slog.DiscardHandler))
-	errs := []error{missing}
-	if err := os.WriteFile(crashed, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, open := range []openFunc{sqlite.Create, sqlite.Open, sqlite.OpenForBackup} {
-		_, err := open(t.Context(), crashed, slog.New(slog.DiscardHandler))
-		errs = append(errs, err)
-	}
-	for i, err := range errs {
-		if !errors.Is(err, database.ErrUnavailable) || !strings.Contains(err.Error(), "put the database file back") {
-			t.Errorf("%d: error is %v, want ErrUnavailable", i, err)
-		}
-	}
-	if size := sizeOf(t, crashed+"-wal"); size != wal {
-		t.Errorf("the WAL has %d bytes, not %d", size, wal)
-	}
-	if err := copyTo(r.path, crashed); err != nil {
-		t.Fatal(err)
-	}
-	if err := create(t, crashed); err != nil {
-		t.Error(err)
-	}
-	r.close(t)
 }

@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"example.com/providerd/store/database"
@@ -66,42 +65,6 @@ func TestReservedPKsAscend(t *testing.T) {
 			t.Errorf("batch %d of %d: pks are %v, before the rollback %v, want %v, %v", i, test.count, pks, lost, test.want, err)
 		}
 	}
-	r.close(t)
-}
-
-// Two writers to one database never get the same pk.
-func TestReservedPKsAreUnique(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	other, err := openRig(t.Context(), r.path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const batches, each = 40, 5
-	var given [2][]int32
-	var group sync.WaitGroup
-	for i, test := range []*rig{r, other} {
-		group.Go(func() {
-			for range batches {
-				pks, err := test.reserve(t, each)
-				if given[i] = append(given[i], pks...); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	group.Wait()
-	for i, pks := range given {
-		if !slices.IsSorted(pks) {
-			t.Errorf("the pks of %d are %v", i, pks)
-		}
-	}
-	all := slices.Concat(given[0], given[1])
-	slices.Sort(all)
-	if len(slices.Compact(all)) != 2*batches*each || all[len(all)-1] != 2*batches*each {
-		t.Errorf("assigned: %v", all)
-	}
-	other.close(t)
 	r.close(t)
 }
 

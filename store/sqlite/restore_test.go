@@ -1,43 +1,13 @@
 package sqlite_test
 
 import (
-	"encoding/binary"
-	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
-	"example.com/providerd/store/database"
 	"example.com/providerd/store/sqlite"
 )
-
-// Only the header is read of a large file that is not a backup.
-func TestForeignFileIsNotCopied(t *testing.T) {
-	t.Parallel()
-	header := make([]byte, 100)
-	copy(header, "SQLite format 3\x00")
-	binary.BigEndian.PutUint32(header[68:], 17)
-	for name, content := range map[string][]byte{
-		"zeros": make([]byte, 1<<20), "empty": nil, "short": []byte("SQLite format 3\x00"), "other program": header,
-		"other magic": append([]byte("SQLite format 4\x00"), header[16:]...),
-	} {
-		path := filepath.Join(t.TempDir(), "backup.db")
-		if err := os.WriteFile(path, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		dir := t.TempDir()
-		_, err := sqlite.Restoration{
-			Backup: path, Database: filepath.Join(dir, "test.db"),
-			Progress: func(int64, int64) { t.Errorf("%s: the file is copied", name) }, Check: noCheck,
-		}.Run(t.Context())
-		if !errors.Is(err, database.ErrForeign) || !strings.Contains(err.Error(), path) {
-			t.Errorf("%s: %v", name, err)
-		}
-		expectNothing(t, dir)
-	}
-}
 
 // Each of two restores in the same second keeps the database it replaces. The names of the next seconds are taken.
 func TestEachReplacedDatabaseIsKept(t *testing.T) {

@@ -12,11 +12,27 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rogpeppe/go-internal/testscript"
 	"gorm.io/gorm"
 
 	"example.com/providerd/store/database"
+	"example.com/providerd/store/durable/durabletest"
 	"example.com/providerd/store/sqlite"
 )
+
+// TestMain also runs the test binary as a program that holds the database at PATH open until its standard input ends,
+// and then commits, because SQLite's locks work between processes.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"commit": durabletest.Program(func(ctx context.Context, arguments []string) error {
+			r, err := openRig(ctx, arguments[0])
+			if err != nil {
+				return err
+			}
+			return errors.Join(durabletest.AwaitProceed(), r.commit(ctx, "of a program"), r.batches.Close(), r.Close())
+		}),
+	})
+}
 
 // rig is an open database with its Batches. The test does not close it automatically, because a damaged database cannot
 // be closed.
@@ -90,6 +106,20 @@ func (r *rig) commitRow(ctx context.Context, row *inserted) error {
 		return err
 	})
 }
+
+// read commits a batch that stores nothing, such as a replay. It also returns the error of CanStore.
+func (r *rig) read(ctx context.Context) (canStore, err error) {
+	err = r.batches.Commit(ctx, 0, func(tx database.Batch) error {
+		canStore = tx.CanStore()
+		return tx.DB().Raw("SELECT slug FROM applications").Scan(new([]string)).Error
+	})
+	return canStore, err
+}
+
+// inserted is a row whose id SQLite assigns.
+type inserted struct{ Slug, Name string }
+
+func (inserted) TableName() string { return "applications" }
 
 func insertApplication(tx *gorm.DB, name string) error {
 	return tx.Exec("INSERT INTO applications (slug, name) VALUES (?, '')", name).Error
@@ -191,6 +221,3 @@ func corruptSchema(tx *gorm.DB) error {
 }
 
 var errOwn = errors.New("own error of the statements")
-
-// patience is far longer than what is waited for takes.
-const patience = 30 * time.Second

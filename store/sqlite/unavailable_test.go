@@ -3,7 +3,7 @@ package sqlite_test
 import (
 	"database/sql"
 	"errors"
-	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -79,56 +79,41 @@ func TestLockedDatabaseIsUnavailable(t *testing.T) {
 	r.close(t)
 }
 
-// Batches and Check fail while a table is missing.
-func TestMissingTableIsUnavailable(t *testing.T) {
+// While a table is missing, or once a newer program has migrated the database, nothing is stored, and what was stored
+// before stays.
+func TestChangedSchemaIsUnavailable(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	if err := r.Change(t.Context(), executing("ALTER TABLE providers RENAME TO other")); err != nil {
+	if err := r.commit(t.Context(), "before"); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 {
-		for what, err := range map[string]error{"Commit": r.commit(t.Context(), "lost"), "Check": r.Check(t.Context())} {
-			if !errors.Is(err, database.ErrUnavailable) {
-				t.Errorf("%s: error is %v, want ErrUnavailable", what, err)
+	for _, test := range []struct{ do, undo, text string }{
+		{"ALTER TABLE providers RENAME TO other", "ALTER TABLE other RENAME TO providers", "no such table"},
+		{
+			"INSERT INTO goose_db_version (version_id, is_applied) VALUES (999, TRUE)",
+			"DELETE FROM goose_db_version WHERE version_id = 999", "upgrade providerd",
+		},
+	} {
+		execute(t, r.path, test.do)
+		isNewer := test.text == "upgrade providerd"
+		for range 2 {
+			errs := map[string]error{"Commit": r.commit(t.Context(), "lost"), "Check": r.Check(t.Context())}
+			if isNewer {
+				errs["Change"] = r.Change(t.Context(), func(tx *gorm.DB) error { return insertApplication(tx, "lost") })
+			}
+			for what, err := range errs {
+				if !errors.Is(err, database.ErrUnavailable) || errors.Is(err, database.ErrNewer) != isNewer || !strings.Contains(err.Error(), test.text) {
+					t.Errorf("%s: error is %v, want ErrUnavailable with %q", what, err, test.text)
+				}
 			}
 		}
-	}
-	if err := r.Change(t.Context(), executing("ALTER TABLE other RENAME TO providers")); err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(r.Check(t.Context()), r.commit(t.Context(), "after")); err != nil {
-		t.Error(err)
-	}
-	r.close(t)
-}
-
-// A batch waits for the transaction of another program.
-func TestCommitWaitsForLock(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	other := plain(t, r.path)
-	run(t, other, "BEGIN IMMEDIATE")
-	outcomes := make(chan error)
-	for way, commit := range r.ways() {
-		go func() {
-			outcomes <- commit(t.Context(), func(tx *gorm.DB) error { return insertApplication(tx, way) })
-		}()
-	}
-	select {
-	case err := <-outcomes:
-		t.Errorf("a commit does not wait: %v", err)
-	case <-time.After(200 * time.Millisecond):
-	}
-	run(t, other, "INSERT INTO applications (slug, name) VALUES ('other', '')")
-	run(t, other, "COMMIT")
-	for range 2 {
-		if err := <-outcomes; err != nil {
+		execute(t, r.path, test.undo)
+		if err := errors.Join(r.Check(t.Context()), r.commit(t.Context(), "after "+test.do)); err != nil {
 			t.Error(err)
 		}
 	}
-	stored := r.slugs(t)
-	if slices.Sort(stored); !slices.Equal(stored, []string{"Change", "Commit", "other"}) {
-		t.Errorf("stored: %v", stored)
+	if got := r.slugs(t); len(got) != 3 {
+		t.Errorf("stored: %v", got)
 	}
 	r.close(t)
 }
@@ -163,6 +148,27 @@ func TestCheckWritesOnlyAfterAFailedBatch(t *testing.T) {
 		if wrote, want := checkWrites(), errors.Is(fault.want, database.ErrUnavailable); wrote != want {
 			t.Errorf("Check after %s: it writes: %t", name, wrote)
 		}
+	}
+	r.close(t)
+}
+
+// A server that becomes ready after a failed batch has enough space for the largest create.
+func TestCheckEnsuresSpaceForLargestCreate(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	const largest = 1 << 20
+	if err := r.batches.Commit(t.Context(), 0, func(database.Batch) error { return database.ErrFull }); err == nil {
+		t.Fatal("it did not fail")
+	}
+	if err := r.Check(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ready := sizeOf(t, r.path+"-wal")
+	if err := r.insert("largest", largest); err != nil {
+		t.Fatal(err)
+	}
+	if grown := sizeOf(t, r.path+"-wal"); grown != ready || len(r.slugs(t)) != 1 {
+		t.Errorf("the WAL has %d bytes, and then %d; stored: %v", ready, grown, r.slugs(t))
 	}
 	r.close(t)
 }
