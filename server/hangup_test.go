@@ -61,6 +61,46 @@ func TestStorageThatIsTooSlow(t *testing.T) {
 	}
 }
 
+// TestQueueIsBounded locks the database, so that creates wait. Those beyond the queue are refused without waiting, and the
+// others are stored once the lock is released.
+func TestQueueIsBounded(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	db, err := sql.Open("sqlite3", h.path+"?_txlock=immediate")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	lock, err := db.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const waiting, more = 512, 100
+	answers := make(chan answer, 1+waiting+more)
+	body := encode(t, minimal(oauth2Path))
+	for range cap(answers) {
+		go func() { answers <- h.post(t, oauth2Path, body) }()
+	}
+	for range more {
+		(<-answers).problem(t, http.StatusServiceUnavailable, "overloaded")
+	}
+	if err := lock.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	stored := 0
+	for range 1 + waiting {
+		// On a busy machine, the first may have waited too long for the lock.
+		if got := <-answers; got.status == http.StatusCreated {
+			stored++
+		} else {
+			got.problem(t, http.StatusServiceUnavailable, "storage-unavailable")
+		}
+	}
+	if count := h.count(t); stored == 0 || count != stored {
+		t.Errorf("%d records are stored, want %d", count, stored)
+	}
+}
+
 // count returns how many records are stored.
 func (h *harness) count(t *testing.T) int {
 	t.Helper()

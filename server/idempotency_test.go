@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"example.com/providerd/store"
 )
@@ -117,6 +118,24 @@ func TestBodiesAreComparedAsJSON(t *testing.T) {
 	for _, other := range []string{"11e-1", "1.1"} {
 		h.post(t, workspaceDirectoryPath, strings.Replace(body, "1.10", other, 1), key).
 			problem(t, http.StatusUnprocessableEntity, "idempotency-key-reused")
+	}
+}
+
+// A renewed token, which has another text and the same name, keeps its keys. Those of another name are others.
+func TestKeyBelongsToNameAndOperation(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	body, key := encode(t, minimal(oauth2Path)), set(keyHeader, "key")
+	first := h.post(t, oauth2Path, body, key).record(t)["pk"]
+	for name, isReplay := range map[string]bool{"test": true, "other": false} {
+		token := h.newToken(t, store.TokenGrant{Name: name, Operations: []string{oauth2Operation}, ExpiresIn: time.Hour})
+		got := h.post(t, oauth2Path, body, key, set("Authorization", "Bearer "+token))
+		if pk := got.record(t)["pk"]; got.replayed() != isReplay || (pk == first) != isReplay {
+			t.Errorf("with a token of %s, the key of provider %v gives provider %v", name, first, pk)
+		}
+	}
+	if h.post(t, workspaceDirectoryPath, encode(t, minimal(workspaceDirectoryPath)), key).replayed() {
+		t.Error("the other operation replays a create")
 	}
 }
 

@@ -197,6 +197,31 @@ func createMeanwhile(t *testing.T, h *harness) (stop func() int) {
 	}
 }
 
+// A server that stops ends a request that does not, and says so.
+func TestDrainIsBounded(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	limits := listener.DefaultLimits()
+	if limits.DrainTimeout != 30*time.Second {
+		t.Errorf("requests in flight may take %v", limits.DrainTimeout)
+	}
+	limits.DrainTimeout = 100 * time.Millisecond
+	open, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- listener.Serve(ctx, open, h.newServer(t), limits, nil, slog.New(slog.DiscardHandler)) }()
+	pending := h.begin(t, open.Addr().String(), encode(t, minimal(oauth2Path)))
+	cancel()
+	if err := <-done; !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error is %v", err)
+	}
+	pending.wantClosed(t, "the connection of a request that does not end")
+}
+
 func TestMethodsThatReadNothing(t *testing.T) {
 	t.Parallel()
 	h := start(t)
@@ -223,7 +248,7 @@ func TestEveryAnswerHasSecurityHeaders(t *testing.T) {
 	t.Parallel()
 	h := start(t)
 	for _, path := range []string{"/", "/healthz", "/openapi.yaml", "/problems/forbidden", "/nowhere", oauth2Path} {
-		header := h.send(t, http.MethodGet, path, nil).header
+		header := h.send(t, http.MethodGet, path, nil, set("Origin", "https://other.example.com")).header
 		policy := header.Get("Content-Security-Policy")
 		if !strings.HasPrefix(policy, "default-src 'none'; ") || !strings.HasSuffix(policy, "; frame-ancestors 'none'") ||
 			strings.Contains(policy, "script-src") {
@@ -233,6 +258,7 @@ func TestEveryAnswerHasSecurityHeaders(t *testing.T) {
 			"X-Content-Type-Options":       "nosniff",
 			"Referrer-Policy":              "no-referrer",
 			"Cross-Origin-Resource-Policy": "same-origin",
+			"Access-Control-Allow-Origin":  "",
 		} {
 			if header.Get(name) != want {
 				t.Errorf("%s: %s is %q", path, name, header.Get(name))

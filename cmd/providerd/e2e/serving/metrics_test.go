@@ -222,3 +222,15 @@ func TestMetricsOverPostgreSQL(t *testing.T) {
 		}
 	}
 }
+
+// TestMemoryLimit checks the soft limit of Go's memory, and that its variable overrides it.
+func TestMemoryLimit(t *testing.T) {
+	t.Parallel()
+	for variable, want := range map[string]float64{"": 176 << 20, "GOMEMLIMIT=100MiB": 100 << 20} {
+		server := providerdtest.ServeWith(t, t.TempDir(), strings.Fields(variable), "--ops-listen", "127.0.0.1:0")
+		if got := providerdtest.Scrape(t, providerdtest.OpsURL(t, server))["go_gc_gomemlimit_bytes"]; got != want {
+			t.Errorf("with %q, the limit is %v bytes, want %v", variable, got, want)
+		}
+		server.MustStop(t)
+	}
+}
