@@ -131,7 +131,8 @@ breaking: ## Find changes to the contract since the last release (or commit) tha
 	$(OASDIFF) breaking --fail-on ERR "$$base" openapi.yaml
 
 # golangci-lint reads the tests with the tag slow, "make test" compiles them without it.
-lint: .ci/node_modules ## Lint the Go code and the contract, and check spelling and wording.
+lint: .ci/node_modules ## Lint the Go code and the contract, and check promises, spelling and wording.
+	.ci/promises
 	$(GOLANGCI_LINT) run
 	go vet ./...
 	cd .ci && npm run --silent lint
