@@ -1,5 +1,6 @@
 // Package changes_test changes, renames and deletes records with "providerd apply --as" and "providerd provider update"
-// while the program is killed, and beside servers and other commands.
+// while the program is killed, and beside servers and other commands. It also measures the memory of commands that read
+// many records.
 //
 // Start with model_test.go, the model that the records are compared with.
 package changes_test

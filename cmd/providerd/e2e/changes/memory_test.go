@@ -6,8 +6,9 @@ import (
 	"bufio"
 	"database/sql"
 	"errors"
-	"os/exec"
+	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -40,42 +41,90 @@ func TestPlanInLittleMemory(t *testing.T) {
 	m, entries := newModel(30), min(rows/10, maxPlanned)
 	m.change(entries)
 	m.write(t, dir)
-	apply := []string{"apply", "-f", "model.yaml", "--as", "ci", "--parallel", "256"}
-	providerdtest.RunCommand(t, dir, append(apply, "--yes")...)
+	const apply = "apply -f model.yaml --as ci --parallel 256 "
+	providerdtest.RunCommand(t, dir, strings.Fields(apply+"--yes")...)
 	for _, e := range m.entries {
 		e.ClientSecret, e.RedirectURIs = m.unique("canary-canary-canary-canary-canary-secret"), m.unique("https://app.example.com/")
 	}
 	m.write(t, dir)
-	begun := time.Now()
-	updates, peak := countUpdates(t, providerdtest.Command(t.Context(), dir, append(apply, "--dry-run")...))
-	t.Logf("%d updates beside %d records: %.1f s, at most %d MiB of memory", updates, rows, time.Since(begun).Seconds(), peak>>10)
+	peak := measure(t, dir, apply+"--dry-run", "plan", providerdtest.ExitDiffers)
+	updates := countLines(t, filepath.Join(dir, "plan"), "^~ update ")
 	if updates != entries || peak > maxPlanKiB {
 		t.Errorf("%d updates in %d KiB, want %d in at most %d", updates, peak, entries, maxPlanKiB)
 	}
 }
 
-// countUpdates returns the number of updates in a plan, and the peak memory of the command in KiB.
-func countUpdates(t *testing.T, command *exec.Cmd) (updates, peak int) {
-	t.Helper()
-	stdout, err := command.StdoutPipe()
-	if err == nil {
-		err = command.Start()
+// maxAuditKiB is the maximum memory of commands that read all events.
+const maxAuditKiB = 128 << 10
+
+// TestAuditInLittleMemory prints and verifies many events, beside a list of all records with their secrets.
+func TestAuditInLittleMemory(t *testing.T) {
+	t.Parallel()
+	rows := providerdtest.EnvCount(t, "PROVIDERD_LIST_ROWS", defaultRows)
+	dir := t.TempDir()
+	providerdtest.Fill(t, dir, rows)
+	for _, line := range []string{
+		"provider list --reveal --output json >ignored", "audit head >heads.txt", "audit --output jsonl >events.jsonl",
+		"audit verify --against heads.txt >ignored", "audit verify --against events.jsonl >ignored",
+	} {
+		line, output, _ := strings.Cut(line, " >")
+		if peak := measure(t, dir, line, output, 0); peak > maxAuditKiB {
+			t.Errorf("%s took %d KiB, at most %d are allowed", line, peak, maxAuditKiB)
+		}
 	}
+}
+
+// measure runs a command, which must end with a status, and keeps its output in a file of its directory. It returns the
+// peak memory in KiB, and logs the time.
+func measure(t *testing.T, dir, line, output string, status int) (peak int) {
+	t.Helper()
+	file, err := os.Create(filepath.Join(dir, output))
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines := bufio.NewScanner(stdout)
-	for read := 0; lines.Scan(); read++ {
-		if strings.HasPrefix(lines.Text(), "~ update ") {
-			updates++
-		}
-		if read%100 == 0 {
-			peak = max(peak, providerdtest.PeakKiB(t, command))
+	defer func() { _ = file.Close() }()
+	var messages providerdtest.Buffer
+	command := providerdtest.Command(t.Context(), dir, strings.Fields(line)...)
+	command.Stdout, command.Stderr = file, &messages
+	begun := time.Now()
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- command.Wait() }()
+	for isRunning := true; isRunning; {
+		select {
+		case <-ended:
+			isRunning = false
+		case <-time.After(20 * time.Millisecond):
+			if len(ended) == 0 {
+				peak = max(peak, providerdtest.PeakKiB(t, command))
+			}
 		}
 	}
-	const differs = 3
-	if err := command.Wait(); lines.Err() != nil || command.ProcessState.ExitCode() != differs {
-		t.Errorf("%v: %v, %v", command.Args, lines.Err(), err)
+	if command.ProcessState.ExitCode() != status {
+		t.Errorf("%s: %v: %s", line, command.ProcessState, &messages)
 	}
-	return updates, peak
+	t.Logf("%s: %.1f s, at most %d MiB of memory", line, time.Since(begun).Seconds(), peak>>10)
+	return peak
+}
+
+// countLines returns how many lines of a file match a pattern.
+func countLines(t *testing.T, path, pattern string) (count int) {
+	t.Helper()
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	counted, lines := regexp.MustCompile(pattern), bufio.NewScanner(file)
+	for lines.Scan() {
+		if counted.Match(lines.Bytes()) {
+			count++
+		}
+	}
+	if lines.Err() != nil {
+		t.Fatal(lines.Err())
+	}
+	return count
 }

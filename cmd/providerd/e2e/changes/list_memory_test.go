@@ -1,33 +1,23 @@
 //go:build slow
 
-package commands_test
+package changes_test
 
 import (
-	"bufio"
 	"context"
 	"database/sql"
-	"errors"
-	"os/exec"
 	"path/filepath"
-	"regexp"
-	"strings"
 	"testing"
-	"time"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
 )
 
-const (
-	// defaultListRows is the default; "make list-million" sets more.
-	defaultListRows = 3_000
-	// maxListKiB is the maximum memory of a list of any length.
-	maxListKiB = 64 << 10
-)
+// maxListKiB is the maximum memory of a list of any length.
+const maxListKiB = 64 << 10
 
 // TestListsInLittleMemory runs every list, in every format, and every export with many rows.
 func TestListsInLittleMemory(t *testing.T) {
 	t.Parallel()
-	rows := providerdtest.EnvCount(t, "PROVIDERD_LIST_ROWS", defaultListRows)
+	rows := providerdtest.EnvCount(t, "PROVIDERD_LIST_ROWS", defaultRows)
 	dir := t.TempDir()
 	fillLists(t, dir, rows)
 	for _, test := range []struct {
@@ -48,49 +38,16 @@ func TestListsInLittleMemory(t *testing.T) {
 		{"audit --kind oauth2", []string{"table"}, 3*rows - rows/10},
 	} {
 		for _, format := range test.formats {
-			arguments := strings.Fields(test.line)
+			line, begins := test.line, map[string]string{"table": "^[^A-Z]", "json": `^\{`, "yaml": "^- ", "": "^- "}[format]
 			if format != "" {
-				arguments = append(arguments, "--output", format)
+				line += " --output " + format
 			}
-			command := providerdtest.Command(t.Context(), dir, arguments...)
-			start := time.Now()
-			count, peak := countRows(t, command, format)
-			t.Logf("%s, %d rows: %.1f s, at most %d MiB of memory",
-				strings.Join(arguments, " "), count, time.Since(start).Seconds(), peak>>10)
-			if count != test.rows || peak > maxListKiB {
-				t.Errorf("%v: %d rows in %d KiB, want %d in at most %d", arguments, count, peak, test.rows, maxListKiB)
+			peak := measure(t, dir, line, "listed", 0)
+			if count := countLines(t, filepath.Join(dir, "listed"), begins); count != test.rows || peak > maxListKiB {
+				t.Errorf("%s: %d rows in %d KiB, want %d in at most %d", line, count, peak, test.rows, maxListKiB)
 			}
 		}
 	}
-}
-
-// countRows returns the number of rows in the output of a command, and its peak memory in KiB.
-func countRows(t *testing.T, command *exec.Cmd, form string) (rows, peak int) {
-	t.Helper()
-	stdout, err := command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	begins := regexp.MustCompile(map[string]string{"table": "^[^A-Z]", "json": `^\{`}[form])
-	if begins.String() == "" {
-		begins = regexp.MustCompile("^- ")
-	}
-	lines := bufio.NewScanner(stdout)
-	for read := 0; lines.Scan(); read++ {
-		if begins.Match(lines.Bytes()) {
-			rows++
-		}
-		if read%1000 == 0 {
-			peak = max(peak, providerdtest.PeakKiB(t, command))
-		}
-	}
-	if err := errors.Join(lines.Err(), command.Wait()); err != nil {
-		t.Fatalf("%v: %v", command.Args, err)
-	}
-	return rows, peak
 }
 
 // fillLists creates a database with this many providers, deleted providers, tokens and applications. Each application
