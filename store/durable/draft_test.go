@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"example.com/providerd/store/durable"
-	"example.com/providerd/store/durable/durabletest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 func newDraft(t *testing.T, path string, content []byte) *durable.Draft {
@@ -143,7 +143,7 @@ func TestAbandonedDraftsAreRemoved(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "file")
-	writer := durabletest.Start(t, "draft", path)
+	writer := processtest.StartSelf(t, "draft", path)
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) != 1 {
 		t.Fatal(entries, err)

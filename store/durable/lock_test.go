@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"example.com/providerd/store/durable"
-	"example.com/providerd/store/durable/durabletest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // waitAwhile is how long a test waits for a lock that it must not get.
@@ -75,7 +75,7 @@ func TestLockIsExclusive(t *testing.T) {
 func TestLockEndsWithItsHolder(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	holder := durabletest.Start(t, "hold", dir)
+	holder := processtest.StartSelf(t, "hold", dir)
 	expectLock(t, dir, false)
 	expectLock(t, t.TempDir(), true)
 	holder.Kill(t)

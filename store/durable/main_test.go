@@ -8,7 +8,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"example.com/providerd/store/durable"
-	"example.com/providerd/store/durable/durabletest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // TestMain runs the test binary as another program. "hold DIR" holds the lock of a directory, and "draft PATH" a draft,
@@ -16,24 +16,24 @@ import (
 // "draft-once PATH" creates a draft.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"hold": durabletest.Program(func(ctx context.Context, arguments []string) error {
-			return durable.WithLock(ctx, arguments[0], durabletest.AwaitProceed)
+		"hold": processtest.Program(func(ctx context.Context, arguments []string) error {
+			return durable.WithLock(ctx, arguments[0], processtest.AwaitProceed)
 		}),
-		"draft": durabletest.Program(func(_ context.Context, arguments []string) error {
+		"draft": processtest.Program(func(_ context.Context, arguments []string) error {
 			draft, err := durable.CreateDraft(arguments[0])
 			if err != nil {
 				return err
 			}
-			return errors.Join(durabletest.AwaitProceed(), draft.Close())
+			return errors.Join(processtest.AwaitProceed(), draft.Close())
 		}),
-		"draft-once": durabletest.Program(func(_ context.Context, arguments []string) error {
+		"draft-once": processtest.Program(func(_ context.Context, arguments []string) error {
 			draft, err := durable.CreateDraft(arguments[0])
 			if err != nil {
 				return err
 			}
 			return errors.Join(draft.Publish(), draft.Close())
 		}),
-		"write-over": durabletest.Program(func(_ context.Context, arguments []string) error {
+		"write-over": processtest.Program(func(_ context.Context, arguments []string) error {
 			owner, err := durable.OwnerFor(arguments[0])
 			if err != nil {
 				return err

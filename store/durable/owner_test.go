@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"example.com/providerd/store/durable"
-	"example.com/providerd/store/durable/durabletest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // These users need not have accounts.
@@ -51,7 +51,7 @@ func writeAs(t *testing.T, path string, user int) {
 // have put that file there.
 func TestRootChownsFiles(t *testing.T) {
 	t.Parallel()
-	durabletest.RequireRoot(t)
+	processtest.NeedRoot(t)
 	for name, test := range map[string]struct {
 		mode  os.FileMode
 		place func(t *testing.T, path string)
@@ -84,36 +84,29 @@ func TestRootChownsFiles(t *testing.T) {
 		if group != 0 {
 			group += groupOffset
 		}
-		durabletest.ExpectOwner(t, path, test.want, group)
+		processtest.ExpectOwner(t, path, test.want, group)
 	}
 }
 
 // A draft belongs to the user that created it, unless Chown changes that.
 func TestRootKeepsDrafts(t *testing.T) {
 	t.Parallel()
-	durabletest.RequireRoot(t)
+	processtest.NeedRoot(t)
 	path := filepath.Join(newDir(t, 0o700, oneUser), "file")
 	draft := newDraft(t, path, version(1))
 	if err := errors.Join(draft.Publish(), draft.Close()); err != nil {
 		t.Fatal(err)
 	}
-	durabletest.ExpectOwner(t, path, 0, 0)
+	processtest.ExpectOwner(t, path, 0, 0)
 }
 
 // as starts a program of the tests as another user.
 func as(t *testing.T, user uint32, name string, arguments ...string) *exec.Cmd {
 	t.Helper()
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir := t.TempDir()
 	copied := filepath.Join(dir, name)
-	for _, command := range [][]string{{"cp", program, copied}, {"chmod", "755", filepath.Dir(dir), dir, copied}} {
-		if output, err := exec.CommandContext(t.Context(), command[0], command[1:]...).CombinedOutput(); err != nil {
-			t.Fatalf("%v: %v: %s", command, err, output)
-		}
-	}
+	processtest.Run(t, exec.CommandContext(t.Context(), "cp", os.Args[0], copied))
+	processtest.Run(t, exec.CommandContext(t.Context(), "chmod", "755", filepath.Dir(dir), dir, copied))
 	command := exec.CommandContext(t.Context(), copied, arguments...)
 	command.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: user, Gid: user + groupOffset}}
 	return command
@@ -122,7 +115,7 @@ func as(t *testing.T, user uint32, name string, arguments ...string) *exec.Cmd {
 // Other users than root keep what they write, in any directory.
 func TestOtherUsersKeepTheirFiles(t *testing.T) {
 	t.Parallel()
-	durabletest.RequireRoot(t)
+	processtest.NeedRoot(t)
 	dir := newDir(t, 0o770, anotherUser)
 	if err := errors.Join(os.Chmod(filepath.Dir(filepath.Dir(dir)), 0o755),
 		os.Chown(dir, anotherUser, oneUser+groupOffset)); err != nil {
@@ -130,46 +123,40 @@ func TestOtherUsersKeepTheirFiles(t *testing.T) {
 	}
 	path := filepath.Join(dir, "file")
 	writeAs(t, path, anotherUser)
-	if output, err := as(t, oneUser, "write-over", path).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, output)
-	}
+	processtest.Run(t, as(t, oneUser, "write-over", path))
 	expectContent(t, path, version(1))
-	durabletest.ExpectOwner(t, path, oneUser, oneUser+groupOffset)
+	processtest.ExpectOwner(t, path, oneUser, oneUser+groupOffset)
 }
 
 // Without CAP_CHOWN, root still writes new files, but does not replace those of other users.
 func TestRootWithoutChownCapability(t *testing.T) {
 	t.Parallel()
-	durabletest.RequireRoot(t)
+	processtest.NeedRoot(t)
 	dir := newDir(t, 0o700, oneUser)
 	taken := filepath.Join(dir, "taken")
 	writeAs(t, taken, oneUser)
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	writeOver := func(path string) error {
 		linked := filepath.Join(t.TempDir(), "write-over")
 		command := exec.CommandContext(t.Context(), "setpriv", "--bounding-set=-chown", "--inh-caps=-chown", linked, path)
-		return errors.Join(os.Symlink(program, linked), command.Run())
+		return errors.Join(os.Symlink(os.Args[0], linked), command.Run())
 	}
 	if err := writeOver(taken); err == nil {
 		t.Error("a file of another user was replaced")
 	}
 	expectContent(t, taken, version(2))
-	durabletest.ExpectOwner(t, taken, oneUser, oneUser+groupOffset)
+	processtest.ExpectOwner(t, taken, oneUser, oneUser+groupOffset)
 	fresh := filepath.Join(dir, "fresh")
 	if err := writeOver(fresh); err != nil {
 		t.Error(err)
 	}
 	expectContent(t, fresh, version(1))
-	durabletest.ExpectOwner(t, fresh, 0, 0)
+	processtest.ExpectOwner(t, fresh, 0, 0)
 }
 
 // Drafts that root left in a shared directory do not affect other users, who can neither read nor remove them.
 func TestRootDraftsBlockNobody(t *testing.T) {
 	t.Parallel()
-	durabletest.RequireRoot(t)
+	processtest.NeedRoot(t)
 	dir := newDir(t, 0o777|os.ModeSticky, 0)
 	if err := os.Chmod(filepath.Dir(filepath.Dir(dir)), 0o755); err != nil {
 		t.Fatal(err)
@@ -180,8 +167,6 @@ func TestRootDraftsBlockNobody(t *testing.T) {
 	if err := os.Chmod(filepath.Join(dir, unremovable), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if output, err := as(t, oneUser, "draft-once", filepath.Join(dir, "file")).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, output)
-	}
+	processtest.Run(t, as(t, oneUser, "draft-once", filepath.Join(dir, "file")))
 	expectNames(t, dir, "file", unreadable, unremovable)
 }

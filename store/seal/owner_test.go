@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"example.com/providerd/store/durable/durabletest"
 	"example.com/providerd/store/seal"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // someUser and someGroup need not exist.
@@ -19,7 +19,7 @@ const someUser, someGroup = 1234, 2234
 // that reuses the inode, size and time of a removed one differs only in its owner.
 func TestRootKeysetsBelongToTheirOwners(t *testing.T) {
 	t.Parallel()
-	durabletest.RequireRoot(t)
+	processtest.NeedRoot(t)
 	for _, provide := range []func(ctx context.Context, path string) (*seal.Keyring, error){
 		seal.OpenOrCreateKeyring, seal.CreateKeyring,
 	} {
@@ -30,13 +30,13 @@ func TestRootKeysetsBelongToTheirOwners(t *testing.T) {
 		if _, err := provide(t.Context(), path); err != nil {
 			t.Fatal(err)
 		}
-		durabletest.ExpectOwner(t, path, someUser, someGroup)
+		processtest.ExpectOwner(t, path, someUser, someGroup)
 		ring := open(t, path)
 		if err := os.Chown(path, someUser+1, someGroup+1); err != nil {
 			t.Fatal(err)
 		}
 		rotate(t, path)
-		durabletest.ExpectOwner(t, path, someUser+1, someGroup+1)
+		processtest.ExpectOwner(t, path, someUser+1, someGroup+1)
 		current(t, ring)
 		if err := os.Chown(path, someUser, someGroup); err != nil {
 			t.Fatal(err)
@@ -45,14 +45,14 @@ func TestRootKeysetsBelongToTheirOwners(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		durabletest.ExpectOwner(t, path, someUser+1, someGroup+1)
+		processtest.ExpectOwner(t, path, someUser+1, someGroup+1)
 	}
 }
 
 // A user who replaces the keyset while it is being changed does not get its keys.
 func TestChangedKeysetStaysWithItsOwner(t *testing.T) {
 	t.Parallel()
-	durabletest.RequireRoot(t)
+	processtest.NeedRoot(t)
 	_, path := newRing(t)
 	info, err := os.Stat(path)
 	if err != nil {
@@ -65,5 +65,5 @@ func TestChangedKeysetStaysWithItsOwner(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	durabletest.ExpectOwner(t, path, 0, 0)
+	processtest.ExpectOwner(t, path, 0, 0)
 }

@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"example.com/providerd/store/database"
-	"example.com/providerd/store/durable/durabletest"
 	"example.com/providerd/store/sqlite"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 func noProgress(int64, int64) {}
@@ -133,9 +133,9 @@ func TestRestoreRechecksBeforeReplacing(t *testing.T) {
 	}
 	r.close(t)
 	restoration := sqlite.Restoration{Backup: backup, Database: r.path, Replace: true, Progress: noProgress}
-	var other *durabletest.Process
+	var other processtest.Other
 	restoration.Check = func(database.Readable) error {
-		other = durabletest.Start(t, "commit", r.path)
+		other = processtest.StartSelf(t, "commit", r.path)
 		return nil
 	}
 	if kept, err := restoration.Run(t.Context()); !errors.Is(err, database.ErrInUse) || kept != "" {

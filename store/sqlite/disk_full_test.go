@@ -12,13 +12,13 @@ import (
 	"testing"
 
 	"example.com/providerd/store/database"
-	"example.com/providerd/store/durable/durabletest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // smallDisk mounts a small file system. It requires root.
 func smallDisk(t *testing.T) string {
 	t.Helper()
-	durabletest.RequireRoot(t)
+	processtest.NeedRoot(t)
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=64m"); err != nil {
 		t.Fatalf("mount a small disk: %v", err)

@@ -15,8 +15,8 @@ import (
 	"pgregory.net/rapid"
 
 	"example.com/providerd/store/database"
-	"example.com/providerd/store/durable/durabletest"
 	"example.com/providerd/store/sqlite"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 func copyFile(path string) error { return copyTo(path, path+".older") }
@@ -177,7 +177,7 @@ func TestOpenStopsWithContext(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.close(t)
-	other := durabletest.Start(t, "commit", r.path)
+	other := processtest.StartSelf(t, "commit", r.path)
 	if err := os.Remove(r.path + "-shm"); err != nil {
 		t.Fatal(err)
 	}

@@ -7,13 +7,13 @@ import (
 	"syscall"
 	"testing"
 
-	"example.com/providerd/store/durable/durabletest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // A user who plants a link to a file of root as their database does not get that file.
 func TestRootChownsOnlyNewFiles(t *testing.T) {
 	t.Parallel()
-	durabletest.RequireRoot(t)
+	processtest.NeedRoot(t)
 	const someUser, someGroup = 1234, 2234
 	dir, elsewhere := t.TempDir(), filepath.Join(t.TempDir(), "elsewhere")
 	link, path := filepath.Join(dir, "link.db"), filepath.Join(dir, "new.db")

@@ -16,20 +16,20 @@ import (
 	"gorm.io/gorm"
 
 	"example.com/providerd/store/database"
-	"example.com/providerd/store/durable/durabletest"
 	"example.com/providerd/store/sqlite"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // TestMain also runs the test binary as a program that holds the database at PATH open until its standard input ends,
 // and then commits, because SQLite's locks work between processes.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"commit": durabletest.Program(func(ctx context.Context, arguments []string) error {
+		"commit": processtest.Program(func(ctx context.Context, arguments []string) error {
 			r, err := openRig(ctx, arguments[0])
 			if err != nil {
 				return err
 			}
-			return errors.Join(durabletest.AwaitProceed(), r.commit(ctx, "of a program"), r.batches.Close(), r.Close())
+			return errors.Join(processtest.AwaitProceed(), r.commit(ctx, "of a program"), r.batches.Close(), r.Close())
 		}),
 	})
 }

@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"testing"
 
-	"example.com/providerd/store/durable/durabletest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // ServingUser and servingGroup run the server in tests with several users. They need no account.
@@ -50,6 +50,6 @@ func ExpectOtherUserOwns(t *testing.T, dir string, want ...string) {
 		t.Fatal(err)
 	}
 	for _, entry := range entries {
-		durabletest.ExpectOwner(t, filepath.Join(dir, "data", entry.Name()), ServingUser, servingGroup)
+		processtest.ExpectOwner(t, filepath.Join(dir, "data", entry.Name()), ServingUser, servingGroup)
 	}
 }

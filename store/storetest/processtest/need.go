@@ -1,0 +1,56 @@
+package processtest
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+)
+
+// Need skips the test if missing is not nil. It fails the test instead if NOTHING_LEFT_OUT is set, as in make ci.
+// Target is the target of the Makefile that installs what is missing, or "".
+func Need(t testing.TB, missing error, target string) {
+	t.Helper()
+	if missing == nil {
+		return
+	}
+	hint := ""
+	if target != "" {
+		hint = "; make " + target + " installs what is missing"
+	}
+	if os.Getenv("NOTHING_LEFT_OUT") != "" {
+		t.Fatalf("%v%s", missing, hint)
+	}
+	t.Skipf("%v%s", missing, hint)
+}
+
+// NeedPrograms is Need for programs, given by name or path.
+func NeedPrograms(t testing.TB, target string, programs ...string) {
+	t.Helper()
+	for _, program := range programs {
+		_, err := exec.LookPath(program)
+		Need(t, err, target)
+	}
+}
+
+// NeedRoot is Need for tests that must run as root.
+func NeedRoot(t testing.TB) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		Need(t, errors.New("only root can do this"), "")
+	}
+}
+
+// ExpectOwner checks that a file belongs to a user and a group, and is accessible to its owner only.
+func ExpectOwner(t testing.TB, path string, user, group uint32) {
+	t.Helper()
+	info, err := os.Lstat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	native, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || native.Uid != user || native.Gid != group || info.Mode() != 0o600 {
+		t.Errorf("%s belongs to %d:%d with %v, want %d:%d", path, native.Uid, native.Gid, info.Mode(), user, group)
+	}
+}

@@ -1,0 +1,78 @@
+package processtest
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"net"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Timeout is how long anything may take on a busy machine.
+const Timeout = 2 * time.Minute
+
+// WaitUntil waits until condition returns true. It fails the test, with what it waited for, after Timeout.
+func WaitUntil(t testing.TB, what string, condition func() bool) {
+	t.Helper()
+	err := Poll(func() error {
+		if condition() {
+			return nil
+		}
+		return errors.New("it is still waiting")
+	})
+	if err != nil {
+		t.Fatalf("wait until %s: %v", what, err)
+	}
+}
+
+// Poll calls condition every 10 ms until it returns nil. It returns the last error after Timeout.
+func Poll(condition func() error) error {
+	again, end := time.NewTicker(10*time.Millisecond), time.Now().Add(Timeout)
+	defer again.Stop()
+	for {
+		err := condition()
+		if err == nil || time.Now().After(end) {
+			return err
+		}
+		<-again.C
+	}
+}
+
+// FreePort returns a port of 127.0.0.1 that is not in use. It is below the range that Linux uses for outgoing
+// connections (ip_local_port_range), in which a client that keeps dialing a dead server could get that server's port
+// and connect to itself.
+func FreePort(t testing.TB) int {
+	t.Helper()
+	const first, end = 20000, 32768
+	for {
+		port := first + rand.IntN(end-first)
+		if listener, err := net.Listen("tcp", Local(port)); err == nil {
+			_ = listener.Close()
+			return port
+		}
+	}
+}
+
+// Local returns the address of a port of 127.0.0.1.
+func Local(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
+
+// Buffer is a buffer that is safe for concurrent use.
+type Buffer struct {
+	mutex sync.Mutex
+	text  bytes.Buffer
+}
+
+func (b *Buffer) Write(p []byte) (int, error) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *Buffer) String() string {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	return b.text.String()
+}
