@@ -35,7 +35,7 @@ func newReplicatedIn(t *testing.T, locale string) *replicated {
 	primary := postgrestest.NewClusterIn(t, locale)
 	r := &replicated{primary: primary, url: primary.CreateDatabase(t)}
 	r.standby = primary.AddStandby(t)
-	primary.RequireStandbys(t, r.standby)
+	primary.RequireStandby(t, r.standby)
 	return r
 }
 

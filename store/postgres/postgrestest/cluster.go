@@ -1,27 +1,41 @@
 // Package postgrestest starts private PostgreSQL servers for tests, with standbys, Patroni and PgBouncer, from Debian
 // packages. It needs Linux. It does not depend on the tables of the store.
 //
-// Start with NewCluster; patroni.go manages clusters, and pgbouncer.go pools their connections.
+// Start with NewCluster; patroni.go manages clusters, and pgbouncer.go pools their connections. The method Kill of
+// every server is like a crash, and Freeze like a network that is lost.
 package postgrestest
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
-	"errors"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"example.com/providerd/store/storetest/processtest"
 )
 
-// ownDatabase is the database that initdb creates, used for statements that affect the whole cluster.
-const ownDatabase = "postgres"
+const (
+	// superuser authenticates with the password of a cluster by scram-sha-256.
+	superuser = "postgres"
+	// ownDatabase is the database that initdb creates, used for statements that affect the whole cluster.
+	ownDatabase = "postgres"
+	// German is a locale in which the server translates messages, including their severities.
+	German = "de_DE.UTF-8"
+)
 
 // Cluster is a PostgreSQL server with its databases, in a temporary directory. It listens on a port of 127.0.0.1, which
 // it keeps across restarts, and on no Unix socket. fsync is on, as by default.
@@ -29,24 +43,15 @@ const ownDatabase = "postgres"
 // Its databases are safe for concurrent use. Start, Stop, Kill, Freeze, Thaw, Promote and Close are not: only one
 // goroutine may call them at a time.
 type Cluster struct {
-	// Name is unique. A standby uses it as its application_name.
-	Name string
-	// User is a superuser, who authenticates with Password by scram-sha-256.
-	User string
+	*server
 	// Password is random, but most clusters that a user of the machine starts share it.
 	Password string
-
-	t testing.TB
+	// name is unique. A standby uses it as its application_name.
+	name string
 	// locale is the language of the messages; "" for English.
-	locale     string
-	home       home
-	binaries   string
-	port       int
-	postmaster *process
+	locale string
+	port   int
 }
-
-// German is a locale in which the server translates messages, including their severities.
-const German = "de_DE.UTF-8"
 
 // NewCluster starts an empty cluster, which is closed with the test. If the test runs as root, the server runs as the
 // user postgres, or nobody if there is none. The server dies with the test's process. If that is killed, the directory
@@ -59,27 +64,21 @@ func NewCluster(t testing.TB) *Cluster {
 // NewClusterIn is NewCluster with server messages in a locale, such as German; "" for English.
 func NewClusterIn(t testing.TB, locale string) *Cluster {
 	t.Helper()
-	c := newNode(t)
-	c.locale = locale
-	ctx, cancel := waiting(t)
-	defer cancel()
 	// CREATE DATABASE is faster with few shared buffers.
-	check(t, "start a cluster", c.create(ctx, "shared_buffers = '16MB'\n"))
-	return c
+	return newCluster(t, locale, "shared_buffers = '16MB'\n")
 }
 
-// Run starts an empty cluster for a program that is not a test, calls work with the URL of a database, and removes the
-// cluster.
-func Run(ctx context.Context, work func(url string) error) (err error) {
-	c, err := newCluster()
-	if err != nil {
-		return err
+func newCluster(t testing.TB, locale, settings string) *Cluster {
+	t.Helper()
+	c := newNode(t, locale)
+	c.initialize()
+	if locale != "" {
+		settings += "lc_messages = '" + locale + "'\n"
 	}
-	defer func() { err = errors.Join(err, c.remove(context.WithoutCancel(ctx))) }()
-	if err := c.create(ctx, ""); err != nil {
-		return err
-	}
-	return work(c.URL(ownDatabase))
+	// Keep the WAL for standbys that were stopped for a while.
+	c.write("data/postgresql.conf", settings+"max_connections = 200\nwal_keep_size = '512MB'\n")
+	c.Start(t)
+	return c
 }
 
 // withoutVariable is set to run the tests on a machine without PostgreSQL.
@@ -93,64 +92,97 @@ func SkipWithout(t testing.TB) {
 	}
 }
 
-// newNode returns a cluster with an empty directory, not yet started.
-func newNode(t testing.TB) *Cluster {
+// newNode returns a cluster without a data directory. The locale need not be installed.
+func newNode(t testing.TB, locale string) *Cluster {
 	t.Helper()
 	SkipWithout(t)
-	c, err := newCluster()
-	check(t, "create a cluster", err)
-	c.t = t
-	t.Cleanup(c.Close)
+	c := &Cluster{server: newServer(t), name: "node_" + randomName(), locale: locale, port: processtest.FreePort(t)}
+	if language, charset, found := strings.Cut(locale, "."); found {
+		check(t, "create a directory", os.Mkdir(c.path("locales"), 0o700))
+		c.own(c.path("locales"))
+		processtest.Run(t, c.command("localedef", "--inputfile", language, "--charmap", charset, c.path("locales/"+locale)))
+		c.environment = []string{"LOCPATH=" + c.path("locales") + ":/usr/lib/locale"}
+	}
 	return c
 }
 
-// newCluster is newNode without a test.
-func newCluster() (*Cluster, error) {
-	binaries, err := findBinaries()
-	if err != nil {
-		return nil, err
+// initialize copies the data directory and its password from the user's cache, which is much faster than initdb. If
+// there are none yet, it runs initdb and keeps a copy. All copies have the same system identifier.
+func (c *Cluster) initialize() {
+	c.t.Helper()
+	command := c.command(binary(c.t, "initdb"), "--no-sync", "--encoding", "UTF8", "--locale", "C.UTF-8",
+		"--username", superuser, "--auth", "scram-sha-256", "--pgdata", "data", "--pwfile", "password")
+	cache, err := os.UserCacheDir()
+	check(c.t, "find the cache", err)
+	kind := sha256.Sum256(fmt.Append(nil, command.Args, *cmp.Or(c.account, &syscall.Credential{})))
+	original := filepath.Join(cache, "providerd", "postgrestest", hex.EncodeToString(kind[:8]))
+	copyTo := func(to, from string) {
+		processtest.Run(c.t, exec.CommandContext(c.t.Context(), "cp", "--archive", from+"/data", from+"/password", to))
 	}
-	dir, err := newHome()
-	if err != nil {
-		return nil, err
+	if _, err := os.Stat(original); err == nil {
+		copyTo(c.dir, original)
+	} else {
+		c.write("password", rand.Text())
+		processtest.Run(c.t, command)
+		draft := original + randomName()
+		check(c.t, "create a directory", os.MkdirAll(draft, 0o700))
+		copyTo(draft, c.dir)
+		// If another test was faster, its copy stays.
+		if os.Rename(draft, original) != nil {
+			check(c.t, "remove a directory", os.RemoveAll(draft))
+		}
 	}
-	return &Cluster{Name: "node_" + randomName(), home: dir, binaries: binaries}, nil
+	password, err := os.ReadFile(c.path("password"))
+	check(c.t, "read the password", err)
+	c.Password = string(password)
 }
 
-// create initializes an empty cluster with lines of postgresql.conf, and starts it.
-func (c *Cluster) create(ctx context.Context, settings string) error {
-	c.User = "postgres"
-	if err := c.initialize(ctx); err != nil {
-		return err
+// Start starts the server again on the same port, and returns once it accepts connections. A killed server recovers
+// first.
+func (c *Cluster) Start(t testing.TB) {
+	t.Helper()
+	// With mmap, shared memory is a file in the directory, and is removed with it however the server ends.
+	command := c.command(binary(t, "postgres"), "-D", "data", "-p", strconv.Itoa(c.port),
+		"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-c", "cluster_name="+c.name,
+		"-c", "dynamic_shared_memory_type=mmap")
+	command.SysProcAttr.Pdeathsig = syscall.SIGQUIT
+	c.start(command, func() error {
+		lines := c.pidFile()
+		if lines[0] != strconv.Itoa(command.Process.Pid) || strings.TrimSpace(lines[7]) != "ready" {
+			return fmt.Errorf("it is not ready: %s", c.Log())
+		}
+		return nil
+	})
+}
+
+// Stop shuts the server down in fast mode: it rolls transactions back and sends connected standbys all WAL. Stop does
+// nothing if the server does not run. A frozen server must be thawed first.
+func (c *Cluster) Stop(t testing.TB) {
+	t.Helper()
+	if c.isRunning() {
+		check(t, "stop "+c.name, c.child.Stop(syscall.SIGINT))
 	}
-	// Keep the WAL for standbys that were stopped for a while.
-	settings += "max_connections = 200\nwal_keep_size = '512MB'\n"
-	if c.locale != "" {
-		settings += "lc_messages = '" + c.locale + "'\n"
-	}
-	if err := c.home.write(filepath.Join(c.Dir(), "postgresql.conf"), settings); err != nil {
-		return err
-	}
-	return c.startOnFreePort(ctx)
 }
 
 // Address returns the host and port.
-func (c *Cluster) Address() string {
-	return "127.0.0.1:" + strconv.Itoa(c.port)
-}
+func (c *Cluster) Address() string { return processtest.Local(c.port) }
 
 // Dir returns the data directory.
-func (c *Cluster) Dir() string { return filepath.Join(c.home.dir, "data") }
+func (c *Cluster) Dir() string { return c.path("data") }
 
 // URL returns the URL of a database of the cluster, with user and password.
-func (c *Cluster) URL(database string) string {
-	return databaseURL(c.User, c.Password, c.Address(), database)
-}
+func (c *Cluster) URL(database string) string { return databaseURL(c.Password, c.Address(), database) }
 
 // CreateDatabase creates an empty database with a unique name and returns its URL.
 func (c *Cluster) CreateDatabase(t testing.TB) string {
 	t.Helper()
 	return CreateDatabase(t, c.URL(ownDatabase))
+}
+
+// CopyDatabase creates a copy, with a unique name, of a database without connections, and returns its URL.
+func (c *Cluster) CopyDatabase(t testing.TB, source string) string {
+	t.Helper()
+	return createDatabase(t, c.URL(ownDatabase), source)
 }
 
 // CreateDatabase creates an empty database with a unique name on the server of a URL, and returns its URL. It is for
@@ -160,52 +192,41 @@ func CreateDatabase(t testing.TB, server string) string {
 	return createDatabase(t, server, "template1")
 }
 
-// CopyDatabase creates a copy, with a unique name, of a database without connections, and returns its URL.
-func (c *Cluster) CopyDatabase(t testing.TB, source string) string {
-	t.Helper()
-	return createDatabase(t, c.URL(ownDatabase), source)
-}
-
 func createDatabase(t testing.TB, server, template string) string {
 	t.Helper()
-	ctx, cancel := waiting(t)
-	defer cancel()
-	name := "test_" + randomName()
-	check(t, "create a database", with(ctx, server, func(connection *pgx.Conn) error {
-		_, err := connection.Exec(ctx, "CREATE DATABASE "+name+" TEMPLATE "+template)
-		return err
-	}))
 	parsed, err := url.Parse(server)
 	check(t, "create a database", err)
-	parsed.Path = "/" + name
+	parsed.Path = "/test_" + randomName()
+	execute(t, server, "CREATE DATABASE "+parsed.Path[1:]+" TEMPLATE "+template)
 	return parsed.String()
 }
 
 // Exec runs statements on one connection to a database, each in its own transaction.
 func (c *Cluster) Exec(t testing.TB, database string, statements ...string) {
 	t.Helper()
-	ctx, cancel := waiting(t)
-	defer cancel()
-	check(t, c.Name, with(ctx, c.URL(database), func(connection *pgx.Conn) error {
+	execute(t, c.URL(database), statements...)
+}
+
+func execute(t testing.TB, url string, statements ...string) {
+	t.Helper()
+	with(t, url, func(ctx context.Context, connection *pgx.Conn) error {
 		for _, statement := range statements {
 			if _, err := connection.Exec(ctx, statement); err != nil {
 				return fmt.Errorf("%s: %w", statement, err)
 			}
 		}
 		return nil
-	}))
+	})
 }
 
 // Set changes a setting by ALTER SYSTEM, and returns once new connections and the checkpointer use it. Settings that are
 // read only at the start take effect after Stop and Start.
 func (c *Cluster) Set(t testing.TB, name, value string) {
 	t.Helper()
-	ctx, cancel := waiting(t)
-	defer cancel()
 	var loaded time.Time
-	check(t, "set "+name, with(ctx, c.URL(ownDatabase), func(connection *pgx.Conn) error {
+	with(t, c.URL(ownDatabase), func(ctx context.Context, connection *pgx.Conn) error {
 		return connection.QueryRow(ctx, "SELECT pg_conf_load_time()").Scan(&loaded)
-	}))
+	})
 	c.Exec(t, ownDatabase,
 		"ALTER SYSTEM SET "+pgx.Identifier{name}.Sanitize()+" = '"+strings.ReplaceAll(value, "'", "''")+"'",
 		"SELECT pg_reload_conf()")
@@ -219,47 +240,51 @@ func (c *Cluster) Set(t testing.TB, name, value string) {
 // is lost.
 func (c *Cluster) Await(t testing.TB, query string, arguments ...any) {
 	t.Helper()
-	ctx, cancel := waiting(t)
-	defer cancel()
-	check(t, "wait for "+c.Name, with(ctx, c.URL(ownDatabase), func(connection *pgx.Conn) error {
-		return await(ctx, connection.PgConn().CleanupDone(), func() error {
+	with(t, c.URL(ownDatabase), func(ctx context.Context, connection *pgx.Conn) error {
+		return processtest.Poll(func() error {
 			var isTrue bool
-			if err := connection.QueryRow(ctx, query, arguments...).Scan(&isTrue); err != nil {
-				return fmt.Errorf("%s: %w", query, err)
+			err := connection.QueryRow(ctx, query, arguments...).Scan(&isTrue)
+			if connection.IsClosed() {
+				t.Fatalf("wait for %s: %s: %v", c.name, query, err)
 			}
-			if !isTrue {
-				return fmt.Errorf("%s: false", query)
+			if err == nil && !isTrue {
+				err = fmt.Errorf("%s: false", query)
 			}
-			return nil
+			return err
 		})
-	}))
+	})
 }
 
 // with calls work with a new connection.
-func with(ctx context.Context, url string, work func(*pgx.Conn) error) error {
+func with(t testing.TB, url string, work func(ctx context.Context, connection *pgx.Conn) error) {
+	t.Helper()
+	// Not the context of the test, so that cleanups can connect.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), processtest.Timeout)
+	defer cancel()
 	connection, err := pgx.Connect(ctx, url)
-	if err != nil {
-		return err
-	}
+	check(t, "connect", err)
 	defer func() { _ = connection.Close(ctx) }()
-	return work(connection)
+	check(t, "use a database", work(ctx, connection))
 }
 
-// program returns the path of one of PostgreSQL's programs.
-func (c *Cluster) program(name string) string {
-	return filepath.Join(c.binaries, name)
+// binary returns the path of a program of the newest installed PostgreSQL server.
+func binary(t testing.TB, name string) string {
+	t.Helper()
+	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/" + name)
+	if err != nil || len(found) == 0 {
+		t.Fatal("no PostgreSQL server is installed; run make postgres, or apt-get install postgresql")
+	}
+	return slices.Max(found)
 }
 
 // databaseURL returns the URL of a database on a server without TLS.
-func databaseURL(user, password, address, database string) string {
+func databaseURL(password, address, database string) string {
 	location := url.URL{
-		Scheme: "postgres", User: url.UserPassword(user, password), Host: address, Path: "/" + database,
+		Scheme: "postgres", User: url.UserPassword(superuser, password), Host: address, Path: "/" + database,
 		RawQuery: "sslmode=disable",
 	}
 	return location.String()
 }
 
 // randomName returns a unique SQL identifier in lower case.
-func randomName() string {
-	return strings.ToLower(rand.Text())
-}
+func randomName() string { return strings.ToLower(rand.Text()) }

@@ -57,7 +57,7 @@ func (p *pair) addStandby(t *testing.T) {
 	t.Helper()
 	p.standby = p.primary.AddStandby(t)
 	p.toStandby.redirect(p.standby.Address())
-	p.primary.RequireStandbys(t, p.standby)
+	p.primary.RequireStandby(t, p.standby)
 }
 
 // promote promotes the standby. The old primary counts as the standby from then on, although it is not aware of it.

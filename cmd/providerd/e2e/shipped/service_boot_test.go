@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
-	"example.com/providerd/store/postgres/postgrestest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // bootedSystemd is systemd as process 1 of its own namespaces, with providerd installed as a service. It shares only the
@@ -36,23 +36,20 @@ func bootSystemd(t *testing.T) bootedSystemd {
 	}
 	writeUnits(t, filepath.Join(dir, "units"))
 	manager := providerdtest.ListenAsManager(t, filepath.Join(dir, "notify"))
-	start, output := inNamespace(t, "start", dir), &providerdtest.Buffer{}
-	start.Stdout, start.Stderr = output, output
-	start.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	ended, err := postgrestest.StartBound(start)
+	start, err := processtest.Start(inNamespace(t, "start", dir))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { stopSystemd(t, start, ended, dir) })
+	t.Cleanup(func() { stopSystemd(t, start, dir) })
 	go func() {
-		<-ended
+		_ = start.Wait()
 		_ = manager.Close()
 	}()
 	if err := awaitBoot(manager); err != nil {
 		log, _ := os.ReadFile(filepath.Join(dir, "log"))
-		t.Fatalf("systemd does not start: %v: %s%s", err, output, log)
+		t.Fatalf("systemd does not start: %v: %s%s%s", err, start.Stdout, start.Stderr, log)
 	}
-	child, err := childOf(start.Process.Pid)
+	child, err := childOf(start.Command.Process.Pid)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,18 +88,13 @@ func awaitBoot(manager *net.UnixConn) error {
 }
 
 // stopSystemd kills process 1, and with it all processes of its namespace. It then removes the control groups.
-func stopSystemd(t *testing.T, start *exec.Cmd, ended <-chan struct{}, dir string) {
+func stopSystemd(t *testing.T, start *processtest.Child, dir string) {
 	t.Helper()
-	select {
-	case <-ended:
-	default:
-		if child, err := childOf(start.Process.Pid); err == nil {
-			_ = syscall.Kill(child, syscall.SIGKILL)
-		} else {
-			_ = start.Process.Kill()
-		}
-		<-ended
+	if child, err := childOf(start.Command.Process.Pid); err == nil && !start.HasEnded() {
+		_ = syscall.Kill(child, syscall.SIGKILL)
+		_ = start.Wait()
 	}
+	_ = start.Kill()
 	if output, err := inNamespace(t, "remove", dir).CombinedOutput(); err != nil {
 		t.Errorf("remove the control groups: %v: %s", err, output)
 	}

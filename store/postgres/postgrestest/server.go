@@ -1,0 +1,202 @@
+package postgrestest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"example.com/providerd/store/storetest/processtest"
+)
+
+// server is a program with a temporary directory, which runs as a user other than root.
+type server struct {
+	t   testing.TB
+	dir string
+	// account is nil if the server can run as the test's user.
+	account *syscall.Credential
+	// environment has variables in addition to those of every server.
+	environment []string
+	child       *processtest.Child
+}
+
+// newServer returns a server that is closed with the test. It is not yet started.
+func newServer(t testing.TB) *server {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "postgrestest-")
+	check(t, "create a directory", err)
+	s := &server{t: t, dir: dir}
+	t.Cleanup(s.Close)
+	if os.Geteuid() == 0 {
+		s.account = unprivileged(t)
+	}
+	s.own(dir)
+	return s
+}
+
+// unprivileged returns the user postgres, or nobody if there is none: servers refuse root.
+func unprivileged(t testing.TB) *syscall.Credential {
+	t.Helper()
+	found, err := user.Lookup("postgres")
+	if err != nil {
+		found, err = user.Lookup("nobody")
+	}
+	check(t, "find a user for servers", err)
+	uid, uidErr := strconv.ParseUint(found.Uid, 10, 32)
+	gid, gidErr := strconv.ParseUint(found.Gid, 10, 32)
+	check(t, "find a user for servers", errors.Join(uidErr, gidErr))
+	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+}
+
+// path returns the path of a file in the directory.
+func (s *server) path(name string) string { return filepath.Join(s.dir, name) }
+
+// own makes the user of the server the owner of a path.
+func (s *server) own(path string) {
+	if s.account != nil {
+		check(s.t, "give away a file", os.Chown(path, int(s.account.Uid), int(s.account.Gid)))
+	}
+}
+
+// write appends text to a file, which it creates if it does not exist.
+func (s *server) write(name, text string) {
+	file, err := os.OpenFile(s.path(name), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	check(s.t, "write a file", err)
+	_, err = file.WriteString(text)
+	check(s.t, "write a file", errors.Join(err, file.Close()))
+	s.own(s.path(name))
+}
+
+// command returns a command that runs a program in the directory as its user, in English, and without variables of the
+// environment that would affect PostgreSQL.
+func (s *server) command(program string, arguments ...string) *exec.Cmd {
+	command := exec.CommandContext(context.WithoutCancel(s.t.Context()), program, arguments...)
+	command.Dir = s.dir
+	command.Env = append([]string{"HOME=" + s.dir, "LC_ALL=C", "TZ=UTC", "PATH=" + os.Getenv("PATH")}, s.environment...)
+	// In its own process group, the kernel wakes a frozen server when the test's process ends, so that it gets the signal.
+	command.SysProcAttr = &syscall.SysProcAttr{Credential: s.account, Setpgid: true}
+	return command
+}
+
+// start starts the program and waits until it is ready.
+func (s *server) start(command *exec.Cmd, ready func() error) {
+	s.t.Helper()
+	var err error
+	s.child, err = processtest.Start(command)
+	check(s.t, "start a server; if it is missing, run make postgres or make patroni", err)
+	err = processtest.Poll(func() error {
+		if s.child.HasEnded() {
+			s.t.Fatalf("%v ended: %s", command.Args, s.Log())
+		}
+		return ready()
+	})
+	check(s.t, "start a server", err)
+}
+
+// Log returns the output of the server since its last start.
+func (s *server) Log() string { return s.child.Stderr.String() }
+
+// isRunning reports whether any process of the server is left.
+func (s *server) isRunning() bool { return s.child != nil && !s.child.HasEnded() }
+
+// signal sends a signal to all processes of the server, if it runs.
+func (s *server) signal(signal syscall.Signal) {
+	if s.isRunning() {
+		signalTree(s.child.Command.Process.Pid, signal)
+	}
+}
+
+// await waits until no process of the server is left.
+func (s *server) await() {
+	s.t.Helper()
+	if err := s.child.Wait(); !s.child.HasEnded() {
+		s.t.Fatal(err)
+	}
+}
+
+// Kill sends SIGKILL to all processes of the server, even if they are frozen, and returns when none is left.
+func (s *server) Kill() {
+	s.t.Helper()
+	if s.isRunning() {
+		s.signal(syscall.SIGKILL)
+		s.await()
+	}
+}
+
+// Freeze sends SIGSTOP to all processes of the server: connections stay open without a response.
+func (s *server) Freeze() { s.signal(syscall.SIGSTOP) }
+
+// Thaw resumes a frozen server.
+func (s *server) Thaw() { s.signal(syscall.SIGCONT) }
+
+// Close kills the server, whatever its state, and removes its files. It may be called more than once.
+func (s *server) Close() {
+	s.t.Helper()
+	s.Kill()
+	s.removeSharedMemory()
+	check(s.t, "remove a directory", os.RemoveAll(s.dir))
+}
+
+// pidFile returns the lines of the PID file of PostgreSQL: PostgreSQL's src/include/utils/pidfile.h. Those that it does
+// not have yet are empty.
+func (s *server) pidFile() []string {
+	text, _ := os.ReadFile(s.path("data/postmaster.pid"))
+	return append(strings.Split(string(text), "\n"), make([]string, 8)...)
+}
+
+// removeSharedMemory removes the System V segment that tells PostgreSQL that a data directory is in use. After a
+// kill, it remains until the next start of the server or a reboot.
+func (s *server) removeSharedMemory() {
+	const remove = 0 // IPC_RMID
+	var key, id uintptr
+	if _, err := fmt.Sscan(s.pidFile()[6], &key, &id); err == nil {
+		_, _, _ = syscall.Syscall(syscall.SYS_SHMCTL, id, remove, 0)
+	}
+}
+
+// signalTree sends a signal to the children of a program, then to the program itself. Each process of PostgreSQL is in
+// its own process group, so a signal to the group would not reach them.
+func signalTree(id int, signal syscall.Signal) {
+	// Once it is stopped, it starts no children, and their process IDs cannot be reused.
+	_ = syscall.Kill(id, syscall.SIGSTOP)
+	_ = processtest.Poll(func() error {
+		// The file is gone, or the state is Z, if the process has ended.
+		if text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", id)); regexp.MustCompile(`\) [RSD] `).Match(text) {
+			return errors.New("it still runs")
+		}
+		return nil
+	})
+	for _, child := range children(id) {
+		_ = syscall.Kill(child, signal)
+	}
+	_ = syscall.Kill(id, signal)
+}
+
+// children returns the IDs of the child processes that a process has not waited for.
+func children(parent int) (found []int) {
+	paths, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", parent))
+	for _, path := range paths {
+		text, _ := os.ReadFile(path)
+		for _, word := range strings.Fields(string(text)) {
+			id, _ := strconv.Atoi(word)
+			found = append(found, id)
+		}
+	}
+	return found
+}
+
+// check fails the test if there is an error.
+func check(t testing.TB, what string, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+}
