@@ -103,6 +103,9 @@ func TestClientIDTaken(t *testing.T) {
 	if strings.Contains(string(got.body), "taken-value") {
 		t.Errorf("the answer repeats the value: %s", got.body)
 	}
+	// Case matters, and the name is the same.
+	body["client_id"] = "Taken-Value"
+	h.post(t, oauth2Path, encode(t, body)).record(t)
 }
 
 func TestAllViolationsComeAtOnceInOrder(t *testing.T) {
