@@ -58,7 +58,7 @@ func TestRefusalsMeetDeadline(t *testing.T) {
 }
 
 // TestReplicasShareFewConnections runs replicas that together may open more connections than the server allows. Each
-// must stay ready, and must authenticate tokens and replay creates.
+// must stay ready, must authenticate tokens and replay creates, and must close connections that it no longer uses.
 func TestReplicasShareFewConnections(t *testing.T) {
 	t.Parallel()
 	const replicas, callers, creates = 3, 12, 30
@@ -87,5 +87,7 @@ func TestReplicasShareFewConnections(t *testing.T) {
 		})
 	}
 	group.Wait()
+	// Each replica keeps the connections that it uses, and closes the others.
+	cluster.Await(t, "SELECT count(*) <= $1 FROM pg_stat_activity WHERE usename = 'providerd'", 2*replicas)
 	f.Stop(t)
 }
