@@ -257,7 +257,7 @@ test: ## Run the tests that need only Go and gcc; the last lines say what was le
 # which are long and mostly sequential, and, among the end-to-end tests and those of copies, only the most concurrent ones.
 # Of the suite of the store over PostgreSQL, it gets what two stores do, and tests of one store that begin with c or e: creates,
 # changes and events. The properties of the store are checked again without it, with more values.
-NOT_RACED := ^Test(AnswersAreRead|BodyLimit|Catalog|CheckSays|ClientAddress|ContractTests|Drift|EveryRule|ExamplesOfP|HostileBodiesKeep|LargeList|ListsOf|Over|RateLimitOf|ReferencePage|StoreBehind|TokenText|ViolationsTake)
+NOT_RACED := ^Test(AnswersAreRead|BodyLimit|Catalog|CheckSays|ClientAddress|ContractTests|Drift|EveryRule|ExamplesOfP|HostileBodiesKeep|LargeList|ListsOf|Over|RateLimitOf|ReferencePage|StoreBehind|TokenText)
 CONCURRENT := ^Test(Apply(Creates|Ends)|Concurrent|CopyOfChanging|ReplicasRace|RequestsInFlight|ServersTakeTurns|TracesOfShared)
 # Slow suites that have targets of their own.
 ALONE := failover upgrade

@@ -2,77 +2,66 @@ package server_test
 
 import (
 	"net/http"
-	"net/http/httptest"
 	"strconv"
-	"strings"
 	"testing"
+	"time"
 
-	"example.com/providerd/server"
+	"example.com/providerd/store"
 )
 
-const wrongToken = "Bearer pvd_0000000000000000000000000000000000000000"
+// mistypedToken has the wrong checksum.
+const mistypedToken = "Bearer pvd_0000000000000000000000000000000000000000"
 
 // After 20 invalid tokens, an address must wait. Valid tokens from it are still accepted, and other addresses are not
-// affected.
+// affected. The reason for refusing a token is counted even if its address must wait.
 func TestWrongTokensAreLimitedByAddress(t *testing.T) {
 	t.Parallel()
 	h := start(t)
 	const limit = 20
-	handler := h.serve(t, func(config *server.Config) { config.FailedAttempts = limit })
+	handler, registry := h.startCounted(t, limit)
 	body := encode(t, minimal(oauth2Path))
+	expired := set("Authorization", "Bearer "+h.newToken(t, store.TokenGrant{
+		Name: "x", Operations: []string{oauth2Operation}, ExpiresIn: -time.Second,
+	}))
 	for range limit {
-		h.post(t, oauth2Path, body, set("Authorization", wrongToken)).problem(t, http.StatusUnauthorized, "unauthorized")
+		h.post(t, oauth2Path, body, expired).problem(t, http.StatusUnauthorized, "unauthorized")
 	}
-	limited := h.post(t, oauth2Path, body, set("Authorization", wrongToken))
+	limited := h.post(t, oauth2Path, body, expired)
 	limited.problem(t, http.StatusTooManyRequests, "too-many-requests")
 	if wait, err := strconv.Atoi(limited.header.Get("Retry-After")); err != nil || wait < 1 || wait > 3 {
 		t.Errorf("Retry-After is %q, want 1 to 3", limited.header.Get("Retry-After"))
 	}
+	series := seriesOf(t, registry)
+	for name, want := range map[string]float64{
+		"token_refusals_total{expired}": limit + 1, "problems_total{unauthorized}": limit, "problems_total{too-many-requests}": 1,
+	} {
+		if got := series["providerd_"+name]; got != want {
+			t.Errorf("%s is %v, want %v", name, got, want)
+		}
+	}
 	h.post(t, oauth2Path, body).record(t)
 	h.post(t, oauth2Path, body, set("Authorization")).problem(t, http.StatusUnauthorized, "unauthorized")
 
+	// from sends an invalid token as if from an address.
+	from := func(address string) int {
+		return target{handler: handler}.post(oauth2Path, "{}", set("Authorization", mistypedToken),
+			func(request *http.Request) { request.RemoteAddr = address }).status
+	}
 	for address, want := range map[string]int{
 		"127.0.0.1:1":         http.StatusTooManyRequests,
 		"192.0.2.1:1":         http.StatusUnauthorized,
 		"[2001:db8::1]:1":     http.StatusUnauthorized,
 		"[2001:db8:0:1::1]:1": http.StatusUnauthorized,
 	} {
-		if status := postFrom(handler, address); status != want {
+		if status := from(address); status != want {
 			t.Errorf("from %s: status is %d, want %d", address, status, want)
 		}
 	}
 	// All addresses of a /64 network count as one.
 	for i := range limit {
-		postFrom(handler, "[2001:db8::"+strconv.Itoa(i+1)+"]:1")
+		from("[2001:db8::" + strconv.Itoa(i+1) + "]:1")
 	}
-	if status := postFrom(handler, "[2001:db8::ffff]:1"); status != http.StatusTooManyRequests {
+	if status := from("[2001:db8::ffff]:1"); status != http.StatusTooManyRequests {
 		t.Errorf("status is %d, want 429", status)
-	}
-}
-
-// postFrom sends an invalid token as if from an address.
-func postFrom(handler http.Handler, address string) int {
-	request := httptest.NewRequest(http.MethodPost, oauth2Path, strings.NewReader("{}"))
-	request.RemoteAddr = address
-	request.Header.Set("Authorization", wrongToken)
-	recorder := httptest.NewRecorder()
-	handler.ServeHTTP(recorder, request)
-	return recorder.Code
-}
-
-// Only the log says why a token was refused.
-func TestMistypedTokenIsToldApartInTheLog(t *testing.T) {
-	t.Parallel()
-	h := start(t)
-	body := encode(t, minimal(oauth2Path))
-	first := h.post(t, oauth2Path, body, set("Authorization", "Bearer "+start(t).token), set("X-Request-Id", "same"))
-	second := h.post(t, oauth2Path, body, set("Authorization", wrongToken), set("X-Request-Id", "same"))
-	if string(first.body) != string(second.body) ||
-		first.header.Get("WWW-Authenticate") != second.header.Get("WWW-Authenticate") {
-		t.Errorf("answers differ: %s and %s", first.body, second.body)
-	}
-	lines := h.log.String()
-	if count := strings.Count(lines, "not a token, or mistyped"); count != 1 {
-		t.Errorf("%d lines of the log report a mistyped token, want 1: %s", count, lines)
 	}
 }

@@ -26,28 +26,37 @@ func TestCallerMustShowAValidToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	body := encode(t, minimal(oauth2Path))
-	const invalid = `Bearer realm="providerd", error="invalid_token"`
 	for name, test := range map[string]struct {
 		authorization []string
-		challenge     string
+		reason        string
 	}{
-		"none":          {nil, `Bearer realm="providerd"`},
-		"empty":         {[]string{""}, `Bearer realm="providerd"`},
-		"other scheme":  {[]string{"Basic " + h.token}, `Bearer realm="providerd"`},
-		"no scheme":     {[]string{h.token}, `Bearer realm="providerd"`},
-		"no token":      {[]string{"Bearer "}, `Bearer realm="providerd"`},
-		"two fields":    {[]string{"Bearer " + h.token, "Bearer " + h.token}, `Bearer realm="providerd"`},
-		"unknown":       {[]string{"Bearer pvd_" + strings.Repeat("0", 40)}, invalid},
-		"not a token":   {[]string{"Bearer x"}, invalid},
-		"expired":       {[]string{"Bearer " + expired}, invalid},
-		"revoked":       {[]string{"Bearer " + revoked}, invalid},
-		"followed by x": {[]string{"Bearer " + h.token + " x"}, invalid},
+		"none":          {nil, ""},
+		"empty":         {[]string{""}, ""},
+		"other scheme":  {[]string{"Basic " + h.token}, ""},
+		"no scheme":     {[]string{h.token}, ""},
+		"no token":      {[]string{"Bearer "}, ""},
+		"two fields":    {[]string{"Bearer " + h.token, "Bearer " + h.token}, ""},
+		"mistyped":      {[]string{mistypedToken}, "unknown"},
+		"unknown":       {[]string{"Bearer " + start(t).token}, "unknown"},
+		"not a token":   {[]string{"Bearer x"}, "unknown"},
+		"expired":       {[]string{"Bearer " + expired}, "expired"},
+		"revoked":       {[]string{"Bearer " + revoked}, "revoked"},
+		"followed by x": {[]string{"Bearer " + h.token + " x"}, "unknown"},
 	} {
 		got := h.post(t, oauth2Path, body, set("Authorization", test.authorization...))
-		got.problem(t, http.StatusUnauthorized, "unauthorized")
-		if challenge := got.header.Get("WWW-Authenticate"); !strings.HasPrefix(challenge, test.challenge) {
-			t.Errorf("%s: challenge is %s, want %s", name, challenge, test.challenge)
+		problem := got.problem(t, http.StatusUnauthorized, "unauthorized")
+		challenge, detail := `Bearer realm="providerd"`, ""
+		if test.reason != "" {
+			detail = "The access token is " + test.reason + "."
+			challenge += `, error="invalid_token", error_description="` + detail + `"`
 		}
+		if got := got.header.Get("WWW-Authenticate"); !strings.HasPrefix(got, challenge) || !strings.HasPrefix(problem.Detail, detail) {
+			t.Errorf("%s: challenge is %s, want %s; detail is %s", name, got, challenge, problem.Detail)
+		}
+	}
+	// Only the log tells a mistyped token from an unknown one.
+	if count := strings.Count(h.log.String(), "not a token, or mistyped"); count != 3 {
+		t.Errorf("%d lines of the log report a mistyped token, want 3: %s", count, h.log)
 	}
 	h.post(t, oauth2Path+"?access_token="+h.token, body, set("Authorization")).
 		problem(t, http.StatusUnauthorized, "unauthorized")

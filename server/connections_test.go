@@ -117,54 +117,45 @@ func TestNewcomerGetsThePlaceOfTheIdle(t *testing.T) {
 	}
 }
 
-// TestNobodyWithoutATokenKeepsNewcomersOut uses all connections for incomplete requests without a valid token.
-func TestNobodyWithoutATokenKeepsNewcomersOut(t *testing.T) {
+// TestNobodyKeepsNewcomersOut uses all connections for incomplete requests, without and with a valid token.
+func TestNobodyKeepsNewcomersOut(t *testing.T) {
 	t.Parallel()
 	h := start(t)
-	limits := listener.DefaultLimits()
-	limits.Connections = 2
-	for name, request := range map[string]string{
-		"header that does not end": "GET /healthz HTTP/1.1\r\n",
-		"body that does not come":  "POST " + oauth2Path + " HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n",
-		"answers that are not read": strings.Repeat(
-			"GET /docs/scalar.js HTTP/1.1\r\nHost: x\r\n\r\n", 20),
-	} {
-		address := h.listen(t, limits)
-		for range 2 * limits.Connections {
-			connect(t, address).send(t, request)
-		}
-		begun := time.Now()
-		connect(t, address).send(t, healthRequest).want(t, http.StatusOK)
-		if took := time.Since(begun); took > 8*time.Second {
-			t.Errorf("%s: a newcomer waits for %v", name, took)
-		}
-	}
-}
-
-// TestNobodyWithATokenKeepsNewcomersOut uses all connections for incomplete requests with a valid token.
-func TestNobodyWithATokenKeepsNewcomersOut(t *testing.T) {
-	t.Parallel()
-	h := start(t)
-	limits := listener.DefaultLimits()
-	limits.Connections, limits.TransferGrace = 2, 10*time.Millisecond
-	body := `{"name":"large","delegated_subject":"admin@example.com","default_group_email_domain":"example.com",` +
-		`"credentials":{"key":"` + strings.Repeat("x", 1_000_000) + `"}}`
+	anonymous := listener.DefaultLimits()
+	anonymous.Connections = 2
+	authenticated := anonymous
+	authenticated.TransferGrace = 10 * time.Millisecond
+	large := directoryWith(`{"key":"` + strings.Repeat("x", 1_000_000) + `"}`)
 	const smallest, untilStuck = 4 << 10, 3 * time.Second
-	for name, request := range map[string]string{
-		"body that does not come": h.head() + "Content-Length: 100\r\n\r\n",
-		"answers that are not read": strings.Repeat(strings.ReplaceAll(h.head(), oauth2Path, workspaceDirectoryPath)+
-			fmt.Sprintf("Idempotency-Key: large\r\nContent-Length: %d\r\n\r\n%s", len(body), body), 8),
+	for name, c := range map[string]struct {
+		limits  listener.Limits
+		callers int
+		request string
+		within  time.Duration
+	}{
+		"header that does not end": {anonymous, 4, "GET /healthz HTTP/1.1\r\n", 8 * time.Second},
+		"body that does not come": {
+			anonymous, 4, "POST " + oauth2Path + " HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n", 8 * time.Second,
+		},
+		"answers that are not read": {
+			anonymous, 4, strings.Repeat("GET /docs/scalar.js HTTP/1.1\r\nHost: x\r\n\r\n", 20), 8 * time.Second,
+		},
+		"body that does not come, with a token": {authenticated, 2, h.head() + "Content-Length: 100\r\n\r\n", 10 * time.Second},
+		"answers that are not read, with a token": {
+			authenticated, 2, strings.Repeat(h.directoryHead()+
+				fmt.Sprintf("Idempotency-Key: large\r\nContent-Length: %d\r\n\r\n%s", len(large), large), 8), 10 * time.Second,
+		},
 	} {
-		address := h.listen(t, limits)
+		address := h.listen(t, c.limits)
 		var group sync.WaitGroup
-		for range limits.Connections {
+		for range c.callers {
 			caller := connect(t, address)
 			if err := errors.Join(caller.SetReadBuffer(smallest),
 				caller.SetWriteDeadline(time.Now().Add(untilStuck))); err != nil {
 				t.Fatal(err)
 			}
 			group.Go(func() {
-				if _, err := io.WriteString(caller, request); err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+				if _, err := io.WriteString(caller, c.request); err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
 					t.Errorf("%s: %v", name, err)
 				}
 			})
@@ -172,60 +163,31 @@ func TestNobodyWithATokenKeepsNewcomersOut(t *testing.T) {
 		group.Wait()
 		begun := time.Now()
 		connect(t, address).send(t, healthRequest).want(t, http.StatusOK)
-		if took := time.Since(begun); took > 10*time.Second {
+		if took := time.Since(begun); took > c.within {
 			t.Errorf("%s: a newcomer waits for %v", name, took)
 		}
 	}
 }
 
-// TestConnectionsEndWithTheirAnswersWhileNewcomersWait has more callers than connections. No request is cut off, and
-// callers do not wait until earlier connections have been idle for long.
-func TestConnectionsEndWithTheirAnswersWhileNewcomersWait(t *testing.T) {
-	t.Parallel()
-	h := start(t)
-	limits := listener.DefaultLimits()
-	limits.Connections, limits.Grace = 1, 5*time.Second
-	address := h.listen(t, limits)
-	callers := make([]*peer, 20)
-	for i := range callers {
-		callers[i] = connect(t, address).send(t, healthRequest)
-	}
-	closed := 0
-	for _, caller := range callers {
-		if caller.want(t, http.StatusOK).Close {
-			closed++
-		}
-	}
-	if closed == 0 {
-		t.Error("no answer closes its connection")
-	}
-}
-
 // TestMoreCallersThanPlaces has each caller send one request after the other over a connection that it keeps open. Callers
-// get places only because responses close connections.
+// get places only because responses close connections. No request is cut off.
 func TestMoreCallersThanPlaces(t *testing.T) {
 	t.Parallel()
 	h := start(t)
 	limits := listener.DefaultLimits()
 	limits.Connections, limits.Grace = 4, 2*peerTimeout
-	h.listen(t, limits)
+	address := h.listen(t, limits)
 	var group sync.WaitGroup
 	for range 3 * limits.Connections {
 		group.Go(func() {
-			transport := &http.Transport{}
-			defer transport.CloseIdleConnections()
-			client := http.Client{Transport: transport, Timeout: peerTimeout}
+			caller := connect(t, address)
 			for range 50 {
-				response, err := client.Get(h.url + "/healthz")
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				_, err = io.Copy(io.Discard, response.Body)
-				if err := errors.Join(err, response.Body.Close()); err != nil {
-					t.Error(err)
+				if caller.send(t, healthRequest).want(t, http.StatusOK).Close {
+					_ = caller.Close()
+					caller = connect(t, address)
 				}
 			}
+			_ = caller.Close()
 		})
 	}
 	group.Wait()

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -74,38 +73,6 @@ func TestCredentialsAreKeptAsTheyAre(t *testing.T) {
 	if provider, ok := record.(store.WorkspaceDirectoryProvider); !ok || provider.Credentials.Reveal() != want {
 		t.Errorf("stored are %s, want %s", provider.Credentials.Reveal(), want)
 	}
-}
-
-func TestRecordTellsWhoMadeIt(t *testing.T) {
-	t.Parallel()
-	h := start(t)
-	h.post(t, oauth2Path, encode(t, minimal(oauth2Path)), set("X-Request-Id", "req-1")).record(t)
-	stored, err := h.database.Provider(t.Context(), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if common := stored.Common(); common.CreatedBy != "test" || common.RequestID != "req-1" {
-		t.Errorf("audit record is %+v", common)
-	}
-}
-
-func TestClientIDTaken(t *testing.T) {
-	t.Parallel()
-	h := start(t)
-	body := minimal(oauth2Path)
-	body["client_id"] = "taken-value"
-	h.post(t, oauth2Path, encode(t, body)).record(t)
-	got := h.post(t, oauth2Path, encode(t, body))
-	problem := got.problem(t, http.StatusConflict, "client-id-taken")
-	if list := violations(problem); !slices.Equal(list, []string{"/client_id taken"}) {
-		t.Errorf("entries are %q", list)
-	}
-	if strings.Contains(string(got.body), "taken-value") {
-		t.Errorf("the answer repeats the value: %s", got.body)
-	}
-	// Case matters, and the name is the same.
-	body["client_id"] = "Taken-Value"
-	h.post(t, oauth2Path, encode(t, body)).record(t)
 }
 
 func TestAllViolationsComeAtOnceInOrder(t *testing.T) {

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"example.com/providerd/server"
-	"example.com/providerd/store"
 )
 
 func TestRequestID(t *testing.T) {
@@ -68,21 +67,6 @@ func TestOneLogLineForEachExchange(t *testing.T) {
 	}
 }
 
-// At level error, the log contains only the requests that the server failed.
-func TestLogOfErrors(t *testing.T) {
-	t.Parallel()
-	h := start(t)
-	logger := slog.New(slog.NewJSONHandler(h.log, &slog.HandlerOptions{Level: slog.LevelError}))
-	for database, want := range map[*store.Store]int{h.database: 0, nil: 1} {
-		h.serve(t, func(config *server.Config) { config.Store, config.Logger = database, logger })
-		before := strings.Count(h.log.String(), "\n")
-		h.post(t, oauth2Path, encode(t, minimal(oauth2Path)))
-		if lines := strings.Count(h.log.String(), "\n") - before; lines != want {
-			t.Errorf("%d lines, want %d: %s", lines, want, h.log)
-		}
-	}
-}
-
 // Values that a caller chooses are truncated in the log.
 func TestLogLineIsBounded(t *testing.T) {
 	t.Parallel()
@@ -98,14 +82,22 @@ func TestLogLineIsBounded(t *testing.T) {
 	}
 }
 
+// At level error, the log contains only the requests that the server failed, here because it panics.
 func TestPanicIsAnsweredAndLogged(t *testing.T) {
 	t.Parallel()
 	h := start(t)
-	h.serve(t, func(config *server.Config) { config.Store = nil })
+	logger := slog.New(slog.NewJSONHandler(h.log, &slog.HandlerOptions{Level: slog.LevelError}))
+	h.serve(t, func(config *server.Config) { config.Logger = logger })
+	h.post(t, oauth2Path, encode(t, minimal(oauth2Path))).record(t)
+	if h.log.String() != "" {
+		t.Errorf("the log has a create: %s", h.log)
+	}
+	h.serve(t, func(config *server.Config) { config.Store, config.Logger = nil, logger })
 	got := h.post(t, oauth2Path, encode(t, minimal(oauth2Path)))
 	problem := got.problem(t, http.StatusInternalServerError, "internal")
-	if !strings.Contains(h.log.String(), problem.RequestID) || !strings.Contains(h.log.String(), "panic: ") {
-		t.Errorf("the log has no panic under %s: %s", problem.RequestID, h.log)
+	lines := h.log.String()
+	if strings.Count(lines, "\n") != 1 || !strings.Contains(lines, problem.RequestID) || !strings.Contains(lines, "panic: ") {
+		t.Errorf("the log has no panic under %s: %s", problem.RequestID, lines)
 	}
 	if strings.Contains(string(got.body), "nil pointer") {
 		t.Errorf("the answer has the cause: %s", got.body)

@@ -3,6 +3,7 @@ package server_test
 import (
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -20,7 +21,7 @@ func TestOneRequestHasOneAnswer(t *testing.T) {
 	})
 	large := `{"name":"` + strings.Repeat("x", 1<<20) + `"`
 	taken := minimal(oauth2Path)
-	taken["client_id"] = "taken"
+	taken["client_id"] = "taken-value"
 	h.post(t, oauth2Path, encode(t, taken)).record(t)
 
 	wrongType, html := set("Content-Type", "text/plain"), set("Accept", "text/html")
@@ -38,15 +39,23 @@ func TestOneRequestHasOneAnswer(t *testing.T) {
 		{http.MethodPost, oauth2Path, large, []func(*http.Request){html, wrongType}, 406, "not-acceptable"},
 		{http.MethodPost, oauth2Path, large, []func(*http.Request){wrongType}, 415, "unsupported-media-type"},
 		{http.MethodPost, oauth2Path, large, nil, 413, "too-large"},
-		{http.MethodPost, oauth2Path, `{"client_id":"taken"`, nil, 400, "malformed-json"},
-		{http.MethodPost, oauth2Path, `{"client_id":"taken"}`, nil, 400, "validation-failed"},
+		{http.MethodPost, oauth2Path, `{"client_id":"taken-value"`, nil, 400, "malformed-json"},
+		{http.MethodPost, oauth2Path, `{"client_id":"taken-value"}`, nil, 400, "validation-failed"},
 		{http.MethodPost, oauth2Path, encode(t, taken), nil, 409, "client-id-taken"},
 	} {
 		changes := append([]func(*http.Request){
 			set("Authorization", "Bearer "+h.token), set("Content-Type", "application/json"),
 		}, test.changes...)
-		h.send(t, test.method, test.path, strings.NewReader(test.body), changes...).problem(t, test.status, test.slug)
+		got := h.send(t, test.method, test.path, strings.NewReader(test.body), changes...)
+		problem := got.problem(t, test.status, test.slug)
+		if test.status == http.StatusConflict &&
+			(!slices.Equal(violations(problem), []string{"/client_id taken"}) || strings.Contains(string(got.body), "taken-value")) {
+			t.Errorf("the conflict is %s", got.body)
+		}
 	}
+	// Case matters, and names may be the same.
+	taken["client_id"] = "Taken-Value"
+	h.post(t, oauth2Path, encode(t, taken)).record(t)
 }
 
 func TestBodyLimit(t *testing.T) {

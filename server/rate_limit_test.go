@@ -92,7 +92,7 @@ func TestRateLimitIsForTheNameOfTheToken(t *testing.T) {
 		}
 	}
 	h.post(t, oauth2Path, body, set("Authorization", "Bearer "+other)).record(t)
-	unknown := h.post(t, oauth2Path, body, set("Authorization", wrongToken))
+	unknown := h.post(t, oauth2Path, body, set("Authorization", mistypedToken))
 	unknown.problem(t, http.StatusUnauthorized, "unauthorized")
 	if policy := unknown.header.Get("RateLimit-Policy"); policy != "" {
 		t.Errorf("an unknown caller has the RateLimit-Policy %q", policy)

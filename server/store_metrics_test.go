@@ -19,6 +19,16 @@ import (
 	"example.com/providerd/store/sqlite"
 )
 
+// startCounted starts a server with metrics.
+func (h *harness) startCounted(t *testing.T, failedAttempts int) (*server.Server, *prometheus.Registry) {
+	t.Helper()
+	registry := prometheus.NewRegistry()
+	return h.serve(t, func(config *server.Config) {
+		config.FailedAttempts = failedAttempts
+		config.Metrics = server.NewMetrics(registry, config.Contract, h.database)
+	}), registry
+}
+
 // settledFigures is a database with figures set by the test.
 type settledFigures struct {
 	database.Database
@@ -26,37 +36,6 @@ type settledFigures struct {
 }
 
 func (d settledFigures) Stats() database.Stats { return d.stats }
-
-// holdUp starts a create whose transaction does not end until release is called. It returns once a number of others
-// are waiting. All are stored when release returns.
-func holdUp(t *testing.T, opened *store.Store, waiting int) (release func()) {
-	t.Helper()
-	begun, released := make(chan struct{}, waiting+1), make(chan struct{})
-	opened.Watch(func(int, time.Duration) {
-		begun <- struct{}{}
-		<-released
-	})
-	var group sync.WaitGroup
-	create := func(name string) {
-		if _, _, err := opened.CreateOAuth2Provider(t.Context(), store.CreateRequest{Name: name}, store.OAuth2Settings{
-			ClientID: name, PropertyMappings: []uuid.UUID{}, JWKSSources: []uuid.UUID{},
-		}); err != nil {
-			t.Error(err)
-		}
-	}
-	group.Go(func() { create("first") })
-	<-begun
-	for i := range waiting {
-		group.Go(func() { create(fmt.Sprint("waiting", i)) })
-	}
-	for opened.Stats().QueueLength != waiting {
-		runtime.Gosched()
-	}
-	return func() {
-		close(released)
-		group.Wait()
-	}
-}
 
 // seriesOf returns gauges and counters by series, such as providerd_pool_waits_total{readers}.
 func seriesOf(t *testing.T, registry *prometheus.Registry) map[string]float64 {
@@ -98,9 +77,32 @@ func TestMetricsOfTheStore(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	server.NewMetrics(registry, load(t), opened)
 	const waiting = 7
-	release := holdUp(t, opened, waiting)
+	// The first create is in a transaction that does not end until the others wait.
+	begun, released := make(chan struct{}, waiting+1), make(chan struct{})
+	opened.Watch(func(int, time.Duration) {
+		begun <- struct{}{}
+		<-released
+	})
+	var group sync.WaitGroup
+	for i := range 1 + waiting {
+		group.Go(func() {
+			_, _, err := opened.CreateOAuth2Provider(t.Context(), store.CreateRequest{Name: "x"}, store.OAuth2Settings{
+				ClientID: fmt.Sprint(i), PropertyMappings: []uuid.UUID{}, JWKSSources: []uuid.UUID{},
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+		if i == 0 {
+			<-begun
+		}
+	}
+	for opened.Stats().QueueLength != waiting {
+		runtime.Gosched()
+	}
 	series := seriesOf(t, registry)
-	release()
+	close(released)
+	group.Wait()
 	for name, want := range map[string]float64{
 		"queue_length": waiting, "queue_capacity": float64(opened.Stats().QueueCapacity),
 		"pool_connections_limit{readers}": 11, "pool_connections_in_use{readers}": 12, "pool_connections_idle{readers}": 13,

@@ -1,9 +1,8 @@
 package server_test
 
 import (
+	"crypto/tls"
 	"net/http"
-	"net/http/httptest"
-	"strings"
 	"testing"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -18,13 +17,10 @@ func TestTracesTellTheScheme(t *testing.T) {
 	t.Parallel()
 	exporter := tracetest.NewInMemoryExporter()
 	traces := server.NewTraces(sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter)))
-	handler, token := bareServer(t, func(config *server.Config) { config.Traces = traces })
-	for _, scheme := range []string{"http", "https"} {
+	target := newTarget(t, func(config *server.Config) { config.Traces = traces })
+	for scheme, security := range map[string]*tls.ConnectionState{"http": nil, "https": {}} {
 		exporter.Reset()
-		request := httptest.NewRequest(http.MethodPost, scheme+"://example.com"+oauth2Path, strings.NewReader("{}"))
-		request.Header.Set("Authorization", "Bearer "+token)
-		request.Header.Set("Content-Type", "application/json")
-		handler.ServeHTTP(httptest.NewRecorder(), request)
+		target.post(oauth2Path, "{}", func(request *http.Request) { request.TLS = security })
 		spans := exporter.GetSpans()
 		if len(spans) != 2 {
 			t.Fatalf("there are %d spans", len(spans))

@@ -24,14 +24,6 @@ func (a answer) verdict(t *testing.T) api.Verdict {
 	return verdict
 }
 
-// wouldCreate checks that the request would create a record.
-func (a answer) wouldCreate(t *testing.T) {
-	t.Helper()
-	if verdict := a.verdict(t); verdict.Outcome != api.VerdictOutcomeWouldCreate || verdict.PK != nil {
-		t.Errorf("the verdict is %s, want would_create", a.body)
-	}
-}
-
 // The verdict has the advice for the requested settings, created before or not, but not for generated values.
 func TestVerdictHasAdvice(t *testing.T) {
 	t.Parallel()
@@ -57,23 +49,6 @@ func TestVerdictHasAdvice(t *testing.T) {
 			if len(verdict.Advice) != 1 || verdict.Advice[0].Pointer != pointer || verdict.Advice[0].Section == "" {
 				t.Errorf("advice is %+v, want one for %s", verdict.Advice, pointer)
 			}
-		}
-	}
-}
-
-// The headers of a verdict are those of a record.
-func TestVerdictHasItsHeaders(t *testing.T) {
-	t.Parallel()
-	h := start(t)
-	body := minimal(oauth2Path)
-	body["x"] = 1
-	got := h.post(t, oauth2Path+validateOnly, encode(t, body), set("Prefer", "handling=lenient"))
-	got.wouldCreate(t)
-	for name, want := range map[string]string{
-		"Cache-Control": "no-store", "Preference-Applied": "handling=lenient", "Idempotency-Replayed": "",
-	} {
-		if value := got.header.Get(name); value != want {
-			t.Errorf("%s is %q, want %q", name, value, want)
 		}
 	}
 }
