@@ -10,6 +10,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -85,16 +86,30 @@ func seek(t *testing.T, injected fault) error {
 // changed returns the contract with one change.
 func changed(t *testing.T, change func(document map[string]any)) []byte {
 	t.Helper()
+	document := plainContract(t)
+	change(document)
+	return []byte(encode(t, document))
+}
+
+// contractJSON returns the contract in JSON.
+//
+//nolint:gochecknoglobals // Each of many faults would parse the contract again.
+var contractJSON = sync.OnceValues(func() ([]byte, error) {
 	document, err := openapi3.NewLoader().LoadFromData(contract.YAML())
 	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(document)
+})
+
+func plainContract(t *testing.T) map[string]any {
+	t.Helper()
+	text, err := contractJSON()
+	var document map[string]any
+	if err := errors.Join(err, json.Unmarshal(text, &document)); err != nil {
 		t.Fatal(err)
 	}
-	var plain map[string]any
-	if err := json.Unmarshal([]byte(encode(t, document)), &plain); err != nil {
-		t.Fatal(err)
-	}
-	change(plain)
-	return []byte(encode(t, plain))
+	return document
 }
 
 // around injects the fault between the caller and the server.

@@ -31,52 +31,49 @@ func faults() []fault {
 	return slices.Concat(ruleFaults(), recordFaults(), answerFaults(), problemFaults())
 }
 
-// ruleFaults returns rules that the server does not check, or that only the server has.
-func ruleFaults() []fault {
-	takeOut := func(rule string, at ...string) func(map[string]any) {
-		return func(document map[string]any) { delete(lookUp(document, schemaAt(at)), rule) }
-	}
-	put := func(rule string, value any, at ...string) func(map[string]any) {
-		return func(document map[string]any) { lookUp(document, schemaAt(at))[rule] = value }
-	}
-	const oauth2, directory = "OAuth2ProviderRequest", "WorkspaceDirectoryProviderRequest"
-	const unchecked, notAsked, tooMany = "rule not checked", "required field not asked for", "rule too many"
-	return []fault{
-		{kind: unchecked, title: "client_id is too long", contract: takeOut("maxLength", oauth2, "client_id")},
-		{kind: unchecked, title: "redirect_uris are anything", contract: takeOut("pattern", oauth2, "redirect_uris")},
-		{kind: unchecked, title: "javascript is no URI", contract: takeOut("not", oauth2, "redirect_uris")},
-		{kind: unchecked, title: "scopes are empty", contract: takeOut("minLength", directory, "scopes")},
-		{kind: unchecked, title: "subject is not an address", contract: takeOut("pattern", directory, "delegated_subject")},
-		{kind: unchecked, title: "mapping is no UUID", contract: takeOut("pattern", directory, "property_mappings", "items")},
-		{kind: unchecked, title: "any sub_mode", contract: takeOut("enum", "SubModeEnum")},
-		{kind: unchecked, title: "name is null", contract: put("nullable", true, oauth2, "name")},
-		{kind: unchecked, title: "unknown fields", contract: takeOut("additionalProperties", directory)},
-		{kind: notAsked, title: "authorization_flow", contract: put("required", []any{"name"}, oauth2)},
-		{kind: notAsked, title: "nothing is required", contract: takeOut("required", directory)},
-		{kind: tooMany, title: "client_id is shorter", contract: put("maxLength", 254, oauth2, "client_id")},
-		{kind: tooMany, title: "only one sub_mode", contract: put("enum", []any{"hashed_user_id", "user_uuid"}, "SubModeEnum")},
-		{kind: tooMany, title: "filter_group is not null", contract: takeOut("nullable", directory, "filter_group")},
-		{kind: tooMany, title: "no fractions", contract: put("pattern", "^[a-z]+=[0-9]+(;[a-z]+=[0-9]+)*$", oauth2, "access_token_validity")},
-	}
+// ofRule is a fault in the rule at a path of the schemas, which gets another value, or is removed.
+func ofRule(kind, title, path string, value any) fault {
+	return fault{kind: kind, title: title, contract: func(document map[string]any) {
+		way := append([]string{"components", "schemas"}, strings.Split(path, "/")...)
+		parent, rule := lookUp(document, way[:len(way)-1]), way[len(way)-1]
+		delete(parent, rule)
+		if value != nil {
+			parent[rule] = value
+		}
+	}}
 }
 
-// schemaAt leads to a schema, a property of it, and its items.
-func schemaAt(at []string) []string {
-	way := []string{"components", "schemas", at[0]}
-	if len(at) > 1 {
-		way = append(way, "properties", at[1])
+// ruleFaults returns rules that the server does not check, or that only the server has.
+func ruleFaults() []fault {
+	const oauth2, directory = "OAuth2ProviderRequest/", "WorkspaceDirectoryProviderRequest/"
+	const unchecked, notRequested, tooMany = "rule not checked", "required field not requested", "rule too many"
+	return []fault{
+		ofRule(unchecked, "client_id is too long", oauth2+"properties/client_id/maxLength", nil),
+		ofRule(unchecked, "redirect_uris are anything", oauth2+"properties/redirect_uris/pattern", nil),
+		ofRule(unchecked, "javascript is not a URI", oauth2+"properties/redirect_uris/not", nil),
+		ofRule(unchecked, "scopes are empty", directory+"properties/scopes/minLength", nil),
+		ofRule(unchecked, "subject is not an address", directory+"properties/delegated_subject/pattern", nil),
+		ofRule(unchecked, "mapping is not a UUID", directory+"properties/property_mappings/items/pattern", nil),
+		ofRule(unchecked, "any sub_mode", "SubModeEnum/enum", nil),
+		ofRule(unchecked, "name is null", oauth2+"properties/name/nullable", true),
+		ofRule(unchecked, "unknown fields", directory+"additionalProperties", nil),
+		ofRule(notRequested, "authorization_flow", oauth2+"required", []any{"name"}),
+		ofRule(notRequested, "nothing is required", directory+"required", nil),
+		ofRule(tooMany, "client_id is shorter", oauth2+"properties/client_id/maxLength", 254),
+		ofRule(tooMany, "only one sub_mode", "SubModeEnum/enum", []any{"hashed_user_id", "user_uuid"}),
+		ofRule(tooMany, "filter_group is not null", directory+"properties/filter_group/nullable", nil),
+		ofRule(tooMany, "no fractions", oauth2+"properties/access_token_validity/pattern", "^[a-z]+=[0-9]+(;[a-z]+=[0-9]+)*$"),
 	}
-	return append(way, at[min(len(at), 2):]...)
 }
 
 // recordFaults returns changes to values on the way to or from the database.
 func recordFaults() []fault {
-	alter := func(name string, change func(value any) any) func(map[string]any) {
-		return func(body map[string]any) {
+	altered := func(title, name string, change func(value any) any) fault {
+		return fault{kind: "value altered", title: title, request: func(body map[string]any) {
 			if value, ok := body[name]; ok {
 				body[name] = change(value)
 			}
-		}
+		}}
 	}
 	text := func(change func(string) string) func(any) any {
 		return func(value any) any {
@@ -86,119 +83,90 @@ func recordFaults() []fault {
 			return value
 		}
 	}
-	const altered = "value altered"
 	return []fault{
-		{kind: altered, title: "name is trimmed", request: alter("name", text(func(s string) string {
-			return strings.TrimSpace(s) + "."
-		}))},
-		{kind: altered, title: "last line end is lost", request: alter("redirect_uris", text(func(s string) string {
-			return strings.TrimSuffix(s, "\n")
-		}))},
-		{kind: altered, title: "address is normalized", request: alter("delegated_subject", text(strings.ToLower))},
-		{kind: altered, title: "false becomes true", request: alter("include_claims_in_id_token", func(any) any { return true })},
-		{kind: altered, title: "list is sorted", request: alter("jwks_sources", func(value any) any {
+		altered("name is trimmed", "name", text(func(s string) string { return strings.TrimSpace(s) + "." })),
+		altered("last line end is lost", "redirect_uris", text(func(s string) string { return strings.TrimSuffix(s, "\n") })),
+		altered("address is normalized", "delegated_subject", text(strings.ToLower)),
+		altered("false becomes true", "include_claims_in_id_token", func(any) any { return true }),
+		altered("list is reversed", "jwks_sources", func(value any) any {
 			if list, ok := value.([]any); ok {
 				slices.Reverse(list)
 			}
 			return value
-		})},
-		{kind: altered, title: "numbers are rounded", request: alter("credentials", func(value any) any {
+		}),
+		altered("numbers are rounded", "credentials", func(value any) any {
 			var rounded any
 			text, _ := json.Marshal(value)
 			_ = json.Unmarshal(text, &rounded)
 			return rounded
-		})},
-		{kind: altered, title: "answer is not what is stored", answer: onRecord(func(record map[string]any) {
-			record["assigned_backchannel_application_name"] = "x"
-		})},
+		}),
 	}
 }
 
-func onRecord(change func(record map[string]any)) func(*recorded) {
-	return func(answer *recorded) {
-		if answer.status == http.StatusCreated {
-			change(answer.body)
-		}
-	}
-}
-
-func onProblem(change func(answer *recorded)) func(*recorded) {
-	return func(answer *recorded) {
-		if answer.status >= http.StatusBadRequest {
-			change(answer)
-		}
-	}
-}
-
-// answerFaults returns successes that deviate from the contract.
+// answerFaults returns successes, and a response, that deviate from the contract.
 func answerFaults() []fault {
-	success := func(change func(*recorded)) func(*recorded) {
-		return func(answer *recorded) {
+	success := func(kind, title string, change func(*recorded)) fault {
+		return fault{kind: kind, title: title, answer: func(answer *recorded) {
 			if answer.status == http.StatusCreated {
 				change(answer)
 			}
-		}
+		}}
 	}
-	drop := func(name string) func(*recorded) {
-		return onRecord(func(record map[string]any) { delete(record, name) })
-	}
-	null := func(name string) func(*recorded) {
-		return onRecord(func(record map[string]any) {
-			if list, ok := record[name].([]any); ok && len(list) == 0 {
-				record[name] = nil
+	nullList := func(name string) fault {
+		return success("null for a list", name, func(answer *recorded) {
+			if list, ok := answer.body[name].([]any); ok && len(list) == 0 {
+				answer.body[name] = nil
 			}
 		})
 	}
-	const nullList, missing, extra = "null for a list", "missing field", "field too many"
-	const status, contentType, header = "wrong status", "wrong content type", "missing header"
 	return []fault{
-		{kind: nullList, title: "property_mappings", answer: null("property_mappings")},
-		{kind: nullList, title: "jwks_sources", answer: null("jwks_sources")},
-		{kind: missing, title: "component", answer: drop("component")},
-		{kind: missing, title: "a null", answer: onRecord(func(record map[string]any) {
-			maps.DeleteFunc(record, func(_ string, value any) bool { return value == nil })
-		})},
-		{kind: extra, title: "created_by", answer: onRecord(func(record map[string]any) { record["created_by"] = "x" })},
-		{kind: status, title: "200", answer: success(func(answer *recorded) { answer.status = http.StatusOK })},
-		{kind: contentType, title: "text for a record", answer: success(func(answer *recorded) {
-			answer.header.Set("Content-Type", "text/plain")
-		})},
-		{kind: header, title: "Cache-Control", answer: success(func(answer *recorded) { answer.header.Del("Cache-Control") })},
-		{kind: header, title: "X-Request-Id", answer: func(answer *recorded) { answer.header.Del("X-Request-Id") }},
+		nullList("property_mappings"), nullList("jwks_sources"),
+		success("missing field", "component", func(answer *recorded) { delete(answer.body, "component") }),
+		success("missing field", "a null", func(answer *recorded) {
+			maps.DeleteFunc(answer.body, func(_ string, value any) bool { return value == nil })
+		}),
+		success("field too many", "created_by", func(answer *recorded) { answer.body["created_by"] = "x" }),
+		success("value altered", "answer is not what is stored", func(answer *recorded) {
+			answer.body["assigned_backchannel_application_name"] = "x"
+		}),
+		success("wrong status", "200", func(answer *recorded) { answer.status = http.StatusOK }),
+		success("wrong content type", "text", func(answer *recorded) { answer.header.Set("Content-Type", "text/plain") }),
+		success("missing header", "Cache-Control", func(answer *recorded) { answer.header.Del("Cache-Control") }),
+		{kind: "missing header", title: "X-Request-Id", answer: func(answer *recorded) { answer.header.Del("X-Request-Id") }},
 	}
 }
 
 // problemFaults returns refusals that deviate from the contract.
 func problemFaults() []fault {
-	entries := func(change func(entries []any) []any) func(*recorded) {
-		return onProblem(func(answer *recorded) {
+	refusal := func(kind, title string, change func(*recorded)) fault {
+		return fault{kind: kind, title: title, answer: func(answer *recorded) {
+			if answer.status >= http.StatusBadRequest {
+				change(answer)
+			}
+		}}
+	}
+	status := func(title string, status int) fault {
+		return refusal("wrong status", title, func(answer *recorded) { answer.status, answer.body["status"] = status, status })
+	}
+	entry := func(title, name string, value any) fault {
+		return refusal("wrong entry", title, func(answer *recorded) {
 			if list, ok := answer.body["errors"].([]any); ok {
-				answer.body["errors"] = change(list)
+				list[0].(map[string]any)[name] = value
 			}
 		})
 	}
-	const status, contentType = "wrong status", "wrong content type"
-	const missing, entry = "missing field", "wrong entry"
+	missing := func(name string) fault {
+		return refusal("missing field", name, func(answer *recorded) { delete(answer.body, name) })
+	}
 	return []fault{
-		{kind: status, title: "422", answer: onProblem(func(answer *recorded) {
-			answer.status, answer.body["status"] = http.StatusUnprocessableEntity, http.StatusUnprocessableEntity
-		})},
-		{kind: status, title: "500", answer: onProblem(func(answer *recorded) {
-			answer.status, answer.body["status"] = http.StatusInternalServerError, http.StatusInternalServerError
-		})},
-		{kind: contentType, title: "json for a problem", answer: onProblem(func(answer *recorded) {
-			answer.header.Set("Content-Type", "application/json")
-		})},
-		{kind: missing, title: "request_id", answer: onProblem(func(answer *recorded) { delete(answer.body, "request_id") })},
-		{kind: missing, title: "errors", answer: onProblem(func(answer *recorded) { delete(answer.body, "errors") })},
-		{kind: entry, title: "twice", answer: entries(func(list []any) []any { return append(list, list[0]) })},
-		{kind: entry, title: "at the wrong place", answer: entries(func(list []any) []any {
-			list[0].(map[string]any)["pointer"] = ""
-			return list
-		})},
-		{kind: entry, title: "with an unknown code", answer: entries(func(list []any) []any {
-			list[0].(map[string]any)["code"] = "wrong"
-			return list
-		})},
+		status("422", http.StatusUnprocessableEntity), status("500", http.StatusInternalServerError),
+		missing("request_id"), missing("errors"),
+		refusal("wrong content type", "JSON", func(answer *recorded) { answer.header.Set("Content-Type", "application/json") }),
+		entry("at the wrong place", "pointer", ""), entry("with an unknown code", "code", "wrong"),
+		refusal("wrong entry", "twice", func(answer *recorded) {
+			if list, ok := answer.body["errors"].([]any); ok {
+				answer.body["errors"] = append(list, list[0])
+			}
+		}),
 	}
 }
