@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strconv"
 	"strings"
 	"testing"
@@ -37,9 +36,7 @@ func TestAnswersOfOtherServersAreErrors(t *testing.T) {
 		{201, json, `null`, noPK},
 		{201, json, record("0"), noPK},
 		{201, json, record("-1"), noPK},
-		{201, json, record("null"), noPK},
 		{201, json, record("2147483648"), noRecord},
-		{201, json, record("3000000000"), noRecord},
 		{201, json, record(`"1"`), noRecord},
 		{201, json, record("1.5"), noRecord},
 		{201, json, `[]`, noRecord},
@@ -55,18 +52,13 @@ func TestAnswersOfOtherServersAreErrors(t *testing.T) {
 		{201, "application/json-seq", record("1"), otherType},
 		{201, "application/problem+json", record("1"), otherType},
 		{200, json, record("1"), noDocument},
-		{200, "text/plain", "hunter2", noDocument},
 		{202, json, record("1"), noDocument},
 		{400, "text/plain", "hunter2", noDocument},
 		{400, "application/problem+json", `{"status": 401, "detail": "hunter2"}`, noDocument},
 		{400, "application/problem+json", `{"status": 400, "errors": {"hunter2": 1}}`, noDocument},
 		{500, "text/html", "hunter2", noDocument},
 	} {
-		t.Run(fmt.Sprintf("%d %s %.30s", c.status, c.contentType, c.body), func(t *testing.T) {
-			t.Parallel()
-			handler := answering(c.status, c.contentType, c.body)
-			newStranger(t, (*httptest.Server).Start, handler).expectRefusal(t, c.says)
-		})
+		newStranger(t, answering(c.status, c.contentType, c.body)).expectRefusal(t, c.says)
 	}
 }
 
@@ -75,7 +67,7 @@ func TestRecordIsTakenWhoeverSendsIt(t *testing.T) {
 	for _, contentType := range []string{"application/json", "Application/JSON; charset=utf-8"} {
 		// Larger than the responses that are read concurrently.
 		body := fmt.Sprintf(recordText, "2147483647") + strings.Repeat(" ", 1<<20)
-		other := newStranger(t, (*httptest.Server).Start, answering(http.StatusCreated, contentType, body))
+		other := newStranger(t, answering(http.StatusCreated, contentType, body))
 		if record, err := other.create(t); err != nil || record.PK != 2147483647 {
 			t.Errorf("%s: record is %v, %v", contentType, record, err)
 		}
@@ -101,10 +93,6 @@ func TestAnswersAreReadUpToABound(t *testing.T) {
 		"body": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(http.StatusCreated)
-			repeat(w, blanks)
-		}, "the response is larger than 16 MiB"},
-		"page of a proxy": {func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(http.StatusBadGateway)
 			repeat(w, blanks)
 		}, "the response is larger than 16 MiB"},
 		"zip bomb": {func(w http.ResponseWriter, _ *http.Request) {
@@ -139,7 +127,7 @@ func TestAnswersAreReadUpToABound(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			newStranger(t, (*httptest.Server).Start, c.handler).expectRefusal(t, c.says)
+			newStranger(t, c.handler).expectRefusal(t, c.says)
 		})
 	}
 }
@@ -152,17 +140,15 @@ func TestFurtherViolationsAreLeftOut(t *testing.T) {
 		for i := range listed {
 			listed[i].Pointer = strconv.Itoa(i)
 		}
-		s := newStranger(t, (*httptest.Server).Start, func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(http.StatusBadRequest)
-			_ = json.NewEncoder(w).Encode(client.Problem{Status: http.StatusBadRequest, Errors: &listed})
-		})
-		_, err := s.create(t)
-		refusal, ok := errors.AsType[*client.Error](err)
-		if !ok || len(refusal.Violations()) != want {
-			t.Fatalf("%d violations: error is %.200v", sent, err)
+		text, err := json.Marshal(client.Problem{Status: http.StatusBadRequest, Errors: &listed})
+		if err != nil {
+			t.Fatal(err)
 		}
-		if want > 0 && refusal.Violations()[want-1].Pointer != strconv.Itoa(want-1) {
-			t.Errorf("the last of %d violations is %+v", sent, refusal.Violations()[want-1])
+		_, err = newStranger(t, answering(http.StatusBadRequest, "application/problem+json", string(text))).create(t)
+		refusal, ok := errors.AsType[*client.Error](err)
+		if !ok || len(refusal.Violations()) != want ||
+			want > 0 && refusal.Violations()[want-1].Pointer != strconv.Itoa(want-1) {
+			t.Errorf("%d violations: error is %.200v", sent, err)
 		}
 	}
 }
@@ -170,45 +156,33 @@ func TestFurtherViolationsAreLeftOut(t *testing.T) {
 // A server that does not respond completely in time is tried again, up to the limit.
 func TestEachTryHasATimeout(t *testing.T) {
 	t.Parallel()
-	drip := func(w io.Writer, r *http.Request) {
-		for ticker := time.NewTicker(10 * time.Millisecond); ; {
-			select {
-			case <-ticker.C:
-			case <-r.Context().Done():
-				ticker.Stop()
-				return
+	// dripping returns a handler whose response begins with a text and never ends.
+	dripping := func(begin string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(http.StatusCreated)
+			_, err := io.WriteString(w, begin)
+			ticker := time.NewTicker(10 * time.Millisecond)
+			defer ticker.Stop()
+			for err == nil && r.Context().Err() == nil {
+				<-ticker.C
+				_, err = io.WriteString(w, " ")
+				_ = http.NewResponseController(w).Flush()
 			}
-			if _, err := io.WriteString(w, " "); err != nil {
-				return
-			}
-			_ = http.NewResponseController(w.(http.ResponseWriter)).Flush()
 		}
 	}
 	for name, handler := range map[string]http.HandlerFunc{
-		"silence": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
-		"slow body": func(w http.ResponseWriter, r *http.Request) {
-			w.WriteHeader(http.StatusCreated)
-			drip(w, r)
-		},
-		"slow large body": func(w http.ResponseWriter, r *http.Request) {
-			w.WriteHeader(http.StatusCreated)
-			_, _ = io.WriteString(w, strings.Repeat(" ", 1<<20))
-			drip(w, r)
-		},
+		"silence":         func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+		"slow body":       dripping(""),
+		"slow large body": dripping(strings.Repeat(" ", 1<<20)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			tries := 0
-			doer := &http.Client{Transport: doerFunc(func(request *http.Request) (*http.Response, error) {
-				tries++
-				return http.DefaultTransport.RoundTrip(request)
-			})}
-			slow := newStranger(t, (*httptest.Server).Start, handler)
-			_, err := slow.create(t, client.WithDoer(doer), client.WithTryTimeout(200*time.Millisecond), client.WithRetries(1))
+			slow := newStranger(t, handler)
+			_, err := slow.create(t, client.WithTryTimeout(200*time.Millisecond), client.WithRetries(1))
 			if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), " within 200ms; ") {
 				t.Errorf("error is %v", err)
 			}
-			if tries != 2 {
+			if tries := slow.requests.Load(); tries != 2 {
 				t.Errorf("%d tries, want 2", tries)
 			}
 		})

@@ -3,25 +3,16 @@ package client_test
 import (
 	"errors"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
-	"github.com/getkin/kin-openapi/openapi3"
-
 	"example.com/providerd/gen/client"
-	"example.com/providerd/gen/contract"
 )
 
 // newNewerServer starts a server of a later version, with responses that this package does not know.
 func newNewerServer(t *testing.T, status int, mediaType, answer string) *client.Providers {
 	t.Helper()
-	s := newStranger(t, (*httptest.Server).Start, answering(status, mediaType, answer))
-	providers, err := client.New(s.URL, secretToken)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return providers
+	return newStranger(t, answering(status, mediaType, answer)).providers(t)
 }
 
 func TestRecordWithNewMembersOfEnumsIsReturned(t *testing.T) {
@@ -70,24 +61,5 @@ func TestVerdictWithNewAdviceIsReturnedButNoNewOutcome(t *testing.T) {
 	const want = "validate provider: the verdict has an outcome that this client does not know; upgrade the client"
 	if verdict != nil || err == nil || err.Error() != want {
 		t.Errorf("verdict is %+v, %v", verdict, err)
-	}
-}
-
-// The constants are the codes of the contract, each of which is known.
-func TestViolationCodesAreThoseOfTheContract(t *testing.T) {
-	t.Parallel()
-	contract, err := openapi3.NewLoader().LoadFromData(contract.YAML())
-	if err != nil {
-		t.Fatal(err)
-	}
-	declared := constants(t, "client.gen.go", "ViolationCode")
-	for _, code := range contract.Components.Schemas["ViolationCode"].Value.Enum {
-		if text, ok := code.(string); !ok || !client.ViolationCode(text).Valid() || !declared[text] {
-			t.Errorf("the SDK has no constant for the code %v", code)
-		}
-		delete(declared, code.(string))
-	}
-	if len(declared) != 0 {
-		t.Errorf("the contract does not have the codes %v", declared)
 	}
 }

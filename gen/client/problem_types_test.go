@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
+	"os"
+	"regexp"
+	"slices"
 	"testing"
 
 	"example.com/providerd/gen/client"
@@ -14,8 +16,10 @@ import (
 // The constants match the server's index of problems.
 func TestProblemTypesMatchServer(t *testing.T) {
 	t.Parallel()
-	declared := constants(t, "problem_types.go", "")
-	delete(declared, client.TypeForeign)
+	source, err := os.ReadFile("problem_types.go")
+	if err != nil {
+		t.Fatal(err)
+	}
 	baseURL, _, stop := startServer()
 	defer stop()
 	response, err := http.Get(baseURL + "/problems/")
@@ -27,14 +31,16 @@ func TestProblemTypesMatchServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	linked := strings.Count(string(page), `href="/problems/`)
-	for problem := range declared {
-		if !strings.Contains(string(page), `href="`+problem+`"`) {
-			t.Errorf("the server has no problem %s", problem)
+	types := func(pattern string, text []byte) (found []string) {
+		for _, match := range regexp.MustCompile(pattern).FindAllSubmatch(text, -1) {
+			found = append(found, string(match[1]))
 		}
+		slices.Sort(found)
+		return found
 	}
-	if linked != len(declared) {
-		t.Errorf("the server has %d problems, the SDK %d", linked, len(declared))
+	declared, served := types(`"(/problems/[^"]+)"`, source), types(`href="(/problems/[^"]+)"`, page)
+	if !slices.Equal(declared, served) {
+		t.Errorf("the server has the problems %q, the SDK %q", served, declared)
 	}
 }
 

@@ -1,16 +1,13 @@
 package client_test
 
 import (
-	"context"
-	"errors"
 	"net/http"
 	"slices"
 	"testing"
 	"time"
-
-	"example.com/providerd/gen/client"
 )
 
+// So are validations.
 func TestTemporaryFaultsAreRetriedWithOneKey(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -34,21 +31,10 @@ func TestTemporaryFaultsAreRetriedWithOneKey(t *testing.T) {
 	if next, err := r.providers.CreateOAuth2(t.Context(), oauth2Request()); err != nil || next.PK != 2 {
 		t.Errorf("the next create gives %v, %v", next, err)
 	}
-}
-
-func TestContextEndsWait(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	r.wire.instead = []func(*http.Request, *http.Response) (*http.Response, error){
-		func(request *http.Request, response *http.Response) (*http.Response, error) {
-			time.AfterFunc(10*time.Millisecond, cancel)
-			return unavailable(http.StatusServiceUnavailable, "60")(request, response)
-		},
-	}
-	_, err := r.providers.CreateOAuth2(ctx, oauth2Request())
-	var refused *client.Error
-	if !errors.Is(err, context.Canceled) || !errors.As(err, &refused) {
-		t.Errorf("error is %v, want both the end of the context and the refusal", err)
+	r.wire.instead = []func(*http.Request, *http.Response) (*http.Response, error){lost, unavailable(503, "0")}
+	verdict, err := r.providers.ValidateOAuth2(t.Context(), oauth2Request())
+	expectVerdict(t, verdict, err, 0)
+	if keys := slices.Compact(r.wire.keys[5:]); len(r.wire.keys) != 8 || len(keys) != 1 {
+		t.Errorf("keys are %q", r.wire.keys)
 	}
 }

@@ -25,7 +25,13 @@ type stranger struct {
 	connections, requests atomic.Int64
 }
 
-func newStranger(t *testing.T, start func(*httptest.Server), handler http.HandlerFunc) *stranger {
+// newStranger starts a stranger without TLS.
+func newStranger(t *testing.T, handler http.HandlerFunc) *stranger {
+	t.Helper()
+	return startStranger(t, (*httptest.Server).Start, handler)
+}
+
+func startStranger(t *testing.T, start func(*httptest.Server), handler http.HandlerFunc) *stranger {
 	t.Helper()
 	s := &stranger{}
 	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -53,14 +59,28 @@ func answering(status int, contentType, body string) http.HandlerFunc {
 	}
 }
 
-// create sends a create and returns its error, which must quote neither the token nor the response.
-func (s *stranger) create(t *testing.T, options ...client.Option) (*client.OAuth2Provider, error) {
+// redirecting returns a handler that redirects.
+func redirecting(status int, location string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Location", location)
+		w.WriteHeader(status)
+	}
+}
+
+// providers returns Providers of the server.
+func (s *stranger) providers(t *testing.T, options ...client.Option) *client.Providers {
 	t.Helper()
 	providers, err := client.New(s.URL, secretToken, options...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	record, err := providers.CreateOAuth2(t.Context(), oauth2Request())
+	return providers
+}
+
+// create sends a create and returns its error, which must quote neither the token nor the response.
+func (s *stranger) create(t *testing.T, options ...client.Option) (*client.OAuth2Provider, error) {
+	t.Helper()
+	record, err := s.providers(t, options...).CreateOAuth2(t.Context(), oauth2Request())
 	if err != nil && (strings.Contains(err.Error(), "hunter2") || len(err.Error()) > 4096) {
 		t.Errorf("the error quotes too much: %.5000s", err)
 	}
@@ -74,6 +94,11 @@ func (s *stranger) expectRefusal(t *testing.T, text string, options ...client.Op
 	if err == nil || !strings.Contains(err.Error(), text) {
 		t.Errorf("record is %v, error is %v; want %q", record, err, text)
 	}
+	s.expectOneTry(t)
+}
+
+func (s *stranger) expectOneTry(t *testing.T) {
+	t.Helper()
 	if connections, requests := s.connections.Load(), s.requests.Load(); connections != 1 || requests > 1 {
 		t.Errorf("%d connections and %d requests, want one try", connections, requests)
 	}

@@ -220,24 +220,34 @@ func TestTryEndsAfterThirtySeconds(t *testing.T) {
 	})
 }
 
-// Nothing is retried after the caller's context has ended.
-func TestNoRetryAfterCallersDeadline(t *testing.T) {
+// The end of the caller's context ends a create, in a try or in the wait after a refusal, which the error has. It is not
+// a ConnectionError.
+func TestCallersContextEndsCreate(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		tries := 0
-		providers, err := client.New("http://example.com", "t", client.WithDoer(doerFunc(
-			func(request *http.Request) (*http.Response, error) {
-				tries++
-				<-request.Context().Done()
-				return nil, request.Context().Err()
-			})))
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		if _, err := providers.CreateOAuth2(ctx, oauth2Request()); !errors.Is(err, context.DeadlineExceeded) || tries != 1 {
-			t.Errorf("%d tries: %v", tries, err)
-		}
-	})
+	for name, try := range map[string]func(*http.Request) (*http.Response, error){
+		"in a try": func(request *http.Request) (*http.Response, error) {
+			<-request.Context().Done()
+			return nil, request.Context().Err()
+		},
+		"in the wait": answers(http.StatusServiceUnavailable, "60"),
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			tries := 0
+			providers, err := client.New("http://example.com", "t", client.WithDoer(doerFunc(
+				func(request *http.Request) (*http.Response, error) {
+					tries++
+					return try(request)
+				})))
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			_, err = providers.CreateOAuth2(ctx, oauth2Request())
+			if !errors.Is(err, context.DeadlineExceeded) || tries != 1 || wraps[*client.ConnectionError](err) ||
+				wraps[*client.Error](err) != (name == "in the wait") {
+				t.Errorf("%s: %d tries: %v", name, tries, err)
+			}
+		})
+	}
 }
