@@ -22,10 +22,17 @@ func TestServiceUnit(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	for _, name := range []string{"providerd.service", "providerd-backup.service", "providerd-backup.timer", "providerd-audit.service"} {
+	if err := os.Mkdir(filepath.Join(dir, "providerd-backup.service.d"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	place := strings.NewReplacer("/usr/local/bin/providerd", program, "/usr/bin/rsync", program)
+	for name, path := range map[string]string{
+		"providerd.service": "providerd.service", "providerd-audit.service": "providerd-audit.service",
+		"providerd-backup.service": "providerd-backup.service", "providerd-backup.timer": "providerd-backup.timer",
+		"providerd-backup-ship.conf": "providerd-backup.service.d/providerd-backup-ship.conf",
+	} {
 		text := providerdtest.ReadFile(t, "cmd/providerd/deploy/"+name)
-		placed := strings.ReplaceAll(text, "/usr/local/bin/providerd", program)
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(placed), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, path), []byte(place.Replace(text)), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
