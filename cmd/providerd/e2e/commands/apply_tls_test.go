@@ -42,29 +42,3 @@ func TestApplyRefusesUntrustedCertificate(t *testing.T) {
 		t.Errorf("HTTP to an HTTPS port: %v: %s", err, says)
 	}
 }
-
-func TestApplyHTTPSToHTTPPort(t *testing.T) {
-	t.Parallel()
-	server := providerdtest.Serve(t, t.TempDir())
-	encrypted := strings.Replace(server.URL, "http", "https", 1)
-	says, err := applyOne(t, encrypted, "x")
-	if err == nil || !strings.HasSuffix(says,
-		"the server at "+encrypted+" does not speak HTTPS; use "+server.URL+", or enable TLS on the server\n") {
-		t.Errorf("%v: %s", err, says)
-	}
-}
-
-func TestApplyWarnsOfRemotePlainHTTP(t *testing.T) {
-	t.Parallel()
-	for url, warned := range map[string]bool{
-		"http://0.0.0.0:1": true, "http://localhost:1": false, "http://127.0.0.1:1": false, "http://[::1]:1": false,
-	} {
-		t.Run(url, func(t *testing.T) {
-			t.Parallel()
-			says, err := applyOne(t, url, "x")
-			if err == nil || strings.Contains(says, "unencrypted") != warned {
-				t.Errorf("%v: %s", err, says)
-			}
-		})
-	}
-}

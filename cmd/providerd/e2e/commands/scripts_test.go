@@ -5,8 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"net/http"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"sync"
@@ -51,29 +49,6 @@ func execute(ctx context.Context, path, statement string) error {
 	}
 	_, err = db.ExecContext(ctx, statement)
 	return errors.Join(err, db.Close())
-}
-
-// A command of testscript takes precedence over a script's command of the same name, and may end a script as passed.
-func TestScriptCommandsAreRun(t *testing.T) {
-	t.Parallel()
-	for name := range scriptCommands(t) {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			script := filepath.Join(t.TempDir(), "script.txtar")
-			if err := os.WriteFile(script, []byte(name+"\n"), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			isRun := false
-			t.Cleanup(func() {
-				if !isRun {
-					t.Errorf("testscript has a command %q of its own", name)
-				}
-			})
-			testscript.Run(t, testscript.Params{Files: []string{script}, Cmds: map[string]scriptCommand{
-				name: func(*testscript.TestScript, bool, []string) { isRun = true },
-			}})
-		})
-	}
 }
 
 // scriptCommands returns the commands of the scripts: "serve" starts a server in the directory of the script,
