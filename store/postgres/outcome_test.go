@@ -4,8 +4,8 @@ package postgres_test
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -16,6 +16,7 @@ import (
 	"example.com/providerd/store"
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/postgres/postgrestest"
+	"example.com/providerd/store/storetest"
 )
 
 // replicated is a primary with a synchronous standby.
@@ -112,28 +113,52 @@ func TestNothingIsAcknowledgedWithoutTheStandby(t *testing.T) {
 	}
 }
 
-// A commit that is canceled while it waits for the standby returns only a warning, and is unknown, whatever the
-// language of the warning and the client_min_messages of the role. German stands for all languages: code that reads the
-// message would look for English.
-func TestCanceledCommitIsUnknown(t *testing.T) {
+// TestCanceledWaitForStandby cancels every wait for the standby, of creates, their lookups and their retries. A canceled
+// commit returns only a warning, whatever its language and client_min_messages. Nothing is acknowledged until the standby
+// has it, and a retry ends in the one record. German stands for all languages: code that reads the message would look for
+// English.
+func TestCanceledWaitForStandby(t *testing.T) {
 	t.Parallel()
 	r := newReplicatedIn(t, postgrestest.German)
-	watching := create(t, r.url)
-	for _, test := range []struct{ how, minMessages string }{
-		{"pg_cancel_backend", "notice"}, {"pg_terminate_backend", "notice"}, {"pg_terminate_backend", "error"},
-	} {
-		r.primary.Exec(t, "postgres", "ALTER ROLE postgres SET client_min_messages = "+test.minMessages)
-		opened := create(t, r.url)
-		r.standby.Freeze()
-		committed := make(chan error, 1)
-		go func() { committed <- insert(t.Context(), opened, rand.Text()) }()
-		awaitWait(t, watching, "SyncRep")
-		r.primary.Exec(t, databaseOf(t, r.url),
-			"SELECT "+test.how+"(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
-		if err := <-committed; !errors.Is(err, database.ErrOutcomeUnknown) {
-			t.Errorf("%v: error is %v, want ErrOutcomeUnknown", test, err)
+	keyset := newKeyset(t)
+	cancels := []struct{ how, minMessages string }{
+		{"pg_cancel_backend", "notice"}, {"pg_cancel_backend", "error"},
+		{"pg_terminate_backend", "notice"}, {"pg_terminate_backend", "error"},
+	}
+	replicas := make([]*store.Store, len(cancels))
+	for i, cancel := range cancels {
+		url := with(r.url, "application_name="+cancel.how, "client_min_messages="+cancel.minMessages)
+		replicas[i] = openStore(t, url, keyset)
+	}
+	r.standby.Freeze()
+	ended := make(chan struct{}, len(cancels))
+	for i, opened := range replicas {
+		go func() {
+			for range 2 {
+				_, err := keyedCreate(t.Context(), opened, fmt.Sprint(i))
+				if !errors.Is(err, store.ErrOutcomeUnknown) && !errors.Is(err, store.ErrUnavailable) {
+					t.Errorf("%v: error is %v, want ErrOutcomeUnknown or ErrUnavailable", cancels[i], err)
+				}
+			}
+			ended <- struct{}{}
+		}()
+	}
+	await(t, "the creates end", func() bool {
+		for _, how := range []string{"pg_cancel_backend", "pg_terminate_backend"} {
+			r.primary.Exec(t, "postgres",
+				"SELECT "+how+"(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND application_name = '"+how+"'")
 		}
-		r.standby.Thaw()
+		return len(ended) == len(cancels)
+	})
+	r.standby.Thaw()
+	for i, opened := range replicas {
+		awaitReady(t, opened)
+		if replayed, err := keyedCreate(t.Context(), opened, fmt.Sprint(i)); err != nil || !replayed {
+			t.Errorf("%v: replayed is %v, %v", cancels[i], replayed, err)
+		}
+	}
+	if records := storetest.Collect(t, replicas[0].Providers(t.Context(), store.Filter{}, 0)); len(records) != len(cancels) {
+		t.Errorf("%d records are stored, want %d", len(records), len(cancels))
 	}
 }
 
