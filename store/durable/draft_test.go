@@ -13,7 +13,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"example.com/providerd/store/durable"
-	"example.com/providerd/store/storetest/processtest"
 )
 
 func newDraft(t *testing.T, path string, content []byte) *durable.Draft {
@@ -41,21 +40,6 @@ func expectNames(t *testing.T, dir string, want ...string) {
 	if !slices.Equal(names, want) {
 		t.Errorf("found %v, want %v", names, want)
 	}
-}
-
-func TestDraftIsPublishedComplete(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	path := filepath.Join(dir, "file")
-	draft := newDraft(t, path, version(3))
-	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("before Publish: %v", err)
-	}
-	if err := errors.Join(draft.Publish(), draft.Close()); err != nil {
-		t.Fatal(err)
-	}
-	expectContent(t, path, version(3))
-	expectNames(t, dir, "file")
 }
 
 // Publish replaces nothing, even if the name was taken while the draft was written.
@@ -113,56 +97,4 @@ func TestActiveDraftsAreNotRemoved(t *testing.T) {
 	if err := group.Wait(); err != nil {
 		t.Error(err)
 	}
-}
-
-func TestReplacedFileIsKept(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	path, kept := filepath.Join(dir, "file"), filepath.Join(dir, "kept")
-	if err := os.WriteFile(path, version(5), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	first := newDraft(t, path, version(1))
-	if err := errors.Join(first.Replace(kept), first.Close()); err != nil {
-		t.Fatal(err)
-	}
-	second := newDraft(t, path, version(2))
-	if err := second.Replace(kept); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("over what was kept before: %v", err)
-	}
-	if err := second.Close(); err != nil {
-		t.Error(err)
-	}
-	expectContent(t, path, version(1))
-	expectContent(t, kept, version(5))
-	expectNames(t, dir, "file", "kept")
-}
-
-// Drafts of killed processes are removed, but not those being written or files with similar names.
-func TestAbandonedDraftsAreRemoved(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	path := filepath.Join(dir, "file")
-	writer := processtest.StartSelf(t, "draft", path)
-	entries, err := os.ReadDir(dir)
-	if err != nil || len(entries) != 1 {
-		t.Fatal(entries, err)
-	}
-	abandoned := entries[0].Name()
-	others := []string{"file.unfinished", "file.x1.unfinished", "file..unfinished", "other.17.unfinished", "file.17"}
-	for _, name := range others {
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := newDraft(t, path, version(1)).Close(); err != nil {
-		t.Error(err)
-	}
-	expectNames(t, dir, slices.Sorted(slices.Values(append(others, abandoned)))...)
-	writer.Kill(t)
-	if err := newDraft(t, path, version(1)).Close(); err != nil {
-		t.Error(err)
-	}
-	slices.Sort(others)
-	expectNames(t, dir, others...)
 }

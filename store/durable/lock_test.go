@@ -82,25 +82,6 @@ func TestLockEndsWithItsHolder(t *testing.T) {
 	expectLock(t, dir, true)
 }
 
-func TestLockIsAlwaysReleased(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	errWork, panicked := errors.New("work"), "panicked"
-	if err := durable.WithLock(t.Context(), dir, func() error { return errWork }); !errors.Is(err, errWork) {
-		t.Errorf("error is %v, want that of work", err)
-	}
-	expectLock(t, dir, true)
-	func() {
-		defer func() {
-			if recover() != panicked {
-				t.Error("the panic of work was lost")
-			}
-		}()
-		_ = durable.WithLock(t.Context(), dir, func() error { panic(panicked) })
-	}()
-	expectLock(t, dir, true)
-}
-
 func TestLockErrors(t *testing.T) {
 	t.Parallel()
 	ended, cancel := context.WithCancel(t.Context())

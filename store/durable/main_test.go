@@ -11,20 +11,12 @@ import (
 	"example.com/providerd/store/storetest/processtest"
 )
 
-// TestMain runs the test binary as another program. "hold DIR" holds the lock of a directory, and "draft PATH" a draft,
-// until standard input ends. "write-over PATH" writes a file with the owner of the one that it replaces, and
-// "draft-once PATH" creates a draft.
+// TestMain runs the test binary as another program. "hold DIR" holds the lock of a directory until standard input ends,
+// "write-over PATH" writes a file with the owner of the one that it replaces, and "draft-once PATH" creates a draft.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"hold": processtest.Program(func(ctx context.Context, arguments []string) error {
 			return durable.WithLock(ctx, arguments[0], processtest.AwaitProceed)
-		}),
-		"draft": processtest.Program(func(_ context.Context, arguments []string) error {
-			draft, err := durable.CreateDraft(arguments[0])
-			if err != nil {
-				return err
-			}
-			return errors.Join(processtest.AwaitProceed(), draft.Close())
 		}),
 		"draft-once": processtest.Program(func(_ context.Context, arguments []string) error {
 			draft, err := durable.CreateDraft(arguments[0])

@@ -88,25 +88,20 @@ func TestRootChownsFiles(t *testing.T) {
 	}
 }
 
-// A draft belongs to the user that created it, unless Chown changes that.
-func TestRootKeepsDrafts(t *testing.T) {
-	t.Parallel()
-	processtest.NeedRoot(t)
-	path := filepath.Join(newDir(t, 0o700, oneUser), "file")
-	draft := newDraft(t, path, version(1))
-	if err := errors.Join(draft.Publish(), draft.Close()); err != nil {
-		t.Fatal(err)
-	}
-	processtest.ExpectOwner(t, path, 0, 0)
-}
-
 // as starts a program of the tests as another user.
 func as(t *testing.T, user uint32, name string, arguments ...string) *exec.Cmd {
 	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
 	dir := t.TempDir()
 	copied := filepath.Join(dir, name)
-	processtest.Run(t, exec.CommandContext(t.Context(), "cp", os.Args[0], copied))
-	processtest.Run(t, exec.CommandContext(t.Context(), "chmod", "755", filepath.Dir(dir), dir, copied))
+	for _, command := range [][]string{{"cp", program, copied}, {"chmod", "755", filepath.Dir(dir), dir, copied}} {
+		if output, err := exec.CommandContext(t.Context(), command[0], command[1:]...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %v: %s", command, err, output)
+		}
+	}
 	command := exec.CommandContext(t.Context(), copied, arguments...)
 	command.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: user, Gid: user + groupOffset}}
 	return command
@@ -123,7 +118,9 @@ func TestOtherUsersKeepTheirFiles(t *testing.T) {
 	}
 	path := filepath.Join(dir, "file")
 	writeAs(t, path, anotherUser)
-	processtest.Run(t, as(t, oneUser, "write-over", path))
+	if output, err := as(t, oneUser, "write-over", path).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, output)
+	}
 	expectContent(t, path, version(1))
 	processtest.ExpectOwner(t, path, oneUser, oneUser+groupOffset)
 }
@@ -135,10 +132,14 @@ func TestRootWithoutChownCapability(t *testing.T) {
 	dir := newDir(t, 0o700, oneUser)
 	taken := filepath.Join(dir, "taken")
 	writeAs(t, taken, oneUser)
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
 	writeOver := func(path string) error {
 		linked := filepath.Join(t.TempDir(), "write-over")
 		command := exec.CommandContext(t.Context(), "setpriv", "--bounding-set=-chown", "--inh-caps=-chown", linked, path)
-		return errors.Join(os.Symlink(os.Args[0], linked), command.Run())
+		return errors.Join(os.Symlink(program, linked), command.Run())
 	}
 	if err := writeOver(taken); err == nil {
 		t.Error("a file of another user was replaced")
@@ -167,6 +168,8 @@ func TestRootDraftsBlockNobody(t *testing.T) {
 	if err := os.Chmod(filepath.Join(dir, unremovable), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	processtest.Run(t, as(t, oneUser, "draft-once", filepath.Join(dir, "file")))
+	if output, err := as(t, oneUser, "draft-once", filepath.Join(dir, "file")).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, output)
+	}
 	expectNames(t, dir, "file", unreadable, unremovable)
 }

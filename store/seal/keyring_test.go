@@ -128,3 +128,31 @@ func TestReloadDoesNotBlockForLong(t *testing.T) {
 		t.Error("the file is not read")
 	}
 }
+
+// A server reads a keyset of many keys again with work for each key, and not for each pair.
+//
+//nolint:paralleltest // It counts what the whole program allocates.
+func TestReloadIsLinear(t *testing.T) {
+	allocations := func(count int) float64 {
+		ring, path := newRing(t)
+		if err := open(t, path).Change(t.Context(), func(keys *seal.Keys) (_ *seal.Keys, err error) {
+			for range count - 1 {
+				if keys, err = seal.RotateKey(keys); err != nil {
+					return nil, err
+				}
+			}
+			return keys, nil
+		}, writing); err != nil {
+			t.Fatal(err)
+		}
+		current(t, ring)
+		return testing.AllocsPerRun(5, func() {
+			rotate(t, path)
+			current(t, ring)
+		})
+	}
+	const few, factor = 50, 4
+	if less, more := allocations(few), allocations(factor*few); more > 1.5*factor*less {
+		t.Errorf("%d keys take %.0f allocations, and %d of them %.0f", few, less, factor*few, more)
+	}
+}

@@ -41,7 +41,7 @@ func TestRootKeysetsBelongToTheirOwners(t *testing.T) {
 		if err := os.Chown(path, someUser, someGroup); err != nil {
 			t.Fatal(err)
 		}
-		err := ring.Change(t.Context(), seal.RotateKey, func(_ *seal.Keys, write func() error) error { return write() })
+		err := ring.Change(t.Context(), seal.RotateKey, writing)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -62,26 +62,6 @@ func TestNonKeysetFileIsRejected(t *testing.T) {
 	}
 }
 
-// Without a keyset file, opening fails, and a running server creates no new keys.
-func TestMissingFileIsNotReplaced(t *testing.T) {
-	t.Parallel()
-	ring, path := newRing(t)
-	if err := os.Rename(path, path+".away"); err != nil {
-		t.Fatal(err)
-	}
-	_, opened := seal.OpenKeyring(path)
-	_, running := ring.Current(t.Context())
-	rotated := ring.Change(t.Context(), seal.RotateKey, func(_ *seal.Keys, write func() error) error { return write() })
-	for _, err := range []error{opened, running, rotated} {
-		if !errors.Is(err, seal.ErrNoKeyset) || !strings.Contains(err.Error(), path) {
-			t.Errorf("error is %v, want ErrNoKeyset with %s", err, path)
-		}
-	}
-	if entries, err := filepath.Glob(path + "*"); err != nil || len(entries) != 1 {
-		t.Errorf("found files %v, %v", entries, err)
-	}
-}
-
 // unfit returns invalid variants of a keyset file, with a canary if possible.
 func unfit(good string) map[string]string {
 	replaced := func(old, with string) string { return strings.Replace(good, old, with, 1) }

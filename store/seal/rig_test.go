@@ -40,10 +40,13 @@ func current(t *testing.T, ring *seal.Keyring) *seal.Keys {
 	return keys
 }
 
+// writing writes a changed keyset.
+func writing(_ *seal.Keys, write func() error) error { return write() }
+
 // rotate adds a key to the file.
 func rotate(t *testing.T, path string) {
 	t.Helper()
-	if err := open(t, path).Change(t.Context(), seal.RotateKey, func(_ *seal.Keys, write func() error) error { return write() }); err != nil {
+	if err := open(t, path).Change(t.Context(), seal.RotateKey, writing); err != nil {
 		t.Fatal(err)
 	}
 }

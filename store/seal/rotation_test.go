@@ -1,15 +1,13 @@
 package seal_test
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"sync"
 	"testing"
-	"time"
 
-	"example.com/providerd/store/durable"
 	"example.com/providerd/store/seal"
 )
 
@@ -89,45 +87,96 @@ func TestConcurrentRotations(t *testing.T) {
 	}
 }
 
-// If record or the write fails, its error is returned and the file is unchanged.
-func TestFailedRotationLeavesFile(t *testing.T) {
+// If the change is not recorded, or the file cannot be written or has changed meanwhile, the error is returned, and the
+// file is left as it is.
+func TestFailedChangeLeavesFile(t *testing.T) {
 	t.Parallel()
+	const unchanged = "unchanged"
 	errRecord := errors.New("cannot be recorded")
+	type interference func(path string, write func() error) error
+	fails := func(string, func() error) error { return errRecord }
 	for name, test := range map[string]struct {
-		record func(path string, write func() error) error
-		want   error
+		retire    bool
+		interfere interference
+		want      error
+		content   string
 	}{
-		"record": {func(string, func() error) error { return errRecord }, errRecord},
-		"write": {func(path string, write func() error) error {
+		"rotation not recorded": {false, fails, errRecord, unchanged},
+		"rotation not written": {false, func(path string, write func() error) error {
 			return errors.Join(os.MkdirAll(path+".unfinished/x", 0o700), write())
-		}, os.ErrExist},
-		"write to a missing directory": {func(path string, write func() error) error {
+		}, os.ErrExist, unchanged},
+		"rotation without the directory": {false, func(path string, write func() error) error {
 			away := filepath.Dir(path) + ".away"
 			return errors.Join(os.Rename(filepath.Dir(path), away), write(), os.Rename(away, filepath.Dir(path)))
-		}, os.ErrNotExist},
+		}, os.ErrNotExist, unchanged},
+		"retirement not recorded": {true, fails, errRecord, unchanged},
+		"retirement from a changed file": {true, func(path string, _ func() error) error {
+			return errors.Join(os.Rename(path, path+".old"), os.WriteFile(path, []byte(canary), 0o600))
+		}, seal.ErrKeysetUnusable, canary},
+		"retirement without the file": {true, func(path string, _ func() error) error { return os.Remove(path) }, os.ErrNotExist, ""},
 	} {
 		ring, path := newRing(t)
+		rotate(t, path)
 		before := read(t, path)
-		err := ring.Change(t.Context(), seal.RotateKey, func(_ *seal.Keys, write func() error) error { return test.record(path, write) })
-		if !errors.Is(err, test.want) || read(t, path) != before {
+		var err error
+		if test.retire {
+			_, err = ring.Retire(t.Context(), func(*seal.Keys) error { return test.interfere(path, nil) })
+		} else {
+			err = ring.Change(t.Context(), seal.RotateKey, func(_ *seal.Keys, write func() error) error {
+				return test.interfere(path, write)
+			})
+		}
+		content, _ := os.ReadFile(path)
+		if test.content == unchanged {
+			test.content = before
+		}
+		if !errors.Is(err, test.want) || string(content) != test.content {
 			t.Errorf("%s: error is %v, want %v, and the file unchanged", name, err, test.want)
 		}
 	}
 }
 
-func TestRotationStopsWaitingWithContext(t *testing.T) {
+// retire removes old keys from the file.
+func retire(t *testing.T, path string) seal.Retirement {
+	t.Helper()
+	retired, err := open(t, path).Retire(t.Context(), func(*seal.Keys) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return retired
+}
+
+// A server that was idle during several rotations accepts a file without the keys retired meanwhile, including its own.
+// It refuses what they sealed, and its error says where they are, also after the next retirement.
+func TestRetiredKeysMayBeMissing(t *testing.T) {
 	t.Parallel()
-	ring, path := newRing(t)
-	const awhile = 50 * time.Millisecond
-	ctx, cancel := context.WithTimeout(t.Context(), awhile)
-	defer cancel()
-	err := durable.WithLock(t.Context(), filepath.Dir(path), func() error {
-		return ring.Change(ctx, seal.RotateKey, func(*seal.Keys, func() error) error {
-			t.Error("recorded while another program holds the lock")
-			return nil
-		})
-	})
-	if !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("error is %v, want context.DeadlineExceeded", err)
+	server, path := newRing(t)
+	first := current(t, server)
+	sealed, sealErr := first.Seal(seal.NewSecret(canary), seal.Place{})
+	fingerprint, err := first.Fingerprint([]byte(canary))
+	if err := errors.Join(sealErr, err); err != nil {
+		t.Fatal(err)
+	}
+	rotate(t, path)
+	rotate(t, path)
+	before := read(t, path)
+	retired := retire(t, path)
+	if len(retired.IDs) != 2 || retired.IDs[0] != first.PrimaryID() || read(t, retired.Kept) != before {
+		t.Fatalf("retired %v to %s, want two keys and an unchanged file", retired.IDs, retired.Kept)
+	}
+	rotate(t, path)
+	if second := retire(t, path); second.Kept == retired.Kept {
+		t.Error("a kept file was replaced")
+	}
+	after := current(t, server)
+	if !after.Matches(fingerprint, []byte(canary)) {
+		t.Error("a fingerprint from before the retirement does not match")
+	}
+	want := regexp.MustCompile(`the keyset lacks key [0-9]+ \(retired to ` + regexp.QuoteMeta(filepath.Base(retired.Kept)) + `\)$`)
+	if _, err := after.Unseal(sealed, seal.Place{}); !errors.Is(err, seal.ErrDamaged) || !want.MatchString(err.Error()) {
+		t.Errorf("error is %v, want ErrDamaged and where the key is", err)
+	}
+	if secret, err := current(t, open(t, retired.Kept)).Unseal(sealed, seal.Place{}); err != nil || secret.Reveal() != canary {
+		t.Errorf("with the file that was kept: %v", err)
 	}
 }

@@ -3,15 +3,45 @@
 package transfer_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
+	"gorm.io/gorm"
+
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/transfer"
 )
+
+// tracked is a database that replaces one of its changes with another function, and counts inserted provider rows.
+type tracked struct {
+	database.Movable
+	changes int
+	// at is the number of the change that replace replaces; 0 for none.
+	at       int
+	replace  func(run func() error) error
+	inserted int
+}
+
+func (d *tracked) Change(ctx context.Context, statements func(tx *gorm.DB) error) error {
+	d.changes++
+	change := func() error { return d.Movable.Change(ctx, statements) }
+	if d.changes == d.at {
+		return d.replace(change)
+	}
+	return change()
+}
+
+func (d *tracked) Insert(tx *gorm.DB, table string, columns []string, rows [][]any) error {
+	switch table {
+	case "providers", "oauth2_providers", "workspace_directory_providers":
+		d.inserted += len(rows)
+	}
+	return d.Movable.Insert(tx, table, columns, rows)
+}
 
 // rowsOfProviders returns how many rows filled creates for count providers.
 func rowsOfProviders(count int) int { return 2 * count }

@@ -1,7 +1,6 @@
 package transfer_test
 
 import (
-	"context"
 	"database/sql"
 	"errors"
 	"log/slog"
@@ -142,30 +141,3 @@ func contents(t *testing.T, db database.Movable) []transfer.Content {
 }
 
 func noProgress(transfer.Step, int64, int64) {}
-
-// tracked is a database that replaces one of its changes with another function, and counts inserted provider rows.
-type tracked struct {
-	database.Movable
-	changes int
-	// at is the number of the change that replace replaces; 0 for none.
-	at       int
-	replace  func(run func() error) error
-	inserted int
-}
-
-func (d *tracked) Change(ctx context.Context, statements func(tx *gorm.DB) error) error {
-	d.changes++
-	change := func() error { return d.Movable.Change(ctx, statements) }
-	if d.changes == d.at {
-		return d.replace(change)
-	}
-	return change()
-}
-
-func (d *tracked) Insert(tx *gorm.DB, table string, columns []string, rows [][]any) error {
-	switch table {
-	case "providers", "oauth2_providers", "workspace_directory_providers":
-		d.inserted += len(rows)
-	}
-	return d.Movable.Insert(tx, table, columns, rows)
-}

@@ -181,43 +181,6 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestUnfinishedCopyIsRefused opens an interrupted copy, and copies with the keyset of another database.
-func TestUnfinishedCopyIsRefused(t *testing.T) {
-	t.Parallel()
-	for kind, newTarget := range kinds(t) {
-		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			source, at := newSQLite(t), newTarget(t)
-			check(t, storetest.FillSQLite(t.Context(), source.path, 20))
-			keyset := filepath.Join(filepath.Dir(source.path), "keyset.json")
-			from := source.use(t)
-			target := &tracked{Movable: at.open(t), at: 3, replace: func(func() error) error { return database.ErrUnavailable }}
-			if _, err := store.Copy(t.Context(), from, target, keyset, noProgress); !errors.Is(err, database.ErrUnavailable) {
-				t.Fatal(err)
-			}
-			check(t, target.Close())
-			for name, open := range map[string]func() (*store.Store, error){
-				"a server":  func() (*store.Store, error) { return store.Create(t.Context(), at.open(t), keyset) },
-				"a command": func() (*store.Store, error) { return store.Open(t.Context(), at.open(t), keyset) },
-			} {
-				if _, err := open(); !errors.Is(err, database.ErrCopyIncomplete) {
-					t.Errorf("%s over an unfinished copy gives %v", name, err)
-				}
-			}
-			other := newSQLite(t)
-			check(t, storetest.FillSQLite(t.Context(), other.path, 0))
-			otherKeyset := filepath.Join(filepath.Dir(other.path), "keyset.json")
-			to := at.use(t)
-			if _, err := store.Copy(t.Context(), from, to, otherKeyset, noProgress); !errors.Is(err, store.ErrKeysetUnusable) {
-				t.Errorf("copying with another keyset gives %v", err)
-			}
-			if _, err := store.Copy(t.Context(), from, to, keyset, noProgress); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-}
-
 // quoted returns all rows of a SQLite database as SQL literals, which show the type of each value.
 func quoted(t *testing.T, db database.Movable) map[string][]string {
 	t.Helper()
