@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"testing"
 
 	"example.com/providerd/store"
@@ -15,6 +16,7 @@ import (
 	"example.com/providerd/store/durable"
 	"example.com/providerd/store/sqlite"
 	"example.com/providerd/store/storetest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // Programs that create a database concurrently all get a complete one.
@@ -174,6 +176,28 @@ func TestFirstStartKilledBeforeKeyset(t *testing.T) {
 		}
 		if err := opened.Close(); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// A user who plants a link to a file of root as their database does not get that file.
+func TestRootChownsOnlyNewFiles(t *testing.T) {
+	t.Parallel()
+	processtest.NeedRoot(t)
+	const someUser, someGroup = 1234, 2234
+	dir, elsewhere := t.TempDir(), filepath.Join(t.TempDir(), "elsewhere")
+	link, path := filepath.Join(dir, "link.db"), filepath.Join(dir, "new.db")
+	if err := errors.Join(os.Chown(dir, someUser, someGroup), os.WriteFile(elsewhere, nil, 0o600),
+		os.Symlink(elsewhere, link), create(t, link), create(t, path)); err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]uint32{elsewhere: 0, path: someUser} {
+		info, err := os.Lstat(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if native, ok := info.Sys().(*syscall.Stat_t); !ok || native.Uid != want || info.Size() == 0 {
+			t.Errorf("%s belongs to %d and has %d bytes", file, native.Uid, info.Size())
 		}
 	}
 }
