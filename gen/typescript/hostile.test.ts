@@ -1,6 +1,7 @@
 import { createServer, type RequestListener, type ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import { createServer as createTcpServer, type AddressInfo, type Server, type Socket } from "node:net";
+import { Readable } from "node:stream";
 import { inspect } from "node:util";
 import { gzipSync } from "node:zlib";
 
@@ -51,12 +52,8 @@ function stranger(listener: RequestListener): Promise<Stranger> {
 
 /** The error of a create that must fail. It must quote neither the token, the request nor the response. */
 async function failure(url: string, options: ClientOptions = {}): Promise<Error> {
-  const error: unknown = await createClient(url, "pvd_hunter2", options)
-    .createOAuth2(request)
-    .then(
-      () => undefined,
-      (reason: unknown) => reason,
-    );
+  const create = createClient(url, "pvd_hunter2", options).createOAuth2(request);
+  const error: unknown = await create.catch((reason: unknown) => reason);
   expect(error).toBeInstanceOf(Error);
   const text = `${String(error)} ${String((error as Error).cause)}`;
   expect(text).not.toContain("hunter2");
@@ -70,19 +67,21 @@ async function refusedOnce(server: Stranger, message: string, options?: ClientOp
   expect(server.requests).toBe(1);
 }
 
-const statuses = [300, 301, 302, 303, 307, 308];
+/** A server with a fixed response. */
+function answering(status: number, headers: Record<string, string>, body = ""): Promise<Stranger> {
+  return stranger((_, response) => response.writeHead(status, headers).end(body));
+}
 
-test.each(statuses)("does not follow a redirect with %i", async (status) => {
-  const target = await stranger((_, response) => response.end());
-  const port = target.host.split(":")[1] ?? "";
+test.each([300, 301, 302, 303, 307, 308])("does not follow a redirect with %i", async (status) => {
+  const target = await answering(200, {});
+  const elsewhere = target.host.replace("127.0.0.1", "localhost");
   for (const [location, host] of [
     [`http://user:hunter2@${target.host}/hunter2?code=hunter2#hunter2`, target.host],
-    [`http://localhost:${port}/hunter2`, `localhost:${port}`],
+    [`http://${elsewhere}/hunter2`, elsewhere],
     [`https://${target.host}/hunter2`, target.host],
   ] as const) {
     for (const options of [{}, { fetch: (sent: Request) => fetch(sent) }]) {
-      const from = await stranger((_, response) => response.writeHead(status, { Location: location }).end());
-      await refusedOnce(from, `The server redirects to ${host}. `, options);
+      await refusedOnce(await answering(status, { Location: location }), `The server redirects to ${host}. `, options);
     }
   }
   expect(target.connections).toBe(0);
@@ -96,8 +95,7 @@ test.each([
   ["no host", "data:hunter2", "an unknown host."],
   ["a long host", `https://${"a.".repeat(4000)}example/`, "a.a.…. Redirects"],
 ])("tells no more of a redirect than its host: %s", async (_, location, host) => {
-  const from = await stranger((_, response) => response.writeHead(307, { Location: location }).end());
-  await refusedOnce(from, host);
+  await refusedOnce(await answering(307, { Location: location }), host);
 });
 
 test("refuses a redirect that a browser hides, and one that fetch has followed", async () => {
@@ -126,7 +124,6 @@ test.each([
   [201, json, record("0"), noPk],
   [201, json, record("-1"), noPk],
   [201, json, record("1.5"), noPk],
-  [201, json, record("3000000000"), noPk],
   [201, json, record("2147483648"), noPk],
   [201, json, record('"1"'), noPk],
   [201, json, "[]", noRecord],
@@ -145,39 +142,24 @@ test.each([
   [400, json, '{"status": 400, "errors": {"hunter2": 1}}', noDocument],
   [400, json, '{"status": 400, "errors": [null, "hunter2"]}', noDocument],
   [400, "text/plain", "hunter2", noDocument],
-  [500, "text/html", "hunter2", noDocument],
-])("makes an error of what is no answer of a providerd: %#", async (status, contentType, body, message) => {
-  const server = await stranger((_, response) => response.writeHead(status, { "Content-Type": contentType }).end(body));
-  await refusedOnce(server, message);
+])("makes an error of a response that is not from providerd: %#", async (status, contentType, body, message) => {
+  await refusedOnce(await answering(status, { "Content-Type": contentType }, body), message);
 });
 
 test("accepts a record from any server", async () => {
   for (const contentType of [json, "Application/JSON; charset=utf-8"]) {
-    const server = await stranger((_, response) => {
-      response.writeHead(201, { "Content-Type": contentType }).end(record("2147483647") + blanks);
-    });
+    const server = await answering(201, { "Content-Type": contentType }, record("2147483647") + blanks);
     expect(await createClient(server.url, "t").createOAuth2(request)).toMatchObject({ pk: 2147483647 });
   }
 });
 
 /** Writes until the client disconnects or 64 MiB are written. */
 function flood(response: ServerResponse): void {
-  let left = 64;
-  const more = () => {
-    while (left-- > 0) {
-      if (!response.write(blanks)) {
-        response.once("drain", more);
-        return;
-      }
-    }
-    response.end();
-  };
-  more();
+  Readable.from(Array(64).fill(blanks)).pipe(response);
 }
 
 test.each<[string, RequestListener, RegExp]>([
   ["body", (_, response) => flood(response.writeHead(201, { "Content-Type": json })), /larger than 16 MiB/],
-  ["page of a proxy", (_, response) => flood(response.writeHead(502)), /larger than 16 MiB/],
   [
     "zip bomb",
     (_, response) => {
@@ -213,18 +195,13 @@ test.each<[string, RequestListener]>([
   ],
 ])("leaves a server that %s, after another try", async (_, listener) => {
   const server = await stranger(listener);
-  let tries = 0;
-  const counting = (sent: Request) => {
-    tries++;
-    return fetch(sent);
-  };
-  const error = await failure(server.url, { fetch: counting, tryTimeoutSeconds: 0.3, retries: 1 });
+  const error = await failure(server.url, { tryTimeoutSeconds: 0.3, retries: 1 });
   expect(error).toBeInstanceOf(TimeoutError);
   expect(error.message).toBe(
     `no complete response from ${server.url} within 0.3s; ` +
       "check the server and the network, or allow more time with tryTimeoutSeconds",
   );
-  expect(tries).toBe(2);
+  expect(server.requests).toBe(2);
 });
 
 test("names the server of a failed connection, and what to do", async () => {
@@ -239,20 +216,17 @@ test("names the server of a failed connection, and what to do", async () => {
       `nothing accepts connections at ${url} (connection refused); start the server, or check the host and the port`,
     );
   }
-
   const hangsUp = await stranger((request) => request.socket.destroy());
-  const lost = await failure(hangsUp.url, { retries: 0 });
-  expect(lost.message).toMatch(new RegExp(`^the connection to ${hangsUp.url} failed: (other side closed|.*ECONNRESET)${check}$`));
-  expect(lost).toMatchObject({ temporary: true });
-
   const cutsOff = await stranger((_, response) => {
     response.writeHead(201, { "Content-Type": json, "Content-Length": "100" });
     response.write("{", () => response.destroy());
   });
-  const cut = await failure(cutsOff.url, { retries: 0 });
-  expect(cut).toBeInstanceOf(ConnectionError);
-  expect(cut.message).toContain(`the connection to ${cutsOff.url} failed: `);
-
+  for (const { url } of [hangsUp, cutsOff]) {
+    const lost = await failure(url, { retries: 0 });
+    expect(lost).toBeInstanceOf(ConnectionError);
+    expect(lost.message).toMatch(new RegExp(`^the connection to ${url} failed: .*${check}$`));
+    expect(lost).toMatchObject({ temporary: true });
+  }
   const browsers = { retries: 0, fetch: () => Promise.reject(new TypeError("Failed to fetch")) };
   const unexplained = await failure("https://example.com", browsers);
   expect(unexplained.message).toBe(`the connection to https://example.com failed: Failed to fetch${check}`);
@@ -283,7 +257,7 @@ test.each([
 test.each(["Client sent an HTTP request to an HTTPS server.", "<h1>The plain HTTP request was sent to HTTPS port</h1>"])(
   "says that a port expects HTTPS: %s",
   async (page) => {
-    const server = await stranger((_, response) => response.writeHead(400).end(`${page} hunter2`));
+    const server = await answering(400, {}, `${page} hunter2`);
     const error = await failure(server.url);
     expect(error.message).toBe(`the server at ${server.url} expects HTTPS; use ${server.url.replace("http", "https")}`);
     expect(error).toMatchObject({ url: server.url, temporary: false });
@@ -296,29 +270,20 @@ test.each([
   [404, "/elsewhere/api/v3/", "/elsewhere/api/v3 (404 Not Found); check the path /elsewhere, or use URL"],
   [405, "", "/api/v3 (405 Method Not Allowed); check the host and the port"],
 ])("says that a base URL leads to no API: %i", async (status, path, message) => {
-  const server = await stranger((_, response) => response.writeHead(status).end("hunter2"));
+  const server = await answering(status, {}, "hunter2");
   const error = await failure(server.url + path);
   expect(error).toBeInstanceOf(ProblemError);
   expect(error.message).toBe(`there is no providerd API at ${server.url}${message.replace("URL", server.url)}`);
 });
 
-/** Everything of an error that a program may print. */
-function shown(error: unknown): string {
-  return inspect(error, { depth: null, showHidden: true }) + JSON.stringify(error);
-}
-
 test("does not quote a request that a server sends back", async () => {
   const echo = await listen(createTcpServer((socket) => socket.pipe(socket)));
-  expect(shown(await failure(echo.url, { retries: 0 }))).not.toContain("hunter2");
-});
-
-test("abandons a fetch that ignores its signal", async () => {
-  const deaf = { fetch: () => new Promise<Response>(() => undefined), tryTimeoutSeconds: 0.01, retries: 1 };
-  expect(await failure("http://127.0.0.1:9", deaf)).toBeInstanceOf(TimeoutError);
+  const error = await failure(echo.url, { retries: 0 });
+  expect(inspect(error, { depth: null, showHidden: true }) + JSON.stringify(error)).not.toContain("hunter2");
 });
 
 test("tries a server of another protocol, or without a certificate, once", async () => {
-  const plain = await stranger((_, response) => response.writeHead(201).end());
+  const plain = await answering(201, {});
   const encryptedUrl = plain.url.replace("http:", "https:");
   expect((await failure(encryptedUrl)).message).toBe(
     `the server at ${encryptedUrl} does not speak HTTPS; use ${plain.url}, or enable TLS on the server`,
@@ -326,10 +291,9 @@ test("tries a server of another protocol, or without a certificate, once", async
   expect(plain.connections).toBe(1);
 
   const encrypted = await listen(createTlsServer({}), "https");
-  await failure(encrypted.url);
-  expect(encrypted.connections).toBe(1);
-
   const other = await listen(createTcpServer((socket) => socket.end("220 hello\r\n")));
-  await failure(other.url);
-  expect(other.connections).toBe(1);
+  for (const server of [encrypted, other]) {
+    await failure(server.url);
+    expect(server.connections).toBe(1);
+  }
 });

@@ -1,30 +1,14 @@
 import { readFile } from "node:fs/promises";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 
 import { createClient, problemTypes, violationCodes, ProblemError, type Client } from "./client.js";
 import { startServer } from "./server.js";
 
 const request = { name: "x", authorization_flow: "3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01" };
 
-/** Queries a server of a later version, with responses that this package does not know. */
-async function asking<Answer>(
-  status: number,
-  contentType: string,
-  answer: object,
-  ask: (client: Client) => Promise<Answer>,
-): Promise<Answer> {
-  const server = createServer((request, response) => {
-    request.resume();
-    response.writeHead(status, { "Content-Type": contentType }).end(JSON.stringify(answer));
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  try {
-    return await ask(createClient(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, "t"));
-  } finally {
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-  }
+/** A client of a server of a later version, whose response this package does not know. */
+function newer(status: number, contentType: string, answer: object): Client {
+  const fetch = () => Promise.resolve(Response.json(answer, { status, headers: { "Content-Type": contentType } }));
+  return createClient("http://example.com", "t", { fetch });
 }
 
 test("returns a record with new enum values unchanged", async () => {
@@ -38,20 +22,14 @@ test("returns a record with new enum values unchanged", async () => {
     verbose_name: "New",
     a_new_field: {},
   };
-  expect(await asking(201, "application/json", oauth2, (client) => client.createOAuth2(request))).toEqual(oauth2);
+  expect(await newer(201, "application/json", oauth2).createOAuth2(request)).toEqual(oauth2);
   const directory = {
     pk: 1,
     meta_model_name: "providers_workspace_directory.workspacedirectoryprovider",
     user_delete_action: "archive",
   };
-  const create = (client: Client) =>
-    client.createWorkspaceDirectory({
-      name: "x",
-      delegated_subject: "admin@example.com",
-      credentials: {},
-      default_group_email_domain: "example.com",
-    });
-  expect(await asking(201, "application/json", directory, create)).toEqual(directory);
+  const requested = { name: "x", delegated_subject: "admin@example.com", credentials: {}, default_group_email_domain: "example.com" };
+  expect(await newer(201, "application/json", directory).createWorkspaceDirectory(requested)).toEqual(directory);
 });
 
 test("returns a refusal with a new type and code unchanged", async () => {
@@ -64,7 +42,7 @@ test("returns a refusal with a new type and code unchanged", async () => {
     errors: [{ pointer: "/name", code: "too_short", detail: "must be longer" }],
     a_new_member: [],
   };
-  const refused = asking(400, "application/problem+json", problem, (client) => client.createOAuth2(request));
+  const refused = newer(400, "application/problem+json", problem).createOAuth2(request);
   const error: unknown = await refused.catch((reason: unknown) => reason);
   expect(error).toBeInstanceOf(ProblemError);
   expect((error as ProblemError).problem).toEqual(problem);
@@ -74,10 +52,9 @@ test("returns a refusal with a new type and code unchanged", async () => {
 test("returns a verdict with new advice, but not one with a new outcome", async () => {
   const advice = [{ code: "new_rule", pointer: "/name", detail: "d", section: "RFC 10000" }];
   const verdict = { outcome: "would_create", pk: null, advice };
-  const validate = (client: Client) => client.validateOAuth2(request);
-  expect(await asking(200, "application/json", { ...verdict, a_new_member: 1 }, validate)).toEqual(verdict);
+  expect(await newer(200, "application/json", { ...verdict, a_new_member: 1 }).validateOAuth2(request)).toEqual(verdict);
   const unknown = { outcome: "would_hunter2", pk: 1, advice: [] };
-  await expect(asking(200, "application/json", unknown, validate)).rejects.toThrow(
+  await expect(newer(200, "application/json", unknown).validateOAuth2(request)).rejects.toThrow(
     /^the verdict has an outcome that this client does not know; upgrade the client$/,
   );
 });

@@ -5,10 +5,7 @@ const request = { name: "x", authorization_flow: "3f6e1c1a-5a0f-4d3c-9a54-6b8c2f
 
 /** The error of a create that must fail. */
 async function failure(create: Promise<unknown>): Promise<Error> {
-  const error: unknown = await create.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
+  const error: unknown = await create.catch((reason: unknown) => reason);
   expect(error).toBeInstanceOf(Error);
   return error as Error;
 }
@@ -51,12 +48,7 @@ test("throws refusals of a server by class", async () => {
     expect(await failure(stranger.createOAuth2(request))).toBeInstanceOf(sdk.UnauthorizedError);
 
     const elsewhere = sdk.createClient(`${server.baseUrl}/elsewhere`, server.token);
-    const lost = await failure(elsewhere.createOAuth2(request));
-    expect(lost).toBeInstanceOf(sdk.NotFoundError);
-    expect(lost.message).toBe(
-      `there is no providerd API at ${server.baseUrl}/elsewhere/api/v3 (404 Not found); ` +
-        `check the path /elsewhere, or use ${server.baseUrl}`,
-    );
+    expect(await failure(elsewhere.createOAuth2(request))).toBeInstanceOf(sdk.NotFoundError);
   } finally {
     await server.stop();
   }

@@ -140,20 +140,19 @@ test("gives each try thirty seconds", async () => {
   expect((Date.now() - began) / 1000).toBeGreaterThanOrEqual(60);
 });
 
-test("does not retry after the caller aborts", async () => {
+test.each<[string, () => Promise<Response>]>([
+  ["a try", () => new Promise(() => undefined)],
+  ["the wait after a refusal", answering(503, "60")],
+])("ends when the caller aborts it, in %s", async (_, answer) => {
   let tries = 0;
-  const fetch = () => {
-    tries++;
-    return new Promise<Response>(() => undefined);
-  };
+  const fetch = () => (tries++, answer());
   const controller = new AbortController();
-  const create = createClient("http://example.com", "t", { fetch }).createOAuth2(request, { signal: controller.signal });
+  const { signal } = controller;
+  const create = createClient("http://example.com", "t", { fetch }).createOAuth2(request, { signal });
   setTimeout(() => controller.abort(new Error("enough")), 1000);
   const ended = expect(create).rejects.toThrow("enough");
   await vi.advanceTimersByTimeAsync(1000);
   await ended;
-  expect(tries).toBe(1);
-  const { signal } = controller;
   await expect(createClient("http://example.com", "t", { fetch }).createOAuth2(request, { signal })).rejects.toThrow("enough");
   expect(tries).toBe(1);
 });

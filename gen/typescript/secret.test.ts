@@ -78,34 +78,3 @@ test("prints neither the token nor a secret of a client or an error", async () =
     expect(shown(value)).not.toContain(token);
   }
 });
-
-test("distinguishes a replay from a create", async () => {
-  const options = { idempotencyKey: "replay" };
-  const request = { name: "Replayed", authorization_flow: flow };
-  const first = await client().createOAuth2(request, options);
-  const second = await client().createOAuth2(request, options);
-  expect([first.replayed, second.replayed, second.pk]).toEqual([false, true, first.pk]);
-  expect({ ...second }).not.toHaveProperty("replayed");
-});
-
-test.each([undefined, "", "00000000-0000-0000-0000-000000000000"])("does not send the unset flow %j", async (unset) => {
-  let tries = 0;
-  const counting = createClient(server.baseUrl, server.token, {
-    fetch: (request) => {
-      tries++;
-      return fetch(request);
-    },
-  });
-  const request = { name: "Nil", authorization_flow: unset as string };
-  const message = /^authorization_flow is not set; set it to the flow that authorizes this provider$/;
-  await expect(counting.createOAuth2(request)).rejects.toThrow(message);
-  await expect(counting.validateOAuth2(request)).rejects.toThrow(message);
-  expect(tries).toBe(0);
-  const nil = { nilAuthorizationFlow: true };
-  if (unset) {
-    expect((await counting.createOAuth2(request, nil)).authorization_flow).toBe(unset);
-  } else {
-    await expect(counting.createOAuth2(request, nil)).rejects.toThrow("`authorization_flow`");
-  }
-  expect(tries).toBe(1);
-});
