@@ -13,7 +13,7 @@ import (
 )
 
 // Commits without a response release their connections in time, even if there are more of them than connections. The
-// server is not asked to cancel them, and continues with each.
+// server is not asked to cancel them, and continues with each that it does not terminate itself.
 func TestHangingCommitsReleaseConnections(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.NewCluster(t)
@@ -23,8 +23,20 @@ func TestHangingCommitsReleaseConnections(t *testing.T) {
 	cluster.Exec(t, databaseOf(t, url),
 		`CREATE FUNCTION hang() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(3600); RETURN NULL; END $$`,
 		`CREATE CONSTRAINT TRIGGER hangs AFTER INSERT ON applications DEFERRABLE INITIALLY DEFERRED
-			FOR EACH ROW WHEN (NEW.name = 'hangs') EXECUTE FUNCTION hang()`)
-	const rounds, each = 2, 12
+			FOR EACH ROW WHEN (NEW.name = 'hangs') EXECUTE FUNCTION hang()`,
+		`CREATE FUNCTION die() RETURNS trigger LANGUAGE plpgsql AS
+			$$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NULL; END $$`,
+		`CREATE CONSTRAINT TRIGGER dies AFTER INSERT ON applications DEFERRABLE INITIALLY DEFERRED
+			FOR EACH ROW WHEN (NEW.name = 'dies') EXECUTE FUNCTION die()`)
+	const terminated, rounds, each = 20, 2, 12
+	for range terminated {
+		if err := insertNamed(t.Context(), opened, "dies"); !errors.Is(err, database.ErrOutcomeUnknown) {
+			t.Fatalf("error is %v, want ErrOutcomeUnknown", err)
+		}
+	}
+	if err := insertNamed(t.Context(), opened, "lives"); err != nil {
+		t.Error(err)
+	}
 	for range rounds {
 		var group sync.WaitGroup
 		for range each {

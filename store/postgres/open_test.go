@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -115,22 +114,6 @@ func TestStandbyIsRefused(t *testing.T) {
 	}
 }
 
-func TestOpenRefusesMissingAndOlderSchemas(t *testing.T) {
-	t.Parallel()
-	cluster := postgrestest.NewCluster(t)
-	logger := slog.New(slog.DiscardHandler)
-	empty := cluster.CreateDatabase(t)
-	if _, err := postgres.Open(t.Context(), parse(t, empty), logger); !errors.Is(err, database.ErrNoDatabase) {
-		t.Errorf("empty: error is %v, want ErrNoDatabase", err)
-	}
-	older := cluster.CreateDatabase(t)
-	create(t, older)
-	cluster.Exec(t, databaseOf(t, older), "DELETE FROM goose_db_version WHERE version_id > 0")
-	if _, err := postgres.Open(t.Context(), parse(t, older), logger); !errors.Is(err, database.ErrOlder) {
-		t.Errorf("older: error is %v, want ErrOlder", err)
-	}
-}
-
 // A newer schema is used as long as it supports this program. If it no longer does, creates stop at once.
 func TestNewerSchema(t *testing.T) {
 	t.Parallel()
@@ -163,18 +146,6 @@ func TestNewerSchema(t *testing.T) {
 	}
 	if got := slugs(t, running); len(got) != 1 {
 		t.Errorf("stored: %v", got)
-	}
-}
-
-func TestLatestVersionMatchesMigrations(t *testing.T) {
-	t.Parallel()
-	files, err := filepath.Glob("migrations/*.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
-	last := fmt.Sprintf("migrations/%05d_", postgres.LatestVersion)
-	if len(files) != postgres.LatestVersion || !strings.HasPrefix(files[len(files)-1], last) {
-		t.Errorf("version is %d, migrations are %v", postgres.LatestVersion, files)
 	}
 }
 

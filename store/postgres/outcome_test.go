@@ -197,53 +197,6 @@ func TestRefusedCommitIsKnown(t *testing.T) {
 	}
 }
 
-// Creates that wait for a server are stored once it is back. Without a server they fail in time, and nothing is stored.
-func TestCommitsSurviveTheServer(t *testing.T) {
-	t.Parallel()
-	cluster := postgrestest.NewCluster(t)
-	url := cluster.CreateDatabase(t)
-	opened := openStore(t, url, newKeyset(t))
-	for _, end := range []func(){cluster.Kill, func() { cluster.Stop(t) }} {
-		for !survives(t, opened, cluster, end) {
-			t.Log("the server was away for longer than creates wait")
-		}
-	}
-	cluster.Stop(t)
-	begun := time.Now()
-	if _, err := keyedCreate(t.Context(), opened, "stopped"); !errors.Is(err, store.ErrUnavailable) {
-		t.Errorf("error is %v, want ErrUnavailable", err)
-	}
-	if took := time.Since(begun); took < 3*time.Second || took > 30*time.Second {
-		t.Errorf("the create waited for %v", took)
-	}
-	cluster.Start(t)
-	awaitReady(t, opened)
-	if replayed, err := keyedCreate(t.Context(), opened, "stopped"); err != nil || replayed {
-		t.Errorf("replayed is %v, %v", replayed, err)
-	}
-}
-
-// survives ends the server, starts it again, and reports whether a create that waited meanwhile is stored. It fails the
-// test if the server was back in time, but the create is not stored.
-func survives(t *testing.T, opened *store.Store, cluster *postgrestest.Cluster, end func()) bool {
-	t.Helper()
-	end()
-	created := make(chan error, 1)
-	begun := time.Now()
-	go func() {
-		_, err := keyedCreate(t.Context(), opened, uuid.NewString())
-		created <- err
-	}()
-	cluster.Start(t)
-	away := time.Since(begun)
-	err := <-created
-	// A create waits for 5 seconds in total.
-	if err != nil && away < 3*time.Second {
-		t.Errorf("create that waits for the server, which was away for %v: %v", away, err)
-	}
-	return err == nil || t.Failed()
-}
-
 // A program that stalls during a transaction does not stall others for long, even if they insert the same value.
 func TestStalledTransaction(t *testing.T) {
 	t.Parallel()
