@@ -1,12 +1,6 @@
 package commands_test
 
-import (
-	"path/filepath"
-	"testing"
-	"time"
-
-	"example.com/providerd/cmd/providerd/providerdtest"
-)
+import "time"
 
 // irregularFiles returns set-ups with a directory or a FIFO instead of each file, with a mode that the file must not
 // have if its mode is checked.
@@ -29,29 +23,17 @@ func irregularFiles() map[string]damagedSetUp {
 		"directory of variable for keyset": {environment("PROVIDERD_KEYSET=data"), []fault{
 			{"keyset file", healthFail, "/data" + isNone}, isNoKeyset,
 		}},
-		"directory for token": {directoryAt("data/initial-token"), []fault{isNoToken}},
-		"FIFO for token":      {fifoAt("data/initial-token"), []fault{isNoToken}},
-		"directory for key of certificate": {func(t *testing.T, s *setUp) {
-			certificate(-time.Hour, 90*day)(t, s)
-			directoryAt("key.pem")(t, s)
-		}, []fault{isNoKey}},
-		"FIFO for key of certificate": {func(t *testing.T, s *setUp) {
-			certificate(-time.Hour, 90*day)(t, s)
-			fifoAt("key.pem")(t, s)
-		}, []fault{isNoKey}},
+		"directory for token":              {directoryAt("data/initial-token"), []fault{isNoToken}},
+		"FIFO for token":                   {fifoAt("data/initial-token"), []fault{isNoToken}},
+		"directory for key of certificate": {all(certificate(-time.Hour, 90*day), directoryAt("key.pem")), []fault{isNoKey}},
+		"FIFO for key of certificate":      {all(certificate(-time.Hour, 90*day), fifoAt("key.pem")), []fault{isNoKey}},
 	}
 }
 
 func directoryAt(path string) change {
-	return func(t *testing.T, s *setUp) {
-		providerdtest.Run(t, "rm", "--force", filepath.Join(s.dir, path))
-		providerdtest.Run(t, "mkdir", "--mode=755", filepath.Join(s.dir, path))
-	}
+	return shell("rm --force " + path + "; mkdir --mode=755 " + path)
 }
 
 func fifoAt(path string) change {
-	return func(t *testing.T, s *setUp) {
-		providerdtest.Run(t, "rm", "--force", filepath.Join(s.dir, path))
-		providerdtest.Run(t, "mkfifo", "--mode=644", filepath.Join(s.dir, path))
-	}
+	return shell("rm --force " + path + "; mkfifo --mode=644 " + path)
 }

@@ -15,18 +15,13 @@ func wrongVariables() map[string]damagedSetUp {
 			s.environment = []string{"PROVIDERD_DATABASE=postgres://u@127.0.0.1:1/x"}
 			s.flags = []string{"--database=sqlite:data/providerd.db"}
 		}, nil},
-		"rate limit that the server alone reads": {environment("PROVIDERD_RATE_LIMIT=100"), []fault{
-			{"configuration", healthFail, `100/h, with 1 to 999999 \(from the environment variable PROVIDERD_RATE_LIMIT\)` + remedy},
-		}},
-		"no URL":    {environment("PROVIDERD_DATABASE=foo"), []fault{noURL}},
-		"empty URL": {environment("PROVIDERD_DATABASE="), []fault{noURL}},
+		"rate limit that the server alone reads": {environment("PROVIDERD_RATE_LIMIT=100"), fails("configuration", `100/h, with 1 to 999999 \(from the environment variable PROVIDERD_RATE_LIMIT\)`+remedy)},
+		"no URL":                                 {environment("PROVIDERD_DATABASE=foo"), []fault{noURL}},
+		"empty URL":                              {environment("PROVIDERD_DATABASE="), []fault{noURL}},
 		"no URL and no keyset": {environment("PROVIDERD_DATABASE=foo", "PROVIDERD_KEYSET=none.json"), []fault{
 			noURL, {"keyset", healthFail, "no keyset file: .*/none.json; put it back"},
 		}},
-		"no URL and keyset that others read": {func(t *testing.T, s *setUp) {
-			mode("data/keyset.json", 0o644)(t, s)
-			environment("PROVIDERD_DATABASE=foo", "PROVIDERD_KEYSET=data/keyset.json")(t, s)
-		}, []fault{
+		"no URL and keyset that others read": {all(shell("chmod 644 data/keyset.json"), environment("PROVIDERD_DATABASE=foo", "PROVIDERD_KEYSET=data/keyset.json")), []fault{
 			noURL, {"keyset file", healthFail, "others can access the keys"}, {"keyset", healthFail, "others can read"},
 		}},
 		"server without keyset": {environment("PROVIDERD_DATABASE=postgres://u@127.0.0.1:1/x"), []fault{
@@ -36,8 +31,6 @@ func wrongVariables() map[string]damagedSetUp {
 		"empty path of keyset":      {environment("PROVIDERD_KEYSET="), []fault{empty("keyset", "PROVIDERD_KEYSET")}},
 		"empty path of certificate": {environment("PROVIDERD_TLS_CERT="), []fault{empty("tls-cert", "PROVIDERD_TLS_CERT")}},
 		"empty path of key":         {environment("PROVIDERD_TLS_KEY="), []fault{empty("tls-key", "PROVIDERD_TLS_KEY")}},
-		"database for keyset": {environment("PROVIDERD_KEYSET=data/providerd.db"), []fault{
-			{"configuration", healthFail, "^the database and the keyset would both be .*/data/providerd.db; use another file" + remedy},
-		}},
+		"database for keyset":       {environment("PROVIDERD_KEYSET=data/providerd.db"), fails("configuration", "^the database and the keyset would both be .*/data/providerd.db; use another file"+remedy)},
 	}
 }
