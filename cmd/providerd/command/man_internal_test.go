@@ -47,14 +47,3 @@ func TestManualPageHasEveryFlag(t *testing.T) {
 		}
 	}
 }
-
-func TestManualPageShowsWhatItIsGiven(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]string{
-		`.a`: `\&.a`, `'a`: `\&'a`, `a\b`: `a\eb`, `--a`: `\-\-a`, "a.": "a.",
-	} {
-		if got := manText(text); got != want {
-			t.Errorf("%s becomes %s, want %s", text, got, want)
-		}
-	}
-}

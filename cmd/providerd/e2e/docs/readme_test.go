@@ -39,22 +39,6 @@ func blocks(t *testing.T, language, url string) []string {
 	return providerdtest.CodeBlocks(strings.ReplaceAll(readme, "http://127.0.0.1:8080", url), language)
 }
 
-// TestReadmeLeavesNoFiles checks that files which the README has its reader save are ignored by git.
-func TestReadmeLeavesNoFiles(t *testing.T) {
-	t.Parallel()
-	readme, ignored := providerdtest.ReadFile(t, "README.md"), providerdtest.ReadFile(t, ".gitignore")
-	saved := regexp.MustCompile("(?:[Ss]ave this as `|run |-f |>)([\\w./]+\\.(?:go|yaml|json))\\b").
-		FindAllStringSubmatch(readme, -1)
-	if len(saved) != 5 || !strings.Contains(ignored, "\n/.scratch/\n") {
-		t.Errorf("%q are saved, and git ignores %s", saved, ignored)
-	}
-	for _, file := range saved {
-		if !strings.HasPrefix(file[1], ".scratch/") {
-			t.Errorf("%s is not in .scratch", file[1])
-		}
-	}
-}
-
 // TestReadmeWorks runs the README's commands in their order and its program, beside a running server.
 func TestReadmeWorks(t *testing.T) {
 	t.Parallel()

@@ -11,7 +11,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -156,22 +155,4 @@ func entries(number int) string {
 			"  - {name: n%d, authorization_flow: 3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01, client_secret: hunter2}\n", i)
 	}
 	return text.String()
-}
-
-// TestHostileFile applies a file and a pipe that are too long.
-func TestHostileFile(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	text := "#" + strings.Repeat("x", 64<<20)
-	if err := os.WriteFile(filepath.Join(dir, "long.yaml"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range []string{"long.yaml", "-"} {
-		command := providerdtest.Command(t.Context(), dir, "apply", "-f", file, "--dry-run")
-		command.Stdin = strings.NewReader(text)
-		output, err := command.CombinedOutput()
-		if err == nil || !strings.Contains(string(output), "the files have more than 64 MiB; apply fewer files at a time") {
-			t.Errorf("%s: %v: %.1000s", file, err, output)
-		}
-	}
 }

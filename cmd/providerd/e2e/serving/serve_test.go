@@ -1,9 +1,7 @@
 package serving_test
 
 import (
-	"net"
 	"net/http"
-	"os"
 	"strings"
 	"testing"
 
@@ -46,24 +44,4 @@ func TestRequestsInFlightFinish(t *testing.T) {
 	// Each caller ends with a create that no server accepts.
 	clear(sent.Failures)
 	sent.Compare(t, providerdtest.Stored(t, dir))
-}
-
-func TestAddressInUse(t *testing.T) {
-	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = listener.Close() }()
-	for _, flag := range []string{"--listen", "--ops-listen"} {
-		dir := t.TempDir()
-		_, err = providerdtest.Start(t.Context(), dir, flag, listener.Addr().String())
-		if err == nil || !strings.Contains(err.Error(), "exit status 1") ||
-			!strings.Contains(err.Error(), "is in use; stop the other process or pass "+flag) {
-			t.Errorf("%s: error is %v", flag, err)
-		}
-		if entries, err := os.ReadDir(dir); err != nil || len(entries) != 0 {
-			t.Errorf("%s: the directory has %v, %v", flag, entries, err)
-		}
-	}
 }

@@ -12,25 +12,6 @@ import (
 	"example.com/providerd/store/postgres/postgrestest"
 )
 
-// TestManualNamesDoctorChecksOfPostgres checks that the page about the doctor has a row for each check of a PostgreSQL
-// database.
-func TestManualNamesDoctorChecksOfPostgres(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	environment := []string{
-		"PROVIDERD_DATABASE=" + postgrestest.NewCluster(t).CreateDatabase(t), "PROVIDERD_KEYSET=keyset.json",
-	}
-	providerdtest.RunCommand(t, dir, "key", "create", "--keyset", "keyset.json")
-	providerdtest.ServeWith(t, dir, environment)
-	shell := providerdtest.ShellCommand(t, dir, "providerd doctor --output json")
-	shell.Env = append(shell.Env, environment...)
-	report, err := shell.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	checkDoctorPage(t, string(report))
-}
-
 // TestRunbookQueriesWork runs the queries of the runbooks with psql.
 func TestRunbookQueriesWork(t *testing.T) {
 	t.Parallel()

@@ -1,7 +1,6 @@
 package shipped_test
 
 import (
-	"encoding/json"
 	"net/http"
 	"os"
 	"path"
@@ -78,29 +77,6 @@ func TestEachProblemHasRunbook(t *testing.T) {
 	for _, match := range regexp.MustCompile(`type: /problems/(\S+)`).FindAllStringSubmatch(contract, -1) {
 		if !slices.Contains(types, match[1]) {
 			t.Errorf("openapi.yaml has the problem type %s, which no metric counts", match[1])
-		}
-	}
-}
-
-// TestManualNamesDoctorChecks checks that the page about the doctor has a row for each check of a SQLite database.
-func TestManualNamesDoctorChecks(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	providerdtest.Serve(t, dir)
-	checkDoctorPage(t, providerdtest.RunCommand(t, dir, "doctor", "--output", "json"))
-}
-
-// checkDoctorPage fails t unless the page about the doctor has a row for each check of a report in JSON.
-func checkDoctorPage(t *testing.T, report string) {
-	t.Helper()
-	var findings []struct{ Check string }
-	if err := json.Unmarshal([]byte(report), &findings); err != nil || len(findings) < 10 {
-		t.Fatalf("doctor has %d findings, %v: %s", len(findings), err, report)
-	}
-	page := providerdtest.ReadFile(t, "cmd/providerd/manual/doctor.md")
-	for _, finding := range findings {
-		if row := regexp.MustCompile("(?m)^\\|[^|]*`" + finding.Check + "`"); !row.MatchString(page) {
-			t.Errorf("doctor.md has no row for the check %q", finding.Check)
 		}
 	}
 }
