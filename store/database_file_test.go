@@ -2,9 +2,16 @@ package store_test
 
 import (
 	"database/sql"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
+
+	"example.com/providerd/store"
+	"example.com/providerd/store/database"
+	"example.com/providerd/store/storetest"
 )
 
 // SQLite's files and the keyset are created beside the target of a symbolic link, whatever its name. Only their owner
@@ -38,6 +45,52 @@ func TestDatabaseBehindASymbolicLink(t *testing.T) {
 	}
 	if stored := names(t, create(t, target)); !stored["x"] {
 		t.Errorf("names are %v", stored)
+	}
+}
+
+// Programs that start concurrently for the first time all get the same complete database and keyset. Commands find no
+// database until then.
+func TestConcurrentFirstStarts(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "new", "test.db")
+	const programs = 16
+	stores := make([]*store.Store, programs)
+	var group sync.WaitGroup
+	for i := range programs {
+		group.Go(func() {
+			var err error
+			if i%4 > 0 {
+				stores[i], err = storetest.CreateSQLite(t.Context(), path, "")
+			} else {
+				err = database.ErrNoDatabase
+			}
+			for errors.Is(err, database.ErrNoDatabase) || errors.Is(err, database.ErrOlder) {
+				stores[i], err = storetest.OpenSQLite(t.Context(), path, "")
+			}
+			if err == nil {
+				err = stores[i].Submit(t.Context(), fmt.Sprint(i)).Wait()
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	if t.Failed() {
+		return
+	}
+	if entries, err := os.ReadDir(filepath.Dir(path)); err != nil || len(entries) != 4 {
+		t.Errorf("files are %v, %v", entries, err)
+	}
+	for _, opened := range stores {
+		if stored := names(t, opened); len(stored) != programs {
+			t.Errorf("names are %v", stored)
+		}
+	}
+	for _, opened := range stores {
+		if err := opened.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -107,24 +107,6 @@ func as(t *testing.T, user uint32, name string, arguments ...string) *exec.Cmd {
 	return command
 }
 
-// Other users than root keep what they write, in any directory.
-func TestOtherUsersKeepTheirFiles(t *testing.T) {
-	t.Parallel()
-	processtest.NeedRoot(t)
-	dir := newDir(t, 0o770, anotherUser)
-	if err := errors.Join(os.Chmod(filepath.Dir(filepath.Dir(dir)), 0o755),
-		os.Chown(dir, anotherUser, oneUser+groupOffset)); err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(dir, "file")
-	writeAs(t, path, anotherUser)
-	if output, err := as(t, oneUser, "write-over", path).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, output)
-	}
-	expectContent(t, path, version(1))
-	processtest.ExpectOwner(t, path, oneUser, oneUser+groupOffset)
-}
-
 // Without CAP_CHOWN, root still writes new files, but does not replace those of other users.
 func TestRootWithoutChownCapability(t *testing.T) {
 	t.Parallel()

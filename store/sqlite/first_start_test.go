@@ -3,113 +3,18 @@ package sqlite_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
-	"sync"
 	"syscall"
 	"testing"
 
 	"example.com/providerd/store"
 	"example.com/providerd/store/database"
-	"example.com/providerd/store/durable"
 	"example.com/providerd/store/sqlite"
 	"example.com/providerd/store/storetest"
 	"example.com/providerd/store/storetest/processtest"
 )
-
-// Programs that create a database concurrently all get a complete one.
-func TestConcurrentCreate(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "new", "test.db")
-	const openers = 8
-	rigs := make([]*rig, openers)
-	var group sync.WaitGroup
-	for i := range rigs {
-		group.Go(func() {
-			r, err := createRig(t.Context(), path, slog.New(slog.DiscardHandler))
-			if err == nil {
-				err = r.commit(t.Context(), fmt.Sprint(i))
-			}
-			if rigs[i] = r; err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	group.Wait()
-	for _, r := range rigs {
-		if stored := r.slugs(t); len(stored) != openers {
-			t.Errorf("stored: %v", stored)
-		}
-	}
-	for _, r := range rigs {
-		r.close(t)
-	}
-}
-
-// waiting is a context that closes a channel when it is first waited for.
-type waiting struct {
-	context.Context
-	started chan struct{}
-	once    *sync.Once
-}
-
-func newWaiting(ctx context.Context) waiting {
-	return waiting{Context: ctx, started: make(chan struct{}), once: new(sync.Once)}
-}
-
-func (w waiting) Done() <-chan struct{} {
-	w.once.Do(func() { close(w.started) })
-	return w.Context.Done()
-}
-
-// openFunc opens a database.
-type openFunc func(ctx context.Context, path string, logger *slog.Logger) (*sqlite.Database, error)
-
-// Whatever the files look like while another program creates them, Create and Open wait until it is done.
-func TestCreateWaitsForTheCreator(t *testing.T) {
-	t.Parallel()
-	whole := filepath.Join(t.TempDir(), "whole.db")
-	if err := create(t, whole); err != nil {
-		t.Fatal(err)
-	}
-	for name, open := range map[string]openFunc{
-		"Create": sqlite.Create, "Open": sqlite.Open,
-	} {
-		dir, link := t.TempDir(), filepath.Join(t.TempDir(), "link.db")
-		path := filepath.Join(dir, "test.db")
-		ctx, outcome := newWaiting(t.Context()), make(chan error, 1)
-		err := durable.WithLock(t.Context(), dir, func() error {
-			if err := errors.Join(os.WriteFile(path, nil, 0o600), os.WriteFile(path+"-wal", []byte("new"), 0o600),
-				os.Symlink(path, link)); err != nil {
-				return err
-			}
-			go func() {
-				opened, err := open(ctx, link, slog.New(slog.DiscardHandler))
-				if err == nil {
-					err = opened.Close()
-				}
-				if err == nil && opened.IsNew() {
-					err = errors.New("IsNew reports that it created the database")
-				}
-				outcome <- err
-			}()
-			select {
-			case err := <-outcome:
-				return fmt.Errorf("it did not wait: %w", err)
-			case <-ctx.started:
-			}
-			return errors.Join(os.Remove(path+"-wal"), os.Link(whole, path+".new"), os.Rename(path+".new", path))
-		})
-		if err == nil {
-			err = <-outcome
-		}
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
 
 // wantUsable opens a database and commits to it.
 func wantUsable(t *testing.T, path string) {

@@ -81,6 +81,9 @@ func connectRig(ctx context.Context, opened *sqlite.Database, path string) (*rig
 	return &rig{Database: opened, batches: batches, path: path}, nil
 }
 
+// openFunc opens a database.
+type openFunc func(ctx context.Context, path string, logger *slog.Logger) (*sqlite.Database, error)
+
 // inBatch runs statements in a batch.
 func (r *rig) inBatch(ctx context.Context, statements func(tx *gorm.DB) error) error {
 	return r.batches.Commit(ctx, 0, func(tx database.Batch) error { return statements(tx.DB()) })
