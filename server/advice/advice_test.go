@@ -11,7 +11,6 @@ import (
 	"example.com/providerd/gen/api"
 	"example.com/providerd/server"
 	"example.com/providerd/server/advice"
-	"example.com/providerd/store"
 )
 
 // A provider with only the required fields gets no advice.
@@ -34,17 +33,12 @@ func TestDefaultsBringNoAdvice(t *testing.T) {
 // A public client needs redirect URIs and a signing key: tokens cannot be signed with an empty secret.
 func TestWhatIsLeftOutIsTold(t *testing.T) {
 	t.Parallel()
-	clientType := api.ClientTypeEnumPublic
-	public := server.FromAPIOAuth2(api.OAuth2ProviderRequest{
-		Name: "x", AuthorizationFlow: uuid.MustParse(anyUUID), ClientType: &clientType,
-	})
-	unsigned := goodClient()
-	and(withoutKey, secret(""))(&unsigned)
-	for want, client := range map[string]store.OAuth2Settings{
-		"signing_key_missing redirect_uris_missing": public, "client_secret_empty signing_key_missing": unsigned,
+	for members, want := range map[string]string{
+		publicClient + `,"signing_key":null,"redirect_uris":""`: "signing_key_missing redirect_uris_missing",
+		`"signing_key":null,"client_secret":""`:                 "client_secret_empty signing_key_missing",
 	} {
-		if got := strings.Join(codes(advice.OAuth2(client)), " "); got != want {
-			t.Errorf("%s, want %s", got, want)
+		if got := strings.Join(codes(advice.OAuth2(client(t, members))), " "); got != want {
+			t.Errorf("%s: %s, want %s", members, got, want)
 		}
 	}
 }
@@ -60,7 +54,7 @@ func codes(given []advice.Advice) []string {
 // Each rule gives one piece of advice, with at most ten line numbers, in the order of the fields.
 func TestManyLinesAreOnePieceOfAdvice(t *testing.T) {
 	t.Parallel()
-	settings := goodClient()
+	settings := client(t, "")
 	settings.SubMode, settings.AccessCodeValidity = "user_upn", "hours=1"
 	for count, want := range map[int]string{
 		1:    "Line 1: ",

@@ -11,7 +11,8 @@ import (
 )
 
 // costly returns the most expensive bodies of 1 MiB that we know of.
-func costly() map[string]store.OAuth2Settings {
+func costly(t *testing.T) map[string]store.OAuth2Settings {
+	t.Helper()
 	const megabyte = 1 << 20
 	texts := map[string]string{
 		"short lines":     strings.Repeat("a:b\n", megabyte/4),
@@ -31,11 +32,11 @@ func costly() map[string]store.OAuth2Settings {
 	}
 	result := map[string]store.OAuth2Settings{}
 	for name, text := range texts {
-		settings := goodClient()
+		settings := client(t, "")
 		settings.RedirectURIs = text
 		result[name] = settings
 	}
-	settings := goodClient()
+	settings := client(t, "")
 	settings.RefreshTokenValidity = strings.TrimSuffix(strings.Repeat("days=0;", megabyte/7), ";")
 	result["durations"] = settings
 	settings.RefreshTokenValidity = strings.TrimSuffix(
@@ -47,7 +48,7 @@ func costly() map[string]store.OAuth2Settings {
 // Advice for the largest bodies is short, and takes little memory.
 func TestMostExpensiveMegabyte(t *testing.T) {
 	const mostBytes, longestDetail = 8 << 20, 320
-	for name, settings := range costly() {
+	for name, settings := range costly(t) {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		given := advice.OAuth2(settings)

@@ -1,0 +1,204 @@
+package advice_test
+
+import (
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"maps"
+	"strings"
+	"testing"
+)
+
+func fieldCases() []ruleCase {
+	strong := withoutKey + `,"client_secret":"` + strings.Repeat("yM3pQ8vT", 4) + `"`
+	return []ruleCase{
+		{
+			code: "nil_uuid", pointer: "/authentication_flow", trips: each("", "authentication_flow", nilUUID),
+			passes: append(each("", "authentication_flow", anyUUID), `"authentication_flow":null`),
+		},
+		of("nil_uuid", "authorization_flow", []string{nilUUID}, []string{lastUUID}),
+		{code: "nil_uuid", pointer: "/signing_key", trips: each("", "signing_key", nilUUID), passes: []string{strong}},
+		{
+			code: "signing_key_missing", pointer: "/signing_key",
+			trips: []string{publicClient + "," + withoutKey}, passes: []string{publicClient, strong},
+		},
+		{
+			code: "native_app_confidential", pointer: "/client_type",
+			trips: each("", "redirect_uris", "com.example.app:/callback", "https://a/b\ncom.example.app://x/y"),
+			passes: append(each(publicClient, "redirect_uris", "com.example.app:/callback"),
+				each("", "redirect_uris", "HTTPS://app.example.com/")...),
+		},
+		of("client_id_unprintable", "client_id", []string{"caf\u00e9", "a\tb", "a\x7f", "a\nb"}, []string{"a b~!"}),
+		of("access_code_long_lived", "access_code_validity",
+			[]string{
+				"minutes=10.1", "minutes=9;seconds=60.001", "weeks=999999999.999999999", "milliseconds=600001", "microseconds=999999999",
+			},
+			[]string{"minutes=10", "minutes=9.9;minutes=0.1", "milliseconds=600000", "microseconds=600000000"}),
+		of("access_token_long_lived", "access_token_validity",
+			[]string{"days=1;seconds=1", "hours=24.1", "weeks=1"}, []string{"days=1", "hours=24", "minutes=1440"}),
+		of("refresh_token_long_lived", "refresh_token_validity", []string{"days=366", "weeks=53"}, []string{"days=365", "weeks=52"}),
+		of("sub_mode_reassignable", "sub_mode",
+			[]string{"user_email", "user_upn", "user_username"}, []string{"hashed_user_id", "user_id", "user_uuid"}),
+	}
+}
+
+func secretCases() []ruleCase {
+	const field, enough = "client_secret", "yM3pQ8vT1kZ6wB9nR4cX7d"
+	return []ruleCase{
+		{
+			code: "client_secret_needless", pointer: "/client_secret",
+			trips: each(publicClient, field, "x", strings.Repeat("x", 255)), passes: []string{publicClient},
+		},
+		{code: "client_secret_empty", pointer: "/client_secret", trips: each("", field, ""), passes: []string{publicClient}},
+		{
+			code: "client_secret_short", pointer: "/client_secret", passes: each("", field, enough),
+			trips: append(each("", field, "a", enough[1:]), each(withoutKey, field, "changeme")...),
+		},
+		{
+			code: "client_secret_short_for_hs256", pointer: "/client_secret",
+			trips: each(withoutKey, field, enough, enough+"F2hJ5sL0g"), passes: each(withoutKey, field, enough+"F2hJ5sL0gA"),
+		},
+		of("client_secret_repetitive", field,
+			[]string{strings.Repeat("x", 255), strings.Repeat("abcdefg", 5)}, []string{strings.Repeat("01234567", 5)}),
+		of("client_secret_unprintable", field,
+			[]string{"yM3pQ8vT1kZ6wB9nR4cX\u00e9!", enough + "\n"}, []string{"yM3pQ8vT 1kZ6wB9nR4cX7d~"}),
+	}
+}
+
+func redirectURICases() []ruleCase {
+	const field, good = "redirect_uris", "https://app.example.com/callback"
+	// second returns members with redirect URIs that have each URI in the second line.
+	second := func(further string, uris ...string) (members []string) {
+		for _, uri := range uris {
+			members = append(members, each(further, field, good+"\n"+uri)...)
+		}
+		return members
+	}
+	// inLine2 returns the case of a rule that is tripped by URIs in the second line.
+	inLine2 := func(code, further string, trips, passes []string) ruleCase {
+		return ruleCase{code, "/" + field, second(further, trips...), second(further, passes...), "Line 2: "}
+	}
+	return []ruleCase{
+		{
+			code: "redirect_uris_missing", pointer: "/" + field, trips: each(publicClient, field, ""),
+			passes: append(each("", field, ""), each(publicClient, field, good)...),
+		},
+		inLine2("redirect_uri_malformed", "",
+			[]string{
+				"https:callback", "https:/app.example.com/callback", "https:///callback", "https://:443/", "https://app.example.com:port/",
+				"https://app.example.com/%zz", "https://{tenant}.example.com/", `https://app\.example.com/`,
+				"https://caf\u00e9.example.com/", "https://[::1/", "http:x",
+			},
+			[]string{"https://app.example.com/caf%C3%A9", "https://[2001:db8::1]:8443/a;b=(c)/~d!$&'+=@?e[]=f/g"}),
+		inLine2("redirect_uri_http", "",
+			[]string{
+				"http://app.example.com/", "HTTP://192.0.2.1:8080/", "http://127.0.0.1.example.com/", "http://localhost.example.com/",
+				"http://127.0.0.1@app.example.com/", "http://[2001:db8::1]/",
+			},
+			[]string{
+				"http://127.0.0.1/", "http://127.0.0.1:51004/a", "http://[::1]:61023/a", "http://127.1.2.3/", "http://user@127.0.0.1/",
+			}),
+		inLine2("redirect_uri_localhost", "",
+			[]string{"http://localhost/", "HTTP://LOCALHOST:3000/callback", "http://localhost./", "http://app.localhost:8080/"},
+			[]string{"https://localhost/", "http://127.0.0.1/", "https://notlocalhost/"}),
+		inLine2("redirect_uri_wildcard", "",
+			[]string{"https://*.example.com/", "https://app.example.com/*", "https://app.example.com/.*"},
+			[]string{"https://app.example.com/?a=%2A"}),
+		inLine2("redirect_uri_comma", "",
+			[]string{"https://a.example.com/,https://b.example.com/", "https://a.example.com/,", "https://a.example,https://b.example"},
+			[]string{"https://a.example.com/%2C"}),
+		{
+			code: "redirect_uri_twice", pointer: "/" + field, lines: "Lines 3 and 4: ",
+			trips: each("", field, strings.Join([]string{good, "https://b.example.com/", good, good}, "\n"),
+				strings.Join([]string{good + "\r", "https://b.example.com/", good + "\r", good}, "\n")),
+			passes: second("", "https://app.example.com/callback/", "https://app.example.com/CALLBACK"),
+		},
+		inLine2("redirect_uri_scheme_without_dot", publicClient,
+			[]string{"myapp:/callback", "myapp://callback", "urn:ietf:wg:oauth:2.0:oob", "x-app+y:z"},
+			[]string{"com.example.app:/callback", "com.example.app:callback"}),
+	}
+}
+
+// serviceAccount is a key file with these members changed; null removes one.
+func serviceAccount(t *testing.T, changes string) string {
+	t.Helper()
+	// The key is that of RFC 8410, section 10.3.
+	members := map[string]any{
+		"type": "service_account", "client_email": "sync@project.example.com", "private_key": "-----BEGIN PRIVATE KEY-----\n" +
+			"MC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC\n-----END PRIVATE KEY-----\n",
+	}
+	if err := json.Unmarshal([]byte("{"+changes+"}"), &members); err != nil {
+		t.Fatal(err)
+	}
+	maps.DeleteFunc(members, func(_ string, value any) bool { return value == nil })
+	text, err := json.Marshal(members)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return `"credentials":` + string(text)
+}
+
+// rsaKey is a key as Google has them, in the form of RFC 8017, appendix A.1.2.
+func rsaKey(t *testing.T) string {
+	t.Helper()
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := &pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}
+	return string(pem.EncodeToMemory(block))
+}
+
+func directoryCases(t *testing.T) []ruleCase {
+	t.Helper()
+	const scope = "https://www.googleapis.com/auth/admin.directory."
+	const users, groups = scope + "user", scope + "group"
+	const subject, credentials, scopes = "delegated_subject", "/credentials", "scopes"
+	account := func(changes ...string) (members []string) {
+		for _, change := range changes {
+			members = append(members, serviceAccount(t, change))
+		}
+		return members
+	}
+	whole := serviceAccount(t, "")
+	return []ruleCase{
+		{
+			code: "delegated_subject_service_account", pointer: "/delegated_subject",
+			trips: each(whole, subject, "Sync@project.example.com"), passes: append(each(whole, subject, "sync@example.com"), whole),
+		},
+		of("delegated_subject_other_domain", subject,
+			[]string{"admin@example.org", "admin@sub.example.com"}, []string{"admin@EXAMPLE.com"}),
+		{
+			code: "credentials_incomplete", pointer: credentials,
+			trips: append(account(`"type":null`, `"type":1`, `"client_email":null`, `"client_email":""`, `"private_key":null`),
+				`"credentials":{"type":"service_account"}`),
+			passes: []string{whole, `"credentials":{}`, `"credentials":{"type":"bearer","key":"x"}`},
+		},
+		{
+			code: "credentials_key_unusable", pointer: credentials,
+			trips: account(each("", "private_key", "x", strings.Repeat("x", 1<<20),
+				"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n")...),
+			passes: account("", each("", "private_key", rsaKey(t))[0]),
+		},
+		{
+			code: "credentials_oauth_client", pointer: credentials,
+			trips:  []string{`"credentials":{"installed":{"client_id":"x"}}`, `"credentials":{"a":1,"web":{}}`},
+			passes: []string{`"credentials":{"web":"https://example.com/"}`},
+		},
+		{
+			code: "credentials_json_string", pointer: credentials,
+			trips:  []string{`"credentials":{"json":"{\"type\":\"service_account\"}"}`},
+			passes: []string{`"credentials":{"json":"{x"}`, `"credentials":{"json":"[1]"}`},
+		},
+		{
+			code: "scopes_incomplete", pointer: "/scopes",
+			trips:  append(each("", scopes, users, groups, users+".readonly "+groups), each(whole, scopes, "users")...),
+			passes: append(each("", scopes, users+" "+groups, groups+","+users, "users.write groups.write"), whole),
+		},
+		of("nil_uuid", "filter_group", []string{nilUUID}, []string{anyUUID, lastUUID}),
+		of("delete_action_destructive", "user_delete_action", []string{"delete"}, []string{"suspend", "do_nothing"}),
+		of("delete_action_destructive", "group_delete_action", []string{"delete"}, []string{"suspend", "do_nothing"}),
+	}
+}
