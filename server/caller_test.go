@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"example.com/providerd/server/contracttest"
 	"example.com/providerd/store"
 )
 
@@ -97,37 +96,4 @@ func TestTokenMustAllowTheOperation(t *testing.T) {
 	if challenge := got.header.Get("WWW-Authenticate"); challenge != want {
 		t.Errorf("challenge is %s, want %s", challenge, want)
 	}
-}
-
-// unread fails the test if any of the body is read.
-type unread struct{ t *testing.T }
-
-func (r unread) Read([]byte) (int, error) {
-	r.t.Error("the body is read")
-	return 0, http.ErrBodyReadAfterClose
-}
-
-// sendUnread sends the header of a create, whose body the server must not request.
-func (h *harness) sendUnread(t *testing.T, changes ...func(*http.Request)) answer {
-	t.Helper()
-	waiting := *h
-	// With Expect, the transport waits for the server before it sends the body.
-	waiting.client = contracttest.ClientOver(t, &http.Transport{ExpectContinueTimeout: time.Minute})
-	return waiting.send(t, http.MethodPost, oauth2Path, unread{t}, append([]func(*http.Request){
-		func(request *http.Request) { request.ContentLength = 10 },
-		set("Expect", "100-continue"), set("Content-Type", "application/json"), set("Authorization", "Bearer "+h.token),
-	}, changes...)...)
-}
-
-func TestBodyIsNotReadBeforeTheCallerIsKnown(t *testing.T) {
-	t.Parallel()
-	h := start(t)
-	h.sendUnread(t, set("Authorization")).problem(t, http.StatusUnauthorized, "unauthorized")
-	h.sendUnread(t, set("Accept", "text/html")).problem(t, http.StatusNotAcceptable, "not-acceptable")
-	h.sendUnread(t, set("Content-Type", "text/plain")).
-		problem(t, http.StatusUnsupportedMediaType, "unsupported-media-type")
-	// The body of a caller who must wait is not read either.
-	h.limitRate(t, 1)
-	h.post(t, oauth2Path, encode(t, minimal(oauth2Path))).record(t)
-	h.sendUnread(t).problem(t, http.StatusTooManyRequests, "too-many-requests")
 }

@@ -51,25 +51,6 @@ func subjects(t testing.TB) []subject {
 	return list
 }
 
-// TestFieldsOfRequestsAreFlat checks an assumption of the server, which does not validate deeper levels of a body.
-func TestFieldsOfRequestsAreFlat(t *testing.T) {
-	t.Parallel()
-	isScalar := func(schema *openapi3.Schema) bool {
-		return schema != nil && !schema.Type.Permits(openapi3.TypeObject) && !schema.Type.Permits(openapi3.TypeArray)
-	}
-	for _, of := range subjects(t) {
-		for name, property := range of.request.Properties {
-			schema := property.Value
-			isList := schema.Type.Is(openapi3.TypeArray) && schema.Items != nil && isScalar(schema.Items.Value)
-			isFreeForm := schema.Type.Is(openapi3.TypeObject) && schema.MinProps == 0 && schema.MaxProps == nil &&
-				len(schema.Properties)+len(schema.Required) == 0 && schema.AdditionalProperties.Schema == nil
-			if schema.ReadOnly || !isScalar(schema) && !isList && !isFreeForm {
-				t.Errorf("%s: field %s is neither a scalar, nor a list of scalars, nor a free-form object", of.id, name)
-			}
-		}
-	}
-}
-
 // plan is a generated request and its expected outcome.
 type plan struct {
 	subject subject

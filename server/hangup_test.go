@@ -2,8 +2,10 @@ package server_test
 
 import (
 	"database/sql"
+	"errors"
+	"fmt"
 	"net/http"
-	"strings"
+	"os"
 	"testing"
 	"time"
 
@@ -13,6 +15,25 @@ import (
 	"example.com/providerd/store"
 )
 
+// lock locks the database, so that creates wait until unlock is called, at most for 5 s.
+func (h *harness) lock(t *testing.T) (unlock func()) {
+	t.Helper()
+	db, err := sql.Open("sqlite3", h.path+"?_txlock=immediate")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	lock, err := db.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if err := lock.Rollback(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestStorageThatIsTooSlow locks the database. A create that waits longer than its timeout is refused and not stored.
 func TestStorageThatIsTooSlow(t *testing.T) {
 	t.Parallel()
@@ -20,61 +41,38 @@ func TestStorageThatIsTooSlow(t *testing.T) {
 	patient := h.url
 	limits := listener.DefaultLimits()
 	limits.ResponseTimeout = 1800 * time.Millisecond
-	h.listen(t, limits)
-	db, err := sql.Open("sqlite3", h.path+"?_txlock=immediate")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = db.Close() }()
-	lock, err := db.BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	address := h.listen(t, limits)
+	unlock := h.lock(t)
 	body := encode(t, minimal(oauth2Path))
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.url+oauth2Path, strings.NewReader(body))
-	if err != nil {
+	// The first transaction waits for the lock, and the others wait for it. Its caller leaves.
+	first := connect(t, address).send(t, h.head()+fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body))
+	if err := first.SetReadDeadline(time.Now().Add(500 * time.Millisecond)); err != nil {
 		t.Fatal(err)
 	}
-	request.Header.Set("Authorization", "Bearer "+h.token)
-	request.Header.Set("Content-Type", "application/json")
-	// The first transaction waits for the lock, and the others wait for it. It waits for 5 s, within which both must
-	// time out.
-	impatient := http.Client{Timeout: 500 * time.Millisecond}
-	if response, err := impatient.Do(request); err == nil {
-		_ = response.Body.Close()
-		t.Fatalf("status is %d", response.StatusCode)
+	if _, err := first.answers.ReadByte(); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Fatalf("there is an answer, %v", err)
 	}
+	_ = first.Close()
 	got := h.post(t, oauth2Path, body)
 	got.problem(t, http.StatusServiceUnavailable, "storage-unavailable")
 	if got.header.Get("Retry-After") == "" {
 		t.Error("there is no Retry-After")
 	}
-	if err := lock.Rollback(); err != nil {
-		t.Fatal(err)
-	}
+	unlock()
 	h.url = patient
-	if record := h.post(t, oauth2Path, body).record(t); record["pk"] == nil {
-		t.Errorf("the record is %v", record)
-	}
+	h.post(t, oauth2Path, body).record(t)
 	if stored := h.count(t); stored != 2 {
 		t.Errorf("%d records are stored, want the first and the last", stored)
 	}
 }
 
 // TestQueueIsBounded locks the database, so that creates wait. Those beyond the queue are refused without waiting, and the
-// others are stored once the lock is released.
+// others are stored once the lock is released. A metric has the length of the queue.
 func TestQueueIsBounded(t *testing.T) {
 	t.Parallel()
 	h := start(t)
-	db, err := sql.Open("sqlite3", h.path+"?_txlock=immediate")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = db.Close() }()
-	lock, err := db.BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, registry := h.startCounted(t, 1)
+	unlock := h.lock(t)
 	const waiting, more = 512, 100
 	answers := make(chan answer, 1+waiting+more)
 	body := encode(t, minimal(oauth2Path))
@@ -84,9 +82,10 @@ func TestQueueIsBounded(t *testing.T) {
 	for range more {
 		(<-answers).problem(t, http.StatusServiceUnavailable, "overloaded")
 	}
-	if err := lock.Rollback(); err != nil {
-		t.Fatal(err)
+	if length := seriesOf(t, registry)["providerd_queue_length"]; length < 1 || length > waiting {
+		t.Errorf("%v creates wait, want at most %d", length, waiting)
 	}
+	unlock()
 	stored := 0
 	for range 1 + waiting {
 		// On a busy machine, the first may have waited too long for the lock.
@@ -98,6 +97,9 @@ func TestQueueIsBounded(t *testing.T) {
 	}
 	if count := h.count(t); stored == 0 || count != stored {
 		t.Errorf("%d records are stored, want %d", count, stored)
+	}
+	if left := seriesOf(t, registry)["providerd_queue_length"]; left != 0 {
+		t.Errorf("once the creates are stored, %v wait", left)
 	}
 }
 

@@ -19,11 +19,10 @@ type mistake struct {
 
 // mistakes returns typical mistakes, each in an otherwise correct request.
 func mistakes() []mistake {
-	oauth2 := func(title, body string) mistake {
-		return mistake{title, http.MethodPost, oauth2Path, body, func(*http.Request) {}}
-	}
+	none := func(*http.Request) {}
+	oauth2 := func(title, body string) mistake { return mistake{title, http.MethodPost, oauth2Path, body, none} }
 	directory := func(title, body string) mistake {
-		return mistake{title, http.MethodPost, workspaceDirectoryPath, body, func(*http.Request) {}}
+		return mistake{title, http.MethodPost, workspaceDirectoryPath, body, none}
 	}
 	field := func(title, member string) mistake {
 		return oauth2(title, `{"name":"Shop","authorization_flow":"`+flow+`",`+member+`}`)
@@ -31,14 +30,6 @@ func mistakes() []mistake {
 	entry := func(title, member string) mistake {
 		return directory(title, `{"name":"Staff","delegated_subject":"admin@example.com",`+
 			`"default_group_email_domain":"example.com",`+member+`}`)
-	}
-	on := func(method, path string, sent mistake) mistake {
-		sent.method, sent.path = method, path
-		return sent
-	}
-	withHeader := func(name, value string, sent mistake) mistake {
-		sent.change = set(name, value)
-		return sent
 	}
 	valid := `{"name":"Shop","authorization_flow":"` + flow + `"}`
 	return []mistake{
@@ -73,20 +64,20 @@ func mistakes() []mistake {
 		oauth2("a comment", "{\n  // The shop\n  \"name\":\"Shop\"}"),
 		oauth2("a list of bodies", "["+valid+"]"),
 		oauth2("no body", ""),
-		withHeader("Content-Type", "application/x-www-form-urlencoded", oauth2("a form", "name=Shop")),
-		withHeader("Authorization", "Basic c2hvcDpzZWNyZXQ=", oauth2("a password", valid)),
-		on(http.MethodPost, strings.TrimSuffix(oauth2Path, "/"), oauth2("no final slash", valid)),
-		on(http.MethodPost, "/api/v3/providers/", oauth2("no kind", valid)),
-		on(http.MethodPost, "/api/v2/providers/oauth2/", oauth2("another version", valid)),
-		on(http.MethodPost, "/api/v3/provider/oauth2/", oauth2("the singular in a path", valid)),
-		on(http.MethodPost, "/api/v3/providers/workspace-directory/", directory("a hyphen in a path", valid)),
-		on(http.MethodPost, "/providers/oauth2", oauth2("no base path", valid)),
-		on(http.MethodPost, "/api/v3"+oauth2Path, oauth2("the base path twice", valid)),
-		on(http.MethodGet, oauth2Path, oauth2("GET", "")),
-		on(http.MethodPost, "/healthz", oauth2("POST to a page", valid)),
-		on(http.MethodPut, oauth2Path, oauth2("PUT", valid)),
-		on(http.MethodGet, oauth2Path+"17/", oauth2("GET of a record", "")),
-		on(http.MethodDelete, oauth2Path+"17/", oauth2("DELETE of a record", "")),
+		{"a form", http.MethodPost, oauth2Path, "name=Shop", set("Content-Type", "application/x-www-form-urlencoded")},
+		{"a password", http.MethodPost, oauth2Path, valid, set("Authorization", "Basic c2hvcDpzZWNyZXQ=")},
+		{"no final slash", http.MethodPost, strings.TrimSuffix(oauth2Path, "/"), valid, none},
+		{"no kind", http.MethodPost, "/api/v3/providers/", valid, none},
+		{"another version", http.MethodPost, "/api/v2/providers/oauth2/", valid, none},
+		{"the singular in a path", http.MethodPost, "/api/v3/provider/oauth2/", valid, none},
+		{"a hyphen in a path", http.MethodPost, "/api/v3/providers/workspace-directory/", valid, none},
+		{"no base path", http.MethodPost, "/providers/oauth2", valid, none},
+		{"the base path twice", http.MethodPost, "/api/v3" + oauth2Path, valid, none},
+		{"GET", http.MethodGet, oauth2Path, "", none},
+		{"POST to a page", http.MethodPost, "/healthz", valid, none},
+		{"PUT", http.MethodPut, oauth2Path, valid, none},
+		{"GET of a record", http.MethodGet, oauth2Path + "17/", "", none},
+		{"DELETE of a record", http.MethodDelete, oauth2Path + "17/", "", none},
 	}
 }
 

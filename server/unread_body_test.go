@@ -13,7 +13,7 @@ import (
 )
 
 // TestHostileBodiesOfRefusedRequests sends complete bodies before it reads the response, as many HTTP libraries do,
-// with requests that are refused earlier.
+// with requests that are refused earlier. The body of one that is refused without reading it is never requested.
 func TestHostileBodiesOfRefusedRequests(t *testing.T) {
 	t.Parallel()
 	h := start(t)
@@ -49,6 +49,9 @@ func TestHostileBodiesOfRefusedRequests(t *testing.T) {
 			if c.status == http.StatusTooManyRequests {
 				// One more invalid token is allowed each minute, and other tests may have taken that long.
 				connect(t, c.address).send(t, c.head+"Content-Length: 0\r\n\r\n").answer(t)
+			}
+			if c.status != http.StatusRequestEntityTooLarge {
+				connect(t, c.address).send(t, c.head+"Content-Length: 10\r\nExpect: 100-continue\r\n\r\n").want(t, c.status)
 			}
 			for range 5 {
 				caller := connect(t, c.address)
