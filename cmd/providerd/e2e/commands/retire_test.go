@@ -4,7 +4,6 @@ package commands_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -174,7 +173,7 @@ func (r *retiring) replay(t *testing.T) bool {
 func (r *retiring) restore(t *testing.T, backup string, want map[string]providerdtest.Record) {
 	t.Helper()
 	dir, path := t.TempDir(), filepath.Join(r.dir, backup)
-	bringKeysets(t, filepath.Join(r.dir, "data"), filepath.Join(dir, "data"))
+	providerdtest.RunShell(t, dir, "mkdir --mode=700 data; cp --preserve=mode "+r.dir+"/data/keyset.json* data")
 	output, err := providerdtest.Command(t.Context(), dir, "restore", path).CombinedOutput()
 	named := regexp.MustCompile(`it lacks key \d+, which was retired .*; restore (\S+), which has the key,`).FindSubmatch(output)
 	if err == nil || named == nil {
@@ -197,21 +196,6 @@ func (r *retiring) restore(t *testing.T, backup string, want map[string]provider
 	for name, record := range want {
 		if found[name] != record {
 			t.Errorf("%s: the backup has provider %d, want %d", name, found[name].PK, record.PK)
-		}
-	}
-}
-
-// bringKeysets copies the keyset and the kept ones.
-func bringKeysets(t *testing.T, from, to string) {
-	t.Helper()
-	paths, err := filepath.Glob(filepath.Join(from, "keyset.json*"))
-	if err := errors.Join(err, os.Mkdir(to, 0o700)); err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range paths {
-		content, err := os.ReadFile(path)
-		if err := errors.Join(err, os.WriteFile(filepath.Join(to, filepath.Base(path)), content, 0o600)); err != nil {
-			t.Fatal(err)
 		}
 	}
 }

@@ -156,12 +156,14 @@ func readyURL(t *testing.T, manager *net.UnixConn) string {
 	return url
 }
 
-// TestHostileJSONLog checks that all output of a server with a JSON log is JSON: requests, notices and start-up errors.
+// TestHostileJSONLog checks that all output of a server with a JSON log is JSON: notices and start-up errors, but no
+// requests at the level error.
 func TestHostileJSONLog(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	server := providerdtest.ServeWith(t, dir, []string{"PROVIDERD_DATABSE=x"},
 		"--log-format", "json", "--log-level", "error", "--listen", "0.0.0.0:0", "--ops-listen", "0.0.0.0:0")
+	server.Create(t, contracttest.Client(t))
 	server.MustStop(t)
 	for _, want := range []string{
 		"did you mean PROVIDERD_DATABASE?", "plain HTTP", "wrote initial token", "serving API", "not on a loopback",
@@ -171,6 +173,9 @@ func TestHostileJSONLog(t *testing.T) {
 		}
 	}
 	text := server.Stderr.String()
+	if strings.Contains(text, `"msg":"request"`) {
+		t.Errorf("a request is logged: %s", text)
+	}
 	for _, failing := range [][]string{
 		{"--listen", "192.0.2.1:0"},
 		{"--database", "sqlite:" + dir},

@@ -22,7 +22,8 @@ type watchedCall struct {
 	status                         int
 	// isCommitted reports whether a transaction decides its outcome.
 	isCommitted bool
-	adds        map[string]float64
+	// adds are counters, each with the value of its label and, unless it is 1, what is added.
+	adds string
 }
 
 func (c watchedCall) send(t *testing.T, server *providerdtest.Server) {
@@ -44,8 +45,13 @@ func (c watchedCall) want() map[string]float64 {
 			want["providerd_"+name] = 1
 		}
 	}
-	for name, value := range c.adds {
-		want["providerd_"+name] = value
+	labels := map[string]string{
+		"problems": "type", "violations": "code", "token_refusals": "reason", "replays": "operation",
+	}
+	for _, added := range strings.FieldsFunc(c.adds, func(r rune) bool { return r == ',' }) {
+		words := append(strings.Fields(added), "1")
+		value, _ := strconv.ParseFloat(words[2], 64)
+		want[fmt.Sprintf(`providerd_%s_total{%s="%s"}`, words[0], labels[words[0]], words[1])] = value
 	}
 	return want
 }
@@ -65,44 +71,21 @@ func TestMetricsCount(t *testing.T) {
 	const taken = `{"name":"a","authorization_flow":"3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01","client_id":"taken"}`
 	const broken = `{"name":"","sub_mode":"x","mine":1,"yours":2}`
 	for i, call := range []watchedCall{
-		{http.MethodPost, providerdtest.OAuth2Path, narrow, "key", taken, oauth2, 201, true, nil},
-		{http.MethodPost, providerdtest.OAuth2Path, narrow, "key", taken, oauth2, 201, true, map[string]float64{
-			`replays_total{operation="providers_oauth2_create"}`: 1,
-		}},
-		{http.MethodPost, providerdtest.OAuth2Path, narrow, "key", providerdtest.OAuth2Body, oauth2, 422, true, map[string]float64{
-			`problems_total{type="idempotency-key-reused"}`: 1, `violations_total{code="differs"}`: 2,
-		}},
-		{http.MethodPost, providerdtest.OAuth2Path, narrow, "", taken, oauth2, 409, true, map[string]float64{
-			`problems_total{type="client-id-taken"}`: 1, `violations_total{code="taken"}`: 1,
-		}},
-		{http.MethodPost, providerdtest.OAuth2Path, narrow, "", broken, oauth2, 400, false, map[string]float64{
-			`problems_total{type="validation-failed"}`: 1, `violations_total{code="empty"}`: 1,
-			`violations_total{code="enum"}`: 1, `violations_total{code="required"}`: 1,
-			`violations_total{code="unknown_field"}`: 2,
-		}},
-		{http.MethodPost, providerdtest.OAuth2Path + "?validate_only=true", narrow, "", providerdtest.OAuth2Body, oauth2, 200, true, nil},
-		{http.MethodPost, providerdtest.DirectoryPath, narrow, "", "{}", directory, 403, false, map[string]float64{
-			`problems_total{type="forbidden"}`: 1, `token_refusals_total{reason="forbidden"}`: 1,
-		}},
-		{http.MethodPost, providerdtest.DirectoryPath, "", "", "{}", directory, 401, false, map[string]float64{
-			`problems_total{type="unauthorized"}`: 1, `token_refusals_total{reason="missing"}`: 1,
-		}},
-		{http.MethodPost, providerdtest.OAuth2Path, "pvd_x", "", "{}", oauth2, 401, false, map[string]float64{
-			`problems_total{type="unauthorized"}`: 1, `token_refusals_total{reason="mistyped"}`: 1,
-		}},
-		{http.MethodPost, providerdtest.OAuth2Path, unknown, "", "{}", oauth2, 401, false, map[string]float64{
-			`problems_total{type="unauthorized"}`: 1, `token_refusals_total{reason="unknown"}`: 1,
-		}},
-		{http.MethodPost, providerdtest.OAuth2Path, revoked, "", "{}", oauth2, 401, false, map[string]float64{
-			`problems_total{type="unauthorized"}`: 1, `token_refusals_total{reason="revoked"}`: 1,
-		}},
-		{http.MethodPut, providerdtest.OAuth2Path, narrow, "", "{}", rest, 405, false, map[string]float64{
-			`problems_total{type="method-not-allowed"}`: 1,
-		}},
-		{"MADE-UP", "/nowhere?a=b", narrow, "", "{}", rest, 404, false, map[string]float64{
-			`problems_total{type="not-found"}`: 1,
-		}},
-		{http.MethodGet, "/healthz", "", "", "", rest, 200, false, nil},
+		{http.MethodPost, providerdtest.OAuth2Path, narrow, "key", taken, oauth2, 201, true, ""},
+		{http.MethodPost, providerdtest.OAuth2Path, narrow, "key", taken, oauth2, 201, true, "replays providers_oauth2_create"},
+		{http.MethodPost, providerdtest.OAuth2Path, narrow, "key", providerdtest.OAuth2Body, oauth2, 422, true, "problems idempotency-key-reused, violations differs 2"},
+		{http.MethodPost, providerdtest.OAuth2Path, narrow, "", taken, oauth2, 409, true, "problems client-id-taken, violations taken"},
+		{http.MethodPost, providerdtest.OAuth2Path, narrow, "", broken, oauth2, 400, false,
+			"problems validation-failed, violations empty, violations enum, violations required, violations unknown_field 2"},
+		{http.MethodPost, providerdtest.OAuth2Path + "?validate_only=true", narrow, "", providerdtest.OAuth2Body, oauth2, 200, true, ""},
+		{http.MethodPost, providerdtest.DirectoryPath, narrow, "", "{}", directory, 403, false, "problems forbidden, token_refusals forbidden"},
+		{http.MethodPost, providerdtest.DirectoryPath, "", "", "{}", directory, 401, false, "problems unauthorized, token_refusals missing"},
+		{http.MethodPost, providerdtest.OAuth2Path, "pvd_x", "", "{}", oauth2, 401, false, "problems unauthorized, token_refusals mistyped"},
+		{http.MethodPost, providerdtest.OAuth2Path, unknown, "", "{}", oauth2, 401, false, "problems unauthorized, token_refusals unknown"},
+		{http.MethodPost, providerdtest.OAuth2Path, revoked, "", "{}", oauth2, 401, false, "problems unauthorized, token_refusals revoked"},
+		{http.MethodPut, providerdtest.OAuth2Path, narrow, "", "{}", rest, 405, false, "problems method-not-allowed"},
+		{"MADE-UP", "/nowhere?a=b", narrow, "", "{}", rest, 404, false, "problems not-found"},
+		{http.MethodGet, "/healthz", "", "", "", rest, 200, false, ""},
 	} {
 		before := providerdtest.Scrape(t, ops)
 		call.send(t, server)

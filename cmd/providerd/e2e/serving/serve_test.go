@@ -2,29 +2,11 @@ package serving_test
 
 import (
 	"net/http"
-	"strings"
 	"testing"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/server/contracttest"
 )
-
-func TestLogLevels(t *testing.T) {
-	t.Parallel()
-	client := contracttest.Client(t)
-	for arguments, want := range map[string]int{"--log-level=info": 1, "--log-level=error": 0, "--quiet": 0} {
-		t.Run(arguments, func(t *testing.T) {
-			t.Parallel()
-			dir := t.TempDir()
-			server := providerdtest.Serve(t, dir, arguments)
-			server.Create(t, client)
-			server.MustStop(t)
-			if lines := strings.Count(server.Stderr.String(), "msg=request"); lines != want {
-				t.Errorf("%d lines, want %d: %s", lines, want, server.Stderr)
-			}
-		})
-	}
-}
 
 // TestRequestsInFlightFinish stops a server under load. Exactly the acknowledged creates are stored.
 func TestRequestsInFlightFinish(t *testing.T) {

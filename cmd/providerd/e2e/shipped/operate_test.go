@@ -33,14 +33,10 @@ type ruleTests struct {
 
 // panel is a panel or a row of deploy/dashboard.json.
 type panel struct {
-	ID          int
-	Type, Title string
-	Description string
-	Targets     []struct{ Expr string }
-	GridPos     struct{ X, Y, W, H int } `yaml:"gridPos"`
-	FieldConfig struct {
+	Title, Description string
+	Targets            []struct{ Expr string }
+	FieldConfig        struct {
 		Defaults struct {
-			Unit       string
 			Thresholds struct{ Steps []struct{ Value float64 } }
 		}
 	} `yaml:"fieldConfig"`
@@ -107,29 +103,6 @@ func TestAlertsHaveUnitTests(t *testing.T) {
 	for _, rule := range readRules(t) {
 		if !fires[rule.Alert] || !silent[rule.Alert] {
 			t.Errorf("%s: tested firing: %v, tested silent: %v", rule.Alert, fires[rule.Alert], silent[rule.Alert])
-		}
-	}
-}
-
-// TestDashboardLayout checks that panels have titles, descriptions and units, do not overlap, and stay in the grid.
-func TestDashboardLayout(t *testing.T) {
-	t.Parallel()
-	ids, cells := map[int]bool{}, map[[2]int]string{}
-	for _, panel := range readPanels(t) {
-		if panel.Title == "" || ids[panel.ID] {
-			t.Errorf("panel %d: its id is not unique, or it has no title %q", panel.ID, panel.Title)
-		}
-		ids[panel.ID] = true
-		if panel.Type != "row" && (panel.Description == "" || panel.FieldConfig.Defaults.Unit == "") {
-			t.Errorf("panel %q has no description or no unit", panel.Title)
-		}
-		for x := panel.GridPos.X; x < panel.GridPos.X+panel.GridPos.W; x++ {
-			for y := panel.GridPos.Y; y < panel.GridPos.Y+panel.GridPos.H; y++ {
-				if other, taken := cells[[2]int{x, y}]; taken || x >= 24 {
-					t.Fatalf("panel %q is at column %d, which is outside of the grid or taken by %q", panel.Title, x, other)
-				}
-				cells[[2]int{x, y}] = panel.Title
-			}
 		}
 	}
 }
