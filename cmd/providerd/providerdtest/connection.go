@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // PendingCreate is a create in flight whose body has not been sent.
@@ -57,7 +59,7 @@ func (p *PendingCreate) Finish(t *testing.T) {
 	}
 }
 
-// Dial connects to the server until the test ends, with a deadline after ReadyTimeout.
+// Dial connects to the server until the test ends, with a deadline after processtest.Timeout.
 func Dial(t *testing.T, server *Server) net.Conn {
 	t.Helper()
 	connection, err := net.Dial("tcp", strings.TrimPrefix(server.URL, "http://"))
@@ -65,7 +67,7 @@ func Dial(t *testing.T, server *Server) net.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = connection.Close() })
-	if err := connection.SetDeadline(time.Now().Add(ReadyTimeout)); err != nil {
+	if err := connection.SetDeadline(time.Now().Add(processtest.Timeout)); err != nil {
 		t.Fatal(err)
 	}
 	return connection

@@ -26,33 +26,13 @@ type Fleet struct {
 	Replicas []*Server
 }
 
-// StartFleet starts replicas over the database at url, any of which may create the schema. Replicas still running when
-// the test ends are killed.
+// StartFleet starts replicas over the database at url, any of which may create the schema, and creates a token.
 func StartFleet(t *testing.T, program, url string, count int) *Fleet {
 	t.Helper()
 	f := &Fleet{
 		Program: program, Dir: t.TempDir(), URL: url, Client: contracttest.Client(t), Replicas: make([]*Server, count),
 	}
-	t.Cleanup(func() {
-		for i, replica := range f.Replicas {
-			if replica == nil {
-				continue
-			}
-			_ = replica.Kill()
-			if t.Failed() {
-				lines := strings.Split(replica.Stderr.String(), "\n")
-				t.Logf("replica %d: %s", i, strings.Join(lines[max(0, len(lines)-12):], "\n"))
-			}
-		}
-	})
-	f.begin(t)
-	return f
-}
-
-// begin starts the replicas concurrently, and creates a token.
-func (f *Fleet) begin(t *testing.T) {
-	t.Helper()
-	RunProgram(t, f.Program, f.Dir, "key", "create", "--keyset", "keyset.json")
+	f.RunCommand(t, program, "key", "create", "--keyset", "keyset.json")
 	var group sync.WaitGroup
 	for i := range f.Replicas {
 		group.Go(func() { f.Start(t, i) })
@@ -61,15 +41,22 @@ func (f *Fleet) begin(t *testing.T) {
 	if t.Failed() {
 		t.FailNow()
 	}
-	token := f.RunCommand(t, f.Program, "token", "create", "--name", "ci",
+	t.Cleanup(func() {
+		for i, replica := range f.Replicas {
+			_ = replica.Child.Kill()
+			if lines := strings.Split(replica.Stderr.String(), "\n"); t.Failed() {
+				t.Logf("replica %d: %s", i, strings.Join(lines[max(0, len(lines)-12):], "\n"))
+			}
+		}
+	})
+	token := f.RunCommand(t, program, "token", "create", "--name", "ci",
 		"--allow", "providers_oauth2_create", "--allow", "providers_workspace_directory_create")
-	path := filepath.Join(f.Dir, "data", "initial-token")
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	data := filepath.Join(f.Dir, "data")
+	err := errors.Join(os.Mkdir(data, 0o700), os.WriteFile(filepath.Join(data, "initial-token"), []byte(token), 0o600))
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, []byte(token), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	return f
 }
 
 // RunCommand runs a command of program on the database of the replicas, and returns its standard output.
@@ -84,11 +71,9 @@ func (f *Fleet) RunCommand(t *testing.T, program string, arguments ...string) st
 	return string(output)
 }
 
-// Command returns a command of this program on the database of the replicas.
+// Command returns a command of the test binary on the database of the replicas.
 func (f *Fleet) Command(ctx context.Context, arguments ...string) *exec.Cmd {
-	command := Command(ctx, f.Dir, arguments...)
-	command.Env = append(os.Environ(), f.environment()...)
-	return command
+	return Command(ctx, f.Dir, append(f.environment(), arguments...)...)
 }
 
 func (f *Fleet) environment() []string {
@@ -98,7 +83,9 @@ func (f *Fleet) environment() []string {
 // Start starts a replica that replaces an ended one.
 func (f *Fleet) Start(t *testing.T, number int) {
 	t.Helper()
-	replica, err := StartProgram(t.Context(), f.Program, f.Dir, f.environment())
+	command := ServeCommand(t.Context(), f.Dir, f.environment()...)
+	command.Path = f.Program
+	replica, err := Start(command)
 	if err != nil {
 		t.Errorf("replica %d: %v", number, err)
 		return
@@ -118,12 +105,9 @@ func (f *Fleet) Replica(number int) *Server {
 // Restart kills a replica, calls between, and starts it again.
 func (f *Fleet) Restart(t *testing.T, number int, between func()) {
 	t.Helper()
-	if err := f.Replica(number).Kill(); err != nil {
-		t.Fatal(err)
-	}
+	f.Replica(number).Kill(t)
 	between()
-	f.Start(t, number)
-	if t.Failed() {
+	if f.Start(t, number); t.Failed() {
 		t.FailNow()
 	}
 }
@@ -131,25 +115,14 @@ func (f *Fleet) Restart(t *testing.T, number int, between func()) {
 // Stop stops all replicas, each of which must exit with status 0.
 func (f *Fleet) Stop(t *testing.T) {
 	t.Helper()
-	for i, replica := range f.Replicas {
-		if err := replica.Stop(); err != nil {
-			t.Errorf("replica %d: %v: %s", i, err, replica.Stderr)
-		}
+	for _, replica := range f.Replicas {
+		replica.Stop(t)
 	}
 }
 
 // Create sends a create, with its name as idempotency key, to a replica.
 func (f *Fleet) Create(number int, name, clientID string) (status int, record Record, err error) {
 	return f.Replica(number).CreateNamed(f.Client, name, clientID)
-}
-
-// Readiness returns the status of /readyz of a replica.
-func (f *Fleet) Readiness(number int) (status int, err error) {
-	response, err := f.Client.Get(f.Replica(number).URL + "/readyz")
-	if err != nil {
-		return 0, err
-	}
-	return response.StatusCode, response.Body.Close()
 }
 
 // Stored returns the records in the database at url, which has the keyset of the fleet.

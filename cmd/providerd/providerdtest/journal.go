@@ -5,8 +5,11 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // Latency is how long a create took, and when it was acknowledged.
@@ -26,6 +29,30 @@ type Journal struct {
 // NewJournal returns a new journal that starts now.
 func NewJournal() *Journal {
 	return &Journal{Started: time.Now(), Creates: map[string]Record{}, Failures: map[string]error{}}
+}
+
+// Load is a set of callers that repeat a step until they are stopped or the step returns false.
+type Load struct {
+	isStopped atomic.Bool
+	group     sync.WaitGroup
+}
+
+// StartLoad starts callers. Each passes its number to step, and n counts its steps from 0.
+func StartLoad(callers int, step func(caller, n int) bool) *Load {
+	l := &Load{}
+	for caller := range callers {
+		l.group.Go(func() {
+			for n := 0; !l.isStopped.Load() && step(caller, n); n++ {
+			}
+		})
+	}
+	return l
+}
+
+// Stop waits for the callers to finish their current steps.
+func (l *Load) Stop() {
+	l.isStopped.Store(true)
+	l.group.Wait()
 }
 
 // Load starts callers that each send creates until one fails.
@@ -85,7 +112,7 @@ func (j *Journal) Counts() (creates, failed int) {
 func (j *Journal) WaitForMore(t *testing.T, more int) {
 	t.Helper()
 	first, _ := j.Counts()
-	WaitUntil(t, "more creates are acknowledged", func() bool {
+	processtest.WaitUntil(t, "more creates are acknowledged", func() bool {
 		creates, failed := j.Counts()
 		return creates >= first+more || failed > 0
 	})

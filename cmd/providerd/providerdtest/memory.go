@@ -25,10 +25,7 @@ func ServeLimited(t *testing.T, dir string, arguments ...string) *Server {
 	line := append(limitMemory(t), Build(t), "serve", "--listen", "127.0.0.1:0")
 	command := exec.CommandContext(t.Context(), line[0], append(line[1:], arguments...)...)
 	command.Dir = dir
-	server := ServeCommand(t, command)
-	// This does nothing if the test has stopped the server.
-	t.Cleanup(func() { _ = server.Kill() })
-	return server
+	return MustStart(t, command)
 }
 
 // limitMemory returns a command prefix that limits memory by a control group or, if none can be created, by systemd. It

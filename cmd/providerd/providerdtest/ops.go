@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // ServeWithOps starts a server with an ops listener, and also returns its URL.
@@ -21,7 +23,7 @@ func ServeWithOps(t *testing.T, dir string) (server *Server, url string) {
 // OpsURL returns the URL of the ops listener, which the server reports.
 func OpsURL(t *testing.T, server *Server) (url string) {
 	t.Helper()
-	WaitUntil(t, "the server reports its ops listener", func() bool {
+	processtest.WaitUntil(t, "the server reports its ops listener", func() bool {
 		url = FindOpsURL(server.Stderr.String())
 		return url != ""
 	})

@@ -3,31 +3,34 @@ package providerdtest
 import (
 	"os"
 	"os/exec"
+	"strconv"
 	"testing"
+
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // RunCommand runs a command of providerd, which must succeed, and returns its output and messages.
-func RunCommand(t *testing.T, dir string, arguments ...string) string {
+func RunCommand(t *testing.T, dir string, words ...string) string {
 	t.Helper()
-	return RunProgram(t, os.Args[0], dir, arguments...)
-}
-
-// RunProgram is RunCommand with another build of providerd.
-func RunProgram(t *testing.T, program, dir string, arguments ...string) string {
-	t.Helper()
-	command := Command(t.Context(), dir, arguments...)
-	command.Path = program
-	output, err := command.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v: %v: %s", arguments, err, output)
-	}
-	return string(output)
+	return processtest.Run(t, Command(t.Context(), dir, words...))
 }
 
 // Run runs a program, which must succeed.
 func Run(t *testing.T, program string, arguments ...string) {
 	t.Helper()
-	if output, err := exec.CommandContext(t.Context(), program, arguments...).CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v: %s", program, err, output)
+	processtest.Run(t, exec.CommandContext(t.Context(), program, arguments...))
+}
+
+// EnvCount returns the number in an environment variable, which targets of the Makefile set, or fallback.
+func EnvCount(t *testing.T, variable string, fallback int) int {
+	t.Helper()
+	text := os.Getenv(variable)
+	if text == "" {
+		return fallback
 	}
+	count, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatalf("%s: %v", variable, err)
+	}
+	return count
 }

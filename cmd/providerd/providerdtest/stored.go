@@ -1,10 +1,12 @@
 package providerdtest
 
 import (
-	"context"
 	"database/sql"
 	"errors"
+	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"example.com/providerd/store"
@@ -20,11 +22,9 @@ type Record struct {
 }
 
 // openData opens the database of a server in dir.
-func openData(
-	t *testing.T, dir string, open func(ctx context.Context, path, keysetPath string) (*store.Store, error),
-) *store.Store {
+func openData(t *testing.T, dir string) *store.Store {
 	t.Helper()
-	database, err := open(t.Context(), filepath.Join(dir, "data", "providerd.db"), "")
+	database, err := storetest.OpenSQLite(t.Context(), filepath.Join(dir, "data", "providerd.db"), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func openData(
 // Stored returns the providers in the database of a server in dir.
 func Stored(t *testing.T, dir string) []Record {
 	t.Helper()
-	return readAll(t, openData(t, dir, storetest.OpenSQLite))
+	return readAll(t, openData(t, dir))
 }
 
 // readAll returns the providers of a database, ordered by pk, and closes it.
@@ -76,6 +76,34 @@ func Fill(t *testing.T, dir string, rows int) {
 	}
 }
 
+// CheckFilled checks that the providers that Fill created are stored with their secrets, sealed with the newest key.
+func CheckFilled(t *testing.T, dir string, rows int) {
+	t.Helper()
+	found := 0
+	for _, record := range Stored(t, dir) {
+		number, isOAuth2 := strings.CutPrefix(record.Name, "old ")
+		isDirectory := strings.HasPrefix(record.Name, "directory ")
+		if isOAuth2 && record.Secret != "secret "+number || isDirectory && record.Secret != `{"key":"example"}` {
+			t.Errorf("provider %d, %s, has the secret %q", record.PK, record.Name, record.Secret)
+		}
+		if isOAuth2 || isDirectory {
+			found++
+		}
+	}
+	if found != rows {
+		t.Errorf("found %d of the first providers, want %d", found, rows)
+	}
+	database := openData(t, dir)
+	err := database.Reseal(t.Context(), func(_, total int64) {
+		if total != 0 {
+			t.Errorf("%d secrets are sealed with an old key", total)
+		}
+	})
+	if err := errors.Join(err, database.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
 // CheckIntegrity runs SQLite's integrity check on a database.
 func CheckIntegrity(t *testing.T, path string) {
 	t.Helper()
@@ -87,5 +115,33 @@ func CheckIntegrity(t *testing.T, path string) {
 	err = db.QueryRowContext(t.Context(), "PRAGMA integrity_check").Scan(&verdict)
 	if err := errors.Join(err, db.Close()); err != nil || verdict != "ok" {
 		t.Errorf("integrity_check returned %q, %v", verdict, err)
+	}
+}
+
+// CheckBackup restores dir/backup.db in a new directory, and serves it. The restored records must be the oldest ones in
+// dir, and include those wanted.
+func CheckBackup(t *testing.T, dir string, wanted map[string]Record) {
+	t.Helper()
+	restored := t.TempDir()
+	keyset, err := os.ReadFile(filepath.Join(dir, "data", "keyset.json"))
+	if err := errors.Join(err, os.Mkdir(filepath.Join(restored, "data"), 0o700),
+		os.WriteFile(filepath.Join(restored, "data", "keyset.json"), keyset, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	RunCommand(t, restored, "restore", filepath.Join(dir, "backup.db"))
+	Serve(t, restored).Stop(t)
+	all, found := Stored(t, dir), Stored(t, restored)
+	if len(found) > len(all) || !slices.Equal(found, all[:len(found)]) {
+		t.Fatalf("the %d restored records are not the oldest of %d", len(found), len(all))
+	}
+	t.Logf("restored %d records, %d of them created before the backup began", len(found), len(wanted))
+	isRestored := map[Record]bool{}
+	for _, record := range found {
+		isRestored[record] = true
+	}
+	for name, record := range wanted {
+		if !isRestored[record] {
+			t.Fatalf("%s was acknowledged before the backup, and is not in it", name)
+		}
 	}
 }

@@ -16,7 +16,7 @@ const ServingUser, servingGroup = 1234, 2234
 // NewOtherUserDir returns a new directory with a subdirectory data that ServingUser owns. The test needs root.
 func NewOtherUserDir(t *testing.T) string {
 	t.Helper()
-	NeedRoot(t)
+	processtest.NeedRoot(t)
 	dir := t.TempDir()
 	Run(t, "chmod", "755", filepath.Dir(dir), dir)
 	Run(t, "install", "--directory", "--mode=700", "--owner="+strconv.Itoa(ServingUser),
@@ -29,12 +29,10 @@ func ServeAsOtherUser(t *testing.T, dir string, arguments ...string) *Server {
 	t.Helper()
 	program := filepath.Join(dir, "providerd")
 	Run(t, "install", "--mode=755", os.Args[0], program)
-	command := Command(t.Context(), dir, append([]string{"serve", "--listen", "127.0.0.1:0"}, arguments...)...)
+	command := ServeCommand(t.Context(), dir, arguments...)
 	command.Path = program
 	command.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: ServingUser, Gid: servingGroup}}
-	server := ServeCommand(t, command)
-	t.Cleanup(func() { _ = server.Kill() })
-	return server
+	return MustStart(t, command)
 }
 
 // ExpectOtherUserOwns checks that dir/data has the files in want, and that all its files are private to ServingUser.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 const (
@@ -61,7 +62,7 @@ func TestPlansKilled(t *testing.T) {
 // returns its output.
 func kill(t *testing.T, command *exec.Cmd) (isKilled bool, text string) {
 	t.Helper()
-	var output providerdtest.Buffer
+	var output processtest.Buffer
 	command.Stdout, command.Stderr = &output, &output
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
@@ -69,7 +70,7 @@ func kill(t *testing.T, command *exec.Cmd) (isKilled bool, text string) {
 	ended := make(chan error, 1)
 	go func() { ended <- command.Wait() }()
 	after := []string{" records of ", "transaction 1 of", "transaction 2 of"}[rand.IntN(3)]
-	providerdtest.WaitUntil(t, "the command is at "+after, func() bool {
+	processtest.WaitUntil(t, "the command is at "+after, func() bool {
 		return strings.Contains(output.String(), after) || len(ended) > 0
 	})
 	timer := time.AfterFunc(rand.N(maxDelay), func() { _ = command.Process.Kill() })

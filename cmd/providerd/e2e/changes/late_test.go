@@ -11,9 +11,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/server/contracttest"
 	"example.com/providerd/store/postgres/postgrestest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // insertLate inserts a provider, as a create does.
@@ -44,7 +44,7 @@ func TestLateCommits(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.servers[0].Create(t, client)
-	ended, messages := make(chan []byte, 2), providerdtest.Buffer{}
+	ended, messages := make(chan []byte, 2), processtest.Buffer{}
 	for _, arguments := range [][]string{{"audit", "--output", "jsonl"}, {"audit", "head"}} {
 		go func() {
 			command := s.command(t, arguments...)
@@ -58,7 +58,7 @@ func TestLateCommits(t *testing.T) {
 	committed := make(chan error)
 	go func() { committed <- tx.Commit(t.Context()) }()
 	cluster.Await(t, "SELECT wait_event = 'SyncRep' FROM pg_stat_activity WHERE pid = $1", connection.PgConn().PID())
-	providerdtest.WaitUntil(t, "both say that they wait", func() bool {
+	processtest.WaitUntil(t, "both say that they wait", func() bool {
 		return strings.Count(messages.String(), "a transaction has been open for 1m0s") == cap(ended)
 	})
 	if len(ended) > 0 {
@@ -100,7 +100,7 @@ func TestUnconfirmedCommits(t *testing.T) {
 	url := cluster.CreateDatabase(t)
 	s := overURL(t, url, 1)
 	s.servers[0].Create(t, contracttest.Client(t))
-	s.servers[0].MustStop(t)
+	s.servers[0].Stop(t)
 	connection, err := pgx.Connect(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)

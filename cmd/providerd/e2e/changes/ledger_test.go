@@ -52,7 +52,7 @@ func (l *ledger) keep(t *testing.T) {
 		}
 	}
 	for _, each := range l.servers {
-		each.MustStop(t)
+		each.Stop(t)
 	}
 	older, _ := l.copy(t)
 	const last = "workspace_directory: [{name: Last, delegated_subject: admin@example.com, credentials: {canary: 5}, " +
@@ -182,9 +182,7 @@ func ledgerInSQLite(t *testing.T) *ledger {
 	l.copy = func(t *testing.T) ([]string, func(*testing.T, ...string)) {
 		t.Helper()
 		path := filepath.Join(t.TempDir(), "providerd.db")
-		if err := providerdtest.CopyFile(filepath.Join(l.dir, "data", "providerd.db"), path); err != nil {
-			t.Fatal(err)
-		}
+		providerdtest.Run(t, "cp", filepath.Join(l.dir, "data", "providerd.db"), path)
 		return []string{"PROVIDERD_DATABASE=sqlite:" + path, "PROVIDERD_KEYSET=" + filepath.Join(l.dir, "data", "keyset.json")},
 			func(t *testing.T, statements ...string) {
 				t.Helper()

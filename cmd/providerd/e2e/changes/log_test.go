@@ -15,6 +15,7 @@ import (
 
 	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/server/contracttest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // defaultFollowed is how often the program that follows the log is killed; "make faults" sets more.
@@ -120,13 +121,13 @@ func (s *site) followUntilKilled(t *testing.T, arguments []string) {
 		return info.Size()
 	}
 	before := size()
-	var messages providerdtest.Buffer
+	var messages processtest.Buffer
 	command := s.command(t, arguments...)
 	command.Stdout, command.Stderr = file, &messages
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	providerdtest.WaitUntil(t, "lines are printed", func() bool { return size() > before })
+	processtest.WaitUntil(t, "lines are printed", func() bool { return size() > before })
 	timer := time.AfterFunc(rand.N(50*time.Millisecond), func() { _ = command.Process.Signal(syscall.SIGKILL) })
 	defer timer.Stop()
 	if err := command.Wait(); command.ProcessState.Exited() {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 const (
@@ -83,7 +84,7 @@ func measure(t *testing.T, dir, line, output string, status int) (peak int) {
 		t.Fatal(err)
 	}
 	defer func() { _ = file.Close() }()
-	var messages providerdtest.Buffer
+	var messages processtest.Buffer
 	command := providerdtest.Command(t.Context(), dir, strings.Fields(line)...)
 	command.Stdout, command.Stderr = file, &messages
 	begun := time.Now()

@@ -35,10 +35,7 @@ func TestBackupUnderLoad(t *testing.T) {
 	rows := providerdtest.EnvCount(t, "PROVIDERD_BACKUP_ROWS", defaultBackupRows)
 	dir := t.TempDir()
 	providerdtest.Fill(t, dir, rows)
-	server, err := providerdtest.Start(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := providerdtest.Serve(t, dir)
 	// The time that a client takes to check a response does not count.
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: backupCallers}}
 	defer client.CloseIdleConnections()
@@ -54,14 +51,12 @@ func TestBackupUnderLoad(t *testing.T) {
 	took := time.Since(start)
 	during := len(journal.Acknowledged())
 	load.Stop()
-	if err := server.Stop(); err != nil {
-		t.Error(err)
-	}
+	server.Stop(t)
 	if len(journal.Failures) > 0 {
 		t.Errorf("%d creates failed, such as %v", len(journal.Failures), providerdtest.Sample(journal.Failures))
 	}
 	t.Logf("without a backup, %s", describe(journal.Latencies[:len(before)]))
 	t.Logf("during a backup of %d rows in %.1f s, %s", rows, took.Seconds(), describe(journal.Latencies[len(before):during]))
 	t.Log(strings.ReplaceAll(said, "\n", "; "))
-	providerdtest.CompareRestored(t, dir, providerdtest.RestoreBackup(t, dir), before)
+	providerdtest.CheckBackup(t, dir, before)
 }

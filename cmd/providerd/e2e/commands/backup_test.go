@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // TestBackupInterrupted ends a backup with each signal. No file has the name of the backup, and the next backup,
@@ -51,7 +52,7 @@ func interrupt(t *testing.T, dir, file string, signal syscall.Signal, arguments 
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	providerdtest.WaitUntil(t, file+" is being written", func() bool {
+	processtest.WaitUntil(t, file+" is being written", func() bool {
 		isNew := func(path string) bool { return !slices.Contains(known, path) }
 		return slices.ContainsFunc(drafts(t, dir, file), isNew)
 	})

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
+	"example.com/providerd/store/storetest/processtest"
 
 	"github.com/jackc/pgx/v5"
 
@@ -78,7 +79,7 @@ func TestCopyThereAndBack(t *testing.T) {
 			os.Rename(filepath.Join(dir, "back"), filepath.Join(dir, "data"))); err != nil {
 			t.Fatal(err)
 		}
-		providerdtest.CheckSecrets(t, dir, rows-rows/10)
+		providerdtest.CheckFilled(t, dir, rows)
 	}
 }
 
@@ -156,7 +157,7 @@ func awaitRows(t *testing.T, url string) {
 	defer func() { _ = connection.Close(context.WithoutCancel(t.Context())) }()
 	again := time.NewTicker(time.Millisecond)
 	defer again.Stop()
-	for begun := time.Now(); time.Since(begun) < providerdtest.ReadyTimeout; <-again.C {
+	for begun := time.Now(); time.Since(begun) < processtest.Timeout; <-again.C {
 		var found bool
 		err := connection.QueryRow(t.Context(), "SELECT EXISTS (SELECT FROM providers)").Scan(&found)
 		if err == nil && found {

@@ -238,7 +238,7 @@ func certificate(from, to time.Duration) change {
 func serveIn(t *testing.T, s *setUp) {
 	t.Helper()
 	server := providerdtest.Serve(t, s.dir)
-	t.Cleanup(func() { _ = server.Kill() })
+	t.Cleanup(func() { _ = server.Child.Kill() })
 }
 
 // crash leaves a WAL.
@@ -246,9 +246,7 @@ func crash(t *testing.T, s *setUp) {
 	t.Helper()
 	server := providerdtest.Serve(t, s.dir)
 	providerdtest.RunCommand(t, s.dir, strings.Fields("application create --slug s --name n")...)
-	if err := server.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	server.Kill(t)
 }
 
 // providerWithPK returns a statement that stores a provider.

@@ -36,7 +36,7 @@ func TestDoctorOverPostgreSQL(t *testing.T) {
 		{"keyset", healthFail, "no keyset file: .*k.json; put it back"},
 	})
 	providerdtest.RunCommand(t, dir, "key", "create", "--keyset", "k.json")
-	server := providerdtest.ServeWith(t, dir, examined.environment)
+	server := providerdtest.Serve(t, dir, examined.environment...)
 	noToken := fault{"tokens", healthWarn, "no token is valid"}
 	expectChecks(t, expectOnly(t, examined, []fault{standby, archive, noToken}), "configuration, keyset file, "+
 		"database, settings, standbys, archive, clock, messages, "+
@@ -48,7 +48,7 @@ func TestDoctorOverPostgreSQL(t *testing.T) {
 		"connections", healthWarn, "1 replica may open up to 24 connections, but the server allows 20: .*; raise max_connections",
 	}})
 	cluster.Exec(t, name, "ALTER DATABASE "+name+" CONNECTION LIMIT -1")
-	server.MustStop(t)
+	server.Stop(t)
 	for setting, says := range map[string]string{
 		"fsync":                         `setting fsync is "off", which could lose acknowledged creates; set it to on`,
 		"full_page_writes":              `setting full_page_writes is "off"`,

@@ -52,7 +52,7 @@ func newSetUp(t *testing.T) setUp {
 	dir := t.TempDir()
 	server := providerdtest.Serve(t, dir)
 	server.Create(t, contracttest.Client(t))
-	server.MustStop(t)
+	server.Stop(t)
 	return setUpIn(dir)
 }
 
@@ -130,9 +130,7 @@ func TestDoctorFindsNothing(t *testing.T) {
 	withLog := strings.Replace(checks, "database file", "database file, database file, database file", 1)
 	expectNothing("beside a server", withLog)
 	// A WAL that a crash left is read, too.
-	if err := server.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	server.Kill(t)
 	expectNothing("after a crash", withLog)
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/server/contracttest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // TestExportedRecordsComeBack exports records with every kind of value, deletes them, and applies the file: the same
@@ -110,7 +111,7 @@ func expectVisibleLog(t *testing.T, client *http.Client, server *providerdtest.S
 	}
 	_ = response.Body.Close()
 	const path = `"path":"/\u009b\u007f\u202e\u2066\ufffd"`
-	providerdtest.WaitUntil(t, "the request is logged", func() bool { return strings.Contains(server.Stderr.String(), path) })
+	processtest.WaitUntil(t, "the request is logged", func() bool { return strings.Contains(server.Stderr.String(), path) })
 	expectNothingHidden(t, "log", server.Stderr.String())
 }
 

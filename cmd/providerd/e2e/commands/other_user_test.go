@@ -49,7 +49,7 @@ func TestRootRestoresForAnotherUser(t *testing.T) {
 	expectCreates(t, server)
 	providerdtest.RunCommand(t, dir, "backup", "backup.db")
 	for _, exists := range []bool{true, false} {
-		server.MustStop(t)
+		server.Stop(t)
 		if !exists {
 			providerdtest.Run(t, "rm", filepath.Join(dir, "data", "providerd.db"))
 		}
@@ -67,9 +67,7 @@ func TestRootStartsForAnotherUser(t *testing.T) {
 	dir := providerdtest.NewOtherUserDir(t)
 	server := providerdtest.Serve(t, dir)
 	expectCreates(t, server)
-	if err := server.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	server.Kill(t)
 	providerdtest.ExpectOtherUserOwns(t, dir, "providerd.db", "providerd.db-wal", "providerd.db-shm", "keyset.json", "initial-token")
 	expectCreates(t, providerdtest.ServeAsOtherUser(t, dir))
 	expectOnly(t, setUpIn(dir), nil)

@@ -33,6 +33,6 @@ func TestTokenRenewedUnderLoad(t *testing.T) {
 	}
 	journal.WaitForMore(t, creates)
 	load.Stop()
-	server.MustStop(t)
+	server.Stop(t)
 	journal.Compare(t, providerdtest.Stored(t, dir))
 }

@@ -17,11 +17,8 @@ func TestResealUnderLoad(t *testing.T) {
 	t.Parallel()
 	rows := providerdtest.EnvCount(t, "PROVIDERD_RESEAL_ROWS", defaultResealRows)
 	dir := t.TempDir()
-	providerdtest.StoreSecrets(t, dir, rows)
-	server, err := providerdtest.Start(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	providerdtest.Fill(t, dir, rows)
+	server := providerdtest.Serve(t, dir)
 	client, journal := contracttest.Client(t), providerdtest.NewJournal()
 	load := journal.Load(8, "load", func(name string) (providerdtest.Record, error) {
 		return server.CreateOnce(client, name)
@@ -29,14 +26,12 @@ func TestResealUnderLoad(t *testing.T) {
 	providerdtest.RunCommand(t, dir, "key", "rotate")
 	output := providerdtest.RunCommand(t, dir, "key", "reseal")
 	load.Stop()
-	if err := server.Stop(); err != nil {
-		t.Error(err)
-	}
+	server.Stop(t)
 	t.Logf("during a rotation and %s, %d creates succeeded", strings.TrimSpace(output), len(journal.Creates))
-	isOld := func(record providerdtest.Record) bool { return strings.HasPrefix(record.Name, "old ") }
+	isOld := func(record providerdtest.Record) bool { return !strings.HasPrefix(record.Name, "load-") }
 	journal.Compare(t, slices.DeleteFunc(providerdtest.Stored(t, dir), isOld))
 	if len(journal.Creates) == 0 {
 		t.Error("no create succeeded")
 	}
-	providerdtest.CheckSecrets(t, dir, rows)
+	providerdtest.CheckFilled(t, dir, rows)
 }

@@ -76,9 +76,7 @@ func TestKeysAreRetiredUnderLoad(t *testing.T) {
 	}
 	load.Stop()
 	replays.Stop()
-	if err := r.server.Stop(); err != nil {
-		t.Error(err)
-	}
+	r.server.Stop(t)
 	r.made.Compare(t, providerdtest.Stored(t, r.dir))
 	providerdtest.CheckIntegrity(t, filepath.Join(r.dir, "data", "providerd.db"))
 	t.Logf("%d rounds in %v, kills of commands %d, of the server %d, replays %d, restorations refused with the key %d",
@@ -122,7 +120,7 @@ func (r *retiring) kill(t *testing.T, arguments ...string) {
 
 func (r *retiring) start(t *testing.T) {
 	t.Helper()
-	server, err := providerdtest.Start(t.Context(), r.dir)
+	server, err := providerdtest.Start(providerdtest.ServeCommand(t.Context(), r.dir))
 	if err != nil {
 		t.Error(err)
 		return
@@ -134,9 +132,7 @@ func (r *retiring) restart(t *testing.T) {
 	t.Helper()
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	if err := r.server.Kill(); err != nil {
-		t.Error(err)
-	}
+	r.server.Kill(t)
 	r.start(t)
 }
 

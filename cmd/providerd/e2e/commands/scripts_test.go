@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
+	"example.com/providerd/store/storetest/processtest"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -68,13 +69,14 @@ func scriptCommands(t *testing.T) map[string]scriptCommand {
 					environment = append(environment, name+"="+value)
 				}
 			}
-			started, err := providerdtest.StartWith(t.Context(), script.Getenv("WORK"), environment, arguments...)
+			started, err := providerdtest.Start(
+				providerdtest.ServeCommand(t.Context(), script.Getenv("WORK"), append(environment, arguments...)...))
 			script.Check(err)
 			servers.Store(script.Getenv("WORK"), started)
 			script.Setenv("URL", started.URL)
 			script.Defer(func() {
-				if started.Command.ProcessState == nil {
-					script.Check(started.Stop())
+				if !started.HasEnded() {
+					started.Stop(t)
 				}
 			})
 		},
@@ -83,7 +85,7 @@ func scriptCommands(t *testing.T) map[string]scriptCommand {
 			if !ok {
 				script.Fatalf("no server was started")
 			}
-			script.Check(server.(*providerdtest.Server).Stop())
+			server.(*providerdtest.Server).Stop(t)
 		},
 		"damage": func(script *testscript.TestScript, _ bool, arguments []string) {
 			script.Check(execute(t.Context(), script.MkAbs(arguments[0]), arguments[1]))
@@ -94,7 +96,7 @@ func scriptCommands(t *testing.T) map[string]scriptCommand {
 				script.Fatalf("no server was started")
 			}
 			pattern := regexp.MustCompile(arguments[0])
-			providerdtest.WaitUntil(t, "the server says "+arguments[0], func() bool {
+			processtest.WaitUntil(t, "the server says "+arguments[0], func() bool {
 				return pattern.MatchString(server.(*providerdtest.Server).Stderr.String())
 			})
 		},

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"example.com/providerd/cmd/providerd/providerdtest"
+	"example.com/providerd/store/storetest/processtest"
 
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
@@ -33,7 +33,7 @@ type browser struct {
 // openBrowser starts Chromium for pages of a server. Requests to other servers are faults.
 func openBrowser(t *testing.T, serverURL string) *browser {
 	t.Helper()
-	providerdtest.NeedPrograms(t, "browser", "chromium")
+	processtest.NeedPrograms(t, "browser", "chromium")
 	const name = "providerd.example.com"
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.DisableGPU,
 		chromedp.Flag("disable-quic", true), chromedp.WindowSize(1200, 1600),
@@ -42,7 +42,7 @@ func openBrowser(t *testing.T, serverURL string) *browser {
 	t.Cleanup(stop)
 	ctx, closeTab := chromedp.NewContext(allocator)
 	t.Cleanup(closeTab)
-	ctx, cancel := context.WithTimeout(ctx, providerdtest.ReadyTimeout)
+	ctx, cancel := context.WithTimeout(ctx, processtest.Timeout)
 	t.Cleanup(cancel)
 	b := &browser{ctx: ctx, url: strings.Replace(serverURL, "127.0.0.1", name, 1)}
 	chromedp.ListenTarget(ctx, b.record)
@@ -96,5 +96,5 @@ func click(selector string) chromedp.Tasks {
 // await waits until an expression is true.
 func await(expression string) chromedp.Action {
 	return chromedp.Poll(expression, nil, chromedp.WithPollingInterval(50*time.Millisecond),
-		chromedp.WithPollingTimeout(providerdtest.ReadyTimeout))
+		chromedp.WithPollingTimeout(processtest.Timeout))
 }

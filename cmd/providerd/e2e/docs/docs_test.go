@@ -86,7 +86,7 @@ func TestReferencePage(t *testing.T) {
 	if faults := b.recorded(); len(faults) > 0 {
 		t.Errorf("faults in the browser: %v", faults)
 	}
-	server.MustStop(t)
+	server.Stop(t)
 	if pks := providerdtest.StoredPKs(t, dir); len(pks) != 2 {
 		t.Errorf("the providers %v are stored, want two", pks)
 	}

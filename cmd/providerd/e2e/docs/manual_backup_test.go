@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // TestManualBacksUp runs the commands beside a server, after it has stopped, and on what could be another machine.
@@ -18,12 +19,12 @@ func TestManualBacksUp(t *testing.T) {
 	examples := providerdtest.Examples(t, "backup.md", 4)
 	backUp, schedule, restore, elsewhere := examples[0], examples[1], examples[2], examples[3]
 	dir, other := t.TempDir(), t.TempDir()
-	providerdtest.StoreSecrets(t, dir, 3)
+	providerdtest.Fill(t, dir, 3)
 	server := providerdtest.Serve(t, dir)
 	want := []int32{1, 2, 3}
 	providerdtest.RunShell(t, dir, backUp)
 	runSchedule(t, dir, schedule)
-	server.MustStop(t)
+	server.Stop(t)
 	providerdtest.RunCommand(t, dir, "provider", "delete", "1", "2", "--yes")
 	providerdtest.RunShell(t, dir, restore)
 	if pks := providerdtest.StoredPKs(t, dir); !slices.Equal(pks, want) {
@@ -38,7 +39,7 @@ func TestManualBacksUp(t *testing.T) {
 	if pks := providerdtest.StoredPKs(t, other); !slices.Equal(pks, want) {
 		t.Errorf("restored %v elsewhere", pks)
 	}
-	providerdtest.CheckSecrets(t, other, len(want))
+	providerdtest.CheckFilled(t, other, len(want))
 }
 
 // runSchedule runs the command until its first backup, and checks the name of that.
@@ -47,11 +48,18 @@ func runSchedule(t *testing.T, dir, command string) {
 	if err := os.Mkdir(filepath.Join(dir, "backups"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	s := providerdtest.StartSchedule(t, dir, providerdtest.ShellCommand(t, dir, "exec "+command))
-	s.WaitForNext(t)
-	s.Stop(t, syscall.SIGTERM)
-	made, err := filepath.Glob(filepath.Join(dir, "backups", "providerd-2*Z.db"))
-	if err != nil || len(made) != 1 {
+	s, err := processtest.Start(providerdtest.ShellCommand(t, dir, "exec "+command))
+	if err != nil {
+		t.Fatal(err)
+	}
+	processtest.WaitUntil(t, "the program waits for the next backup", func() bool {
+		return strings.Contains(s.Stderr.String(), "the next backup is due at ")
+	})
+	if err := s.Stop(syscall.SIGTERM); err != nil {
+		t.Errorf("%v: %s", err, s.Stderr)
+	}
+	made, err := filepath.Glob(filepath.Join(dir, "backups", "*"))
+	if err != nil || len(made) != 1 || !regexp.MustCompile(`/providerd-2\w+Z\.db$`).MatchString(made[0]) {
 		t.Errorf("made %v, %v", made, err)
 	}
 }
@@ -60,7 +68,7 @@ func runSchedule(t *testing.T, dir, command string) {
 func TestManualRestoresOlderBackup(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	providerdtest.StoreSecrets(t, dir, 3)
+	providerdtest.Fill(t, dir, 3)
 	for _, command := range []string{"backup older.db", "key rotate", "key reseal", "key retire"} {
 		providerdtest.RunCommand(t, dir, strings.Fields(command)...)
 	}
@@ -72,14 +80,14 @@ func TestManualRestoresOlderBackup(t *testing.T) {
 	commands := providerdtest.Examples(t, "keys.md", 1)[0]
 	providerdtest.RunShell(t, dir, shown.ReplaceAllString(commands, filepath.Base(kept[0])))
 	providerdtest.RunCommand(t, dir, "key", "reseal")
-	providerdtest.CheckSecrets(t, dir, 3)
+	providerdtest.CheckFilled(t, dir, 3)
 }
 
 // TestManualProviders links, changes, unlinks and deletes the providers that the manual names.
 func TestManualProviders(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	providerdtest.StoreSecrets(t, dir, 18)
+	providerdtest.Fill(t, dir, 18)
 	for _, commands := range providerdtest.Examples(t, "providers.md", 3) {
 		providerdtest.RunShell(t, dir, commands)
 	}

@@ -37,7 +37,7 @@ func withCluster(t *testing.T, cluster *postgrestest.Cluster, dir, commands stri
 func TestManualCopies(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	providerdtest.StoreSecrets(t, dir, 3)
+	providerdtest.Fill(t, dir, 3)
 	commands := withCluster(t, postgrestest.NewCluster(t), dir, providerdtest.Examples(t, "backup.md", 1)[0])
 	database := regexp.MustCompile(`postgres://\S+`).FindString(commands)
 	list := "providerd provider list --database " + database + " --keyset data/keyset.json --output json >listed\n"

@@ -111,7 +111,7 @@ func (r *reader) follow(t *testing.T, commands string) {
 func (r *reader) stop(t *testing.T) {
 	t.Helper()
 	if r.server != nil {
-		r.server.MustStop(t)
+		r.server.Stop(t)
 	}
 }
 
@@ -121,7 +121,7 @@ func (r *reader) serve(t *testing.T, commands string) {
 	r.stop(t)
 	commands = regexp.MustCompile(`(--listen 127\.0\.0\.1:0.*) --listen \S+`).ReplaceAllString(commands, "$1")
 	commands = regexp.MustCompile(`--ops-listen \S+`).ReplaceAllString(commands, "--ops-listen 127.0.0.1:0")
-	r.server = providerdtest.ServeCommand(t, providerdtest.ShellCommand(t, r.dir, commands))
+	r.server = providerdtest.MustStart(t, providerdtest.ShellCommand(t, r.dir, commands))
 }
 
 // save writes the blocks that follow "save this as `NAME`:".

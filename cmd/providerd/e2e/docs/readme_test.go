@@ -70,7 +70,7 @@ func TestReadmeWorks(t *testing.T) {
 		}
 		created++
 	}
-	server.MustStop(t)
+	server.Stop(t)
 	if pks := providerdtest.StoredPKs(t, dir); created != 5 || len(pks) != created {
 		t.Errorf("%d examples stored %v, want 5 providers", created, pks)
 	}

@@ -33,7 +33,7 @@ func TestSamplesWork(t *testing.T) {
 			created++
 		}
 	}
-	server.MustStop(t)
+	server.Stop(t)
 	if pks := providerdtest.StoredPKs(t, dir); created != 4 || len(pks) != created {
 		t.Errorf("%d samples in curl and Go stored %v, want 4 providers", created, pks)
 	}

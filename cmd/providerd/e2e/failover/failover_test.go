@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
+	"example.com/providerd/store/storetest/processtest"
 
 	"example.com/providerd/server/contracttest"
 )
@@ -167,7 +168,7 @@ func (f *failover) run(t *testing.T, kind string, strike func()) roundResult {
 func (f *failover) awaitAcknowledged(t *testing.T, kind string) {
 	t.Helper()
 	first := f.journal.counts()
-	providerdtest.WaitUntil(t, kind+", each replica acknowledges creates again", func() bool {
+	processtest.WaitUntil(t, kind+", each replica acknowledges creates again", func() bool {
 		isDone := true
 		for i, count := range f.journal.counts() {
 			isDone = isDone && count >= first[i]+acknowledgedBetween

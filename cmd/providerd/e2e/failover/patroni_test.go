@@ -8,8 +8,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/store/postgres/postgrestest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 const (
@@ -23,7 +23,7 @@ type managed struct{ *postgrestest.Patroni }
 // newManaged starts nodes with an empty database, and returns a URL of all nodes.
 func newManaged(t *testing.T) (managed, string) {
 	t.Helper()
-	providerdtest.NeedPrograms(t, "patroni", "patroni", "etcd")
+	processtest.NeedPrograms(t, "patroni", "patroni", "etcd")
 	m := managed{postgrestest.NewPatroni(t, patroniNodes)}
 	return m, m.URL(patroniDatabase)
 }

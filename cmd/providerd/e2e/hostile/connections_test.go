@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
+	"example.com/providerd/store/storetest/processtest"
 
 	"example.com/providerd/server/contracttest"
 )
@@ -57,14 +58,12 @@ func TestHostileIdleConnectionsExhaustFiles(t *testing.T) {
 	command := exec.CommandContext(t.Context(), "bash", "-c",
 		`ulimit -n 100; exec -a providerd "$0" serve --listen 127.0.0.1:0`, os.Args[0])
 	command.Dir = t.TempDir()
-	server := providerdtest.ServeCommand(t, command)
+	server := providerdtest.MustStart(t, command)
 	holdIdle(t, server, 150)
 	client := contracttest.Client(t)
 	client.Timeout = 10 * time.Second
 	wantHealthy(t, client, server)
-	if err := server.Kill(); err != nil {
-		t.Error(err)
-	}
+	server.Kill(t)
 }
 
 // TestHostileIdleConnectionsOverTLS stalls at every point of a handshake, and after it.
@@ -76,7 +75,7 @@ func TestHostileIdleConnectionsOverTLS(t *testing.T) {
 	address := strings.TrimPrefix(server.URL, "https://")
 	trusting := &tls.Config{InsecureSkipVerify: true}
 	for i := range 32 {
-		connection, err := net.DialTimeout("tcp", address, providerdtest.ReadyTimeout)
+		connection, err := net.DialTimeout("tcp", address, processtest.Timeout)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,7 +95,5 @@ func TestHostileIdleConnectionsOverTLS(t *testing.T) {
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: trusting}, Timeout: 10 * time.Second}
 	defer client.CloseIdleConnections()
 	wantHealthy(t, client, server)
-	if err := server.Kill(); err != nil {
-		t.Error(err)
-	}
+	server.Kill(t)
 }

@@ -9,9 +9,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
+	"example.com/providerd/store/storetest/processtest"
 
 	"example.com/providerd/server/contracttest"
 )
@@ -39,12 +41,18 @@ func newDamagedFiles(t *testing.T) *damagedFiles {
 			f.server.Create(t, f.client)
 		}
 		for _, file := range []string{f.database, f.database + "-wal"} {
-			if err := providerdtest.CopyFile(file, file+suffix); err != nil {
+			if err := overwrite(file+suffix, file); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
 	return f
+}
+
+// overwrite copies a file as cp does: in place.
+func overwrite(to, from string) error {
+	content, err := os.ReadFile(from)
+	return errors.Join(err, os.WriteFile(to, content, 0o600))
 }
 
 // refusesEverything checks that creates, readiness, and commands that write all fail with the same words.
@@ -62,7 +70,7 @@ func (f *damagedFiles) refusesEverything(t *testing.T, words string) {
 	if status := f.server.Send(t, f.client, http.MethodGet, "/readyz", "", "", nil); status != http.StatusServiceUnavailable {
 		t.Errorf("readyz: status is %d", status)
 	}
-	providerdtest.WaitUntil(t, "the log has "+words, func() bool { return strings.Contains(f.server.Stderr.String(), words) })
+	processtest.WaitUntil(t, "the log has "+words, func() bool { return strings.Contains(f.server.Stderr.String(), words) })
 	for _, arguments := range [][]string{
 		{"token", "revoke", "1"},
 		{"token", "create", "--name", "x", "--allow", "providers_oauth2_create"},
@@ -87,19 +95,19 @@ func TestHostileFiles(t *testing.T) {
 		restore func(database string) error
 	}{
 		"an older copy over the database": {
-			func(database string) error { return providerdtest.CopyFile(database+".older", database) },
+			func(database string) error { return overwrite(database, database+".older") },
 			"providerd.db does not match what SQLite wrote",
-			func(database string) error { return providerdtest.CopyFile(database+".now", database) },
+			func(database string) error { return overwrite(database, database+".now") },
 		},
 		"the WAL truncated": {
 			func(database string) error { return os.Truncate(database+"-wal", 0) },
 			"providerd.db-wal does not match what SQLite wrote",
-			func(database string) error { return providerdtest.CopyFile(database+"-wal.now", database+"-wal") },
+			func(database string) error { return overwrite(database+"-wal", database+"-wal.now") },
 		},
 		"an older WAL over the WAL": {
-			func(database string) error { return providerdtest.CopyFile(database+"-wal.older", database+"-wal") },
+			func(database string) error { return overwrite(database+"-wal", database+"-wal.older") },
 			"providerd.db-wal does not match what SQLite wrote",
-			func(database string) error { return providerdtest.CopyFile(database+"-wal.now", database+"-wal") },
+			func(database string) error { return overwrite(database+"-wal", database+"-wal.now") },
 		},
 		"the wal-index removed": {
 			func(database string) error { return os.Remove(database + "-shm") },
@@ -114,7 +122,7 @@ func TestHostileFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			files.refusesEverything(t, damage.words)
-			if err := files.server.Stop(); err == nil || !strings.Contains(files.server.Stderr.String(), damage.words) {
+			if err := files.server.Child.Stop(syscall.SIGTERM); err == nil || !strings.Contains(files.server.Stderr.String(), damage.words) {
 				t.Errorf("exit: %v: %s", err, files.server.Stderr)
 			}
 			if err := damage.restore(files.database); err != nil {

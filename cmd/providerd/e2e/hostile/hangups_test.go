@@ -34,7 +34,7 @@ func TestHostileHalfClosing(t *testing.T) {
 	if status != http.StatusBadRequest {
 		t.Errorf("status of a truncated body is %d", status)
 	}
-	server.MustStop(t)
+	server.Stop(t)
 	if stored := len(providerdtest.StoredPKs(t, dir)); stored != creates {
 		t.Errorf("%d records are stored, want %d", stored, creates)
 	}
@@ -88,7 +88,7 @@ func TestHostileHangUps(t *testing.T) {
 		hangUp(t, providerdtest.BeginCreate(t, server, dir).Conn, providerdtest.OAuth2Body[:20], i%2 == 0)
 		server.Create(t, client)
 	}
-	server.MustStop(t)
+	server.Stop(t)
 	checkCanceled(t, server.Stderr.String(), 50)
 	providerdtest.CheckIntegrity(t, dir+"/data/providerd.db")
 }

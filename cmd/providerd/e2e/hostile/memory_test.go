@@ -88,7 +88,7 @@ func sendHostileBodies(t *testing.T, callers int) {
 			t.Errorf("%d responses have status %d", crowd.statuses[status], status)
 		}
 	}
-	server.MustStop(t)
+	server.Stop(t)
 }
 
 // hostileCrowd sends hostile bodies over many connections.

@@ -55,7 +55,7 @@ func TestHostileOutputFailsCommands(t *testing.T) {
 	dir := t.TempDir()
 	server := providerdtest.Serve(t, dir)
 	server.Create(t, contracttest.Client(t))
-	server.MustStop(t)
+	server.Stop(t)
 	if err := os.WriteFile(dir+"/empty.yaml", []byte("oauth2: []\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}

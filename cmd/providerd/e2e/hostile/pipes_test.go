@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
+	"example.com/providerd/store/storetest/processtest"
 
 	"example.com/providerd/server/contracttest"
 )
@@ -46,9 +47,9 @@ func TestHostileUnreadPipe(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	command := providerdtest.Command(t.Context(), dir, "serve", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0")
+	command := providerdtest.ServeCommand(t.Context(), dir, "--ops-listen", "127.0.0.1:0")
 	command.Stderr = writer
-	server, err := providerdtest.StartCommand(command)
+	server, err := providerdtest.Start(command)
 	if err := errors.Join(err, writer.Close()); err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +79,7 @@ func TestHostileUnreadPipe(t *testing.T) {
 	}
 	logged := make(chan int)
 	go func() { logged <- countLogged(t, log) }()
-	server.MustStop(t)
+	server.Stop(t)
 	// The line about the shutdown may be dropped, too.
 	const linesOfTheEnd = 2
 	if count := <-logged; count < requests+1 || count > requests+1+linesOfTheEnd {
@@ -121,19 +122,19 @@ func TestHostileServerOutputs(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			manager := providerdtest.ListenAsManager(t, filepath.Join(dir, "notify"))
-			command := providerdtest.Command(t.Context(), dir, "serve", "--listen", "127.0.0.1:0")
-			command.Env = append(os.Environ(), "NOTIFY_SOCKET="+manager.LocalAddr().String())
+			command := providerdtest.ServeCommand(t.Context(), dir, "NOTIFY_SOCKET="+manager.LocalAddr().String())
 			command.Stdout, command.Stderr = output, output
-			if err := command.Start(); err != nil {
+			child, err := processtest.Start(command)
+			if err != nil {
 				t.Fatal(err)
 			}
-			server := &providerdtest.Server{Command: command, URL: readyURL(t, manager), Dir: dir}
+			server := &providerdtest.Server{Child: child, URL: readyURL(t, manager), Dir: dir}
 			client := contracttest.Client(t)
 			client.Timeout = 20 * time.Second
 			for range 10 {
 				server.Create(t, client)
 			}
-			server.MustStop(t)
+			server.Stop(t)
 		})
 	}
 }
@@ -141,7 +142,7 @@ func TestHostileServerOutputs(t *testing.T) {
 // readyURL returns the URL in a server's readiness notification.
 func readyURL(t *testing.T, manager *net.UnixConn) string {
 	t.Helper()
-	if err := manager.SetReadDeadline(time.Now().Add(providerdtest.ReadyTimeout)); err != nil {
+	if err := manager.SetReadDeadline(time.Now().Add(processtest.Timeout)); err != nil {
 		t.Fatal(err)
 	}
 	message := make([]byte, 1024)
@@ -161,10 +162,10 @@ func readyURL(t *testing.T, manager *net.UnixConn) string {
 func TestHostileJSONLog(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	server := providerdtest.ServeWith(t, dir, []string{"PROVIDERD_DATABSE=x"},
+	server := providerdtest.Serve(t, dir, "PROVIDERD_DATABSE=x",
 		"--log-format", "json", "--log-level", "error", "--listen", "0.0.0.0:0", "--ops-listen", "0.0.0.0:0")
 	server.Create(t, contracttest.Client(t))
-	server.MustStop(t)
+	server.Stop(t)
 	for _, want := range []string{
 		"did you mean PROVIDERD_DATABASE?", "plain HTTP", "wrote initial token", "serving API", "not on a loopback",
 	} {

@@ -2,15 +2,31 @@ package hostile_test
 
 import (
 	"errors"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"os/signal"
+	"strings"
 	"syscall"
 	"testing"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
+	"example.com/providerd/store/storetest/processtest"
 )
+
+// signalUntilDraining sends a signal, and waits until the server refuses connections.
+func signalUntilDraining(t *testing.T, server *providerdtest.Server, first syscall.Signal) {
+	t.Helper()
+	server.Signal(t, first)
+	processtest.WaitUntil(t, "the server drains", func() bool {
+		connection, err := net.Dial("tcp", strings.TrimPrefix(server.URL, "http://"))
+		if err == nil {
+			_ = connection.Close()
+		}
+		return err != nil
+	})
+}
 
 // TestHostileSignalsDrain checks that a request in flight finishes, and that the ops listener serves until it has.
 func TestHostileSignalsDrain(t *testing.T) {
@@ -25,8 +41,7 @@ func TestHostileSignalsDrain(t *testing.T) {
 			dir := t.TempDir()
 			server, ops := providerdtest.ServeWithOps(t, dir)
 			pending := providerdtest.BeginCreate(t, server, dir)
-			server.Signal(t, first)
-			providerdtest.WaitUntil(t, "the server drains", server.IsClosed)
+			signalUntilDraining(t, server, first)
 			for _, path := range []string{"/metrics", "/healthz"} {
 				if status, text := providerdtest.Get(t, ops+path); status != http.StatusOK {
 					t.Errorf("%s: status is %d: %s", path, status, text)
@@ -35,7 +50,7 @@ func TestHostileSignalsDrain(t *testing.T) {
 			// A closed terminal, or systemd with SendSIGHUP, also sends SIGHUP.
 			server.Signal(t, syscall.SIGHUP)
 			pending.Finish(t)
-			if err := server.Command.Wait(); err != nil {
+			if err := server.Wait(); err != nil {
 				t.Errorf("%v: %s", err, server.Stderr)
 			}
 		})
@@ -48,10 +63,9 @@ func TestHostileSignalsEndDrain(t *testing.T) {
 		dir := t.TempDir()
 		server := providerdtest.Serve(t, dir)
 		providerdtest.BeginCreate(t, server, dir)
-		server.Signal(t, syscall.SIGTERM)
-		providerdtest.WaitUntil(t, "the server drains", server.IsClosed)
+		signalUntilDraining(t, server, syscall.SIGTERM)
 		server.Signal(t, second)
-		err := server.Command.Wait()
+		err := server.Wait()
 		exit, ok := errors.AsType[*exec.ExitError](err)
 		if !ok || exit.Sys().(syscall.WaitStatus).Signal() != second {
 			t.Errorf("after %v the exit is %v", second, err)
@@ -66,10 +80,10 @@ func TestHostileSignalsUnderNohup(t *testing.T) {
 	command := exec.CommandContext(t.Context(), "bash", "-c",
 		`trap "" HUP; exec -a providerd "$0" serve --listen 127.0.0.1:0`, os.Args[0])
 	command.Dir = dir
-	server := providerdtest.ServeCommand(t, command)
+	server := providerdtest.MustStart(t, command)
 	server.Signal(t, syscall.SIGHUP)
 	for range 20 {
 		providerdtest.BeginCreate(t, server, dir).Finish(t)
 	}
-	server.MustStop(t)
+	server.Stop(t)
 }

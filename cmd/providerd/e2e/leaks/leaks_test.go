@@ -9,9 +9,9 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -102,18 +102,14 @@ func (s *search) untilLeak(steps ...func()) {
 // session runs the server from its start until it is killed with a dump of its goroutines.
 func (s *search) session(logFormat string) {
 	s.collector = providerdtest.StartCollector(s.t)
-	server, err := providerdtest.StartProgram(s.t.Context(), s.program, s.dir, append(s.tracing(), s.environment...),
-		"--log-level", "debug", "--log-format", logFormat, "--ops-listen", "127.0.0.1:0", "--failed-attempts", "3")
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	s.server = server
+	command := providerdtest.ServeCommand(s.t.Context(), s.dir, slices.Concat(s.tracing(), s.environment, []string{
+		"--log-level", "debug", "--log-format", logFormat, "--ops-listen", "127.0.0.1:0", "--failed-attempts", "3",
+	})...)
+	command.Path = s.program
+	s.server = providerdtest.MustStart(s.t, command)
 	s.untilLeak(s.scanProcess, s.learn, s.creates, s.refusals, s.wrongTokens, s.scanWritten, s.pages, s.commands, s.applies,
 		s.withoutKeyset, s.spans)
-	if err := server.Command.Process.Signal(syscall.SIGQUIT); err != nil {
-		s.t.Fatal(err)
-	}
-	_ = server.Command.Wait()
+	_ = s.server.Child.Stop(syscall.SIGQUIT)
 	s.scanWritten()
 }
 
@@ -180,13 +176,10 @@ func (s *search) run(arguments ...string) string { return s.runWithInput("", arg
 
 // runWithInput is run with standard input.
 func (s *search) runWithInput(input string, arguments ...string) string {
-	command := exec.CommandContext(s.t.Context(), s.program)
-	command.Args = append([]string{"providerd"}, arguments...)
-	command.Dir = s.dir
-	command.Stdin = strings.NewReader(input)
-	command.Env = append(os.Environ(), "PROVIDERD_TOKEN="+s.initial, "PROVIDERD_KEYSET="+s.keyset,
-		"PROVIDERD_FROM=sqlite:data/providerd.db")
-	command.Env = append(command.Env, s.environment...)
+	command := providerdtest.Command(s.t.Context(), s.dir, slices.Concat([]string{
+		"PROVIDERD_TOKEN=" + s.initial, "PROVIDERD_KEYSET=" + s.keyset, "PROVIDERD_FROM=sqlite:data/providerd.db",
+	}, s.environment, arguments)...)
+	command.Path, command.Stdin = s.program, strings.NewReader(input)
 	var stderr strings.Builder
 	command.Stderr = &stderr
 	output, _ := command.Output()

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // oauth2Body returns a create with a canary as its secret. Its members are sorted by name, so that the text is
@@ -233,7 +234,7 @@ func (s *search) tracing() []string {
 
 // spans scans the spans of a session. It waits for the last one, which is the only one with status 503.
 func (s *search) spans() {
-	providerdtest.WaitUntil(s.t, "the collector has the last span", func() bool {
+	processtest.WaitUntil(s.t, "the collector has the last span", func() bool {
 		for _, span := range s.collector.Spans() {
 			if span.Attributes["http.response.status_code"] == "503" {
 				return true

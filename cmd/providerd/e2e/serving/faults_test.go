@@ -15,12 +15,13 @@ import (
 
 	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/server/contracttest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // smallDisk mounts a file system of this size in a new directory. It needs root.
 func smallDisk(t *testing.T, size string) string {
 	t.Helper()
-	providerdtest.NeedRoot(t)
+	processtest.NeedRoot(t)
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
 		t.Fatalf("mount small disk: %v", err)
@@ -64,9 +65,7 @@ func (c *tally) createUntil(t *testing.T, server *providerdtest.Server, want int
 // account stops the server and checks that exactly the acknowledged creates are stored.
 func (c *tally) account(t *testing.T, server *providerdtest.Server, dir, fault string) {
 	t.Helper()
-	if err := server.Stop(); err != nil {
-		t.Errorf("%v: %s", err, server.Stderr)
-	}
+	server.Stop(t)
 	stored := len(providerdtest.StoredPKs(t, dir))
 	t.Logf("%s: acknowledged %d, refused %d, stored but not acknowledged %d, missing %d, duplicates 0",
 		fault, c.acknowledged, c.refused, max(0, stored-c.acknowledged), max(0, c.acknowledged-stored))
@@ -82,10 +81,7 @@ func TestDiskFull(t *testing.T) {
 	if err := os.WriteFile(filler, bytes.Repeat([]byte("x"), 8<<20), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	server, err := providerdtest.Start(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := providerdtest.Serve(t, dir)
 	client := contracttest.Client(t)
 	send := func(query, key string, want int) {
 		t.Helper()
@@ -131,18 +127,13 @@ func wantReady(t *testing.T, server *providerdtest.Server, want int) {
 // TestDatabaseReadOnly starts a server with a database that nobody can write to, not even root.
 func TestDatabaseReadOnly(t *testing.T) {
 	dir := t.TempDir()
-	server, err := providerdtest.Start(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := providerdtest.Serve(t, dir)
 	var result tally
 	result.createUntil(t, server, http.StatusCreated)
-	if err := server.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	server.Stop(t)
 	path := filepath.Join(dir, "data", "providerd.db")
 	bind(t, path)
-	if _, err := providerdtest.Start(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "read-only file system") {
+	if _, err := providerdtest.Start(providerdtest.ServeCommand(t.Context(), dir)); err == nil || !strings.Contains(err.Error(), "read-only file system") {
 		t.Errorf("error is %v", err)
 	} else {
 		t.Logf("database read-only: %v", err)
@@ -152,7 +143,7 @@ func TestDatabaseReadOnly(t *testing.T) {
 // bind mounts a file over itself, read-only.
 func bind(t *testing.T, path string) {
 	t.Helper()
-	providerdtest.NeedRoot(t)
+	processtest.NeedRoot(t)
 	err := syscall.Mount(path, path, "", syscall.MS_BIND, "")
 	if err == nil {
 		err = syscall.Mount("", path, "", syscall.MS_BIND|syscall.MS_REMOUNT|syscall.MS_RDONLY, "")

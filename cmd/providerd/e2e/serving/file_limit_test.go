@@ -23,7 +23,7 @@ func startWithFileLimit(t *testing.T, dir string) *providerdtest.Server {
 	command := exec.CommandContext(t.Context(), "sh", "-c", `ulimit -f 8192 && exec "$@"`,
 		"sh", program, "serve", "--listen", "127.0.0.1:0", "--log-level", "error")
 	command.Dir = dir
-	return providerdtest.ServeCommand(t, command)
+	return providerdtest.MustStart(t, command)
 }
 
 // TestDiskFullWAL checks that, if the WAL cannot grow, few creates are refused, replays still work, and a create
@@ -61,7 +61,7 @@ func TestDiskFullWAL(t *testing.T) {
 	if refusals == 0 || refusals > mostRefused {
 		t.Errorf("%d of %d creates were refused, want 1 to %d", refusals, creates, mostRefused)
 	}
-	server.MustStop(t)
+	server.Stop(t)
 	if stored := len(providerdtest.StoredPKs(t, dir)); stored != 1+creates-refusals {
 		t.Errorf("%d are stored, %d were acknowledged", stored, 1+creates-refusals)
 	}

@@ -8,14 +8,13 @@ import (
 	"testing"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // expectHealth runs "health" with a server's environment. It must succeed only if it prints that the server is ready.
 func expectHealth(t *testing.T, dir, want string, environment ...string) {
 	t.Helper()
-	command := providerdtest.Command(t.Context(), dir, "health")
-	command.Env = append(os.Environ(), environment...)
-	output, err := command.CombinedOutput()
+	output, err := providerdtest.Command(t.Context(), dir, append(environment, "health")...).CombinedOutput()
 	if !strings.Contains(string(output), want) || (err == nil) != (string(output) == "ready\n") {
 		t.Errorf("output is %s, %v, want %s", output, err, want)
 	}
@@ -33,7 +32,7 @@ func TestHealthChecksLocalServer(t *testing.T) {
 			t.Fatal(err)
 		}
 		expectHealth(t, dir, "/readyz responds 503 ", address)
-		server.MustStop(t)
+		server.Stop(t)
 		expectHealth(t, dir, "does not respond: ", address)
 	}
 }
@@ -57,9 +56,9 @@ func TestHealthReportsWhyNotReady(t *testing.T) {
 	// Each flag is at its limit. The script usage_errors.txtar exceeds them.
 	server := providerdtest.Serve(t, dir, "--drain-delay", "10m", "--max-connections", "1", "--failed-attempts", "1",
 		"--rate-limit", "999999/h")
-	defer func() { _ = server.Kill() }()
+	defer func() { _ = server.Child.Kill() }()
 	server.Signal(t, syscall.SIGTERM)
-	providerdtest.WaitUntil(t, "the log has a line of it", func() bool {
+	processtest.WaitUntil(t, "the log has a line of it", func() bool {
 		return strings.Contains(server.Stderr.String(), `msg="shutting down" drain_delay=10m0s`)
 	})
 	address := "PROVIDERD_LISTEN=" + strings.TrimPrefix(server.URL, "http://")

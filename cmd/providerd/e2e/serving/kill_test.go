@@ -39,18 +39,13 @@ func TestKilledUnderLoad(t *testing.T) {
 // killUnderLoad starts the program and kills it under load. Each caller is left with one create without a response.
 func killUnderLoad(t *testing.T, client *http.Client, dir, prefix string) *providerdtest.Journal {
 	t.Helper()
-	server, err := providerdtest.Start(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := providerdtest.Serve(t, dir)
 	sent := providerdtest.NewJournal()
 	load := sent.Load(killWorkers, prefix, func(name string) (providerdtest.Record, error) {
 		return server.CreateOnce(client, name)
 	})
 	sent.WaitForMore(t, minAcknowledged+rand.IntN(minAcknowledged))
-	if err := server.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	server.Kill(t)
 	load.Stop()
 	return sent
 }
@@ -58,10 +53,7 @@ func killUnderLoad(t *testing.T, client *http.Client, dir, prefix string) *provi
 // retry sends all creates again: those that were acknowledged, and those without a response.
 func retry(t *testing.T, client *http.Client, dir string, sent *providerdtest.Journal) {
 	t.Helper()
-	server, err := providerdtest.Start(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := providerdtest.Serve(t, dir)
 	for name := range sent.Failures {
 		record, err := server.CreateOnce(client, name)
 		if err != nil {
@@ -74,7 +66,5 @@ func retry(t *testing.T, client *http.Client, dir string, sent *providerdtest.Jo
 			t.Errorf("retry of %s returned %v, %v, want %v", name, again, err, record)
 		}
 	}
-	if err := server.Stop(); err != nil {
-		t.Error(err)
-	}
+	server.Stop(t)
 }

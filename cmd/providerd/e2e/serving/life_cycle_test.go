@@ -16,8 +16,8 @@ func TestLifeCycle(t *testing.T) {
 	t.Parallel()
 	dir, client := t.TempDir(), contracttest.Client(t)
 	manager := providerdtest.ListenAsManager(t, filepath.Join(dir, "notify"))
-	server := providerdtest.ServeWith(t, dir,
-		[]string{"NOTIFY_SOCKET=" + manager.LocalAddr().String(), "WATCHDOG_USEC=20000"}, "--drain-delay", "3s")
+	server := providerdtest.Serve(t, dir,
+		"NOTIFY_SOCKET="+manager.LocalAddr().String(), "WATCHDOG_USEC=20000", "--drain-delay", "3s")
 	providerdtest.ExpectState(t, manager, "READY=1\nSTATUS=serving on "+server.URL)
 	providerdtest.ExpectState(t, manager, "WATCHDOG=1")
 	if status, readiness := providerdtest.Readiness(t, server); status != http.StatusOK || readiness != "ready" {
@@ -35,7 +35,7 @@ func TestLifeCycle(t *testing.T) {
 	if delay := time.Since(told); delay < 3*time.Second {
 		t.Errorf("the server drained for %v", delay)
 	}
-	if err := server.Command.Wait(); err != nil {
+	if err := server.Wait(); err != nil {
 		t.Errorf("exit: %v: %s", err, server.Stderr)
 	}
 	if stored := providerdtest.StoredPKs(t, dir); len(stored) != 1 {

@@ -13,6 +13,7 @@ import (
 
 	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/store/postgres/postgrestest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // watchedCall is a request with its status, and what it adds to the metrics besides the request itself.
@@ -66,7 +67,7 @@ func TestMetricsCount(t *testing.T) {
 	elsewhere := t.TempDir()
 	other, _ := providerdtest.ServeWithOps(t, elsewhere)
 	unknown := providerdtest.CreateToken(t, elsewhere, "unknown")
-	other.MustStop(t)
+	other.Stop(t)
 	const oauth2, directory, rest = "providers_oauth2_create", "providers_workspace_directory_create", "other"
 	const taken = `{"name":"a","authorization_flow":"3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01","client_id":"taken"}`
 	const broken = `{"name":"","sub_mode":"x","mine":1,"yours":2}`
@@ -172,7 +173,7 @@ func TestMetricsOfStore(t *testing.T) {
 	for range untilReset {
 		server.Create(t, http.DefaultClient)
 	}
-	providerdtest.WaitUntil(t, "a checkpoint is done", func() bool { return providerdtest.Scrape(t, ops)["providerd_checkpoints_total"] >= 1 })
+	processtest.WaitUntil(t, "a checkpoint is done", func() bool { return providerdtest.Scrape(t, ops)["providerd_checkpoints_total"] >= 1 })
 	if err := os.Remove(filepath.Join(dir, "data", "providerd.db-wal")); err != nil {
 		t.Fatal(err)
 	}
@@ -180,9 +181,7 @@ func TestMetricsOfStore(t *testing.T) {
 	if _, hasWAL := series["providerd_wal_pages"]; hasWAL || series["providerd_ready"] != 0 {
 		t.Errorf("without the WAL, ready is %v, and the metric of its pages exists: %v", series["providerd_ready"], hasWAL)
 	}
-	if err := server.Kill(); err != nil {
-		t.Error(err)
-	}
+	server.Kill(t)
 }
 
 func TestMetricsOverPostgreSQL(t *testing.T) {
@@ -191,9 +190,8 @@ func TestMetricsOverPostgreSQL(t *testing.T) {
 	dir := t.TempDir()
 	keyset := filepath.Join(dir, "keyset.json")
 	providerdtest.RunCommand(t, dir, "key", "create", "--keyset", keyset)
-	server := providerdtest.ServeWith(t, dir,
-		[]string{"PROVIDERD_DATABASE=" + cluster.CreateDatabase(t), "PROVIDERD_KEYSET=" + keyset},
-		"--ops-listen", "127.0.0.1:0")
+	server := providerdtest.Serve(t, dir,
+		"PROVIDERD_DATABASE="+cluster.CreateDatabase(t), "PROVIDERD_KEYSET="+keyset, "--ops-listen", "127.0.0.1:0")
 	series := providerdtest.Scrape(t, providerdtest.OpsURL(t, server))
 	expectSeries(t, series, map[string]float64{
 		"providerd_ready": 1, `providerd_pool_connections_limit{pool="readers"}`: 8,
@@ -210,10 +208,10 @@ func TestMetricsOverPostgreSQL(t *testing.T) {
 func TestMemoryLimit(t *testing.T) {
 	t.Parallel()
 	for variable, want := range map[string]float64{"": 176 << 20, "GOMEMLIMIT=100MiB": 100 << 20} {
-		server := providerdtest.ServeWith(t, t.TempDir(), strings.Fields(variable), "--ops-listen", "127.0.0.1:0")
+		server := providerdtest.Serve(t, t.TempDir(), append(strings.Fields(variable), "--ops-listen", "127.0.0.1:0")...)
 		if got := providerdtest.Scrape(t, providerdtest.OpsURL(t, server))["go_gc_gomemlimit_bytes"]; got != want {
 			t.Errorf("with %q, the limit is %v bytes, want %v", variable, got, want)
 		}
-		server.MustStop(t)
+		server.Stop(t)
 	}
 }

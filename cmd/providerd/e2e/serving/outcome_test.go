@@ -10,6 +10,7 @@ import (
 
 	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/server/contracttest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // untilReset is more creates, each in its own transaction, than the WAL takes before it is reset.
@@ -56,7 +57,7 @@ func TestFailedCommit(t *testing.T) {
 			t.Run(call+" fails and "+next, func(t *testing.T) {
 				t.Parallel()
 				disk := newFaultyDisk(t)
-				server := providerdtest.ServeWith(t, disk.dir, disk.environment)
+				server := providerdtest.Serve(t, disk.dir, disk.environment...)
 				createNamed(t, server, "before", http.StatusCreated)
 				disk.fail(t, call)
 				problem := createNamed(t, server, "during", http.StatusServiceUnavailable)
@@ -64,18 +65,16 @@ func TestFailedCommit(t *testing.T) {
 					t.Errorf("problem is %s", problem)
 				}
 				if restart {
-					if err := server.Kill(); err != nil {
-						t.Fatal(err)
-					}
+					server.Kill(t)
 				}
 				disk.heal(t, call)
 				if restart {
-					server = providerdtest.ServeWith(t, disk.dir, disk.environment)
+					server = providerdtest.Serve(t, disk.dir, disk.environment...)
 				}
 				createNamed(t, server, "during", http.StatusCreated)
 				createNamed(t, server, "during", http.StatusCreated)
 				createNamed(t, server, "after", http.StatusCreated)
-				server.MustStop(t)
+				server.Stop(t)
 				if pks := providerdtest.StoredPKs(t, disk.dir); len(pks) != 3 {
 					t.Errorf("stored pks are %v, want 3", pks)
 				}
@@ -90,20 +89,20 @@ func TestFailedCommit(t *testing.T) {
 func TestFailedCheckpoint(t *testing.T) {
 	t.Parallel()
 	disk := newFaultyDisk(t)
-	server := providerdtest.ServeWith(t, disk.dir, disk.environment)
+	server := providerdtest.Serve(t, disk.dir, disk.environment...)
 	client := contracttest.Client(t)
 	disk.fail(t, "checkpoint")
 	for range untilReset {
 		server.Create(t, client)
 	}
-	providerdtest.WaitUntil(t, "the log reports the failed checkpoint", func() bool {
+	processtest.WaitUntil(t, "the log reports the failed checkpoint", func() bool {
 		return strings.Contains(server.Stderr.String(), `msg="checkpoint failed"`)
 	})
 	disk.heal(t, "checkpoint")
 	for range untilReset {
 		server.Create(t, client)
 	}
-	server.MustStop(t)
+	server.Stop(t)
 	if stored := providerdtest.StoredPKs(t, disk.dir); len(stored) != 2*untilReset {
 		t.Errorf("%d records are stored, want %d", len(stored), 2*untilReset)
 	}

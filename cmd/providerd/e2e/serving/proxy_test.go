@@ -38,7 +38,7 @@ func TestTrustedProxy(t *testing.T) {
 		t.Errorf("%v requests are counted as malformed, want 1", malformed)
 	}
 	audit := providerdtest.RunCommand(t, dir, "audit")
-	server.MustStop(t)
+	server.Stop(t)
 	for _, want := range []string{" 192.0.2.1 ", " 127.0.0.1 "} {
 		if !strings.Contains(audit, want) {
 			t.Errorf("the audit lacks %s: %s", want, audit)

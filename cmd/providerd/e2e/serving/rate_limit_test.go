@@ -6,6 +6,7 @@ import (
 
 	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/server/contracttest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // TestRateLimit checks that a client can continue after waiting, and that refused requests do not count.
@@ -15,7 +16,7 @@ func TestRateLimit(t *testing.T) {
 	server := providerdtest.Serve(t, dir, "--ops-listen", "127.0.0.1:0", "--rate-limit", "2/s")
 	ops, client := providerdtest.OpsURL(t, server), contracttest.Client(t)
 	statuses := map[int]int{}
-	providerdtest.WaitUntil(t, "five creates are stored and one is refused", func() bool {
+	processtest.WaitUntil(t, "five creates are stored and one is refused", func() bool {
 		status, _, err := server.Post(client, providerdtest.OAuth2Path, providerdtest.OAuth2Body)
 		if err != nil {
 			t.Fatal(err)

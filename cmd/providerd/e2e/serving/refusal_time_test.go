@@ -14,6 +14,7 @@ import (
 
 	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/store/postgres/postgrestest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // TestRefusalsMeetDeadline freezes the primary. Every request must be refused by one deadline that covers the token,
@@ -50,7 +51,7 @@ func TestRefusalsMeetDeadline(t *testing.T) {
 	if slowest := took[len(took)-1]; slowest > documented+slack {
 		t.Errorf("the slowest refusal took %v, want %v", slowest, documented)
 	}
-	providerdtest.WaitUntil(t, "a create is stored", func() bool {
+	processtest.WaitUntil(t, "a create is stored", func() bool {
 		_, err := f.CreateWithRetry("after")
 		return err == nil
 	})
@@ -80,8 +81,8 @@ func TestReplicasShareFewConnections(t *testing.T) {
 				if status, _, err := f.Create((caller+i)%replicas, key, ""); err != nil || status != http.StatusCreated {
 					t.Errorf("status is %d, %v", status, err)
 				}
-				if status, err := f.Readiness((caller + i) % replicas); err != nil || status != http.StatusOK {
-					t.Errorf("readyz: status is %d, %v", status, err)
+				if status := f.Replica((caller+i)%replicas).Send(t, f.Client, http.MethodGet, "/readyz", "", "", nil); status != http.StatusOK {
+					t.Errorf("readyz: status is %d", status)
 				}
 			}
 		})

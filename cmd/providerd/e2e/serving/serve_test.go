@@ -21,7 +21,7 @@ func TestRequestsInFlightFinish(t *testing.T) {
 		return record, err
 	})
 	sent.WaitForMore(t, 100)
-	server.MustStop(t)
+	server.Stop(t)
 	load.Stop()
 	// Each caller ends with a create that no server accepts.
 	clear(sent.Failures)

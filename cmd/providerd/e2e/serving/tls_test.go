@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // TestTLS replaces the certificate of a server in several ways. Each problem is logged once.
@@ -59,7 +60,7 @@ func TestTLS(t *testing.T) {
 			t.Errorf("certificate %d is served %s, want %d", serial, step.when, step.serial)
 		}
 	}
-	server.MustStop(t)
+	server.Stop(t)
 	if log := server.Stderr.String(); strings.Count(log, "cannot load certificate") != 3 ||
 		!strings.Contains(log, "private key does not match public key") {
 		t.Errorf("log is %s", log)
@@ -87,8 +88,8 @@ func TestCertificateInstalledByRoot(t *testing.T) {
 		}
 	}
 	providerdtest.Run(t, "chown", owner, cert, key)
-	providerdtest.WaitUntil(t, "the new certificate is served", func() bool { return providerdtest.ServedSerial(t, address) == 2 })
-	server.MustStop(t)
+	processtest.WaitUntil(t, "the new certificate is served", func() bool { return providerdtest.ServedSerial(t, address) == 2 })
+	server.Stop(t)
 	const problem, reason = "cannot load certificate", "cert.pem: permission denied"
 	if log := server.Stderr.String(); strings.Count(log, problem) != 1 || strings.Count(log, reason) != 1 {
 		t.Errorf("%q is not logged once: %s", reason, log)

@@ -11,6 +11,7 @@ import (
 
 	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/server/contracttest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // TestTracesOff checks that no traces are exported if the environment turns them off.
@@ -29,12 +30,12 @@ func TestTracesOff(t *testing.T) {
 			if environment != nil {
 				environment = append(environment, "OTEL_EXPORTER_OTLP_ENDPOINT="+collector.URL)
 			}
-			server := providerdtest.ServeWith(t, dir, environment)
+			server := providerdtest.Serve(t, dir, environment...)
 			tracedCall{
 				name: "x", method: http.MethodPost, path: providerdtest.OAuth2Path, token: providerdtest.CreateToken(t, dir, "x"), body: providerdtest.OAuth2Body,
 				traceparent: []string{traceparent}, status: http.StatusCreated,
 			}.send(t, server)
-			server.MustStop(t)
+			server.Stop(t)
 			isTracing := name == "nothing is sampled"
 			if log := server.Stderr.String(); collector.RequestCount() > 0 || strings.Contains(log, "trace") != isTracing {
 				t.Errorf("the collector got %d requests, and the log is %s", collector.RequestCount(), log)
@@ -80,10 +81,9 @@ func TestTracesUnusableEndpoint(t *testing.T) {
 		})
 	}
 	dir := t.TempDir()
-	server := providerdtest.ServeWith(t, dir,
-		[]string{"OTEL_EXPORTER_OTLP_ENDPOINT=http://user:canary@127.0.0.1:4318"})
+	server := providerdtest.Serve(t, dir, "OTEL_EXPORTER_OTLP_ENDPOINT=http://user:canary@127.0.0.1:4318")
 	server.Create(t, contracttest.Client(t))
-	server.MustStop(t)
+	server.Stop(t)
 	const want = "warning: traces are not exported: OTEL_EXPORTER_OTLP_ENDPOINT has a user, a query or a fragment"
 	if log := server.Stderr.String(); !strings.Contains(log, want) || strings.Contains(log, "canary") {
 		t.Errorf("the log is %s", log)
@@ -167,14 +167,14 @@ func TestTracesFailingCollector(t *testing.T) {
 			dir, started := t.TempDir(), time.Now()
 			server := serveTraced(t, dir, url+"/%63anary", "OTEL_BSP_SCHEDULE_DELAY=1",
 				"OTEL_EXPORTER_OTLP_HEADERS=api-key=canary")
-			providerdtest.WaitUntil(t, "the export fails several times", func() bool {
+			processtest.WaitUntil(t, "the export fails several times", func() bool {
 				server.Create(t, contracttest.Client(t))
 				return len(errorsOfTraces(t, server.Stderr.String())) >= firstErrors
 			})
 			for range 50 {
 				server.Create(t, contracttest.Client(t))
 			}
-			server.MustStop(t)
+			server.Stop(t)
 			log := server.Stderr.String()
 			lines := errorsOfTraces(t, log)
 			if len(lines) > firstErrors+int(time.Since(started).Minutes()) {
@@ -207,7 +207,7 @@ func TestTracesHangingCollector(t *testing.T) {
 	for range 50 {
 		server.Create(t, contracttest.Client(t))
 	}
-	server.MustStop(t)
+	server.Stop(t)
 	if log := server.Stderr.String(); !strings.Contains(log, "cannot export last traces") {
 		t.Errorf("the log is %s", log)
 	}

@@ -30,7 +30,7 @@ const (
 func serveTraced(t *testing.T, dir, collectorURL string, environment ...string) *providerdtest.Server {
 	t.Helper()
 	environment = append([]string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + collectorURL}, environment...)
-	return providerdtest.ServeWith(t, dir, environment, "--log-format", "json")
+	return providerdtest.Serve(t, dir, append(environment, "--log-format", "json")...)
 }
 
 // tracedCall is a request with the spans that it must produce.
@@ -176,7 +176,7 @@ func TestTracesOfRequests(t *testing.T) {
 		map[string]string{"providerd.problem": "storage-unavailable", "error.type": "503"},
 	})
 	calls[len(calls)-1].send(t, server)
-	server.MustStop(t)
+	server.Stop(t)
 	spans, lines := collector.Spans(), map[any]map[string]any{}
 	for _, line := range logLines(t, server.Stderr.String()) {
 		lines[line["request_id"]] = line
@@ -214,7 +214,7 @@ func TestTracesOfSharedTransactions(t *testing.T) {
 		})
 	}
 	group.Wait()
-	server.MustStop(t)
+	server.Stop(t)
 	type transaction struct{ start, end time.Time }
 	sizes, count := map[transaction]int{}, map[string]int{}
 	for _, span := range collector.Spans() {

@@ -9,6 +9,7 @@ import (
 
 	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/server/contracttest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // TestTracesInvalidVariables sets variables that are invalid, or that make the SDK panic. The server must still create
@@ -32,7 +33,7 @@ func TestTracesInvalidVariables(t *testing.T) {
 			collector, dir := providerdtest.StartCollector(t), t.TempDir()
 			server := serveTraced(t, dir, collector.URL, line)
 			server.Create(t, contracttest.Client(t))
-			server.MustStop(t)
+			server.Stop(t)
 			log := server.Stderr.String()
 			if !strings.Contains(log, want) || strings.Contains(log, "canary") || collector.RequestCount() == 0 {
 				t.Errorf("the collector got %d requests, and the log is %s", collector.RequestCount(), log)
@@ -66,13 +67,13 @@ func TestTracesOverHTTPS(t *testing.T) {
 	}
 	server := serveTraced(t, dir, listener.URL, environment...)
 	server.Create(t, contracttest.Client(t))
-	server.MustStop(t)
+	server.Stop(t)
 	if log := server.Stderr.String(); received.RequestCount() == 0 || strings.Contains(log, "WARN") {
 		t.Errorf("the collector got %d requests, and the log is %s", received.RequestCount(), log)
 	}
 	dir = t.TempDir()
 	server = serveTraced(t, dir, listener.URL, "OTEL_BSP_SCHEDULE_DELAY=1")
-	providerdtest.WaitUntil(t, "a collector that is not trusted is not sent to", func() bool {
+	processtest.WaitUntil(t, "a collector that is not trusted is not sent to", func() bool {
 		server.Create(t, contracttest.Client(t))
 		return strings.Contains(server.Stderr.String(), "failed to verify certificate")
 	})

@@ -13,13 +13,14 @@ import (
 	"testing"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // TestCaddyForwards runs the Caddyfile in front of a server that trusts it. The log has the address of the client, not
 // the one that the client claims.
 func TestCaddyForwards(t *testing.T) {
 	t.Parallel()
-	providerdtest.NeedPrograms(t, "manifests", "caddy")
+	processtest.NeedPrograms(t, "manifests", "caddy")
 	server := providerdtest.Serve(t, t.TempDir(), "--trusted-proxy", "127.0.0.1")
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -46,7 +47,7 @@ func TestCaddyForwards(t *testing.T) {
 	// The client has another address than the proxy.
 	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
 	client := &http.Client{Transport: &http.Transport{DialContext: dialer.DialContext}}
-	providerdtest.WaitUntil(t, "Caddy forwards", func() bool {
+	processtest.WaitUntil(t, "Caddy forwards", func() bool {
 		header := http.Header{"Content-Type": {"application/json"}, "X-Forwarded-For": {"192.0.2.1"}}
 		body := strings.NewReader(providerdtest.OAuth2Body)
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, proxy+providerdtest.OAuth2Path, body)
@@ -62,7 +63,7 @@ func TestCaddyForwards(t *testing.T) {
 		_ = response.Body.Close()
 		return response.StatusCode == http.StatusCreated
 	})
-	server.MustStop(t)
+	server.Stop(t)
 	if log := server.Stderr.String(); !strings.Contains(log, " client=127.0.0.2 ") || strings.Contains(log, "192.0.2.1") {
 		t.Errorf("the log is %s", log)
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
+	"example.com/providerd/store/storetest/processtest"
 
 	cyclonedx "github.com/CycloneDX/cyclonedx-go"
 )
@@ -21,7 +22,7 @@ func distDir(t *testing.T) string {
 	t.Helper()
 	dir := providerdtest.Path(t, "dist")
 	_, err := os.Stat(filepath.Join(dir, "SHA256SUMS"))
-	providerdtest.Need(t, err, "dist-test")
+	processtest.Need(t, err, "dist-test")
 	return dir
 }
 

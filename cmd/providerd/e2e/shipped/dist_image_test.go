@@ -10,10 +10,12 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/server/contracttest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // builder runs Buildah with images and containers in a directory of the test.
@@ -115,7 +117,7 @@ func (b builder) checkConfig(t *testing.T, image string) {
 
 // TestDistImage builds the image and runs it as a user other than root.
 func TestDistImage(t *testing.T) {
-	providerdtest.NeedPrograms(t, "image", "buildah")
+	processtest.NeedPrograms(t, "image", "buildah")
 	example := providerdtest.Examples(t, "service.md", 1)[0]
 	for _, option := range []string{"--file cmd/providerd/deploy/Dockerfile ", "--read-only ", ":/data "} {
 		if !strings.Contains(example, option) {
@@ -137,7 +139,7 @@ func TestDistImage(t *testing.T) {
 	if version := b.run(t, inContainer("version")...); !strings.Contains(version, "\ncommit "+commit+"\n") {
 		t.Errorf("version prints %q, want the commit %s", version, commit)
 	}
-	server := providerdtest.ServeCommand(t, b.command(t, inContainer("serve --listen 127.0.0.1:0")...))
+	server := providerdtest.MustStart(t, b.command(t, inContainer("serve --listen 127.0.0.1:0")...))
 	dir = t.TempDir()
 	token := b.run(t, inContainer("token create --name ci --allow all")...)
 	if err := os.Mkdir(filepath.Join(dir, "data"), 0o700); err != nil {
@@ -152,7 +154,7 @@ func TestDistImage(t *testing.T) {
 		t.Log(b.run(t, inContainer(line)...))
 	}
 	// Stopping Buildah kills the server in the container.
-	_ = server.Stop()
+	_ = server.Child.Stop(syscall.SIGTERM)
 	b.checkReadOnlyRoot(t, container)
 }
 
@@ -172,7 +174,7 @@ exec chroot --userspec=65532:65532 "$1" /bin/providerd "${@:3}"`
 			"{{range .Docker.Config.Env}}{{println .}}{{end}}", container)), "PATH="+os.Getenv("PATH"))
 		return command
 	}
-	server := providerdtest.ServeCommand(t, inReadOnly("serve --listen 127.0.0.1:0"))
+	server := providerdtest.MustStart(t, inReadOnly("serve --listen 127.0.0.1:0"))
 	server.Dir = root
 	server.Create(t, contracttest.Client(t))
 	for _, line := range []string{
@@ -185,5 +187,5 @@ exec chroot --userspec=65532:65532 "$1" /bin/providerd "${@:3}"`
 	if output, err := inReadOnly("backup /backup.db").CombinedOutput(); err == nil || !strings.Contains(string(output), "read-only") {
 		t.Errorf("the root is not read-only: %s", output)
 	}
-	server.MustStop(t)
+	server.Stop(t)
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // TestShippedFilesInstall runs the documented commands that install the shipped files in a mount namespace, and uses what
@@ -41,9 +42,9 @@ COMP_LINE="providerd ver" COMP_POINT=13 $(complete -p providerd | sed -E "s/.* -
 // directory, so that no file name completes a command.
 func afterInstalling(t *testing.T, install, commands string) string {
 	t.Helper()
-	providerdtest.NeedRoot(t)
+	processtest.NeedRoot(t)
 	distDir(t)
-	providerdtest.NeedPrograms(t, "dist-test", "zsh", "fish")
+	processtest.NeedPrograms(t, "dist-test", "zsh", "fish")
 	const script = `mount -t tmpfs layers "$1"
 for dir in /etc /usr/local; do
 	mkdir -p "$1$dir"/{upper,work}

@@ -13,6 +13,7 @@ import (
 
 	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/server/contracttest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // TestDist runs each shipped binary with an empty environment. It must serve, create a provider and be ready.
@@ -20,11 +21,11 @@ func TestDist(t *testing.T) {
 	for processor, emulator := range map[string]string{"arm64": "qemu-aarch64-static", "amd64": "qemu-x86_64-static"} {
 		t.Run(processor, func(t *testing.T) {
 			binary := providerdtest.Path(t, "dist/providerd-linux-"+processor)
-			providerdtest.NeedPrograms(t, "dist-test", binary)
+			processtest.NeedPrograms(t, "dist-test", binary)
 			checkStatic(t, binary)
 			runner := []string{binary}
 			if processor != runtime.GOARCH {
-				providerdtest.NeedPrograms(t, "dist-test", emulator)
+				processtest.NeedPrograms(t, "dist-test", emulator)
 				runner = []string{emulator, binary}
 			}
 			checkServes(t, runner)
@@ -61,7 +62,7 @@ func checkServes(t *testing.T, runner []string) {
 		built.Dir, built.Env = dir, []string{}
 		return built
 	}
-	server := providerdtest.ServeCommand(t, command("serve", "--listen", "127.0.0.1:0"))
+	server := providerdtest.MustStart(t, command("serve", "--listen", "127.0.0.1:0"))
 	server.Create(t, contracttest.Client(t))
 	for _, line := range []string{
 		"version", "health --listen " + strings.TrimPrefix(server.URL, "http://"), "doctor", "provider list",
@@ -72,7 +73,7 @@ func checkServes(t *testing.T, runner []string) {
 		}
 		t.Logf("%s: %s", line, output)
 	}
-	server.MustStop(t)
+	server.Stop(t)
 	if _, err := os.Stat(filepath.Join(dir, "data", "providerd.db-wal")); !os.IsNotExist(err) {
 		t.Errorf("the server left its WAL behind, %v", err)
 	}

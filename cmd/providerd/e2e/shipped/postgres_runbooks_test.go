@@ -10,12 +10,13 @@ import (
 
 	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/store/postgres/postgrestest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // TestRunbookQueriesWork runs the queries of the runbooks with psql.
 func TestRunbookQueriesWork(t *testing.T) {
 	t.Parallel()
-	providerdtest.NeedPrograms(t, "postgres", "psql")
+	processtest.NeedPrograms(t, "postgres", "psql")
 	url := postgrestest.NewCluster(t).CreateDatabase(t)
 	ran := 0
 	for _, page := range alertPages() {

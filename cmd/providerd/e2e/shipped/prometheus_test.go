@@ -17,12 +17,13 @@ import (
 
 	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/server/contracttest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // TestPrometheusTool checks the metrics of a running server, the configuration and the alerts with promtool.
 func TestPrometheusTool(t *testing.T) {
 	t.Parallel()
-	providerdtest.NeedPrograms(t, "prometheus", "promtool")
+	processtest.NeedPrograms(t, "prometheus", "promtool")
 	server, ops := providerdtest.ServeWithOps(t, t.TempDir())
 	server.Create(t, contracttest.Client(t))
 	_, metrics := providerdtest.Get(t, ops+"/metrics")
@@ -61,7 +62,7 @@ func TestPrometheusScrapes(t *testing.T) {
 			continue
 		}
 		query = strings.NewReplacer("$__rate_interval", "30s", "$job", ".*", "$instance", ".*").Replace(query)
-		providerdtest.WaitUntil(t, origin+" has a result", func() bool {
+		processtest.WaitUntil(t, origin+" has a result", func() bool {
 			server.Create(t, client)
 			if status, text, err := server.Post(client, providerdtest.OAuth2Path, "{}"); status != http.StatusBadRequest {
 				t.Fatalf("status is %d, %v: %s", status, err, text)
@@ -72,7 +73,7 @@ func TestPrometheusScrapes(t *testing.T) {
 		})
 	}
 	count := 0
-	providerdtest.WaitUntil(t, "all alerts were evaluated", func() bool {
+	processtest.WaitUntil(t, "all alerts were evaluated", func() bool {
 		var data struct {
 			Groups []struct {
 				Rules []struct{ Name, State, Health, LastError string }
@@ -100,7 +101,7 @@ func TestPrometheusScrapes(t *testing.T) {
 // startPrometheus starts a Prometheus that scrapes addresses each second. It returns its URL.
 func startPrometheus(t *testing.T, targets ...string) string {
 	t.Helper()
-	providerdtest.NeedPrograms(t, "prometheus", "prometheus")
+	processtest.NeedPrograms(t, "prometheus", "prometheus")
 	config := providerdtest.ReadFile(t, "cmd/providerd/deploy/prometheus.yaml")
 	alerts := providerdtest.Path(t, "cmd/providerd/deploy/alerts.yaml")
 	text := strings.NewReplacer("15s", "1s", "alerts.yaml", alerts, "127.0.0.1:9464",
@@ -110,7 +111,7 @@ func startPrometheus(t *testing.T, targets ...string) string {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	log := &providerdtest.Buffer{}
+	log := &processtest.Buffer{}
 	command := exec.CommandContext(t.Context(), "prometheus", "--config.file", path, "--web.listen-address", "127.0.0.1:0",
 		"--storage.tsdb.path", filepath.Join(dir, "data"))
 	command.Stdout, command.Stderr = log, log
@@ -125,7 +126,7 @@ func startPrometheus(t *testing.T, targets ...string) string {
 		}
 	})
 	address, url := regexp.MustCompile(`msg="Listening on" address=(\S+)`), ""
-	providerdtest.WaitUntil(t, "Prometheus is ready", func() bool {
+	processtest.WaitUntil(t, "Prometheus is ready", func() bool {
 		match := address.FindStringSubmatch(log.String())
 		if match == nil {
 			return false

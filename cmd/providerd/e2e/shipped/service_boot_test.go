@@ -59,17 +59,17 @@ func bootSystemd(t *testing.T) bootedSystemd {
 // needNamespaces skips t unless systemd can be started in namespaces, which takes root and fails in most containers.
 func needNamespaces(t *testing.T) {
 	t.Helper()
-	providerdtest.NeedPrograms(t, "systemd", "systemd-analyze")
+	processtest.NeedPrograms(t, "systemd", "systemd-analyze")
 	output, err := exec.CommandContext(t.Context(), "testdata/boot-systemd", "probe").CombinedOutput()
 	if err != nil {
-		providerdtest.Need(t, fmt.Errorf("systemd cannot be started here: %w: %s", err, output), "")
+		processtest.Need(t, fmt.Errorf("systemd cannot be started here: %w: %s", err, output), "")
 	}
 }
 
 // awaitBoot waits until systemd reports that it is running. It then closes the socket, because systemd would wait for a
 // reader. If the socket is closed earlier, systemd has exited.
 func awaitBoot(manager *net.UnixConn) error {
-	if err := manager.SetReadDeadline(time.Now().Add(providerdtest.ReadyTimeout)); err != nil {
+	if err := manager.SetReadDeadline(time.Now().Add(processtest.Timeout)); err != nil {
 		return err
 	}
 	message := make([]byte, 1024)

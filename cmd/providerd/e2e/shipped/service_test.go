@@ -13,6 +13,7 @@ import (
 
 	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/server/contracttest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // serviceDir is what /var/lib/providerd links to.
@@ -43,7 +44,7 @@ func startService(t *testing.T, client *http.Client) service {
 func (s service) process(t *testing.T) *providerdtest.Server {
 	t.Helper()
 	const serving = "serving on "
-	providerdtest.WaitUntil(t, "the service is serving", func() bool {
+	processtest.WaitUntil(t, "the service is serving", func() bool {
 		return s.property(t, "ActiveState") == "active" && strings.HasPrefix(s.property(t, "StatusText"), serving)
 	})
 	return &providerdtest.Server{URL: strings.TrimPrefix(s.property(t, "StatusText"), serving), Dir: s.dir}
@@ -124,7 +125,7 @@ func (s service) expectRestart(t *testing.T, signal, reason string) {
 	t.Helper()
 	before := s.property(t, "NRestarts")
 	s.run(t, "systemctl kill --signal="+signal+" providerd")
-	providerdtest.WaitUntil(t, "systemd restarts the service", func() bool { return s.property(t, "NRestarts") != before })
+	processtest.WaitUntil(t, "systemd restarts the service", func() bool { return s.property(t, "NRestarts") != before })
 	s.expectCreates(t)
 	if journal := s.run(t, "journalctl --no-pager --output cat"); !strings.Contains(journal, reason) {
 		t.Errorf("the journal has no %q: %s", reason, journal)
@@ -137,12 +138,12 @@ func (s service) expectDrained(t *testing.T) {
 	t.Helper()
 	server := s.process(t)
 	s.run(t, "systemctl stop --no-block providerd")
-	providerdtest.WaitUntil(t, "the service is draining", func() bool { return strings.HasPrefix(s.property(t, "StatusText"), "draining") })
+	processtest.WaitUntil(t, "the service is draining", func() bool { return strings.HasPrefix(s.property(t, "StatusText"), "draining") })
 	if status, readiness := providerdtest.Readiness(t, server); status != http.StatusServiceUnavailable || readiness != "draining" {
 		t.Errorf("while draining, /readyz returns %d, %s", status, readiness)
 	}
 	server.Create(t, s.client)
-	providerdtest.WaitUntil(t, "the service has stopped", func() bool { return s.property(t, "ActiveState") != "deactivating" })
+	processtest.WaitUntil(t, "the service has stopped", func() bool { return s.property(t, "ActiveState") != "deactivating" })
 	if result := s.property(t, "Result"); result != "success" {
 		t.Errorf("the result of the service is %s, want success", result)
 	}

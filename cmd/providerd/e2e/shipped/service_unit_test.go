@@ -10,13 +10,14 @@ import (
 	"testing"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // TestServiceUnit checks the unit files with systemd-analyze, and that the exposure level of the server is at most 1.5 of
 // 10.
 func TestServiceUnit(t *testing.T) {
 	t.Parallel()
-	providerdtest.NeedPrograms(t, "systemd", "systemd-analyze")
+	processtest.NeedPrograms(t, "systemd", "systemd-analyze")
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"example.com/providerd/cmd/providerd/providerdtest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // soakEvent is an operation or a fault after a share of the run.
@@ -64,14 +64,14 @@ func changeCertificate(t *testing.T, s *soak) {
 			t.Fatal(err)
 		}
 	}
-	providerdtest.WaitUntil(t, "callers get the new certificate", func() bool { return s.journal.certificate.Load() == 2 })
+	processtest.WaitUntil(t, "callers get the new certificate", func() bool { return s.journal.certificate.Load() == 2 })
 }
 
 // awaitDroppedLines waits until some lines of the log are dropped.
 func (s *soak) awaitDroppedLines(t *testing.T) {
 	t.Helper()
 	const lines = 100
-	providerdtest.WaitUntil(t, "log lines are dropped", func() bool { return s.watch.dropped() >= lines })
+	processtest.WaitUntil(t, "log lines are dropped", func() bool { return s.watch.dropped() >= lines })
 }
 
 // restartSoak restarts the server. The log must contain each request until then, or count it as dropped.
@@ -85,5 +85,5 @@ func restartSoak(t *testing.T, s *soak) {
 		t.Errorf("%d requests were completed, and the log has %+v, %v", completed, s.log, err)
 	}
 	s.server.start(t)
-	providerdtest.WaitUntil(t, "the watch samples the new process", func() bool { return s.watch.dropped() == 0 })
+	processtest.WaitUntil(t, "the watch samples the new process", func() bool { return s.watch.dropped() == 0 })
 }

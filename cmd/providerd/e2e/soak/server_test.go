@@ -54,12 +54,11 @@ func (s *service) start(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.log = readLog(reader)
-	command := providerdtest.Command(t.Context(), s.dir, "serve")
+	command := providerdtest.Command(t.Context(), s.dir, "NOTIFY_SOCKET="+filepath.Join(s.dir, "notify"),
+		"PROVIDERD_DRAIN_DELAY=2s", "PROVIDERD_LISTEN="+s.address, "PROVIDERD_OPS_LISTEN="+s.ops,
+		"PROVIDERD_TLS_CERT=cert.pem", "PROVIDERD_TLS_KEY=key.pem", "serve")
 	command.Path, command.Stderr = s.program, writer
-	command.Env = append(os.Environ(), "NOTIFY_SOCKET="+filepath.Join(s.dir, "notify"), "PROVIDERD_DRAIN_DELAY=2s",
-		"PROVIDERD_LISTEN="+s.address, "PROVIDERD_OPS_LISTEN="+s.ops,
-		"PROVIDERD_TLS_CERT=cert.pem", "PROVIDERD_TLS_KEY=key.pem")
-	s.process, err = providerdtest.StartCommand(command)
+	s.process, err = providerdtest.Start(command)
 	if err := errors.Join(err, writer.Close()); err != nil {
 		t.Fatal(err)
 	}
@@ -70,9 +69,7 @@ func (s *service) start(t *testing.T) {
 // stop stops the server as a service manager does, and waits for the end of its log.
 func (s *service) stop(t *testing.T) {
 	t.Helper()
-	if err := s.process.Stop(); err != nil {
-		t.Error(err)
-	}
+	s.process.Stop(t)
 	providerdtest.ExpectState(t, s.manager, providerdtest.StateDraining(2*time.Second))
 	providerdtest.ExpectState(t, s.manager, providerdtest.StateEnding)
 	<-s.log.ended

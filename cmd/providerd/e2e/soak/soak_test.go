@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
+	"example.com/providerd/store/storetest/processtest"
 
 	"example.com/providerd/cmd/bench/figures"
 )
@@ -45,7 +46,7 @@ func TestSoak(t *testing.T) {
 		s.marks = append(s.marks, figures.Mark{Label: event.label, From: from, To: s.now()})
 	}
 	<-time.After(length - s.now())
-	providerdtest.WaitUntil(t, "the second process has enough samples", func() bool {
+	processtest.WaitUntil(t, "the second process has enough samples", func() bool {
 		sampled := s.watch.processes()
 		return len(sampled) > 1 && len(sampled[1]) >= 2*minSamples
 	})
@@ -112,7 +113,9 @@ func (s *soak) now() time.Duration { return time.Since(s.journal.Started) }
 // operate runs a command of the program beside the server, and logs its output.
 func (s *soak) operate(t *testing.T, arguments ...string) {
 	t.Helper()
-	t.Log(providerdtest.RunProgram(t, s.server.program, s.server.dir, arguments...))
+	command := providerdtest.Command(t.Context(), s.server.dir, arguments...)
+	command.Path = s.server.program
+	t.Log(processtest.Run(t, command))
 }
 
 // account compares the stored records with the acknowledged ones, and the backup with the database.
@@ -121,5 +124,5 @@ func (s *soak) account(t *testing.T) {
 	s.follower.Verify(t)
 	s.journal.Compare(t, providerdtest.Stored(t, s.server.dir))
 	s.operate(t, "doctor")
-	providerdtest.CompareRestored(t, s.server.dir, providerdtest.RestoreBackup(t, s.server.dir), s.backup.creates)
+	providerdtest.CheckBackup(t, s.server.dir, s.backup.creates)
 }

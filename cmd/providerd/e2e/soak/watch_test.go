@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // soakSample is the metrics of a server at one moment, and figures of the test.
@@ -42,7 +43,7 @@ type soakWatch struct {
 func newSoakWatch(server *service, journal *soakJournal) *soakWatch {
 	return &soakWatch{
 		url: "http://" + server.ops + "/metrics", wal: filepath.Join(server.dir, "data", "providerd.db-wal"),
-		journal: journal, client: http.Client{Transport: &http.Transport{}, Timeout: providerdtest.ReadyTimeout},
+		journal: journal, client: http.Client{Transport: &http.Transport{}, Timeout: processtest.Timeout},
 	}
 }
 

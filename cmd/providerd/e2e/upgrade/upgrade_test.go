@@ -58,9 +58,7 @@ func (r *rollout) replace(t *testing.T, number int, program string) {
 	t.Helper()
 	r.inUse[number].Lock()
 	defer r.inUse[number].Unlock()
-	if err := r.Replicas[number].Stop(); err != nil {
-		t.Errorf("replica %d: %v: %s", number, err, r.Replicas[number].Stderr)
-	}
+	r.Replicas[number].Stop(t)
 	r.Program = program
 	if r.Start(t, number); t.Failed() {
 		t.FailNow()
@@ -103,23 +101,29 @@ func TestUpgradeOverSQLite(t *testing.T) {
 	if stored := providerdtest.StoredPKs(t, dir); len(stored) != 2 {
 		t.Errorf("stored pks are %v, want one from each program", stored)
 	}
-	_, err := providerdtest.StartProgram(t.Context(), old, dir, nil)
+	_, err := start(t, old, dir)
 	if err == nil || !strings.Contains(err.Error(), "use a newer providerd") {
 		t.Errorf("the last release started with a newer database: %v", err)
 	}
 }
 
+// start starts a program that serves the database in dir.
+func start(t *testing.T, program, dir string) (*providerdtest.Server, error) {
+	t.Helper()
+	command := providerdtest.ServeCommand(t.Context(), dir)
+	command.Path = program
+	return providerdtest.Start(command)
+}
+
 // createWith creates a provider with a program that serves the database in dir.
 func createWith(t *testing.T, client *http.Client, program, dir string) {
 	t.Helper()
-	server, err := providerdtest.StartProgram(t.Context(), program, dir, nil)
+	server, err := start(t, program, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	server.Create(t, client)
-	if err := server.Stop(); err != nil {
-		t.Errorf("%v: %s", err, server.Stderr)
-	}
+	server.Stop(t)
 }
 
 // buildNewer builds a program with one more SQLite migration than this one.
@@ -136,7 +140,7 @@ func TestUpgradeOverSQLiteAndBack(t *testing.T) {
 	createWith(t, client, os.Args[0], dir)
 	providerdtest.RunCommand(t, dir, "backup", "before.db")
 	createWith(t, client, newer, dir)
-	_, err := providerdtest.StartProgram(t.Context(), os.Args[0], dir, nil)
+	_, err := start(t, os.Args[0], dir)
 	if err == nil || !strings.Contains(err.Error(), "use a newer providerd") {
 		t.Errorf("this program started with a newer database: %v", err)
 	}
