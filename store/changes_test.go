@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"gorm.io/gorm"
-
 	"example.com/providerd/store"
 	"example.com/providerd/store/storetest"
 )
@@ -149,13 +147,9 @@ func TestFailedChange(t *testing.T) {
 		want   error
 		tokens int
 	}{
-		"before": {func(func(statements) error, statements) error { return store.ErrUnavailable }, store.ErrUnavailable, 0},
-		"during": {func(run func(statements) error, what statements) error {
-			return run(func(tx *gorm.DB) error { return errors.Join(what(tx), store.ErrUnavailable) })
-		}, store.ErrUnavailable, 0},
-		"after": {func(run func(statements) error, what statements) error {
-			return errors.Join(run(what), store.ErrOutcomeUnknown)
-		}, store.ErrOutcomeUnknown, 1},
+		"before": {failing(store.ErrUnavailable), store.ErrUnavailable, 0},
+		"during": {failingLate(store.ErrUnavailable), store.ErrUnavailable, 0},
+		"after":  {losing(store.ErrOutcomeUnknown), store.ErrOutcomeUnknown, 1},
 	} {
 		opened, faulty := newFaulty(t)
 		faulty.failNextChange(test.fault)
@@ -178,9 +172,7 @@ func TestRotationWithFailedCommit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	faulty.failNextChange(func(run func(statements) error, what statements) error {
-		return run(func(tx *gorm.DB) error { return errors.Join(what(tx), store.ErrUnavailable) })
-	})
+	faulty.failNextChange(failingLate(store.ErrUnavailable))
 	if _, err := opened.RotateKey(t.Context()); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("error is %v, want ErrUnavailable", err)
 	}

@@ -31,10 +31,6 @@ func TestFailedCommit(t *testing.T) {
 	noDisk := fmt.Errorf("%w: the disk is missing", store.ErrUnavailable)
 	lost := fmt.Errorf("%w: the response is lost", store.ErrOutcomeUnknown)
 	errUnknown := errors.New("unknown error")
-	failing := func(err error) fault {
-		return func(func(statements) error, statements) error { return err }
-	}
-	losing := func(run func(statements) error, what statements) error { return errors.Join(run(what), lost) }
 	for name, test := range map[string]struct {
 		// faults are those of the commit and, if its outcome is unknown, of the lookup.
 		faults []fault
@@ -49,11 +45,9 @@ func TestFailedCommit(t *testing.T) {
 		"lost and rolled back": {[]fault{func(run func(statements) error, what statements) error {
 			return errors.Join(rollingBack(run, what), lost)
 		}}, store.ErrOutcomeUnknown, "the response is lost", false},
-		"lost after":                   {[]fault{losing}, nil, "", true},
-		"lost after, and lookup fails": {[]fault{losing, failing(lost)}, store.ErrOutcomeUnknown, "the response is lost", true},
-		"a statement fails": {[]fault{func(run func(statements) error, what statements) error {
-			return run(func(tx *gorm.DB) error { return errors.Join(what(tx), errUnknown) })
-		}}, nil, "unknown error", false},
+		"lost after":                   {[]fault{losing(lost)}, nil, "", true},
+		"lost after, and lookup fails": {[]fault{losing(lost), failing(lost)}, store.ErrOutcomeUnknown, "the response is lost", true},
+		"a statement fails":            {[]fault{failingLate(errUnknown)}, nil, "unknown error", false},
 		"a statement panics": {[]fault{func(run func(statements) error, what statements) error {
 			return run(func(tx *gorm.DB) error { panic(errors.Join(what(tx), errUnknown)) })
 		}}, nil, "unknown error", false},
@@ -130,11 +124,8 @@ func TestUndecidedCreatesOfAFailedBatch(t *testing.T) {
 		return err
 	}
 	create := func(name string) error { return opened.Submit(t.Context(), name).Wait() }
-	lost := func(run func(statements) error, what statements) error {
-		return errors.Join(run(what), store.ErrOutcomeUnknown)
-	}
 	attempts := []func() error{func() error { return create("taken") }, validate, func() error { return create("free") }}
-	errs := faulty.inOneQueue(t, opened, len(attempts), func(i int) error { return attempts[i]() }, lost)
+	errs := faulty.inOneQueue(t, opened, len(attempts), func(i int) error { return attempts[i]() }, losing(store.ErrOutcomeUnknown))
 	for i, err := range errs[:2] {
 		if !errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrClientIDTaken) || errors.Is(err, store.ErrOutcomeUnknown) {
 			t.Errorf("taken or validated: error %d is %v, want ErrUnavailable", i, err)

@@ -211,7 +211,24 @@ var errRolledBack = errors.New("rolled back")
 
 // rollingBack runs statements and rolls them back.
 func rollingBack(run func(statements) error, what statements) error {
-	return run(func(tx *gorm.DB) error { return errors.Join(what(tx), errRolledBack) })
+	return failingLate(errRolledBack)(run, what)
+}
+
+// failing returns a fault that stores nothing.
+func failing(err error) fault {
+	return func(func(statements) error, statements) error { return err }
+}
+
+// failingLate returns a fault after the statements.
+func failingLate(err error) fault {
+	return func(run func(statements) error, what statements) error {
+		return run(func(tx *gorm.DB) error { return errors.Join(what(tx), err) })
+	}
+}
+
+// losing returns a fault after the commit.
+func losing(err error) fault {
+	return func(run func(statements) error, what statements) error { return errors.Join(run(what), err) }
 }
 
 // expectEvents checks the number of events of each kind in want.

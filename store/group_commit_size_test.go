@@ -34,7 +34,7 @@ func TestWaitingCreatesShareACommit(t *testing.T) {
 // it if the first was refused.
 func TestSecondCreateWithAKeyWaits(t *testing.T) {
 	t.Parallel()
-	lost := func(func(statements) error, statements) error { return store.ErrUnavailable }
+	lost := failing(store.ErrUnavailable)
 	for name, test := range map[string]struct {
 		faults    []fault
 		wantSizes []int

@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"gorm.io/gorm"
-
 	"example.com/providerd/store"
 	"example.com/providerd/store/storetest"
 )
@@ -89,15 +87,7 @@ func TestRetirementIsCompleted(t *testing.T) {
 		t.Errorf("error is %v, want a KeysInUseError with one secret", used)
 	}
 	reseal(t, opened)
-	for _, failure := range []fault{
-		rollingBack,
-		func(run func(statements) error, what statements) error {
-			return errors.Join(run(what), store.ErrOutcomeUnknown)
-		},
-		func(run func(statements) error, what statements) error {
-			return run(func(tx *gorm.DB) error { return errors.Join(what(tx), store.ErrUnavailable) })
-		},
-	} {
+	for _, failure := range []fault{rollingBack, losing(store.ErrOutcomeUnknown), failingLate(store.ErrUnavailable)} {
 		faulty.failNextChange(failure)
 		if _, err := opened.RetireKeys(t.Context()); err == nil {
 			t.Error("retirement did not fail")

@@ -11,36 +11,24 @@ import (
 	"example.com/providerd/store/seal"
 )
 
-// usage records the use of the keys of one file.
-type usage struct {
-	mutex sync.Mutex
-	// recorded counts how often each key was passed to record.
-	recorded map[uint32]int
-	// sealed has a ciphertext of each key.
-	sealed map[uint32][]byte
-}
-
-func (u *usage) seal(keys *seal.Keys, count int) error {
-	sealed, err := keys.Seal(seal.NewSecret(canary), seal.Place{})
-	u.mutex.Lock()
-	defer u.mutex.Unlock()
-	u.recorded[keys.PrimaryID()] += count
-	u.sealed[keys.PrimaryID()] = sealed
-	return err
-}
-
-func (u *usage) record(after *seal.Keys, write func() error) error {
-	return errors.Join(u.seal(after, 1), write())
-}
-
 // Concurrent rotations lose no key: each is recorded once, and the file ends up with all. A server that seals meanwhile
 // always has keys, and the final keys unseal everything.
 func TestConcurrentRotations(t *testing.T) {
 	t.Parallel()
 	server, path := newRing(t)
 	const programs, rotations = 6, 3
-	used := usage{recorded: map[uint32]int{}, sealed: map[uint32][]byte{}}
-	if err := used.seal(current(t, server), 1); err != nil {
+	var mutex sync.Mutex
+	recorded, sealed := map[uint32]int{}, map[uint32][]byte{}
+	use := func(keys *seal.Keys, count int) error {
+		ciphertext, err := keys.Seal(seal.NewSecret(canary), seal.Place{})
+		mutex.Lock()
+		defer mutex.Unlock()
+		recorded[keys.PrimaryID()] += count
+		sealed[keys.PrimaryID()] = ciphertext
+		return err
+	}
+	record := func(after *seal.Keys, write func() error) error { return errors.Join(use(after, 1), write()) }
+	if err := use(current(t, server), 1); err != nil {
 		t.Fatal(err)
 	}
 	rotated := make(chan struct{})
@@ -52,7 +40,7 @@ func TestConcurrentRotations(t *testing.T) {
 		}
 		rotating.Go(func() {
 			for range rotations {
-				if err := ring.Change(t.Context(), seal.RotateKey, used.record); err != nil {
+				if err := ring.Change(t.Context(), seal.RotateKey, record); err != nil {
 					t.Error(err)
 				}
 			}
@@ -64,7 +52,7 @@ func TestConcurrentRotations(t *testing.T) {
 					isDone = true
 				default:
 				}
-				if keys, err := server.Current(t.Context()); err != nil || used.seal(keys, 0) != nil {
+				if keys, err := server.Current(t.Context()); err != nil || use(keys, 0) != nil {
 					t.Errorf("seal meanwhile: %v", err)
 				}
 			}
@@ -73,15 +61,15 @@ func TestConcurrentRotations(t *testing.T) {
 	rotating.Wait()
 	close(rotated)
 	serving.Wait()
-	if len(used.recorded) != 1+programs*rotations {
-		t.Errorf("%d keys were used, want the first and %d", len(used.recorded), programs*rotations)
+	if len(recorded) != 1+programs*rotations {
+		t.Errorf("%d keys were used, want the first and %d", len(recorded), programs*rotations)
 	}
 	after := current(t, open(t, path))
-	for id, count := range used.recorded {
+	for id, count := range recorded {
 		if count != 1 {
 			t.Errorf("key %d was recorded %d times", id, count)
 		}
-		if secret, err := after.Unseal(used.sealed[id], seal.Place{}); err != nil || secret.Reveal() != canary {
+		if secret, err := after.Unseal(sealed[id], seal.Place{}); err != nil || secret.Reveal() != canary {
 			t.Errorf("the file lacks key %d: %v", id, err)
 		}
 	}

@@ -1,7 +1,6 @@
 package sqlite_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -21,12 +20,6 @@ func noProgress(int64, int64) {}
 
 // noCheck accepts every backup.
 func noCheck(database.Readable) error { return nil }
-
-// slugsOf returns the slugs in a backup.
-func slugsOf(ctx context.Context, copied database.Readable) (slugs []string, err error) {
-	err = copied.Reader().WithContext(ctx).Raw("SELECT slug FROM applications ORDER BY id").Scan(&slugs).Error
-	return slugs, err
-}
 
 func expectNothing(t *testing.T, dir string) {
 	t.Helper()
@@ -62,7 +55,8 @@ func TestBackupIsASnapshot(t *testing.T) {
 			t.Error(err)
 		}
 	}, func(copied database.Readable) error {
-		got, err := slugsOf(t.Context(), copied)
+		var got []string
+		err := copied.Reader().WithContext(t.Context()).Raw("SELECT slug FROM applications ORDER BY id").Scan(&got).Error
 		if !slices.Equal(got, want) {
 			t.Errorf("the backup has %v, want %v", got, want)
 		}

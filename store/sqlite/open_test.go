@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 
+	"gorm.io/gorm"
+
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/sqlite"
 )
@@ -132,6 +134,39 @@ func TestReservedNamesAreRefused(t *testing.T) {
 	for _, path := range []string{"x.db", "wal", "x-wal/x.db", "x-wal.db", "-walx"} {
 		if err := sqlite.CheckName(path); err != nil {
 			t.Error(err)
+		}
+	}
+	r.close(t)
+}
+
+// Commits are durable because of these settings, which every connection that commits must have.
+func TestSettingsOfEveryConnection(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	for name, want := range map[string]struct{ batches, changes, reads string }{
+		"journal_mode":       {"wal", "wal", "wal"},
+		"synchronous":        {"2", "2", "2"},
+		"foreign_keys":       {"0", "1", "1"},
+		"busy_timeout":       {"5000", "5000", "5000"},
+		"query_only":         {"0", "0", "1"},
+		"wal_autocheckpoint": {"0", "1000", "1000"},
+		"journal_size_limit": {"134217728", "-1", "-1"},
+	} {
+		got := want
+		read := func(into *string) func(tx *gorm.DB) error {
+			return func(tx *gorm.DB) error { return tx.Raw("PRAGMA " + name).Scan(into).Error }
+		}
+		for _, err := range []error{
+			r.inBatch(t.Context(), read(&got.batches)),
+			r.Change(t.Context(), read(&got.changes)),
+			read(&got.reads)(r.Reader().WithContext(t.Context())),
+		} {
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		if got != want {
+			t.Errorf("%s is %+v, want %+v", name, got, want)
 		}
 	}
 	r.close(t)
