@@ -147,16 +147,16 @@ func testRefusedChanges(t *testing.T, database *store.Store) {
 	expectChangeEvents(t, database, nil)
 }
 
-// testUpdatesDuringCreates updates records of the first store while that creates, replays, rotates and reseals. Each
-// acknowledged update must be stored, and no replay may fail.
+// testUpdatesDuringCreates has the second store update records, rotate keys and reseal while the first creates and
+// replays. Each acknowledged update must be stored, and no create or replay may fail.
 func testUpdatesDuringCreates(t *testing.T, first, second *store.Store) {
 	const count, rounds = 60, 4
 	for i := range count {
 		createKeyed(t, first, fmt.Sprint(i), fmt.Sprint(i))
 	}
-	var others sync.WaitGroup
+	var creates, reseals sync.WaitGroup
 	done := make(chan struct{})
-	others.Go(func() {
+	creates.Go(func() {
 		for i := count; ; i++ {
 			select {
 			case <-done:
@@ -170,12 +170,14 @@ func testUpdatesDuringCreates(t *testing.T, first, second *store.Store) {
 			}
 		}
 	})
-	others.Go(func() {
-		if _, err := first.RotateKey(t.Context()); err != nil {
-			t.Error(err)
-		}
-		if err := first.Reseal(t.Context(), func(int64, int64) {}); err != nil {
-			t.Error(err)
+	reseals.Go(func() {
+		for range 3 {
+			if _, err := second.RotateKey(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if err := second.Reseal(t.Context(), func(int64, int64) {}); err != nil {
+				t.Error(err)
+			}
 		}
 	})
 	updated := map[int32]store.OAuth2Provider{}
@@ -195,9 +197,11 @@ func testUpdatesDuringCreates(t *testing.T, first, second *store.Store) {
 			t.Fatal(err)
 		}
 	}
+	reseals.Wait()
 	close(done)
-	others.Wait()
+	creates.Wait()
 	for _, want := range updated {
 		expectSettings(t, first, want)
 	}
+	stored(t, second)
 }

@@ -9,9 +9,20 @@ import (
 	"example.com/providerd/store"
 )
 
-// testPages creates more tokens and applications than fit on a page.
+// testPages creates more providers, tokens and applications than fit on two pages.
 func testPages(t *testing.T, database *store.Store) {
-	const count = 510
+	const count, providers = 510, 1203
+	concurrently(providers, func(i int) {
+		if i%3 == 0 {
+			createWorkspaceDirectory(t, database)
+		} else {
+			createOAuth2(t, database, fmt.Sprint(i))
+		}
+	})
+	records := stored(t, database)
+	if len(records) != providers || !slices.IsSortedFunc(records, func(a, b store.Record) int { return int(a.Common().PK - b.Common().PK) }) {
+		t.Errorf("%d providers, want %d ordered by pk", len(records), providers)
+	}
 	for i := range count {
 		createToken(t, database)
 		if _, err := database.CreateApplication(t.Context(), store.Application{Slug: fmt.Sprint(i)}); err != nil {

@@ -1,8 +1,6 @@
 package storetest
 
 import (
-	"errors"
-	"fmt"
 	"reflect"
 	"testing"
 
@@ -27,39 +25,6 @@ func testProvidersAreStoredAsGiven(t *testing.T, database *store.Store) {
 		t.Errorf("by client_id: %+v, %v, want %+v", byClientID, err, created)
 	}
 	expectRecord(t, database, createWorkspaceDirectory(t, database))
-}
-
-func testProvidersInOrder(t *testing.T, database *store.Store) {
-	// More than two pages of any sensible size.
-	const count = 1203
-	concurrently(count, func(i int) {
-		if i%3 == 0 {
-			createWorkspaceDirectory(t, database)
-		} else {
-			createOAuth2(t, database, fmt.Sprint(i))
-		}
-	})
-	records := stored(t, database)
-	if len(records) != count {
-		t.Fatalf("%d records were read, want %d", len(records), count)
-	}
-	for i, record := range records[1:] {
-		if record.Common().PK <= records[i].Common().PK {
-			t.Fatalf("pk %d follows %d", record.Common().PK, records[i].Common().PK)
-		}
-	}
-}
-
-func testMissingProvider(t *testing.T, database *store.Store) {
-	if _, err := database.Provider(t.Context(), 1); !errors.Is(err, store.ErrNotFound) {
-		t.Errorf("by pk: %v, want ErrNotFound", err)
-	}
-	if _, err := database.ProviderByClientID(t.Context(), "x"); !errors.Is(err, store.ErrNotFound) {
-		t.Errorf("by client_id: %v, want ErrNotFound", err)
-	}
-	if records := stored(t, database); len(records) != 0 {
-		t.Errorf("an empty database has %d records", len(records))
-	}
 }
 
 // expectFull fails if a field of the settings has its zero value, which a missing column would also give.

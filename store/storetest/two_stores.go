@@ -96,38 +96,6 @@ func testRotationByOtherStore(t *testing.T, first, second *store.Store) {
 	}
 }
 
-// testCreatesDuringReseal has one store create, with keys that the other adds, while the other reseals.
-func testCreatesDuringReseal(t *testing.T, first, second *store.Store) {
-	const count = 300
-	records := make([]store.Record, count)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		concurrently(count, func(i int) {
-			record, _, err := second.CreateOAuth2Provider(t.Context(), creation("x"), fullOAuth2(fmt.Sprint(i)))
-			if err != nil {
-				t.Error(err)
-			}
-			records[i] = record
-		})
-	}()
-	for range 3 {
-		if _, err := first.RotateKey(t.Context()); err != nil {
-			t.Error(err)
-		}
-		if err := first.Reseal(t.Context(), func(int64, int64) {}); err != nil {
-			t.Error(err)
-		}
-	}
-	<-done
-	for _, record := range records {
-		expectRecord(t, first, record)
-	}
-	if found := stored(t, second); len(found) != count {
-		t.Errorf("%d records are stored, want %d", len(found), count)
-	}
-}
-
 // crossing is a group of creates that cross: of four, the first store gets two and the second store two.
 type crossing [4]*attempt
 
