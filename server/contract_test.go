@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
+	"net/http/httptest"
 	"reflect"
 	"slices"
 	"strings"
@@ -78,10 +78,7 @@ func brokenPlans(of subject) *rapid.Generator[plan] {
 
 // inspector sends plans and finds deviations from the contract.
 type inspector struct {
-	url, token string
-	database   *store.Store
-	client     *http.Client
-	checker    *contracttest.Checker
+	*harness
 	// accepted has the stored values of unique fields, whose repetition is the only reason for a conflict.
 	mutex    sync.Mutex
 	accepted map[string]bool
@@ -89,83 +86,63 @@ type inspector struct {
 
 func newInspector(t testing.TB, h *harness) *inspector {
 	t.Helper()
-	checker, err := contracttest.NewChecker()
-	if err != nil {
-		t.Fatal(err)
-	}
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
-	return &inspector{
-		url: h.url, token: h.token, database: h.database, checker: checker,
-		client: &http.Client{Transport: transport}, accepted: map[string]bool{},
-	}
+	unchecked := *h
+	unchecked.client = &http.Client{Transport: transport}
+	return &inspector{harness: &unchecked, accepted: map[string]bool{}}
 }
 
 // carryOut sends the request of a plan and returns what is wrong with the outcome.
 func (i *inspector) carryOut(t testing.TB, p plan) error {
 	t.Helper()
-	response, text, err := i.send(t, p)
-	if err != nil {
+	got := i.post(t, p.subject.path, encode(t, p.body))
+	if err := got.check(t, p.subject.path); err != nil {
 		return err
 	}
-	if p.broken.pointer != "" {
-		return inspectRefusal(p, response, text)
+	if got.status == http.StatusCreated && p.broken.pointer == "" {
+		return i.inspectRecord(t, p, got)
 	}
-	if response.StatusCode == http.StatusConflict {
-		return i.inspectConflict(p, text)
-	}
-	return i.inspectRecord(t, p, response, text)
-}
-
-func (i *inspector) send(t testing.TB, p plan) (*http.Response, []byte, error) {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, i.url+p.subject.path,
-		strings.NewReader(encode(t, p.body)))
-	if err != nil {
-		return nil, nil, err
-	}
-	request.Header.Set("Authorization", "Bearer "+i.token)
-	request.Header.Set("Content-Type", "application/json")
-	response, err := i.client.Do(request)
-	if err != nil {
-		return nil, nil, err
-	}
-	text, err := io.ReadAll(response.Body)
-	if err := errors.Join(err, response.Body.Close()); err != nil {
-		return nil, nil, err
-	}
-	return response, text, i.checker.Check(t.Context(), request, response, text)
-}
-
-func inspectRefusal(p plan, response *http.Response, text []byte) error {
 	var problem api.Problem
-	if err := json.Unmarshal(text, &problem); err != nil {
+	if err := json.Unmarshal(got.body, &problem); err != nil {
 		return err
-	}
-	if response.StatusCode != http.StatusBadRequest || problem.Type != "/problems/validation-failed" {
-		return fmt.Errorf("%s: status is %d %s", p.broken.title, response.StatusCode, problem.Type)
 	}
 	list := violations(problem)
-	if len(list) != 1 || !strings.HasPrefix(list[0], p.broken.pointer+" ") {
+	switch {
+	case p.broken.pointer == "" && got.status != http.StatusConflict:
+		return fmt.Errorf("a valid request is answered %d: %s", got.status, got.body)
+	case p.broken.pointer == "":
+		return i.inspectConflict(p, list)
+	case got.status != http.StatusBadRequest || problem.Type != "/problems/validation-failed":
+		return fmt.Errorf("%s: status is %d %s", p.broken.title, got.status, problem.Type)
+	case len(list) != 1 || !strings.HasPrefix(list[0], p.broken.pointer+" "):
 		return fmt.Errorf("%s: entries are %q, want %s alone", p.broken.title, list, p.broken.pointer)
+	default:
+		return nil
 	}
-	return nil
+}
+
+// check returns an error if the response to a create violates the contract.
+func (a answer) check(t testing.TB, path string) error {
+	t.Helper()
+	checker, err := contracttest.NewChecker()
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := httptest.NewRequest(http.MethodPost, path, http.NoBody)
+	return checker.Check(t.Context(), request, &http.Response{StatusCode: a.status, Header: a.header}, a.body)
 }
 
 // inspectConflict accepts a refusal whose only entry names a value that is already stored.
-func (i *inspector) inspectConflict(p plan, text []byte) error {
-	var problem api.Problem
-	if err := json.Unmarshal(text, &problem); err != nil {
-		return err
-	}
+func (i *inspector) inspectConflict(p plan, list []string) error {
 	i.mutex.Lock()
 	defer i.mutex.Unlock()
-	if problem.Errors == nil || len(*problem.Errors) != 1 {
-		return fmt.Errorf("a conflict names no field: %s", text)
+	if len(list) != 1 {
+		return fmt.Errorf("a conflict names no field: %q", list)
 	}
-	field := (*problem.Errors)[0].Pointer
-	if key := acceptedKey(field, p.body[strings.TrimPrefix(field, "/")]); !i.accepted[key] {
-		return fmt.Errorf("%s is refused as taken, though it is not", field)
+	pointer, _, _ := strings.Cut(list[0], " ")
+	if key := acceptedKey(pointer, p.body[strings.TrimPrefix(pointer, "/")]); !i.accepted[key] {
+		return fmt.Errorf("%s is refused as taken, though it is not", pointer)
 	}
 	return nil
 }
@@ -173,13 +150,11 @@ func (i *inspector) inspectConflict(p plan, text []byte) error {
 func acceptedKey(pointer string, value any) string { return fmt.Sprintf("%s %v", pointer, value) }
 
 // inspectRecord checks that every sent value is returned, and that the stored record is the returned one.
-func (i *inspector) inspectRecord(t testing.TB, p plan, response *http.Response, text []byte) error {
+func (i *inspector) inspectRecord(t testing.TB, p plan, got answer) error {
 	t.Helper()
-	if response.StatusCode != http.StatusCreated {
-		return fmt.Errorf("a valid request is answered %d: %s", response.StatusCode, text)
-	}
 	var record map[string]any
-	if err := decodeNumbers(text, &record); err != nil {
+	var pk struct{ PK int32 }
+	if err := errors.Join(decodeNumbers(got.body, &record), json.Unmarshal(got.body, &pk)); err != nil {
 		return err
 	}
 	i.mutex.Lock()
@@ -190,10 +165,6 @@ func (i *inspector) inspectRecord(t testing.TB, p plan, response *http.Response,
 		if schema != nil && !comesBack(schema.Value, roundTrip(t, sent), record[name]) {
 			return fmt.Errorf("%s is sent as %#v and returned as %#v", name, sent, record[name])
 		}
-	}
-	var pk struct{ PK int32 }
-	if err := json.Unmarshal(text, &pk); err != nil {
-		return err
 	}
 	stored, err := i.database.Provider(t.Context(), pk.PK)
 	if err != nil {

@@ -116,7 +116,9 @@ func TestListsOfViolationsAreBounded(t *testing.T) {
 		if allocated > bound {
 			t.Errorf("%s: %d KiB were allocated for %d bytes, want at most %d", name, allocated>>10, len(test.body), bound>>10)
 		}
-		target.check(t, test.path, got)
+		if err := got.check(t, test.path); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 		problem := got.problem(t, http.StatusBadRequest, "validation-failed")
 		entries := violations(problem)
 		if len(got.body) > maxAnswer || len(entries) != test.entries {

@@ -149,7 +149,7 @@ func TestConnectionErrorsSayWhatToDo(t *testing.T) {
 			}
 			base, _ := url.Parse(server.URL)
 			if lost, ok := errors.AsType[*client.ConnectionError](err); ok && (lost.Timeout() != c.isTimeout ||
-				lost.Temporary() != c.mayPass || lost.URL != base.Scheme+"://"+base.Host) {
+				lost.Temporary() != c.mayPass || lost.URL != base.Scheme+"://"+base.Host || lost.Found+"; "+lost.Remedy != says) {
 				t.Errorf("error is %+v", lost)
 			}
 			if c.start != nil {

@@ -83,25 +83,6 @@ func ExampleError() {
 	// /redirect_uris invalid_uri true
 }
 
-func ExampleConnectionError() {
-	providers, err := client.New("http://127.0.0.1:1", "token", client.WithRetries(0))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	_, err = providers.CreateOAuth2(context.Background(), client.OAuth2ProviderRequest{
-		Name:              "Intranet",
-		AuthorizationFlow: uuid.MustParse("3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01"),
-	})
-	if lost, ok := errors.AsType[*client.ConnectionError](err); ok {
-		fmt.Println(lost.Found)
-		fmt.Println(lost.Remedy, lost.Timeout(), lost.Temporary())
-	}
-	// Output:
-	// nothing accepts connections at http://127.0.0.1:1 (connection refused)
-	// start the server, or check the host and the port false true
-}
-
 func ExampleRedirectURIs() {
 	request := client.OAuth2ProviderRequest{
 		RedirectUris:        new(client.RedirectURIs("https://app.example.com/callback", "https://app.example.com/silent")),
