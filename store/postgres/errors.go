@@ -62,7 +62,8 @@ func (o oneLineError) Error() string {
 func (o oneLineError) Unwrap() error { return o.error }
 
 func isClassified(err error) bool {
-	return errors.Is(err, database.ErrUnavailable) || errors.Is(err, database.ErrUnsafe) || errors.Is(err, database.ErrRefused)
+	return errors.Is(err, database.ErrUnavailable) || errors.Is(err, database.ErrUnsafe) ||
+		errors.Is(err, database.ErrRefused)
 }
 
 // isRefused reports whether a value is at fault: a data exception, such as U+0000 in a string, or one that is too long
