@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"net/http"
+	"os/exec"
 	"regexp"
 	"strconv"
 	"sync"
@@ -54,8 +55,8 @@ func execute(ctx context.Context, path, statement string) error {
 
 // scriptCommands returns the commands of the scripts: "serve" starts a server in the directory of the script,
 // "stderr-of-server PATTERN" waits for a message of it, "end-server" stops it, "damage DATABASE STATEMENT" changes a
-// database, "post STATUS PATH BODY" sends a create, and "refused-within-a-second PATH" sends creates until the token
-// is refused.
+// database, "fails STATUS PATTERN ARGUMENT..." runs a command of providerd that ends with a status and a message,
+// "post STATUS PATH BODY" sends a create, and "refused-within-a-second PATH" sends creates until the token is refused.
 func scriptCommands(t *testing.T) map[string]scriptCommand {
 	t.Helper()
 	client := contracttest.Client(t)
@@ -79,6 +80,16 @@ func scriptCommands(t *testing.T) map[string]scriptCommand {
 					started.Stop(t)
 				}
 			})
+		},
+		"fails": func(script *testscript.TestScript, _ bool, arguments []string) {
+			want, pattern := arguments[0], regexp.MustCompile("(?m)"+arguments[1])
+			status := 0
+			if exit, ok := errors.AsType[*exec.ExitError](script.Exec("providerd", arguments[2:]...)); ok {
+				status = exit.ExitCode()
+			}
+			if said := script.ReadFile("stderr"); strconv.Itoa(status) != want || !pattern.MatchString(said) {
+				script.Fatalf("status is %d, want %s, and %q in %s", status, want, arguments[1], said)
+			}
 		},
 		"end-server": func(script *testscript.TestScript, _ bool, _ []string) {
 			server, ok := servers.Load(script.Getenv("WORK"))
