@@ -125,12 +125,8 @@ func (i *inspector) carryOut(t testing.TB, p plan) error {
 // check returns an error if the response to a create violates the contract.
 func (a answer) check(t testing.TB, path string) error {
 	t.Helper()
-	checker, err := contracttest.NewChecker()
-	if err != nil {
-		t.Fatal(err)
-	}
 	request := httptest.NewRequest(http.MethodPost, path, http.NoBody)
-	return checker.Check(t.Context(), request, &http.Response{StatusCode: a.status, Header: a.header}, a.body)
+	return contracttest.Check(request, &http.Response{StatusCode: a.status, Header: a.header}, a.body)
 }
 
 // inspectConflict accepts a refusal whose only entry names a value that is already stored.

@@ -25,6 +25,7 @@ import (
 	"example.com/providerd/store"
 	"example.com/providerd/store/postgres/postgrestest"
 	"example.com/providerd/store/storetest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 const (
@@ -46,12 +47,12 @@ type harness struct {
 	token    string
 	database *store.Store
 	client   *http.Client
-	log      *logBuffer
+	log      *processtest.Buffer
 }
 
 func start(t testing.TB) *harness {
 	t.Helper()
-	h := &harness{client: contracttest.Client(t), log: &logBuffer{}}
+	h := &harness{client: contracttest.Client(t), log: &processtest.Buffer{}}
 	if cluster := os.Getenv(clusterVariable); cluster != "" {
 		url, keyset := postgrestest.CreateDatabase(t, cluster), filepath.Join(t.TempDir(), "keyset.json")
 		h.open = func() (*store.Store, error) { return storetest.CreatePostgres(t.Context(), url, keyset) }
@@ -278,22 +279,4 @@ func roundTrip(t testing.TB, value any) (decoded any) {
 		t.Fatal(err)
 	}
 	return decoded
-}
-
-// logBuffer holds the log of the server.
-type logBuffer struct {
-	mutex sync.Mutex
-	text  bytes.Buffer
-}
-
-func (b *logBuffer) Write(p []byte) (int, error) {
-	b.mutex.Lock()
-	defer b.mutex.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *logBuffer) String() string {
-	b.mutex.Lock()
-	defer b.mutex.Unlock()
-	return b.text.String()
 }

@@ -4,7 +4,6 @@ package contracttest
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,29 +25,21 @@ import (
 
 const problemMediaType = "application/problem+json"
 
-// Checker checks responses against the contract.
-type Checker struct {
+// checker checks responses against the contract.
+type checker struct {
 	document *openapi3.T
 	router   routers.Router
 }
 
-// NewChecker returns the Checker for the contract that is built into the program, which all tests share.
-func NewChecker() (*Checker, error) { return shared() }
-
-//nolint:gochecknoglobals // With a Checker of its own, each test would spend much of its time on parsing the contract.
-var shared = sync.OnceValues(newChecker)
-
-func newChecker() (*Checker, error) {
+//nolint:gochecknoglobals // With a checker of its own, each test would spend much of its time on parsing the contract.
+var shared = sync.OnceValues(func() (*checker, error) {
 	document, err := openapi3.NewLoader().LoadFromData(contract.YAML())
 	if err != nil {
-		return nil, fmt.Errorf("read contract: %w", err)
+		return nil, err
 	}
 	router, err := gorillamux.NewRouter(document)
-	if err != nil {
-		return nil, fmt.Errorf("read contract: %w", err)
-	}
-	return &Checker{document: document, router: router}, nil
-}
+	return &checker{document: document, router: router}, err
+})
 
 // Client returns an HTTP client that fails the test if a response violates the contract.
 func Client(t testing.TB) *http.Client {
@@ -60,18 +51,13 @@ func Client(t testing.TB) *http.Client {
 // ClientOver returns a Client that uses a transport.
 func ClientOver(t testing.TB, base *http.Transport) *http.Client {
 	t.Helper()
-	checker, err := NewChecker()
-	if err != nil {
-		t.Fatal(err)
-	}
 	t.Cleanup(base.CloseIdleConnections)
-	return &http.Client{Transport: transport{checker: checker, base: base, report: t.Errorf}}
+	return &http.Client{Transport: transport{base, t}}
 }
 
 type transport struct {
-	checker *Checker
-	base    http.RoundTripper
-	report  func(format string, arguments ...any)
+	base http.RoundTripper
+	t    testing.TB
 }
 
 // RoundTrip sends the request and checks the response.
@@ -85,15 +71,19 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	response.Body = io.NopCloser(bytes.NewReader(body))
-	if err := t.checker.Check(request.Context(), request, response, body); err != nil {
-		t.report("%s %s: %v", request.Method, request.URL.Path, err)
+	if err := Check(request, response, body); err != nil {
+		t.t.Errorf("%s %s: %v", request.Method, request.URL.Path, err)
 	}
 	return response, nil
 }
 
-// Check returns an error if a response violates the contract. Outside the operations, it must be a success or a
-// problem.
-func (c *Checker) Check(ctx context.Context, request *http.Request, response *http.Response, body []byte) error {
+// Check returns an error if a response violates the contract that is built into the program. Outside the operations, it
+// must be a success or a problem.
+func Check(request *http.Request, response *http.Response, body []byte) error {
+	c, err := shared()
+	if err != nil {
+		return fmt.Errorf("read contract: %w", err)
+	}
 	if ids := response.Header.Values("X-Request-Id"); len(ids) != 1 {
 		return fmt.Errorf("%d X-Request-Id headers, want 1", len(ids))
 	}
@@ -111,14 +101,7 @@ func (c *Checker) Check(ctx context.Context, request *http.Request, response *ht
 	if err != nil {
 		return nil //nolint:nilerr // Not an operation: the contract says no more about it.
 	}
-	return c.checkOperation(ctx, request, response, body, route, parameters)
-}
-
-func (c *Checker) checkOperation(
-	ctx context.Context, request *http.Request, response *http.Response, body []byte,
-	route *routers.Route, parameters map[string]string,
-) error {
-	err := openapi3filter.ValidateResponse(ctx, &openapi3filter.ResponseValidationInput{
+	err = openapi3filter.ValidateResponse(request.Context(), &openapi3filter.ResponseValidationInput{
 		RequestValidationInput: &openapi3filter.RequestValidationInput{
 			Request: request, Route: route, PathParams: parameters,
 		},
@@ -140,7 +123,7 @@ func (c *Checker) checkOperation(
 }
 
 // checkProblem checks a problem against its schema, which applies outside the operations too.
-func (c *Checker) checkProblem(response *http.Response, body []byte) error {
+func (c *checker) checkProblem(response *http.Response, body []byte) error {
 	problem, err := decode(body)
 	if err != nil {
 		return err

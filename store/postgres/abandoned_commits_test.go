@@ -10,6 +10,7 @@ import (
 
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/postgres/postgrestest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // Commits without a response release their connections in time, even if there are more of them than connections. The
@@ -47,7 +48,7 @@ func TestHangingCommitsReleaseConnections(t *testing.T) {
 			})
 		}
 		group.Wait()
-		await(t, "a create is stored", func() bool { return insertNamed(t.Context(), opened, "lives") == nil })
+		processtest.WaitUntil(t, "a create is stored", func() bool { return insertNamed(t.Context(), opened, "lives") == nil })
 	}
 	if hanging := countWaits(t, watching, "PgSleep"); hanging != rounds*each {
 		t.Errorf("the server continues with %d commits, want %d", hanging, rounds*each)

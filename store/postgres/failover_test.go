@@ -11,6 +11,7 @@ import (
 
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/postgres/postgrestest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // A probe that waits for a standby is canceled on the server when it times out.
@@ -25,7 +26,7 @@ func TestTimedOutProbesAreCanceled(t *testing.T) {
 			t.Fatalf("error is %v, want ErrUnavailable", err)
 		}
 	}
-	await(t, "no probe waits", func() bool { return countWaits(t, waits, "SyncRep") == 0 })
+	processtest.WaitUntil(t, "no probe waits", func() bool { return countWaits(t, waits, "SyncRep") == 0 })
 	r.standby.Thaw()
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"example.com/providerd/store/postgres/postgrestest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // A heartbeat that waits for a lock delays neither creates nor readiness while the previous one is recent.
@@ -26,7 +27,7 @@ func TestBlockedHeartbeatDelaysNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The heartbeat gives up after 2 seconds, and another one follows.
-	await(t, "a create is stored while a heartbeat waits", func() bool {
+	processtest.WaitUntil(t, "a create is stored while a heartbeat waits", func() bool {
 		awaitWait(t, watching, "relation")
 		_, err := keyedCreate(t.Context(), opened, rand.Text())
 		readyErr := opened.Ready(t.Context())

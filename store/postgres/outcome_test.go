@@ -17,6 +17,7 @@ import (
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/postgres/postgrestest"
 	"example.com/providerd/store/storetest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // replicated is a primary with a synchronous standby.
@@ -143,7 +144,7 @@ func TestCanceledWaitForStandby(t *testing.T) {
 			ended <- struct{}{}
 		}()
 	}
-	await(t, "the creates end", func() bool {
+	processtest.WaitUntil(t, "the creates end", func() bool {
 		for _, how := range []string{"pg_cancel_backend", "pg_terminate_backend"} {
 			r.primary.Exec(t, "postgres",
 				"SELECT "+how+"(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND application_name = '"+how+"'")

@@ -9,6 +9,7 @@ import (
 
 	"example.com/providerd/store"
 	"example.com/providerd/store/postgres/postgrestest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // A missing privilege and an exhausted sequence make the database unavailable, with advice. Once they are fixed,
@@ -50,7 +51,7 @@ func TestMissingPrivilegesAndSequences(t *testing.T) {
 	}
 	cluster.Exec(t, name, "REVOKE INSERT ON oauth2_providers FROM server")
 	const says = "oauth2_providers (SQLSTATE 42501); grant the missing privilege to the role of the URL"
-	await(t, "readiness reports the missing privilege", func() bool {
+	processtest.WaitUntil(t, "readiness reports the missing privilege", func() bool {
 		err := opened.Ready(t.Context())
 		return errors.Is(err, store.ErrUnavailable) && strings.Contains(err.Error(), says)
 	})

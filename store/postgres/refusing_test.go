@@ -11,6 +11,7 @@ import (
 
 	"example.com/providerd/store"
 	"example.com/providerd/store/postgres/postgrestest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // While the server refuses rows, validations are refused and the store is not ready, but replays succeed. Once rows can
@@ -72,7 +73,7 @@ func TestLockedTableIsNotReady(t *testing.T) {
 			if _, err := conn.Exec(t.Context(), "BEGIN; LOCK TABLE "+table+" IN SHARE MODE"); err != nil {
 				t.Fatal(err)
 			}
-			await(t, "the store is not ready", func() bool { return opened.Ready(t.Context()) != nil })
+			processtest.WaitUntil(t, "the store is not ready", func() bool { return opened.Ready(t.Context()) != nil })
 			if _, err := keyedValidate(t.Context(), opened, "new"); !errors.Is(err, store.ErrUnavailable) {
 				t.Errorf("validation: error is %v, want ErrUnavailable", err)
 			}

@@ -13,6 +13,7 @@ import (
 	"example.com/providerd/store/postgres"
 	"example.com/providerd/store/postgres/postgrestest"
 	"example.com/providerd/store/storetest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // TestKeyRemovedWhileBatchWaits removes the key that a batch has sealed with while the batch waits for another
@@ -62,7 +63,7 @@ func removeWhileBlocked(t *testing.T, cluster *postgrestest.Cluster, block strin
 		return func() error { _, err := keyedCreate(t.Context(), opened, key); return err }
 	}
 	background(created, keyed("waits"))
-	await(t, "the batch waits", func() bool { return isBlocked(t, watching, "%") })
+	processtest.WaitUntil(t, "the batch waits", func() bool { return isBlocked(t, watching, "%") })
 	if _, err := operator.RotateKey(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +73,7 @@ func removeWhileBlocked(t *testing.T, cluster *postgrestest.Cluster, block strin
 		t.Fatal(err)
 	}
 	background(removed, func() error { _, err := operator.RetireKeys(t.Context()); return err })
-	await(t, "the operator has removed the key or waits", func() bool {
+	processtest.WaitUntil(t, "the operator has removed the key or waits", func() bool {
 		return len(removed) > 0 || isBlocked(t, watching, "LOCK TABLE%")
 	})
 	if _, err := conn.Exec(t.Context(), "ROLLBACK"); err != nil {

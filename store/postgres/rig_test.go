@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"gorm.io/gorm"
 
@@ -17,6 +16,7 @@ import (
 	"example.com/providerd/store/postgres"
 	"example.com/providerd/store/postgres/postgrestest"
 	"example.com/providerd/store/seal"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // newKeyset creates a keyset file.
@@ -143,18 +143,15 @@ func databaseOf(t *testing.T, text string) string {
 	return strings.TrimPrefix(parsed.Path, "/")
 }
 
-// waitTimeout is far longer than any wait takes.
-const waitTimeout = 60 * time.Second
-
 func awaitReady(t *testing.T, opened *store.Store) {
 	t.Helper()
-	await(t, "the store is ready", func() bool { return opened.Ready(t.Context()) == nil })
+	processtest.WaitUntil(t, "the store is ready", func() bool { return opened.Ready(t.Context()) == nil })
 }
 
 // awaitWait waits until a backend has the wait event.
 func awaitWait(t *testing.T, database *postgres.Database, event string) {
 	t.Helper()
-	await(t, "a backend waits for "+event, func() bool { return countWaits(t, database, event) > 0 })
+	processtest.WaitUntil(t, "a backend waits for "+event, func() bool { return countWaits(t, database, event) > 0 })
 }
 
 // countWaits counts the backends that have the wait event.
@@ -167,17 +164,4 @@ func countWaits(t *testing.T, database *postgres.Database, event string) int {
 		t.Fatal(err)
 	}
 	return count
-}
-
-func await(t *testing.T, what string, isSo func() bool) {
-	t.Helper()
-	begun := time.Now()
-	again := time.NewTicker(20 * time.Millisecond)
-	defer again.Stop()
-	for !isSo() {
-		if time.Since(begun) > waitTimeout {
-			t.Fatalf("timed out after %v: %s", waitTimeout, what)
-		}
-		<-again.C
-	}
 }

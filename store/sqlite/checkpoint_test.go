@@ -1,22 +1,22 @@
 package sqlite_test
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 	"time"
+
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // Under a constant load of commits and checks, the WAL does not keep growing, unless another program reads an old
 // snapshot. Once that program is done, the WAL is truncated.
 func TestWALIsBoundedUnderLoad(t *testing.T) {
 	t.Parallel()
-	var log syncBuffer
+	var log processtest.Buffer
 	r := newLoggedRig(t, slog.New(slog.NewTextHandler(&log, nil)))
 	const commits = 300
 	load := func(slug string, longest time.Duration) (wal int64) {
@@ -58,22 +58,4 @@ func sizeOf(t *testing.T, path string) int64 {
 		t.Fatal(err)
 	}
 	return info.Size()
-}
-
-// syncBuffer is a log that several goroutines write to.
-type syncBuffer struct {
-	mutex sync.Mutex
-	text  bytes.Buffer
-}
-
-func (b *syncBuffer) Write(text []byte) (int, error) {
-	b.mutex.Lock()
-	defer b.mutex.Unlock()
-	return b.text.Write(text)
-}
-
-func (b *syncBuffer) String() string {
-	b.mutex.Lock()
-	defer b.mutex.Unlock()
-	return b.text.String()
 }
