@@ -213,29 +213,3 @@ func TestApplyStandsLostAnswers(t *testing.T) {
 	}
 	r.wantCounts(t, counts, applyEntries-counts["unchanged"], counts["unchanged"], 0)
 }
-
-// A cause that affects every entry ends the run at once, and is reported once.
-func TestApplyStopsAtGeneralFault(t *testing.T) {
-	t.Parallel()
-	const again = "; run the command again to continue\n"
-	for name, fault := range map[string]struct {
-		how  func(r *applyRig)
-		says string
-		ends string
-	}{
-		"wrong token":      {func(r *applyRig) { r.token = "pvd_x" }, "401 Unauthorized", ")\n"},
-		"no server":        {func(r *applyRig) { r.url = "http://127.0.0.1:1" }, "connection refused", again},
-		"another's server": {func(r *applyRig) { r.url += "/elsewhere" }, "(404 Not found); check the path /elsewhere", "\n"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r := newApplyRig(t, deliver)
-			fault.how(r)
-			counts, stderr := r.apply(t, providerdtest.ExitFailed)
-			if counts["pending"] != applyEntries || strings.Count(stderr, fault.says) != 1 || strings.Count(stderr, "\n") != 2 ||
-				!strings.HasSuffix(stderr, fault.ends) || strings.Contains(stderr, "run the command again") != (fault.ends == again) {
-				t.Errorf("%v: %s", counts, stderr)
-			}
-		})
-	}
-}
