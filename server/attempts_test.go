@@ -5,8 +5,6 @@ import (
 	"strconv"
 	"testing"
 	"time"
-
-	"example.com/providerd/store"
 )
 
 // mistypedToken has the wrong checksum.
@@ -20,9 +18,7 @@ func TestWrongTokensAreLimitedByAddress(t *testing.T) {
 	const limit = 20
 	handler, registry := h.startCounted(t, limit)
 	body := encode(t, minimal(oauth2Path))
-	expired := set("Authorization", "Bearer "+h.newToken(t, store.TokenGrant{
-		Name: "x", Operations: []string{oauth2Operation}, ExpiresIn: -time.Second,
-	}))
+	expired := set("Authorization", "Bearer "+h.newToken(t, "x", -time.Second, oauth2Operation))
 	for range limit {
 		h.post(t, oauth2Path, body, expired).problem(t, http.StatusUnauthorized, "unauthorized")
 	}

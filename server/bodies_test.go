@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"example.com/providerd/server/listener"
-	"example.com/providerd/store"
 )
 
 // largestBody returns a valid body of 1 MiB for a workspace directory-sync provider, filled with one character.
@@ -68,9 +67,7 @@ func TestHostileBodiesKeepNobodyOut(t *testing.T) {
 			limits.RequestTimeout, limits.ResponseTimeout = time.Hour, time.Hour
 			address, own := h.listen(t, limits), h.token
 			for i := range c.callers {
-				h.token = h.newToken(t, store.TokenGrant{
-					Name: fmt.Sprintf("caller-%d", i), Operations: []string{workspaceDirectoryOperation}, ExpiresIn: time.Hour,
-				})
+				h.token = h.newToken(t, fmt.Sprintf("caller-%d", i), time.Hour, workspaceDirectoryOperation)
 				got := h.awaitStatus(t, large, http.StatusServiceUnavailable, func() {
 					for range 10 {
 						caller := connect(t, address)

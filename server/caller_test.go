@@ -13,10 +13,9 @@ import (
 func TestCallerMustShowAValidToken(t *testing.T) {
 	t.Parallel()
 	h := start(t)
-	both := []string{oauth2Operation, workspaceDirectoryOperation}
-	expired := h.newToken(t, store.TokenGrant{Name: "x", Operations: both, ExpiresIn: -time.Second})
+	expired := h.newToken(t, "x", -time.Second, oauth2Operation)
 	revoked, token, err := h.database.CreateToken(t.Context(), store.TokenGrant{
-		Name: "x", Operations: both, ExpiresIn: time.Hour,
+		Name: "x", Operations: []string{oauth2Operation}, ExpiresIn: time.Hour,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +69,7 @@ func TestDamagedToken(t *testing.T) {
 	for id, statement := range []string{
 		"operations = '{bad'", "operations = '7'", "operations = 'null'", "operations = ''", "revoked_at = x'00'",
 	} {
-		token := h.newToken(t, store.TokenGrant{Name: "x", Operations: []string{oauth2Operation}, ExpiresIn: time.Hour})
+		token := h.newToken(t, "x", time.Hour, oauth2Operation)
 		h.tamper(t, fmt.Sprintf("UPDATE tokens SET %s WHERE id = %d", statement, id+2))
 		got := h.post(t, oauth2Path, body, set("Authorization", "Bearer "+token))
 		problem := got.problem(t, http.StatusServiceUnavailable, "storage-unavailable")
@@ -87,7 +86,7 @@ func TestDamagedToken(t *testing.T) {
 func TestTokenMustAllowTheOperation(t *testing.T) {
 	t.Parallel()
 	h := start(t)
-	token := h.newToken(t, store.TokenGrant{Name: "x", Operations: []string{oauth2Operation}, ExpiresIn: time.Hour})
+	token := h.newToken(t, "x", time.Hour, oauth2Operation)
 	authorize := set("Authorization", "Bearer "+token)
 	h.post(t, oauth2Path, encode(t, minimal(oauth2Path)), authorize).record(t)
 	got := h.post(t, workspaceDirectoryPath, encode(t, minimal(workspaceDirectoryPath)), authorize)

@@ -62,9 +62,7 @@ func start(t testing.TB) *harness {
 	}
 	h.database = h.openAgain(t)
 	h.serve(t)
-	h.token = h.newToken(t, store.TokenGrant{
-		Name: "test", Operations: []string{oauth2Operation, workspaceDirectoryOperation}, ExpiresIn: time.Hour,
-	})
+	h.token = h.newToken(t, "test", time.Hour, oauth2Operation, workspaceDirectoryOperation)
 	return h
 }
 
@@ -134,9 +132,10 @@ func parse(t testing.TB, text []byte) *contract.Document {
 	return document
 }
 
-func (h *harness) newToken(t testing.TB, grant store.TokenGrant) string {
+// newToken returns a token that allows operations for a time.
+func (h *harness) newToken(t testing.TB, name string, lifetime time.Duration, operations ...string) string {
 	t.Helper()
-	text, _, err := h.database.CreateToken(t.Context(), grant)
+	text, _, err := h.database.CreateToken(t.Context(), store.TokenGrant{Name: name, Operations: operations, ExpiresIn: lifetime})
 	if err != nil {
 		t.Fatal(err)
 	}

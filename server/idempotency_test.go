@@ -138,7 +138,7 @@ func TestKeyBelongsToNameAndOperation(t *testing.T) {
 	body, key := encode(t, minimal(oauth2Path)), set(keyHeader, "key")
 	first := h.post(t, oauth2Path, body, key).record(t)["pk"]
 	for name, isReplay := range map[string]bool{"test": true, "other": false} {
-		token := h.newToken(t, store.TokenGrant{Name: name, Operations: []string{oauth2Operation}, ExpiresIn: time.Hour})
+		token := h.newToken(t, name, time.Hour, oauth2Operation)
 		got := h.post(t, oauth2Path, body, key, set("Authorization", "Bearer "+token))
 		if pk := got.record(t)["pk"]; got.replayed() != isReplay || (pk == first) != isReplay {
 			t.Errorf("with a token of %s, the key of provider %v gives provider %v", name, first, pk)

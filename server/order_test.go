@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"example.com/providerd/store"
 )
 
 // TestOneRequestHasOneAnswer sends requests with fewer and fewer mistakes: the first check that fails decides the
@@ -16,9 +14,7 @@ import (
 func TestOneRequestHasOneAnswer(t *testing.T) {
 	t.Parallel()
 	h := start(t)
-	other := h.newToken(t, store.TokenGrant{
-		Name: "x", Operations: []string{workspaceDirectoryOperation}, ExpiresIn: time.Hour,
-	})
+	other := h.newToken(t, "x", time.Hour, workspaceDirectoryOperation)
 	large := `{"name":"` + strings.Repeat("x", 1<<20) + `"`
 	taken := minimal(oauth2Path)
 	taken["client_id"] = "taken-value"

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"example.com/providerd/server/advice"
-	"example.com/providerd/store"
 )
 
 // pageExample returns the bad and the good example of a page.
@@ -62,7 +61,7 @@ func (h *harness) sendExample(t *testing.T, example string) answer {
 		body = example
 	case strings.HasPrefix(example, "providerd token create "):
 		operation := example[strings.LastIndex(example, " ")+1:]
-		token = h.newToken(t, store.TokenGrant{Name: "ci", Operations: []string{operation}, ExpiresIn: time.Hour})
+		token = h.newToken(t, "ci", time.Hour, operation)
 	case name == "Content-Length":
 		length, err := strconv.Atoi(value)
 		if err != nil {

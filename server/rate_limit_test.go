@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"example.com/providerd/server"
-	"example.com/providerd/store"
 )
 
 // limitRate starts a server that accepts a number of requests per hour and token name.
@@ -58,8 +57,8 @@ func TestRateLimitIsForTheNameOfTheToken(t *testing.T) {
 	h := start(t)
 	h.limitRate(t, 3)
 	body := encode(t, minimal(oauth2Path))
-	narrow := h.newToken(t, store.TokenGrant{Name: "test", Operations: []string{oauth2Operation}, ExpiresIn: time.Hour})
-	other := h.newToken(t, store.TokenGrant{Name: "other", Operations: []string{oauth2Operation}, ExpiresIn: time.Hour})
+	narrow := h.newToken(t, "test", time.Hour, oauth2Operation)
+	other := h.newToken(t, "other", time.Hour, oauth2Operation)
 	created := h.post(t, oauth2Path, body)
 	created.record(t)
 	faulty := h.post(t, oauth2Path, "{}")

@@ -9,7 +9,6 @@ import (
 
 	"example.com/providerd/server"
 	"example.com/providerd/server/listener"
-	"example.com/providerd/store"
 )
 
 // TestHostileBodiesOfRefusedRequests sends complete bodies before it reads the response, as many HTTP libraries do,
@@ -24,9 +23,7 @@ func TestHostileBodiesOfRefusedRequests(t *testing.T) {
 	limited := strings.TrimPrefix(h.url, "http://")
 	h.post(t, oauth2Path, "{}")
 	address := h.listen(t, limits)
-	forbidden := h.newToken(t, store.TokenGrant{
-		Name: "forbidden", Operations: []string{workspaceDirectoryOperation}, ExpiresIn: time.Hour,
-	})
+	forbidden := h.newToken(t, "forbidden", time.Hour, workspaceDirectoryOperation)
 	valid := h.head()
 	for name, c := range map[string]struct {
 		address, head string

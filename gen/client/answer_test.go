@@ -74,35 +74,30 @@ func TestRecordIsTakenWhoeverSendsIt(t *testing.T) {
 	}
 }
 
-// repeat writes a text until the client disconnects or 32 MiB are written.
-func repeat(w io.Writer, text string) {
-	for written := 0; written < 32<<20; written += len(text) {
-		if _, err := io.WriteString(w, text); err != nil {
-			return
-		}
-	}
-}
-
 func TestAnswersAreReadUpToABound(t *testing.T) {
 	t.Parallel()
-	blanks := strings.Repeat(" ", 64<<10)
+	const json, problem, large = "application/json", "application/problem+json", "the response is larger than 16 MiB"
+	blanks := strings.Repeat(" ", 32<<20)
+	list := func(entry string, count int) string {
+		return `{"status": 400, "title": "x\u001b\n", "errors": [` + strings.Repeat(entry+",", count) + `{}]}`
+	}
 	for name, c := range map[string]struct {
 		handler http.HandlerFunc
 		says    string
 	}{
-		"body": {func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", "application/json")
-			w.WriteHeader(http.StatusCreated)
-			repeat(w, blanks)
-		}, "the response is larger than 16 MiB"},
+		"body":       {answering(http.StatusCreated, json, blanks), large},
+		"violations": {answering(http.StatusBadRequest, problem, list(`{"detail":"y"}`, 100_000)), "400 x\uFFFD\uFFFD:   y."},
+		"list": {
+			answering(http.StatusBadRequest, problem, list("{}", 2_000_000)), "the response has more values than a providerd server sends",
+		},
 		"zip bomb": {func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", "application/json")
+			w.Header().Set("Content-Type", json)
 			w.Header().Set("Content-Encoding", "gzip")
 			w.WriteHeader(http.StatusCreated)
 			zipped := gzip.NewWriter(w)
-			repeat(zipped, blanks)
+			_, _ = io.WriteString(zipped, blanks)
 			_ = zipped.Close()
-		}, "the response is larger than 16 MiB"},
+		}, large},
 		"header": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("X-Long", strings.Repeat("hunter2", 10_000))
 		}, "server response headers exceeded"},
@@ -112,18 +107,8 @@ func TestAnswersAreReadUpToABound(t *testing.T) {
 				return
 			}
 			defer func() { _ = connection.Close() }()
-			_, _ = io.WriteString(connection, "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n")
-			repeat(connection, blanks)
+			_, _ = io.WriteString(connection, "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n"+blanks)
 		}, "The response is not one to a create."},
-		"violations": {func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(http.StatusBadRequest)
-			_, _ = fmt.Fprintf(w, `{"status": 400, "title": "x\u001b\n", "errors": [%s{}]}`,
-				strings.Repeat(`{"detail":"y"},`, 100_000))
-		}, "400 x\uFFFD\uFFFD:   y."},
-		"list": {func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(http.StatusBadRequest)
-			_, _ = fmt.Fprintf(w, `{"status": 400, "errors": [%s{}]}`, strings.Repeat(`{},`, 2_000_000))
-		}, "the response has more values than a providerd server sends"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

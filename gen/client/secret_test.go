@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -107,16 +106,13 @@ func TestSecretsAreMarshaledUnmasked(t *testing.T) {
 		zero,
 		`{"secret":"hunter2 \"ü\" \u0001","optional":"","json":{"n":9007199254740993,"b":[1.50,null]}}`,
 	} {
-		var value, again both
+		var value both
 		if err := json.Unmarshal([]byte(text), &value); err != nil {
 			t.Fatal(err)
 		}
 		marshaled, err := json.Marshal(value)
 		if err != nil || string(marshaled) != text {
 			t.Errorf("%s is marshaled as %s, %v", text, marshaled, err)
-		}
-		if err := json.Unmarshal(marshaled, &again); err != nil || !reflect.DeepEqual(value, again) {
-			t.Errorf("%s is not equal to itself: %v", text, err)
 		}
 	}
 	if marshaled, err := json.Marshal(both{}); err != nil || string(marshaled) != zero {
