@@ -7,11 +7,11 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
-	collectorpb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
@@ -19,11 +19,9 @@ import (
 
 // Collector receives spans as OTLP over HTTP at /v1/traces.
 type Collector struct {
-	URL   string
-	mutex sync.Mutex
-	// received are the requests, and bodies their encodings.
-	received []*collectorpb.ExportTraceServiceRequest
-	bodies   [][]byte
+	URL    string
+	mutex  sync.Mutex
+	bodies [][]byte
 }
 
 // StartCollector starts a collector that runs until the test ends.
@@ -37,80 +35,62 @@ func StartCollector(t *testing.T) *Collector {
 }
 
 func (c *Collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var body io.Reader = r.Body
+	body, err := io.Reader(r.Body), error(nil)
 	if r.Header.Get("Content-Encoding") == "gzip" {
-		unpacked, err := gzip.NewReader(r.Body)
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-			return
-		}
-		body = unpacked
+		body, err = gzip.NewReader(r.Body)
 	}
-	text, err := io.ReadAll(body)
-	request := &collectorpb.ExportTraceServiceRequest{}
-	if err != nil || r.URL.Path != "/v1/traces" || proto.Unmarshal(text, request) != nil {
+	if err != nil || r.URL.Path != "/v1/traces" {
 		http.Error(w, "invalid export to "+r.URL.Path, http.StatusBadRequest)
 		return
 	}
-	c.mutex.Lock()
-	c.received, c.bodies = append(c.received, request), append(c.bodies, text)
-	c.mutex.Unlock()
-}
-
-// RequestCount returns the number of requests received so far.
-func (c *Collector) RequestCount() int {
+	text, _ := io.ReadAll(body)
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	return len(c.bodies)
+	c.bodies = append(c.bodies, text)
 }
 
 // Bodies returns the bodies of the requests received so far.
 func (c *Collector) Bodies() [][]byte {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	return c.bodies
+	return slices.Clone(c.bodies)
+}
+
+// Span is a decoded span. Resource has the attributes of what sent it.
+type Span struct {
+	Name, Trace, ID, Parent string
+	Kind                    tracepb.Span_SpanKind
+	Start, End              time.Time
+	HasFailed               bool
+	Attributes, Resource    map[string]string
 }
 
 // Spans returns the spans received so far.
-func (c *Collector) Spans() []Span {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	var spans []Span
-	for _, request := range c.received {
+func (c *Collector) Spans(t *testing.T) (spans []Span) {
+	t.Helper()
+	for _, body := range c.Bodies() {
+		// An export request has the same encoding.
+		var request tracepb.TracesData
+		if err := proto.Unmarshal(body, &request); err != nil {
+			t.Fatal(err)
+		}
 		for _, resource := range request.GetResourceSpans() {
 			for _, scope := range resource.GetScopeSpans() {
 				for _, span := range scope.GetSpans() {
 					spans = append(spans, Span{
 						Name: span.GetName(), Trace: hex.EncodeToString(span.GetTraceId()),
 						ID: hex.EncodeToString(span.GetSpanId()), Parent: hex.EncodeToString(span.GetParentSpanId()),
-						state: span.GetTraceState(), Kind: span.GetKind(), events: len(span.GetEvents()),
+						Kind:       span.GetKind(),
 						Start:      time.Unix(0, int64(span.GetStartTimeUnixNano())),
 						End:        time.Unix(0, int64(span.GetEndTimeUnixNano())),
 						HasFailed:  span.GetStatus().GetCode() == tracepb.Status_STATUS_CODE_ERROR,
-						Attributes: textsOf(span.GetAttributes()),
+						Attributes: textsOf(span.GetAttributes()), Resource: textsOf(resource.GetResource().GetAttributes()),
 					})
 				}
 			}
 		}
 	}
 	return spans
-}
-
-// ResourceAttributes returns the attributes of the resource that sent the spans.
-func (c *Collector) ResourceAttributes() map[string]string {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	return textsOf(c.received[0].GetResourceSpans()[0].GetResource().GetAttributes())
-}
-
-// Span is a decoded span.
-type Span struct {
-	Name, Trace, ID, Parent, state string
-	Kind                           tracepb.Span_SpanKind
-	Start, End                     time.Time
-	HasFailed                      bool
-	events                         int
-	Attributes                     map[string]string
 }
 
 func textsOf(attributes []*commonpb.KeyValue) map[string]string {

@@ -3,8 +3,9 @@ package providerdtest
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
+	"os"
+	"os/exec"
 	"regexp"
 	"strconv"
 	"strings"
@@ -37,21 +38,6 @@ func FindOpsURL(log string) string {
 		return ""
 	}
 	return match[1]
-}
-
-// Get returns the status and the body of a GET response.
-func Get(t *testing.T, url string) (int, string) {
-	t.Helper()
-	response, err := http.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = response.Body.Close() }()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return response.StatusCode, string(text)
 }
 
 // Scrape returns the metrics by series, such as providerd_problems_total{type="internal"}.
@@ -94,4 +80,26 @@ func Readiness(t *testing.T, server *Server) (status int, readiness string) {
 		t.Fatal(err)
 	}
 	return status, strings.TrimSpace(body.Status)
+}
+
+// PeakKiB returns the peak memory of a command, or 0 if it has ended: what the system reports then includes its parent
+// process.
+func PeakKiB(t *testing.T, command *exec.Cmd) int {
+	t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", command.Process.Pid))
+	if err != nil || !strings.Contains(string(status), "VmHWM:") {
+		return 0
+	}
+	return NumberAfter(t, string(status), "VmHWM:")
+}
+
+// NumberAfter returns the first number after word in text.
+func NumberAfter(t *testing.T, text, word string) int {
+	t.Helper()
+	_, rest, _ := strings.Cut(text, word)
+	number, err := strconv.Atoi(regexp.MustCompile(`[0-9]+`).FindString(rest))
+	if err != nil {
+		t.Fatalf("no number follows %s in %.1000s", word, text)
+	}
+	return number
 }

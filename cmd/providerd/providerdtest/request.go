@@ -4,12 +4,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // The paths of the two operations, and a valid body for the first.
@@ -30,31 +34,25 @@ func (s *Server) PostWithKey(client *http.Client, path, body, key string) (int, 
 	if err != nil {
 		return 0, "", err
 	}
-	request, err := http.NewRequest(http.MethodPost, s.URL+path, strings.NewReader(body))
-	if err != nil {
-		return 0, "", err
-	}
-	request.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
-	request.Header.Set("Content-Type", "application/json")
-	if key != "" {
-		request.Header.Set("Idempotency-Key", key)
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		return 0, "", err
-	}
-	defer func() { _ = response.Body.Close() }()
-	text, err := io.ReadAll(response.Body)
-	return response.StatusCode, string(text), err
+	header := http.Header{"Content-Type": {"application/json"}, "Idempotency-Key": {key}}
+	return s.send(client, http.MethodPost, path, strings.TrimSpace(string(token)), body, header)
 }
 
 // Send sends a request and returns the status of the response. An empty token, and headers with an empty value, are
 // left out.
 func (s *Server) Send(t *testing.T, client *http.Client, method, path, token, body string, header http.Header) int {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), method, s.URL+path, strings.NewReader(body))
+	status, _, err := s.send(client, method, path, token, body, header)
 	if err != nil {
 		t.Fatal(err)
+	}
+	return status
+}
+
+func (s *Server) send(client *http.Client, method, path, token, body string, header http.Header) (int, string, error) {
+	request, err := http.NewRequest(method, s.URL+path, strings.NewReader(body))
+	if err != nil {
+		return 0, "", err
 	}
 	for name, values := range header {
 		if !slices.Equal(values, []string{""}) {
@@ -66,12 +64,35 @@ func (s *Server) Send(t *testing.T, client *http.Client, method, path, token, bo
 	}
 	response, err := client.Do(request)
 	if err != nil {
+		return 0, "", err
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	return response.StatusCode, string(text), err
+}
+
+// Get returns the status and the body of a GET response.
+func Get(t *testing.T, url string) (int, string) {
+	t.Helper()
+	status, text, err := (&Server{URL: url}).send(http.DefaultClient, http.MethodGet, "", "", "", nil)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := response.Body.Close(); err != nil {
+	return status, text
+}
+
+// Dial connects to the server until the test ends, with a deadline after processtest.Timeout.
+func Dial(t *testing.T, server *Server) net.Conn {
+	t.Helper()
+	connection, err := net.Dial("tcp", strings.TrimPrefix(server.URL, "http://"))
+	if err != nil {
 		t.Fatal(err)
 	}
-	return response.StatusCode
+	t.Cleanup(func() { _ = connection.Close() })
+	if err := connection.SetDeadline(time.Now().Add(processtest.Timeout)); err != nil {
+		t.Fatal(err)
+	}
+	return connection
 }
 
 // Token returns the initial token of a server in dir.
@@ -87,11 +108,11 @@ func Token(t *testing.T, dir string) string {
 // CreateToken creates a token for the OAuth2 operation, and for others, in the database in dir.
 func CreateToken(t *testing.T, dir, name string, others ...string) string {
 	t.Helper()
-	command := Command(t.Context(), dir, "token", "create", "--name", name, "--allow", "providers_oauth2_create")
+	arguments := []string{"token", "create", "--name", name, "--allow", "providers_oauth2_create"}
 	for _, operation := range others {
-		command.Args = append(command.Args, "--allow", operation)
+		arguments = append(arguments, "--allow", operation)
 	}
-	text, err := command.Output()
+	text, err := Command(t.Context(), dir, arguments...).Output()
 	if err != nil {
 		t.Fatal(err)
 	}

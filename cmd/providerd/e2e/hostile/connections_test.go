@@ -34,8 +34,8 @@ func holdIdle(t *testing.T, server *providerdtest.Server, count int) {
 			t.Fatal(err)
 		}
 		if text == healthRequest {
-			pending := &providerdtest.PendingCreate{Conn: connection, Reader: bufio.NewReader(connection)}
-			if status := pending.ReadResponse(t).StatusCode; status != http.StatusOK {
+			pending := &pendingCreate{Conn: connection, reader: bufio.NewReader(connection)}
+			if status := pending.readStatus(t); status != http.StatusOK {
 				t.Fatalf("connection %d: status is %d", i, status)
 			}
 		}

@@ -25,12 +25,12 @@ func TestHostileHalfClosing(t *testing.T) {
 	statuses := map[int]int{}
 	const creates = 50
 	for range creates {
-		statuses[halfClose(t, server, providerdtest.CreateHeader(t, dir, len(providerdtest.OAuth2Body))+"\r\n"+providerdtest.OAuth2Body)]++
+		statuses[halfClose(t, server, createHeader(t, dir, len(providerdtest.OAuth2Body))+"\r\n"+providerdtest.OAuth2Body)]++
 	}
 	if statuses[http.StatusCreated] != creates {
 		t.Errorf("statuses are %v", statuses)
 	}
-	status := halfClose(t, server, providerdtest.CreateHeader(t, dir, len(providerdtest.OAuth2Body))+"\r\n"+providerdtest.OAuth2Body[1:])
+	status := halfClose(t, server, createHeader(t, dir, len(providerdtest.OAuth2Body))+"\r\n"+providerdtest.OAuth2Body[1:])
 	if status != http.StatusBadRequest {
 		t.Errorf("status of a truncated body is %d", status)
 	}
@@ -51,8 +51,8 @@ func halfClose(t *testing.T, server *providerdtest.Server, request string) int {
 	if err := connection.(*net.TCPConn).CloseWrite(); err != nil {
 		t.Fatal(err)
 	}
-	pending := providerdtest.PendingCreate{Conn: connection, Reader: bufio.NewReader(connection)}
-	return pending.ReadResponse(t).StatusCode
+	pending := pendingCreate{Conn: connection, reader: bufio.NewReader(connection)}
+	return pending.readStatus(t)
 }
 
 // checkCanceled checks that at least this many requests are logged as canceled, and none as a server error.
@@ -82,10 +82,10 @@ func TestHostileHangUps(t *testing.T) {
 	client := contracttest.Client(t)
 	for i := range 50 {
 		for body, sent := range map[string]int{providerdtest.OAuth2Body: len(providerdtest.OAuth2Body), large: len(large), " " + providerdtest.OAuth2Body: 20} {
-			hangUp(t, providerdtest.Dial(t, server), providerdtest.CreateHeader(t, dir, len(body))+"\r\n"+body[:sent], i%2 == 0)
+			hangUp(t, providerdtest.Dial(t, server), createHeader(t, dir, len(body))+"\r\n"+body[:sent], i%2 == 0)
 		}
 		// The server is reading this body, and gets half of it.
-		hangUp(t, providerdtest.BeginCreate(t, server, dir).Conn, providerdtest.OAuth2Body[:20], i%2 == 0)
+		hangUp(t, beginCreate(t, server, dir).Conn, providerdtest.OAuth2Body[:20], i%2 == 0)
 		server.Create(t, client)
 	}
 	server.Stop(t)

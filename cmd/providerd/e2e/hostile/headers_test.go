@@ -19,11 +19,11 @@ import (
 // token and without ending the header.
 func TestHostileHeaders(t *testing.T) {
 	t.Parallel()
-	server := providerdtest.ServeLimited(t, t.TempDir())
+	server := serveLimited(t, t.TempDir())
 	for _, length := range []int{8 << 10, 36 << 10} {
 		holdHeaders(t, server, length)
 	}
-	providerdtest.CheckPeakMemory(t, server)
+	checkPeakMemory(t, server)
 }
 
 func holdHeaders(t *testing.T, server *providerdtest.Server, length int) {

@@ -44,7 +44,7 @@ func TestHostileBodies(t *testing.T) {
 	t.Parallel()
 	count := hostileBodies(t)
 	dir := t.TempDir()
-	server := providerdtest.ServeLimited(t, dir, "--ops-listen", "127.0.0.1:0")
+	server := serveLimited(t, dir, "--ops-listen", "127.0.0.1:0")
 	sender := newHostileSender(t, server, dir)
 	statuses := map[int]int{}
 	for i := range count / 10 {
@@ -55,7 +55,7 @@ func TestHostileBodies(t *testing.T) {
 		statuses[sender.send(t, i)]++
 	}
 	after := liveHeap(t, server)
-	providerdtest.CheckPeakMemory(t, server)
+	checkPeakMemory(t, server)
 	server.Stop(t)
 	t.Logf("%d bodies: statuses %v; live heap %d KiB after a tenth, %d KiB after all", count, statuses, before>>10, after>>10)
 	if after-before > maxGrowth {

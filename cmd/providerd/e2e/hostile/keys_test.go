@@ -19,7 +19,7 @@ func TestHostileConcurrentKeys(t *testing.T) {
 	t.Parallel()
 	connections := hostileConnections(t)
 	dir := t.TempDir()
-	server := providerdtest.ServeLimited(t, dir)
+	server := serveLimited(t, dir)
 	crowd := newHostileCrowd(t, server, dir)
 	stored := map[string]string{}
 	for name, shape := range hostileShapes() {
@@ -56,7 +56,7 @@ func TestHostileConcurrentKeys(t *testing.T) {
 	}
 	close(keys)
 	senders.Wait()
-	providerdtest.CheckPeakMemory(t, server)
+	checkPeakMemory(t, server)
 	t.Logf("%d connections compared small bodies with %v", connections, slices.Collect(maps.Keys(stored)))
 	server.Stop(t)
 }

@@ -47,7 +47,7 @@ func sendHostileBodies(t *testing.T, callers int) {
 	t.Helper()
 	connections := hostileConnections(t)
 	dir := t.TempDir()
-	server := providerdtest.ServeLimited(t, dir)
+	server := serveLimited(t, dir)
 	crowd := newHostileCrowd(t, server, dir)
 	for i := range callers {
 		token := providerdtest.CreateToken(t, dir, fmt.Sprint("hostile-", i), "providers_workspace_directory_create")
@@ -78,7 +78,7 @@ func sendHostileBodies(t *testing.T, callers int) {
 	stop()
 	senders.Wait()
 	crowd.create(t, 1)
-	providerdtest.CheckPeakMemory(t, server)
+	checkPeakMemory(t, server)
 	t.Logf("%d connections: statuses %v, %d resets", connections, crowd.statuses, crowd.resets.Load())
 	if refused := crowd.statuses[http.StatusServiceUnavailable]; crowd.resets.Load() > int64(refused/100) {
 		t.Errorf("%d resets beside %d responses to refused bodies", crowd.resets.Load(), refused)

@@ -40,7 +40,7 @@ func TestHostileSignalsDrain(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			server, ops := providerdtest.ServeWithOps(t, dir)
-			pending := providerdtest.BeginCreate(t, server, dir)
+			pending := beginCreate(t, server, dir)
 			signalUntilDraining(t, server, first)
 			for _, path := range []string{"/metrics", "/healthz"} {
 				if status, text := providerdtest.Get(t, ops+path); status != http.StatusOK {
@@ -49,7 +49,7 @@ func TestHostileSignalsDrain(t *testing.T) {
 			}
 			// A closed terminal, or systemd with SendSIGHUP, also sends SIGHUP.
 			server.Signal(t, syscall.SIGHUP)
-			pending.Finish(t)
+			pending.finish(t)
 			if err := server.Wait(); err != nil {
 				t.Errorf("%v: %s", err, server.Stderr)
 			}
@@ -62,7 +62,7 @@ func TestHostileSignalsEndDrain(t *testing.T) {
 	for _, second := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		dir := t.TempDir()
 		server := providerdtest.Serve(t, dir)
-		providerdtest.BeginCreate(t, server, dir)
+		beginCreate(t, server, dir)
 		signalUntilDraining(t, server, syscall.SIGTERM)
 		server.Signal(t, second)
 		err := server.Wait()
@@ -83,7 +83,7 @@ func TestHostileSignalsUnderNohup(t *testing.T) {
 	server := providerdtest.MustStart(t, command)
 	server.Signal(t, syscall.SIGHUP)
 	for range 20 {
-		providerdtest.BeginCreate(t, server, dir).Finish(t)
+		beginCreate(t, server, dir).finish(t)
 	}
 	server.Stop(t)
 }

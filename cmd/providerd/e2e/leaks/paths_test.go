@@ -235,7 +235,7 @@ func (s *search) tracing() []string {
 // spans scans the spans of a session. It waits for the last one, which is the only one with status 503.
 func (s *search) spans() {
 	processtest.WaitUntil(s.t, "the collector has the last span", func() bool {
-		for _, span := range s.collector.Spans() {
+		for _, span := range s.collector.Spans(s.t) {
 			if span.Attributes["http.response.status_code"] == "503" {
 				return true
 			}

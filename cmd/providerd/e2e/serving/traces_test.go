@@ -177,7 +177,7 @@ func TestTracesOfRequests(t *testing.T) {
 	})
 	calls[len(calls)-1].send(t, server)
 	server.Stop(t)
-	spans, lines := collector.Spans(), map[any]map[string]any{}
+	spans, lines := collector.Spans(t), map[any]map[string]any{}
 	for _, line := range logLines(t, server.Stderr.String()) {
 		lines[line["request_id"]] = line
 	}
@@ -189,7 +189,7 @@ func TestTracesOfRequests(t *testing.T) {
 			t.Errorf("a span contains client data: %q", text)
 		}
 	}
-	resource := collector.ResourceAttributes()
+	resource := spans[0].Resource
 	if resource["service.name"] != "providerd" || resource["service.version"] == "" ||
 		resource["service.instance.id"] == "" || resource["deployment.environment.name"] != "test" {
 		t.Errorf("the resource is %v", resource)
@@ -217,7 +217,7 @@ func TestTracesOfSharedTransactions(t *testing.T) {
 	server.Stop(t)
 	type transaction struct{ start, end time.Time }
 	sizes, count := map[transaction]int{}, map[string]int{}
-	for _, span := range collector.Spans() {
+	for _, span := range collector.Spans(t) {
 		count[span.Name]++
 		if span.Name == "commit" {
 			sizes[transaction{span.Start, span.End}]++
@@ -228,7 +228,7 @@ func TestTracesOfSharedTransactions(t *testing.T) {
 		t.Errorf("spans are %v, want %v", count, want)
 	}
 	largest := 0
-	for _, span := range collector.Spans() {
+	for _, span := range collector.Spans(t) {
 		if size := sizes[transaction{span.Start, span.End}]; span.Name == "commit" &&
 			span.Attributes["providerd.batch_size"] != strconv.Itoa(size) {
 			t.Errorf("%d creates share the transaction of %+v", size, span)
@@ -239,7 +239,7 @@ func TestTracesOfSharedTransactions(t *testing.T) {
 	if largest < 2 {
 		t.Error("no creates shared a transaction")
 	}
-	if name := collector.ResourceAttributes()["service.name"]; name != "mine" {
+	if name := collector.Spans(t)[0].Resource["service.name"]; name != "mine" {
 		t.Errorf("the service name is %q", name)
 	}
 }
