@@ -97,8 +97,8 @@ func (r *rig) commit(ctx context.Context, name string) error {
 }
 
 // insert stores an application with a name of so many bytes.
-func (r *rig) insert(slug any, size int) error {
-	err := r.commitRow(context.Background(), &inserted{Slug: fmt.Sprint(slug), Name: strings.Repeat("0", size)})
+func (r *rig) insert(slug string, size int) error {
+	err := r.commitRow(context.Background(), &inserted{Slug: slug, Name: strings.Repeat("0", size)})
 	r.batches.Maintain(context.Background())
 	return err
 }

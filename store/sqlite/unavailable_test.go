@@ -102,7 +102,8 @@ func TestChangedSchemaIsUnavailable(t *testing.T) {
 				errs["Change"] = r.Change(t.Context(), func(tx *gorm.DB) error { return insertApplication(tx, "lost") })
 			}
 			for what, err := range errs {
-				if !errors.Is(err, database.ErrUnavailable) || errors.Is(err, database.ErrNewer) != isNewer || !strings.Contains(err.Error(), test.text) {
+				if !errors.Is(err, database.ErrUnavailable) || errors.Is(err, database.ErrNewer) != isNewer ||
+					!strings.Contains(err.Error(), test.text) {
 					t.Errorf("%s: error is %v, want ErrUnavailable with %q", what, err, test.text)
 				}
 			}
