@@ -171,13 +171,19 @@ func TestCloseWithAFullQueue(t *testing.T) {
 		"batches closed 4", "database closed 4", "database closed 4")
 }
 
-// Four creates: one that is alone, two that share the next transaction, and one whose caller gives up before that
-// transaction begins.
+// A watcher sees the size of each batch, and each create gets its timing: one that is alone, two that share the next
+// transaction, and one whose caller gives up before that transaction begins.
 func TestTiming(t *testing.T) {
 	t.Parallel()
 	slow := &slowDatabase{commit: 4 * time.Second}
 	var timings [4]store.Timing
+	var batches []int
 	inBubble(t, slow, func(t *testing.T, opened *store.Store) {
+		opened.Watch(func(creates int, took time.Duration) {
+			if batches = append(batches, creates); took != slow.commit {
+				t.Errorf("a batch took %s, want %s", took, slow.commit)
+			}
+		})
 		var group sync.WaitGroup
 		create := func(ctx context.Context, number int, want error) {
 			group.Go(func() {
@@ -211,5 +217,8 @@ func TestTiming(t *testing.T) {
 		if timings[number] != want {
 			t.Errorf("create %d: timing is %+v, want %+v", number, timings[number], want)
 		}
+	}
+	if !slices.Equal(batches, []int{1, 2}) {
+		t.Errorf("the watcher saw batches of %v creates", batches)
 	}
 }
