@@ -30,7 +30,13 @@ func TestManualTables(t *testing.T) {
 	commands := program.Leaves(true)
 	var serve []*kong.Flag
 	var others []*kong.Node
+	var ofFields []*kong.Flag
 	for _, command := range commands {
+		for _, flag := range command.Flags {
+			if flag.Group != nil {
+				ofFields = append(ofFields, flag)
+			}
+		}
 		if command.Name == "serve" {
 			serve = command.Flags
 		} else {
@@ -41,9 +47,9 @@ func TestManualTables(t *testing.T) {
 	manualtest.Check(t, configuration, "flags of serve", serveTable(serve))
 	manualtest.Check(t, configuration, "variables", variablesTable(commands))
 	manualtest.Check(t, reference, "commands", commandsTable(commands))
-	manualtest.Check(t, reference, "flags of all commands", flagsTable(program.Flags))
+	manualtest.Check(t, reference, "flags of all commands", flagsTable("meaning", program.Flags))
 	manualtest.Check(t, "../manual/flags.md", "flags", sharedFlagsTable(others))
-	manualtest.Check(t, "../manual/providers.md", "flags of fields", fieldsTable(commands))
+	manualtest.Check(t, "../manual/providers.md", "flags of fields", flagsTable("new value", ofFields))
 	manualtest.Check(t, reference, "exit statuses", manualtest.Table([]string{"status", "meaning"}, [][]string{
 		{"0", "the command succeeded"},
 		{strconv.Itoa(exitFailed), "the command failed"},
@@ -136,12 +142,12 @@ func serveTable(flags []*kong.Flag) string {
 	return manualtest.Table([]string{"flag", "variable", "default", "meaning"}, rows)
 }
 
-func flagsTable(flags []*kong.Flag) string {
+func flagsTable(help string, flags []*kong.Flag) string {
 	var rows [][]string
 	for _, flag := range flags {
 		rows = append(rows, []string{code(flagUsage(flag)), meaning(flag)})
 	}
-	return manualtest.Table([]string{"flag", "meaning"}, rows)
+	return manualtest.Table([]string{"flag", help}, rows)
 }
 
 func commandsTable(commands []*kong.Node) string {
@@ -174,19 +180,6 @@ func sharedFlagsTable(commands []*kong.Node) string {
 		rows = append(rows, []string{r.flag, namesOf(having[r], commands), r.variables, r.byDefault, r.meaning})
 	}
 	return manualtest.Table([]string{"flag", "commands", "variable", "default", "meaning"}, rows)
-}
-
-// fieldsTable returns the flags of "provider update" that are in groups.
-func fieldsTable(commands []*kong.Node) string {
-	var rows [][]string
-	for _, command := range commands {
-		for _, flag := range command.Flags {
-			if flag.Group != nil {
-				rows = append(rows, []string{code(flagUsage(flag)), meaning(flag)})
-			}
-		}
-	}
-	return manualtest.Table([]string{"flag", "new value"}, rows)
 }
 
 // namesOf lists commands, or the others if they are fewer.
