@@ -18,20 +18,16 @@ import (
 	"example.com/providerd/store/storetest/processtest"
 )
 
-// smallDisk mounts a file system of this size in a new directory. It needs root.
-func smallDisk(t *testing.T, size string) string {
+// mount mounts something at a path until the test ends. It needs root.
+func mount(t *testing.T, path string, arguments ...string) {
 	t.Helper()
 	processtest.NeedRoot(t)
-	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
-		t.Fatalf("mount small disk: %v", err)
-	}
+	providerdtest.Run(t, "mount", append(arguments, path)...)
 	t.Cleanup(func() {
-		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
+		if err := syscall.Unmount(path, syscall.MNT_DETACH); err != nil {
 			t.Error(err)
 		}
 	})
-	return dir
 }
 
 // tally counts the outcomes of creates.
@@ -76,7 +72,8 @@ func (c *tally) account(t *testing.T, server *providerdtest.Server, dir, fault s
 }
 
 func TestDiskFull(t *testing.T) {
-	dir := smallDisk(t, "16m")
+	dir := t.TempDir()
+	mount(t, dir, "-t", "tmpfs", "-o", "size=16m", "tmpfs")
 	filler := filepath.Join(dir, "filler")
 	if err := os.WriteFile(filler, bytes.Repeat([]byte("x"), 8<<20), 0o600); err != nil {
 		t.Fatal(err)
@@ -132,30 +129,13 @@ func TestDatabaseReadOnly(t *testing.T) {
 	result.createUntil(t, server, http.StatusCreated)
 	server.Stop(t)
 	path := filepath.Join(dir, "data", "providerd.db")
-	bind(t, path)
+	mount(t, path, "--bind", path)
+	providerdtest.Run(t, "mount", "-o", "remount,bind,ro", path)
 	if _, err := providerdtest.Start(providerdtest.ServeCommand(t.Context(), dir)); err == nil || !strings.Contains(err.Error(), "read-only file system") {
 		t.Errorf("error is %v", err)
 	} else {
 		t.Logf("database read-only: %v", err)
 	}
-}
-
-// bind mounts a file over itself, read-only.
-func bind(t *testing.T, path string) {
-	t.Helper()
-	processtest.NeedRoot(t)
-	err := syscall.Mount(path, path, "", syscall.MS_BIND, "")
-	if err == nil {
-		err = syscall.Mount("", path, "", syscall.MS_BIND|syscall.MS_REMOUNT|syscall.MS_RDONLY, "")
-	}
-	if err != nil {
-		t.Fatalf("make %s read-only: %v", path, err)
-	}
-	t.Cleanup(func() {
-		if err := syscall.Unmount(path, syscall.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
 }
 
 // TestSecondServerIsRefused starts a server over a SQLite database whose server does not stop.

@@ -2,13 +2,16 @@ package serving_test
 
 import (
 	"net/http"
+	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/server/contracttest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // TestLifeCycle checks what a service manager and a load balancer see of a server, from start to exit.
@@ -41,4 +44,60 @@ func TestLifeCycle(t *testing.T) {
 	if stored := providerdtest.StoredPKs(t, dir); len(stored) != 1 {
 		t.Errorf("%d records are stored, want 1", len(stored))
 	}
+}
+
+// expectHealth runs "health" with a server's environment. It must succeed only if it prints that the server is ready.
+func expectHealth(t *testing.T, dir, want string, environment ...string) {
+	t.Helper()
+	output, err := providerdtest.Command(t.Context(), dir, append(environment, "health")...).CombinedOutput()
+	if !strings.Contains(string(output), want) || (err == nil) != (string(output) == "ready\n") {
+		t.Errorf("output is %s, %v, want %s", output, err, want)
+	}
+}
+
+func TestHealthChecksLocalServer(t *testing.T) {
+	t.Parallel()
+	for _, listen := range []string{"127.0.0.1:0", "0.0.0.0:0", "[::1]:0", "[::]:0", ":0"} {
+		dir := t.TempDir()
+		server := providerdtest.Serve(t, dir, "--listen", listen)
+		port := server.URL[strings.LastIndexByte(server.URL, ':')+1:]
+		address := "PROVIDERD_LISTEN=" + strings.TrimSuffix(listen, "0") + port
+		expectHealth(t, dir, "ready\n", address)
+		if err := os.Remove(filepath.Join(dir, "data", "keyset.json")); err != nil {
+			t.Fatal(err)
+		}
+		expectHealth(t, dir, "/readyz responds 503 ", address)
+		server.Stop(t)
+		expectHealth(t, dir, "does not respond: ", address)
+	}
+}
+
+func TestHealthVerifiesCertificate(t *testing.T) {
+	t.Parallel()
+	dir, elsewhere := t.TempDir(), t.TempDir()
+	providerdtest.WriteCertificate(t, dir, 1)
+	providerdtest.WriteCertificate(t, elsewhere, 2)
+	server := providerdtest.Serve(t, dir, "--tls-cert", "cert.pem", "--tls-key", "key.pem")
+	address := "PROVIDERD_LISTEN=" + strings.TrimPrefix(server.URL, "https://")
+	expectHealth(t, dir, "ready\n", address, "PROVIDERD_TLS_CERT=cert.pem")
+	expectHealth(t, elsewhere, "its certificate is not the one in ", address, "PROVIDERD_TLS_CERT=cert.pem")
+	expectHealth(t, dir, "it serves HTTPS; pass its certificate with --tls-cert", address)
+	expectHealth(t, dir, "does not contain a certificate in PEM", address, "PROVIDERD_TLS_CERT=key.pem")
+}
+
+func TestHealthReportsWhyNotReady(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	// Each flag is at its limit. The script usage_errors.txtar exceeds them.
+	server := providerdtest.Serve(t, dir, "--drain-delay", "10m", "--max-connections", "1", "--failed-attempts", "1",
+		"--rate-limit", "999999/h")
+	defer func() { _ = server.Child.Kill() }()
+	server.Signal(t, syscall.SIGTERM)
+	processtest.WaitUntil(t, "the log has a line of it", func() bool {
+		return strings.Contains(server.Stderr.String(), `msg="shutting down" drain_delay=10m0s`)
+	})
+	address := "PROVIDERD_LISTEN=" + strings.TrimPrefix(server.URL, "http://")
+	expectHealth(t, dir, "; it is shutting down", address)
+	server.Signal(t, syscall.SIGSTOP)
+	expectHealth(t, dir, "does not respond within 5s; see the log", address)
 }
