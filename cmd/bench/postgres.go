@@ -15,7 +15,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"example.com/providerd/cmd/bench/figures"
-	"example.com/providerd/store/postgres/postgrestest"
 )
 
 // The subjects measured over PostgreSQL.
@@ -28,7 +27,7 @@ const (
 
 // runPostgres compares the store and replicas over a PostgreSQL server with pgbench, and writes the table and the plot.
 func runPostgres(ctx context.Context, options options) error {
-	return postgrestest.Run(ctx, func(server string) error {
+	return withCluster(ctx, func(server string) error {
 		var rows []comparison
 		for _, connections := range []int{1, 16, 64} {
 			row, err := comparePostgres(ctx, server, options, connections)

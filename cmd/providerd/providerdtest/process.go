@@ -52,13 +52,14 @@ func Serve(t *testing.T, dir string, words ...string) *Server {
 	return server
 }
 
-// MustStart is Start for a test.
+// MustStart is Start for a test. After the test the server is killed, unless it has ended.
 func MustStart(t *testing.T, command *exec.Cmd) *Server {
 	t.Helper()
 	server, err := Start(command)
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = server.Child.Kill() })
 	return server
 }
 

@@ -64,19 +64,13 @@ func NewCluster(t testing.TB) *Cluster {
 // NewClusterIn is NewCluster with server messages in a locale, such as German; "" for English.
 func NewClusterIn(t testing.TB, locale string) *Cluster {
 	t.Helper()
-	// CREATE DATABASE is faster with few shared buffers.
-	return newCluster(t, locale, "shared_buffers = '16MB'\n")
-}
-
-func newCluster(t testing.TB, locale, settings string) *Cluster {
-	t.Helper()
 	c := newNode(t, locale)
 	c.initialize()
+	// CREATE DATABASE is faster with few shared buffers. Keep the WAL for standbys that were stopped for a while.
+	c.write("data/postgresql.conf", "shared_buffers = '16MB'\nmax_connections = 200\nwal_keep_size = '512MB'\n")
 	if locale != "" {
-		settings += "lc_messages = '" + locale + "'\n"
+		c.write("data/postgresql.conf", "lc_messages = '"+locale+"'\n")
 	}
-	// Keep the WAL for standbys that were stopped for a while.
-	c.write("data/postgresql.conf", settings+"max_connections = 200\nwal_keep_size = '512MB'\n")
 	c.Start(t)
 	return c
 }

@@ -4,13 +4,49 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/server/contracttest"
+	"example.com/providerd/store/storetest/processtest"
 )
+
+// servingUser and servingGroup run the server. They need no account.
+const servingUser, servingGroup = 1234, 2234
+
+// newOtherUserDir returns a new directory with a subdirectory data that servingUser owns. The test needs root.
+func newOtherUserDir(t *testing.T) string {
+	t.Helper()
+	processtest.NeedRoot(t)
+	dir := t.TempDir()
+	providerdtest.Run(t, "chmod", "755", filepath.Dir(dir), dir)
+	providerdtest.Run(t, "install", "--directory", "--mode=700", "--owner="+strconv.Itoa(servingUser),
+		"--group="+strconv.Itoa(servingGroup), filepath.Join(dir, "data"))
+	return dir
+}
+
+// serveAsOtherUser starts a server as servingUser, from a copy of the program that this user can read.
+func serveAsOtherUser(t *testing.T, dir string, arguments ...string) *providerdtest.Server {
+	t.Helper()
+	command := providerdtest.ServeCommand(t.Context(), dir, arguments...)
+	command.Path = filepath.Join(dir, "providerd")
+	providerdtest.Run(t, "install", "--mode=755", os.Args[0], command.Path)
+	command.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: servingUser, Gid: servingGroup}}
+	return providerdtest.MustStart(t, command)
+}
+
+// expectOtherUserOwns checks that dir/data has the files in want, and that all its files are private to servingUser.
+func expectOtherUserOwns(t *testing.T, dir string, want ...string) {
+	t.Helper()
+	names := namesIn(t, filepath.Join(dir, "data"))
+	for _, name := range slices.Concat(want, names) {
+		processtest.ExpectOwner(t, filepath.Join(dir, "data", name), servingUser, servingGroup)
+	}
+}
 
 func expectCreates(t *testing.T, server *providerdtest.Server) {
 	t.Helper()
@@ -23,8 +59,8 @@ func expectCreates(t *testing.T, server *providerdtest.Server) {
 // TestRootBesideServerOfAnotherUser runs commands as root, as an operator of the service does, and the server keeps running.
 func TestRootBesideServerOfAnotherUser(t *testing.T) {
 	t.Parallel()
-	dir := providerdtest.NewOtherUserDir(t)
-	server := providerdtest.ServeAsOtherUser(t, dir)
+	dir := newOtherUserDir(t)
+	server := serveAsOtherUser(t, dir)
 	for _, command := range []string{
 		"key rotate", "key reseal", "key retire", "token create --name n --allow all", "token list",
 		"application create --slug s --name n", "provider list", "audit", "backup backup.db",
@@ -33,7 +69,7 @@ func TestRootBesideServerOfAnotherUser(t *testing.T) {
 		providerdtest.RunCommand(t, dir, strings.Fields(command)...)
 	}
 	expectCreates(t, server)
-	providerdtest.ExpectOtherUserOwns(t, dir, "providerd.db", "providerd.db-wal", "keyset.json", "initial-token")
+	expectOtherUserOwns(t, dir, "providerd.db", "providerd.db-wal", "keyset.json", "initial-token")
 	expectOnly(t, setUpIn(dir), nil)
 	info, err := os.Stat(filepath.Join(dir, "backup.db"))
 	if err != nil || info.Sys().(*syscall.Stat_t).Uid != 0 || info.Mode() != 0o600 {
@@ -44,8 +80,8 @@ func TestRootBesideServerOfAnotherUser(t *testing.T) {
 // TestRootRestoresForAnotherUser restores while no server runs, with and without an existing database.
 func TestRootRestoresForAnotherUser(t *testing.T) {
 	t.Parallel()
-	dir := providerdtest.NewOtherUserDir(t)
-	server := providerdtest.ServeAsOtherUser(t, dir)
+	dir := newOtherUserDir(t)
+	server := serveAsOtherUser(t, dir)
 	expectCreates(t, server)
 	providerdtest.RunCommand(t, dir, "backup", "backup.db")
 	for _, exists := range []bool{true, false} {
@@ -54,9 +90,9 @@ func TestRootRestoresForAnotherUser(t *testing.T) {
 			providerdtest.Run(t, "rm", filepath.Join(dir, "data", "providerd.db"))
 		}
 		providerdtest.RunCommand(t, dir, "restore", "backup.db", "--replace")
-		server = providerdtest.ServeAsOtherUser(t, dir)
+		server = serveAsOtherUser(t, dir)
 		expectCreates(t, server)
-		providerdtest.ExpectOtherUserOwns(t, dir, "providerd.db", "keyset.json")
+		expectOtherUserOwns(t, dir, "providerd.db", "keyset.json")
 		expectOnly(t, setUpIn(dir), nil)
 	}
 }
@@ -64,12 +100,12 @@ func TestRootRestoresForAnotherUser(t *testing.T) {
 // TestRootStartsForAnotherUser creates all files of a database as root, including those of a crash.
 func TestRootStartsForAnotherUser(t *testing.T) {
 	t.Parallel()
-	dir := providerdtest.NewOtherUserDir(t)
+	dir := newOtherUserDir(t)
 	server := providerdtest.Serve(t, dir)
 	expectCreates(t, server)
 	server.Kill(t)
-	providerdtest.ExpectOtherUserOwns(t, dir, "providerd.db", "providerd.db-wal", "providerd.db-shm", "keyset.json", "initial-token")
-	expectCreates(t, providerdtest.ServeAsOtherUser(t, dir))
+	expectOtherUserOwns(t, dir, "providerd.db", "providerd.db-wal", "providerd.db-shm", "keyset.json", "initial-token")
+	expectCreates(t, serveAsOtherUser(t, dir))
 	expectOnly(t, setUpIn(dir), nil)
 }
 
@@ -77,10 +113,10 @@ func TestRootStartsForAnotherUser(t *testing.T) {
 // what it cannot check.
 func TestDoctorWithoutPermission(t *testing.T) {
 	t.Parallel()
-	dir := providerdtest.NewOtherUserDir(t)
-	providerdtest.ServeAsOtherUser(t, dir)
+	dir := newOtherUserDir(t)
+	serveAsOtherUser(t, dir)
 	examined := setUpIn(dir)
-	examined.user = providerdtest.ServingUser + 1
+	examined.user = servingUser + 1
 	const remedy = "permission denied; run the doctor as the server's user or as root"
 	expectOnly(t, examined, []fault{
 		{"folder", healthWarn, "data belongs to user 1234, but this is user 1235; run the doctor as the server's user"},
@@ -92,4 +128,32 @@ func TestDoctorWithoutPermission(t *testing.T) {
 		{"database", healthFail, "permission denied; run the command as the owner"},
 		{"keyset", healthFail, "permission denied; run the command as the owner"},
 	})
+}
+
+// TestCertificateInstalledByRoot installs a certificate in two steps, as install(1) does: the files first belong to
+// root, and the change of owner does not change their modification time.
+func TestCertificateInstalledByRoot(t *testing.T) {
+	t.Parallel()
+	dir, next := newOtherUserDir(t), t.TempDir()
+	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	owner := strconv.Itoa(servingUser)
+	providerdtest.WriteCertificate(t, dir, 1)
+	providerdtest.Run(t, "chown", owner, cert, key)
+	server := serveAsOtherUser(t, dir, "--tls-cert", "cert.pem", "--tls-key", "key.pem")
+	address := strings.TrimPrefix(server.URL, "https://")
+
+	providerdtest.WriteCertificate(t, next, 2)
+	providerdtest.Run(t, "install", "--mode=600", filepath.Join(next, "cert.pem"), filepath.Join(next, "key.pem"), dir)
+	for range 2 {
+		if serial := providerdtest.ServedSerial(t, address); serial != 1 {
+			t.Errorf("certificate %d is served while root owns the files, want 1", serial)
+		}
+	}
+	providerdtest.Run(t, "chown", owner, cert, key)
+	processtest.WaitUntil(t, "the new certificate is served", func() bool { return providerdtest.ServedSerial(t, address) == 2 })
+	server.Stop(t)
+	const problem, reason = "cannot load certificate", "cert.pem: permission denied"
+	if log := server.Stderr.String(); strings.Count(log, problem) != 1 || strings.Count(log, reason) != 1 {
+		t.Errorf("%q is not logged once: %s", reason, log)
+	}
 }

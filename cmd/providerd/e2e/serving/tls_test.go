@@ -6,13 +6,11 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
-	"example.com/providerd/store/storetest/processtest"
 )
 
 // TestTLS replaces the certificate of a server in several ways. Each problem is logged once.
@@ -66,32 +64,4 @@ func TestTLS(t *testing.T) {
 		t.Errorf("log is %s", log)
 	}
 	client.CloseIdleConnections()
-}
-
-// TestCertificateInstalledByRoot installs a certificate in two steps, as install(1) does: the files first belong to
-// root, and the change of owner does not change their modification time.
-func TestCertificateInstalledByRoot(t *testing.T) {
-	t.Parallel()
-	dir, next := providerdtest.NewOtherUserDir(t), t.TempDir()
-	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	owner := strconv.Itoa(providerdtest.ServingUser)
-	providerdtest.WriteCertificate(t, dir, 1)
-	providerdtest.Run(t, "chown", owner, cert, key)
-	server := providerdtest.ServeAsOtherUser(t, dir, "--tls-cert", "cert.pem", "--tls-key", "key.pem")
-	address := strings.TrimPrefix(server.URL, "https://")
-
-	providerdtest.WriteCertificate(t, next, 2)
-	providerdtest.Run(t, "install", "--mode=600", filepath.Join(next, "cert.pem"), filepath.Join(next, "key.pem"), dir)
-	for range 2 {
-		if serial := providerdtest.ServedSerial(t, address); serial != 1 {
-			t.Errorf("certificate %d is served while root owns the files, want 1", serial)
-		}
-	}
-	providerdtest.Run(t, "chown", owner, cert, key)
-	processtest.WaitUntil(t, "the new certificate is served", func() bool { return providerdtest.ServedSerial(t, address) == 2 })
-	server.Stop(t)
-	const problem, reason = "cannot load certificate", "cert.pem: permission denied"
-	if log := server.Stderr.String(); strings.Count(log, problem) != 1 || strings.Count(log, reason) != 1 {
-		t.Errorf("%q is not logged once: %s", reason, log)
-	}
 }
