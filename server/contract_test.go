@@ -97,7 +97,7 @@ func newInspector(t testing.TB, h *harness) *inspector {
 func (i *inspector) carryOut(t testing.TB, p plan) error {
 	t.Helper()
 	got := i.post(t, p.subject.path, encode(t, p.body))
-	if err := got.check(t, p.subject.path); err != nil {
+	if err := got.check(p.subject.path); err != nil {
 		return err
 	}
 	if got.status == http.StatusCreated && p.broken.pointer == "" {
@@ -123,8 +123,7 @@ func (i *inspector) carryOut(t testing.TB, p plan) error {
 }
 
 // check returns an error if the response to a create violates the contract.
-func (a answer) check(t testing.TB, path string) error {
-	t.Helper()
+func (a answer) check(path string) error {
 	request := httptest.NewRequest(http.MethodPost, path, http.NoBody)
 	return contracttest.Check(request, &http.Response{StatusCode: a.status, Header: a.header}, a.body)
 }
