@@ -2,7 +2,6 @@ package server_test
 
 import (
 	"fmt"
-	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -48,40 +47,30 @@ func breaches(schema *openapi3.Schema) []breach {
 
 func propertyBreaches(name string, schema *openapi3.Schema) []breach {
 	var list []breach
-	for title, wrong := range inOrder(wrongValues(schema)) {
+	wrong := wrongValues(schema)
+	for _, title := range slices.Sorted(maps.Keys(wrong)) {
 		list = append(list, breach{
 			title: name + " " + title, pointer: "/" + name,
-			apply: func(t *rapid.T, body map[string]any) { body[name] = wrong.Draw(t, name) },
+			apply: func(t *rapid.T, body map[string]any) { body[name] = wrong[title].Draw(t, name) },
 		})
 	}
-	if schema.Items != nil {
-		items := schema.Items.Value
-		element := valid(items)
-		for title, wrong := range inOrder(wrongValues(items)) {
-			for index := range 3 {
-				list = append(list, breach{
-					title: fmt.Sprintf("%s/%d %s", name, index, title), pointer: fmt.Sprintf("/%s/%d", name, index),
-					apply: func(t *rapid.T, body map[string]any) {
-						elements := rapid.SliceOfN(element, index+1, 4).Draw(t, name)
-						elements[index] = wrong.Draw(t, "element")
-						body[name] = elements
-					},
-				})
-			}
+	if schema.Items == nil {
+		return list
+	}
+	element, wrongElements := valid(schema.Items.Value), wrongValues(schema.Items.Value)
+	for _, title := range slices.Sorted(maps.Keys(wrongElements)) {
+		for index := range 3 {
+			list = append(list, breach{
+				title: fmt.Sprintf("%s/%d %s", name, index, title), pointer: fmt.Sprintf("/%s/%d", name, index),
+				apply: func(t *rapid.T, body map[string]any) {
+					elements := rapid.SliceOfN(element, index+1, 4).Draw(t, name)
+					elements[index] = wrongElements[title].Draw(t, "element")
+					body[name] = elements
+				},
+			})
 		}
 	}
 	return list
-}
-
-// inOrder iterates over a map in the order of its keys, so that a seed always generates the same requests.
-func inOrder[V any](values map[string]V) iter.Seq2[string, V] {
-	return func(yield func(string, V) bool) {
-		for _, key := range slices.Sorted(maps.Keys(values)) {
-			if !yield(key, values[key]) {
-				return
-			}
-		}
-	}
 }
 
 // wrongValues generates, for each rule of a schema, values that break it.

@@ -3,7 +3,6 @@ package client_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -92,14 +91,9 @@ func lost(*http.Request, *http.Response) (*http.Response, error) {
 
 // unavailable replaces the response with a refusal.
 func unavailable(status int, retryAfter string) func(*http.Request, *http.Response) (*http.Response, error) {
-	return func(_ *http.Request, response *http.Response) (*http.Response, error) {
+	return func(request *http.Request, response *http.Response) (*http.Response, error) {
 		_ = response.Body.Close()
-		recorder := httptest.NewRecorder()
-		recorder.Header().Set("Content-Type", "application/problem+json")
-		recorder.Header().Set("Retry-After", retryAfter)
-		recorder.WriteHeader(status)
-		_, _ = fmt.Fprintf(recorder, `{"type":"/problems/x","title":"X","status":%d,"detail":"d","request_id":"r"}`, status)
-		return recorder.Result(), nil
+		return answers(status, retryAfter)(request)
 	}
 }
 
@@ -107,14 +101,13 @@ func unavailable(status int, retryAfter string) func(*http.Request, *http.Respon
 type rig struct {
 	wire      *wire
 	providers *client.Providers
-	baseURL   string
 }
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
 	baseURL, token, stop := startServer()
 	t.Cleanup(stop)
-	r := &rig{wire: &wire{RoundTripper: contracttest.Client(t).Transport}, baseURL: baseURL}
+	r := &rig{wire: &wire{RoundTripper: contracttest.Client(t).Transport}}
 	var err error
 	if r.providers, err = client.New(baseURL, token, client.WithDoer(&http.Client{Transport: r.wire})); err != nil {
 		t.Fatal(err)
