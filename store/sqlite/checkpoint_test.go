@@ -51,6 +51,33 @@ func TestWALIsBoundedUnderLoad(t *testing.T) {
 	}
 }
 
+// Each failed checkpoint is logged and counted once. The next one copies all pages once the cause is gone.
+func TestFailedCheckpointIsLogged(t *testing.T) {
+	t.Parallel()
+	var log processtest.Buffer
+	r := newLoggedRig(t, slog.New(slog.NewTextHandler(&log, nil)))
+	if err := r.commitRow(t.Context(), &inserted{Slug: "large", Name: strings.Repeat("0", 70_000_000)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(r.path+"-wal", r.path+"-wal.away"); err != nil {
+		t.Fatal(err)
+	}
+	const failed = `level=ERROR msg="checkpoint failed"`
+	for !strings.Contains(log.String(), failed) {
+		r.batches.Maintain(t.Context())
+	}
+	if err := os.Rename(r.path+"-wal.away", r.path+"-wal"); err != nil {
+		t.Fatal(err)
+	}
+	for r.Stats().WAL.Checkpoints == 0 {
+		r.batches.Maintain(t.Context())
+	}
+	if wal := r.Stats().WAL; wal.FailedCheckpoints != uint64(strings.Count(log.String(), failed)) || wal.CopiedPages != wal.Pages {
+		t.Errorf("stats: %+v; log: %s", wal, log.String())
+	}
+	r.close(t)
+}
+
 func sizeOf(t *testing.T, path string) int64 {
 	t.Helper()
 	info, err := os.Stat(path)

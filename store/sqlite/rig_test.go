@@ -20,8 +20,8 @@ import (
 	"example.com/providerd/store/storetest/processtest"
 )
 
-// TestMain also runs the test binary as a program that holds the database at PATH open until its standard input ends,
-// and then commits, because SQLite's locks work between processes.
+// TestMain also runs the test binary as other programs, because SQLite's locks work between processes. "commit PATH"
+// holds a database open until its standard input ends, and then commits.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"commit": processtest.Program(func(ctx context.Context, arguments []string) error {
@@ -31,6 +31,7 @@ func TestMain(m *testing.M) {
 			}
 			return errors.Join(processtest.AwaitProceed(), r.commit(ctx, "of a program"), r.batches.Close(), r.Close())
 		}),
+		"fill-disk": processtest.Program(fillDisk),
 	})
 }
 
