@@ -10,9 +10,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/getkin/kin-openapi/openapi3"
+
 	"example.com/providerd/gen/api"
 	"example.com/providerd/store"
-	"github.com/getkin/kin-openapi/openapi3"
 )
 
 // differs returns the fields that the refusal of a key lists as different.

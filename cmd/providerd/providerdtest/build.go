@@ -3,7 +3,6 @@ package providerdtest
 import (
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -20,10 +19,7 @@ func build(t *testing.T, dir string, flags ...string) string {
 	t.Helper()
 	program := filepath.Join(dir, "providerd")
 	arguments := append([]string{"build", "-ldflags", "-s -w", "-o", program}, flags...)
-	command := exec.CommandContext(t.Context(), "go", append(arguments, "example.com/providerd/cmd/providerd")...)
-	if output, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("build: %v: %s", err, output)
-	}
+	Run(t, "go", append(arguments, "example.com/providerd/cmd/providerd")...)
 	return program
 }
 

@@ -3,7 +3,6 @@ package providerdtest
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"net/http"
 	"os"
 	"os/exec"
@@ -133,18 +132,4 @@ func (f *Fleet) Stored(t *testing.T, url string) []Record {
 		t.Fatal(err)
 	}
 	return readAll(t, database)
-}
-
-// CreateWithRetry sends a create to one replica after the other until one acknowledges it.
-func (f *Fleet) CreateWithRetry(name string) (Record, error) {
-	var refusals []error
-	first := rand.IntN(len(f.Replicas))
-	for try := range 3 * len(f.Replicas) {
-		record, err := ErrorUnlessCreated(f.Create((first+try)%len(f.Replicas), name, ""))
-		if err == nil {
-			return record, nil
-		}
-		refusals = append(refusals, err)
-	}
-	return Record{}, errors.Join(refusals...)
 }

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"example.com/providerd/store/storetest/processtest"
 )
@@ -91,6 +92,15 @@ func PeakKiB(t *testing.T, command *exec.Cmd) int {
 		return 0
 	}
 	return NumberAfter(t, string(status), "VmHWM:")
+}
+
+// WaitPeakKiB waits until a command has ended, and returns its peak memory.
+func WaitPeakKiB(t *testing.T, child *processtest.Child) (peak int) {
+	t.Helper()
+	for ; !child.HasEnded(); <-time.After(2 * time.Millisecond) {
+		peak = max(peak, PeakKiB(t, child.Command))
+	}
+	return peak
 }
 
 // NumberAfter returns the first number after word in text.

@@ -13,6 +13,7 @@ import (
 
 	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/store/postgres/postgrestest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // TestMain also runs the test binary as providerd.
@@ -54,17 +55,11 @@ func overURL(t *testing.T, url string, replicas int) *site {
 // command returns a command of providerd that uses the database.
 func (s *site) command(t *testing.T, arguments ...string) *exec.Cmd {
 	t.Helper()
-	command := providerdtest.Command(t.Context(), s.dir, arguments...)
-	command.Env = append(os.Environ(), s.environment...)
-	return command
+	return providerdtest.Command(t.Context(), s.dir, append(s.environment, arguments...)...)
 }
 
 // run runs a command, which must succeed, and returns its output and messages.
 func (s *site) run(t *testing.T, arguments ...string) string {
 	t.Helper()
-	output, err := s.command(t, arguments...).CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v: %v: %s", arguments, err, output)
-	}
-	return string(output)
+	return processtest.Run(t, s.command(t, arguments...))
 }

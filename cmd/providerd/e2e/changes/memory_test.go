@@ -85,27 +85,16 @@ func measure(t *testing.T, dir, line, output string, status int) (peak int) {
 		t.Fatal(err)
 	}
 	defer func() { _ = file.Close() }()
-	var messages processtest.Buffer
 	command := providerdtest.Command(t.Context(), dir, strings.Fields(line)...)
-	command.Stdout, command.Stderr = file, &messages
+	command.Stdout = file
 	begun := time.Now()
-	if err := command.Start(); err != nil {
+	child, err := processtest.Start(command)
+	if err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- command.Wait() }()
-	for isRunning := true; isRunning; {
-		select {
-		case <-ended:
-			isRunning = false
-		case <-time.After(20 * time.Millisecond):
-			if len(ended) == 0 {
-				peak = max(peak, providerdtest.PeakKiB(t, command))
-			}
-		}
-	}
+	peak = providerdtest.WaitPeakKiB(t, child)
 	if command.ProcessState.ExitCode() != status {
-		t.Errorf("%s: %v: %s", line, command.ProcessState, &messages)
+		t.Errorf("%s: %v: %s", line, command.ProcessState, child.Stderr)
 	}
 	t.Logf("%s: %.1f s, at most %d MiB of memory", line, time.Since(begun).Seconds(), peak>>10)
 	return peak

@@ -4,14 +4,13 @@ import (
 	"bytes"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
 
-	"example.com/providerd/cmd/providerd/providerdtest"
-
 	"github.com/getkin/kin-openapi/openapi3"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
 )
 
 // A dry run sends nothing to a server whose contract does not have validate_only.
@@ -51,8 +50,8 @@ func TestDryRunSendsNothingToAServerThatWouldCreate(t *testing.T) {
 				_, _ = w.Write([]byte(c.contract))
 			}))
 			t.Cleanup(stub.Close)
-			command := providerdtest.Command(t.Context(), t.TempDir(), "apply", "-f", "-", "--server", stub.URL, "--dry-run")
-			command.Env = append(os.Environ(), "PROVIDERD_TOKEN"+"=x")
+			command := providerdtest.Command(t.Context(), t.TempDir(),
+				"PROVIDERD_TOKEN"+"=x", "apply", "-f", "-", "--server", stub.URL, "--dry-run")
 			command.Stdin = strings.NewReader(oneEntry)
 			var stderr bytes.Buffer
 			command.Stderr = &stderr

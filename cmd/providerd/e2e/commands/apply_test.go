@@ -87,9 +87,8 @@ func (r *applyRig) write(t *testing.T, edit func(text string) string) {
 
 func (r *applyRig) command(t *testing.T) (command *exec.Cmd, stdout, stderr *bytes.Buffer) {
 	t.Helper()
-	command = providerdtest.Command(t.Context(), r.dir,
+	command = providerdtest.Command(t.Context(), r.dir, "PROVIDERD_TOKEN"+"="+r.token,
 		"apply", "-f", "providers.yaml", "--server", r.url, "--output", "json")
-	command.Env = append(os.Environ(), "PROVIDERD_TOKEN"+"="+r.token)
 	stdout, stderr = &bytes.Buffer{}, &bytes.Buffer{}
 	command.Stdout, command.Stderr = stdout, stderr
 	return command, stdout, stderr

@@ -15,12 +15,11 @@ import (
 	"testing"
 	"time"
 
-	"example.com/providerd/cmd/providerd/providerdtest"
-	"example.com/providerd/store/storetest/processtest"
-
 	"github.com/jackc/pgx/v5"
 
+	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/store/postgres/postgrestest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // defaultCopyRows is the default; "make copy-million" sets more.
@@ -28,9 +27,7 @@ const defaultCopyRows = 5_000
 
 // copying returns a "providerd copy" in a directory, with the URLs in the environment.
 func copying(ctx context.Context, dir, from, to string) *exec.Cmd {
-	command := providerdtest.Command(ctx, dir, "copy", "--keyset", "data/keyset.json")
-	command.Env = append(os.Environ(), "PROVIDERD_FROM="+from, "PROVIDERD_TO="+to)
-	return command
+	return providerdtest.Command(ctx, dir, "PROVIDERD_FROM="+from, "PROVIDERD_TO="+to, "copy", "--keyset", "data/keyset.json")
 }
 
 // copyAll copies everything, and returns the output. Neither that nor the messages may contain the password.
@@ -95,26 +92,21 @@ func TestCopyInterrupted(t *testing.T) {
 		t.Run(signal.String(), func(t *testing.T) {
 			t.Parallel()
 			to := cluster.CreateDatabase(t)
-			command := copying(t.Context(), dir, from, to)
-			var said bytes.Buffer
-			command.Stderr = &said
-			if err := command.Start(); err != nil {
+			child, err := processtest.Start(copying(t.Context(), dir, from, to))
+			if err != nil {
 				t.Fatal(err)
 			}
 			awaitRows(t, to)
-			if err := command.Process.Signal(signal); err != nil {
-				t.Fatal(err)
-			}
-			if err := command.Wait(); err == nil {
+			if err := child.Stop(signal); err == nil {
 				t.Fatal("the copy finished before it was interrupted")
 			}
-			if signal != syscall.SIGKILL && !strings.Contains(said.String(), "rows were copied; run the command again to continue") {
-				t.Errorf("interrupted, it prints %s", &said)
+			if said := child.Stderr.String(); signal != syscall.SIGKILL &&
+				!strings.Contains(said, "rows were copied; run the command again to continue") {
+				t.Errorf("interrupted, it prints %s", said)
 			}
 			for _, arguments := range [][]string{{"serve", "--listen", "127.0.0.1:0"}, {"provider", "list"}, {"key", "reseal"}} {
-				refused := providerdtest.Command(t.Context(), dir, append(arguments, "--keyset", "data/keyset.json")...)
-				refused.Env = append(os.Environ(), "PROVIDERD_DATABASE="+to)
-				output, err := refused.CombinedOutput()
+				arguments = append([]string{"PROVIDERD_DATABASE=" + to, "PROVIDERD_KEYSET=data/keyset.json"}, arguments...)
+				output, err := providerdtest.Command(t.Context(), dir, arguments...).CombinedOutput()
 				if err == nil || !strings.Contains(string(output), "a copy into this database is unfinished") ||
 					!strings.Contains(string(output), `copy\" again`) && !strings.Contains(string(output), `copy" again`) {
 					t.Errorf("%v over an incomplete copy: %v: %s", arguments, err, output)
@@ -155,14 +147,9 @@ func awaitRows(t *testing.T, url string) {
 		t.Fatal(err)
 	}
 	defer func() { _ = connection.Close(context.WithoutCancel(t.Context())) }()
-	again := time.NewTicker(time.Millisecond)
-	defer again.Stop()
-	for begun := time.Now(); time.Since(begun) < processtest.Timeout; <-again.C {
+	processtest.WaitUntil(t, "rows are copied", func() bool {
 		var found bool
 		err := connection.QueryRow(t.Context(), "SELECT EXISTS (SELECT FROM providers)").Scan(&found)
-		if err == nil && found {
-			return
-		}
-	}
-	t.Fatal("nothing was copied")
+		return err == nil && found
+	})
 }

@@ -1,7 +1,6 @@
 package commands_test
 
 import (
-	"os"
 	"strings"
 	"testing"
 
@@ -42,9 +41,8 @@ func TestInvalidURLsAreNotPrinted(t *testing.T) {
 			t.Run(variable+" of "+line, func(t *testing.T) {
 				t.Parallel()
 				for _, url := range urls {
-					command := providerdtest.Command(t.Context(), t.TempDir(), strings.Fields(line)...)
-					command.Env = append(os.Environ(), variable+"="+url, "PROVIDERD_KEYSET=keyset.json")
-					output, err := command.CombinedOutput()
+					words := append([]string{variable + "=" + url, "PROVIDERD_KEYSET=keyset.json"}, strings.Fields(line)...)
+					output, err := providerdtest.Command(t.Context(), t.TempDir(), words...).CombinedOutput()
 					if err == nil || strings.Contains(string(output), password) {
 						t.Errorf("%s: %v, %s", url, err, output)
 					}

@@ -12,12 +12,12 @@ import (
 	"testing"
 	"time"
 
-	"example.com/providerd/store/storetest/processtest"
-
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // browser is headless Chromium. It records what a user would not see.

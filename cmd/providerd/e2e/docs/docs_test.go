@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"example.com/providerd/cmd/providerd/providerdtest"
-
 	"github.com/chromedp/chromedp"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
 )
 
 const (

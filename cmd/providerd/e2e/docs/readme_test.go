@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // TestReadmeListsEveryDependency compares the table of .ci/README.md with the modules that go.mod requires directly.
@@ -109,16 +110,10 @@ func runProgram(t *testing.T, dir, program string, environment ...string) string
 	if err := os.WriteFile(source, []byte(program), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if output, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, source).CombinedOutput(); err != nil {
-		t.Fatalf("build: %v: %s", err, output)
-	}
+	providerdtest.Run(t, "go", "build", "-o", binary, source)
 	command := exec.CommandContext(t.Context(), binary)
 	command.Dir, command.Env = dir, append(os.Environ(), environment...)
-	output, err := command.CombinedOutput()
-	if err != nil {
-		t.Fatalf("run: %v: %s", err, output)
-	}
-	return string(output)
+	return processtest.Run(t, command)
 }
 
 // TestSamplesWork runs the samples of the reference page with a token in TOKEN. Those in TypeScript run in

@@ -13,10 +13,9 @@ import (
 	"syscall"
 	"time"
 
-	"example.com/providerd/cmd/providerd/providerdtest"
-
 	"github.com/google/uuid"
 
+	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/gen/client"
 )
 

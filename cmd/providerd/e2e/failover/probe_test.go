@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"example.com/providerd/cmd/providerd/providerdtest"
-
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
 )
 
 const (

@@ -3,16 +3,14 @@
 package hostile_test
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // doublings returns a file with 40 anchors, each of which doubles the previous one.
@@ -82,21 +80,14 @@ func TestHostileAliases(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			command := providerdtest.Command(t.Context(), dir, "apply", "--dry-run", "-f", ".")
-			var output bytes.Buffer
-			command.Stdout, command.Stderr = &output, &output
-			if err := command.Start(); err != nil {
+			child, err := processtest.Start(providerdtest.Command(t.Context(), dir, "apply", "--dry-run", "-f", "."))
+			if err != nil {
 				t.Fatal(err)
 			}
-			peak := watchPeak(command.Process.Pid)
-			err := command.Wait()
-			if _, isExit := errors.AsType[*exec.ExitError](err); err != nil && !isExit {
-				t.Fatal(err)
+			mib := providerdtest.WaitPeakKiB(t, child) >> 10
+			if output := child.Stdout.String() + child.Stderr.String(); !strings.Contains(output, c.want) {
+				t.Errorf("output is %.2000s, want %q", output, c.want)
 			}
-			if !strings.Contains(output.String(), c.want) {
-				t.Errorf("output is %.2000s, want %q", &output, c.want)
-			}
-			mib := peak()
 			t.Logf("%d MiB", mib)
 			if mib == 0 || mib > maxMebibytes {
 				t.Errorf("peak is %d MiB, want at most %d", mib, maxMebibytes)

@@ -13,9 +13,8 @@ import (
 	"testing"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
-	"example.com/providerd/store/storetest/processtest"
-
 	"example.com/providerd/server/contracttest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // untilReset is more creates, each in its own transaction, than the WAL takes before it is reset.

@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
-
 	"example.com/providerd/server/contracttest"
 )
 

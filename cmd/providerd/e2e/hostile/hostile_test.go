@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
-
 	"example.com/providerd/server/contracttest"
 )
 

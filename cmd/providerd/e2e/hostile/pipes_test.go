@@ -16,9 +16,8 @@ import (
 	"time"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
-	"example.com/providerd/store/storetest/processtest"
-
 	"example.com/providerd/server/contracttest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // stuckPipe returns the ends of a pipe that is full.

@@ -10,12 +10,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 const (
@@ -94,56 +94,34 @@ func applyToHostile(t *testing.T, url, timeout, want string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), maxHostileTime)
 	defer cancel()
-	command := providerdtest.Command(ctx, t.TempDir(), "apply", "-f", "-", "--server", url, "--output", "json", "--timeout", timeout)
-	command.Env = append(os.Environ(), "PROVIDERD_TOKEN"+"=pvd_hunter2")
+	command := providerdtest.Command(ctx, t.TempDir(), "PROVIDERD_TOKEN"+"=pvd_hunter2",
+		"apply", "-f", "-", "--server", url, "--output", "json", "--timeout", timeout)
 	command.Stdin = strings.NewReader(entries(16))
-	var stdout, stderr bytes.Buffer
-	command.Stdout, command.Stderr = &stdout, &stderr
-	if err := command.Start(); err != nil {
+	child, err := processtest.Start(command)
+	if err != nil {
 		t.Fatal(err)
 	}
-	peak := watchPeak(command.Process.Pid)
-	if err := command.Wait(); command.ProcessState.ExitCode() != providerdtest.ExitFailed {
-		t.Errorf("exit: %v, %v; want status 1", err, ctx.Err())
+	peak := providerdtest.WaitPeakKiB(t, child) >> 10
+	if command.ProcessState.ExitCode() != providerdtest.ExitFailed {
+		t.Errorf("exit: %v, %v; want status 1", child.Wait(), ctx.Err())
 	}
-	messages := stderr.String()
+	messages := child.Stderr.String()
 	if !strings.Contains(messages, want) || len(messages) > 8192 || strings.Contains(messages, "hunter2") || strings.Contains(messages, "\x1b") ||
 		strings.Contains(messages, "run the command again") != strings.Contains(want, "run the command again") {
 		t.Errorf("stderr is %.9000s, want %q", messages, want)
 	}
 	var applied []struct{ Outcome string }
-	if err := json.Unmarshal(stdout.Bytes(), &applied); err != nil || len(applied) != 16 {
-		t.Errorf("%v: %s", err, stdout.String())
+	if err := json.Unmarshal([]byte(child.Stdout.String()), &applied); err != nil || len(applied) != 16 {
+		t.Errorf("%v: %s", err, child.Stdout)
 	}
 	for i, entry := range applied {
 		if entry.Outcome != "pending" {
 			t.Fatalf("entry %d is %s", i, entry.Outcome)
 		}
 	}
-	if mib := peak(); mib == 0 || mib > maxHostileMiB {
-		t.Errorf("peak is %d MiB, want at most %d", mib, maxHostileMiB)
+	if peak == 0 || peak > maxHostileMiB {
+		t.Errorf("peak is %d MiB, want at most %d", peak, maxHostileMiB)
 	}
-}
-
-// watchPeak samples the memory of a process until it ends, and returns its peak in MiB then. The peak that the system
-// reports for an ended process includes its parent's.
-func watchPeak(pid int) (peak func() int) {
-	found := make(chan int, 1)
-	go func() {
-		kib := 0
-		ticker := time.NewTicker(2 * time.Millisecond)
-		defer ticker.Stop()
-		for ; ; <-ticker.C {
-			status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-			_, rest, hasMemory := strings.Cut(string(status), "VmHWM:")
-			if err != nil || !hasMemory {
-				found <- kib >> 10
-				return
-			}
-			_, _ = fmt.Sscan(rest, &kib)
-		}
-	}()
-	return func() int { return <-found }
 }
 
 // entries returns a file with this many entries, which have secrets.

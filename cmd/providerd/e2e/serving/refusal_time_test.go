@@ -26,7 +26,7 @@ func TestRefusalsMeetDeadline(t *testing.T) {
 	const documented, slack = 5 * time.Second, 4 * time.Second
 	cluster := postgrestest.NewCluster(t)
 	f := providerdtest.StartFleet(t, os.Args[0], cluster.CreateDatabase(t), 1)
-	if _, err := f.CreateWithRetry("before"); err != nil {
+	if _, err := createWithRetry(f, "before"); err != nil {
 		t.Fatal(err)
 	}
 	cluster.Freeze()
@@ -52,7 +52,7 @@ func TestRefusalsMeetDeadline(t *testing.T) {
 		t.Errorf("the slowest refusal took %v, want %v", slowest, documented)
 	}
 	processtest.WaitUntil(t, "a create is stored", func() bool {
-		_, err := f.CreateWithRetry("after")
+		_, err := createWithRetry(f, "after")
 		return err == nil
 	})
 	f.Stop(t)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -72,9 +71,7 @@ func TestTracesUnusableEndpoint(t *testing.T) {
 	for environment, want := range unusable() {
 		t.Run(environment, func(t *testing.T) {
 			t.Parallel()
-			command := providerdtest.Command(t.Context(), empty, "doctor")
-			command.Env = append(os.Environ(), strings.Fields(environment)...)
-			output, _ := command.CombinedOutput()
+			output, _ := providerdtest.Command(t.Context(), empty, environment, "doctor").CombinedOutput()
 			if found := string(output); !strings.Contains(found, "traces are not exported: "+want) || strings.Contains(found, "canary") {
 				t.Errorf("the doctor reports %s", found)
 			}

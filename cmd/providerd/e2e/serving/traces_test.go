@@ -13,10 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"example.com/providerd/cmd/providerd/providerdtest"
-
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 
+	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/server/contracttest"
 )
 

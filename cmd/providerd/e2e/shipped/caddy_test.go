@@ -22,12 +22,7 @@ func TestCaddyForwards(t *testing.T) {
 	t.Parallel()
 	processtest.NeedPrograms(t, "manifests", "caddy")
 	server := providerdtest.Serve(t, t.TempDir(), "--trusted-proxy", "127.0.0.1")
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	proxy := "http://" + free.Addr().String()
-	_ = free.Close()
+	proxy := "http://" + processtest.Local(processtest.FreePort(t))
 	text := strings.Replace(providerdtest.ReadFile(t, "cmd/providerd/deploy/Caddyfile"), "{$DOMAIN:localhost}", proxy, 1)
 	text = regexp.MustCompile(`dynamic a api 8080 \{[^}]*\}`).ReplaceAllString(text, "to "+server.URL)
 	dir := t.TempDir()
@@ -37,13 +32,11 @@ func TestCaddyForwards(t *testing.T) {
 	}
 	command := exec.CommandContext(t.Context(), "caddy", "run", "--adapter", "caddyfile", "--config", path)
 	command.Env = append(os.Environ(), "HOME="+dir)
-	if err := command.Start(); err != nil {
+	caddy, err := processtest.Start(command)
+	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		_ = command.Process.Kill()
-		_ = command.Wait()
-	})
+	t.Cleanup(func() { _ = caddy.Kill() })
 	// The client has another address than the proxy.
 	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
 	client := &http.Client{Transport: &http.Transport{DialContext: dialer.DialContext}}

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"example.com/providerd/cmd/providerd/providerdtest"
-
 	"go.yaml.in/yaml/v4"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
 )
 
 // rule is an alert of deploy/alerts.yaml.

@@ -111,23 +111,20 @@ func startPrometheus(t *testing.T, targets ...string) string {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	log := &processtest.Buffer{}
 	command := exec.CommandContext(t.Context(), "prometheus", "--config.file", path, "--web.listen-address", "127.0.0.1:0",
 		"--storage.tsdb.path", filepath.Join(dir, "data"))
-	command.Stdout, command.Stderr = log, log
-	if err := command.Start(); err != nil {
+	prometheus, err := processtest.Start(command)
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = command.Process.Kill()
-		_ = command.Wait()
-		if t.Failed() {
-			t.Log(log)
+		if _ = prometheus.Kill(); t.Failed() {
+			t.Log(prometheus.Stderr)
 		}
 	})
 	address, url := regexp.MustCompile(`msg="Listening on" address=(\S+)`), ""
 	processtest.WaitUntil(t, "Prometheus is ready", func() bool {
-		match := address.FindStringSubmatch(log.String())
+		match := address.FindStringSubmatch(prometheus.Stderr.String())
 		if match == nil {
 			return false
 		}

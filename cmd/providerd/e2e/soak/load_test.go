@@ -16,10 +16,9 @@ import (
 	"testing"
 	"time"
 
-	"example.com/providerd/cmd/providerd/providerdtest"
-
 	"github.com/google/uuid"
 
+	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/gen/client"
 	"example.com/providerd/server/contracttest"
 )

@@ -13,9 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"example.com/providerd/cmd/providerd/providerdtest"
-
 	"example.com/providerd/cmd/bench/figures"
+	"example.com/providerd/cmd/providerd/providerdtest"
 )
 
 // minJudgedTime is how long a process must run to be judged. In an ordinary run, that is only the first process: after

@@ -10,10 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"example.com/providerd/cmd/bench/figures"
 	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/store/storetest/processtest"
-
-	"example.com/providerd/cmd/bench/figures"
 )
 
 const (
