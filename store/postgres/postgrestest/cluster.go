@@ -1,8 +1,8 @@
-// Package postgrestest starts private PostgreSQL servers for tests, with standbys, Patroni and PgBouncer, from Debian
-// packages. It needs Linux. It does not depend on the tables of the store.
+// Package postgrestest starts private PostgreSQL servers for tests, with standbys and PgBouncer, from Debian packages.
+// It needs Linux. It does not depend on the tables of the store.
 //
-// Start with NewCluster; patroni.go manages clusters, and pgbouncer.go pools their connections. The method Kill of
-// every server is like a crash, and Freeze like a network that is lost.
+// Start with NewCluster; pgbouncer.go pools the connections of a cluster. Kill is like a crash, and Freeze like a network
+// that is lost. Server runs other programs as PostgreSQL is run.
 package postgrestest
 
 import (
@@ -43,7 +43,7 @@ const (
 // Its databases are safe for concurrent use. Start, Stop, Kill, Freeze, Thaw, Promote and Close are not: only one
 // goroutine may call them at a time.
 type Cluster struct {
-	*server
+	*Server
 	// Password is random, but most clusters that a user of the machine starts share it.
 	Password string
 	// name is unique. A standby uses it as its application_name.
@@ -67,9 +67,9 @@ func NewClusterIn(t testing.TB, locale string) *Cluster {
 	c := newNode(t, locale)
 	c.initialize()
 	// CREATE DATABASE is faster with few shared buffers. Keep the WAL for standbys that were stopped for a while.
-	c.write("data/postgresql.conf", "shared_buffers = '16MB'\nmax_connections = 200\nwal_keep_size = '512MB'\n")
+	c.Write("data/postgresql.conf", "shared_buffers = '16MB'\nmax_connections = 200\nwal_keep_size = '512MB'\n")
 	if locale != "" {
-		c.write("data/postgresql.conf", "lc_messages = '"+locale+"'\n")
+		c.Write("data/postgresql.conf", "lc_messages = '"+locale+"'\n")
 	}
 	c.Start(t)
 	return c
@@ -90,12 +90,12 @@ func SkipWithout(t testing.TB) {
 func newNode(t testing.TB, locale string) *Cluster {
 	t.Helper()
 	SkipWithout(t)
-	c := &Cluster{server: newServer(t), name: "node_" + randomName(), locale: locale, port: processtest.FreePort(t)}
+	c := &Cluster{Server: NewServer(t), name: "node_" + randomName(), locale: locale, port: processtest.FreePort(t)}
 	if language, charset, found := strings.Cut(locale, "."); found {
-		check(t, "create a directory", os.Mkdir(c.path("locales"), 0o700))
-		c.own(c.path("locales"))
-		processtest.Run(t, c.command("localedef", "--inputfile", language, "--charmap", charset, c.path("locales/"+locale)))
-		c.environment = []string{"LOCPATH=" + c.path("locales") + ":/usr/lib/locale"}
+		check(t, "create a directory", os.Mkdir(c.Path("locales"), 0o700))
+		c.own(c.Path("locales"))
+		processtest.Run(t, c.Command("localedef", "--inputfile", language, "--charmap", charset, c.Path("locales/"+locale)))
+		c.environment = []string{"LOCPATH=" + c.Path("locales") + ":/usr/lib/locale"}
 	}
 	return c
 }
@@ -104,7 +104,7 @@ func newNode(t testing.TB, locale string) *Cluster {
 // there are none yet, it runs initdb and keeps a copy. All copies have the same system identifier.
 func (c *Cluster) initialize() {
 	c.t.Helper()
-	command := c.command(binary(c.t, "initdb"), "--no-sync", "--encoding", "UTF8", "--locale", "C.UTF-8",
+	command := c.Command(Binary(c.t, "initdb"), "--no-sync", "--encoding", "UTF8", "--locale", "C.UTF-8",
 		"--username", superuser, "--auth", "scram-sha-256", "--pgdata", "data", "--pwfile", "password")
 	cache, err := os.UserCacheDir()
 	check(c.t, "find the cache", err)
@@ -116,7 +116,7 @@ func (c *Cluster) initialize() {
 	if _, err := os.Stat(original); err == nil {
 		copyTo(c.dir, original)
 	} else {
-		c.write("password", rand.Text())
+		c.Write("password", rand.Text())
 		processtest.Run(c.t, command)
 		draft := original + randomName()
 		check(c.t, "create a directory", os.MkdirAll(draft, 0o700))
@@ -126,7 +126,7 @@ func (c *Cluster) initialize() {
 			check(c.t, "remove a directory", os.RemoveAll(draft))
 		}
 	}
-	password, err := os.ReadFile(c.path("password"))
+	password, err := os.ReadFile(c.Path("password"))
 	check(c.t, "read the password", err)
 	c.Password = string(password)
 }
@@ -136,12 +136,12 @@ func (c *Cluster) initialize() {
 func (c *Cluster) Start(t testing.TB) {
 	t.Helper()
 	// With mmap, shared memory is a file in the directory, and is removed with it however the server ends.
-	command := c.command(binary(t, "postgres"), "-D", "data", "-p", strconv.Itoa(c.port),
+	command := c.Command(Binary(t, "postgres"), "-D", "data", "-p", strconv.Itoa(c.port),
 		"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-c", "cluster_name="+c.name,
 		"-c", "dynamic_shared_memory_type=mmap")
 	command.SysProcAttr.Pdeathsig = syscall.SIGQUIT
-	c.start(command, func() error {
-		lines := c.pidFile()
+	c.Launch(command, func() error {
+		lines := c.PIDFile()
 		if lines[0] != strconv.Itoa(command.Process.Pid) || strings.TrimSpace(lines[7]) != "ready" {
 			return fmt.Errorf("it is not ready: %s", c.Log())
 		}
@@ -153,7 +153,7 @@ func (c *Cluster) Start(t testing.TB) {
 // nothing if the server does not run. A frozen server must be thawed first.
 func (c *Cluster) Stop(t testing.TB) {
 	t.Helper()
-	if c.isRunning() {
+	if c.IsRunning() {
 		check(t, "stop "+c.name, c.child.Stop(syscall.SIGINT))
 	}
 }
@@ -162,10 +162,10 @@ func (c *Cluster) Stop(t testing.TB) {
 func (c *Cluster) Address() string { return processtest.Local(c.port) }
 
 // Dir returns the data directory.
-func (c *Cluster) Dir() string { return c.path("data") }
+func (c *Cluster) Dir() string { return c.Path("data") }
 
 // URL returns the URL of a database of the cluster, with user and password.
-func (c *Cluster) URL(database string) string { return databaseURL(c.Password, c.Address(), database) }
+func (c *Cluster) URL(database string) string { return DatabaseURL(c.Password, c.Address(), database) }
 
 // CreateDatabase creates an empty database with a unique name and returns its URL.
 func (c *Cluster) CreateDatabase(t testing.TB) string {
@@ -261,8 +261,8 @@ func with(t testing.TB, url string, work func(ctx context.Context, connection *p
 	check(t, "use a database", work(ctx, connection))
 }
 
-// binary returns the path of a program of the newest installed PostgreSQL server.
-func binary(t testing.TB, name string) string {
+// Binary returns the path of a program of the newest installed PostgreSQL server.
+func Binary(t testing.TB, name string) string {
 	t.Helper()
 	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/" + name)
 	if err != nil || len(found) == 0 {
@@ -271,8 +271,8 @@ func binary(t testing.TB, name string) string {
 	return slices.Max(found)
 }
 
-// databaseURL returns the URL of a database on a server without TLS.
-func databaseURL(password, address, database string) string {
+// DatabaseURL returns the URL of a database on a server without TLS.
+func DatabaseURL(password, address, database string) string {
 	location := url.URL{
 		Scheme: "postgres", User: url.UserPassword(superuser, password), Host: address, Path: "/" + database,
 		RawQuery: "sslmode=disable",

@@ -11,7 +11,7 @@ import (
 // PgBouncer pools the connections of a cluster in transaction mode: each transaction may get another session of the
 // server. With pgx, it needs default_query_exec_mode=exec.
 type PgBouncer struct {
-	*server
+	*Server
 	address, password string
 }
 
@@ -20,9 +20,9 @@ type PgBouncer struct {
 func NewPgBouncer(t testing.TB, cluster *Cluster) *PgBouncer {
 	t.Helper()
 	port := processtest.FreePort(t)
-	b := &PgBouncer{server: newServer(t), address: processtest.Local(port), password: cluster.Password}
-	b.write("users", fmt.Sprintf("%q %q\n", superuser, cluster.Password))
-	b.write("settings", fmt.Sprintf(`[databases]
+	b := &PgBouncer{Server: NewServer(t), address: processtest.Local(port), password: cluster.Password}
+	b.Write("users", fmt.Sprintf("%q %q\n", superuser, cluster.Password))
+	b.Write("settings", fmt.Sprintf(`[databases]
 * = host=127.0.0.1 port=%d
 [pgbouncer]
 listen_addr = 127.0.0.1
@@ -34,7 +34,7 @@ pool_mode = transaction
 default_pool_size = 20
 max_client_conn = 1000
 `, cluster.port, port))
-	b.start(b.command("/usr/sbin/pgbouncer", "settings"), func() error {
+	b.Launch(b.Command("/usr/sbin/pgbouncer", "settings"), func() error {
 		connection, err := net.Dial("tcp", b.address)
 		if err != nil {
 			return err
@@ -45,4 +45,4 @@ max_client_conn = 1000
 }
 
 // URL returns the URL of a database of the cluster through PgBouncer, with user and password.
-func (b *PgBouncer) URL(database string) string { return databaseURL(b.password, b.address, database) }
+func (b *PgBouncer) URL(database string) string { return DatabaseURL(b.password, b.address, database) }

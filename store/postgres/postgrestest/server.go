@@ -17,8 +17,8 @@ import (
 	"example.com/providerd/store/storetest/processtest"
 )
 
-// server is a program with a temporary directory, which runs as a user other than root.
-type server struct {
+// Server is a program with a temporary directory, which runs as a user other than root.
+type Server struct {
 	t   testing.TB
 	dir string
 	// account is nil if the server can run as the test's user.
@@ -28,12 +28,12 @@ type server struct {
 	child       *processtest.Child
 }
 
-// newServer returns a server that is closed with the test. It is not yet started.
-func newServer(t testing.TB) *server {
+// NewServer returns a server that is closed with the test. It is not yet started.
+func NewServer(t testing.TB) *Server {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "postgrestest-")
 	check(t, "create a directory", err)
-	s := &server{t: t, dir: dir}
+	s := &Server{t: t, dir: dir}
 	t.Cleanup(s.Close)
 	if os.Geteuid() == 0 {
 		s.account = unprivileged(t)
@@ -56,28 +56,28 @@ func unprivileged(t testing.TB) *syscall.Credential {
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 }
 
-// path returns the path of a file in the directory.
-func (s *server) path(name string) string { return filepath.Join(s.dir, name) }
+// Path returns the path of a file in the directory.
+func (s *Server) Path(name string) string { return filepath.Join(s.dir, name) }
 
 // own makes the user of the server the owner of a path.
-func (s *server) own(path string) {
+func (s *Server) own(path string) {
 	if s.account != nil {
 		check(s.t, "give away a file", os.Chown(path, int(s.account.Uid), int(s.account.Gid)))
 	}
 }
 
-// write appends text to a file, which it creates if it does not exist.
-func (s *server) write(name, text string) {
-	file, err := os.OpenFile(s.path(name), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+// Write appends text to a file, which it creates if it does not exist.
+func (s *Server) Write(name, text string) {
+	file, err := os.OpenFile(s.Path(name), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	check(s.t, "write a file", err)
 	_, err = file.WriteString(text)
 	check(s.t, "write a file", errors.Join(err, file.Close()))
-	s.own(s.path(name))
+	s.own(s.Path(name))
 }
 
-// command returns a command that runs a program in the directory as its user, in English, and without variables of the
+// Command returns a command that runs a program in the directory as its user, in English, and without variables of the
 // environment that would affect PostgreSQL.
-func (s *server) command(program string, arguments ...string) *exec.Cmd {
+func (s *Server) Command(program string, arguments ...string) *exec.Cmd {
 	command := exec.CommandContext(context.WithoutCancel(s.t.Context()), program, arguments...)
 	command.Dir = s.dir
 	command.Env = append([]string{"HOME=" + s.dir, "LC_ALL=C", "TZ=UTC", "PATH=" + os.Getenv("PATH")}, s.environment...)
@@ -86,8 +86,8 @@ func (s *server) command(program string, arguments ...string) *exec.Cmd {
 	return command
 }
 
-// start starts the program and waits until it is ready.
-func (s *server) start(command *exec.Cmd, ready func() error) {
+// Launch starts the program and waits until it is ready.
+func (s *Server) Launch(command *exec.Cmd, ready func() error) {
 	s.t.Helper()
 	var err error
 	s.child, err = processtest.Start(command)
@@ -102,20 +102,20 @@ func (s *server) start(command *exec.Cmd, ready func() error) {
 }
 
 // Log returns the output of the server since its last start.
-func (s *server) Log() string { return s.child.Stderr.String() }
+func (s *Server) Log() string { return s.child.Stderr.String() }
 
-// isRunning reports whether any process of the server is left.
-func (s *server) isRunning() bool { return s.child != nil && !s.child.HasEnded() }
+// IsRunning reports whether any process of the server is left.
+func (s *Server) IsRunning() bool { return s.child != nil && !s.child.HasEnded() }
 
 // signal sends a signal to all processes of the server, if it runs.
-func (s *server) signal(signal syscall.Signal) {
-	if s.isRunning() {
-		signalTree(s.child.Command.Process.Pid, signal)
+func (s *Server) signal(signal syscall.Signal) {
+	if s.IsRunning() {
+		SignalTree(s.child.Command.Process.Pid, signal)
 	}
 }
 
 // await waits until no process of the server is left.
-func (s *server) await() {
+func (s *Server) await() {
 	s.t.Helper()
 	if err := s.child.Wait(); !s.child.HasEnded() {
 		s.t.Fatal(err)
@@ -123,48 +123,48 @@ func (s *server) await() {
 }
 
 // Kill sends SIGKILL to all processes of the server, even if they are frozen, and returns when none is left.
-func (s *server) Kill() {
+func (s *Server) Kill() {
 	s.t.Helper()
-	if s.isRunning() {
+	if s.IsRunning() {
 		s.signal(syscall.SIGKILL)
 		s.await()
 	}
 }
 
 // Freeze sends SIGSTOP to all processes of the server: connections stay open without a response.
-func (s *server) Freeze() { s.signal(syscall.SIGSTOP) }
+func (s *Server) Freeze() { s.signal(syscall.SIGSTOP) }
 
 // Thaw resumes a frozen server.
-func (s *server) Thaw() { s.signal(syscall.SIGCONT) }
+func (s *Server) Thaw() { s.signal(syscall.SIGCONT) }
 
 // Close kills the server, whatever its state, and removes its files. It may be called more than once.
-func (s *server) Close() {
+func (s *Server) Close() {
 	s.t.Helper()
 	s.Kill()
 	s.removeSharedMemory()
 	check(s.t, "remove a directory", os.RemoveAll(s.dir))
 }
 
-// pidFile returns the lines of the PID file of PostgreSQL: PostgreSQL's src/include/utils/pidfile.h. Those that it does
+// PIDFile returns the lines of the PID file of PostgreSQL: PostgreSQL's src/include/utils/pidfile.h. Those that it does
 // not have yet are empty.
-func (s *server) pidFile() []string {
-	text, _ := os.ReadFile(s.path("data/postmaster.pid"))
+func (s *Server) PIDFile() []string {
+	text, _ := os.ReadFile(s.Path("data/postmaster.pid"))
 	return append(strings.Split(string(text), "\n"), make([]string, 8)...)
 }
 
 // removeSharedMemory removes the System V segment that tells PostgreSQL that a data directory is in use. After a
 // kill, it remains until the next start of the server or a reboot.
-func (s *server) removeSharedMemory() {
+func (s *Server) removeSharedMemory() {
 	const remove = 0 // IPC_RMID
 	var key, id uintptr
-	if _, err := fmt.Sscan(s.pidFile()[6], &key, &id); err == nil {
+	if _, err := fmt.Sscan(s.PIDFile()[6], &key, &id); err == nil {
 		_, _, _ = syscall.Syscall(syscall.SYS_SHMCTL, id, remove, 0)
 	}
 }
 
-// signalTree sends a signal to the children of a program, then to the program itself. Each process of PostgreSQL is in
+// SignalTree sends a signal to the children of a program, then to the program itself. Each process of PostgreSQL is in
 // its own process group, so a signal to the group would not reach them.
-func signalTree(id int, signal syscall.Signal) {
+func SignalTree(id int, signal syscall.Signal) {
 	// Once it is stopped, it starts no children, and their process IDs cannot be reused.
 	_ = syscall.Kill(id, syscall.SIGSTOP)
 	_ = processtest.Poll(func() error {

@@ -15,10 +15,10 @@ func (c *Cluster) AddStandby(t testing.TB) *Cluster {
 	standby.Password = c.Password
 	primary := fmt.Sprintf("host=127.0.0.1 port=%d user=%s password=%s sslmode=disable application_name=%s",
 		c.port, superuser, c.Password, standby.name)
-	processtest.Run(t, standby.command(binary(t, "pg_basebackup"), "--dbname", primary,
+	processtest.Run(t, standby.Command(Binary(t, "pg_basebackup"), "--dbname", primary,
 		"--pgdata", "data", "--write-recovery-conf", "--checkpoint", "fast", "--no-sync"))
 	// Otherwise, once promoted, it would wait for the standbys of its primary.
-	standby.write("data/postgresql.auto.conf", "synchronous_standby_names = ''\n")
+	standby.Write("data/postgresql.auto.conf", "synchronous_standby_names = ''\n")
 	standby.Start(t)
 	standby.Await(t, "SELECT EXISTS (SELECT FROM pg_stat_wal_receiver WHERE status = 'streaming')")
 	return standby

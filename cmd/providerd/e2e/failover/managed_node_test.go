@@ -1,4 +1,6 @@
-package postgrestest
+//go:build slow
+
+package failover_test
 
 import (
 	"os"
@@ -8,12 +10,13 @@ import (
 	"syscall"
 	"testing"
 
+	"example.com/providerd/store/postgres/postgrestest"
 	"example.com/providerd/store/storetest/processtest"
 )
 
-// PatroniNode is a PostgreSQL server and the Patroni that manages it.
-type PatroniNode struct {
-	*server
+// managedNode is a PostgreSQL server and the Patroni that manages it.
+type managedNode struct {
+	*postgrestest.Server
 	name, password string
 	// address and rest are those of PostgreSQL and of Patroni's REST API.
 	address, rest string
@@ -54,60 +57,58 @@ postgresql:
   remove_data_directory_on_diverged_timelines: true
 `
 
-// newPatroniNode returns a node that is not yet started.
-func newPatroniNode(t testing.TB, name, password, etcd string) *PatroniNode {
+// newManagedNode returns a node that is not yet started.
+func newManagedNode(t *testing.T, name, password, etcd string) *managedNode {
 	t.Helper()
-	n := &PatroniNode{
-		server: newServer(t), name: name, password: password,
+	n := &managedNode{
+		Server: postgrestest.NewServer(t), name: name, password: password,
 		address: processtest.Local(processtest.FreePort(t)), rest: processtest.Local(processtest.FreePort(t)),
 	}
-	n.write("patroni.yml", strings.NewReplacer("NAME", name, "REST", n.rest, "ETCD", etcd, "ADDRESS", n.address,
-		"DIR", n.dir, "BINARIES", filepath.Dir(binary(t, "postgres")), "PASSWORD", password).Replace(patroniSettings))
+	n.Write("patroni.yml", strings.NewReplacer("NAME", name, "REST", n.rest, "ETCD", etcd, "ADDRESS", n.address,
+		"DIR", n.Path(""), "BINARIES", filepath.Dir(postgrestest.Binary(t, "postgres")), "PASSWORD", password).Replace(patroniSettings))
 	// Before the directory is removed.
 	t.Cleanup(n.Kill)
 	return n
 }
 
-// URL returns the URL of a database on this node.
-func (n *PatroniNode) URL(database string) string {
-	return databaseURL(n.password, n.address, database)
+func (n *managedNode) url() string {
+	return postgrestest.DatabaseURL(n.password, n.address, patroniDatabase)
 }
 
-// KillPostgreSQL sends SIGKILL to all processes of PostgreSQL. Patroni keeps running.
-func (n *PatroniNode) KillPostgreSQL() { n.signalPostgreSQL(syscall.SIGKILL) }
+// killPostgreSQL sends SIGKILL to all processes of PostgreSQL. Patroni keeps running.
+func (n *managedNode) killPostgreSQL() { n.signalPostgreSQL(syscall.SIGKILL) }
 
 // Kill sends SIGKILL to Patroni and PostgreSQL, and returns when none of their processes is left.
-func (n *PatroniNode) Kill() {
-	n.t.Helper()
-	if n.isRunning() {
+func (n *managedNode) Kill() {
+	if n.IsRunning() {
 		// While it is stopped, Patroni cannot restart PostgreSQL.
 		n.Freeze()
-		n.KillPostgreSQL()
-		n.server.Kill()
+		n.killPostgreSQL()
+		n.Server.Kill()
 	}
 }
 
 // Freeze sends SIGSTOP to Patroni and PostgreSQL.
-func (n *PatroniNode) Freeze() {
-	n.FreezePatroni()
+func (n *managedNode) Freeze() {
+	n.freezePatroni()
 	n.signalPostgreSQL(syscall.SIGSTOP)
 }
 
-// FreezePatroni sends SIGSTOP to Patroni. PostgreSQL keeps running, and stays writable if it is the primary.
-func (n *PatroniNode) FreezePatroni() { n.server.Freeze() }
+// freezePatroni sends SIGSTOP to Patroni. PostgreSQL keeps running, and stays writable if it is the primary.
+func (n *managedNode) freezePatroni() { n.Server.Freeze() }
 
 // Thaw resumes Patroni and PostgreSQL. It does nothing if they do not run.
-func (n *PatroniNode) Thaw() {
+func (n *managedNode) Thaw() {
 	n.signalPostgreSQL(syscall.SIGCONT)
-	n.server.Thaw()
+	n.Server.Thaw()
 }
 
 // signalPostgreSQL sends a signal to all processes of PostgreSQL, which are not children of Patroni. The PID file of a
 // killed server is stale.
-func (n *PatroniNode) signalPostgreSQL(signal syscall.Signal) {
-	pid := n.pidFile()[0]
+func (n *managedNode) signalPostgreSQL(signal syscall.Signal) {
+	pid := n.PIDFile()[0]
 	dir, _ := os.Readlink(filepath.Join("/proc", pid, "cwd"))
-	if id, err := strconv.Atoi(pid); err == nil && dir == n.path("data") {
-		signalTree(id, signal)
+	if id, err := strconv.Atoi(pid); err == nil && dir == n.Path("data") {
+		postgrestest.SignalTree(id, signal)
 	}
 }
