@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"math/big"
 	"net"
 	"os"
@@ -32,12 +33,9 @@ func WriteCertificateValid(t *testing.T, dir string, serial int64, from, to time
 		SerialNumber: big.NewInt(serial), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv4(127, 0, 0, 2)},
 		NotBefore: from, NotAfter: to,
 	}
-	certificate, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
+	certificate, certificateErr := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	private, keyErr := x509.MarshalPKCS8PrivateKey(key)
+	if err := errors.Join(certificateErr, keyErr); err != nil {
 		t.Fatal(err)
 	}
 	for name, block := range map[string]*pem.Block{

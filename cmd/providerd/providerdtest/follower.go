@@ -5,9 +5,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // Follower runs "providerd audit --follow" and appends its lines to a file. If the command ends, because the database
@@ -15,8 +18,8 @@ import (
 type Follower struct {
 	command func(ctx context.Context, arguments ...string) *exec.Cmd
 	file    string
-	stop    context.CancelFunc
-	ended   chan struct{}
+	// stop stops following, and returns once the command has ended.
+	stop func()
 }
 
 // StartFollower starts to follow the database that commands use. The lines and the cursor are in a directory.
@@ -24,10 +27,11 @@ func StartFollower(
 	t *testing.T, dir string, command func(ctx context.Context, arguments ...string) *exec.Cmd,
 ) *Follower {
 	t.Helper()
-	ctx, stop := context.WithCancel(context.Background())
-	f := &Follower{command: command, file: filepath.Join(dir, "followed.jsonl"), stop: stop, ended: make(chan struct{})}
-	go func() {
-		defer close(f.ended)
+	var group sync.WaitGroup
+	ctx, cancel := context.WithCancel(context.Background())
+	f := &Follower{command: command, file: filepath.Join(dir, "followed.jsonl"), stop: func() { cancel(); group.Wait() }}
+	t.Cleanup(f.stop)
+	group.Go(func() {
 		for ctx.Err() == nil {
 			_ = f.run(ctx, "--follow")
 			select {
@@ -35,10 +39,6 @@ func StartFollower(
 			case <-time.After(time.Second):
 			}
 		}
-	}()
-	t.Cleanup(func() {
-		stop()
-		<-f.ended
 	})
 	return f
 }
@@ -60,16 +60,11 @@ func (f *Follower) run(ctx context.Context, arguments ...string) error {
 func (f *Follower) Verify(t *testing.T) {
 	t.Helper()
 	f.stop()
-	<-f.ended
 	if lines, err := os.ReadFile(f.file); len(lines) == 0 {
 		t.Errorf("nothing was followed: %v", err)
 	}
 	if err := f.run(t.Context()); err != nil {
 		t.Fatalf("follow the rest: %v", err)
 	}
-	output, err := f.command(t.Context(), "audit", "verify", "--against", f.file).CombinedOutput()
-	if err != nil {
-		t.Errorf("verify: %v: %s", err, output)
-	}
-	t.Logf("%s", output)
+	t.Log(processtest.Run(t, f.command(t.Context(), "audit", "verify", "--against", f.file)))
 }

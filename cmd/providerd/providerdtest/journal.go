@@ -122,18 +122,19 @@ func (j *Journal) WaitForMore(t *testing.T, more int) {
 // has failed.
 func (j *Journal) Compare(t *testing.T, stored []Record) {
 	t.Helper()
-	counts, wrong := map[string]int{}, map[string]Record{}
+	found, wrong := map[string]bool{}, map[string]Record{}
 	for _, record := range stored {
-		counts[record.Name]++
+		found[record.Name] = true
 		if j.Creates[record.Name] != record {
 			wrong[record.Name] = record
 		}
 	}
-	missing := 0
+	missing, duplicates := 0, len(stored)-len(found)
 	for name := range j.Creates {
-		missing += 1 - min(1, counts[name])
+		if !found[name] {
+			missing++
+		}
 	}
-	duplicates := len(stored) - len(counts)
 	t.Logf("acknowledged %d, stored %d, missing %d, duplicates %d", len(j.Creates), len(stored), missing, duplicates)
 	if missing+duplicates+len(wrong) > 0 {
 		t.Errorf("the stored providers differ from the acknowledged ones, such as %v", Sample(wrong))

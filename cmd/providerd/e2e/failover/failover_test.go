@@ -5,9 +5,7 @@ package failover_test
 import (
 	"net/http"
 	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -85,11 +83,7 @@ func newFailover(t *testing.T, program string, servers site, url string) *failov
 	f := &failover{
 		site: servers, fleet: providerdtest.StartFleet(t, program, url, replicaCount), journal: &failoverJournal{entries: map[string]*entry{}},
 	}
-	token, err := os.ReadFile(filepath.Join(f.fleet.Dir, "data", "initial-token"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.token = strings.TrimSpace(string(token))
+	f.token = providerdtest.Token(t, f.fleet.Dir)
 	f.fleet.Client = contracttest.ClientOver(t, &http.Transport{MaxIdleConnsPerHost: failoverClients})
 	f.fleet.Client.Transport = refusalTimer{f.fleet.Client.Transport, f.journal}
 	f.probe = startProbe(t, url)

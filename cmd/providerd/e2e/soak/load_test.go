@@ -8,8 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -70,10 +68,7 @@ func (j *soakJournal) soFar() (creates, requests int) {
 // whatever the responses.
 func startSoakLoad(t *testing.T, server *service, journal *soakJournal, trusted ...string) *providerdtest.Load {
 	t.Helper()
-	token, err := os.ReadFile(filepath.Join(server.dir, "data", "initial-token"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	token := providerdtest.Token(t, server.dir)
 	security := &tls.Config{RootCAs: providerdtest.CertPool(t, trusted...), VerifyConnection: func(state tls.ConnectionState) error {
 		journal.certificate.Store(state.PeerCertificates[0].SerialNumber.Int64())
 		return nil
@@ -84,7 +79,7 @@ func startSoakLoad(t *testing.T, server *service, journal *soakJournal, trusted 
 		checked := contracttest.ClientOver(t, connections)
 		callers = append(callers, &soakCaller{
 			journal: journal, number: number, connections: connections,
-			providers: newSDK(t, server, strings.TrimSpace(string(token)), checked),
+			providers: newSDK(t, server, token, checked),
 			anonymous: newSDK(t, server, "nobody", withoutToken{checked}),
 			last:      &client.OAuth2Provider{},
 		})
