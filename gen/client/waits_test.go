@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -79,7 +80,7 @@ func TestOnlyTemporaryErrorsAreRetried(t *testing.T) {
 		"client's":    breaks(context.DeadlineExceeded),
 		"body that stops": func(*http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: http.StatusCreated, Body: io.NopCloser(io.MultiReader(
-				strings.NewReader("{"), errorReader{io.ErrUnexpectedEOF}))}, nil
+				strings.NewReader("{"), iotest.ErrReader(io.ErrUnexpectedEOF)))}, nil
 		},
 	}
 	lasting := tries{
@@ -108,10 +109,6 @@ func TestOnlyTemporaryErrorsAreRetried(t *testing.T) {
 		}
 	}
 }
-
-type errorReader struct{ err error }
-
-func (r errorReader) Read([]byte) (int, error) { return 0, r.err }
 
 func TestRetryAfterWithinLimits(t *testing.T) {
 	t.Parallel()
