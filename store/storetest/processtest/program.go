@@ -19,19 +19,11 @@ func Program(work func(ctx context.Context, arguments []string) error) func() {
 	}
 }
 
-// AwaitProceed reports that the program is ready, and returns once the test calls Proceed.
+// AwaitProceed reports that the program is ready, and returns once the test calls End.
 func AwaitProceed() error {
 	fmt.Println("ready")
 	_, err := io.Copy(io.Discard, os.Stdin)
 	return err
-}
-
-// Self returns a command that runs the test binary as one of its programs.
-func Self(t testing.TB, program string, arguments ...string) *exec.Cmd {
-	t.Helper()
-	command := exec.CommandContext(t.Context(), os.Args[0])
-	command.Args = append([]string{program}, arguments...)
-	return command
 }
 
 // Other is the test binary running as another program, as tests of locks between processes need.
@@ -43,7 +35,8 @@ type Other struct {
 // StartSelf starts a program of the test binary, and returns once it calls AwaitProceed.
 func StartSelf(t testing.TB, program string, arguments ...string) Other {
 	t.Helper()
-	command := Self(t, program, arguments...)
+	command := exec.CommandContext(t.Context(), os.Args[0])
+	command.Args = append([]string{program}, arguments...)
 	stdin, err := command.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -59,14 +52,6 @@ func StartSelf(t testing.TB, program string, arguments ...string) Other {
 		return child.Stdout.String() == "ready\n"
 	})
 	return Other{child, stdin}
-}
-
-// Proceed lets the program continue.
-func (o Other) Proceed(t testing.TB) {
-	t.Helper()
-	if err := o.stdin.Close(); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // End lets the program continue and waits until it exits successfully.
