@@ -48,8 +48,10 @@ func TestChangesAreRerun(t *testing.T) {
 	var key uint32
 	rotate := func() (err error) { key, err = opened.RotateKey(t.Context()); return err }
 	for _, step := range []struct{ change, others func() error }{
-		{createToken, createToken}, {revokeToken, revokeToken},
-		{createApplication("shop"), createApplication("other")}, {rotate, func() error { return nil }},
+		{createToken, createToken},
+		{revokeToken, revokeToken},
+		{createApplication("shop"), createApplication("other")},
+		{rotate, func() error { return nil }},
 	} {
 		faulty.failNextChange(conflicting(t, step.others))
 		if err := step.change(); err != nil {

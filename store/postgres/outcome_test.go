@@ -123,8 +123,10 @@ func TestCanceledWaitForStandby(t *testing.T) {
 	r := newReplicatedIn(t, postgrestest.German)
 	keyset := newKeyset(t)
 	cancels := []struct{ how, minMessages string }{
-		{"pg_cancel_backend", "notice"}, {"pg_cancel_backend", "error"},
-		{"pg_terminate_backend", "notice"}, {"pg_terminate_backend", "error"},
+		{"pg_cancel_backend", "notice"},
+		{"pg_cancel_backend", "error"},
+		{"pg_terminate_backend", "notice"},
+		{"pg_terminate_backend", "error"},
 	}
 	replicas := make([]*store.Store, len(cancels))
 	for i, cancel := range cancels {

@@ -31,7 +31,7 @@ type Server struct {
 // NewServer returns a server that is closed with the test. It is not yet started.
 func NewServer(t testing.TB) *Server {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "postgrestest-")
+	dir, err := os.MkdirTemp("", "postgrestest-") //nolint:usetesting // The path of a socket must be short, and its user may enter.
 	check(t, "create a directory", err)
 	s := &Server{t: t, dir: dir}
 	t.Cleanup(s.Close)
@@ -185,7 +185,7 @@ func children(parent int) (found []int) {
 	paths, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", parent))
 	for _, path := range paths {
 		text, _ := os.ReadFile(path)
-		for _, word := range strings.Fields(string(text)) {
+		for word := range strings.FieldsSeq(string(text)) {
 			id, _ := strconv.Atoi(word)
 			found = append(found, id)
 		}

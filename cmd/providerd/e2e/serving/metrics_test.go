@@ -76,8 +76,10 @@ func TestMetricsCount(t *testing.T) {
 		{http.MethodPost, providerdtest.OAuth2Path, narrow, "key", taken, oauth2, 201, true, "replays providers_oauth2_create"},
 		{http.MethodPost, providerdtest.OAuth2Path, narrow, "key", providerdtest.OAuth2Body, oauth2, 422, true, "problems idempotency-key-reused, violations differs 2"},
 		{http.MethodPost, providerdtest.OAuth2Path, narrow, "", taken, oauth2, 409, true, "problems client-id-taken, violations taken"},
-		{http.MethodPost, providerdtest.OAuth2Path, narrow, "", broken, oauth2, 400, false,
-			"problems validation-failed, violations empty, violations enum, violations required, violations unknown_field 2"},
+		{
+			http.MethodPost, providerdtest.OAuth2Path, narrow, "", broken, oauth2, 400, false,
+			"problems validation-failed, violations empty, violations enum, violations required, violations unknown_field 2",
+		},
 		{http.MethodPost, providerdtest.OAuth2Path + "?validate_only=true", narrow, "", providerdtest.OAuth2Body, oauth2, 200, true, ""},
 		{http.MethodPost, providerdtest.DirectoryPath, narrow, "", "{}", directory, 403, false, "problems forbidden, token_refusals forbidden"},
 		{http.MethodPost, providerdtest.DirectoryPath, "", "", "{}", directory, 401, false, "problems unauthorized, token_refusals missing"},
