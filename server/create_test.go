@@ -11,7 +11,7 @@ import (
 	"example.com/providerd/store"
 )
 
-// A record has the constants of its kind, no application, and is not kept by caches.
+// A record has the constants of its kind, no application, and is kept neither by caches nor for pages of other origins.
 func TestRecordHasTheConstantTexts(t *testing.T) {
 	t.Parallel()
 	h := start(t)
@@ -25,13 +25,14 @@ func TestRecordHasTheConstantTexts(t *testing.T) {
 			`"meta_model_name":"providers_workspace_directory.workspacedirectoryprovider",` +
 			`"assigned_backchannel_application_slug":"","assigned_backchannel_application_name":""}`,
 	} {
-		got := h.post(t, path, encode(t, minimal(path)))
+		got := h.post(t, path, encode(t, minimal(path)), set("Origin", "https://other.example.com"))
 		record := got.record(t)
 		constants := maps.Clone(record)
 		if err := decodeNumbers([]byte(want), &constants); err != nil || !reflect.DeepEqual(constants, record) {
 			t.Errorf("%s: the record is %v, want %s, %v", path, record, want, err)
 		}
-		if got.header.Get("Cache-Control") != "no-store" || got.header.Get("Location") != "" {
+		if got.header.Get("Cache-Control") != "no-store" || got.header.Get("Location") != "" ||
+			got.header.Get("Access-Control-Allow-Origin") != "" {
 			t.Errorf("%s: header is %v", path, got.header)
 		}
 	}

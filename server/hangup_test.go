@@ -40,6 +40,9 @@ func TestStorageThatIsTooSlow(t *testing.T) {
 	h := start(t)
 	patient := h.url
 	limits := listener.DefaultLimits()
+	if limits.ResponseTimeout != time.Minute {
+		t.Errorf("requests may take %v", limits.ResponseTimeout)
+	}
 	limits.ResponseTimeout = 1800 * time.Millisecond
 	address := h.listen(t, limits)
 	unlock := h.lock(t)

@@ -18,7 +18,8 @@ func TestOneRequestHasOneAnswer(t *testing.T) {
 	large := `{"name":"` + strings.Repeat("x", 1<<20) + `"`
 	taken := minimal(oauth2Path)
 	taken["client_id"] = "taken-value"
-	h.post(t, oauth2Path, encode(t, taken)).record(t)
+	used := set(keyHeader, "used")
+	h.post(t, oauth2Path, encode(t, taken), used).record(t)
 
 	wrongType, html := set("Content-Type", "text/plain"), set("Accept", "text/html")
 	none, forbidden := set("Authorization"), set("Authorization", "Bearer "+other)
@@ -37,6 +38,8 @@ func TestOneRequestHasOneAnswer(t *testing.T) {
 		{http.MethodPost, oauth2Path, large, nil, 413, "too-large"},
 		{http.MethodPost, oauth2Path, `{"client_id":"taken-value"`, nil, 400, "malformed-json"},
 		{http.MethodPost, oauth2Path, `{"client_id":"taken-value"}`, nil, 400, "validation-failed"},
+		{http.MethodPost, oauth2Path, `{"client_id":"taken-value"}`, []func(*http.Request){used}, 400, "validation-failed"},
+		{http.MethodPost, oauth2Path, encode(t, with(taken, "name", "other")), []func(*http.Request){used}, 422, "idempotency-key-reused"},
 		{http.MethodPost, oauth2Path, encode(t, taken), nil, 409, "client-id-taken"},
 	} {
 		changes := append([]func(*http.Request){
@@ -73,6 +76,7 @@ func TestStorageUnavailable(t *testing.T) {
 	if err := os.Rename(h.path, h.path+".away"); err != nil {
 		t.Fatal(err)
 	}
+	h.post(t, oauth2Path, "{}").problem(t, http.StatusBadRequest, "validation-failed")
 	// Right after the check that follows a commit, a create could still rely on that check.
 	h.send(t, http.MethodGet, "/readyz", nil).problem(t, http.StatusServiceUnavailable, "storage-unavailable")
 	got := h.post(t, oauth2Path, encode(t, minimal(oauth2Path)))

@@ -159,6 +159,28 @@ func exchangeRaw(t *testing.T, address, text, drip string) string {
 	}
 }
 
+// Malformed HTTP is refused by the HTTP library, without a request id. The header may have 8 KiB.
+func TestMalformedHTTPHasNoRequestID(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	address := h.listen(t, listener.DefaultLimits())
+	const request = "GET /healthz HTTP/1.1\r\nHost: x\r\n"
+	long := func(length int) string {
+		return request + "X: " + strings.Repeat("x", length-len(request)-len("X: \r\n\r\n")) + "\r\n\r\n"
+	}
+	for text, want := range map[string]int{
+		request + "X\r\n\r\n": 400, request + "Expect: 200-ok\r\n\r\n": 417, long(8<<10 + 1): 431,
+		request + "Transfer-Encoding: gzip\r\n\r\n": 501, strings.Replace(request, "1.1", "3.0", 1) + "\r\n": 505,
+	} {
+		got, err := http.ReadResponse(connect(t, address).send(t, text).answers, nil)
+		if err != nil || got.StatusCode != want || !got.Close || got.Header.Get("X-Request-Id") != "" ||
+			got.Header.Get("Content-Type") == "application/problem+json" {
+			t.Errorf("%.60q is answered %+v, %v, want %d", text, got, err, want)
+		}
+	}
+	connect(t, address).send(t, long(8<<10)).want(t, http.StatusOK)
+}
+
 // A server that stops ends a request that does not, and says so.
 func TestDrainIsBounded(t *testing.T) {
 	t.Parallel()
