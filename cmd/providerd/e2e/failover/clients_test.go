@@ -50,9 +50,9 @@ func (f *failover) load() *providerdtest.Load {
 		<-time.After(pace)
 		e := unsettled[number]
 		if e == nil {
-			e = f.journal.begin(wayOf(n), fmt.Sprintf("%d-%d-%d", f.round, number, n))
+			e = f.journal.begin(f.wayOf(n), fmt.Sprintf("%d-%d-%d", f.round, number, n))
 		}
-		if isStored := f.send(e, rand.IntN(replicaCount)); isStored || e.way == byNone {
+		if isStored := f.send(e, rand.IntN(replicaCount)); isStored || e.way == byNone && !f.repeats {
 			e = nil
 		}
 		unsettled[number] = e
@@ -60,7 +60,12 @@ func (f *failover) load() *providerdtest.Load {
 	})
 }
 
-func wayOf(n int) way { return []way{byKey, byNone, byKey, byClientID, byKey, byNone}[n%6] }
+func (f *failover) wayOf(n int) way {
+	if f.repeats {
+		return byNone
+	}
+	return []way{byKey, byNone, byKey, byClientID, byKey, byNone}[n%6]
+}
 
 // send sends a create to a replica and reports whether it is stored.
 func (f *failover) send(e *entry, number int) bool {

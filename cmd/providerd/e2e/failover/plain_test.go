@@ -23,12 +23,23 @@ type pair struct {
 	database             string
 	primary, standby     *postgrestest.Cluster
 	toPrimary, toStandby *proxy
+	// isAsynchronous is set if commits do not wait for the standby.
+	isAsynchronous bool
 }
 
 // newPair starts a pair with an empty database, and returns its URL.
 func newPair(t *testing.T) (*pair, string) {
 	t.Helper()
 	return pairWith(t, postgrestest.NewCluster(t))
+}
+
+// newAsynchronousPair is newPair with a standby for which commits do not wait.
+func newAsynchronousPair(t *testing.T) (*pair, string) {
+	t.Helper()
+	p, location := newPair(t)
+	p.isAsynchronous = true
+	p.primary.Set(t, "synchronous_standby_names", "")
+	return p, location
 }
 
 // newTerseGermanPair is newPair with servers that send messages in German, and by default only errors.
@@ -57,7 +68,9 @@ func (p *pair) addStandby(t *testing.T) {
 	t.Helper()
 	p.standby = p.primary.AddStandby(t)
 	p.toStandby.redirect(p.standby.Address())
-	p.primary.RequireStandby(t, p.standby)
+	if !p.isAsynchronous {
+		p.primary.RequireStandby(t, p.standby)
+	}
 }
 
 // promote promotes the standby. The old primary counts as the standby from then on, although it is not aware of it.
