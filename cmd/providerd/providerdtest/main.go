@@ -26,7 +26,12 @@ const (
 // Main runs the tests of a package. The test binary can also run as providerd, so that go test caches results by the
 // program's sources.
 func Main(m *testing.M) {
-	testscript.Main(m, map[string]func(){"providerd": func() { os.Exit(command.Main()) }})
+	MainAround(m, func(program func() int) int { return program() })
+}
+
+// MainAround is Main with a function that runs the program, and may do more. It returns the exit status.
+func MainAround(m *testing.M, around func(program func() int) int) {
+	testscript.Main(m, map[string]func(){"providerd": func() { os.Exit(around(command.Main)) }})
 }
 
 // Path returns the path of a file given its name relative to the root of the module.

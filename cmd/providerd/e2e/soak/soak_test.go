@@ -92,8 +92,8 @@ func startSoak(t *testing.T, program string, interval time.Duration) *soak {
 		t.Fatal(err)
 	}
 	s.follower = providerdtest.StartFollower(t, server.dir, func(ctx context.Context, arguments ...string) *exec.Cmd {
-		command := exec.CommandContext(ctx, program, arguments...)
-		command.Dir = server.dir
+		command := providerdtest.Command(ctx, server.dir, arguments...)
+		command.Path = program
 		return command
 	})
 	creates, watch := startSoakLoad(t, server, journal, server.dir, next), s.watch.start(interval)

@@ -1,0 +1,30 @@
+//go:build slow
+
+package soak_test
+
+import (
+	"os"
+	"testing"
+	"time"
+)
+
+// leakyCreates is enough for a leak to exceed the slack of every measure.
+const leakyCreates = 24_000
+
+// TestSoakFindsInjectedLeaks loads a program that leaks memory, goroutines and descriptors. No measure may be judged
+// flat.
+func TestSoakFindsInjectedLeaks(t *testing.T) {
+	t.Setenv(leakVariable, "1")
+	s := startSoak(t, os.Args[0], time.Second)
+	for creates := 0; creates < leakyCreates; creates, _ = s.journal.soFar() {
+		<-time.After(time.Second)
+	}
+	s.end(t)
+	for _, m := range soakMeasures() {
+		found := m.judge(s.processes[0])
+		t.Logf("%s: %+v", m.name, found)
+		if found.isFlat() {
+			t.Errorf("%s: the leak was not found", m.name)
+		}
+	}
+}
