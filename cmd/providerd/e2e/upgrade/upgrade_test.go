@@ -22,16 +22,29 @@ import (
 // fallbackRelease is the commit to use as the last release if there are no tags.
 const fallbackRelease = "37bbd11f05b613dc50e47710c1eebaf7013365d3"
 
-// buildRelease builds the last release from the history.
 func buildRelease(t *testing.T) string {
 	t.Helper()
+	return build(t, `git archive "$(git describe --tags --abbrev=0 2>/dev/null || echo `+fallbackRelease+`)"`, ":")
+}
+
+// buildNewer builds this tree with one more SQLite migration.
+func buildNewer(t *testing.T) string {
+	t.Helper()
+	version := providerdtest.NumberAfter(t, providerdtest.RunCommand(t, t.TempDir(), "version"), "schema version ")
+	const migration = `printf -- '-- +goose Up\nCREATE TABLE later (pk INTEGER PRIMARY KEY);\n' >store/sqlite/migrations/%04d_later.sql`
+	return build(t, "git ls-files -z --cached --others --exclude-standard | tar --create --null --files-from -",
+		fmt.Sprintf(migration, version+1))
+}
+
+// build packs a tree, changes the copy and builds the program.
+func build(t *testing.T, pack, change string) string {
+	t.Helper()
 	dir := t.TempDir()
-	const script = `release=$(git describe --tags --abbrev=0 2>/dev/null || echo "$1")
-git -C "$(git rev-parse --show-toplevel)" archive "$release" | tar --extract --directory "$2"
-cd "$2" && go build -o providerd ./cmd/providerd`
-	build := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", script, "bash", fallbackRelease, dir)
+	script := `cd "$(git rev-parse --show-toplevel)" && ` + pack + ` | tar --extract --directory "$0"
+cd "$0"; ` + change + `; go build -o providerd ./cmd/providerd`
+	build := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", script, dir)
 	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build the last release: %v: %s", err, output)
+		t.Fatalf("%s: %v: %s", pack, err, output)
 	}
 	return filepath.Join(dir, "providerd")
 }
@@ -101,10 +114,7 @@ func TestUpgradeOverSQLite(t *testing.T) {
 	if stored := providerdtest.StoredPKs(t, dir); len(stored) != 2 {
 		t.Errorf("stored pks are %v, want one from each program", stored)
 	}
-	_, err := start(t, old, dir)
-	if err == nil || !strings.Contains(err.Error(), "use a newer providerd") {
-		t.Errorf("the last release started with a newer database: %v", err)
-	}
+	expectRefused(t, old, dir)
 }
 
 // start starts a program that serves the database in dir.
@@ -126,12 +136,13 @@ func createWith(t *testing.T, client *http.Client, program, dir string) {
 	server.Stop(t)
 }
 
-// buildNewer builds a program with one more SQLite migration than this one.
-func buildNewer(t *testing.T) string {
+// expectRefused checks that a program does not start with the newer database in dir.
+func expectRefused(t *testing.T, program, dir string) {
 	t.Helper()
-	version := providerdtest.NumberAfter(t, providerdtest.RunCommand(t, t.TempDir(), "version"), "schema version ")
-	return providerdtest.BuildReplacing(t, fmt.Sprintf("store/sqlite/migrations/%04d_later.sql", version+1),
-		"-- +goose Up\nCREATE TABLE later (pk INTEGER NOT NULL PRIMARY KEY);\n")
+	_, err := start(t, program, dir)
+	if err == nil || !strings.Contains(err.Error(), "use a newer providerd") {
+		t.Errorf("the older program started: %v", err)
+	}
 }
 
 // TestUpgradeOverSQLiteAndBack upgrades a database to a newer program, and goes back with a backup taken before.
@@ -140,10 +151,7 @@ func TestUpgradeOverSQLiteAndBack(t *testing.T) {
 	createWith(t, client, os.Args[0], dir)
 	providerdtest.RunCommand(t, dir, "backup", "before.db")
 	createWith(t, client, newer, dir)
-	_, err := start(t, os.Args[0], dir)
-	if err == nil || !strings.Contains(err.Error(), "use a newer providerd") {
-		t.Errorf("this program started with a newer database: %v", err)
-	}
+	expectRefused(t, os.Args[0], dir)
 	providerdtest.RunCommand(t, dir, "restore", "before.db", "--replace")
 	if stored := providerdtest.StoredPKs(t, dir); !slices.Equal(stored, []int32{1}) {
 		t.Errorf("stored pks are %v, want those from before the upgrade", stored)
