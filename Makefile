@@ -246,8 +246,8 @@ security: ## Check dependencies for changes and, if the database can be reached,
 		echo "govulncheck not run: cannot reach its database, vuln.go.dev"; \
 	fi
 
-leaks: postgres ## Inject leaks of secrets into the code and check that the tests find each.
-	PROVIDERD_LEAKS=1 go test -count=1 -v -tags slow -timeout 20m -run '^TestGateFindsInjectedLeaks' ./cmd/providerd/e2e/leaks | \
+leaks: ## Inject leaks of secrets, one by one, and check that the tests find each.
+	ONE_BY_ONE=1 go test -count=1 -v -tags slow -timeout 20m -run '^TestGateFindsInjectedLeaks' ./cmd/providerd/e2e/leaks | \
 		{ grep -Ev '^=== ' || true; }
 
 test: ## Run the tests that need only Go and gcc; the last lines say what was left out.

@@ -12,14 +12,14 @@ func (s *search) applies() {
 	run := rand.Text()[:10]
 	oauth2, directory := s.oauth2Body("applied "+run, "applied-"+run), s.directoryBody("applied directory "+run)
 	file := "oauth2: [" + oauth2 + "]\nworkspace_directory: [" + directory + "]\n"
-	other := strings.Replace(s.oauth2Body("applied "+run, "applied-"+run), "{", `{"id": "other", `, 1)
+	other := strings.Replace(s.oauth2Body("refused "+run, "applied-"+run), "{", `{"id": "other", `, 1)
 	secret := s.fresh("secret in a faulty file")
 	for _, input := range []struct{ text, want string }{
 		{file, "2 created"},
 		{file, "2 unchanged"},
 		{strings.Replace(file, oauth2, s.oauth2Body("applied "+run, "other-"+run), 1), "1 drifted"},
 		{"oauth2: [" + other + "]", "1 refused"},
-		{file + "oauth2: " + secret, "occurs twice"},
+		{"oauth2: []\noauth2: " + secret, "occurs twice"},
 		{"oauth2: [{name: a, client_secret: *" + secret + "}]", "anchor"},
 		{"oauth2: [{name: a, client_secret: !" + secret + " x}]", "tag"},
 		{"oauth2: [{name: a, client_secret: '${" + secret + "-'}]", "that is not part of a reference"},

@@ -5,6 +5,7 @@ package leaks_test
 import (
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -24,7 +25,9 @@ import (
 // TestNothingLeaks is the gate for every change: no secret, token or key may be anywhere except in its field.
 func TestNothingLeaks(t *testing.T) {
 	t.Parallel()
-	report(t, searchLeaks(t, os.Args[0]))
+	s := newSearch(t)
+	s.overSQLite()
+	report(t, s.scanner)
 }
 
 // TestNothingLeaksOverPostgreSQL also scans the files and the log of the database server, and the process list. It
@@ -32,7 +35,7 @@ func TestNothingLeaks(t *testing.T) {
 func TestNothingLeaksOverPostgreSQL(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.NewCluster(t)
-	s := newSearch(t, os.Args[0])
+	s := newSearch(t)
 	s.keyset = filepath.Join(s.dir, "keyset.json")
 	url := cluster.CreateDatabase(t)
 	s.environment = []string{"PROVIDERD_DATABASE=" + url, "PROVIDERD_FROM=" + url, "PROVIDERD_KEYSET=" + s.keyset}
@@ -42,6 +45,37 @@ func TestNothingLeaksOverPostgreSQL(t *testing.T) {
 	s.scanFiles(t, cluster.Dir())
 	s.scan("the log of the database", []byte(cluster.Log()))
 	report(t, s.scanner)
+}
+
+// TestGateFindsInjectedLeaks searches the program with all injected leaks or, if ONE_BY_ONE is set, as in "make leaks",
+// with each of them. The gate must find every leak in its place.
+func TestGateFindsInjectedLeaks(t *testing.T) {
+	t.Parallel()
+	size := len(leaks())
+	if os.Getenv("ONE_BY_ONE") != "" {
+		size = 1
+	}
+	for injected := range slices.Chunk(leaks(), size) {
+		t.Run(injected[0].finding, func(t *testing.T) {
+			t.Parallel()
+			s := newSearch(t)
+			// Responses with leaks may violate the contract.
+			s.client = &http.Client{}
+			variable := leaksVariable + "="
+			for _, leak := range injected {
+				variable += leak.finding + "\n"
+			}
+			s.environment = []string{variable}
+			s.overSQLite()
+			for _, leak := range leaks() {
+				isFound := slices.ContainsFunc(s.leaks, regexp.MustCompile(leak.finding).MatchString)
+				if isInjected := strings.Contains(variable, leak.finding+"\n"); isFound != isInjected {
+					t.Errorf("%s: found is %v, injected is %v", leak.finding, isFound, isInjected)
+				}
+			}
+			t.Logf("found %d injected leaks in %d places", len(injected), s.places)
+		})
+	}
 }
 
 func report(t *testing.T, found *scanner) {
@@ -55,60 +89,51 @@ func report(t *testing.T, found *scanner) {
 // search exercises everything that a program does, with canaries as secrets.
 type search struct {
 	*scanner
-	t       *testing.T
-	program string
-	dir     string
-	client  *http.Client
-	server  *providerdtest.Server
+	t      *testing.T
+	dir    string
+	client *http.Client
+	server *providerdtest.Server
 	// collector receives the spans of a session.
 	collector *providerdtest.Collector
 	// initial is the initial token, and narrow a token for one operation.
 	initial, narrow string
-	bodies          map[string]string
-	// keyset is the path of the keyset file, and environment has the variables for another database than the default.
+	// keyset is the path of the keyset file, and environment has more variables for the program.
 	keyset      string
 	environment []string
 	// stderr is the standard error of the last command.
 	stderr string
 }
 
-// searchLeaks returns what it found in the output and files of a program.
-func searchLeaks(t *testing.T, program string) *scanner {
+func newSearch(t *testing.T) *search {
 	t.Helper()
-	s := newSearch(t, program)
+	return &search{scanner: newScanner(), t: t, dir: t.TempDir(), client: contracttest.Client(t)}
+}
+
+// overSQLite searches everything over the default database, and backups.
+func (s *search) overSQLite() {
 	s.keyset = filepath.Join(s.dir, "data", "keyset.json")
 	s.session("text")
-	s.untilLeak(s.backUp, func() { s.scanFiles(t, s.dir) })
-	return s.scanner
-}
-
-func newSearch(t *testing.T, program string) *search {
-	t.Helper()
-	return &search{
-		scanner: newScanner(), t: t, program: program, dir: t.TempDir(), client: contracttest.Client(t),
-		bodies: map[string]string{},
-	}
-}
-
-// untilLeak takes steps until one finds a leak, which the others would only find again.
-func (s *search) untilLeak(steps ...func()) {
-	for _, step := range steps {
-		if len(s.leaks) == 0 {
-			step()
-		}
-	}
+	s.backUp()
+	s.scanFiles(s.t, s.dir)
 }
 
 // session runs the server from its start until it is killed with a dump of its goroutines.
 func (s *search) session(logFormat string) {
 	s.collector = providerdtest.StartCollector(s.t)
-	command := providerdtest.ServeCommand(s.t.Context(), s.dir, slices.Concat(s.tracing(), s.environment, []string{
-		"--log-level", "debug", "--log-format", logFormat, "--ops-listen", "127.0.0.1:0", "--failed-attempts", "3",
-	})...)
-	command.Path = s.program
-	s.server = providerdtest.MustStart(s.t, command)
-	s.untilLeak(s.scanProcess, s.learn, s.creates, s.refusals, s.wrongTokens, s.scanWritten, s.pages, s.commands, s.applies,
-		s.withoutKeyset, s.spans)
+	tracing := []string{
+		"OTEL_EXPORTER_OTLP_ENDPOINT=" + s.collector.URL, "OTEL_BSP_SCHEDULE_DELAY=10",
+		"OTEL_EXPORTER_OTLP_HEADERS=api-key=" + s.fresh("key of the collector"),
+	}
+	s.server = providerdtest.MustStart(s.t, providerdtest.ServeCommand(s.t.Context(), s.dir,
+		slices.Concat(tracing, s.environment, []string{
+			"--log-level", "debug", "--log-format", logFormat, "--ops-listen", "127.0.0.1:0", "--failed-attempts", "3",
+		})...))
+	for _, step := range []func(){
+		s.scanProcess, s.learn, s.creates, s.refusals, s.wrongTokens, s.scanWritten, s.pages, s.commands, s.applies,
+		s.withoutKeyset, s.spans,
+	} {
+		step()
+	}
 	_ = s.server.Child.Stop(syscall.SIGQUIT)
 	s.scanWritten()
 }
@@ -132,7 +157,7 @@ func (s *search) scanWritten() {
 
 // learn adds the tokens and keys that the program generated as canaries.
 func (s *search) learn() {
-	if s.environment == nil {
+	if _, err := os.Stat(filepath.Join(s.dir, "data", "initial-token")); err == nil {
 		s.initial = providerdtest.Token(s.t, s.dir)
 		s.canary("initial token", s.initial)
 	} else {
@@ -179,7 +204,7 @@ func (s *search) runWithInput(input string, arguments ...string) string {
 	command := providerdtest.Command(s.t.Context(), s.dir, slices.Concat([]string{
 		"PROVIDERD_TOKEN=" + s.initial, "PROVIDERD_KEYSET=" + s.keyset, "PROVIDERD_FROM=sqlite:data/providerd.db",
 	}, s.environment, arguments)...)
-	command.Path, command.Stdin = s.program, strings.NewReader(input)
+	command.Stdin = strings.NewReader(input)
 	var stderr strings.Builder
 	command.Stderr = &stderr
 	output, _ := command.Output()
@@ -194,12 +219,18 @@ func (s *search) runWithInput(input string, arguments ...string) string {
 	return string(output)
 }
 
-// send sends a request and scans the response: its header, and its body without the fields that may hold secrets.
-func (s *search) send(method, path, token, body string, header ...string) *http.Response {
-	request, err := http.NewRequestWithContext(s.t.Context(), method, s.server.URL+path, strings.NewReader(body))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+// anyStatus is a status that is not checked.
+const anyStatus = 0
+
+// post sends a create, whose response must have a status.
+func (s *search) post(status int, path, token, body string, header ...string) {
+	s.send(status, http.MethodPost, path, token, body, header...)
+}
+
+// send sends a request and scans the response: its header, and its body without the fields that may hold secrets. The
+// search has missed something unless the response has a status.
+func (s *search) send(status int, method, path, token, body string, header ...string) {
+	request := must(http.NewRequestWithContext(s.t.Context(), method, s.server.URL+path, strings.NewReader(body)))
 	request.Header.Set("Content-Type", "application/json")
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
@@ -211,22 +242,19 @@ func (s *search) send(method, path, token, body string, header ...string) *http.
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(response.Body)
-	if err != nil {
+	if err := errors.Join(err, response.Body.Close()); err != nil {
 		s.t.Fatal(err)
 	}
 	if response.StatusCode == http.StatusCreated {
 		text = s.withoutSecrets(text)
 	}
-	var headers strings.Builder
-	if err := response.Header.Write(&headers); err != nil {
-		s.t.Fatal(err)
-	}
 	what := response.Status + " of " + method + " " + strings.SplitN(path, "?", 2)[0]
-	s.scan("the header of "+what, []byte(headers.String()))
+	if status != anyStatus && status != response.StatusCode {
+		s.missed = append(s.missed, fmt.Sprintf("%s, want %d", what, status))
+	}
+	s.scan("the header of "+what, []byte(fmt.Sprint(response.Header)))
 	s.scan("the body of "+what, text)
-	return response
 }
 
 func (s *search) withoutSecrets(text []byte) []byte {
@@ -236,19 +264,7 @@ func (s *search) withoutSecrets(text []byte) []byte {
 	}
 	delete(record, "client_secret")
 	delete(record, "credentials")
-	text, err := json.Marshal(record)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return text
-}
-
-// want records a response that does not have the expected status.
-func (s *search) want(response *http.Response, status int) {
-	if response.StatusCode != status {
-		s.missed = append(s.missed, fmt.Sprintf("%s %s: status is %d, want %d",
-			response.Request.Method, response.Request.URL.Path, response.StatusCode, status))
-	}
+	return must(json.Marshal(record))
 }
 
 // backUp creates a backup and restores it. Only the owner may be able to read either.

@@ -10,5 +10,5 @@ import (
 	"example.com/providerd/cmd/providerd/providerdtest"
 )
 
-// TestMain also runs the test binary as providerd.
-func TestMain(m *testing.M) { providerdtest.Main(m) }
+// TestMain also runs the test binary as providerd, with leaks if a variable names them.
+func TestMain(m *testing.M) { providerdtest.MainAround(m, runLeaking) }

@@ -5,44 +5,41 @@ package leaks_test
 import (
 	"crypto/rand"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/store/storetest/processtest"
 )
 
-// oauth2Body returns a create with a canary as its secret. Its members are sorted by name, so that the text is
-// canonical and its digest can be computed.
+// oauth2Body returns a create with a canary as its secret.
 func (s *search) oauth2Body(name, clientID string) string {
-	text, err := json.Marshal(map[string]any{
+	return s.body(map[string]any{
 		"name": name, "authorization_flow": "3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01", "client_id": clientID,
 		"client_secret": s.fresh("client_secret of " + name),
 	})
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	body := string(text)
-	s.digestCanary("digest of "+name, body)
-	return body
 }
 
+// directoryBody is oauth2Body for a directory, whose credentials are canaries.
 func (s *search) directoryBody(name string) string {
-	text, err := json.Marshal(map[string]any{
+	return s.body(map[string]any{
 		"credentials": map[string]any{
 			s.fresh("member name in " + name): s.fresh("value in " + name),
 			"nested":                          []any{map[string]any{"key": s.fresh("nested value in " + name)}},
 		},
 		"default_group_email_domain": "example.com", "delegated_subject": "admin@example.com", "name": name,
 	})
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	body := string(text)
-	s.digestCanary("digest of "+name, body)
-	return body
+}
+
+// body encodes members sorted by name, so that the text is canonical and its digest can be computed.
+func (s *search) body(members map[string]any) string {
+	text := string(must(json.Marshal(members)))
+	s.digestCanary(fmt.Sprint("digest of ", members["name"]), text)
+	return text
 }
 
 // creates sends secrets in creates with every outcome: created, replayed, refused for the key, and refused for the
@@ -50,39 +47,32 @@ func (s *search) directoryBody(name string) string {
 func (s *search) creates() {
 	run := rand.Text()[:10]
 	// The first record has pk 1 and a kind that an application can be linked to.
-	for _, path := range []string{providerdtest.OAuth2Path, providerdtest.DirectoryPath} {
-		first := s.directoryBody("first directory " + run)
-		if path == providerdtest.OAuth2Path {
-			first = s.oauth2Body("first "+run, run)
-		}
-		key, validated := []string{"Idempotency-Key", "key-" + run}, path+"?validate_only=true"
+	for _, kind := range []struct {
+		path, first, other string
+		// again is the status of the first body without its key.
+		again int
+	}{
+		{providerdtest.OAuth2Path, s.oauth2Body("first "+run, run), s.oauth2Body("other "+run, run+"x"), 409},
+		{providerdtest.DirectoryPath, s.directoryBody("first directory " + run), s.directoryBody("other directory " + run), 201},
+	} {
+		key, validated := []string{"Idempotency-Key", "key-" + run}, kind.path+"?validate_only=true"
 		for range 2 {
-			s.want(s.send(http.MethodPost, validated, s.initial, first, key...), http.StatusOK)
-			s.want(s.send(http.MethodPost, path, s.initial, first, key...), http.StatusCreated)
+			s.post(200, validated, s.initial, kind.first, key...)
+			s.post(201, kind.path, s.initial, kind.first, key...)
 		}
-		other := s.oauth2Body("other "+run, run+"x")
-		if path == providerdtest.DirectoryPath {
-			other = s.directoryBody("other directory " + run)
-		}
-		for _, at := range []string{validated, path} {
-			s.want(s.send(http.MethodPost, at, s.initial, other, key...), http.StatusUnprocessableEntity)
-		}
-		s.want(s.send(http.MethodPost, path, s.initial, strings.Replace(first, "{", `{"x":1,`, 1), "Prefer",
-			"handling=lenient"), map[string]int{providerdtest.OAuth2Path: http.StatusConflict, providerdtest.DirectoryPath: http.StatusCreated}[path])
+		s.post(422, validated, s.initial, kind.other, key...)
+		s.post(422, kind.path, s.initial, kind.other, key...)
+		s.post(kind.again, kind.path, s.initial, strings.Replace(kind.first, "{", `{"x":1,`, 1), "Prefer", "handling=lenient")
 	}
 	for _, at := range []string{providerdtest.OAuth2Path + "?validate_only=true", providerdtest.OAuth2Path} {
-		s.want(s.send(http.MethodPost, at, s.initial, s.oauth2Body("taken "+run, run)), http.StatusConflict)
+		s.post(409, at, s.initial, s.oauth2Body("taken "+run, run))
 	}
 }
 
 // refusals sends secrets that are refused for every reason.
 func (s *search) refusals() {
 	secret := s.fresh("refused secret")
-	quoted, err := json.Marshal(secret)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	q := string(quoted)
+	q := strconv.Quote(secret)
 	for body, status := range map[string]int{
 		`{"name":"x","authorization_flow":` + q + `,"client_secret":` + q + `}`: 400,
 		`{"client_secret":{"a":` + q + `}}`:                                     400,
@@ -98,38 +88,38 @@ func (s *search) refusals() {
 		`{"client_secret":` + q + `,"name":"` + strings.Repeat("x", 1<<20) + `"}`:                          413,
 	} {
 		for _, at := range []string{providerdtest.OAuth2Path + "?validate_only=true", providerdtest.OAuth2Path} {
-			s.want(s.send(http.MethodPost, at, s.initial, body), status)
+			s.post(status, at, s.initial, body)
 		}
 	}
+	queried := s.fresh("secret in a query")
 	for _, query := range []string{"validate_only=", "client_secret=", "validate_only=true;", "validate_only=%zz"} {
-		s.want(s.send(http.MethodPost, providerdtest.OAuth2Path+"?"+query+secret, s.initial, "{}"), http.StatusBadRequest)
+		s.post(400, providerdtest.OAuth2Path+"?"+query+queried, s.initial, "{}")
 	}
 	body := `{"client_secret":` + q + `}`
-	s.want(s.send(http.MethodPost, providerdtest.DirectoryPath, s.narrow, body), http.StatusForbidden)
-	s.want(s.send(http.MethodPut, providerdtest.OAuth2Path, s.initial, body), http.StatusMethodNotAllowed)
-	s.want(s.send(http.MethodPost, "/nowhere/", s.initial, body), http.StatusNotFound)
-	s.want(s.send(http.MethodPost, providerdtest.OAuth2Path, s.initial, body, "Accept", "text/html"), http.StatusNotAcceptable)
-	s.want(s.send(http.MethodPost, providerdtest.OAuth2Path, s.initial, body, "Content-Type", "text/plain"),
-		http.StatusUnsupportedMediaType)
-	s.want(s.send(http.MethodPost, providerdtest.OAuth2Path, s.initial, body, "Idempotency-Key", ""), http.StatusBadRequest)
-	s.want(s.send(http.MethodPost, providerdtest.OAuth2Path, s.initial, body, "Traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "Tracestate", "x="+secret),
-		http.StatusBadRequest)
+	s.post(403, providerdtest.DirectoryPath, s.narrow, body)
+	s.send(405, http.MethodPut, providerdtest.OAuth2Path, s.initial, body)
+	s.post(404, "/nowhere/", s.initial, body)
+	s.post(406, providerdtest.OAuth2Path, s.initial, body, "Accept", "text/html")
+	s.post(415, providerdtest.OAuth2Path, s.initial, body, "Content-Type", "text/plain")
+	s.post(400, providerdtest.OAuth2Path, s.initial, body, "Idempotency-Key", "")
+	s.post(400, providerdtest.OAuth2Path, s.initial, body,
+		"Traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "Tracestate", "x="+secret)
 }
 
 // wrongTokens sends valid tokens in wrong places and invalid tokens in the right place, until the address is rate
 // limited.
 func (s *search) wrongTokens() {
-	s.want(s.send(http.MethodPost, providerdtest.OAuth2Path+"?access_token="+s.initial, "", "{}"), http.StatusUnauthorized)
-	s.want(s.send(http.MethodPost, providerdtest.OAuth2Path+"?access_token="+s.initial, s.initial, "{}"), http.StatusBadRequest)
-	s.want(s.send(http.MethodPost, providerdtest.OAuth2Path, "", "{}", "Authorization", "Basic "+s.initial), http.StatusUnauthorized)
-	s.want(s.send(http.MethodPost, providerdtest.OAuth2Path, "", "{}", "Authorization", s.initial), http.StatusUnauthorized)
+	s.post(401, providerdtest.OAuth2Path+"?access_token="+s.initial, "", "{}")
+	s.post(400, providerdtest.OAuth2Path+"?access_token="+s.initial, s.initial, "{}")
+	s.post(401, providerdtest.OAuth2Path, "", "{}", "Authorization", "Basic "+s.initial)
+	s.post(401, providerdtest.OAuth2Path, "", "{}", "Authorization", s.initial)
 	mistyped := s.initial[:len(s.initial)-1] + "?"
 	s.canary("mistyped token", mistyped)
-	s.want(s.send(http.MethodPost, providerdtest.OAuth2Path, mistyped, "{}"), http.StatusUnauthorized)
+	s.post(401, providerdtest.OAuth2Path, mistyped, "{}")
 	for range 3 {
-		s.send(http.MethodPost, providerdtest.OAuth2Path, s.fresh("wrong token"), "{}")
+		s.post(anyStatus, providerdtest.OAuth2Path, s.fresh("wrong token"), "{}")
 	}
-	s.want(s.send(http.MethodPost, providerdtest.OAuth2Path, mistyped, "{}"), http.StatusTooManyRequests)
+	s.post(429, providerdtest.OAuth2Path, mistyped, "{}")
 }
 
 // pages fetches everything that is served without a token, and the ops listener.
@@ -138,15 +128,15 @@ func (s *search) pages() {
 		"/healthz", "/readyz", "/openapi.json", "/openapi.yaml", "/problems/unauthorized", "/problems/validation-failed",
 		"/problems/client-id-taken", "/problems/internal", "/docs/", "/",
 	} {
-		s.send(http.MethodGet, path, s.initial, "")
+		s.send(anyStatus, http.MethodGet, path, s.initial, "")
 	}
 	served, client := s.server.URL, s.client
 	s.server.URL, s.client = providerdtest.OpsURL(s.t, s.server), http.DefaultClient
 	for _, path := range []string{"goroutine?debug=2", "heap?debug=1", "allocs?debug=1", "block?debug=1", "cmdline"} {
-		s.send(http.MethodGet, "/debug/pprof/"+path, "", "")
+		s.send(anyStatus, http.MethodGet, "/debug/pprof/"+path, "", "")
 	}
 	for _, path := range []string{"/metrics", "/healthz", "/readyz"} {
-		s.want(s.send(http.MethodGet, path, s.initial, ""), http.StatusOK)
+		s.send(200, http.MethodGet, path, s.initial, "")
 	}
 	s.server.URL, s.client = served, client
 }
@@ -215,20 +205,11 @@ func (s *search) withoutKeyset() {
 	if err := os.Rename(path, path+".away"); err != nil {
 		s.t.Fatal(err)
 	}
-	s.want(s.send(http.MethodPost, providerdtest.OAuth2Path, s.initial, s.oauth2Body("unsealed", "unsealed")),
-		http.StatusServiceUnavailable)
-	s.send(http.MethodGet, "/readyz", "", "")
+	s.post(503, providerdtest.OAuth2Path, s.initial, s.oauth2Body("unsealed", "unsealed"))
+	s.send(503, http.MethodGet, "/readyz", "", "")
 	s.run("provider", "list")
 	if err := os.Rename(path+".away", path); err != nil {
 		s.t.Fatal(err)
-	}
-}
-
-// tracing returns an environment in which the server exports spans quickly, with a key for the collector.
-func (s *search) tracing() []string {
-	return []string{
-		"OTEL_EXPORTER_OTLP_ENDPOINT=" + s.collector.URL, "OTEL_BSP_SCHEDULE_DELAY=10",
-		"OTEL_EXPORTER_OTLP_HEADERS=api-key=" + s.fresh("key of the collector"),
 	}
 }
 
