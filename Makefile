@@ -12,6 +12,9 @@ OASDIFF := go run github.com/oasdiff/oasdiff@v1.35.0
 GOVULNCHECK := go run golang.org/x/vuln/cmd/govulncheck@v1.9.0
 GOLANGCI_LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 FUZZ_TIME := 30s
+# How often "make faults" and "make failover" break something, and how many bodies "make hostile" sends.
+ROUNDS ?= 100
+BODIES ?= 100000
 # The version of the npm package @scalar/api-reference that the reference page uses.
 SCALAR := 1.72.1
 
@@ -201,16 +204,16 @@ contract: ## Send 20,000 generated requests, check that they find injected fault
 	go test -count=1 -v -timeout 30m -tags slow -run '^Test(Contract|EveryRule|Verdict)' ./server -rapid.checks=5000 | \
 		{ grep -Ev '^=== |^ *--- PASS|\[rapid\]' || true; }
 
-hostile: ## Send 100,000 hostile bodies, damage files, and face hostile callers, pipes and servers, in 512 MiB of memory.
-	PROVIDERD_HOSTILE_BODIES=100000 go test -count=1 -v -timeout 60m -tags slow -run '^TestHostile' ./server ./cmd/providerd/e2e/{hostile,serving}
+hostile: ## Send BODIES (100,000) hostile bodies, damage files, and face hostile callers, pipes and servers, in 512 MiB of memory.
+	PROVIDERD_HOSTILE_BODIES=$(BODIES) go test -count=1 -v -timeout 60m -tags slow -run '^TestHostile' ./server ./cmd/providerd/e2e/{hostile,serving}
 
-faults: ## Kill servers, plans and followers 100 times, rewrite records, fill disks and damage files; needs root.
-	PROVIDERD_KILL_ROUNDS=100 go test -count=1 -v -tags slow -timeout 60m \
+faults: ## Kill servers, plans and followers ROUNDS (100) times, rewrite records, fill disks and damage files; needs root.
+	PROVIDERD_KILL_ROUNDS=$(ROUNDS) go test -count=1 -v -tags slow -timeout 60m \
 		-run '^(TestKilledUnderLoad|TestServersTakeTurns|TestPlansKilled|TestFollowKilled|TestRewritten|TestDiskFull|TestDatabase|TestRequestsInFlight|TestFailedC|TestHostileF)' ./cmd/providerd/e2e/{serving,hostile,changes} ./store/sqlite | \
 		{ grep -Ev '^=== ' || true; }
 
-failover: patroni ## Break primaries, replicas and networks 100 times under load; write the figures to store/postgres.
-	PROVIDERD_FAILOVER_ROUNDS=100 go test -count=1 -v -tags slow -timeout 90m ./cmd/providerd/e2e/failover | \
+failover: patroni ## Break primaries, replicas and networks ROUNDS (100) times under load; write the figures of 100 to store/postgres.
+	PROVIDERD_FAILOVER_ROUNDS=$(ROUNDS) go test -count=1 -v -tags slow -timeout 90m ./cmd/providerd/e2e/failover | \
 		{ grep -Ev '^=== ' || true; }
 
 upgrade: postgres ## Replace replicas of the last release with this one under load, and roll back.
