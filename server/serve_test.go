@@ -159,7 +159,7 @@ func exchangeRaw(t *testing.T, address, text, drip string) string {
 	}
 }
 
-// Malformed HTTP is refused by the HTTP library, without a request id. The header may have 8 KiB.
+// Malformed HTTP is refused by the HTTP library, without a request id. The header may have 16 KiB.
 func TestMalformedHTTPHasNoRequestID(t *testing.T) {
 	t.Parallel()
 	h := start(t)
@@ -169,7 +169,7 @@ func TestMalformedHTTPHasNoRequestID(t *testing.T) {
 		return request + "X: " + strings.Repeat("x", length-len(request)-len("X: \r\n\r\n")) + "\r\n\r\n"
 	}
 	for text, want := range map[string]int{
-		request + "X\r\n\r\n": 400, request + "Expect: 200-ok\r\n\r\n": 417, long(8<<10 + 1): 431,
+		request + "X\r\n\r\n": 400, request + "Expect: 200-ok\r\n\r\n": 417, long(16<<10 + 1): 431,
 		request + "Transfer-Encoding: gzip\r\n\r\n": 501, strings.Replace(request, "1.1", "3.0", 1) + "\r\n": 505,
 	} {
 		got, err := http.ReadResponse(connect(t, address).send(t, text).answers, nil)
@@ -178,7 +178,7 @@ func TestMalformedHTTPHasNoRequestID(t *testing.T) {
 			t.Errorf("%.60q is answered %+v, %v, want %d", text, got, err, want)
 		}
 	}
-	connect(t, address).send(t, long(8<<10)).want(t, http.StatusOK)
+	connect(t, address).send(t, long(16<<10)).want(t, http.StatusOK)
 }
 
 // A server that stops ends a request that does not, and says so.

@@ -52,7 +52,7 @@ func DefaultLimits() Limits {
 		Connections:     1024,
 		Grace:           500 * time.Millisecond,
 		TransferGrace:   2 * time.Second,
-		HeaderBytes:     4 << 10,
+		HeaderBytes:     12 << 10,
 		HeaderTimeout:   10 * time.Second,
 		RequestTimeout:  30 * time.Second,
 		ResponseTimeout: 60 * time.Second,

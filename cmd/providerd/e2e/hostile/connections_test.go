@@ -104,7 +104,7 @@ func TestHostileIdleConnectionsOverTLS(t *testing.T) {
 func TestHostileHeaders(t *testing.T) {
 	t.Parallel()
 	server := serveLimited(t, t.TempDir())
-	for _, length := range []int{8 << 10, 36 << 10} {
+	for _, length := range []int{16 << 10, 36 << 10} {
 		holdHeaders(t, server, length)
 	}
 	checkPeakMemory(t, server)
