@@ -7,7 +7,6 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"example.com/providerd/gen/api"
 	"example.com/providerd/server/advice"
 	"example.com/providerd/store"
 )
@@ -56,24 +55,13 @@ func createRequest(ctx context.Context, name string, idempotencyKey *string) sto
 	}
 }
 
-// verdict returns the response to a validation. A create would return the record that the idempotency key created
-// before, priorPK, or a new one if that is 0.
-func verdict(
-	ctx context.Context, priorPK int32, advice []advice.Advice, preference *api.Prefer,
-) api.VerdictJSONResponse {
-	body := api.Verdict{Outcome: api.VerdictOutcomeWouldCreate, Advice: make([]api.Advice, len(advice))}
-	for i, item := range advice {
-		body.Advice[i] = api.Advice{Code: item.Code, Pointer: item.Pointer, Detail: item.Detail, Section: item.Section}
+// linkOf returns the value of the Link header of a validation, with its advice; nil if there is none.
+func linkOf(given []advice.Advice) *string {
+	link := advice.Link(given, advicePath)
+	if link == "" {
+		return nil
 	}
-	if priorPK != 0 {
-		body.Outcome, body.PK = api.VerdictOutcomeAlreadyCreated, &priorPK
-	}
-	return api.VerdictJSONResponse{
-		Body: body,
-		Headers: api.VerdictResponseHeaders{
-			CacheControl: noStore, PreferenceApplied: preference, XRequestID: exchangeOf(ctx).requestID,
-		},
-	}
+	return &link
 }
 
 // valueOr returns the value that was sent, or a default.

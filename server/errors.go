@@ -46,7 +46,7 @@ func asRefusal(err error) *refusal {
 func toAPIViolations(list []contract.Violation) []api.Violation {
 	violations := make([]api.Violation, len(list))
 	for i, v := range list {
-		violations[i] = api.Violation{Code: api.ViolationCode(v.Code), Detail: v.Detail, Pointer: v.Pointer}
+		violations[i] = api.Violation{Code: v.Code, Detail: v.Detail, Pointer: v.Pointer}
 	}
 	return violations
 }
@@ -56,7 +56,7 @@ func storeRefusal(err error) *refusal {
 	switch {
 	case errors.Is(err, store.ErrClientIDTaken):
 		return &refusal{slug: clientIDTaken, violations: []api.Violation{{
-			Pointer: "/client_id", Code: api.ViolationCodeTaken, Detail: "`client_id` is taken by another provider.",
+			Pointer: "/client_id", Code: contract.CodeTaken, Detail: "`client_id` is taken by another provider.",
 		}}}
 	case errors.Is(err, store.ErrOverloaded):
 		return &refusal{slug: overloaded, header: retryAfterSecond()}

@@ -90,11 +90,11 @@ func textField(row field) field {
 func nameField() field {
 	return textField(field{
 		name: "name", required: true,
-		accepts: []any{"a", " a ", "\n.", strings.Repeat("é", 5000), "\u00a0", "\u2003"},
+		accepts: []any{"a", " a ", "\n.", strings.Repeat("é", 5000), "\u00a0a", "\u2003"},
 		refuses: []refusal{
 			{value: "", code: "empty"},
 			{value: " ", code: "blank"},
-			{value: "\t\n\f\r ", code: "blank"},
+			{value: "\t\n\f\r \v\u0085\u00a0", code: "blank"},
 			{value: " \x00", code: "nul"},
 		},
 	})

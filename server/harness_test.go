@@ -238,7 +238,7 @@ func violations(problem api.Problem) []string {
 	list := []string{}
 	if problem.Errors != nil {
 		for _, violation := range *problem.Errors {
-			list = append(list, violation.Pointer+" "+string(violation.Code))
+			list = append(list, violation.Pointer+" "+violation.Code)
 		}
 	}
 	return list

@@ -105,7 +105,7 @@ func explainReuse[Stored store.Record](
 // keyReused returns the refusal of a key that created a record from a different body. differs points to the fields that
 // differ.
 func keyReused(reused *store.KeyReusedError, differs []string) *refusal {
-	pk := reused.PK
+	pk := int64(reused.PK)
 	refused := &refusal{slug: idempotencyKeyReused, pk: &pk}
 	if len(differs) == 0 {
 		refused.detail = fmt.Sprintf("This Idempotency-Key already created provider %d from a different body with the "+
@@ -122,7 +122,7 @@ func keyReused(reused *store.KeyReusedError, differs []string) *refusal {
 	}
 	for _, pointer := range differs {
 		refused.violations = append(refused.violations, api.Violation{
-			Pointer: pointer, Code: api.ViolationCodeDiffers,
+			Pointer: pointer, Code: contract.CodeDiffers,
 			Detail: fmt.Sprintf("`%s` has a different value in provider %d.", pointer[1:], pk),
 		})
 	}

@@ -80,7 +80,7 @@ func (m *Metrics) begin(openapi *contract.Document) {
 	for _, kind := range problemKinds() {
 		m.problems.WithLabelValues(string(kind.Slug))
 	}
-	for _, code := range openapi.ViolationCodes() {
+	for _, code := range contract.ViolationCodes() {
 		m.violations.WithLabelValues(code)
 	}
 	for _, reason := range []tokenRefusal{
@@ -115,7 +115,7 @@ func (m *Metrics) count(finished *exchange, status int) {
 func (m *Metrics) countRefusal(refused *refusal, operation string) {
 	m.problems.WithLabelValues(string(refused.slug)).Inc()
 	for _, violation := range refused.violations {
-		m.violations.WithLabelValues(string(violation.Code)).Inc()
+		m.violations.WithLabelValues(violation.Code).Inc()
 	}
 	if refused.token != "" {
 		m.tokenRefusals.WithLabelValues(string(refused.token)).Inc()

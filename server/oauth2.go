@@ -16,7 +16,7 @@ const (
 	clientSecretLength = 128
 )
 
-// ProvidersOauth2Create stores an OAuth2 provider or, if it is only validated, reports what it would do.
+// ProvidersOauth2Create stores an OAuth2 provider or, if it is only validated, returns it as it would be stored.
 func (s *Server) ProvidersOauth2Create(
 	ctx context.Context, request api.ProvidersOauth2CreateRequestObject,
 ) (api.ProvidersOauth2CreateResponseObject, error) {
@@ -34,7 +34,14 @@ func (s *Server) ProvidersOauth2Create(
 	}
 	if requested.ValidateOnly {
 		return api.ProvidersOauth2Create200JSONResponse{
-			VerdictJSONResponse: verdict(ctx, record.PK, advice.OAuth2(settings), request.Params.Prefer),
+			Body: toValidatedOAuth2(record, *request.Body, settings),
+			Headers: api.ProvidersOauth2Create200ResponseHeaders{
+				CacheControl:        noStore,
+				IdempotencyReplayed: replayedHeader(replayed),
+				Link:                linkOf(advice.OAuth2(settings)),
+				PreferenceApplied:   request.Params.Prefer,
+				XRequestID:          exchangeOf(ctx).requestID,
+			},
 		}, nil
 	}
 	exchangeOf(ctx).replayed = replayed
@@ -47,6 +54,19 @@ func (s *Server) ProvidersOauth2Create(
 			XRequestID:          exchangeOf(ctx).requestID,
 		},
 	}, nil
+}
+
+// toValidatedOAuth2 returns the response to a validation, without a secret: the record that the idempotency key already
+// created or, if prior is the zero value, the one that a create would store, without what it would generate.
+func toValidatedOAuth2(
+	prior store.OAuth2Provider, request api.OAuth2ProviderRequest, settings store.OAuth2Settings,
+) api.OAuth2Provider {
+	if prior.PK == 0 {
+		prior.Name, prior.OAuth2Settings = request.Name, settings
+		prior.ClientID = valueOr(request.ClientID, "")
+	}
+	prior.ClientSecret = store.Secret{}
+	return ToAPIOAuth2(prior)
 }
 
 // RequestedOAuth2 returns the record that the request would have created instead of the stored one, for the comparison
@@ -94,19 +114,19 @@ func FromAPIOAuth2(request api.OAuth2ProviderRequest) store.OAuth2Settings {
 // ToAPIOAuth2 converts a record to its form in the API.
 func ToAPIOAuth2(record store.OAuth2Provider) api.OAuth2Provider {
 	return api.OAuth2Provider{
-		PK:                                 record.PK,
+		PK:                                 int64(record.PK),
 		Name:                               record.Name,
 		AuthenticationFlow:                 record.AuthenticationFlow,
 		AuthorizationFlow:                  record.AuthorizationFlow,
 		PropertyMappings:                   record.PropertyMappings,
-		Component:                          api.OAuth2ProviderComponentProviderOauth2Form,
+		Component:                          "provider-oauth2-form",
 		AssignedApplicationSlug:            record.Application.Slug,
 		AssignedApplicationName:            record.Application.Name,
 		AssignedBackchannelApplicationSlug: record.Backchannel.Application.Slug,
 		AssignedBackchannelApplicationName: record.Backchannel.Application.Name,
-		VerboseName:                        api.OAuth2ProviderVerboseNameOAuth2OpenIDProvider,
-		VerboseNamePlural:                  api.OAuth2ProviderVerboseNamePluralOAuth2OpenIDProviders,
-		MetaModelName:                      api.OAuth2ProviderMetaModelNameProvidersOauth2Oauth2Provider,
+		VerboseName:                        "OAuth2/OpenID Provider",
+		VerboseNamePlural:                  "OAuth2/OpenID Providers",
+		MetaModelName:                      "providers_oauth2.oauth2provider",
 		ClientType:                         api.ClientTypeEnum(record.ClientType),
 		ClientID:                           record.ClientID,
 		ClientSecret:                       record.ClientSecret.Reveal(),

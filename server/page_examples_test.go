@@ -84,7 +84,7 @@ func (h *harness) sendExample(t *testing.T, example string) answer {
 func TestAdviceIsListed(t *testing.T) {
 	t.Parallel()
 	h := start(t)
-	items := regexp.MustCompile(`(?s)<li>.*?</li>`).FindAllString(string(h.send(t, http.MethodGet, "/advice/", nil).body), -1)
+	items := regexp.MustCompile(`(?s)<li[ >].*?</li>`).FindAllString(string(h.send(t, http.MethodGet, "/advice/", nil).body), -1)
 	rules := slices.Concat(advice.OAuth2Rules(), advice.WorkspaceDirectoryRules())
 	if len(items) != len(rules) {
 		t.Fatalf("%d rules are listed, want %d", len(items), len(rules))
@@ -118,6 +118,6 @@ func (h *harness) isAdvised(t *testing.T, path, members string, rule advice.Rule
 	if got.status != http.StatusOK {
 		t.Fatalf("%s gets %d: %s", members, got.status, got.body)
 	}
-	return strings.Contains(string(got.body), fmt.Sprintf(`"code":%q`, rule.Code)) &&
-		strings.Contains(string(got.body), fmt.Sprintf(`"pointer":%q`, rule.Pointer))
+	link := fmt.Sprintf(`</advice/#%s>; rel="help"; anchor="#%s"; title="`, rule.Code, rule.Pointer)
+	return strings.Contains(got.header.Get("Link"), link)
 }

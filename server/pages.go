@@ -52,14 +52,12 @@ func (s *Server) registerPages(router *echo.Echo) error {
 		return err
 	}
 	for path, handler := range map[string]echo.HandlerFunc{
-		"/":        func(c echo.Context) error { return s.home(c, pages) },
-		stylePath:  func(c echo.Context) error { return c.Blob(http.StatusOK, "text/css; charset=utf-8", style) },
-		"/healthz": func(c echo.Context) error { return respondHealth(c, http.StatusOK, "ok") },
-		"/readyz":  s.ready,
-		"/openapi.yaml": func(c echo.Context) error {
-			return c.Blob(http.StatusOK, "application/yaml", s.contract.YAML)
-		},
-		"/openapi.json":       func(c echo.Context) error { return c.JSONBlob(http.StatusOK, s.contract.JSON) },
+		"/":                   func(c echo.Context) error { return s.home(c, pages) },
+		stylePath:             func(c echo.Context) error { return c.Blob(http.StatusOK, "text/css; charset=utf-8", style) },
+		"/healthz":            func(c echo.Context) error { return respondHealth(c, http.StatusOK, "ok") },
+		"/readyz":             s.ready,
+		"/openapi.yaml":       serveContract("application/yaml", s.contract.YAML),
+		"/openapi.json":       serveContract(echo.MIMEApplicationJSON, s.contract.JSON),
 		advicePath:            func(c echo.Context) error { return listAdvice(c, pages) },
 		conventionsPath:       func(c echo.Context) error { return renderPage(c, pages, "conventions.html", conventions) },
 		problemPath:           func(c echo.Context) error { return renderPage(c, pages, "problems.html", problemKinds()) },
@@ -69,6 +67,14 @@ func (s *Server) registerPages(router *echo.Echo) error {
 	}
 	registerDocs(router)
 	return nil
+}
+
+// serveContract serves the contract, which pages of any origin may read.
+func serveContract(mediaType string, text []byte) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		c.Response().Header().Set(echo.HeaderAccessControlAllowOrigin, "*")
+		return c.Blob(http.StatusOK, mediaType, text)
+	}
 }
 
 // link is a link of the front page.
@@ -136,15 +142,30 @@ func newConventionsPage(openapi *contract.Document) (template.HTML, error) {
 // ruleGroup holds the rules for one kind of provider.
 type ruleGroup struct {
 	Kind  string
-	Rules []advice.Rule
+	Rules []anchoredRule
+}
+
+// anchoredRule is a rule with the fragment that links lead to: its code, at the first rule that has it.
+type anchoredRule struct {
+	advice.Rule
+	Anchor string
 }
 
 // listAdvice serves the page that lists the rules of advice.
 func listAdvice(c echo.Context, pages *template.Template) error {
-	return renderPage(c, pages, "advice.html", []ruleGroup{
-		{"OAuth2 providers", advice.OAuth2Rules()},
-		{"Workspace directory-sync providers", advice.WorkspaceDirectoryRules()},
-	})
+	groups := []ruleGroup{{Kind: "OAuth2 providers"}, {Kind: "Workspace directory-sync providers"}}
+	isAnchored := map[string]bool{}
+	for i, rules := range [][]advice.Rule{advice.OAuth2Rules(), advice.WorkspaceDirectoryRules()} {
+		for _, rule := range rules {
+			anchored := anchoredRule{Rule: rule, Anchor: rule.Code}
+			if isAnchored[rule.Code] {
+				anchored.Anchor = ""
+			}
+			isAnchored[rule.Code] = true
+			groups[i].Rules = append(groups[i].Rules, anchored)
+		}
+	}
+	return renderPage(c, pages, "advice.html", groups)
 }
 
 // explain serves the page at the URI of a problem.

@@ -8,10 +8,12 @@ import (
 	"net/http/httptest"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
+	"go.yaml.in/yaml/v4"
 
 	"example.com/providerd/gen/api"
 	"example.com/providerd/gen/contract"
@@ -102,7 +104,7 @@ func checkSecurityHeaders(t *testing.T, path string, header http.Header) {
 	}
 	for name, want := range map[string]string{
 		"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cross-Origin-Resource-Policy": "same-origin",
-		"Access-Control-Allow-Origin": "",
+		"Access-Control-Allow-Origin": map[bool]string{true: "*"}[strings.HasPrefix(path, "/openapi.")],
 	} {
 		if header.Get(name) != want {
 			t.Errorf("%s: %s is %q", path, name, header.Get(name))
@@ -202,8 +204,9 @@ func TestReferencePageIsSentOnceAndPacked(t *testing.T) {
 	}
 }
 
-// The contract that is served is openapi.yaml. Its headers have no examples, which pages and tools would send by
-// default: a fixed key turns every second request into a conflict, and lenient handling hides typos.
+// The contract that is served is openapi.yaml, without the extensions that only this project reads, with its fields in
+// the same order as YAML and as JSON, and readable by pages of any origin. Its headers have no examples, which pages and
+// tools would send by default: a fixed key turns every second request into a conflict, and lenient handling hides typos.
 func TestContractIsServed(t *testing.T) {
 	t.Parallel()
 	h := start(t)
@@ -211,10 +214,21 @@ func TestContractIsServed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if string(h.send(t, http.MethodGet, "/openapi.yaml", nil).body) != string(text) {
+	inYAML, inJSON := h.send(t, http.MethodGet, "/openapi.yaml", nil), h.send(t, http.MethodGet, "/openapi.json", nil)
+	served := strings.Split(string(inYAML.body), "\n")
+	if left := strings.Split(string(text), "\n"); len(served) >= len(left) || !isSubsequence(served, left) {
 		t.Error("another contract is served than openapi.yaml: run make gen")
 	}
-	document, err := openapi3.NewLoader().LoadFromData(h.send(t, http.MethodGet, "/openapi.json", nil).body)
+	for _, answer := range []answer{inYAML, inJSON} {
+		if strings.Contains(string(answer.body), "x-go-type") || strings.Contains(string(answer.body), "x-violation") ||
+			answer.header.Get("Access-Control-Allow-Origin") != "*" {
+			t.Errorf("the contract has extensions of this project, or no other origin may read it: %v", answer.header)
+		}
+	}
+	if !slices.Equal(fieldNames(t, inYAML.body), fieldNames(t, inJSON.body)) {
+		t.Error("the fields have another order in JSON than in YAML")
+	}
+	document, err := openapi3.NewLoader().LoadFromData(inJSON.body)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,10 +237,41 @@ func TestContractIsServed(t *testing.T) {
 	}
 	for name, parameter := range document.Components.Parameters {
 		value := parameter.Value
-		if value.Example != nil || len(value.Examples) > 0 || value.Schema.Value.Example != nil || value.Schema.Value.Default != nil {
+		isPrefilled := value.Schema.Value.Default != nil && value.Schema.Value.Default != false
+		if value.Example != nil || len(value.Examples) > 0 || value.Schema.Value.Example != nil || isPrefilled {
 			t.Errorf("%s is prefilled", name)
 		}
 	}
+}
+
+// isSubsequence reports whether all lines are in a longer text, in the same order.
+func isSubsequence(lines, of []string) bool {
+	for _, line := range of {
+		if len(lines) > 0 && lines[0] == line {
+			lines = lines[1:]
+		}
+	}
+	return len(lines) == 0
+}
+
+// fieldNames returns the names of all members of a document in YAML, of which JSON is a part, in their order.
+func fieldNames(t *testing.T, document []byte) (names []string) {
+	t.Helper()
+	var root yaml.Node
+	if err := yaml.Unmarshal(document, &root); err != nil {
+		t.Fatal(err)
+	}
+	var collect func(node *yaml.Node)
+	collect = func(node *yaml.Node) {
+		for i, child := range node.Content {
+			if node.Kind == yaml.MappingNode && i%2 == 0 {
+				names = append(names, child.Value)
+			}
+			collect(child)
+		}
+	}
+	collect(&root)
+	return names
 }
 
 // Every problem of the contract has a page with its title and an example, and is on the page that lists them.

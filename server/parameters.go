@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/labstack/echo/v4"
 
@@ -32,7 +33,11 @@ func validateQuery(next echo.HandlerFunc) echo.HandlerFunc {
 				return &refusal{slug: invalidParameter, detail: detail}
 			}
 		}
-		exchangeOf(c.Request().Context()).validateOnly, _ = parseBool(query[validateOnlyParameter])
+		if value, ok := parseBool(query[validateOnlyParameter]); ok {
+			exchangeOf(c.Request().Context()).validateOnly = value
+			// The generated code knows fewer letter cases.
+			c.Request().URL.RawQuery = validateOnlyParameter + "=" + strconv.FormatBool(value)
+		}
 		return next(c)
 	}
 }
@@ -46,18 +51,20 @@ func wrongParameter(name string, values []string) string {
 		return fmt.Sprintf("The query parameter %s must appear at most once, as %s=true or %s=false.", name, name, name)
 	}
 	unknown := fmt.Sprintf("%q is not a query parameter of this operation.", truncate(name, maxQuotedName))
+	if strings.EqualFold(strings.ReplaceAll(name, "_", ""), "dryrun") {
+		return unknown + " Use validate_only=true, which stores nothing."
+	}
 	if meant := contract.MostSimilar(name, []string{validateOnlyParameter}); meant != "" {
 		return unknown + " Did you mean " + meant + "?"
 	}
 	return unknown + " Remove it."
 }
 
-// parseBool parses the value of a parameter that appears once. Of the forms that Go accepts, it accepts only true and
-// false.
+// parseBool parses the value of a parameter that appears once: true or false, in any letter case.
 func parseBool(values []string) (value, ok bool) {
 	if len(values) != 1 {
 		return false, false
 	}
-	value, err := strconv.ParseBool(values[0])
-	return value, err == nil && strconv.FormatBool(value) == values[0]
+	value = strings.EqualFold(values[0], "true")
+	return value, value || strings.EqualFold(values[0], "false")
 }

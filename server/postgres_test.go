@@ -13,7 +13,7 @@ const clusterVariable = "PROVIDERD_TEST_CLUSTER"
 
 const (
 	// ofTheStore selects tests that depend on what the database stores, finds and refuses.
-	ofTheStore = "^Test(Contract$|Fields$|VerdictIs|Credentials|OneRequestHas|Retry|ReusedKeyCompares|KeyIs|KeyBelongs|" +
+	ofTheStore = "^Test(Contract$|Fields$|ValidationPredicts|Credentials|OneRequestHas|Retry|ReusedKeyCompares|KeyIs|KeyBelongs|" +
 		"BodiesAre|LargeList|TokenMust)"
 	// ofSQLite selects one that accesses the database directly, which store/postgres tests in its own way.
 	ofSQLite = "^TestRetryOfWhatIsDamaged$"

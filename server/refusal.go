@@ -20,7 +20,7 @@ type refusal struct {
 	header     map[string]string
 	violations []api.Violation
 	// pk is that of the record that a reused idempotency key created; nil for other refusals.
-	pk *int32
+	pk *int64
 	// token is why the access token is refused; "" for other refusals.
 	token tokenRefusal
 	// isLimited is true if the caller exceeded its rate limit.

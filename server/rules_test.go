@@ -89,7 +89,7 @@ func (f *ruleFinder) find(field string, at []string) {
 		"minLength", "maxLength", "pattern", "enum", "format", "nullable", "not", "additionalProperties",
 	} {
 		value, ok := schema[rule]
-		if allowsAll := rule == "additionalProperties" && value == true; ok && !allowsAll {
+		if allowsAll := rule == "additionalProperties" && value != false; ok && !allowsAll {
 			f.add(field, rule, func(document map[string]any) { delete(lookUp(document, at), rule) })
 		}
 	}

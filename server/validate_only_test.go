@@ -2,54 +2,77 @@ package server_test
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
-	"example.com/providerd/gen/api"
+	"example.com/providerd/server/advice"
 )
 
 const validateOnly = "?validate_only=true"
 
-// verdict returns the verdict of the response.
-func (a answer) verdict(t *testing.T) api.Verdict {
+// validated returns the record of the response to a validation, and the links of its advice.
+func (a answer) validated(t *testing.T) (record map[string]any, links string) {
 	t.Helper()
 	if a.status != http.StatusOK {
 		t.Fatalf("status is %d, want 200: %s", a.status, a.body)
 	}
-	var verdict api.Verdict
-	a.decode(t, &verdict)
-	if verdict.Advice == nil {
-		t.Errorf("there is no list of advice: %s", a.body)
-	}
-	return verdict
+	a.decode(t, &record)
+	return record, a.header.Get("Link")
 }
 
-// The verdict has the advice for the requested settings, created before or not, but not for generated values.
-func TestVerdictHasAdvice(t *testing.T) {
+// A validation links to the advice for the requested settings, created before or not, but not for generated values.
+func TestValidationHasAdvice(t *testing.T) {
 	t.Parallel()
 	h := start(t)
-	for path, change := range map[string]func(map[string]any) (pointer string){
+	for path, change := range map[string]func(map[string]any) (link string){
 		oauth2Path: func(body map[string]any) string {
 			body["redirect_uris"] = "https://example.com/\nhttp://example.com/"
-			return "/redirect_uris"
+			return `</advice/#redirect_uri_http>; rel="help"; anchor="#/redirect_uris"; title="Line 2: `
 		},
 		workspaceDirectoryPath: func(body map[string]any) string {
 			body["user_delete_action"] = "delete"
-			return "/user_delete_action"
+			return `</advice/#delete_action_destructive>; rel="help"; anchor="#/user_delete_action"; title="`
 		},
 	} {
 		body := minimal(path)
-		if verdict := h.post(t, path+validateOnly, encode(t, body)).verdict(t); len(verdict.Advice) != 0 {
-			t.Errorf("advice for the smallest body is %v", verdict.Advice)
+		if _, links := h.post(t, path+validateOnly, encode(t, body)).validated(t); links != "" {
+			t.Errorf("advice for the smallest body is %s", links)
 		}
-		pointer := change(body)
-		h.post(t, path, encode(t, body), set(keyHeader, path)).record(t)
+		link := change(body)
+		if created := h.post(t, path, encode(t, body), set(keyHeader, path)); created.header.Get("Link") != "" {
+			t.Errorf("a create has the advice %s", created.header.Get("Link"))
+		}
 		for _, key := range []string{path, "another"} {
-			verdict := h.post(t, path+validateOnly, encode(t, body), set(keyHeader, key)).verdict(t)
-			if len(verdict.Advice) != 1 || verdict.Advice[0].Pointer != pointer || verdict.Advice[0].Section == "" {
-				t.Errorf("advice is %+v, want one for %s", verdict.Advice, pointer)
+			_, links := h.post(t, path+validateOnly, encode(t, body), set(keyHeader, key)).validated(t)
+			if !strings.HasPrefix(links, link) || strings.Count(links, "rel=") != 1 {
+				t.Errorf("advice is %s, want %s", links, link)
 			}
 		}
+	}
+}
+
+// Every link of advice leads to a place on the page, and there are at most 20 links and 2 KiB, besides a last link to the
+// whole page.
+func TestLinksOfAdvice(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	page := string(h.send(t, http.MethodGet, "/advice/", nil).body)
+	for _, rule := range append(advice.OAuth2Rules(), advice.WorkspaceDirectoryRules()...) {
+		if strings.Count(page, ` id="`+rule.Code+`"`) != 1 || strings.ContainsFunc(rule.Detail, func(r rune) bool { return r > '~' }) {
+			t.Errorf("the page has no place for %s, or its sentence is not ASCII", rule.Code)
+		}
+	}
+	item := advice.Advice{Code: "c", Pointer: "/p", Detail: `"\`}
+	one := `</a/#c>; rel="help"; anchor="#/p"; title="\"\\"`
+	for count, want := range map[int]string{0: "", 1: one, 2: one + ", " + one, 21: one + `, </a/>; rel="help"`} {
+		if got := advice.Link(slices.Repeat([]advice.Advice{item}, count), "/a/"); !strings.HasSuffix(got, want) {
+			t.Errorf("%d: %s, want %s", count, got, want)
+		}
+	}
+	item.Detail = strings.Repeat("x", 1000)
+	if got := advice.Link(slices.Repeat([]advice.Advice{item}, 3), "/a/"); len(got) > 2<<10+100 || strings.Count(got, "rel=") != 2 {
+		t.Errorf("%d bytes: %s", len(got), got)
 	}
 }
 
@@ -64,8 +87,6 @@ func TestMistypedQueryNeverCreates(t *testing.T) {
 		"validate_only":                            value,
 		"validate_only=":                           value,
 		"validate_only=1":                          value,
-		"validate_only=True":                       value,
-		"validate_only=TRUE":                       value,
 		"validate_only=yes":                        value,
 		"validate_only=hunter2":                    value,
 		"validate_only=true%20":                    value,
@@ -78,7 +99,8 @@ func TestMistypedQueryNeverCreates(t *testing.T) {
 		"VALIDATE_ONLY=true":                       meant,
 		"valdiate_only=true":                       meant,
 		"validate_only%20=true":                    meant,
-		"validate_only=true&dry_run=hunter2":       `"dry_run" is not a query parameter of this operation`,
+		"validate_only=true&dry_run=hunter2":       `"dry_run" is not a query parameter of this operation. Use validate_only`,
+		"dryRun=All":                               "Use validate_only=true",
 		"access_token=hunter2":                     `"access_token" is not`,
 		"=":                                        `"" is not`,
 		"=hunter2":                                 `"" is not`,
@@ -102,7 +124,10 @@ func TestMistypedQueryNeverCreates(t *testing.T) {
 	if strings.Contains(h.log.String(), "hunter2") {
 		t.Errorf("the log has a value: %s", h.log)
 	}
-	for _, query := range []string{"?", "?&", "?validate_only=false", "?validate_only=fals%65"} {
+	for _, query := range []string{"?", "?&", "?validate_only=false", "?validate_only=fals%65", "?validate_only=FALSE"} {
 		h.post(t, oauth2Path+query, body).record(t)
+	}
+	for _, value := range []string{"true", "True", "TRUE", "tru%45"} {
+		h.post(t, oauth2Path+"?validate_only="+value, body).validated(t)
 	}
 }

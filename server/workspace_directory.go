@@ -12,8 +12,8 @@ import (
 	"example.com/providerd/store"
 )
 
-// ProvidersWorkspaceDirectoryCreate stores a workspace directory-sync provider or, if it is only validated, reports
-// what it would do.
+// ProvidersWorkspaceDirectoryCreate stores a workspace directory-sync provider or, if it is only validated,
+// returns it as it would be stored.
 func (s *Server) ProvidersWorkspaceDirectoryCreate(
 	ctx context.Context, request api.ProvidersWorkspaceDirectoryCreateRequestObject,
 ) (api.ProvidersWorkspaceDirectoryCreateResponseObject, error) {
@@ -33,7 +33,14 @@ func (s *Server) ProvidersWorkspaceDirectoryCreate(
 	}
 	if requested.ValidateOnly {
 		return api.ProvidersWorkspaceDirectoryCreate200JSONResponse{
-			VerdictJSONResponse: verdict(ctx, record.PK, advice.WorkspaceDirectory(settings), request.Params.Prefer),
+			Body: toValidatedWorkspaceDirectory(record, request.Body.Name, settings),
+			Headers: api.ProvidersWorkspaceDirectoryCreate200ResponseHeaders{
+				CacheControl:        noStore,
+				IdempotencyReplayed: replayedHeader(replayed),
+				Link:                linkOf(advice.WorkspaceDirectory(settings)),
+				PreferenceApplied:   request.Params.Prefer,
+				XRequestID:          exchangeOf(ctx).requestID,
+			},
 		}, nil
 	}
 	exchangeOf(ctx).replayed = replayed
@@ -46,6 +53,18 @@ func (s *Server) ProvidersWorkspaceDirectoryCreate(
 			XRequestID:          exchangeOf(ctx).requestID,
 		},
 	}, nil
+}
+
+// toValidatedWorkspaceDirectory returns the response to a validation, without the credentials: the record that the
+// idempotency key already created or, if prior is the zero value, the one that a create would store.
+func toValidatedWorkspaceDirectory(
+	prior store.WorkspaceDirectoryProvider, name string, settings store.WorkspaceDirectorySettings,
+) api.WorkspaceDirectoryProvider {
+	if prior.PK == 0 {
+		prior.Name, prior.WorkspaceDirectorySettings = name, settings
+	}
+	prior.Credentials = store.NewSecret("{}")
+	return ToAPIWorkspaceDirectory(prior)
 }
 
 // FromAPIWorkspaceDirectory converts a valid request to settings. Fields that are absent or null get their defaults.
@@ -76,18 +95,17 @@ func compactJSON(text json.RawMessage) string {
 
 // ToAPIWorkspaceDirectory converts a record to its form in the API.
 func ToAPIWorkspaceDirectory(record store.WorkspaceDirectoryProvider) api.WorkspaceDirectoryProvider {
-	const modelName = api.WorkspaceDirectoryProviderMetaModelNameProvidersWorkspaceDirectoryWorkspacedirectoryprovider
 	return api.WorkspaceDirectoryProvider{
-		PK:                                 record.PK,
+		PK:                                 int64(record.PK),
 		Name:                               record.Name,
 		PropertyMappings:                   record.PropertyMappings,
 		PropertyMappingsGroup:              record.PropertyMappingsGroup,
-		Component:                          api.WorkspaceDirectoryProviderComponentProviderWorkspaceDirectoryForm,
+		Component:                          "provider-workspace-directory-form",
 		AssignedBackchannelApplicationSlug: record.Backchannel.Application.Slug,
 		AssignedBackchannelApplicationName: record.Backchannel.Application.Name,
-		VerboseName:                        api.WorkspaceDirectoryProviderVerboseNameWorkspaceDirectoryProvider,
-		VerboseNamePlural:                  api.WorkspaceDirectoryProviderVerboseNamePluralWorkspaceDirectoryProviders,
-		MetaModelName:                      modelName,
+		VerboseName:                        "Workspace Directory Provider",
+		VerboseNamePlural:                  "Workspace Directory Providers",
+		MetaModelName:                      "providers_workspace_directory.workspacedirectoryprovider",
 		DelegatedSubject:                   record.DelegatedSubject,
 		Credentials:                        json.RawMessage(record.Credentials.Reveal()),
 		Scopes:                             record.Scopes,

@@ -81,10 +81,10 @@ func (forgetful) ProvidersOauth2Create(
 		AuthenticationFlow:     body.AuthenticationFlow,
 		AuthorizationFlow:      body.AuthorizationFlow,
 		PropertyMappings:       valueOf(body.PropertyMappings, []uuid.UUID{}),
-		Component:              api.OAuth2ProviderComponentProviderOauth2Form,
-		VerboseName:            api.OAuth2ProviderVerboseNameOAuth2OpenIDProvider,
-		VerboseNamePlural:      api.OAuth2ProviderVerboseNamePluralOAuth2OpenIDProviders,
-		MetaModelName:          api.OAuth2ProviderMetaModelNameProvidersOauth2Oauth2Provider,
+		Component:              "provider-oauth2-form",
+		VerboseName:            "OAuth2/OpenID Provider",
+		VerboseNamePlural:      "OAuth2/OpenID Providers",
+		MetaModelName:          "providers_oauth2.oauth2provider",
 		ClientType:             valueOf(body.ClientType, api.ClientTypeEnumConfidential),
 		ClientID:               valueOf(body.ClientID, ""),
 		ClientSecret:           valueOf(body.ClientSecret, ""),
@@ -105,15 +105,15 @@ func (forgetful) ProvidersWorkspaceDirectoryCreate(
 	_ context.Context, request api.ProvidersWorkspaceDirectoryCreateRequestObject,
 ) (api.ProvidersWorkspaceDirectoryCreateResponseObject, error) {
 	body := request.Body
-	const modelName = api.WorkspaceDirectoryProviderMetaModelNameProvidersWorkspaceDirectoryWorkspacedirectoryprovider
+	const modelName = "providers_workspace_directory.workspacedirectoryprovider"
 	return api.ProvidersWorkspaceDirectoryCreate201JSONResponse{Body: api.WorkspaceDirectoryProvider{
 		PK:                         1,
 		Name:                       body.Name,
 		PropertyMappings:           valueOf(body.PropertyMappings, []uuid.UUID{}),
 		PropertyMappingsGroup:      valueOf(body.PropertyMappingsGroup, []uuid.UUID{}),
-		Component:                  api.WorkspaceDirectoryProviderComponentProviderWorkspaceDirectoryForm,
-		VerboseName:                api.WorkspaceDirectoryProviderVerboseNameWorkspaceDirectoryProvider,
-		VerboseNamePlural:          api.WorkspaceDirectoryProviderVerboseNamePluralWorkspaceDirectoryProviders,
+		Component:                  "provider-workspace-directory-form",
+		VerboseName:                "Workspace Directory Provider",
+		VerboseNamePlural:          "Workspace Directory Providers",
 		MetaModelName:              modelName,
 		DelegatedSubject:           body.DelegatedSubject,
 		Credentials:                body.Credentials,

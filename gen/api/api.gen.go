@@ -50,66 +50,6 @@ func (e IssuerModeEnum) Valid() bool {
 	}
 }
 
-// Defines values for OAuth2ProviderComponent.
-const (
-	OAuth2ProviderComponentProviderOauth2Form OAuth2ProviderComponent = "provider-oauth2-form"
-)
-
-// Valid indicates whether the value is a known member of the OAuth2ProviderComponent enum.
-func (e OAuth2ProviderComponent) Valid() bool {
-	switch e {
-	case OAuth2ProviderComponentProviderOauth2Form:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for OAuth2ProviderMetaModelName.
-const (
-	OAuth2ProviderMetaModelNameProvidersOauth2Oauth2Provider OAuth2ProviderMetaModelName = "providers_oauth2.oauth2provider"
-)
-
-// Valid indicates whether the value is a known member of the OAuth2ProviderMetaModelName enum.
-func (e OAuth2ProviderMetaModelName) Valid() bool {
-	switch e {
-	case OAuth2ProviderMetaModelNameProvidersOauth2Oauth2Provider:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for OAuth2ProviderVerboseName.
-const (
-	OAuth2ProviderVerboseNameOAuth2OpenIDProvider OAuth2ProviderVerboseName = "OAuth2/OpenID Provider"
-)
-
-// Valid indicates whether the value is a known member of the OAuth2ProviderVerboseName enum.
-func (e OAuth2ProviderVerboseName) Valid() bool {
-	switch e {
-	case OAuth2ProviderVerboseNameOAuth2OpenIDProvider:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for OAuth2ProviderVerboseNamePlural.
-const (
-	OAuth2ProviderVerboseNamePluralOAuth2OpenIDProviders OAuth2ProviderVerboseNamePlural = "OAuth2/OpenID Providers"
-)
-
-// Valid indicates whether the value is a known member of the OAuth2ProviderVerboseNamePlural enum.
-func (e OAuth2ProviderVerboseNamePlural) Valid() bool {
-	switch e {
-	case OAuth2ProviderVerboseNamePluralOAuth2OpenIDProviders:
-		return true
-	default:
-		return false
-	}
-}
-
 // Defines values for OutgoingSyncDeleteAction.
 const (
 	OutgoingSyncDeleteActionDelete    OutgoingSyncDeleteAction = "delete"
@@ -161,156 +101,6 @@ func (e SubModeEnum) Valid() bool {
 	}
 }
 
-// Defines values for VerdictOutcome.
-const (
-	VerdictOutcomeAlreadyCreated VerdictOutcome = "already_created"
-	VerdictOutcomeWouldCreate    VerdictOutcome = "would_create"
-)
-
-// Valid indicates whether the value is a known member of the VerdictOutcome enum.
-func (e VerdictOutcome) Valid() bool {
-	switch e {
-	case VerdictOutcomeAlreadyCreated:
-		return true
-	case VerdictOutcomeWouldCreate:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for ViolationCode.
-const (
-	ViolationCodeBlank           ViolationCode = "blank"
-	ViolationCodeDiffers         ViolationCode = "differs"
-	ViolationCodeEmpty           ViolationCode = "empty"
-	ViolationCodeEnum            ViolationCode = "enum"
-	ViolationCodeInvalidDuration ViolationCode = "invalid_duration"
-	ViolationCodeInvalidEmail    ViolationCode = "invalid_email"
-	ViolationCodeInvalidURI      ViolationCode = "invalid_uri"
-	ViolationCodeInvalidUUID     ViolationCode = "invalid_uuid"
-	ViolationCodeNul             ViolationCode = "nul"
-	ViolationCodeNull            ViolationCode = "null"
-	ViolationCodeRequired        ViolationCode = "required"
-	ViolationCodeTaken           ViolationCode = "taken"
-	ViolationCodeTooLong         ViolationCode = "too_long"
-	ViolationCodeType            ViolationCode = "type"
-	ViolationCodeUnknownField    ViolationCode = "unknown_field"
-)
-
-// Valid indicates whether the value is a known member of the ViolationCode enum.
-func (e ViolationCode) Valid() bool {
-	switch e {
-	case ViolationCodeBlank:
-		return true
-	case ViolationCodeDiffers:
-		return true
-	case ViolationCodeEmpty:
-		return true
-	case ViolationCodeEnum:
-		return true
-	case ViolationCodeInvalidDuration:
-		return true
-	case ViolationCodeInvalidEmail:
-		return true
-	case ViolationCodeInvalidURI:
-		return true
-	case ViolationCodeInvalidUUID:
-		return true
-	case ViolationCodeNul:
-		return true
-	case ViolationCodeNull:
-		return true
-	case ViolationCodeRequired:
-		return true
-	case ViolationCodeTaken:
-		return true
-	case ViolationCodeTooLong:
-		return true
-	case ViolationCodeType:
-		return true
-	case ViolationCodeUnknownField:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for WorkspaceDirectoryProviderComponent.
-const (
-	WorkspaceDirectoryProviderComponentProviderWorkspaceDirectoryForm WorkspaceDirectoryProviderComponent = "provider-workspace-directory-form"
-)
-
-// Valid indicates whether the value is a known member of the WorkspaceDirectoryProviderComponent enum.
-func (e WorkspaceDirectoryProviderComponent) Valid() bool {
-	switch e {
-	case WorkspaceDirectoryProviderComponentProviderWorkspaceDirectoryForm:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for WorkspaceDirectoryProviderMetaModelName.
-const (
-	WorkspaceDirectoryProviderMetaModelNameProvidersWorkspaceDirectoryWorkspacedirectoryprovider WorkspaceDirectoryProviderMetaModelName = "providers_workspace_directory.workspacedirectoryprovider"
-)
-
-// Valid indicates whether the value is a known member of the WorkspaceDirectoryProviderMetaModelName enum.
-func (e WorkspaceDirectoryProviderMetaModelName) Valid() bool {
-	switch e {
-	case WorkspaceDirectoryProviderMetaModelNameProvidersWorkspaceDirectoryWorkspacedirectoryprovider:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for WorkspaceDirectoryProviderVerboseName.
-const (
-	WorkspaceDirectoryProviderVerboseNameWorkspaceDirectoryProvider WorkspaceDirectoryProviderVerboseName = "Workspace Directory Provider"
-)
-
-// Valid indicates whether the value is a known member of the WorkspaceDirectoryProviderVerboseName enum.
-func (e WorkspaceDirectoryProviderVerboseName) Valid() bool {
-	switch e {
-	case WorkspaceDirectoryProviderVerboseNameWorkspaceDirectoryProvider:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for WorkspaceDirectoryProviderVerboseNamePlural.
-const (
-	WorkspaceDirectoryProviderVerboseNamePluralWorkspaceDirectoryProviders WorkspaceDirectoryProviderVerboseNamePlural = "Workspace Directory Providers"
-)
-
-// Valid indicates whether the value is a known member of the WorkspaceDirectoryProviderVerboseNamePlural enum.
-func (e WorkspaceDirectoryProviderVerboseNamePlural) Valid() bool {
-	switch e {
-	case WorkspaceDirectoryProviderVerboseNamePluralWorkspaceDirectoryProviders:
-		return true
-	default:
-		return false
-	}
-}
-
-// Advice Something about the settings that could be improved. The page /advice/ of the server lists all rules.
-type Advice struct {
-	// Code The rule. A code never changes its meaning.
-	Code string `json:"code"`
-
-	// Detail What could be improved, and how.
-	Detail string `json:"detail"`
-
-	// Pointer Place in the body (RFC 6901).
-	Pointer string `json:"pointer"`
-
-	// Section Source of the rule, such as a section of an RFC.
-	Section string `json:"section"`
-}
-
 // ClientTypeEnum Confidential clients can keep their credentials secret; public clients cannot. Default in requests: confidential.
 type ClientTypeEnum string
 
@@ -343,17 +133,19 @@ type OAuth2Provider struct {
 	// AuthorizationFlow Flow used when authorizing this provider.
 	AuthorizationFlow openapi_types.UUID `json:"authorization_flow"`
 
-	// ClientID OAuth 2.0 client identifier.
+	// ClientID OAuth 2.0 client identifier. Empty in a 200 if the server would choose it.
 	ClientID string `json:"client_id"`
 
-	// ClientSecret OAuth 2.0 client secret.
+	// ClientSecret OAuth 2.0 client secret. Empty in every 200.
 	ClientSecret string `json:"client_secret"`
 
 	// ClientType Confidential clients can keep their credentials secret; public clients cannot. Default in requests: confidential.
 	ClientType ClientTypeEnum `json:"client_type"`
 
 	// Component Form that clients edit the object with.
-	Component OAuth2ProviderComponent `json:"component"`
+	//
+	// Example: provider-oauth2-form
+	Component string `json:"component"`
 
 	// IncludeClaimsInIDToken When true, user claims from scopes are included in the id_token, for applications that do not call the userinfo endpoint.
 	IncludeClaimsInIDToken bool `json:"include_claims_in_id_token"`
@@ -365,13 +157,15 @@ type OAuth2Provider struct {
 	JWKSSources []openapi_types.UUID `json:"jwks_sources"`
 
 	// MetaModelName Internal model name.
-	MetaModelName OAuth2ProviderMetaModelName `json:"meta_model_name"`
+	//
+	// Example: providers_oauth2.oauth2provider
+	MetaModelName string `json:"meta_model_name"`
 
 	// Name Name of the provider.
 	Name string `json:"name"`
 
-	// PK Identifier of the provider, from one sequence for all kinds of provider. Gaps are allowed.
-	PK int32 `json:"pk"`
+	// PK Identifier of the provider, from one sequence for all kinds of provider, at most 2^53-1. Gaps are allowed. 0 in the answer to validate_only=true, if the record is not stored.
+	PK int64 `json:"pk"`
 
 	// PropertyMappings Property mappings, in the order sent.
 	PropertyMappings []openapi_types.UUID `json:"property_mappings"`
@@ -389,23 +183,15 @@ type OAuth2Provider struct {
 	SubMode SubModeEnum `json:"sub_mode"`
 
 	// VerboseName Object's verbose name.
-	VerboseName OAuth2ProviderVerboseName `json:"verbose_name"`
+	//
+	// Example: OAuth2/OpenID Provider
+	VerboseName string `json:"verbose_name"`
 
 	// VerboseNamePlural Object's plural verbose name.
-	VerboseNamePlural OAuth2ProviderVerboseNamePlural `json:"verbose_name_plural"`
+	//
+	// Example: OAuth2/OpenID Providers
+	VerboseNamePlural string `json:"verbose_name_plural"`
 }
-
-// OAuth2ProviderComponent Form that clients edit the object with.
-type OAuth2ProviderComponent string
-
-// OAuth2ProviderMetaModelName Internal model name.
-type OAuth2ProviderMetaModelName string
-
-// OAuth2ProviderVerboseName Object's verbose name.
-type OAuth2ProviderVerboseName string
-
-// OAuth2ProviderVerboseNamePlural Object's plural verbose name.
-type OAuth2ProviderVerboseNamePlural string
 
 // OAuth2ProviderRequest The settings of a new OAuth2 provider.
 type OAuth2ProviderRequest struct {
@@ -470,7 +256,7 @@ type Problem struct {
 	Errors *[]Violation `json:"errors,omitempty"`
 
 	// PK Identifier of the record that the idempotency key created. Present only if type is idempotency-key-reused.
-	PK *int32 `json:"pk,omitempty"`
+	PK *int64 `json:"pk,omitempty"`
 
 	// RequestID Value of X-Request-Id, which is also in the log of the server.
 	RequestID string `json:"request_id"`
@@ -481,31 +267,18 @@ type Problem struct {
 	// Title Title of the problem type.
 	Title string `json:"title"`
 
-	// Type Problem type, the URL of a page on the server that explains it.
+	// Type Problem type, the URL of a page on the server that explains it. Types may be added.
 	Type string `json:"type"`
 }
 
 // SubModeEnum User attribute that is the subject identifier. Default in requests: hashed_user_id.
 type SubModeEnum string
 
-// Verdict What the request would do without validate_only.
-type Verdict struct {
-	// Advice What could be improved about the settings. It never causes a refusal.
-	Advice []Advice `json:"advice"`
-
-	// Outcome Whether the request would create a record or return the one that its idempotency key already created.
-	Outcome VerdictOutcome `json:"outcome"`
-
-	// PK Identifier of the record that the idempotency key created; null if the request would create one.
-	PK *int32 `json:"pk"`
-}
-
-// VerdictOutcome Whether the request would create a record or return the one that its idempotency key already created.
-type VerdictOutcome string
-
 // Violation A place in the body that breaks a rule or differs from the record.
 type Violation struct {
-	// Code The broken rule. A code never changes its meaning.
+	// Code The broken rule: required, null, type, empty, blank, too_long, enum, invalid_uuid, invalid_email, invalid_duration, invalid_uri, nul, unknown_field, taken or differs. A code never changes its meaning. More may be added; treat an unknown one by its sentence.
+	//
+	// Example: invalid_uuid
 	Code ViolationCode `json:"code"`
 
 	// Detail What is wrong with the value and what it must be.
@@ -515,8 +288,10 @@ type Violation struct {
 	Pointer string `json:"pointer"`
 }
 
-// ViolationCode The broken rule. A code never changes its meaning.
-type ViolationCode string
+// ViolationCode The broken rule: required, null, type, empty, blank, too_long, enum, invalid_uuid, invalid_email, invalid_duration, invalid_uri, nul, unknown_field, taken or differs. A code never changes its meaning. More may be added; treat an unknown one by its sentence.
+//
+// Example: invalid_uuid
+type ViolationCode = string
 
 // WorkspaceDirectoryProvider A stored workspace directory-sync provider.
 type WorkspaceDirectoryProvider struct {
@@ -527,9 +302,11 @@ type WorkspaceDirectoryProvider struct {
 	AssignedBackchannelApplicationSlug string `json:"assigned_backchannel_application_slug"`
 
 	// Component Form that clients edit the object with.
-	Component WorkspaceDirectoryProviderComponent `json:"component"`
+	//
+	// Example: provider-workspace-directory-form
+	Component string `json:"component"`
 
-	// Credentials Credential settings of the directory. Numbers keep their digits.
+	// Credentials Credential settings of the directory. Numbers keep their digits. `{}` in every 200.
 	Credentials json.RawMessage `json:"credentials"`
 
 	// DefaultGroupEmailDomain Domain of the e-mail addresses of groups created in the directory.
@@ -548,13 +325,15 @@ type WorkspaceDirectoryProvider struct {
 	GroupDeleteAction OutgoingSyncDeleteAction `json:"group_delete_action"`
 
 	// MetaModelName Internal model name.
-	MetaModelName WorkspaceDirectoryProviderMetaModelName `json:"meta_model_name"`
+	//
+	// Example: providers_workspace_directory.workspacedirectoryprovider
+	MetaModelName string `json:"meta_model_name"`
 
 	// Name Name of the provider.
 	Name string `json:"name"`
 
-	// PK Identifier of the provider, from one sequence for all kinds of provider. Gaps are allowed.
-	PK int32 `json:"pk"`
+	// PK Identifier of the provider, from one sequence for all kinds of provider, at most 2^53-1. Gaps are allowed. 0 in the answer to validate_only=true, if the record is not stored.
+	PK int64 `json:"pk"`
 
 	// PropertyMappings Property mappings (users), in the order sent.
 	PropertyMappings []openapi_types.UUID `json:"property_mappings"`
@@ -569,23 +348,15 @@ type WorkspaceDirectoryProvider struct {
 	UserDeleteAction OutgoingSyncDeleteAction `json:"user_delete_action"`
 
 	// VerboseName Object's verbose name.
-	VerboseName WorkspaceDirectoryProviderVerboseName `json:"verbose_name"`
+	//
+	// Example: Workspace Directory Provider
+	VerboseName string `json:"verbose_name"`
 
 	// VerboseNamePlural Object's plural verbose name.
-	VerboseNamePlural WorkspaceDirectoryProviderVerboseNamePlural `json:"verbose_name_plural"`
+	//
+	// Example: Workspace Directory Providers
+	VerboseNamePlural string `json:"verbose_name_plural"`
 }
-
-// WorkspaceDirectoryProviderComponent Form that clients edit the object with.
-type WorkspaceDirectoryProviderComponent string
-
-// WorkspaceDirectoryProviderMetaModelName Internal model name.
-type WorkspaceDirectoryProviderMetaModelName string
-
-// WorkspaceDirectoryProviderVerboseName Object's verbose name.
-type WorkspaceDirectoryProviderVerboseName string
-
-// WorkspaceDirectoryProviderVerboseNamePlural Object's plural verbose name.
-type WorkspaceDirectoryProviderVerboseNamePlural string
 
 // WorkspaceDirectoryProviderRequest The settings of a new workspace directory-sync provider.
 type WorkspaceDirectoryProviderRequest struct {
@@ -623,13 +394,13 @@ type WorkspaceDirectoryProviderRequest struct {
 	UserDeleteAction *OutgoingSyncDeleteAction `json:"user_delete_action,omitempty"`
 }
 
-// IdempotencyKey defines model for Idempotency-Key.
+// IdempotencyKey defines model for IdempotencyKey.
 type IdempotencyKey = string
 
 // Prefer defines model for Prefer.
 type Prefer = string
 
-// ValidateOnly defines model for validate_only.
+// ValidateOnly defines model for ValidateOnly.
 type ValidateOnly = bool
 
 // BadRequest Why a request was refused (RFC 9457).
@@ -667,10 +438,10 @@ type UnsupportedMediaType = Problem
 
 // ProvidersOauth2CreateParams defines parameters for ProvidersOauth2Create.
 type ProvidersOauth2CreateParams struct {
-	// ValidateOnly If true, the request is checked like a create, with the same refusals, but nothing is stored, not even the idempotency key. Instead of 201, the response is 200 and says what the request would do. Default: false.
+	// ValidateOnly If true, the request is checked like a create, with the same refusals, but nothing is stored, not even the idempotency key. Instead of 201, the response is 200, with the record as it would be stored.
 	ValidateOnly *ValidateOnly `form:"validate_only,omitempty" json:"validate_only,omitempty"`
 
-	// IdempotencyKey Makes retries safe. The first request with a key creates a record. Every later request of the same caller to the same operation, with the same key and body, returns that record with Idempotency-Replayed. A different body gets 422, which names the record and the fields that differ. The caller is the name of the token, so a renewed token keeps its keys. Bodies are compared as JSON, ignoring member order and white space. After an operator has updated the record, a body counts as the same if it means the same as the record; the first body then gets 422. A refused request does not use up its key. Quotes are part of the key.
+	// IdempotencyKey Makes retries safe: every later request of the same caller to the same operation, with the same key and body, returns the record that the first one created, with Idempotency-Replayed. A body with other values gets 422, which names the record and the fields that differ. The caller is the name of the token, and a refused request does not use up its key.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
 	// Prefer Preferences (RFC 7240). With handling=lenient, fields that the request does not define, such as those of the response, are ignored instead of refused. Other preferences are ignored.
@@ -679,10 +450,10 @@ type ProvidersOauth2CreateParams struct {
 
 // ProvidersWorkspaceDirectoryCreateParams defines parameters for ProvidersWorkspaceDirectoryCreate.
 type ProvidersWorkspaceDirectoryCreateParams struct {
-	// ValidateOnly If true, the request is checked like a create, with the same refusals, but nothing is stored, not even the idempotency key. Instead of 201, the response is 200 and says what the request would do. Default: false.
+	// ValidateOnly If true, the request is checked like a create, with the same refusals, but nothing is stored, not even the idempotency key. Instead of 201, the response is 200, with the record as it would be stored.
 	ValidateOnly *ValidateOnly `form:"validate_only,omitempty" json:"validate_only,omitempty"`
 
-	// IdempotencyKey Makes retries safe. The first request with a key creates a record. Every later request of the same caller to the same operation, with the same key and body, returns that record with Idempotency-Replayed. A different body gets 422, which names the record and the fields that differ. The caller is the name of the token, so a renewed token keeps its keys. Bodies are compared as JSON, ignoring member order and white space. After an operator has updated the record, a body counts as the same if it means the same as the record; the first body then gets 422. A refused request does not use up its key. Quotes are part of the key.
+	// IdempotencyKey Makes retries safe: every later request of the same caller to the same operation, with the same key and body, returns the record that the first one created, with Idempotency-Replayed. A body with other values gets 422, which names the record and the fields that differ. The caller is the name of the token, and a refused request does not use up its key.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
 	// Prefer Preferences (RFC 7240). With handling=lenient, fields that the request does not define, such as those of the response, are ignored instead of refused. Other preferences are ignored.
@@ -989,19 +760,6 @@ type UnsupportedMediaTypeApplicationProblemPlusJSONResponse struct {
 	Headers UnsupportedMediaTypeResponseHeaders
 }
 
-type VerdictResponseHeaders struct {
-	CacheControl      string
-	PreferenceApplied *string
-	RateLimit         *string
-	RateLimitPolicy   *string
-	XRequestID        string
-}
-type VerdictJSONResponse struct {
-	Body Verdict
-
-	Headers VerdictResponseHeaders
-}
-
 type ProvidersOauth2CreateRequestObject struct {
 	Params ProvidersOauth2CreateParams
 	Body   *ProvidersOauth2CreateJSONRequestBody
@@ -1011,7 +769,20 @@ type ProvidersOauth2CreateResponseObject interface {
 	VisitProvidersOauth2CreateResponse(w http.ResponseWriter) error
 }
 
-type ProvidersOauth2Create200JSONResponse struct{ VerdictJSONResponse }
+type ProvidersOauth2Create200ResponseHeaders struct {
+	CacheControl        string
+	IdempotencyReplayed *string
+	Link                *string
+	PreferenceApplied   *string
+	RateLimit           *string
+	RateLimitPolicy     *string
+	XRequestID          string
+}
+
+type ProvidersOauth2Create200JSONResponse struct {
+	Body    OAuth2Provider
+	Headers ProvidersOauth2Create200ResponseHeaders
+}
 
 func (response ProvidersOauth2Create200JSONResponse) VisitProvidersOauth2CreateResponse(w http.ResponseWriter) error {
 
@@ -1021,6 +792,12 @@ func (response ProvidersOauth2Create200JSONResponse) VisitProvidersOauth2CreateR
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	if response.Headers.IdempotencyReplayed != nil {
+		w.Header().Set("Idempotency-Replayed", fmt.Sprint(*response.Headers.IdempotencyReplayed))
+	}
+	if response.Headers.Link != nil {
+		w.Header().Set("Link", fmt.Sprint(*response.Headers.Link))
+	}
 	if response.Headers.PreferenceApplied != nil {
 		w.Header().Set("Preference-Applied", fmt.Sprint(*response.Headers.PreferenceApplied))
 	}
@@ -1346,7 +1123,20 @@ type ProvidersWorkspaceDirectoryCreateResponseObject interface {
 	VisitProvidersWorkspaceDirectoryCreateResponse(w http.ResponseWriter) error
 }
 
-type ProvidersWorkspaceDirectoryCreate200JSONResponse struct{ VerdictJSONResponse }
+type ProvidersWorkspaceDirectoryCreate200ResponseHeaders struct {
+	CacheControl        string
+	IdempotencyReplayed *string
+	Link                *string
+	PreferenceApplied   *string
+	RateLimit           *string
+	RateLimitPolicy     *string
+	XRequestID          string
+}
+
+type ProvidersWorkspaceDirectoryCreate200JSONResponse struct {
+	Body    WorkspaceDirectoryProvider
+	Headers ProvidersWorkspaceDirectoryCreate200ResponseHeaders
+}
 
 func (response ProvidersWorkspaceDirectoryCreate200JSONResponse) VisitProvidersWorkspaceDirectoryCreateResponse(w http.ResponseWriter) error {
 
@@ -1356,6 +1146,12 @@ func (response ProvidersWorkspaceDirectoryCreate200JSONResponse) VisitProvidersW
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	if response.Headers.IdempotencyReplayed != nil {
+		w.Header().Set("Idempotency-Replayed", fmt.Sprint(*response.Headers.IdempotencyReplayed))
+	}
+	if response.Headers.Link != nil {
+		w.Header().Set("Link", fmt.Sprint(*response.Headers.Link))
+	}
 	if response.Headers.PreferenceApplied != nil {
 		w.Header().Set("Preference-Applied", fmt.Sprint(*response.Headers.PreferenceApplied))
 	}

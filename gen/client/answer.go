@@ -24,6 +24,12 @@ const (
 
 const jsonMediaType = "application/json"
 
+var (
+	errTooLarge = fmt.Errorf("the response is larger than %d MiB or has too many values; is this a providerd server?",
+		maxResponse>>20)
+	errNoRecord = errors.New("the response is not the record of a provider of this kind; is this a providerd server?")
+)
+
 // read reads a complete response. The caller must call done after decoding it.
 func (p *Providers) read(ctx context.Context, body io.Reader) (text []byte, done func(), err error) {
 	var buffer bytes.Buffer
@@ -39,73 +45,28 @@ func (p *Providers) read(ctx context.Context, body io.Reader) (text []byte, done
 		return nil, nil, fmt.Errorf("read response: %w", context.Cause(ctx))
 	}
 	done = func() { <-p.largeResponse }
-	if _, err := io.Copy(&buffer, io.LimitReader(body, maxResponse-maxSmallResponse+1)); err != nil {
+	_, err = io.Copy(&buffer, io.LimitReader(body, maxResponse-maxSmallResponse+1))
+	if err == nil && (buffer.Len() > maxResponse || bytes.Count(buffer.Bytes(), []byte(",")) > maxCommas) {
+		err = errTooLarge
+	}
+	if err != nil {
 		done()
 		return nil, nil, fmt.Errorf("read response: %w", err)
 	}
 	return buffer.Bytes(), done, nil
 }
 
-// checkSize returns an error if a response is too large to decode.
-func checkSize(text []byte) error {
-	switch {
-	case len(text) > maxResponse:
-		return fmt.Errorf("the response is larger than %d MiB; is this a providerd server?", maxResponse>>20)
-	case bytes.Count(text, []byte(",")) > maxCommas:
-		return errors.New("the response has more values than a providerd server sends; is this one?")
-	default:
-		return nil
+// decodeRecord decodes the record of a successful response. The error does not quote the response.
+func decodeRecord[Record any](header http.Header, text []byte, model string, leastPK int64) (*Record, error) {
+	var identity struct {
+		PK    int64  `json:"pk"`
+		Model string `json:"meta_model_name"`
 	}
-}
-
-// decode decodes a successful response. It returns an error, which does not quote the response, if that is not from a
-// providerd server.
-func decode[Result any](header http.Header, text []byte, what string) (*Result, error) {
-	if mediaType, _, err := mime.ParseMediaType(header.Get("Content-Type")); err != nil || mediaType != jsonMediaType {
-		return nil, errors.New("the response is not of the type " + jsonMediaType + "; is this a providerd server?")
+	record := new(Record)
+	mediaType, _, err := mime.ParseMediaType(header.Get("Content-Type"))
+	if err != nil || mediaType != jsonMediaType || json.Unmarshal(text, &identity) != nil ||
+		identity.Model != model || identity.PK < leastPK || json.Unmarshal(text, record) != nil {
+		return nil, errNoRecord
 	}
-	result := new(Result)
-	if json.Unmarshal(text, result) != nil {
-		return nil, errors.New("the response is not " + what + "; is this a providerd server?")
-	}
-	return result, nil
-}
-
-// recordDecoder returns a function that decodes the record of a successful create. The identify function returns its pk
-// and whether it is of the kind that was sent.
-func recordDecoder[Record any](
-	identify func(*Record) (pk int32, isOfKind bool),
-) func(header http.Header, text []byte) (*Record, error) {
-	return func(header http.Header, text []byte) (*Record, error) {
-		record, err := decode[Record](header, text, "the record of a provider")
-		if err != nil {
-			return nil, err
-		}
-		pk, isOfKind := identify(record)
-		switch {
-		case pk <= 0:
-			return nil, errors.New("the response has no pk; is this a providerd server?")
-		case !isOfKind:
-			return nil, errors.New("the response is not a record of the kind that was sent; is this a providerd server?")
-		}
-		return record, nil
-	}
-}
-
-func decodeVerdict(header http.Header, text []byte) (*Verdict, error) {
-	const what = "a verdict"
-	verdict, err := decode[Verdict](header, text, what)
-	if err != nil {
-		return nil, err
-	}
-	hasPK := verdict.PK != nil && *verdict.PK > 0
-	switch {
-	case verdict.Outcome == "" || verdict.Advice == nil,
-		verdict.Outcome.Valid() && hasPK != (verdict.Outcome == VerdictOutcomeAlreadyCreated):
-		return nil, errors.New("the response is not " + what + "; is this a providerd server?")
-	case !verdict.Outcome.Valid():
-		return nil, errors.New("the verdict has an outcome that this client does not know; upgrade the client")
-	default:
-		return verdict, nil
-	}
+	return record, nil
 }

@@ -1,5 +1,5 @@
 // Package client is the Go SDK of providerd. New returns Providers, whose methods create a provider and return the
-// stored record, or validate one without storing it:
+// stored record:
 //
 //	providers, err := client.New("http://127.0.0.1:8080", token)
 //	…
@@ -12,10 +12,9 @@
 // Optional fields are pointers; new returns one for a value. Lost requests are retried, and still create only one
 // record: see Providers.
 //
-// A refusal is an *Error, and errors.Is finds the common ones, such as ErrClientIDTaken. Its Type is one of the
-// constants TypeMalformedJSON and so on, and the Code of each Violation one of ViolationCodeRequired and so on. A newer
-// server may return other types, codes and enum values, which are passed on unchanged. If there was no usable response,
-// the error is a *ConnectionError, which says what was found and what to do.
+// A refusal is an *Error, and errors.Is finds its type, such as ErrClientIDTaken. A newer server may return other
+// types, codes and enum values, which are passed on unchanged. If there was no complete response, the error is that of
+// net/http; IsTemporary reports whether the same request may succeed later.
 //
 // Client secrets and credentials are of the types Secret and SecretJSON, which print and log as ********.
 //

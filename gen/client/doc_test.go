@@ -1,8 +1,11 @@
 package client_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -17,25 +20,54 @@ func TestPackageDocumentation(t *testing.T) {
 	}
 }
 
-// Every code block of the README is part of an example, and examples run.
+// blockFrame makes a program of a block of the README.
+const blockFrame = `package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"os"
+	"time"
+
+	"github.com/google/uuid"
+
+	"example.com/providerd/gen/client"
+)
+
+var _, _, _, _, _ = context.Background, errors.Is, log.Fatal, os.Exit, time.Hour
+var _, err = uuid.Nil, error(nil)
+
+func main() {
+	%s
+}
+`
+
+// The first block of the README prints what follows it; the other ones compile and run.
 func TestBlocksOfTheREADMEAreRun(t *testing.T) {
 	t.Parallel()
 	readme, err := os.ReadFile("README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	examples, err := os.ReadFile("example_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	blocks := strings.Split(string(readme), "```go\n")[1:]
-	for _, block := range blocks {
-		block, _, _ = strings.Cut(block, "```\n")
-		if !strings.Contains(string(examples), "\t"+strings.ReplaceAll(strings.TrimSpace(block), "\n", "\n\t")) {
-			t.Errorf("no example has\n%s", block)
+	baseURL, token, stop := startServer()
+	defer stop()
+	blocks := regexp.MustCompile("(?s)```go\n(.*?)```\n").FindAllStringSubmatch(string(readme), -1)
+	for i, block := range blocks {
+		program := filepath.Join(t.TempDir(), "main.go")
+		source := fmt.Sprintf(blockFrame, strings.ReplaceAll(block[1], "http://127.0.0.1:8080", baseURL))
+		if err := os.WriteFile(program, []byte(source), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		command := exec.CommandContext(t.Context(), "go", "run", program)
+		command.Env = append(os.Environ(), "PROVIDERD_TOKEN="+token)
+		output, err := command.CombinedOutput()
+		if err != nil || i == 0 && !regexp.MustCompile(`^1 \w{40} \*{8}\n$`).Match(output) {
+			t.Errorf("%s%v: %s", block[1], err, output)
 		}
 	}
-	if len(blocks) == 0 {
-		t.Error("the README has no blocks")
+	if !regexp.MustCompile("```text\n1 \\w{40} \\*{8}\n```").Match(readme) || len(blocks) < 3 {
+		t.Error("the README lacks the output of its first block, or the other blocks")
 	}
 }

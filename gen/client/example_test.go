@@ -74,7 +74,7 @@ func ExampleError() {
 			fmt.Println(violation.Detail)
 		}
 		for _, violation := range refused.Violations() {
-			fmt.Println(violation.Pointer, violation.Code, violation.Code == client.ViolationCodeInvalidURI)
+			fmt.Println(violation.Pointer, violation.Code, violation.Code == "invalid_uri")
 		}
 	}
 	// Output:

@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -22,13 +21,6 @@ const (
 	DefaultTryTimeout = 30 * time.Second
 )
 
-// Names of operations in errors.
-const (
-	createName   = "create provider"
-	validateName = "validate provider"
-	contractName = "read the contract of the server"
-)
-
 const (
 	lenient = Prefer("handling=lenient")
 	// apiPath is the path of the operations.
@@ -45,9 +37,7 @@ const (
 // once. It does not follow redirects, which would send the token and the secrets elsewhere, and reads at most 16 MiB
 // of a response. ClientWithResponses is the generated client without any of this.
 type Providers struct {
-	generated *Client
-	// base is the URL of the API.
-	base       *url.URL
+	generated  *Client
 	retries    int
 	tryTimeout time.Duration
 	// largeResponse is a semaphore for reading and decoding a large response.
@@ -100,14 +90,13 @@ func New(baseURL, token string, options ...Option) (*Providers, error) {
 		request.Header.Set("Authorization", "Bearer "+token)
 		return nil
 	}
-	base := apiURL(parsed)
-	generated, err := NewClient(base.String(),
+	generated, err := NewClient(apiURL(parsed).String(),
 		WithHTTPClient(withoutRedirects(chosen.doer)), WithRequestEditorFn(authorize))
 	if err != nil {
 		return nil, fmt.Errorf("create client: %w", err)
 	}
 	return &Providers{
-		generated: generated, base: base, retries: chosen.retries, tryTimeout: chosen.tryTimeout,
+		generated: generated, retries: chosen.retries, tryTimeout: chosen.tryTimeout,
 		largeResponse: make(chan struct{}, 1),
 	}, nil
 }
@@ -120,23 +109,23 @@ func apiURL(base *url.URL) *url.URL {
 	return base.JoinPath(apiPath)
 }
 
-// root returns the URL of the server's pages.
-func (p *Providers) root() *url.URL { return p.base.JoinPath("..", "..") }
-
 // isVisibleASCII reports whether a text has only visible ASCII characters, which header fields accept unchanged.
 func isVisibleASCII(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r < '!' || r > '~' })
 }
 
-// CreateOption configures one create or validation.
+// CreateOption configures one create.
 type CreateOption func(*create)
 
 type create struct {
 	key      IdempotencyKey
 	prefer   *Prefer
 	replayed *bool
+	advice   *[]Advice
 	// allowsNilFlow allows the nil UUID as an authorization flow.
 	allowsNilFlow bool
+	// validateOnly is nil for a create.
+	validateOnly *ValidateOnly
 }
 
 // WithIdempotencyKey sets the key by which a later call, of this program or another, finds the record of this one. It
@@ -150,10 +139,17 @@ func WithLenientHandling() CreateOption {
 	return func(c *create) { c.prefer = &preference }
 }
 
-// WithReplayed sets replayed, when the create returns a record, to whether an earlier request with the same
-// idempotency key had created it: a try of this call whose response was lost, or another request. For a validation,
-// the verdict says so.
+// WithReplayed sets replayed, when the call returns a record, to whether an earlier request with the same idempotency
+// key had created it: an attempt of this call whose response was lost, or another request.
 func WithReplayed(replayed *bool) CreateOption { return func(c *create) { c.replayed = replayed } }
+
+// WithValidateOnly stores nothing: the call returns the record as it would be stored, or the refusal of a create. Its
+// PK is 0, a ClientID that the server would choose is empty, and so are the secret and the credentials. If the
+// idempotency key already created a record, the call returns that one.
+func WithValidateOnly() CreateOption { return func(c *create) { c.validateOnly = new(true) } }
+
+// WithAdvice sets advice to what the server advises about the settings when a validation returns a record.
+func WithAdvice(advice *[]Advice) CreateOption { return func(c *create) { c.advice = advice } }
 
 // WithNilAuthorizationFlow allows the nil UUID as the authorization flow of an OAuth2 provider. Without it, the nil
 // UUID counts as a field that is not set, which is an error, and nothing is sent.
@@ -165,100 +161,48 @@ func newCreate(options []CreateOption) (create, error) {
 		option(&chosen)
 	}
 	if chosen.key == "" || len(chosen.key) > maxKeyLength || !isVisibleASCII(chosen.key) {
-		return create{}, fmt.Errorf("the idempotency key is not 1 to %d visible ASCII characters", maxKeyLength)
+		return chosen, fmt.Errorf("create provider: the idempotency key is not 1 to %d visible ASCII characters",
+			maxKeyLength)
 	}
 	return chosen, nil
 }
 
-// CreateOAuth2 creates an OAuth2 provider and returns the record, including the secret. It returns an *Error if the
-// server refused, a *ConnectionError if there was no usable response, the error of ctx, or an error if the request
-// cannot be sent, such as one without an AuthorizationFlow, or the response cannot be decoded. Errors quote neither
-// the token nor the request.
+// CreateOAuth2 creates an OAuth2 provider, or validates one, and returns the record with the secret. It returns an
+// *Error if the server refused, the error of ctx, the error of net/http if there was no complete response, or an error
+// if the request cannot be sent, such as one without an AuthorizationFlow, or the response cannot be decoded. Errors
+// quote neither the token nor the request.
 func (p *Providers) CreateOAuth2(
 	ctx context.Context, request OAuth2ProviderRequest, options ...CreateOption,
 ) (*OAuth2Provider, error) {
-	return send(ctx, p, request, options, operation[OAuth2Provider]{
-		name: createName, hasNilFlow: request.AuthorizationFlow == uuid.Nil,
-		post: p.postOAuth2(nil), status: http.StatusCreated,
-		decode: recordDecoder(func(record *OAuth2Provider) (int32, bool) {
-			return record.PK, record.MetaModelName.Valid()
-		}),
-	})
-}
-
-// CreateWorkspaceDirectory creates a workspace directory-sync provider and returns the record, including the
-// credentials. It returns the errors of CreateOAuth2.
-func (p *Providers) CreateWorkspaceDirectory(
-	ctx context.Context, request WorkspaceDirectoryProviderRequest, options ...CreateOption,
-) (*WorkspaceDirectoryProvider, error) {
-	return send(ctx, p, request, options, operation[WorkspaceDirectoryProvider]{
-		name: createName, post: p.postWorkspaceDirectory(nil), status: http.StatusCreated,
-		decode: recordDecoder(func(record *WorkspaceDirectoryProvider) (int32, bool) {
-			return record.PK, record.MetaModelName.Valid()
-		}),
-	})
-}
-
-// ValidateOAuth2 returns what CreateOAuth2 would do with the same request and options, and stores nothing. It returns
-// the errors of CreateOAuth2, including all refusals. If the server is too old to support validate_only, it stores
-// the provider, and the error says so. A verdict with an unknown outcome is an error too, so that no caller mistakes
-// it for a known one.
-func (p *Providers) ValidateOAuth2(
-	ctx context.Context, request OAuth2ProviderRequest, options ...CreateOption,
-) (*Verdict, error) {
-	return send(ctx, p, request, options, operation[Verdict]{
-		name: validateName, hasNilFlow: request.AuthorizationFlow == uuid.Nil,
-		post: p.postOAuth2(new(true)), status: http.StatusOK, decode: decodeVerdict,
-	})
-}
-
-// ValidateWorkspaceDirectory returns what CreateWorkspaceDirectory would do with the same request and options. See
-// ValidateOAuth2.
-func (p *Providers) ValidateWorkspaceDirectory(
-	ctx context.Context, request WorkspaceDirectoryProviderRequest, options ...CreateOption,
-) (*Verdict, error) {
-	return send(ctx, p, request, options, operation[Verdict]{
-		name: validateName, post: p.postWorkspaceDirectory(new(true)), status: http.StatusOK, decode: decodeVerdict,
-	})
-}
-
-// Contract returns the OpenAPI document of the server as JSON. It returns the errors of CreateOAuth2.
-func (p *Providers) Contract(ctx context.Context) (json.RawMessage, error) {
-	contract, err := send(ctx, p, nil, nil, operation[json.RawMessage]{
-		name: contractName, post: p.getContract, status: http.StatusOK,
-		decode: func(header http.Header, text []byte) (*json.RawMessage, error) {
-			return decode[json.RawMessage](header, text, "a contract")
-		},
-	})
+	chosen, err := newCreate(options)
+	if err == nil && request.AuthorizationFlow == uuid.Nil && !chosen.allowsNilFlow {
+		err = errors.New("create provider: AuthorizationFlow is not set; set it to the flow that authorizes this provider")
+	}
 	if err != nil {
 		return nil, err
 	}
-	return *contract, nil
+	return send[OAuth2Provider](ctx, p, request, chosen, "providers_oauth2.oauth2provider",
+		func(ctx context.Context, c create, body io.Reader) (*http.Response, error) {
+			params := &ProvidersOauth2CreateParams{ValidateOnly: c.validateOnly, IdempotencyKey: &c.key, Prefer: c.prefer}
+			return p.generated.ProvidersOauth2CreateWithBody(ctx, params, jsonMediaType, body)
+		})
 }
 
-// getContract requests the OpenAPI document, which is public, without the token.
-func (p *Providers) getContract(ctx context.Context, _ create, _ io.Reader) (*http.Response, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.root().JoinPath("openapi.json").String(), nil)
+// CreateWorkspaceDirectory creates a workspace directory-sync provider, or validates one, and returns the record,
+// including the credentials. It returns the errors of CreateOAuth2.
+func (p *Providers) CreateWorkspaceDirectory(
+	ctx context.Context, request WorkspaceDirectoryProviderRequest, options ...CreateOption,
+) (*WorkspaceDirectoryProvider, error) {
+	chosen, err := newCreate(options)
 	if err != nil {
-		return nil, fmt.Errorf("create request: %w", err)
+		return nil, err
 	}
-	return p.generated.Client.Do(request)
-}
-
-type postFunc = func(ctx context.Context, chosen create, body io.Reader) (*http.Response, error)
-
-func (p *Providers) postOAuth2(validateOnly *ValidateOnly) postFunc {
-	return func(ctx context.Context, c create, body io.Reader) (*http.Response, error) {
-		params := &ProvidersOauth2CreateParams{ValidateOnly: validateOnly, IdempotencyKey: &c.key, Prefer: c.prefer}
-		return p.generated.ProvidersOauth2CreateWithBody(ctx, params, jsonMediaType, body)
-	}
-}
-
-func (p *Providers) postWorkspaceDirectory(validateOnly *ValidateOnly) postFunc {
-	return func(ctx context.Context, c create, body io.Reader) (*http.Response, error) {
-		params := &ProvidersWorkspaceDirectoryCreateParams{
-			ValidateOnly: validateOnly, IdempotencyKey: &c.key, Prefer: c.prefer,
-		}
-		return p.generated.ProvidersWorkspaceDirectoryCreateWithBody(ctx, params, jsonMediaType, body)
-	}
+	return send[WorkspaceDirectoryProvider](ctx, p, request, chosen,
+		"providers_workspace_directory.workspacedirectoryprovider",
+		func(ctx context.Context, c create, body io.Reader) (*http.Response, error) {
+			params := &ProvidersWorkspaceDirectoryCreateParams{
+				ValidateOnly: c.validateOnly, IdempotencyKey: &c.key, Prefer: c.prefer,
+			}
+			return p.generated.ProvidersWorkspaceDirectoryCreateWithBody(ctx, params, jsonMediaType, body)
+		})
 }

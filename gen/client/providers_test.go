@@ -130,7 +130,7 @@ func TestRefusalHasAllDetails(t *testing.T) {
 		t.Fatalf("error is %v", err)
 	}
 	if refused.Status != 400 || refused.Type != "/problems/validation-failed" || refused.RequestID == "" ||
-		len(refused.Violations()) != 2 || refused.Violations()[1].Code != client.ViolationCodeInvalidURI {
+		len(refused.Violations()) != 2 || refused.Violations()[1].Code != "invalid_uri" {
 		t.Errorf("error is %+v", refused)
 	}
 	for _, part := range []string{"400 Validation failed", "`name` must", "`redirect_uris` line 1 must", refused.RequestID} {
@@ -240,9 +240,9 @@ func TestUnsetFlowIsNotSent(t *testing.T) {
 	r := newRig(t)
 	request := client.OAuth2ProviderRequest{Name: "x"}
 	_, created := r.providers.CreateOAuth2(t.Context(), request)
-	_, validated := r.providers.ValidateOAuth2(t.Context(), request)
-	for name, err := range map[string]error{"create": created, "validate": validated} {
-		want := name + " provider: AuthorizationFlow is not set; set it to the flow that authorizes this provider"
+	_, validated := r.providers.CreateOAuth2(t.Context(), request, client.WithValidateOnly())
+	for _, err := range []error{created, validated} {
+		const want = "create provider: AuthorizationFlow is not set; set it to the flow that authorizes this provider"
 		if err == nil || err.Error() != want {
 			t.Errorf("error is %v, want %s", err, want)
 		}
@@ -250,8 +250,8 @@ func TestUnsetFlowIsNotSent(t *testing.T) {
 	if len(r.wire.keys) != 0 {
 		t.Errorf("%d requests were sent", len(r.wire.keys))
 	}
-	verdict, err := r.providers.ValidateOAuth2(t.Context(), request, client.WithNilAuthorizationFlow())
-	expectVerdict(t, verdict, err, 0)
+	_, err := r.providers.CreateOAuth2(t.Context(), request, client.WithNilAuthorizationFlow(), client.WithValidateOnly())
+	check(err)
 	record, err := r.providers.CreateOAuth2(t.Context(), request, client.WithNilAuthorizationFlow())
 	if err != nil || record.AuthorizationFlow != uuid.Nil {
 		t.Errorf("record is %v, %v", record, err)
@@ -272,7 +272,7 @@ func TestInvalidRequestIsNotSent(t *testing.T) {
 		_, err := r.providers.CreateWorkspaceDirectory(t.Context(), client.WorkspaceDirectoryProviderRequest{
 			Name: "x", Credentials: client.NewSecretJSON(credentials),
 		})
-		if err == nil || !strings.HasSuffix(err.Error(), "the request cannot be encoded as JSON; the credentials must be one JSON object") {
+		if err == nil || !strings.HasSuffix(err.Error(), "cannot encode the request as JSON; the credentials must be one JSON object") {
 			t.Errorf("credentials %q: error is %v", credentials, err)
 		}
 	}

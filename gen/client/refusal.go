@@ -26,23 +26,18 @@ type Error struct {
 	Problem
 	// RetryAfter is how long the server asks to wait (RFC 9110, section 10.2.3); 0 if it does not.
 	RetryAfter time.Duration
-	// sentence replaces the text for a response from the wrong place.
-	sentence string
 }
 
 // Error returns one line of at most about 2 KiB: the status, title and detail, as many violations as fit, the wait that
 // the server asks for, and the request ID for the operator.
 func (e *Error) Error() string {
-	if e.sentence != "" {
-		return e.sentence
-	}
 	var text strings.Builder
 	fmt.Fprintf(&text, "%d %s: %s", e.Status, e.Title, e.Detail)
 	for _, violation := range e.Violations() {
 		if text.Len() > maxMessage {
 			break
 		}
-		text.WriteString(" " + sentenceOf(violation))
+		text.WriteString(" " + violation.Detail)
 	}
 	line := legible(text.String(), maxMessage)
 	if e.RetryAfter > 0 {
@@ -52,14 +47,6 @@ func (e *Error) Error() string {
 		line += fmt.Sprintf(" (request %s)", legible(e.RequestID, maxRequestID))
 	}
 	return line
-}
-
-// sentenceOf returns the detail of a violation. Older servers leave out its subject and its period.
-func sentenceOf(violation Violation) string {
-	if strings.HasSuffix(violation.Detail, ".") || strings.HasSuffix(violation.Detail, "?") {
-		return violation.Detail
-	}
-	return fmt.Sprintf("%s %s.", violation.Pointer, violation.Detail)
 }
 
 // Violations returns all violations of the request body; nil if something else is wrong.
@@ -92,7 +79,7 @@ func newError(response *http.Response, text []byte) *Error {
 			"The response is not a problem document. Is there a proxy between this program and the server?")
 	}
 	document.Problem.Errors = (*[]Violation)(document.Errors)
-	return &Error{Problem: document.Problem, RetryAfter: retryAfter(response.Header, time.Now())}
+	return &Error{Problem: document.Problem, RetryAfter: retryAfter(response.Header)}
 }
 
 // maxViolations is the most violations that a response lists (Problem in openapi.yaml).
@@ -123,21 +110,21 @@ func (l *listedViolations) UnmarshalJSON(text []byte) error {
 func foreignResponse(response *http.Response, detail string) *Error {
 	return &Error{
 		Problem: Problem{
-			Type:      TypeForeign,
+			Type:      string(ErrForeign),
 			Title:     http.StatusText(response.StatusCode),
 			Status:    int32(response.StatusCode), //nolint:gosec // It has three digits.
 			Detail:    detail,
 			RequestID: response.Header.Get("X-Request-Id"),
 		},
-		RetryAfter: retryAfter(response.Header, time.Now()),
+		RetryAfter: retryAfter(response.Header),
 	}
 }
 
 // retryAfter returns the wait that the Retry-After header asks for, as a number of seconds or a date.
-func retryAfter(header http.Header, now time.Time) time.Duration {
+func retryAfter(header http.Header) time.Duration {
 	text := header.Get("Retry-After")
 	if date, err := http.ParseTime(text); err == nil {
-		return max(0, date.Sub(now))
+		return max(0, time.Until(date))
 	}
 	seconds, err := strconv.ParseUint(text, 10, 64)
 	if err != nil && !errors.Is(err, strconv.ErrRange) {

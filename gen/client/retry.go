@@ -34,7 +34,7 @@ func (p *Providers) retry(ctx context.Context, try func() error) error {
 		if err == nil {
 			return nil
 		}
-		if tries >= p.retries || ctx.Err() != nil || !isTemporary(err) {
+		if tries >= p.retries || ctx.Err() != nil || !IsTemporary(err) {
 			return err
 		}
 		length, ok := delay(err, tries, min(maxWait, waitLeft))
@@ -48,9 +48,9 @@ func (p *Providers) retry(ctx context.Context, try func() error) error {
 	}
 }
 
-// isTemporary reports whether the same request may succeed later: after a failed connection, a timeout or a temporary
+// IsTemporary reports whether the same request may succeed later: after a failed connection, a timeout or a temporary
 // refusal. The idempotency key makes a retry safe.
-func isTemporary(err error) bool {
+func IsTemporary(err error) bool {
 	if refused, ok := errors.AsType[*Error](err); ok {
 		switch refused.Status {
 		case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:

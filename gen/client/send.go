@@ -10,55 +10,42 @@ import (
 	"net/http"
 )
 
-// operation describes a request and how to read its response.
-type operation[Result any] struct {
-	// name is used in errors.
-	name string
-	// hasNilFlow reports whether the authorization flow is the nil UUID.
-	hasNilFlow bool
-	post       func(ctx context.Context, chosen create, body io.Reader) (*http.Response, error)
-	// status is the status of a success, whose body decode reads.
-	status int
-	decode func(header http.Header, text []byte) (*Result, error)
-}
+// poster sends the body of a create once.
+type poster func(ctx context.Context, chosen create, body io.Reader) (*http.Response, error)
 
-// send performs an operation, with retries.
-func send[Result any](
-	ctx context.Context, p *Providers, request any, options []CreateOption, op operation[Result],
-) (*Result, error) {
-	chosen, err := newCreate(options)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", op.name, err)
-	}
-	if op.hasNilFlow && !chosen.allowsNilFlow {
-		return nil, errors.New(op.name + ": AuthorizationFlow is not set; set it to the flow that authorizes this provider")
-	}
+// send sends a create, with retries, and returns a record of a model.
+func send[Record any](
+	ctx context.Context, p *Providers, request any, chosen create, model string, post poster,
+) (*Record, error) {
 	body, err := json.Marshal(request)
 	if err != nil {
 		// The error of encoding/json may contain a piece of the credentials.
-		return nil, errors.New(op.name + ": the request cannot be encoded as JSON; the credentials must be one JSON object")
+		return nil, errors.New("create provider: cannot encode the request as JSON; the credentials must be one JSON object")
 	}
-	var result *Result
+	var record *Record
 	err = p.retry(ctx, func() (err error) {
-		result, err = try(ctx, p, chosen, body, op)
+		record, err = attempt[Record](ctx, p, chosen, body, model, post)
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", op.name, err)
+		return nil, fmt.Errorf("create provider: %w", err)
 	}
-	return result, nil
+	return record, nil
 }
 
-// try sends a body once and reads the response.
-func try[Result any](
-	ctx context.Context, p *Providers, chosen create, body []byte, op operation[Result],
-) (*Result, error) {
-	callers := ctx
+// attempt sends a body once and reads the response.
+func attempt[Record any](
+	callers context.Context, p *Providers, chosen create, body []byte, model string, post poster,
+) (*Record, error) {
 	ctx, cancel := context.WithTimeout(callers, p.tryTimeout)
 	defer cancel()
-	response, err := op.post(ctx, chosen, bytes.NewReader(body))
+	status, leastPK := http.StatusCreated, int64(1)
+	if chosen.validateOnly != nil {
+		status, leastPK = http.StatusOK, 0
+	}
+	response, err := post(ctx, chosen, bytes.NewReader(body))
 	if err != nil {
-		return nil, p.tryError(callers, ctx, err)
+		return nil, p.lateError(callers, ctx, err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	if err := unreadError(response); err != nil {
@@ -66,37 +53,33 @@ func try[Result any](
 	}
 	text, done, err := p.read(ctx, response.Body)
 	if err != nil {
-		return nil, p.tryError(callers, ctx, err)
+		return nil, p.lateError(callers, ctx, err)
 	}
 	defer done()
-	if err := checkSize(text); err != nil {
-		return nil, err
-	}
 	switch {
-	case response.StatusCode == op.status:
-	case response.StatusCode == http.StatusCreated && op.name == validateName:
-		return nil, errors.New("the server does not support validate_only and stored the provider; upgrade it")
-	default:
-		return nil, p.explain(newError(response, text), text)
+	case response.StatusCode >= http.StatusMultipleChoices:
+		return nil, newError(response, text)
+	case response.StatusCode != status:
+		return nil, fmt.Errorf("the response has the status %d instead of %d; is this a providerd server?",
+			response.StatusCode, status)
 	}
-	result, err := op.decode(response.Header, text)
+	record, err := decodeRecord[Record](response.Header, text, model, leastPK)
 	if err != nil {
 		return nil, err
 	}
 	if chosen.replayed != nil {
 		*chosen.replayed = response.Header.Get("Idempotency-Replayed") != ""
 	}
-	return result, nil
+	if chosen.advice != nil {
+		*chosen.advice = adviceIn(response.Header)
+	}
+	return record, nil
 }
 
-// tryError returns the error of a try without a complete response: a *ConnectionError, except for a redirect or if the
-// caller's own context has ended.
-func (p *Providers) tryError(callers, ctx context.Context, err error) error {
-	if _, isRefusal := errors.AsType[*Error](err); isRefusal || callers.Err() != nil {
+// lateError explains the error of an attempt that exceeded its timeout, and returns others unchanged.
+func (p *Providers) lateError(callers, ctx context.Context, err error) error {
+	if callers.Err() != nil || ctx.Err() == nil {
 		return err
 	}
-	if ctx.Err() != nil {
-		return timedOut(p.base, p.tryTimeout, err)
-	}
-	return connectionError(p.base, err)
+	return fmt.Errorf("no complete response within %s: %w", p.tryTimeout, err)
 }

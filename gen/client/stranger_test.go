@@ -59,6 +59,14 @@ func answering(status int, contentType, body string) http.HandlerFunc {
 	}
 }
 
+// withHeader returns a handler that adds a header field to the response of another.
+func withHeader(name, value string, next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set(name, value)
+		next(w, r)
+	}
+}
+
 // redirecting returns a handler that redirects.
 func redirecting(status int, location string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {

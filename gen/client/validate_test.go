@@ -1,105 +1,93 @@
 package client_test
 
 import (
-	"errors"
-	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
 	"example.com/providerd/gen/client"
 )
 
+// A validation returns the record as the create would store it, then the stored one, with advice and without secrets.
 func TestValidationPredictsCreate(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	oauth2, key := oauth2Request(), client.WithIdempotencyKey("k")
-	directory := client.WorkspaceDirectoryProviderRequest{
+	var replayed bool
+	var advice []client.Advice
+	options := []client.CreateOption{
+		client.WithIdempotencyKey("k"), client.WithReplayed(&replayed), client.WithAdvice(&advice),
+	}
+	validate := append(slices.Clone(options), client.WithValidateOnly())
+	oauth2, directory := oauth2Request(), directoryRequest()
+	oauth2.RedirectUris = new("http://app.example.com/")
+	for _, wantPK := range []int64{0, 1} {
+		record, err := r.providers.CreateOAuth2(t.Context(), oauth2, validate...)
+		if err != nil || record.PK != wantPK || replayed != (wantPK != 0) || record.ClientSecret.Reveal() != "" ||
+			(record.ClientID == "") != (wantPK == 0) || record.AccessTokenValidity != "hours=1" {
+			t.Fatalf("record is %+v, replayed %t, %v", record, replayed, err)
+		}
+		if len(advice) != 1 || advice[0].Code != "redirect_uri_http" || advice[0].Pointer != "/redirect_uris" ||
+			!strings.HasPrefix(advice[0].Detail, "Line 1: ") {
+			t.Errorf("advice is %+v", advice)
+		}
+		if record, err = r.providers.CreateOAuth2(t.Context(), oauth2, options...); err != nil || record.PK != 1 {
+			t.Fatalf("record is %+v, %v", record, err)
+		}
+	}
+	for _, wantPK := range []int64{0, 2} {
+		record, err := r.providers.CreateWorkspaceDirectory(t.Context(), directory, validate...)
+		if err != nil || record.PK != wantPK || string(record.Credentials.Reveal()) != "{}" || len(advice) != 0 {
+			t.Fatalf("record is %+v, %v; advice is %+v", record, err, advice)
+		}
+		if record, err = r.providers.CreateWorkspaceDirectory(t.Context(), directory, options...); err != nil || record.PK != 2 {
+			t.Fatalf("record is %+v, %v", record, err)
+		}
+	}
+}
+
+func directoryRequest() client.WorkspaceDirectoryProviderRequest {
+	return client.WorkspaceDirectoryProviderRequest{
 		Name: "Staff", DelegatedSubject: "admin@example.com", DefaultGroupEmailDomain: "example.com",
 		Credentials: client.NewSecretJSON(`{"a":1}`),
 	}
-	expect := func(wantOAuth2, wantDirectory int32) {
-		t.Helper()
-		verdict, err := r.providers.ValidateOAuth2(t.Context(), oauth2, key)
-		expectVerdict(t, verdict, err, wantOAuth2)
-		verdict, err = r.providers.ValidateWorkspaceDirectory(t.Context(), directory, key)
-		expectVerdict(t, verdict, err, wantDirectory)
-	}
-	expect(0, 0)
-	record, err := r.providers.CreateOAuth2(t.Context(), oauth2, key)
-	if err != nil || record.PK != 1 {
-		t.Fatalf("record is %v, %v", record, err)
-	}
-	expect(1, 0)
-	if _, err := r.providers.CreateWorkspaceDirectory(t.Context(), directory, key); err != nil {
-		t.Fatal(err)
-	}
-	expect(1, 2)
 }
 
-// expectVerdict compares a verdict with the pk of the earlier record of the key, 0 if there is none.
-func expectVerdict(t *testing.T, verdict *client.Verdict, err error, priorPK int32) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := client.VerdictOutcomeWouldCreate
-	if priorPK != 0 {
-		want = client.VerdictOutcomeAlreadyCreated
-	}
-	if verdict.Outcome != want || (verdict.PK == nil) != (priorPK == 0) || verdict.PK != nil && *verdict.PK != priorPK {
-		t.Errorf("verdict is %+v, want %s %d", verdict, want, priorPK)
-	}
-}
-
-// A validation is refused like its create.
-func TestValidationIsRefusedLikeCreate(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	request, key := oauth2Request(), client.WithIdempotencyKey("k")
-	if _, err := r.providers.CreateOAuth2(t.Context(), request, key); err != nil {
-		t.Fatal(err)
-	}
-	request.Name, request.RedirectUris = "y", new("https://app.example.com/")
-	_, created := r.providers.CreateOAuth2(t.Context(), request, key)
-	_, validated := r.providers.ValidateOAuth2(t.Context(), request, key)
-	for _, err := range []error{created, validated} {
-		refused, ok := errors.AsType[*client.Error](err)
-		if !ok || refused.Status != http.StatusUnprocessableEntity || refused.PK == nil || *refused.PK != 1 ||
-			len(refused.Violations()) != 2 || refused.Violations()[1].Pointer != "/redirect_uris" ||
-			!strings.Contains(err.Error(), "provider 1 ") || !strings.Contains(err.Error(), "name, redirect_uris") {
-			t.Errorf("error is %v, %+v", err, refused)
-		}
-	}
-}
-
-// Responses other than a verdict are errors, in particular the record that an older server stores.
+// A record that was stored although only a validation was requested, and responses without a record, are errors.
 func TestOtherResponsesToValidation(t *testing.T) {
 	t.Parallel()
-	const json, noVerdict = "application/json", "the response is not a verdict"
+	const json, noRecord = "application/json", "the response is not the record of a provider of this kind"
+	record := func(pk string) string { return strings.ReplaceAll(recordText, "%s", pk) }
 	for _, test := range []struct {
-		status            int
-		mediaType, answer string
-		want              string
+		status                  int
+		mediaType, answer, want string
 	}{
-		{201, json, strings.ReplaceAll(recordText, "%s", "1"), "does not support validate_only and stored the provider"},
-		{200, "text/html", `{"outcome":"would_create","pk":null,"advice":[]}`, "is not of the type"},
-		{200, json, `{}`, noVerdict},
-		{200, json, `null`, noVerdict},
-		{200, json, `"hunter2"`, noVerdict},
-		{200, json, ``, noVerdict},
-		{200, json, `{"outcome":"would_create","pk":null}`, noVerdict},
-		{200, json, `{"outcome":"hunter2"}`, noVerdict},
-		{200, json, `{"outcome":"would_create","pk":1,"advice":[]}`, noVerdict},
-		{200, json, `{"outcome":"already_created","pk":null,"advice":[]}`, noVerdict},
-		{200, json, `{"outcome":"already_created","pk":0,"advice":[]}`, noVerdict},
-		{200, json, `{"outcome":"already_created","pk":"1","advice":[]}`, noVerdict},
-		{202, json, `{"outcome":"would_create","pk":null,"advice":[]}`, "202"},
+		{201, json, record("1"), "the response has the status 201 instead of 200"},
+		{202, json, record("0"), "the response has the status 202 instead of 200"},
+		{200, "text/html", record("0"), noRecord},
+		{200, json, record("-1"), noRecord},
+		{200, json, `"hunter2"`, noRecord},
+		{200, json, ``, noRecord},
 	} {
 		s := newStranger(t, answering(test.status, test.mediaType, test.answer))
-		verdict, err := s.providers(t).ValidateOAuth2(t.Context(), oauth2Request())
+		record, err := s.providers(t).CreateOAuth2(t.Context(), oauth2Request(), client.WithValidateOnly())
 		if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("%d %s: verdict is %v, error is %v", test.status, test.answer, verdict, err)
+			t.Errorf("%d %s: record is %v, error is %v", test.status, test.answer, record, err)
 		}
 		s.expectOneTry(t)
+	}
+}
+
+// Advice is read from the links of the header, whatever their sentences contain, and other links are ignored.
+func TestAdviceIsReadFromLinks(t *testing.T) {
+	t.Parallel()
+	const link = `</other>; rel="help"; title="x", </advice/#a_b>; rel="help"; anchor="#/x"; title="Say \"no, <yes>\" \\ .", ` +
+		`</advice/#c>; rel="help"; anchor="#/y"; title="", </advice/>; rel="help"`
+	answer := answering(200, "application/json", strings.ReplaceAll(recordText, "%s", "0"))
+	s := newStranger(t, withHeader("Link", link, answer))
+	var advice []client.Advice
+	_, err := s.providers(t).CreateOAuth2(t.Context(), oauth2Request(), client.WithValidateOnly(), client.WithAdvice(&advice))
+	want := []client.Advice{{Code: "a_b", Pointer: "/x", Detail: `Say "no, <yes>" \ .`}, {Code: "c", Pointer: "/y"}}
+	if err != nil || !slices.Equal(advice, want) {
+		t.Errorf("advice is %+v, %v", advice, err)
 	}
 }

@@ -47,12 +47,12 @@ func TestServerRefusesInvalidDurationsAndRedirectURIs(t *testing.T) {
 		request := oauth2Request()
 		request.AccessTokenValidity = new(client.Duration(length))
 		_, err := r.providers.CreateOAuth2(t.Context(), request)
-		expectViolation(t, err, "/access_token_validity", client.ViolationCodeInvalidDuration)
+		expectViolation(t, err, "/access_token_validity", "invalid_duration")
 	}
 	for _, uri := range []string{"https://a.example/\nhttps://b.example/", "https://a.example/\r\n", "a.example"} {
 		request := oauth2Request()
 		request.RedirectUris = new(client.RedirectURIs(uri, "https://c.example/"))
 		_, err := r.providers.CreateOAuth2(t.Context(), request)
-		expectViolation(t, err, "/redirect_uris", client.ViolationCodeInvalidURI)
+		expectViolation(t, err, "/redirect_uris", "invalid_uri")
 	}
 }

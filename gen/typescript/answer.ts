@@ -1,25 +1,29 @@
 import { redirectOf } from "./refusal.js";
 import { hideSecrets } from "./secret.js";
-import type { components } from "./schema.gen.js";
 
-/** What a create would do. */
-export type Verdict = components["schemas"]["Verdict"];
+/** What a standard advises about one field. It never causes a refusal. */
+export interface Advice {
+  /** The rule, which the page /advice/#CODE of the server explains. */
+  code: string;
+  /** Place in the request (RFC 6901). */
+  pointer: string;
+  /** What could be improved, and how. */
+  detail: string;
+}
 
-/** A record whose secrets are readable only by name. */
+/** A record whose secrets are readable only by name. JSON and spread omit what this adds. */
 export type Created<Provider> = Provider & {
-  /** Whether an earlier request with the same idempotency key had created it. Not enumerable: JSON and spread omit it. */
+  /** Whether an earlier request with the same idempotency key had created it. */
   readonly replayed: boolean;
+  /** What the server advises about the settings. Only a validation has any. */
+  readonly advice: readonly Advice[];
 };
 
 /** The most bytes of a response that are read, counted after decompression. */
 const maxResponse = 16 * 1024 * 1024;
-const maxPk = 2 ** 31 - 1;
 
 /** Sends a request and returns the response with its complete body. */
-export async function exchange(
-  send: (request: Request) => Promise<Response>,
-  request: Request,
-): Promise<Response> {
+export async function exchange(send: (request: Request) => Promise<Response>, request: Request): Promise<Response> {
   const response = await send(request);
   const redirect = redirectOf(request, response);
   if (redirect !== undefined) {
@@ -51,54 +55,34 @@ async function readText(response: Response): Promise<string> {
 }
 
 /**
- * Decodes the record of a successful create. Throws an error, which does not quote the response, if that is not from a
- * providerd server.
+ * Decodes the record of a successful create or validation. Throws an error, which does not quote the response, if that is
+ * not from a providerd server.
  */
 export function recordOf<Provider extends { pk: number; meta_model_name: string }>(
   text: string,
   response: Response,
-  model: Provider["meta_model_name"],
+  model: string,
+  leastPk: number,
 ): Created<Provider> {
-  const record = parseResponse(text, response);
-  if (typeof record !== "object" || Array.isArray(record)) {
-    throw new Error("the response is not the record of a provider; is this a providerd server?");
+  const record = parse(text) as Partial<Provider> | undefined | null;
+  const isJson = /^application\/json\s*(;|$)/i.test(response.headers.get("Content-Type") ?? "");
+  if (!isJson || record?.meta_model_name !== model || !Number.isSafeInteger(record.pk) || Number(record.pk) < leastPk) {
+    throw new Error("the response is not the record of a provider of this kind; is this a providerd server?");
   }
-  const { pk = 0, meta_model_name: kind } = (record ?? {}) as Partial<Provider>;
-  if (!isPk(pk)) {
-    throw new Error("the response has no pk; is this a providerd server?");
-  }
-  if (kind !== model) {
-    throw new Error("the response is not a record of the kind that was sent; is this a providerd server?");
-  }
-  hideSecrets(record as object);
+  hideSecrets(record);
   Object.defineProperty(record, "replayed", { value: response.headers.has("Idempotency-Replayed") });
+  Object.defineProperty(record, "advice", { value: adviceOf(response.headers.get("Link") ?? "") });
   return record as Created<Provider>;
 }
 
-/** Decodes the verdict of a validation. Throws an error, which does not quote the response, for anything else. */
-export function verdictOf(text: string, response: Response): Verdict {
-  const { outcome, pk, advice } = (parseResponse(text, response) ?? {}) as Partial<Record<keyof Verdict, unknown>>;
-  const isKnown = outcome === "would_create" || outcome === "already_created";
-  const fits = outcome === "already_created" ? isPk(pk) : pk === null;
-  if (typeof outcome !== "string" || !Array.isArray(advice) || (isKnown && !fits)) {
-    throw new Error("the response is not a verdict; is this a providerd server?");
-  }
-  if (!isKnown) {
-    throw new Error("the verdict has an outcome that this client does not know; upgrade the client");
-  }
-  return { outcome, pk, advice } as Verdict;
-}
-
-function isPk(value: unknown): boolean {
-  return Number.isInteger(value) && (value as number) >= 1 && (value as number) <= maxPk;
-}
-
-function parseResponse(text: string, response: Response): unknown {
-  const mediaType = response.headers.get("Content-Type")?.split(";")[0]?.trim().toLowerCase();
-  if (mediaType !== "application/json") {
-    throw new Error("the response is not of the type application/json; is this a providerd server?");
-  }
-  return parse(text);
+/** Returns the advice in a Link header (RFC 8288). */
+function adviceOf(header: string): Advice[] {
+  const links = header.matchAll(/<\/advice\/#([a-z0-9_]+)>; rel="help"; anchor="#([^"]*)"; title="((?:[^"\\]|\\.)*)"/g);
+  return Array.from(links, ([, code = "", pointer = "", title = ""]) => ({
+    code,
+    pointer,
+    detail: title.replace(/\\(.)/g, "$1"),
+  }));
 }
 
 function parse(text: string): unknown {

@@ -1,5 +1,5 @@
 import { createClient, ProblemError, type ClientOptions, type OAuth2ProviderRequest } from "./client.js";
-import { startServer, type Server } from "./server.js";
+import { startServer, type Server } from "./testdata/server.js";
 
 let server: Server;
 
@@ -70,40 +70,48 @@ test("finds the record of an earlier call by its key", async () => {
 
 test("validates without storing anything", async () => {
   const options = { idempotencyKey: "validated" };
+  const validate = { ...options, validateOnly: true };
   const before = await client().createOAuth2(request("before a validation"));
+  const body = { ...request("x"), redirect_uris: "http://app.example.com/" };
   for (let i = 0; i < 2; i++) {
-    expect(await client().validateOAuth2(request("x"), options)).toMatchObject({ outcome: "would_create", pk: null });
+    const record = await client().createOAuth2(body, validate);
+    expect(record).toMatchObject({ pk: 0, client_id: "", access_token_validity: "hours=1" });
+    expect([record.client_secret, record.replayed]).toEqual(["", false]);
+    expect(record.advice).toMatchObject([{ code: "redirect_uri_http", pointer: "/redirect_uris" }]);
+    expect(record.advice[0]?.detail).toMatch(/^Line 1: /);
   }
-  const { pk } = await client().createOAuth2(request("x"), options);
+  const { pk, client_id } = await client().createOAuth2(body, options);
   expect(pk).toBe(before.pk + 1);
-  expect(await client().validateOAuth2(request("x"), options)).toMatchObject({ outcome: "already_created", pk });
-  const fresh = await client().validateWorkspaceDirectory({ ...directory, x: 1 } as typeof directory, { lenient: true });
-  expect(fresh.outcome).toBe("would_create");
-  const changed = { ...request("y"), redirect_uris: "https://app.example.com/" };
-  const { problem } = await refusal(client().validateOAuth2(changed, options));
-  expect(problem).toMatchObject({ status: 422, pk, errors: [{ pointer: "/name", code: "differs" }, { pointer: "/redirect_uris" }] });
+  const stored = await client().createOAuth2(body, validate);
+  expect(stored).toMatchObject({ pk, client_id });
+  expect([stored.client_secret, stored.replayed]).toEqual(["", true]);
+  const lenient = { lenient: true, validateOnly: true };
+  const fresh = await client().createWorkspaceDirectory({ ...directory, x: 1 } as typeof directory, lenient);
+  expect([fresh.pk, fresh.credentials, fresh.advice]).toEqual([0, {}, []]);
+  const { problem } = await refusal(client().createOAuth2({ ...body, name: "y" }, validate));
+  expect(problem).toMatchObject({ status: 422, pk, errors: [{ pointer: "/name", code: "differs" }] });
 });
 
-test("refuses responses other than a verdict", async () => {
-  const json = { "Content-Type": "application/json" };
-  for (const [status, body, headers, message] of [
-    [201, { pk: 1, meta_model_name: "providers_oauth2.oauth2provider" }, json, /does not support validate_only and stored the provider/],
-    [200, { outcome: "would_create", pk: null, advice: [] }, { "Content-Type": "text/html" }, /is not of the type/],
-    ...[
-      {},
-      null,
-      "hunter2",
-      { outcome: "hunter2", pk: null },
-      { outcome: "would_create", pk: 1, advice: [] },
-      { outcome: "would_create", pk: null },
-      { outcome: "already_created", pk: null, advice: [] },
-      { outcome: "already_created", pk: 1.5, advice: [] },
-    ].map((body) => [200, body, json, /^the response is not a verdict(?!.*hunter2)/] as const),
+test("refuses other responses to a validation", async () => {
+  const record = { pk: 0, meta_model_name: "providers_oauth2.oauth2provider" };
+  for (const [status, body, message] of [
+    [201, { ...record, pk: 1 }, /^the status is 201 instead of 200; is this a providerd server\?$/],
+    ...[{}, null, "hunter2", { ...record, pk: -1 }, { ...record, meta_model_name: "hunter2" }].map(
+      (body) => [200, body, /^the response is not the record of a provider(?!.*hunter2)/] as const,
+    ),
   ] as const) {
-    const strange = counting(() => Promise.resolve(new Response(JSON.stringify(body), { status, headers })));
-    await expect(strange.client.validateOAuth2(request("x"))).rejects.toThrow(message);
+    const strange = counting(() => Promise.resolve(Response.json(body, { status })));
+    await expect(strange.client.createOAuth2(request("x"), { validateOnly: true })).rejects.toThrow(message);
     expect(strange.tries).toBe(1);
   }
+});
+
+test("reads advice whatever its sentences contain", async () => {
+  const link = '</other>; title="x", </advice/#a_b>; rel="help"; anchor="#/x"; title="Say \\"no, <yes>\\" \\\\ .", </advice/>; rel="help"';
+  const body = { pk: 0, meta_model_name: "providers_oauth2.oauth2provider" };
+  const fetch = () => Promise.resolve(Response.json(body, { headers: { Link: link } }));
+  const record = await client({ fetch }).createOAuth2(request("x"), { validateOnly: true });
+  expect(record.advice).toEqual([{ code: "a_b", pointer: "/x", detail: 'Say "no, <yes>" \\ .' }]);
 });
 
 test("retries lost responses and temporary refusals with one key, and creates one record", async () => {
@@ -149,9 +157,14 @@ test("refuses invalid arguments", () => {
   ]) {
     expect(thrown(() => createClient(url, "t"))).toMatch(/^the base URL is not(?!.*hunter2)/);
   }
-  expect(() => createClient(server.baseUrl, "")).toThrow(/token is empty/);
+  for (const url of [undefined, 1, new URL("http://example.com/hunter2")]) {
+    expect(thrown(() => createClient(url as unknown as string, "t"))).toMatch(/^the base URL is not(?!.*hunter2)/);
+  }
+  for (const token of ["", undefined, 1]) {
+    expect(thrown(() => createClient(server.baseUrl, token as unknown as string))).toMatch(/^the access token is not a string of/);
+  }
   for (const ending of ["\n", "\r\nX-Other: 1", " ", "\0", "é"]) {
-    expect(thrown(() => createClient(server.baseUrl, `hunter2${ending}`))).toMatch(/^the access token contains(?!.*hunter2)/);
+    expect(thrown(() => createClient(server.baseUrl, `hunter2${ending}`))).toMatch(/^the access token is not(?!.*hunter2)/);
   }
   for (const tryTimeoutSeconds of [0, -1, NaN, 1e9]) {
     expect(() => createClient(server.baseUrl, "t", { tryTimeoutSeconds })).toThrow(/timeout/);
@@ -195,7 +208,7 @@ test.each([undefined, "", "00000000-0000-0000-0000-000000000000"])("does not sen
   const request = { name: "Nil", authorization_flow: unset as string };
   const message = /^authorization_flow is not set; set it to the flow that authorizes this provider$/;
   await expect(sending.client.createOAuth2(request)).rejects.toThrow(message);
-  await expect(sending.client.validateOAuth2(request)).rejects.toThrow(message);
+  await expect(sending.client.createOAuth2(request, { validateOnly: true })).rejects.toThrow(message);
   expect(sending.tries).toBe(0);
   const nil = { nilAuthorizationFlow: true };
   if (unset) {

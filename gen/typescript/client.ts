@@ -1,15 +1,13 @@
 import createFetchClient from "openapi-fetch";
 
-import { exchange, recordOf, verdictOf, type Created, type Verdict } from "./answer.js";
-import { connectionError, wantsHttps } from "./connection.js";
+import { exchange, recordOf, type Created } from "./answer.js";
 import { refusalOf } from "./refusal.js";
 import { retry, within } from "./retry.js";
 import type { components, paths } from "./schema.gen.js";
 import { revealing, type WithSecrets } from "./secret.js";
 
-export type { Created, Verdict } from "./answer.js";
-export { ConnectionError, TimeoutError } from "./connection.js";
-export { problemTypes, violationCodes, type ViolationCode } from "./constants.js";
+export type { Advice, Created } from "./answer.js";
+export { problemTypes } from "./constants.js";
 export {
   ClientIdTakenError,
   ForbiddenError,
@@ -25,6 +23,7 @@ export {
   type Problem,
   type Violation,
 } from "./refusal.js";
+export { isTemporary } from "./retry.js";
 export { Secret, type WithSecrets } from "./secret.js";
 export { duration, redirectUris, type Duration } from "./values.js";
 
@@ -51,13 +50,19 @@ export interface ClientOptions {
   tryTimeoutSeconds?: number;
 }
 
-/** Options of one create or validation. */
+/** Options of one create. */
 export interface CreateOptions {
   /**
    * The key by which a later call, of this program or another, finds the record of this one. It must be 1 to 255 visible
    * ASCII characters; otherwise nothing is sent. The default is a random key, which covers only the retries of this call.
    */
   idempotencyKey?: string;
+  /**
+   * Stores nothing: the call returns the record as it would be stored, with advice, or the refusal of a create. Its pk is
+   * 0, a client_id that the server would choose is empty, and so are the secret and the credentials. If the idempotency
+   * key already created a record, the call returns that one.
+   */
+  validateOnly?: boolean;
   /** Makes the server ignore unknown fields (RFC 7240). */
   lenient?: boolean;
   /** Aborts the call, including its wait for a retry. */
@@ -76,8 +81,9 @@ export interface CreateOptions {
  * refusal at once. It does not follow redirects, which would send the token and the secrets elsewhere, and reads at most
  * 16 MiB of a response. Errors quote neither the token nor the request.
  *
- * A refusal is a ProblemError; common ones have a subclass, such as ClientIdTakenError. If there was no usable response,
- * the error is a ConnectionError, which says what was found and what to do; after a timeout, it is a TimeoutError.
+ * A refusal is a ProblemError; common ones have a subclass, such as ClientIdTakenError. If there was no complete
+ * response, the error is that of fetch, whose cause has the reason, or a DOMException named TimeoutError; isTemporary
+ * returns whether the same request may succeed later.
  */
 export interface Client {
   /**
@@ -96,17 +102,6 @@ export interface Client {
     request: WithSecrets<WorkspaceDirectoryProviderRequest>,
     options?: CreateOptions,
   ): Promise<Created<WorkspaceDirectoryProvider>>;
-  /**
-   * Returns what createOAuth2 would do with the same request and options, and stores nothing. Throws a ProblemError if
-   * the create would be refused. If the server is too old to support validate_only, it stores the provider, and the error
-   * says so. A verdict with an unknown outcome is an error too, so that no caller mistakes it for a known one.
-   */
-  validateOAuth2(request: WithSecrets<OAuth2ProviderRequest>, options?: CreateOptions): Promise<Verdict>;
-  /** Returns what createWorkspaceDirectory would do. See validateOAuth2. */
-  validateWorkspaceDirectory(
-    request: WithSecrets<WorkspaceDirectoryProviderRequest>,
-    options?: CreateOptions,
-  ): Promise<Verdict>;
 }
 
 const defaultRetries = 4;
@@ -119,14 +114,11 @@ const maxTryTimeoutSeconds = 24 * 60 * 60;
  */
 export function createClient(baseUrl: string, token: string, options: ClientOptions = {}): Client {
   const { fetch: send = fetch, retries = defaultRetries, tryTimeoutSeconds = defaultTryTimeoutSeconds } = options;
-  if (!isServerUrl(baseUrl)) {
+  if (typeof baseUrl !== "string" || !isServerUrl(baseUrl)) {
     throw new TypeError("the base URL is not of the form http://HOST:PORT or https://HOST");
   }
-  if (token === "") {
-    throw new TypeError("the access token is empty");
-  }
-  if (!/^[\x21-\x7e]+$/.test(token)) {
-    throw new TypeError("the access token contains white space, line breaks or other invalid characters");
+  if (typeof token !== "string" || !/^[\x21-\x7e]+$/.test(token)) {
+    throw new TypeError("the access token is not a string of visible ASCII characters without white space");
   }
   if (!(tryTimeoutSeconds > 0 && tryTimeoutSeconds <= maxTryTimeoutSeconds)) {
     throw new TypeError("the try timeout is not positive or is longer than a day");
@@ -139,30 +131,24 @@ export function createClient(baseUrl: string, token: string, options: ClientOpti
     redirect: "manual",
     fetch: (request) => exchange(send, request),
   });
-  const settings = { api: new URL(apiUrl(baseUrl)), retries, tryTimeoutSeconds };
+  const settings = { retries, tryTimeoutSeconds };
   // The serializer supplies the body, because it reveals secrets.
-  const postOAuth2: Post = (init) =>
-    generated.POST("/providers/oauth2/", { body: {} as OAuth2ProviderRequest, ...init });
-  const postWorkspaceDirectory: Post = (init) =>
-    generated.POST("/providers/workspace_directory/", { body: {} as WorkspaceDirectoryProviderRequest, ...init });
   return {
     createOAuth2: async (body, chosen = {}) => {
       checkFlow(body, chosen);
-      return create<OAuth2Provider>(settings, body, chosen, "providers_oauth2.oauth2provider", postOAuth2);
+      return create<OAuth2Provider>(settings, body, chosen, "providers_oauth2.oauth2provider", (init) =>
+        generated.POST("/providers/oauth2/", { body: {} as OAuth2ProviderRequest, ...init }),
+      );
     },
-    createWorkspaceDirectory: (body, chosen = {}) =>
+    createWorkspaceDirectory: async (body, chosen = {}) =>
       create<WorkspaceDirectoryProvider>(
         settings,
         body,
         chosen,
         "providers_workspace_directory.workspacedirectoryprovider",
-        postWorkspaceDirectory,
+        (init) =>
+          generated.POST("/providers/workspace_directory/", { body: {} as WorkspaceDirectoryProviderRequest, ...init }),
       ),
-    validateOAuth2: async (body, chosen = {}) => {
-      checkFlow(body, chosen);
-      return validate(settings, body, chosen, postOAuth2);
-    },
-    validateWorkspaceDirectory: (body, chosen = {}) => validate(settings, body, chosen, postWorkspaceDirectory),
   };
 }
 
@@ -188,13 +174,6 @@ function apiUrl(baseUrl: string): string {
   return `${baseUrl.replace(/\/*(?:\/api\/v3)?\/*$/, "")}/api/v3`;
 }
 
-interface Settings {
-  /** The URL of the API. */
-  api: URL;
-  retries: number;
-  tryTimeoutSeconds: number;
-}
-
 interface Init {
   params: { query?: { validate_only: true }; header: { "Idempotency-Key": string; Prefer?: string } };
   bodySerializer: () => string;
@@ -202,58 +181,39 @@ interface Init {
   signal: AbortSignal;
 }
 
-type Post = (init: Init) => Promise<{ data?: string; error?: unknown; response: Response }>;
-
-function create<Provider extends OAuth2Provider | WorkspaceDirectoryProvider>(
-  settings: Settings,
+/** Sends a create, with retries. */
+async function create<Provider extends OAuth2Provider | WorkspaceDirectoryProvider>(
+  { retries, tryTimeoutSeconds }: { retries: number; tryTimeoutSeconds: number },
   body: unknown,
   options: CreateOptions,
-  model: Provider["meta_model_name"],
-  post: Post,
+  model: string,
+  post: (init: Init) => Promise<{ data?: string; error?: unknown; response: Response }>,
 ): Promise<Created<Provider>> {
-  return send(settings, body, options, post, (text, response) =>
-    response.status === 201 ? recordOf<Provider>(text, response, model) : undefined,
-  );
-}
-
-function validate(settings: Settings, body: unknown, options: CreateOptions, post: Post): Promise<Verdict> {
-  const validateOnly: Post = (init) => post({ ...init, params: { ...init.params, query: { validate_only: true } } });
-  return send(settings, body, options, validateOnly, (text, response) => {
-    if (response.status === 201) {
-      throw new Error("the server does not support validate_only and stored the provider; upgrade it");
-    }
-    return response.status === 200 ? verdictOf(text, response) : undefined;
-  });
-}
-
-/** Sends a request, with retries. A response for which read returns undefined is a refusal. */
-async function send<Result>(
-  settings: Settings,
-  body: unknown,
-  options: CreateOptions,
-  post: Post,
-  read: (text: string, response: Response) => Result | undefined,
-): Promise<Result> {
-  const { idempotencyKey = crypto.randomUUID(), lenient, signal: callers } = options;
+  const { idempotencyKey = crypto.randomUUID(), validateOnly, lenient, signal: callers } = options;
   if (!/^[\x21-\x7e]{1,255}$/.test(idempotencyKey)) {
     throw new TypeError("the idempotency key is not 1 to 255 visible ASCII characters");
   }
-  const header = { "Idempotency-Key": idempotencyKey, ...(lenient && { Prefer: "handling=lenient" }) };
+  const params = {
+    header: { "Idempotency-Key": idempotencyKey, ...(lenient && { Prefer: "handling=lenient" }) },
+    ...(validateOnly && { query: { validate_only: true as const } }),
+  };
+  const [status, leastPk] = validateOnly ? [200, 0] : [201, 1];
   const text = encode(body);
-  const { api, retries, tryTimeoutSeconds } = settings;
-  const server = api.origin;
   return retry(retries, callers, () =>
-    within(tryTimeoutSeconds, server, callers, async (signal) => {
-      const init: Init = { params: { header }, bodySerializer: () => text, parseAs: "text", signal };
-      const { data = "", error, response } = await post(init).catch((reason: unknown) => {
-        throw connectionError(reason, server);
+    within(tryTimeoutSeconds, callers, async (signal) => {
+      const sent = post({ params, bodySerializer: () => text, parseAs: "text", signal });
+      const { data = "", error, response } = await sent.catch((reason: { cause?: { data?: unknown } } | undefined) => {
+        // A response that is not HTTP, which may quote the request.
+        delete reason?.cause?.data;
+        throw reason;
       });
-      const result = read(data, response);
-      if (result === undefined) {
-        const refused = refusalOf(error, response, api);
-        throw wantsHttps(server, refused, error) ?? refused;
+      if (!response.ok) {
+        throw refusalOf(error, response);
       }
-      return result;
+      if (response.status !== status) {
+        throw new Error(`the status is ${response.status} instead of ${status}; is this a providerd server?`);
+      }
+      return recordOf<Provider>(data, response, model, leastPk);
     }),
   );
 }

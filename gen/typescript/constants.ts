@@ -1,8 +1,3 @@
-import type { components } from "./schema.gen.js";
-
-/** The rule that a violation breaks. A server newer than this package may return others. */
-export type ViolationCode = components["schemas"]["ViolationCode"];
-
 /**
  * Problem types of refusals (RFC 9457, section 3.1.1). Each is also the path of a page of the server that explains it. A
  * server newer than this package may return others.
@@ -29,22 +24,3 @@ export const problemTypes = {
   /** A refusal that is not a problem document, such as the page of a proxy (RFC 9457, section 4.2.1). */
   foreign: "about:blank",
 } as const;
-
-/** The codes of violations. */
-export const violationCodes = {
-  required: "required",
-  null: "null",
-  type: "type",
-  empty: "empty",
-  blank: "blank",
-  tooLong: "too_long",
-  enum: "enum",
-  invalidUuid: "invalid_uuid",
-  invalidEmail: "invalid_email",
-  invalidDuration: "invalid_duration",
-  invalidUri: "invalid_uri",
-  nul: "nul",
-  unknownField: "unknown_field",
-  taken: "taken",
-  differs: "differs",
-} as const satisfies Record<string, ViolationCode>;

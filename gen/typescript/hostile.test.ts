@@ -5,7 +5,7 @@ import { Readable } from "node:stream";
 import { inspect } from "node:util";
 import { gzipSync } from "node:zlib";
 
-import { ConnectionError, createClient, ProblemError, TimeoutError, type ClientOptions } from "./client.js";
+import { createClient, isTemporary, ProblemError, type ClientOptions } from "./client.js";
 
 const request = { name: "x", authorization_flow: "3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01", client_secret: "hunter2" };
 const blanks = " ".repeat(1024 * 1024);
@@ -111,33 +111,30 @@ test("refuses a redirect that a browser hides, and one that fetch has followed",
 });
 
 const json = "application/json";
-const noPk = "the response has no pk; is this a providerd server?";
-const noRecord = "the response is not the record of a provider; is this a providerd server?";
-const otherType = "the response is not of the type application/json; is this a providerd server?";
-const otherKind = "the response is not a record of the kind that was sent; is this a providerd server?";
+const noRecord = "the response is not the record of a provider of this kind; is this a providerd server?";
 const noDocument = "The response is not a problem document.";
 const record = (pk: string) => `{"pk": ${pk}, "name": "hunter2", "meta_model_name": "providers_oauth2.oauth2provider"}`;
 
 test.each([
-  [201, json, "{}", noPk],
-  [201, json, "null", noPk],
-  [201, json, record("0"), noPk],
-  [201, json, record("-1"), noPk],
-  [201, json, record("1.5"), noPk],
-  [201, json, record("2147483648"), noPk],
-  [201, json, record('"1"'), noPk],
+  [201, json, "{}", noRecord],
+  [201, json, "null", noRecord],
+  [201, json, record("0"), noRecord],
+  [201, json, record("-1"), noRecord],
+  [201, json, record("1.5"), noRecord],
+  [201, json, record("9007199254740993"), noRecord],
+  [201, json, record('"1"'), noRecord],
   [201, json, "[]", noRecord],
   [201, json, '"hunter2"', noRecord],
   [201, json, "", noRecord],
   [201, json, `${record("1")}hunter2`, noRecord],
   [201, json, "[".repeat(100_000), noRecord],
-  [201, json, '{"pk": 1}', otherKind],
-  [201, json, '{"pk": 1, "meta_model_name": "hunter2"}', otherKind],
-  [201, "", record("1"), otherType],
-  [201, "text/html", record("1"), otherType],
-  [201, "application/json-seq", record("1"), otherType],
-  [200, json, record("1"), noDocument],
-  [204, json, "", noDocument],
+  [201, json, '{"pk": 1}', noRecord],
+  [201, json, '{"pk": 1, "meta_model_name": "hunter2"}', noRecord],
+  [201, "", record("1"), noRecord],
+  [201, "text/html", record("1"), noRecord],
+  [201, "application/json-seq", record("1"), noRecord],
+  [200, json, record("1"), "the status is 200 instead of 201; is this a providerd server?"],
+  [204, json, "", "the status is 204 instead of 201; is this a providerd server?"],
   [400, json, '{"status": 401, "detail": "hunter2"}', noDocument],
   [400, json, '{"status": 400, "errors": {"hunter2": 1}}', noDocument],
   [400, json, '{"status": 400, "errors": [null, "hunter2"]}', noDocument],
@@ -148,8 +145,8 @@ test.each([
 
 test("accepts a record from any server", async () => {
   for (const contentType of [json, "Application/JSON; charset=utf-8"]) {
-    const server = await answering(201, { "Content-Type": contentType }, record("2147483647") + blanks);
-    expect(await createClient(server.url, "t").createOAuth2(request)).toMatchObject({ pk: 2147483647 });
+    const server = await answering(201, { "Content-Type": contentType }, record("9007199254740991") + blanks);
+    expect(await createClient(server.url, "t").createOAuth2(request)).toMatchObject({ pk: 9007199254740991 });
   }
 });
 
@@ -168,7 +165,7 @@ test.each<[string, RequestListener, RegExp]>([
     },
     /larger than 16 MiB/,
   ],
-  ["header", (_, response) => response.writeHead(201, { "X-Long": "hunter2".repeat(20_000) }).end(), /^the connection to .* failed: Headers Overflow/],
+  ["header", (_, response) => response.writeHead(201, { "X-Long": "hunter2".repeat(20_000) }).end(), /^fetch failed$/],
   [
     "title",
     (_, response) => {
@@ -196,84 +193,35 @@ test.each<[string, RequestListener]>([
 ])("leaves a server that %s, after another try", async (_, listener) => {
   const server = await stranger(listener);
   const error = await failure(server.url, { tryTimeoutSeconds: 0.3, retries: 1 });
-  expect(error).toBeInstanceOf(TimeoutError);
-  expect(error.message).toBe(
-    `no complete response from ${server.url} within 0.3s; ` +
-      "check the server and the network, or allow more time with tryTimeoutSeconds",
-  );
+  expect(error).toMatchObject({ name: "TimeoutError", message: "no complete response within 0.3 s" });
+  expect(isTemporary(error)).toBe(true);
   expect(server.requests).toBe(2);
 });
 
-test("names the server of a failed connection, and what to do", async () => {
-  const check = "; check the server and the network";
+test("throws the errors of fetch, and tells temporary ones apart", async () => {
   const gone = await stranger(() => undefined);
   await new Promise((resolve) => running.pop()?.close(resolve));
-  for (const url of [gone.url, gone.url.replace("127.0.0.1", "localhost")]) {
-    const refused = await failure(`${url}/api/v3`, { retries: 0 });
-    expect(refused).toBeInstanceOf(ConnectionError);
-    expect(refused).toMatchObject({ name: "ConnectionError", url, temporary: true, cause: { code: "ECONNREFUSED" } });
-    expect(refused.message).toBe(
-      `nothing accepts connections at ${url} (connection refused); start the server, or check the host and the port`,
-    );
-  }
   const hangsUp = await stranger((request) => request.socket.destroy());
   const cutsOff = await stranger((_, response) => {
     response.writeHead(201, { "Content-Type": json, "Content-Length": "100" });
     response.write("{", () => response.destroy());
   });
-  for (const { url } of [hangsUp, cutsOff]) {
+  for (const { url } of [gone, hangsUp, cutsOff]) {
     const lost = await failure(url, { retries: 0 });
-    expect(lost).toBeInstanceOf(ConnectionError);
-    expect(lost.message).toMatch(new RegExp(`^the connection to ${url} failed: .*${check}$`));
-    expect(lost).toMatchObject({ temporary: true });
+    expect(lost).toBeInstanceOf(TypeError);
+    expect(isTemporary(lost)).toBe(true);
   }
-  const browsers = { retries: 0, fetch: () => Promise.reject(new TypeError("Failed to fetch")) };
-  const unexplained = await failure("https://example.com", browsers);
-  expect(unexplained.message).toBe(`the connection to https://example.com failed: Failed to fetch${check}`);
-});
-
-test.each([
-  ["ENOTFOUND", "the host of https://example.com is unknown; check its name and DNS"],
-  ["CERT_HAS_EXPIRED", "the certificate of https://example.com is expired or not yet valid (REASON); renew it, or set the clock"],
-  [
-    "ERR_TLS_CERT_ALTNAME_INVALID",
-    "the certificate of https://example.com is not for this host (REASON); use a host that it names, or install one for this host",
-  ],
-  [
-    "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
-    "the certificate of https://example.com is not trusted (REASON); " +
-      "set NODE_EXTRA_CA_CERTS to a PEM file with the certificate of its issuer",
-  ],
-  ["UND_ERR_CONNECT_TIMEOUT", "the connection to https://example.com timed out (REASON); check the server and the network"],
-])("says what to do about %s", async (code, message) => {
-  const cause = Object.assign(new Error("REASON"), { code });
-  const options = { retries: 0, fetch: () => Promise.reject(new TypeError("fetch failed", { cause })) };
-  const error = await failure("https://example.com", options);
-  expect(error).toBeInstanceOf(code.includes("TIMEOUT") ? TimeoutError : ConnectionError);
-  expect(error.message).toBe(message);
-  expect(error.cause).toBe(cause);
-});
-
-test.each(["Client sent an HTTP request to an HTTPS server.", "<h1>The plain HTTP request was sent to HTTPS port</h1>"])(
-  "says that a port expects HTTPS: %s",
-  async (page) => {
-    const server = await answering(400, {}, `${page} hunter2`);
-    const error = await failure(server.url);
-    expect(error.message).toBe(`the server at ${server.url} expects HTTPS; use ${server.url.replace("http", "https")}`);
-    expect(error).toMatchObject({ url: server.url, temporary: false });
-    expect(error.cause).toBeInstanceOf(ProblemError);
-    expect(server.requests).toBe(1);
-  },
-);
-
-test.each([
-  [404, "/elsewhere/api/v3/", "/elsewhere/api/v3 (404 Not Found); check the path /elsewhere, or use URL"],
-  [405, "", "/api/v3 (405 Method Not Allowed); check the host and the port"],
-])("says that a base URL leads to no API: %i", async (status, path, message) => {
-  const server = await answering(status, {}, "hunter2");
-  const error = await failure(server.url + path);
-  expect(error).toBeInstanceOf(ProblemError);
-  expect(error.message).toBe(`there is no providerd API at ${server.url}${message.replace("URL", server.url)}`);
+  const failing = (cause?: Error) => ({ retries: 0, fetch: () => Promise.reject(new TypeError("fetch failed", { cause })) });
+  expect(isTemporary(await failure("https://example.com", failing()))).toBe(true);
+  for (const [code, temporary] of [
+    ["ENOTFOUND", false],
+    ["CERT_HAS_EXPIRED", false],
+    ["UND_ERR_CONNECT_TIMEOUT", true],
+  ] as const) {
+    const cause = Object.assign(new Error("REASON"), { code });
+    const error = await failure("https://example.com", failing(cause));
+    expect([error.cause, isTemporary(error)]).toEqual([cause, temporary]);
+  }
 });
 
 test("does not quote a request that a server sends back", async () => {
@@ -285,9 +233,7 @@ test("does not quote a request that a server sends back", async () => {
 test("tries a server of another protocol, or without a certificate, once", async () => {
   const plain = await answering(201, {});
   const encryptedUrl = plain.url.replace("http:", "https:");
-  expect((await failure(encryptedUrl)).message).toBe(
-    `the server at ${encryptedUrl} does not speak HTTPS; use ${plain.url}, or enable TLS on the server`,
-  );
+  expect(isTemporary(await failure(encryptedUrl))).toBe(false);
   expect(plain.connections).toBe(1);
 
   const encrypted = await listen(createTlsServer({}), "https");

@@ -1,5 +1,5 @@
 import * as sdk from "./client.js";
-import { startServer } from "./server.js";
+import { startServer } from "./testdata/server.js";
 
 const request = { name: "x", authorization_flow: "3f6e1c1a-5a0f-4d3c-9a54-6b8c2f7d9e01" };
 

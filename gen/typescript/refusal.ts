@@ -1,4 +1,3 @@
-import { legible } from "./connection.js";
 import { problemTypes } from "./constants.js";
 import type { components } from "./schema.gen.js";
 
@@ -8,7 +7,6 @@ export type Violation = components["schemas"]["Violation"];
 /** The most characters of a server's texts that a message quotes. */
 const maxMessage = 2048;
 const maxRequestId = 128;
-const maxTitle = 300;
 const maxHost = 262;
 
 /**
@@ -22,14 +20,12 @@ export class ProblemError extends Error {
     readonly problem: Problem,
     /** How many seconds the server asks to wait (RFC 9110, section 10.2.3); undefined if it does not. */
     readonly retryAfter?: number,
-    /** The whole message; by default, one with the details of the document. */
-    message?: string,
   ) {
     const { status, title, detail, request_id: requestId, errors = [] } = problem;
-    const violations = errors.map((violation) => ` ${sentenceOf(violation)}`).join("");
+    const violations = errors.map((violation) => ` ${violation.detail}`).join("");
     const wait = retryAfter ? ` Retry after ${Math.round(retryAfter)} s.` : "";
     const id = requestId && ` (request ${legible(requestId, maxRequestId)})`;
-    super(message ?? `${legible(`${status} ${title}: ${detail}${violations}`, maxMessage)}${wait}${id}`);
+    super(`${legible(`${status} ${title}: ${detail}${violations}`, maxMessage)}${wait}${id}`);
   }
 
   get status(): number {
@@ -85,22 +81,11 @@ const kinds = new Map<string, typeof ProblemError>([
   [problemTypes.storageUnavailable, StorageUnavailableError],
 ]);
 
-/** Returns the refusal in a response of the API at a URL. */
-export function refusalOf(answered: unknown, response: Response, api: URL): ProblemError {
+/** Returns the refusal in a response. */
+export function refusalOf(answered: unknown, response: Response): ProblemError {
   const { problem, retryAfter } = readRefusal(answered, response);
   const Kind = kinds.get(problem.type) ?? ProblemError;
-  return new Kind(problem, retryAfter, wrongPlace(problem, api));
-}
-
-/** Returns the message for a response from the wrong place; undefined for others. */
-function wrongPlace({ status, type, title }: Problem, api: URL): string | undefined {
-  const isForeign = type === problemTypes.foreign && (status === 404 || status === 405);
-  if (type !== problemTypes.notFound && !isForeign) {
-    return undefined;
-  }
-  const path = api.pathname.replace(/\/api\/v3$/, "");
-  const remedy = path === "" ? "check the host and the port" : `check the path ${path}, or use ${api.origin}`;
-  return `there is no providerd API at ${api.href} (${status} ${legible(title, maxTitle)}); ${remedy}`;
+  return new Kind(problem, retryAfter);
 }
 
 /** Reads a refusal. If the response is not a problem document, only its status is known. */
@@ -159,11 +144,6 @@ function hostOf(target: string | null, base: string): string {
   }
 }
 
-/** Returns the detail of a violation. Older servers leave out its subject and its period. */
-function sentenceOf({ pointer, detail }: Violation): string {
-  return /[.?]$/.test(detail) ? detail : `${pointer} ${detail}.`;
-}
-
 function foreignResponse(response: Response, detail: string): ProblemError {
   const problem = {
     type: problemTypes.foreign,
@@ -187,4 +167,10 @@ function retryAfterOf(response: Response): number | undefined {
   // Of the three date formats, asctime does not name GMT.
   const date = Date.parse(text.endsWith(" GMT") ? text : `${text} GMT`);
   return Number.isNaN(date) ? undefined : Math.max(0, (date - Date.now()) / 1000);
+}
+
+/** Returns the beginning of a server's text on one line and without control characters. */
+function legible(text: string, longest: number): string {
+  const start = text.length > longest ? `${text.slice(0, longest)}…` : text;
+  return start.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, "\uFFFD");
 }

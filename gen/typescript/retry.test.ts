@@ -133,10 +133,7 @@ test("gives each try thirty seconds", async () => {
   expect(pauses).toHaveLength(1);
   expect(pauses[0]).toBeGreaterThanOrEqual(30);
   expect(pauses[0]).toBeLessThan(30.3);
-  expect(error.message).toBe(
-    "no complete response from http://example.com within 30s; " +
-      "check the server and the network, or allow more time with tryTimeoutSeconds",
-  );
+  expect(error.message).toBe("no complete response within 30 s");
   expect((Date.now() - began) / 1000).toBeGreaterThanOrEqual(60);
 });
 

@@ -1,4 +1,3 @@
-import { ConnectionError, timedOut } from "./connection.js";
 import { ProblemError } from "./refusal.js";
 
 /** The wait before a retry is a random part of a step, which begins at the first and doubles up to the longest. */
@@ -31,15 +30,26 @@ export async function retry<Result>(
   }
 }
 
+/** Codes of Node for connections that were lost, not established or too slow, and for temporary DNS failures. */
+const temporaryFaults = new Set([
+  ...["ECONNABORTED", "ECONNREFUSED", "ECONNRESET", "EHOSTUNREACH", "ENETDOWN", "ENETUNREACH", "EPIPE", "EAI_AGAIN"],
+  ...["ETIMEDOUT", "UND_ERR_SOCKET", "UND_ERR_CONNECT_TIMEOUT", "UND_ERR_HEADERS_TIMEOUT", "UND_ERR_BODY_TIMEOUT"],
+]);
+
 /**
  * Returns whether the same request may succeed later: after a failed connection, a timeout or a temporary refusal. The
  * idempotency key makes a retry safe.
  */
-function isTemporary(error: unknown): boolean {
+export function isTemporary(error: unknown): boolean {
   if (error instanceof ProblemError) {
     return [429, 502, 503, 504].includes(error.status);
   }
-  return error instanceof ConnectionError && error.temporary;
+  if (error instanceof DOMException) {
+    return error.name === "TimeoutError";
+  }
+  // A browser gives no cause, so a lost connection cannot be distinguished from other network errors there.
+  const cause = error instanceof TypeError ? (error.cause as { code?: string } | undefined) : { code: "" };
+  return cause === undefined || temporaryFaults.has(cause.code ?? "");
 }
 
 /**
@@ -76,7 +86,6 @@ function wait(seconds: number, signal?: AbortSignal): Promise<void> {
  */
 export async function within<Result>(
   seconds: number,
-  server: string,
   signal: AbortSignal | undefined,
   work: (signal: AbortSignal) => Promise<Result>,
 ): Promise<Result> {
@@ -85,7 +94,7 @@ export async function within<Result>(
   const ended = new Promise<never>((_, reject) => {
     controller.signal.addEventListener("abort", () => reject(controller.signal.reason));
   });
-  const late = () => controller.abort(timedOut(server, seconds));
+  const late = () => controller.abort(new DOMException(`no complete response within ${seconds} s`, "TimeoutError"));
   const stop = () => controller.abort(signal?.reason);
   const timer = setTimeout(late, seconds * 1000);
   signal?.addEventListener("abort", stop, { once: true });

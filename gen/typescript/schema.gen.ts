@@ -91,10 +91,7 @@ export interface components {
         };
         /** @description A stored OAuth2 provider. */
         OAuth2Provider: {
-            /**
-             * Format: int32
-             * @description Identifier of the provider, from one sequence for all kinds of provider. Gaps are allowed.
-             */
+            /** @description Identifier of the provider, from one sequence for all kinds of provider, at most 2^53-1. Gaps are allowed. 0 in the answer to validate_only=true, if the record is not stored. */
             pk: number;
             /** @description Name of the provider. */
             name: string;
@@ -112,9 +109,9 @@ export interface components {
             property_mappings: string[];
             /**
              * @description Form that clients edit the object with.
-             * @enum {string}
+             * @example provider-oauth2-form
              */
-            component: "provider-oauth2-form";
+            component: string;
             /** @description Internal application name, used in URLs. Empty if no application is linked. */
             assigned_application_slug: string;
             /** @description Application display name. Empty if no application is linked. */
@@ -125,23 +122,23 @@ export interface components {
             assigned_backchannel_application_name: string;
             /**
              * @description Object's verbose name.
-             * @enum {string}
+             * @example OAuth2/OpenID Provider
              */
-            verbose_name: "OAuth2/OpenID Provider";
+            verbose_name: string;
             /**
              * @description Object's plural verbose name.
-             * @enum {string}
+             * @example OAuth2/OpenID Providers
              */
-            verbose_name_plural: "OAuth2/OpenID Providers";
+            verbose_name_plural: string;
             /**
              * @description Internal model name.
-             * @enum {string}
+             * @example providers_oauth2.oauth2provider
              */
-            meta_model_name: "providers_oauth2.oauth2provider";
+            meta_model_name: string;
             client_type: components["schemas"]["ClientTypeEnum"];
-            /** @description OAuth 2.0 client identifier. */
+            /** @description OAuth 2.0 client identifier. Empty in a 200 if the server would choose it. */
             client_id: string;
-            /** @description OAuth 2.0 client secret. */
+            /** @description OAuth 2.0 client secret. Empty in every 200. */
             client_secret: string;
             /** @description Access codes are invalid on or after current time plus this value, as sent. */
             access_code_validity: string;
@@ -196,10 +193,7 @@ export interface components {
         };
         /** @description A stored workspace directory-sync provider. */
         WorkspaceDirectoryProvider: {
-            /**
-             * Format: int32
-             * @description Identifier of the provider, from one sequence for all kinds of provider. Gaps are allowed.
-             */
+            /** @description Identifier of the provider, from one sequence for all kinds of provider, at most 2^53-1. Gaps are allowed. 0 in the answer to validate_only=true, if the record is not stored. */
             pk: number;
             /** @description Name of the provider. */
             name: string;
@@ -209,34 +203,34 @@ export interface components {
             property_mappings_group: string[];
             /**
              * @description Form that clients edit the object with.
-             * @enum {string}
+             * @example provider-workspace-directory-form
              */
-            component: "provider-workspace-directory-form";
+            component: string;
             /** @description Internal backchannel application name, used in URLs. Empty if no application is linked. */
             assigned_backchannel_application_slug: string;
             /** @description Backchannel application display name. Empty if no application is linked. */
             assigned_backchannel_application_name: string;
             /**
              * @description Object's verbose name.
-             * @enum {string}
+             * @example Workspace Directory Provider
              */
-            verbose_name: "Workspace Directory Provider";
+            verbose_name: string;
             /**
              * @description Object's plural verbose name.
-             * @enum {string}
+             * @example Workspace Directory Providers
              */
-            verbose_name_plural: "Workspace Directory Providers";
+            verbose_name_plural: string;
             /**
              * @description Internal model name.
-             * @enum {string}
+             * @example providers_workspace_directory.workspacedirectoryprovider
              */
-            meta_model_name: "providers_workspace_directory.workspacedirectoryprovider";
+            meta_model_name: string;
             /**
              * Format: email
              * @description E-mail address of the directory administrator on whose behalf the directory is written, as sent.
              */
             delegated_subject: string;
-            /** @description Credential settings of the directory. Numbers keep their digits. */
+            /** @description Credential settings of the directory. Numbers keep their digits. `{}` in every 200. */
             credentials: {
                 [key: string]: unknown;
             };
@@ -278,7 +272,7 @@ export interface components {
         Problem: {
             /**
              * Format: uri-reference
-             * @description Problem type, the URL of a page on the server that explains it.
+             * @description Problem type, the URL of a page on the server that explains it. Types may be added.
              */
             type: string;
             /** @description Title of the problem type. */
@@ -294,10 +288,7 @@ export interface components {
             request_id: string;
             /** @description All violations of the body, in the order of the fields, with unknown fields last. If type is idempotency-key-reused, the fields whose values differ from the record. If there are more than 1000 or they exceed 1 MiB, only the first are listed, and detail says so. A pointer too long for that is replaced by the pointer of the nearest enclosing value. */
             errors?: components["schemas"]["Violation"][];
-            /**
-             * Format: int32
-             * @description Identifier of the record that the idempotency key created. Present only if type is idempotency-key-reused.
-             */
+            /** @description Identifier of the record that the idempotency key created. Present only if type is idempotency-key-reused. */
             pk?: number;
         };
         /** @description A place in the body that breaks a rule or differs from the record. */
@@ -312,56 +303,12 @@ export interface components {
             detail: string;
         };
         /**
-         * @description The broken rule. A code never changes its meaning.
-         * @enum {string}
+         * @description The broken rule: required, null, type, empty, blank, too_long, enum, invalid_uuid, invalid_email, invalid_duration, invalid_uri, nul, unknown_field, taken or differs. A code never changes its meaning. More may be added; treat an unknown one by its sentence.
+         * @example invalid_uuid
          */
-        ViolationCode: "required" | "null" | "type" | "empty" | "blank" | "too_long" | "enum" | "invalid_uuid" | "invalid_email" | "invalid_duration" | "invalid_uri" | "nul" | "unknown_field" | "taken" | "differs";
-        /** @description What the request would do without validate_only. */
-        Verdict: {
-            outcome: components["schemas"]["VerdictOutcome"];
-            /**
-             * Format: int32
-             * @description Identifier of the record that the idempotency key created; null if the request would create one.
-             */
-            pk: number | null;
-            /** @description What could be improved about the settings. It never causes a refusal. */
-            advice: components["schemas"]["Advice"][];
-        };
-        /**
-         * @description Whether the request would create a record or return the one that its idempotency key already created.
-         * @enum {string}
-         */
-        VerdictOutcome: "would_create" | "already_created";
-        /** @description Something about the settings that could be improved. The page /advice/ of the server lists all rules. */
-        Advice: {
-            /** @description The rule. A code never changes its meaning. */
-            code: string;
-            /**
-             * Format: json-pointer
-             * @description Place in the body (RFC 6901).
-             */
-            pointer: string;
-            /** @description What could be improved, and how. */
-            detail: string;
-            /** @description Source of the rule, such as a section of an RFC. */
-            section: string;
-        };
+        ViolationCode: string;
     };
     responses: {
-        /** @description What the request would do. Nothing was stored. Sent only with validate_only. */
-        Verdict: {
-            headers: {
-                "X-Request-Id": components["headers"]["X-Request-Id"];
-                RateLimit: components["headers"]["RateLimit"];
-                "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                "Cache-Control": components["headers"]["Cache-Control"];
-                "Preference-Applied": components["headers"]["Preference-Applied"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Verdict"];
-            };
-        };
         /** @description A query parameter or a header is invalid, the body is not a single JSON object, or it breaks rules of the contract. */
         BadRequest: {
             headers: {
@@ -502,10 +449,10 @@ export interface components {
         };
     };
     parameters: {
-        /** @description If true, the request is checked like a create, with the same refusals, but nothing is stored, not even the idempotency key. Instead of 201, the response is 200 and says what the request would do. Default: false. */
-        validate_only: boolean;
-        /** @description Makes retries safe. The first request with a key creates a record. Every later request of the same caller to the same operation, with the same key and body, returns that record with Idempotency-Replayed. A different body gets 422, which names the record and the fields that differ. The caller is the name of the token, so a renewed token keeps its keys. Bodies are compared as JSON, ignoring member order and white space. After an operator has updated the record, a body counts as the same if it means the same as the record; the first body then gets 422. A refused request does not use up its key. Quotes are part of the key. */
-        "Idempotency-Key": string;
+        /** @description If true, the request is checked like a create, with the same refusals, but nothing is stored, not even the idempotency key. Instead of 201, the response is 200, with the record as it would be stored. */
+        ValidateOnly: boolean;
+        /** @description Makes retries safe: every later request of the same caller to the same operation, with the same key and body, returns the record that the first one created, with Idempotency-Replayed. A body with other values gets 422, which names the record and the fields that differ. The caller is the name of the token, and a refused request does not use up its key. */
+        IdempotencyKey: string;
         /** @description Preferences (RFC 7240). With handling=lenient, fields that the request does not define, such as those of the response, are ignored instead of refused. Other preferences are ignored. */
         Prefer: string;
     };
@@ -544,6 +491,11 @@ export interface components {
          * @example "caller";q=100;w=1
          */
         "RateLimit-Policy": string;
+        /**
+         * @description Advice about the settings (RFC 8288), at most 20 links and 2 KiB. A link leads to the rule, with the field as a fragment (RFC 6901) in anchor and a sentence in title. If there is more advice, the last link leads to /advice/.
+         * @example </advice/#http_redirect>; rel="help"; anchor="#/redirect_uris"; title="Use https in line 1."
+         */
+        Link: string;
     };
     pathItems: never;
 }
@@ -552,12 +504,12 @@ export interface operations {
     providers_oauth2_create: {
         parameters: {
             query?: {
-                /** @description If true, the request is checked like a create, with the same refusals, but nothing is stored, not even the idempotency key. Instead of 201, the response is 200 and says what the request would do. Default: false. */
-                validate_only?: components["parameters"]["validate_only"];
+                /** @description If true, the request is checked like a create, with the same refusals, but nothing is stored, not even the idempotency key. Instead of 201, the response is 200, with the record as it would be stored. */
+                validate_only?: components["parameters"]["ValidateOnly"];
             };
             header?: {
-                /** @description Makes retries safe. The first request with a key creates a record. Every later request of the same caller to the same operation, with the same key and body, returns that record with Idempotency-Replayed. A different body gets 422, which names the record and the fields that differ. The caller is the name of the token, so a renewed token keeps its keys. Bodies are compared as JSON, ignoring member order and white space. After an operator has updated the record, a body counts as the same if it means the same as the record; the first body then gets 422. A refused request does not use up its key. Quotes are part of the key. */
-                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+                /** @description Makes retries safe: every later request of the same caller to the same operation, with the same key and body, returns the record that the first one created, with Idempotency-Replayed. A body with other values gets 422, which names the record and the fields that differ. The caller is the name of the token, and a refused request does not use up its key. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /** @description Preferences (RFC 7240). With handling=lenient, fields that the request does not define, such as those of the response, are ignored instead of refused. Other preferences are ignored. */
                 Prefer?: components["parameters"]["Prefer"];
             };
@@ -570,7 +522,22 @@ export interface operations {
             };
         };
         responses: {
-            200: components["responses"]["Verdict"];
+            /** @description The record as it would be stored, or the one that the idempotency key already created, without its secret. Nothing was stored. Sent only with validate_only=true. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    "Preference-Applied": components["headers"]["Preference-Applied"];
+                    Link: components["headers"]["Link"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OAuth2Provider"];
+                };
+            };
             /** @description The stored record. */
             201: {
                 headers: {
@@ -602,12 +569,12 @@ export interface operations {
     providers_workspace_directory_create: {
         parameters: {
             query?: {
-                /** @description If true, the request is checked like a create, with the same refusals, but nothing is stored, not even the idempotency key. Instead of 201, the response is 200 and says what the request would do. Default: false. */
-                validate_only?: components["parameters"]["validate_only"];
+                /** @description If true, the request is checked like a create, with the same refusals, but nothing is stored, not even the idempotency key. Instead of 201, the response is 200, with the record as it would be stored. */
+                validate_only?: components["parameters"]["ValidateOnly"];
             };
             header?: {
-                /** @description Makes retries safe. The first request with a key creates a record. Every later request of the same caller to the same operation, with the same key and body, returns that record with Idempotency-Replayed. A different body gets 422, which names the record and the fields that differ. The caller is the name of the token, so a renewed token keeps its keys. Bodies are compared as JSON, ignoring member order and white space. After an operator has updated the record, a body counts as the same if it means the same as the record; the first body then gets 422. A refused request does not use up its key. Quotes are part of the key. */
-                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+                /** @description Makes retries safe: every later request of the same caller to the same operation, with the same key and body, returns the record that the first one created, with Idempotency-Replayed. A body with other values gets 422, which names the record and the fields that differ. The caller is the name of the token, and a refused request does not use up its key. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /** @description Preferences (RFC 7240). With handling=lenient, fields that the request does not define, such as those of the response, are ignored instead of refused. Other preferences are ignored. */
                 Prefer?: components["parameters"]["Prefer"];
             };
@@ -620,7 +587,22 @@ export interface operations {
             };
         };
         responses: {
-            200: components["responses"]["Verdict"];
+            /** @description The record as it would be stored, or the one that the idempotency key already created, without its secret. Nothing was stored. Sent only with validate_only=true. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    "Preference-Applied": components["headers"]["Preference-Applied"];
+                    Link: components["headers"]["Link"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkspaceDirectoryProvider"];
+                };
+            };
             /** @description The stored record. */
             201: {
                 headers: {

@@ -1,5 +1,5 @@
 import { createClient, duration, redirectUris, ValidationFailedError, type Duration } from "./client.js";
-import { startServer, type Server } from "./server.js";
+import { startServer, type Server } from "./testdata/server.js";
 
 let server: Server;
 
@@ -15,7 +15,7 @@ function create(values: { access_token_validity?: string; redirect_uris?: string
 }
 
 test.each<[Duration, string]>([
-  [{}, "seconds=0"],
+  [{ seconds: 0 }, "seconds=0"],
   [{ minutes: 30, hours: 1 }, "hours=1;minutes=30"],
   [{ seconds: 1.5 }, "seconds=1.5"],
   [{ seconds: 1e-9 }, "seconds=0.000000001"],
@@ -31,7 +31,19 @@ test.each([
   [["https://a.example/", "myapp:back"], "https://a.example/\nmyapp:back"],
 ])("makes redirect URIs that the server takes: %j", async (uris, text) => {
   expect(redirectUris(...uris)).toBe(text);
+  expect(redirectUris(uris)).toBe(text);
   expect((await create({ redirect_uris: text })).redirect_uris).toBe(text);
+});
+
+test.each([3600, {}, { hour: 1, minutes: 30 }, { hours: "1" }, { hours: undefined }])("throws for the duration %j", (length) => {
+  expect(() => duration(length as Duration)).toThrow(TypeError);
+  expect(() => duration(length as Duration)).toThrow("hour" in Object(length) ? /hour; write/ : /hours: 1, minutes: 30/);
+});
+
+test("throws for redirect URIs that are not strings", () => {
+  for (const uri of [new URL("https://a.example/"), undefined, 1]) {
+    expect(() => redirectUris(uri as unknown as string)).toThrow(/^a redirect URI is not a string$/);
+  }
 });
 
 test.each([

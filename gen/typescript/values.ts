@@ -1,9 +1,13 @@
 /**
- * Returns the value of redirect_uris for URIs, one per line. Line breaks in a URI become spaces, so the server refuses
- * it: it cannot add another URI.
+ * Returns the value of redirect_uris for URIs or a list of them, one per line. Line breaks in a URI become spaces, so the
+ * server refuses it: it cannot add another URI.
  */
-export function redirectUris(...uris: string[]): string {
-  return uris.map((uri) => uri.replace(/[\r\n]/g, " ")).join("\n");
+export function redirectUris(...uris: (string | readonly string[])[]): string {
+  const lines = uris.flat();
+  if (!lines.every((uri) => typeof uri === "string")) {
+    throw new TypeError("a redirect URI is not a string");
+  }
+  return lines.map((uri) => uri.replace(/[\r\n]/g, " ")).join("\n");
 }
 
 const units = ["weeks", "days", "hours", "minutes", "seconds", "milliseconds", "microseconds"] as const;
@@ -13,13 +17,17 @@ export type Duration = { [Unit in (typeof units)[number]]?: number };
 
 /**
  * Returns the value of access_code_validity, access_token_validity and refresh_token_validity for a duration:
- * "hours=1;minutes=30" for { hours: 1, minutes: 30 }. Numbers have up to 9 digits before and after the decimal point; the
- * server refuses others, such as negative ones.
+ * "hours=1;minutes=30" for { hours: 1, minutes: 30 }. Throws a TypeError if there is no part, or one that is not a unit.
+ * Numbers have up to 9 digits before and after the decimal point; the server refuses others, such as negative ones.
  */
 export function duration(length: Duration): string {
-  const parts = units.flatMap((unit) => {
-    const number = length[unit];
-    return number === undefined ? [] : [`${unit}=${number.toFixed(9).replace(/\.?0+$/, "")}`];
-  });
-  return parts.join(";") || "seconds=0";
+  const sent = Object.entries(length).filter(([, number]) => number !== undefined);
+  const wrong = sent.find(([unit, number]) => !(units as readonly string[]).includes(unit) || typeof number !== "number");
+  if (sent.length === 0 || wrong !== undefined) {
+    const found = wrong === undefined ? "has no part" : `has no number of a known unit in ${wrong[0]}`;
+    throw new TypeError(`the duration ${found}; write one such as { hours: 1, minutes: 30 } with ${units.join(", ")}`);
+  }
+  return units
+    .flatMap((unit) => (length[unit] === undefined ? [] : [`${unit}=${length[unit].toFixed(9).replace(/\.?0+$/, "")}`]))
+    .join(";");
 }

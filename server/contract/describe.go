@@ -8,7 +8,13 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// The codes of violations.
+// The codes of violations that are found by comparing a request with stored records.
+const (
+	CodeTaken   = "taken"
+	CodeDiffers = "differs"
+)
+
+// The codes of violations of the contract, besides those of x-violation.
 const (
 	codeBlank        = "blank"
 	codeEmpty        = "empty"
@@ -22,6 +28,14 @@ const (
 	codeType         = "type"
 	codeUnknownField = "unknown_field"
 )
+
+// ViolationCodes returns all codes of violations, in the order in which the contract lists them.
+func ViolationCodes() []string {
+	return []string{
+		codeRequired, codeNull, codeType, codeEmpty, codeBlank, codeTooLong, codeEnum, codeInvalidUUID, codeInvalidEmail,
+		"invalid_duration", "invalid_uri", codeNul, codeUnknownField, CodeTaken, CodeDiffers,
+	}
+}
 
 // describe returns the violation of a rule by a value, with a predicate for its place as Detail. It repeats no value.
 func describe(broken *openapi3.SchemaError) Violation {

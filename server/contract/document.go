@@ -23,7 +23,8 @@ const jsonMediaType = "application/json"
 
 // Document is openapi.yaml, parsed.
 type Document struct {
-	// YAML is the text that was parsed; JSON is the same document as JSON.
+	// YAML is the text that was parsed, without the extensions that only this project reads. JSON is the same document as
+	// JSON, with its members in the same order.
 	YAML, JSON []byte
 	// Description is the description of the API, in Markdown.
 	Description string
@@ -75,12 +76,13 @@ func Parse(ctx context.Context, yaml []byte) (*Document, error) {
 	if err := document.Validate(ctx); err != nil {
 		return nil, fmt.Errorf("validate contract: %w", err)
 	}
-	text, err := json.Marshal(document)
+	served := consumersView(yaml)
+	text, err := toJSON(served)
 	if err != nil {
-		return nil, fmt.Errorf("render contract as JSON: %w", err)
+		return nil, err
 	}
 	result := &Document{
-		YAML: yaml, JSON: text, Description: document.Info.Description, BaseURL: document.Servers[0].URL, parsed: document,
+		YAML: served, JSON: text, Description: document.Info.Description, BaseURL: document.Servers[0].URL, parsed: document,
 	}
 	for path, item := range document.Paths.Map() {
 		for method, op := range item.Operations() {
@@ -118,19 +120,6 @@ func (d *Document) OperationIDs() []string {
 		ids[i] = op.ID
 	}
 	return ids
-}
-
-// ViolationCodes returns all codes of violations.
-func (d *Document) ViolationCodes() []string {
-	schema := d.parsed.Components.Schemas["ViolationCode"]
-	if schema == nil {
-		return nil
-	}
-	var codes []string
-	for _, code := range schema.Value.Enum {
-		codes = append(codes, fmt.Sprint(code))
-	}
-	return codes
 }
 
 // Examples returns the examples of the responses of a media type as JSON, by their names.

@@ -26,7 +26,7 @@ func (e *InvalidError) Error() string { return e.Detail }
 
 // Violation is a rule of the contract that a body breaks, as a response lists it. It repeats no value.
 type Violation struct {
-	// Code is one of Document.ViolationCodes.
+	// Code is one of ViolationCodes.
 	Code string `json:"code"`
 	// Detail is a sentence about the value, or about its absence.
 	Detail string `json:"detail"`

@@ -9,11 +9,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"unicode"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
@@ -36,6 +38,12 @@ var shared = sync.OnceValues(func() (*checker, error) {
 	document, err := openapi3.NewLoader().LoadFromData(contract.YAML())
 	if err != nil {
 		return nil, err
+	}
+	for _, schema := range document.Components.Schemas {
+		if credentials := schema.Value.Properties["credentials"]; credentials != nil {
+			// kin-openapi refuses numbers in it that float64 cannot hold.
+			credentials.Value.AdditionalProperties = openapi3.AdditionalProperties{}
+		}
 	}
 	router, err := gorillamux.NewRouter(document)
 	return &checker{document: document, router: router}, err
@@ -71,10 +79,43 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	response.Body = io.NopCloser(bytes.NewReader(body))
+	if file := os.Getenv("PROVIDERD_EXCHANGES"); file != "" {
+		if err := record(file, request, response, body); err != nil {
+			t.t.Errorf("record an exchange: %v", err)
+		}
+	}
 	if err := Check(request, response, body); err != nil {
 		t.t.Errorf("%s %s: %v", request.Method, request.URL.Path, err)
 	}
 	return response, nil
+}
+
+// record appends an exchange of an operation to a file, as .ci/judge reads it.
+func record(path string, request *http.Request, response *http.Response, body []byte) error {
+	if request.GetBody == nil || !strings.HasPrefix(request.URL.Path, "/api/") {
+		return nil
+	}
+	sent, err := request.GetBody()
+	if err != nil {
+		return err
+	}
+	text, err := io.ReadAll(sent)
+	if err != nil {
+		return err
+	}
+	line, err := json.Marshal(map[string]any{
+		"Method": request.Method, "URL": request.URL.RequestURI(), "RequestHeader": request.Header, "RequestBody": string(text),
+		"Status": response.StatusCode, "Header": response.Header, "Body": string(body),
+	})
+	if err != nil {
+		return err
+	}
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(append(line, '\n'))
+	return errors.Join(err, file.Close())
 }
 
 // Check returns an error if a response violates the contract that is built into the program. Outside the operations, it
@@ -137,6 +178,20 @@ func (c *checker) checkProblem(response *http.Response, body []byte) error {
 	}
 	if id := response.Header.Get("X-Request-Id"); problem["request_id"] != id {
 		return fmt.Errorf("the request id is %q in the header and %q in the problem", id, problem["request_id"])
+	}
+	var listed struct {
+		Errors []struct{ Code string }
+	}
+	if err := json.Unmarshal(body, &listed); err != nil {
+		return fmt.Errorf("read violations: %w", err)
+	}
+	codes := strings.FieldsFunc(c.document.Components.Schemas["ViolationCode"].Value.Description, func(r rune) bool {
+		return r != '_' && !unicode.IsLetter(r)
+	})
+	for _, violation := range listed.Errors {
+		if !slices.Contains(codes, violation.Code) {
+			return fmt.Errorf("the contract does not list the code %q", violation.Code)
+		}
 	}
 	return checkFields(schema, body)
 }

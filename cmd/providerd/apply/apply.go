@@ -178,12 +178,6 @@ func (c *Command) send(ctx context.Context, report *report) error {
 		return err
 	}
 	c.warnOfPlainHTTP(report.messages)
-	isRenamed := func(a applied) bool { return a.Was != "" }
-	if c.DryRun || slices.ContainsFunc(report.applied, isRenamed) {
-		if err := checkCanValidate(ctx, providers); err != nil {
-			return err
-		}
-	}
 	if !c.DryRun {
 		return report.send(ctx, providers, c.Parallel, (*applied).create)
 	}

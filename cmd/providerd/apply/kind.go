@@ -20,7 +20,6 @@ type Kind struct {
 	Name      string
 	Operation string
 	create    sendFunc[stored]
-	validate  sendFunc[client.Verdict]
 	// advise returns the advice for a valid body.
 	advise func(body []byte) ([]advice.Advice, error)
 	// sent returns the body that the SDK sends for that of an entry.
@@ -41,24 +40,25 @@ type stored struct {
 	ClientID string `json:"client_id,omitempty"`
 }
 
+// pk returns a pk of a response as the store has it.
+func pk(sent int64) int32 { return int32(sent) } //nolint:gosec // A server of this release sends no larger one.
+
 // Kinds returns the kinds of provider, sorted by operationId.
 func Kinds() []Kind {
 	return []Kind{
 		{
 			string(store.KindOAuth2), "providers_oauth2_create",
 			creator((*client.Providers).CreateOAuth2, func(record *client.OAuth2Provider) *stored {
-				return &stored{PK: record.PK, ClientID: console.Truncate(record.ClientID, maxClientIDBytes)}
+				return &stored{PK: pk(record.PK), ClientID: console.Truncate(record.ClientID, maxClientIDBytes)}
 			}),
-			sender((*client.Providers).ValidateOAuth2),
 			adviseOAuth2,
 			sentBody[client.OAuth2ProviderRequest],
 		},
 		{
 			string(store.KindWorkspaceDirectory), "providers_workspace_directory_create",
 			creator((*client.Providers).CreateWorkspaceDirectory, func(record *client.WorkspaceDirectoryProvider) *stored {
-				return &stored{PK: record.PK}
+				return &stored{PK: pk(record.PK)}
 			}),
-			sender((*client.Providers).ValidateWorkspaceDirectory),
 			adviseWorkspaceDirectory,
 			sentBody[client.WorkspaceDirectoryProviderRequest],
 		},

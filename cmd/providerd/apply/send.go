@@ -2,9 +2,11 @@ package apply
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 
@@ -12,6 +14,7 @@ import (
 
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/gen/client"
+	"example.com/providerd/server/contract"
 )
 
 // sendStep sends one entry. It returns an error if the remaining entries would fail, too.
@@ -71,24 +74,34 @@ const maxErrorBytes = 4096
 
 // reasonOf returns the text of an error, shortened.
 func reasonOf(err error) string {
-	reason := err.Error()
-	if lost, ok := errors.AsType[*client.ConnectionError](err); ok && lost.Timeout() {
-		reason = strings.Replace(reason, "WithTryTimeout", "--timeout", 1) // The SDK names its own option.
+	return strings.TrimSuffix(console.Truncate(err.Error(), maxErrorBytes), ".") + remedyFor(err)
+}
+
+// remedyFor returns what to do if there was no response to a request; "" for other errors.
+func remedyFor(err error) string {
+	_, isUnanswered := errors.AsType[*url.Error](err)
+	_, isUntrusted := errors.AsType[x509.UnknownAuthorityError](err)
+	switch {
+	case !isUnanswered:
+		return ""
+	case isUntrusted:
+		return "; set SSL_CERT_FILE to a PEM file with the certificate of its issuer"
+	case errors.Is(err, http.ErrSchemeMismatch):
+		return "; use http, or enable TLS on the server"
+	case errors.Is(err, context.DeadlineExceeded):
+		return "; check the server, or allow more time with --timeout"
+	default:
+		return "; start the server, or check --server"
 	}
-	return strings.TrimSuffix(console.Truncate(reason, maxErrorBytes), ".")
 }
 
 // runAgain suggests to run the command again after a temporary error; "" after others.
 func runAgain(err error) string {
 	refused, isRefusal := errors.AsType[*client.Error](err)
-	lost, isLost := errors.AsType[*client.ConnectionError](err)
-	switch {
-	case isRefusal && (refused.Status == http.StatusTooManyRequests || refused.Status >= http.StatusInternalServerError),
-		isLost && lost.Temporary():
+	if client.IsTemporary(err) || isRefusal && refused.Status >= http.StatusInternalServerError {
 		return "; run the command again to continue"
-	default:
-		return ""
 	}
+	return ""
 }
 
 // create creates the provider of an entry, unless it is stored under its former id.
@@ -114,13 +127,14 @@ func (a *applied) validate(ctx context.Context, to *client.Providers) error {
 	if isRenamed, err := a.findRenamed(ctx, to); err != nil || isRenamed {
 		return err
 	}
-	verdict, err := a.kind.validate(ctx, to, a.entry.Body, createOptions(a.Kind, a.ID)...)
+	options := append(createOptions(a.Kind, a.ID), client.WithValidateOnly())
+	record, err := a.kind.create(ctx, to, a.entry.Body, options...)
 	if err != nil {
 		return a.refuse(err)
 	}
-	a.Outcome = outcomeCreate
-	if verdict.Outcome == client.VerdictOutcomeAlreadyCreated {
-		a.Outcome, a.PK = outcomeUnchanged, *verdict.PK
+	a.Outcome, a.PK = outcomeCreate, record.PK
+	if record.PK != 0 {
+		a.Outcome = outcomeUnchanged
 	}
 	return nil
 }
@@ -154,14 +168,14 @@ func (a *applied) findRenamed(ctx context.Context, to *client.Providers) (bool, 
 
 // storedUnder returns the pk of the record that an entry with an id created; 0 if there is none.
 func (a *applied) storedUnder(ctx context.Context, to *client.Providers, id string) (int32, error) {
-	verdict, err := a.kind.validate(ctx, to, a.entry.Body, createOptions(a.Kind, id)...)
+	record, err := a.kind.create(ctx, to, a.entry.Body, append(createOptions(a.Kind, id), client.WithValidateOnly())...)
 	refused, isRefusal := errors.AsType[*client.Error](err)
 	switch {
-	case err == nil && verdict.Outcome == client.VerdictOutcomeAlreadyCreated:
-		return *verdict.PK, nil
-	case isRefusal && refused.Type == client.TypeIdempotencyKeyReused && refused.PK != nil:
-		return *refused.PK, nil
-	case err == nil, isRefusal && concernsEntry(refused):
+	case err == nil:
+		return record.PK, nil
+	case errors.Is(err, client.ErrIdempotencyKeyReused) && refused.PK != nil:
+		return pk(*refused.PK), nil
+	case isRefusal && concernsEntry(refused):
 		return 0, nil
 	default:
 		return 0, err
@@ -174,11 +188,11 @@ func (a *applied) refuse(err error) error {
 	switch {
 	case !ok, !concernsEntry(refused):
 		return err
-	case refused.Type == client.TypeIdempotencyKeyReused && refused.PK != nil:
+	case errors.Is(refused, client.ErrIdempotencyKeyReused) && refused.PK != nil:
 		a.drift(refused)
 		return nil
 	}
-	a.isClientIDTaken = refused.Type == client.TypeClientIDTaken
+	a.isClientIDTaken = errors.Is(refused, client.ErrClientIDTaken)
 	a.Outcome, a.Detail, a.reason = outcomeRefused, refused.Error(), console.Truncate(refused.Title, maxReasonBytes)
 	if violations := refused.Violations(); len(violations) > 0 {
 		a.pointer = violations[0].Pointer
@@ -189,9 +203,9 @@ func (a *applied) refuse(err error) error {
 // drift records how an entry differs from the record that its id created. An entry with the same meaning, such as
 // with a default written out, is unchanged.
 func (a *applied) drift(refused *client.Error) {
-	a.Outcome, a.PK = outcomeUnchanged, *refused.PK
+	a.Outcome, a.PK = outcomeUnchanged, pk(*refused.PK)
 	for _, violation := range refused.Violations() {
-		if violation.Code == client.ViolationCodeDiffers && len(a.Differs) < maxDiffers {
+		if violation.Code == contract.CodeDiffers && len(a.Differs) < maxDiffers {
 			a.Differs = append(a.Differs, console.Truncate(violation.Pointer, maxReasonBytes))
 		}
 	}
@@ -212,7 +226,7 @@ func concernsEntry(refused *client.Error) bool {
 	case http.StatusForbidden, http.StatusRequestEntityTooLarge:
 		return true
 	case http.StatusBadRequest, http.StatusConflict, http.StatusUnprocessableEntity:
-		return refused.Type != client.TypeForeign
+		return !errors.Is(refused, client.ErrForeign)
 	default:
 		return false
 	}

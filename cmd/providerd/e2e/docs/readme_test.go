@@ -116,13 +116,13 @@ func runProgram(t *testing.T, dir, program string, environment ...string) string
 	return processtest.Run(t, command)
 }
 
-// TestSamplesWork runs the samples of the reference page with a token in TOKEN. Those in TypeScript run in
+// TestSamplesWork runs the samples of the reference page with a token in PROVIDERD_TOKEN. Those in TypeScript run in
 // gen/typescript.
 func TestSamplesWork(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	server := providerdtest.Serve(t, dir)
-	environment := "TOKEN=" + providerdtest.Token(t, dir)
+	environment := "PROVIDERD_TOKEN=" + providerdtest.Token(t, dir)
 	created := 0
 	for _, sample := range samples(t, server.URL) {
 		source := strings.ReplaceAll(sample.Source, "http://127.0.0.1:8080", server.URL)

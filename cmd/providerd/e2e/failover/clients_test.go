@@ -74,7 +74,7 @@ func (f *failover) send(e *entry, number int) bool {
 		send = f.sendWithKey
 	}
 	name, pk, err := send(e, f.fleet.Replica(number))
-	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Type == client.TypeClientIDTaken {
+	if errors.Is(err, client.ErrClientIDTaken) {
 		if !e.mayBeStored {
 			f.journal.noteFault(e.name + " is taken, but was never stored")
 		}
@@ -93,10 +93,8 @@ func (f *failover) send(e *entry, number int) bool {
 
 // isRefusal reports whether it is certain that nothing was stored.
 func isRefusal(err error) bool {
-	if refused, ok := errors.AsType[*client.Error](err); ok {
-		return refused.Type == client.TypeStorageUnavailable || refused.Type == client.TypeOverloaded
-	}
-	return errors.Is(err, syscall.ECONNREFUSED)
+	return errors.Is(err, client.ErrStorageUnavailable) || errors.Is(err, client.ErrOverloaded) ||
+		errors.Is(err, syscall.ECONNREFUSED)
 }
 
 func (f *failover) sendWithKey(e *entry, replica *providerdtest.Server) (name string, pk int32, err error) {
@@ -109,7 +107,7 @@ func (f *failover) sendWithKey(e *entry, replica *providerdtest.Server) (name st
 	if err != nil {
 		return "", 0, err
 	}
-	return record.Name, record.PK, nil
+	return record.Name, int32(record.PK), nil
 }
 
 // sendBare sends a create once, without a key.

@@ -130,21 +130,24 @@ func (c *soakCaller) send(ctx context.Context, n int) {
 	case 4, 14:
 		c.replay(ctx)
 	case 6:
-		verdict, err := c.providers.ValidateOAuth2(ctx, oauth2Create(key), client.WithIdempotencyKey(key))
-		c.validate(key, verdict, err)
+		record, err := c.providers.CreateOAuth2(ctx, oauth2Create(key), client.WithIdempotencyKey(key), client.WithValidateOnly())
+		if err == nil && record.PK != 0 {
+			err = fmt.Errorf("pk is %d", record.PK)
+		}
+		c.journal.record("validations", key, err)
 	case 16:
-		verdict, err := c.providers.ValidateWorkspaceDirectory(ctx, directoryCreate(key), client.WithIdempotencyKey(key))
-		c.validate(key, verdict, err)
+		_, err := c.providers.CreateWorkspaceDirectory(ctx, directoryCreate(key), client.WithIdempotencyKey(key), client.WithValidateOnly())
+		c.journal.record("validations", key, err)
 	case 8:
-		c.refuse(ctx, c.providers, client.TypeValidationFailed, oauth2Create(""), key)
+		c.refuse(ctx, c.providers, client.ErrValidationFailed, oauth2Create(""), key)
 	case 10:
-		c.refuse(ctx, c.anonymous, client.TypeUnauthorized, oauth2Create(key), key)
+		c.refuse(ctx, c.anonymous, client.ErrUnauthorized, oauth2Create(key), key)
 	case 12:
-		c.refuse(ctx, c.providers, client.TypeIdempotencyKeyReused, oauth2Create("another name"), c.last.Name)
+		c.refuse(ctx, c.providers, client.ErrIdempotencyKeyReused, oauth2Create("another name"), c.last.Name)
 	case 18:
 		taken := oauth2Create(key)
 		taken.ClientID = &c.last.ClientID
-		c.refuse(ctx, c.providers, client.TypeClientIDTaken, taken, key)
+		c.refuse(ctx, c.providers, client.ErrClientIDTaken, taken, key)
 	case 1, 5, 9, 13, 17:
 		c.createDirectory(ctx, key)
 	default:
@@ -160,7 +163,7 @@ func (c *soakCaller) createOAuth2(ctx context.Context, key string) {
 	record, err := c.providers.CreateOAuth2(ctx, oauth2Create(key), client.WithIdempotencyKey(key))
 	if c.journal.record("OAuth2 providers created", key, err) {
 		c.last = record
-		c.journal.Acknowledge(providerdtest.Record{Name: record.Name, PK: record.PK, Secret: record.ClientSecret.Reveal()}, started)
+		c.journal.Acknowledge(providerdtest.Record{Name: record.Name, PK: int32(record.PK), Secret: record.ClientSecret.Reveal()}, started)
 	}
 }
 
@@ -168,7 +171,7 @@ func (c *soakCaller) createDirectory(ctx context.Context, key string) {
 	started := time.Now()
 	record, err := c.providers.CreateWorkspaceDirectory(ctx, directoryCreate(key), client.WithIdempotencyKey(key))
 	if c.journal.record("directories created", key, err) {
-		c.journal.Acknowledge(providerdtest.Record{Name: record.Name, PK: record.PK, Secret: string(record.Credentials.Reveal())}, started)
+		c.journal.Acknowledge(providerdtest.Record{Name: record.Name, PK: int32(record.PK), Secret: string(record.Credentials.Reveal())}, started)
 	}
 }
 
@@ -183,25 +186,17 @@ func (c *soakCaller) replay(ctx context.Context) {
 	c.journal.record("replays", c.last.Name, err)
 }
 
-// validate checks the verdict on a create that has not been sent.
-func (c *soakCaller) validate(key string, verdict *client.Verdict, err error) {
-	if err == nil && verdict.Outcome != client.VerdictOutcomeWouldCreate {
-		err = fmt.Errorf("the outcome is %s", verdict.Outcome)
-	}
-	c.journal.record("validations", key, err)
-}
-
 // refuse sends a create that must be refused with a type of problem.
 func (c *soakCaller) refuse(
-	ctx context.Context, from *client.Providers, problem string, request client.OAuth2ProviderRequest, key string,
+	ctx context.Context, from *client.Providers, problem error, request client.OAuth2ProviderRequest, key string,
 ) {
 	_, err := from.CreateOAuth2(ctx, request, client.WithIdempotencyKey(key))
-	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Type == problem {
+	if errors.Is(err, problem) {
 		err = nil
 	} else if err == nil {
 		err = errors.New("it was created")
 	}
-	c.journal.record("refused as "+strings.TrimPrefix(problem, "/problems/"), key, err)
+	c.journal.record("refused as "+strings.TrimPrefix(problem.Error(), "refused: /problems/"), key, err)
 }
 
 // oauth2Create and directoryCreate return requests with only the required fields.

@@ -1,0 +1,125 @@
+//go:build slow
+
+package contract_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode/utf16"
+
+	"go.yaml.in/yaml/v4"
+
+	"example.com/providerd/gen/contract"
+)
+
+// TestPatternsMeanTheSame compares the verdicts of the engines that are installed (RE2, ECMA 262 with and without the
+// flag u, Python and Java) on every pattern of the contract, for every code point of the Basic Multilingual Plane in
+// several places. In Python and Java, $ matches before a final line end, too, which the contract says.
+func TestPatternsMeanTheSame(t *testing.T) {
+	t.Parallel()
+	patterns, texts := patternsOf(t), textsOfThePlane()
+	want := make([]string, len(patterns))
+	for i, pattern := range patterns {
+		compiled, verdicts := regexp.MustCompile(pattern), make([]byte, len(texts))
+		for j, text := range texts {
+			verdicts[j] = '0'
+			if compiled.MatchString(text) {
+				verdicts[j] = '1'
+			}
+		}
+		want[i] = string(verdicts)
+	}
+	given, err := json.Marshal(map[string]any{"patterns": patterns, "texts": texts})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, engine := range []struct {
+		command []string
+		input   []byte
+		// lineEnds are the characters at the end of a text before which $ matches, too.
+		lineEnds string
+	}{
+		{[]string{"node", "testdata/patterns.js"}, given, ""},
+		{[]string{"python3", "testdata/patterns.py"}, given, "\n"},
+		{[]string{"java", "testdata/Patterns.java"}, inHexadecimal(patterns, texts), "\n\r\u0085\u2028\u2029"},
+	} {
+		t.Run(engine.command[0], func(t *testing.T) {
+			t.Parallel()
+			if _, err := exec.LookPath(engine.command[0]); err != nil {
+				t.Logf("not installed: %v", err)
+				return
+			}
+			command := exec.CommandContext(t.Context(), engine.command[0], engine.command[1:]...)
+			command.Stdin = bytes.NewReader(engine.input)
+			output, err := command.CombinedOutput()
+			if err != nil {
+				t.Fatalf("%v: %s", err, output)
+			}
+			for i, verdicts := range strings.Fields(string(output)) {
+				pattern := i % len(patterns)
+				for j, text := range texts {
+					if verdicts[j] != want[pattern][j] && strings.TrimRight(text, engine.lineEnds) == text {
+						t.Fatalf("%s: %q: %c instead of %c", patterns[pattern], text, verdicts[j], want[pattern][j])
+					}
+				}
+			}
+		})
+	}
+}
+
+// patternsOf returns all different patterns of the contract, in its order.
+func patternsOf(t *testing.T) (patterns []string) {
+	t.Helper()
+	var document yaml.Node
+	if err := yaml.Unmarshal(contract.YAML(), &document); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	var collect func(node *yaml.Node)
+	collect = func(node *yaml.Node) {
+		for i, child := range node.Content {
+			isPattern := node.Kind == yaml.MappingNode && i%2 == 1 && node.Content[i-1].Value == "pattern"
+			if isPattern && child.Kind == yaml.ScalarNode && !seen[child.Value] {
+				seen[child.Value] = true
+				patterns = append(patterns, child.Value)
+			}
+			collect(child)
+		}
+	}
+	collect(&document)
+	return patterns
+}
+
+// textsOfThePlane returns texts with each code point of the Basic Multilingual Plane.
+func textsOfThePlane() (texts []string) {
+	for point := rune(0); point <= 0xFFFF; point++ {
+		if !utf16.IsSurrogate(point) {
+			for _, frame := range []string{"%c", "a%c", "%ca", "https://a.example/%c", "a:b\n%c:d"} {
+				texts = append(texts, fmt.Sprintf(frame, point))
+			}
+		}
+	}
+	return texts
+}
+
+// inHexadecimal returns patterns, an empty line and texts, one per line in hexadecimal UTF-16.
+func inHexadecimal(patterns, texts []string) []byte {
+	var lines bytes.Buffer
+	write := func(list []string) {
+		for _, text := range list {
+			for _, unit := range utf16.Encode([]rune(text)) {
+				fmt.Fprintf(&lines, "%04x", unit)
+			}
+			lines.WriteByte('\n')
+		}
+	}
+	write(patterns)
+	lines.WriteByte('\n')
+	write(texts)
+	return lines.Bytes()
+}
