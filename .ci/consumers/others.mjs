@@ -1,0 +1,145 @@
+// Mocks, a validating proxy, an import into Postman, and a linter.
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFile } from "node:fs/promises";
+import { resolve } from "node:path";
+import { createInterface } from "node:readline";
+import { promisify } from "node:util";
+import { json, npm, yaml } from "./tools.mjs";
+
+/** Starts Prism, hands its URL to an action, and ends it. */
+async function prism(args, action) {
+  const stdio = ["ignore", "pipe", "inherit"];
+  const program = spawn(resolve("node_modules/.bin/prism"), [...args, "--port", "0"], { stdio });
+  const ended = once(program, "exit");
+  try {
+    for await (const line of createInterface({ input: program.stdout })) {
+      const [, url] = line.match(/listening on (\S+)/) ?? [];
+      if (url) return await action(url);
+    }
+    throw new Error("Prism did not start");
+  } finally {
+    program.kill();
+    await ended;
+  }
+}
+
+async function post(base, token, { path = "oauth2", body, headers, query = "" }) {
+  const own = { Authorization: `Bearer ${token}`, "Content-Type": "application/json", ...headers };
+  const text = typeof body === "string" ? body : JSON.stringify(body);
+  const response = await fetch(`${base}/providers/${path}/${query}`, { method: "POST", headers: own, body: text });
+  return { status: response.status, body: await response.json() };
+}
+
+function expectRecord({ status, body }) {
+  const created = [200, 201].includes(status) && body.pk > 0 && body.name;
+  if (!created) throw new Error(`mocked ${status} ${JSON.stringify(body)}`);
+}
+
+const workspace = (body, more) => ({ path: "workspace_directory", body, ...more });
+
+/** The example requests of the document. */
+async function examples() {
+  const { examples } = JSON.parse(await readFile(json)).components;
+  return {
+    oauth2: examples.OAuth2ProviderMinimalRequest.value,
+    fullOauth2: examples.OAuth2ProviderFullRequest.value,
+    directory: examples.WorkspaceDirectoryProviderMinimalRequest.value,
+    fullDirectory: examples.WorkspaceDirectoryProviderFullRequest.value,
+  };
+}
+
+/** Requests of every kind that the server tells apart; those of one key create one record. */
+async function requests() {
+  const { oauth2, fullOauth2, directory, fullDirectory } = await examples();
+  const headers = { "Idempotency-Key": "proxy" };
+  const uris = ["javascript:alert(1)", "urn:one\nDATA:x", "urn:\u2003", "no scheme", "urn:a\r\nurn:b\n"];
+  return [
+    { body: oauth2 },
+    workspace(directory),
+    { body: fullOauth2, query: "?validate_only=true" },
+    workspace(fullDirectory, { query: "?validate_only=true" }),
+    { body: oauth2, query: "?validate_only=false", headers: { Prefer: "handling=lenient" } },
+    { body: oauth2, headers },
+    { body: oauth2, headers, query: "?validate_only=true" },
+    { body: { ...oauth2, name: "Other" }, headers },
+    { body: { ...oauth2, client_id: "taken" }, headers: { "Idempotency-Key": "taken" } },
+    { body: { ...oauth2, client_id: "taken" } },
+    { body: oauth2, query: "?validate-only=true" },
+    { body: oauth2, headers: { Authorization: "Bearer unknown" } },
+    ...["\u3000", "\u00A0", "", 7, null].map((name) => ({ body: { ...oauth2, name } })),
+    ...uris.map((redirect_uris) => ({ body: { ...oauth2, redirect_uris } })),
+    { body: { ...oauth2, authorization_flow: "3f6e1c1a" } },
+    { body: { ...oauth2, access_code_validity: "1h" } },
+    { body: { ...oauth2, pk: 1 } },
+    workspace({ ...directory, delegated_subject: "admin@" }),
+    workspace({ ...directory, credentials: "secret" }),
+    workspace({}),
+  ];
+}
+
+export const others = [
+  {
+    id: "prism",
+    name: "Prism as a mock",
+    use: () =>
+      prism(["mock", yaml], async (url) => {
+        const { oauth2, directory } = await examples();
+        expectRecord(await post(url, "token", { body: oauth2 }));
+        expectRecord(await post(url, "token", workspace(directory)));
+      }),
+  },
+  {
+    id: "openapi-backend",
+    name: "openapi-backend as a mock",
+    use: async () => {
+      const { OpenAPIBackend } = await import("openapi-backend");
+      const api = new OpenAPIBackend({ definition: json, quick: true });
+      await api.init();
+      for (const operation of ["providers_oauth2_create", "providers_workspace_directory_create"]) {
+        const { status, mock } = api.mockResponseForOperation(operation);
+        expectRecord({ status, body: mock });
+      }
+    },
+  },
+  {
+    // With --errors, Prism answers 422 to a request and 500 to a response that the document does not allow.
+    id: "prism-proxy",
+    name: "Prism as a proxy",
+    use: ({ url, token }) =>
+      prism(["proxy", "--errors", yaml, `${url}/api/v3`], async (proxy) => {
+        for (const request of await requests()) {
+          const direct = await post(`${url}/api/v3`, token, request);
+          const proxied = await post(proxy, token, request);
+          const refused = direct.status === 400 && proxied.body.title === "Invalid request";
+          if (proxied.status !== direct.status && !refused) {
+            throw new Error(JSON.stringify({ request, direct, proxied }));
+          }
+        }
+      }),
+  },
+  {
+    id: "postman",
+    name: "openapi-to-postmanv2 with newman",
+    use: async ({ url, token }) => {
+      const { default: postman } = await import("openapi-to-postmanv2");
+      const { default: newman } = await import("newman");
+      const document = { type: "string", data: await readFile(yaml, "utf8") };
+      const convert = promisify(postman.convertV2);
+      const { result, reason, output } = await convert(document, { parametersResolution: "Example" });
+      if (!result) throw new Error(reason);
+      const variables = { baseUrl: `${url}/api/v3`, bearerToken: token };
+      const envVar = Object.entries(variables).map(([key, value]) => ({ key, value }));
+      const { run } = await promisify(newman.run)({ collection: output[0].data, envVar });
+      const answers = run.executions.map(({ response }) => `${response.code} ${response.stream}`);
+      const created = answers.filter((answer) => answer.startsWith("201 "));
+      if (created.length !== 2) throw new Error(answers.join("\n"));
+    },
+  },
+  {
+    id: "spectral",
+    name: "Spectral",
+    ci: true,
+    use: () => npm("spectral", "lint", "--ruleset", "spectral.yaml", "--fail-severity", "warn", yaml),
+  },
+];
