@@ -22,8 +22,7 @@ func hide[Text ~string | ~[]byte](text Text) hidden {
 	if len(text) == 0 {
 		return hidden{}
 	}
-	copied := string(text)
-	return hidden{text: &copied}
+	return hidden{text: new(string(text))}
 }
 
 func (h hidden) reveal() string {
@@ -52,11 +51,7 @@ func (s Secret) Reveal() string { return s.reveal() }
 
 // MarshalJSON returns the text as a JSON string.
 func (s Secret) MarshalJSON() ([]byte, error) {
-	text, err := json.Marshal(s.Reveal())
-	if err != nil {
-		return nil, fmt.Errorf("marshal a secret: %w", err)
-	}
-	return text, nil
+	return json.Marshal(s.Reveal()) //nolint:wrapcheck // A string has no error.
 }
 
 // UnmarshalJSON reads a JSON string; null changes nothing. Its error does not quote the input.
@@ -85,11 +80,7 @@ func (s SecretJSON) Reveal() json.RawMessage {
 
 // MarshalJSON returns the text; null for the zero value.
 func (s SecretJSON) MarshalJSON() ([]byte, error) {
-	text, err := s.Reveal().MarshalJSON()
-	if err != nil {
-		return nil, fmt.Errorf("marshal secret JSON: %w", err)
-	}
-	return text, nil
+	return s.Reveal().MarshalJSON() //nolint:wrapcheck // A text has no error.
 }
 
 // UnmarshalJSON keeps the text.
@@ -97,3 +88,35 @@ func (s *SecretJSON) UnmarshalJSON(text []byte) error {
 	*s = NewSecretJSON(text)
 	return nil
 }
+
+// LogValue returns the record with the secret masked (slog.LogValuer).
+func (p OAuth2Provider) LogValue() slog.Value {
+	type masked OAuth2Provider
+	p.ClientSecret = NewSecret(mask)
+	return slog.AnyValue(masked(p))
+}
+
+// LogValue returns the request with the secret masked (slog.LogValuer).
+func (r OAuth2ProviderRequest) LogValue() slog.Value {
+	type masked OAuth2ProviderRequest
+	if r.ClientSecret != nil {
+		r.ClientSecret = new(NewSecret(mask))
+	}
+	return slog.AnyValue(masked(r))
+}
+
+// LogValue returns the record with the credentials masked (slog.LogValuer).
+func (p WorkspaceDirectoryProvider) LogValue() slog.Value {
+	type masked WorkspaceDirectoryProvider
+	p.Credentials = maskedJSON()
+	return slog.AnyValue(masked(p))
+}
+
+// LogValue returns the request with the credentials masked (slog.LogValuer).
+func (r WorkspaceDirectoryProviderRequest) LogValue() slog.Value {
+	type masked WorkspaceDirectoryProviderRequest
+	r.Credentials = maskedJSON()
+	return slog.AnyValue(masked(r))
+}
+
+func maskedJSON() SecretJSON { return NewSecretJSON(`"` + mask + `"`) }

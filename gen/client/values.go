@@ -1,7 +1,7 @@
 package client
 
 import (
-	"fmt"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -19,18 +19,18 @@ func RedirectURIs(uris ...string) string {
 // Duration returns the value of AccessCodeValidity, AccessTokenValidity and RefreshTokenValidity for a duration,
 // exact to the nanosecond: "hours=1;minutes=30" for 90 minutes. The server refuses a negative one.
 func Duration(length time.Duration) string {
-	parts := make([]string, 0, 3)
+	var parts []string
 	for _, unit := range []struct {
 		name   string
-		number time.Duration
-	}{{"hours", length / time.Hour}, {"minutes", length % time.Hour / time.Minute}} {
-		if unit.number != 0 {
-			parts = append(parts, fmt.Sprintf("%s=%d", unit.name, unit.number))
+		number float64
+	}{
+		{"hours", float64(length / time.Hour)},
+		{"minutes", float64(length % time.Hour / time.Minute)},
+		{"seconds", (length % time.Minute).Seconds()},
+	} {
+		if unit.number != 0 || unit.name == "seconds" && parts == nil {
+			parts = append(parts, unit.name+"="+strconv.FormatFloat(unit.number, 'f', -1, 64))
 		}
-	}
-	if seconds := length % time.Minute; seconds != 0 || len(parts) == 0 {
-		number := fmt.Sprintf("%d.%09d", seconds/time.Second, seconds%time.Second)
-		parts = append(parts, "seconds="+strings.TrimSuffix(strings.TrimRight(number, "0"), "."))
 	}
 	return strings.Join(parts, ";")
 }
