@@ -1,9 +1,7 @@
 package client
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"net/http"
@@ -18,6 +16,10 @@ const (
 	// maxMessage and maxRequestID are the most bytes of a server's message and request ID that an error quotes.
 	maxMessage   = 2048
 	maxRequestID = 128
+	// maxHost is the most bytes of a redirect's host that an error quotes: a DNS name and a port.
+	maxHost = 262
+	// maxViolations is the most violations that a response lists (Problem in openapi.yaml).
+	maxViolations = 1000
 )
 
 // Error is a refusal: the problem document (RFC 9457) that the server returned. For anything else, such as the page
@@ -60,50 +62,25 @@ func (e *Error) Violations() []Violation {
 // Violation returns the first violation of the value at a JSON pointer, such as "/redirect_uris", and whether there is
 // one.
 func (e *Error) Violation(pointer string) (violation Violation, ok bool) {
-	all := e.Violations()
-	at := slices.IndexFunc(all, func(v Violation) bool { return v.Pointer == pointer })
-	if at < 0 {
-		return Violation{}, false
+	for _, violation := range e.Violations() {
+		if violation.Pointer == pointer {
+			return violation, true
+		}
 	}
-	return all[at], true
+	return Violation{}, false
 }
 
 // newError returns the refusal in a problem document. If the response is something else, only its status is known.
 func newError(response *http.Response, text []byte) *Error {
-	var document struct {
-		Problem
-		Errors *listedViolations `json:"errors"`
-	}
-	if json.Unmarshal(text, &document) != nil || int(document.Status) != response.StatusCode {
+	refused := &Error{RetryAfter: retryAfter(response.Header)}
+	if json.Unmarshal(text, &refused.Problem) != nil || int(refused.Status) != response.StatusCode {
 		return foreignResponse(response,
 			"The response is not a problem document. Is there a proxy between this program and the server?")
 	}
-	document.Problem.Errors = (*[]Violation)(document.Errors)
-	return &Error{Problem: document.Problem, RetryAfter: retryAfter(response.Header)}
-}
-
-// maxViolations is the most violations that a response lists (Problem in openapi.yaml).
-const maxViolations = 1000
-
-// listedViolations drops violations beyond maxViolations: a list of empty violations would take many times its bytes
-// when decoded.
-type listedViolations []Violation
-
-// UnmarshalJSON reads a list of violations. It returns an error for anything else.
-func (l *listedViolations) UnmarshalJSON(text []byte) error {
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	if start, err := decoder.Token(); err != nil || start != json.Delim('[') {
-		return errors.New("violations must be a list")
+	if all := refused.Violations(); len(all) > maxViolations {
+		refused.Errors = new(slices.Clone(all[:maxViolations]))
 	}
-	*l = listedViolations{}
-	for decoder.More() && len(*l) < maxViolations {
-		var violation Violation
-		if err := decoder.Decode(&violation); err != nil {
-			return fmt.Errorf("read a violation: %w", err)
-		}
-		*l = append(*l, violation)
-	}
-	return nil
+	return refused
 }
 
 // foreignResponse returns a refusal of which only the status and header are known.
@@ -126,10 +103,7 @@ func retryAfter(header http.Header) time.Duration {
 	if date, err := http.ParseTime(text); err == nil {
 		return max(0, time.Until(date))
 	}
-	seconds, err := strconv.ParseUint(text, 10, 64)
-	if err != nil && !errors.Is(err, strconv.ErrRange) {
-		return 0
-	}
+	seconds, _ := strconv.ParseUint(text, 10, 64) // 0 if it is not a number, and the largest one if it is larger.
 	return time.Duration(min(seconds, uint64(math.MaxInt64/time.Second))) * time.Second
 }
 

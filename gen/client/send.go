@@ -2,84 +2,153 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
+	"mime"
+	"net"
 	"net/http"
+	"os"
+	"slices"
+	"time"
 )
 
-// poster sends the body of a create once.
-type poster func(ctx context.Context, chosen create, body io.Reader) (*http.Response, error)
+const (
+	// maxResponse is the most bytes of a response that are read, counted after decompression.
+	maxResponse = 16 << 20
+	// maxCommas is the most commas in a response: each may separate list elements, which take many times their bytes when
+	// decoded. Requests and problem documents are at most 1 MiB, so no valid response has more.
+	maxCommas = 1 << 20
+)
 
-// send sends a create, with retries, and returns a record of a model.
+// The wait before a retry is a random part of a step. The first step is firstStep, and each is twice the last, up to
+// maxStep.
+const (
+	firstStep = 250 * time.Millisecond
+	maxStep   = 10 * time.Second
+)
+
+// The longest waits, whatever the server asks for: before one retry, and in total.
+const (
+	maxWait      = time.Minute
+	maxTotalWait = 2 * time.Minute
+)
+
+// send sends a create, with retries, and returns the record of a model. No error quotes the key or the response.
 func send[Record any](
-	ctx context.Context, p *Providers, request any, chosen create, model string, post poster,
+	ctx context.Context, p *Providers, chosen create, post *http.Request, model string,
 ) (*Record, error) {
-	body, err := json.Marshal(request)
-	if err != nil {
-		// The error of encoding/json may contain a piece of the credentials.
-		return nil, errors.New("create provider: cannot encode the request as JSON; the credentials must be one JSON object")
+	if key := *chosen.params.IdempotencyKey; len(key) > maxKeyLength || !isVisibleASCII(key) {
+		return nil, fmt.Errorf("create provider: the idempotency key is not 1 to %d visible ASCII characters", maxKeyLength)
 	}
-	var record *Record
-	err = p.retry(ctx, func() (err error) {
-		record, err = attempt[Record](ctx, p, chosen, body, model, post)
-		return err
-	})
+	post.Header.Set("Authorization", "Bearer "+p.token.Reveal())
+	status, leastPK := http.StatusCreated, int64(1)
+	if chosen.params.ValidateOnly != nil {
+		status, leastPK = http.StatusOK, 0
+	}
+	header, text, err := p.retry(ctx, post, status)
 	if err != nil {
 		return nil, fmt.Errorf("create provider: %w", err)
 	}
+	var identity struct {
+		PK    int64  `json:"pk"`
+		Model string `json:"meta_model_name"`
+	}
+	record := new(Record)
+	mediaType, _, err := mime.ParseMediaType(header.Get("Content-Type"))
+	if err != nil || mediaType != "application/json" || json.Unmarshal(text, &identity) != nil ||
+		identity.Model != model || identity.PK < leastPK || json.Unmarshal(text, record) != nil {
+		return nil, errors.New(
+			"create provider: the response is not the record of a provider of this kind; is this a providerd server?")
+	}
+	// What the caller does not ask for goes to a variable that nobody reads.
+	*cmp.Or(chosen.replayed, new(bool)) = header.Get("Idempotency-Replayed") != ""
+	*cmp.Or(chosen.advice, new([]Advice)) = adviceIn(header)
 	return record, nil
 }
 
-// attempt sends a body once and reads the response.
-func attempt[Record any](
-	callers context.Context, p *Providers, chosen create, body []byte, model string, post poster,
-) (*Record, error) {
+// retry tries a create until it succeeds, its error is not temporary, or retries or waiting time run out. It waits for
+// as long as the server asks and a random part of the step (full jitter), so that callers refused at the same time do
+// not retry at the same time.
+func (p *Providers) retry(ctx context.Context, post *http.Request, status int) (http.Header, []byte, error) {
+	waitLeft := maxTotalWait
+	for tries := 0; ; tries++ {
+		header, text, err := p.try(ctx, post, status)
+		requested, longest := time.Duration(0), min(maxWait, waitLeft)
+		if refused, ok := errors.AsType[*Error](err); ok {
+			requested = refused.RetryAfter
+		}
+		if err == nil || tries >= p.retries || ctx.Err() != nil || !IsTemporary(err) ||
+			longest <= 0 || requested > longest {
+			return header, text, err
+		}
+		step := min(firstStep<<min(tries, 10), maxStep)
+		wait := min(requested+rand.N(step+1), longest) //nolint:gosec // Jitter needs no secrecy.
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return nil, nil, fmt.Errorf("wait for the next try: %w, after %w", context.Cause(ctx), err)
+		}
+		waitLeft -= wait
+	}
+}
+
+// try sends a create once and reads the response, which must have a status.
+func (p *Providers) try(
+	callers context.Context, post *http.Request, status int,
+) (header http.Header, text []byte, err error) {
 	ctx, cancel := context.WithTimeout(callers, p.tryTimeout)
 	defer cancel()
-	status, leastPK := http.StatusCreated, int64(1)
-	if chosen.validateOnly != nil {
-		status, leastPK = http.StatusOK, 0
+	defer func() {
+		if err != nil && ctx.Err() != nil && callers.Err() == nil {
+			err = fmt.Errorf("no complete response within %s: %w", p.tryTimeout, err)
+		}
+	}()
+	request := post.Clone(ctx)
+	if request.Body, err = post.GetBody(); err != nil {
+		return nil, nil, fmt.Errorf("repeat the body: %w", err)
 	}
-	response, err := post(ctx, chosen, bytes.NewReader(body))
+	response, err := p.doer.Do(request)
 	if err != nil {
-		return nil, p.lateError(callers, ctx, err)
+		return nil, nil, err
 	}
 	defer func() { _ = response.Body.Close() }()
 	if err := unreadError(response); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	text, done, err := p.read(ctx, response.Body)
-	if err != nil {
-		return nil, p.lateError(callers, ctx, err)
-	}
-	defer done()
+	text, err = io.ReadAll(io.LimitReader(response.Body, maxResponse+1))
 	switch {
+	case err != nil:
+		return nil, nil, fmt.Errorf("read response: %w", err)
+	case len(text) > maxResponse || bytes.Count(text, []byte(",")) > maxCommas:
+		return nil, nil, fmt.Errorf("the response is larger than %d MiB or has too many values; is this a providerd server?",
+			maxResponse>>20)
 	case response.StatusCode >= http.StatusMultipleChoices:
-		return nil, newError(response, text)
+		return nil, nil, newError(response, text)
 	case response.StatusCode != status:
-		return nil, fmt.Errorf("the response has the status %d instead of %d; is this a providerd server?",
+		return nil, nil, fmt.Errorf("the response has the status %d instead of %d; is this a providerd server?",
 			response.StatusCode, status)
 	}
-	record, err := decodeRecord[Record](response.Header, text, model, leastPK)
-	if err != nil {
-		return nil, err
-	}
-	if chosen.replayed != nil {
-		*chosen.replayed = response.Header.Get("Idempotency-Replayed") != ""
-	}
-	if chosen.advice != nil {
-		*chosen.advice = adviceIn(response.Header)
-	}
-	return record, nil
+	return response.Header, text, nil
 }
 
-// lateError explains the error of an attempt that exceeded its timeout, and returns others unchanged.
-func (p *Providers) lateError(callers, ctx context.Context, err error) error {
-	if callers.Err() != nil || ctx.Err() == nil {
-		return err
+// IsTemporary reports whether the same request may succeed later: after a failed connection, a timeout or a temporary
+// refusal. The idempotency key makes a retry safe.
+func IsTemporary(err error) bool {
+	if refused, ok := errors.AsType[*Error](err); ok {
+		return slices.Contains([]int32{
+			http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout,
+		}, refused.Status)
 	}
-	return fmt.Errorf("no complete response within %s: %w", p.tryTimeout, err)
+	if unresolved, ok := errors.AsType[*net.DNSError](err); ok {
+		return unresolved.Temporary()
+	}
+	late, ok := errors.AsType[net.Error](err)
+	_, isNetworkFault := errors.AsType[*os.SyscallError](err)
+	return ok && late.Timeout() || isNetworkFault || errors.Is(err, context.DeadlineExceeded) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }

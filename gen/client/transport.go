@@ -16,22 +16,16 @@ const (
 	idleTimeout = 15 * time.Second
 )
 
-// maxHost is the most bytes of a redirect's host that an error quotes: a DNS name and a port.
-const maxHost = 262
-
 // withoutRedirects returns the caller's HTTP client, or the default one, so that it does not follow redirects. It
 // returns a doer that is not an *http.Client unchanged.
 func withoutRedirects(doer HttpRequestDoer) HttpRequestDoer {
-	switch doer := doer.(type) {
-	case nil:
-		return &http.Client{Transport: redirectRefuser{newTransport()}}
-	case *http.Client:
-		copied := *doer
-		copied.Transport = redirectRefuser{cmp.Or(doer.Transport, http.DefaultTransport)}
-		return &copied
-	default:
+	given, ok := cmp.Or[HttpRequestDoer](doer, &http.Client{Transport: newTransport()}).(*http.Client)
+	if !ok {
 		return doer
 	}
+	copied := *given
+	copied.Transport = redirectRefuser{cmp.Or(given.Transport, http.DefaultTransport)}
+	return &copied
 }
 
 // newTransport returns a transport for HTTP/1.1 only, which is what the server speaks. With HTTP/2, the errors of lost
@@ -65,32 +59,20 @@ func (s redirectRefuser) RoundTrip(request *http.Request) (*http.Response, error
 	return response, nil
 }
 
-// CloseIdleConnections closes idle connections if the transport has such a method (http.Client).
-func (s redirectRefuser) CloseIdleConnections() {
-	if closer, ok := s.RoundTripper.(interface{ CloseIdleConnections() }); ok {
-		closer.CloseIdleConnections()
-	}
-}
-
 // unreadError returns the error of a response whose body is not read: a redirect, or a switch to another protocol,
-// which would be read without a timeout.
+// which would be read without a timeout. Of the target of a redirect, which may contain secrets, it quotes the host.
 func unreadError(response *http.Response) error {
 	switch {
 	case response.StatusCode < http.StatusOK:
 		return foreignResponse(response, "The response is not one to a create. Is this a providerd server?")
 	case response.StatusCode >= http.StatusMultipleChoices && response.StatusCode < http.StatusBadRequest:
+		host := "an unknown host"
+		if target, err := response.Location(); err == nil && target.Host != "" {
+			host = legible(target.Host, maxHost)
+		}
 		return foreignResponse(response, fmt.Sprintf("The server redirects to %s. Redirects are not followed, because "+
-			"the token and the secrets are for this server only. Use the URL of the intended server.", redirectHost(response)))
+			"the token and the secrets are for this server only. Use the URL of the intended server.", host))
 	default:
 		return nil
 	}
-}
-
-// redirectHost returns the host and port of a redirect's target. The rest of the target may contain secrets.
-func redirectHost(response *http.Response) string {
-	target, err := response.Location()
-	if err != nil || target.Host == "" {
-		return "an unknown host"
-	}
-	return legible(target.Host, maxHost)
 }
