@@ -7,25 +7,10 @@ import type { components, paths } from "./schema.gen.js";
 import { revealing, type WithSecrets } from "./secret.js";
 
 export type { Advice, Created } from "./answer.js";
-export { problemTypes } from "./constants.js";
-export {
-  ClientIdTakenError,
-  ForbiddenError,
-  IdempotencyKeyReusedError,
-  NotFoundError,
-  OutcomeUnknownError,
-  OverloadedError,
-  ProblemError,
-  StorageUnavailableError,
-  TooManyRequestsError,
-  UnauthorizedError,
-  ValidationFailedError,
-  type Problem,
-  type Violation,
-} from "./refusal.js";
+export * from "./problems.js";
 export { isTemporary } from "./retry.js";
 export { Secret, type WithSecrets } from "./secret.js";
-export { duration, redirectUris, type Duration } from "./values.js";
+export * from "./values.js";
 
 type Schemas = components["schemas"];
 

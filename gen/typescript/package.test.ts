@@ -90,7 +90,7 @@ test("the README's commands create a project in which its program and the sample
 
     const { stdout: packed } = await run("tar", ["--list", "--file", join(project, "providerd-client-0.1.0.tgz")]);
     const modules = [
-      ...["answer", "client", "constants", "refusal", "retry", "schema.gen", "secret", "values"],
+      ...["answer", "client", "problems", "refusal", "retry", "schema.gen", "secret", "values"],
     ];
     const built = modules.flatMap((name) => [`package/dist/${name}.d.ts`, `package/dist/${name}.js`]);
     expect(packed.trim().split("\n").sort()).toEqual(["package/README.md", ...built, "package/package.json"].sort());

@@ -1,4 +1,4 @@
-import { ProblemError } from "./refusal.js";
+import { ProblemError } from "./problems.js";
 
 /** The wait before a retry is a random part of a step, which begins at the first and doubles up to the longest. */
 const firstStepSeconds = 0.25;
