@@ -22,57 +22,73 @@ export type Created<Provider> = Provider & {
 /** The most bytes of a response that are read, counted after decompression. */
 const maxResponse = 16 * 1024 * 1024;
 
-/** Sends a request and returns the response with its complete body. */
-export async function exchange(send: (request: Request) => Promise<Response>, request: Request): Promise<Response> {
-  const response = await send(request);
-  const redirect = redirectOf(request, response);
-  if (redirect !== undefined) {
-    await response.body?.cancel();
-    throw redirect;
+/** Sends a request and returns the response with the JSON value that it is; undefined if it is none. */
+export async function exchange(
+  send: (request: Request) => Promise<Response>,
+  request: Request,
+): Promise<{ answer: unknown; response: Response }> {
+  try {
+    const response = await send(request);
+    const redirect = redirectOf(request, response);
+    if (redirect !== undefined) {
+      await response.body?.cancel();
+      throw redirect;
+    }
+    return { answer: parse(await readText(response)), response };
+  } catch (error) {
+    // The data of a response that is not HTTP, which may quote the request.
+    delete (error as { cause?: { data?: unknown } } | undefined)?.cause?.data;
+    throw error;
   }
-  const text = await readText(response);
-  const { status, statusText, headers } = response;
-  return new Response(text || null, { status, statusText, headers });
 }
 
 async function readText(response: Response): Promise<string> {
-  const reader = response.body?.getReader();
-  const decoder = new TextDecoder();
-  let text = "";
   let size = 0;
-  for (;;) {
-    const { done, value } = (await reader?.read()) ?? { done: true };
-    if (done || value === undefined) {
-      return text + decoder.decode();
-    }
-    size += value.byteLength;
-    if (size > maxResponse) {
-      await reader?.cancel();
-      throw new Error("the response is larger than 16 MiB; is this a providerd server?");
-    }
-    text += decoder.decode(value, { stream: true });
+  const counter = new TransformStream<Uint8Array, Uint8Array>({
+    transform(chunk, controller) {
+      size += chunk.byteLength;
+      if (size > maxResponse) {
+        throw new Error("the response is larger than 16 MiB; is this a providerd server?");
+      }
+      controller.enqueue(chunk);
+    },
+  });
+  return new Response(response.body?.pipeThrough(counter)).text();
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // The error of JSON.parse quotes a piece of the text.
+    return undefined;
   }
 }
 
 /**
- * Decodes the record of a successful create or validation. Throws an error, which does not quote the response, if that is
- * not from a providerd server.
+ * Returns the record in the answer to a create or validation. Throws an error, which does not quote the response, if that
+ * is not from a providerd server.
  */
 export function recordOf<Provider extends { pk: number; meta_model_name: string }>(
-  text: string,
-  response: Response,
+  answer: unknown,
+  { status, headers }: Response,
   model: string,
-  leastPk: number,
+  validateOnly: boolean,
 ): Created<Provider> {
-  const record = parse(text) as Partial<Provider> | undefined | null;
-  const isJson = /^application\/json\s*(;|$)/i.test(response.headers.get("Content-Type") ?? "");
+  const [expected, leastPk] = validateOnly ? [200, 0] : [201, 1];
+  if (status !== expected) {
+    throw new Error(`the status is ${status} instead of ${expected}; is this a providerd server?`);
+  }
+  const record = answer as Partial<Provider> | undefined | null;
+  const isJson = /^application\/json\s*(;|$)/i.test(headers.get("Content-Type") ?? "");
   if (!isJson || record?.meta_model_name !== model || !Number.isSafeInteger(record.pk) || Number(record.pk) < leastPk) {
     throw new Error("the response is not the record of a provider of this kind; is this a providerd server?");
   }
-  hideSecrets(record);
-  Object.defineProperty(record, "replayed", { value: response.headers.has("Idempotency-Replayed") });
-  Object.defineProperty(record, "advice", { value: adviceOf(response.headers.get("Link") ?? "") });
-  return record as Created<Provider>;
+  hideSecrets(record as object);
+  return Object.defineProperties(record as Created<Provider>, {
+    replayed: { value: headers.has("Idempotency-Replayed") },
+    advice: { value: adviceOf(headers.get("Link") ?? "") },
+  });
 }
 
 /** Returns the advice in a Link header (RFC 8288). */
@@ -83,13 +99,4 @@ function adviceOf(header: string): Advice[] {
     pointer,
     detail: title.replace(/\\(.)/g, "$1"),
   }));
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    // The error of JSON.parse quotes a piece of the text.
-    return undefined;
-  }
 }

@@ -1,10 +1,8 @@
-import createFetchClient from "openapi-fetch";
-
 import { exchange, recordOf, type Created } from "./answer.js";
 import { refusalOf } from "./refusal.js";
-import { retry, within } from "./retry.js";
+import { retry } from "./retry.js";
 import type { components, paths } from "./schema.gen.js";
-import { revealing, type WithSecrets } from "./secret.js";
+import { encode, type WithSecrets } from "./secret.js";
 
 export type { Advice, Created } from "./answer.js";
 export * from "./problems.js";
@@ -89,128 +87,73 @@ export interface Client {
   ): Promise<Created<WorkspaceDirectoryProvider>>;
 }
 
-const defaultRetries = 4;
-const defaultTryTimeoutSeconds = 30;
-const maxTryTimeoutSeconds = 24 * 60 * 60;
-
 /**
  * Returns a client of the server at baseUrl, such as "http://127.0.0.1:8080", with or without /api/v3, with an access
  * token. Throws a TypeError if an argument is invalid. The error quotes none of them.
  */
 export function createClient(baseUrl: string, token: string, options: ClientOptions = {}): Client {
-  const { fetch: send = fetch, retries = defaultRetries, tryTimeoutSeconds = defaultTryTimeoutSeconds } = options;
-  if (typeof baseUrl !== "string" || !isServerUrl(baseUrl)) {
+  const { fetch: send = fetch, retries = 4, tryTimeoutSeconds = 30 } = options;
+  // fetch rejects a URL with a user name.
+  if (typeof baseUrl !== "string" || !/^https?:\/\/[^/?#@]+(\/[^?#]*)?$/.test(baseUrl) || !URL.canParse(baseUrl)) {
     throw new TypeError("the base URL is not of the form http://HOST:PORT or https://HOST");
   }
   if (typeof token !== "string" || !/^[\x21-\x7e]+$/.test(token)) {
     throw new TypeError("the access token is not a string of visible ASCII characters without white space");
   }
-  if (!(tryTimeoutSeconds > 0 && tryTimeoutSeconds <= maxTryTimeoutSeconds)) {
+  if (!(tryTimeoutSeconds > 0 && tryTimeoutSeconds <= 24 * 60 * 60)) {
     throw new TypeError("the try timeout is not positive or is longer than a day");
   }
-  const generated = createFetchClient<paths>({
-    baseUrl: apiUrl(baseUrl),
-    headers: { Authorization: `Bearer ${token}` },
-    // With "error", Node says only "fetch failed". With "manual", it returns the redirect and so its host, which a browser
-    // hides. Neither follows it.
-    redirect: "manual",
-    fetch: (request) => exchange(send, request),
-  });
-  const settings = { retries, tryTimeoutSeconds };
-  // The serializer supplies the body, because it reveals secrets.
+  const url = `${baseUrl.replace(/\/*(?:\/api\/v3)?\/*$/, "")}/api/v3`;
+  const server = { url, token, fetch: send, retries, tryTimeoutSeconds };
   return {
     createOAuth2: async (body, chosen = {}) => {
-      checkFlow(body, chosen);
-      return create<OAuth2Provider>(settings, body, chosen, "providers_oauth2.oauth2provider", (init) =>
-        generated.POST("/providers/oauth2/", { body: {} as OAuth2ProviderRequest, ...init }),
-      );
+      if (!chosen.nilAuthorizationFlow && /^[0-]*$/.test(body.authorization_flow ?? "")) {
+        throw new TypeError("authorization_flow is not set; set it to the flow that authorizes this provider");
+      }
+      return create<OAuth2Provider>(server, "/providers/oauth2/", body, chosen);
     },
     createWorkspaceDirectory: async (body, chosen = {}) =>
-      create<WorkspaceDirectoryProvider>(
-        settings,
-        body,
-        chosen,
-        "providers_workspace_directory.workspacedirectoryprovider",
-        (init) =>
-          generated.POST("/providers/workspace_directory/", { body: {} as WorkspaceDirectoryProviderRequest, ...init }),
-      ),
+      create<WorkspaceDirectoryProvider>(server, "/providers/workspace_directory/", body, chosen),
   };
 }
 
-/** Throws a TypeError if the flow is not set or is the nil UUID. */
-function checkFlow(request: WithSecrets<OAuth2ProviderRequest>, options: CreateOptions): void {
-  const { authorization_flow: flow } = request as Partial<OAuth2ProviderRequest>;
-  if (!options.nilAuthorizationFlow && /^[0-]*$/.test(flow ?? "")) {
-    throw new TypeError("authorization_flow is not set; set it to the flow that authorizes this provider");
-  }
-}
+/** The path of each create, and the meta_model_name of its records. */
+const models = {
+  "/providers/oauth2/": "providers_oauth2.oauth2provider",
+  "/providers/workspace_directory/": "providers_workspace_directory.workspacedirectoryprovider",
+} satisfies Record<keyof paths, string>;
 
-function isServerUrl(text: string): boolean {
-  try {
-    // fetch rejects a URL with a user name.
-    return /^https?:\/\/[^?#]+$/.test(text) && new URL(text).username === "";
-  } catch {
-    return false;
-  }
-}
-
-/** Returns the URL of the API for a base URL with or without /api/v3. */
-function apiUrl(baseUrl: string): string {
-  return `${baseUrl.replace(/\/*(?:\/api\/v3)?\/*$/, "")}/api/v3`;
-}
-
-interface Init {
-  params: { query?: { validate_only: true }; header: { "Idempotency-Key": string; Prefer?: string } };
-  bodySerializer: () => string;
-  parseAs: "text";
-  signal: AbortSignal;
+interface Server extends Required<ClientOptions> {
+  url: string;
+  token: string;
 }
 
 /** Sends a create, with retries. */
 async function create<Provider extends OAuth2Provider | WorkspaceDirectoryProvider>(
-  { retries, tryTimeoutSeconds }: { retries: number; tryTimeoutSeconds: number },
+  { url, token, fetch: send, retries, tryTimeoutSeconds }: Server,
+  path: keyof paths,
   body: unknown,
-  options: CreateOptions,
-  model: string,
-  post: (init: Init) => Promise<{ data?: string; error?: unknown; response: Response }>,
+  { idempotencyKey = crypto.randomUUID(), validateOnly = false, lenient, signal: callers }: CreateOptions,
 ): Promise<Created<Provider>> {
-  const { idempotencyKey = crypto.randomUUID(), validateOnly, lenient, signal: callers } = options;
   if (!/^[\x21-\x7e]{1,255}$/.test(idempotencyKey)) {
     throw new TypeError("the idempotency key is not 1 to 255 visible ASCII characters");
   }
-  const params = {
-    header: { "Idempotency-Key": idempotencyKey, ...(lenient && { Prefer: "handling=lenient" }) },
-    ...(validateOnly && { query: { validate_only: true as const } }),
+  const target = `${url}${path}${validateOnly ? "?validate_only=true" : ""}`;
+  const headers = {
+    Authorization: `Bearer ${token}`,
+    "Content-Type": "application/json",
+    "Idempotency-Key": idempotencyKey,
+    ...(lenient && { Prefer: "handling=lenient" }),
   };
-  const [status, leastPk] = validateOnly ? [200, 0] : [201, 1];
   const text = encode(body);
-  return retry(retries, callers, () =>
-    within(tryTimeoutSeconds, callers, async (signal) => {
-      const sent = post({ params, bodySerializer: () => text, parseAs: "text", signal });
-      const { data = "", error, response } = await sent.catch((reason: { cause?: { data?: unknown } } | undefined) => {
-        // A response that is not HTTP, which may quote the request.
-        delete reason?.cause?.data;
-        throw reason;
-      });
-      if (!response.ok) {
-        throw refusalOf(error, response);
-      }
-      if (response.status !== status) {
-        throw new Error(`the status is ${response.status} instead of ${status}; is this a providerd server?`);
-      }
-      return recordOf<Provider>(data, response, model, leastPk);
-    }),
-  );
-}
-
-function encode(body: unknown): string {
-  try {
-    const text: unknown = JSON.stringify(body, revealing);
-    if (typeof text === "string") {
-      return text;
+  return retry(retries, tryTimeoutSeconds, callers, async (signal) => {
+    // With the redirect mode "error", Node says only "fetch failed". With "manual", it returns the redirect and so its
+    // host, which a browser hides. Neither follows it.
+    const request = new Request(target, { method: "POST", headers, body: text, redirect: "manual", signal });
+    const { answer, response } = await exchange(send, request);
+    if (!response.ok) {
+      throw refusalOf(answer, response);
     }
-  } catch {
-    // The error of JSON.stringify may quote names of the body.
-  }
-  throw new TypeError("the request cannot be encoded as JSON");
+    return recordOf<Provider>(answer, response, models[path], validateOnly);
+  });
 }

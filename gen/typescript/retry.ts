@@ -8,18 +8,21 @@ const maxStepSeconds = 10;
 const maxWaitSeconds = 60;
 const maxTotalWaitSeconds = 120;
 
-/** Calls attempt until it succeeds, its error is not temporary, or retries or waiting time run out. */
+/**
+ * Calls attempt until it succeeds, its error is not temporary, retries or waiting time run out, or the caller's signal is
+ * aborted. Each attempt has a timeout.
+ */
 export async function retry<Result>(
   retries: number,
+  timeoutSeconds: number,
   signal: AbortSignal | undefined,
-  attempt: () => Promise<Result>,
+  attempt: (signal: AbortSignal) => Promise<Result>,
 ): Promise<Result> {
   let secondsLeft = maxTotalWaitSeconds;
   for (let tries = 0; ; tries++) {
     try {
-      return await attempt();
+      return await within(timeoutSeconds, signal, attempt);
     } catch (error) {
-      signal?.throwIfAborted();
       const seconds = delayOf(error, tries, Math.min(maxWaitSeconds, secondsLeft));
       if (tries >= retries || !isTemporary(error) || seconds === undefined) {
         throw error;
@@ -65,18 +68,10 @@ function delayOf(error: unknown, tries: number, longestSeconds: number): number 
   return Math.min(requested + Math.random() * step, longestSeconds);
 }
 
-function wait(seconds: number, signal?: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => {
-      signal?.removeEventListener("abort", stop);
-      resolve();
-    }, seconds * 1000);
-    function stop() {
-      clearTimeout(timer);
-      reject(signal?.reason);
-    }
-    signal?.addEventListener("abort", stop, { once: true });
-  });
+/** Waits. Throws the signal's reason as soon as that is aborted. */
+async function wait(seconds: number, signal: AbortSignal | undefined): Promise<void> {
+  const never = new Promise<never>(() => undefined);
+  await within(seconds, signal, () => never).catch(() => signal?.throwIfAborted());
 }
 
 /**
@@ -84,7 +79,7 @@ function wait(seconds: number, signal?: AbortSignal): Promise<void> {
  * abandoned. It does not use AbortSignal.timeout, which leaves a timer behind for each request, or AbortSignal.any, which
  * the first releases of Node 20 lack.
  */
-export async function within<Result>(
+async function within<Result>(
   seconds: number,
   signal: AbortSignal | undefined,
   work: (signal: AbortSignal) => Promise<Result>,

@@ -40,26 +40,31 @@ export type WithSecrets<Request> = {
     : Request[Field];
 };
 
-/** A replacer for JSON.stringify that reveals secrets. */
-export function revealing(this: unknown, key: string, value: unknown): unknown {
-  const own = (this as Record<string, unknown>)[key];
-  return own instanceof Secret ? own.reveal() : value;
+/** Encodes a request, with its secrets, as JSON. */
+export function encode(request: unknown): string {
+  try {
+    return JSON.stringify(request, function (this: Record<string, unknown>, key: string, value: unknown) {
+      const own = this[key];
+      return own instanceof Secret ? own.reveal() : value;
+    });
+  } catch {
+    // The error of JSON.stringify may quote names of the request.
+    throw new TypeError("the request cannot be encoded as JSON");
+  }
 }
 
 /**
  * Makes the secrets of a record readable only by name: console.log, JSON.stringify and spread, which enumerate fields, do
  * not show them.
  */
-export function hideSecrets(record: object): void {
+export function hideSecrets(record: { [Field in SecretField]?: unknown }): void {
   for (const field of ["client_secret", "credentials"] satisfies SecretField[]) {
     if (field in record) {
-      let value = (record as Record<string, unknown>)[field];
+      let value = record[field];
       // An accessor, because util.inspect can show non-enumerable values.
       Object.defineProperty(record, field, {
         get: () => value,
-        set: (other: unknown) => {
-          value = other;
-        },
+        set: (other: unknown) => (value = other),
         enumerable: false,
       });
     }
