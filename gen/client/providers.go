@@ -89,8 +89,7 @@ func New(baseURL, token string, options ...Option) (*Providers, error) {
 	return p, nil
 }
 
-// isVisibleASCII reports whether a text has characters, and only those of visible ASCII, which header fields accept
-// unchanged.
+// isVisibleASCII reports whether a text is visible ASCII, which header fields accept unchanged, and not empty.
 func isVisibleASCII(text string) bool {
 	return text != "" && !strings.ContainsFunc(text, func(r rune) bool { return r < '!' || r > '~' })
 }

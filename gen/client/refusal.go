@@ -72,15 +72,20 @@ func (e *Error) Violation(pointer string) (violation Violation, ok bool) {
 
 // newError returns the refusal in a problem document. If the response is something else, only its status is known.
 func newError(response *http.Response, text []byte) *Error {
-	refused := &Error{RetryAfter: retryAfter(response.Header)}
-	if json.Unmarshal(text, &refused.Problem) != nil || int(refused.Status) != response.StatusCode {
+	var document struct {
+		Problem
+		// An array, because violations beyond its end are not decoded: a list of empty ones would take many times its bytes.
+		Errors [maxViolations]Violation `json:"errors"`
+	}
+	if json.Unmarshal(text, &document) != nil || int(document.Status) != response.StatusCode {
 		return foreignResponse(response,
 			"The response is not a problem document. Is there a proxy between this program and the server?")
 	}
-	if all := refused.Violations(); len(all) > maxViolations {
-		refused.Errors = new(slices.Clone(all[:maxViolations]))
+	listed := slices.DeleteFunc(document.Errors[:], func(v Violation) bool { return v == Violation{} })
+	if len(listed) > 0 {
+		document.Problem.Errors = new(slices.Clone(listed))
 	}
-	return refused
+	return &Error{Problem: document.Problem, RetryAfter: retryAfter(response.Header)}
 }
 
 // foreignResponse returns a refusal of which only the status and header are known.

@@ -20,20 +20,16 @@ import (
 const (
 	// maxResponse is the most bytes of a response that are read, counted after decompression.
 	maxResponse = 16 << 20
-	// maxCommas is the most commas in a response: each may separate list elements, which take many times their bytes when
-	// decoded. Requests and problem documents are at most 1 MiB, so no valid response has more.
+	// maxCommas is the most commas in a response, and so nearly the most values, which all take time to decode. Requests
+	// and problem documents are at most 1 MiB, so no valid response has more.
 	maxCommas = 1 << 20
-)
 
-// The wait before a retry is a random part of a step. The first step is firstStep, and each is twice the last, up to
-// maxStep.
-const (
+	// The wait before a retry is a random part of a step. The first step is firstStep, and each is twice the last, up to
+	// maxStep.
 	firstStep = 250 * time.Millisecond
 	maxStep   = 10 * time.Second
-)
 
-// The longest waits, whatever the server asks for: before one retry, and in total.
-const (
+	// The longest waits, whatever the server asks for: before one retry, and in total.
 	maxWait      = time.Minute
 	maxTotalWait = 2 * time.Minute
 )
