@@ -336,6 +336,6 @@ bench-postgres: build postgres ## Measure replicas over PostgreSQL beside pgbenc
 # not see all files that the programs under test read.
 ci: export NOTHING_LEFT_OUT := 1
 ci: export GOFLAGS := $(strip $(GOFLAGS) -trimpath -count=1)
-ci: chromium promtool systemd-analyze caddy buildah postgres ## Run every check and test once.
+ci: languages chromium promtool systemd-analyze caddy buildah postgres ## Run every check and test once.
 	$(MAKE) --jobs=2 --output-sync drift breaking lint security manifests typescript consumers-ci judge image
 	$(MAKE) test-all

@@ -51,13 +51,10 @@ func wrongParameter(name string, values []string) string {
 		return fmt.Sprintf("The query parameter %s must appear at most once, as %s=true or %s=false.", name, name, name)
 	}
 	unknown := fmt.Sprintf("%q is not a query parameter of this operation.", truncate(name, maxQuotedName))
-	if strings.EqualFold(strings.ReplaceAll(name, "_", ""), "dryrun") {
-		return unknown + " Use validate_only=true, which stores nothing."
-	}
 	if meant := contract.MostSimilar(name, []string{validateOnlyParameter}); meant != "" {
 		return unknown + " Did you mean " + meant + "?"
 	}
-	return unknown + " Remove it."
+	return unknown + " Remove it. To store nothing, use validate_only=true."
 }
 
 // parseBool parses the value of a parameter that appears once: true or false, in any letter case.
@@ -65,6 +62,6 @@ func parseBool(values []string) (value, ok bool) {
 	if len(values) != 1 {
 		return false, false
 	}
-	value = strings.EqualFold(values[0], "true")
-	return value, value || strings.EqualFold(values[0], "false")
+	text := strings.ToLower(values[0])
+	return text == "true", text == "true" || text == "false"
 }

@@ -109,7 +109,7 @@ type ClientTypeEnum string
 // IssuerModeEnum Value of the issuer of ID tokens. Default in requests: per_provider.
 type IssuerModeEnum string
 
-// OAuth2Provider A stored OAuth2 provider.
+// OAuth2Provider An OAuth2 provider, stored or, in a 200, as it would be stored.
 type OAuth2Provider struct {
 	// AccessCodeValidity Access codes are invalid on or after current time plus this value, as sent.
 	AccessCodeValidity string `json:"access_code_validity"`
@@ -166,7 +166,7 @@ type OAuth2Provider struct {
 	// Name Name of the provider.
 	Name string `json:"name"`
 
-	// PK Identifier of the provider, from one sequence for all kinds of provider, at most 2^53-1. Gaps are allowed. 0 in the answer to validate_only=true, if the record is not stored.
+	// PK Identifier of the provider, from one sequence for all kinds of provider, at most 2^53-1. Gaps are allowed. 0 in a 200, unless the idempotency key already created the record.
 	PK int64 `json:"pk"`
 
 	// PropertyMappings Property mappings, in the order sent.
@@ -295,7 +295,7 @@ type Violation struct {
 // Example: invalid_uuid
 type ViolationCode = string
 
-// WorkspaceDirectoryProvider A stored workspace directory-sync provider.
+// WorkspaceDirectoryProvider A workspace directory-sync provider, stored or, in a 200, as it would be stored.
 type WorkspaceDirectoryProvider struct {
 	// AssignedBackchannelApplicationName Backchannel application display name. Empty if no application is linked.
 	AssignedBackchannelApplicationName string `json:"assigned_backchannel_application_name"`
@@ -334,7 +334,7 @@ type WorkspaceDirectoryProvider struct {
 	// Name Name of the provider.
 	Name string `json:"name"`
 
-	// PK Identifier of the provider, from one sequence for all kinds of provider, at most 2^53-1. Gaps are allowed. 0 in the answer to validate_only=true, if the record is not stored.
+	// PK Identifier of the provider, from one sequence for all kinds of provider, at most 2^53-1. Gaps are allowed. 0 in a 200, unless the idempotency key already created the record.
 	PK int64 `json:"pk"`
 
 	// PropertyMappings Property mappings (users), in the order sent.
@@ -443,7 +443,7 @@ type ProvidersOauth2CreateParams struct {
 	// ValidateOnly If true, the request is checked like a create, with the same refusals, but nothing is stored, not even the idempotency key. Instead of 201, the response is 200, with the record as it would be stored.
 	ValidateOnly *ValidateOnly `form:"validate_only,omitempty" json:"validate_only,omitempty"`
 
-	// IdempotencyKey Makes retries safe: every later request of the same caller to the same operation, with the same key and body, returns the record that the first one created, with Idempotency-Replayed. A body with other values gets 422, which names the record and the fields that differ. The caller is the name of the token, and a refused request does not use up its key.
+	// IdempotencyKey Makes retries safe: every later request of the same caller to the same operation, with the same key and body, returns the record that the first one created, with Idempotency-Replayed. A body with other values is refused with 422, which identifies the record and the fields that differ. The caller is the name of the token, and a refused request does not use up its key.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
 	// Prefer Preferences (RFC 7240). With handling=lenient, fields that the request does not define, such as those of the response, are ignored instead of refused. Other preferences are ignored.
@@ -455,7 +455,7 @@ type ProvidersWorkspaceDirectoryCreateParams struct {
 	// ValidateOnly If true, the request is checked like a create, with the same refusals, but nothing is stored, not even the idempotency key. Instead of 201, the response is 200, with the record as it would be stored.
 	ValidateOnly *ValidateOnly `form:"validate_only,omitempty" json:"validate_only,omitempty"`
 
-	// IdempotencyKey Makes retries safe: every later request of the same caller to the same operation, with the same key and body, returns the record that the first one created, with Idempotency-Replayed. A body with other values gets 422, which names the record and the fields that differ. The caller is the name of the token, and a refused request does not use up its key.
+	// IdempotencyKey Makes retries safe: every later request of the same caller to the same operation, with the same key and body, returns the record that the first one created, with Idempotency-Replayed. A body with other values is refused with 422, which identifies the record and the fields that differ. The caller is the name of the token, and a refused request does not use up its key.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 
 	// Prefer Preferences (RFC 7240). With handling=lenient, fields that the request does not define, such as those of the response, are ignored instead of refused. Other preferences are ignored.

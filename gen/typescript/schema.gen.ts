@@ -89,9 +89,9 @@ export interface components {
             /** @description Sources of keys, kept in the order sent. Default: an empty list. */
             jwks_sources?: string[];
         };
-        /** @description A stored OAuth2 provider. */
+        /** @description An OAuth2 provider, stored or, in a 200, as it would be stored. */
         OAuth2Provider: {
-            /** @description Identifier of the provider, from one sequence for all kinds of provider, at most 2^53-1. Gaps are allowed. 0 in the answer to validate_only=true, if the record is not stored. */
+            /** @description Identifier of the provider, from one sequence for all kinds of provider, at most 2^53-1. Gaps are allowed. 0 in a 200, unless the idempotency key already created the record. */
             pk: number;
             /** @description Name of the provider. */
             name: string;
@@ -191,9 +191,9 @@ export interface components {
             /** @description Domain of the e-mail addresses of groups created in the directory. */
             default_group_email_domain: string;
         };
-        /** @description A stored workspace directory-sync provider. */
+        /** @description A workspace directory-sync provider, stored or, in a 200, as it would be stored. */
         WorkspaceDirectoryProvider: {
-            /** @description Identifier of the provider, from one sequence for all kinds of provider, at most 2^53-1. Gaps are allowed. 0 in the answer to validate_only=true, if the record is not stored. */
+            /** @description Identifier of the provider, from one sequence for all kinds of provider, at most 2^53-1. Gaps are allowed. 0 in a 200, unless the idempotency key already created the record. */
             pk: number;
             /** @description Name of the provider. */
             name: string;
@@ -434,7 +434,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description The server has too many requests in flight, or the database is not available: nothing was stored. Only if the type is outcome-unknown, the record may have been stored; a retry with the same idempotency key settles it. */
+        /** @description The server has too many requests in flight, or the database is not available: nothing was stored. Only if the type is outcome-unknown, the record may have been stored; a retry with the same idempotency key resolves it. */
         ServiceUnavailable: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -451,7 +451,7 @@ export interface components {
     parameters: {
         /** @description If true, the request is checked like a create, with the same refusals, but nothing is stored, not even the idempotency key. Instead of 201, the response is 200, with the record as it would be stored. */
         ValidateOnly: boolean;
-        /** @description Makes retries safe: every later request of the same caller to the same operation, with the same key and body, returns the record that the first one created, with Idempotency-Replayed. A body with other values gets 422, which names the record and the fields that differ. The caller is the name of the token, and a refused request does not use up its key. */
+        /** @description Makes retries safe: every later request of the same caller to the same operation, with the same key and body, returns the record that the first one created, with Idempotency-Replayed. A body with other values is refused with 422, which identifies the record and the fields that differ. The caller is the name of the token, and a refused request does not use up its key. */
         IdempotencyKey: string;
         /** @description Preferences (RFC 7240). With handling=lenient, fields that the request does not define, such as those of the response, are ignored instead of refused. Other preferences are ignored. */
         Prefer: string;
@@ -463,7 +463,7 @@ export interface components {
          * @example 3NQ5ZB7WLGVQ6RQH2M4XK7JYTA
          */
         "X-Request-Id": string;
-        /** @description The response contains or describes secrets, so caches must not store it. */
+        /** @description The response may contain secrets, so caches must not store it. */
         "Cache-Control": "no-store";
         /** @description The record was created by an earlier request with the same key. */
         "Idempotency-Replayed": "true";
@@ -482,7 +482,7 @@ export interface components {
          */
         "Retry-After": number;
         /**
-         * @description Requests that the caller can send at once (r), and seconds until it can send one more (t), as in draft-ietf-httpapi-ratelimit-headers-10. Present if the server limits the rate of callers.
+         * @description Requests that the caller can send without waiting (r), and seconds until it can send one more (t), as in draft-ietf-httpapi-ratelimit-headers-10. Present if the server limits the rate of callers.
          * @example "caller";r=99;t=1
          */
         RateLimit: string;
@@ -492,8 +492,8 @@ export interface components {
          */
         "RateLimit-Policy": string;
         /**
-         * @description Advice about the settings (RFC 8288), at most 20 links and 2 KiB. A link leads to the rule, with the field as a fragment (RFC 6901) in anchor and a sentence in title. If there is more advice, the last link leads to /advice/.
-         * @example </advice/#http_redirect>; rel="help"; anchor="#/redirect_uris"; title="Use https in line 1."
+         * @description Up to 20 links and 2 KiB of advice about the settings (RFC 8288). Each leads to a rule; anchor has the field as a URI fragment (RFC 6901, section 6), and title the sentence. If there is more advice, a further link leads to /advice/.
+         * @example </advice/#delete_action_destructive>; rel="help"; anchor="#/user_delete_action"; title="If a user is deleted in the platform, perhaps by mistake, the directory deletes the user and all their data. Use suspend or do_nothing."
          */
         Link: string;
     };
@@ -508,7 +508,7 @@ export interface operations {
                 validate_only?: components["parameters"]["ValidateOnly"];
             };
             header?: {
-                /** @description Makes retries safe: every later request of the same caller to the same operation, with the same key and body, returns the record that the first one created, with Idempotency-Replayed. A body with other values gets 422, which names the record and the fields that differ. The caller is the name of the token, and a refused request does not use up its key. */
+                /** @description Makes retries safe: every later request of the same caller to the same operation, with the same key and body, returns the record that the first one created, with Idempotency-Replayed. A body with other values is refused with 422, which identifies the record and the fields that differ. The caller is the name of the token, and a refused request does not use up its key. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /** @description Preferences (RFC 7240). With handling=lenient, fields that the request does not define, such as those of the response, are ignored instead of refused. Other preferences are ignored. */
                 Prefer?: components["parameters"]["Prefer"];
@@ -522,7 +522,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The record as it would be stored, or the one that the idempotency key already created, without its secret. Nothing was stored. Sent only with validate_only=true. */
+            /** @description The record as it would be stored, or the record that the idempotency key already created; its secret or credentials are empty. Nothing was stored. Sent only with validate_only=true. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -573,7 +573,7 @@ export interface operations {
                 validate_only?: components["parameters"]["ValidateOnly"];
             };
             header?: {
-                /** @description Makes retries safe: every later request of the same caller to the same operation, with the same key and body, returns the record that the first one created, with Idempotency-Replayed. A body with other values gets 422, which names the record and the fields that differ. The caller is the name of the token, and a refused request does not use up its key. */
+                /** @description Makes retries safe: every later request of the same caller to the same operation, with the same key and body, returns the record that the first one created, with Idempotency-Replayed. A body with other values is refused with 422, which identifies the record and the fields that differ. The caller is the name of the token, and a refused request does not use up its key. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /** @description Preferences (RFC 7240). With handling=lenient, fields that the request does not define, such as those of the response, are ignored instead of refused. Other preferences are ignored. */
                 Prefer?: components["parameters"]["Prefer"];
@@ -587,7 +587,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The record as it would be stored, or the one that the idempotency key already created, without its secret. Nothing was stored. Sent only with validate_only=true. */
+            /** @description The record as it would be stored, or the record that the idempotency key already created; its secret or credentials are empty. Nothing was stored. Sent only with validate_only=true. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

@@ -15,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"example.com/providerd/gen/contract"
+	"example.com/providerd/store/storetest/processtest"
 )
 
 // TestPatternsMeanTheSame compares the verdicts of the engines that are installed (RE2, ECMA 262 with and without the
@@ -50,18 +51,22 @@ func TestPatternsMeanTheSame(t *testing.T) {
 	} {
 		t.Run(engine.command[0], func(t *testing.T) {
 			t.Parallel()
-			if _, err := exec.LookPath(engine.command[0]); err != nil {
-				t.Logf("not installed: %v", err)
-				return
-			}
+			processtest.NeedPrograms(t, "languages", engine.command[0])
 			command := exec.CommandContext(t.Context(), engine.command[0], engine.command[1:]...)
 			command.Stdin = bytes.NewReader(engine.input)
 			output, err := command.CombinedOutput()
 			if err != nil {
 				t.Fatalf("%v: %s", err, output)
 			}
-			for i, verdicts := range strings.Fields(string(output)) {
+			lines := strings.Fields(string(output))
+			if len(lines) == 0 || len(lines)%len(patterns) != 0 {
+				t.Fatalf("%d lines for %d patterns", len(lines), len(patterns))
+			}
+			for i, verdicts := range lines {
 				pattern := i % len(patterns)
+				if len(verdicts) != len(texts) {
+					t.Fatalf("%s: %d verdicts for %d texts", patterns[pattern], len(verdicts), len(texts))
+				}
 				for j, text := range texts {
 					if verdicts[j] != want[pattern][j] && strings.TrimRight(text, engine.lineEnds) == text {
 						t.Fatalf("%s: %q: %c instead of %c", patterns[pattern], text, verdicts[j], want[pattern][j])

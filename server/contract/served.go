@@ -16,7 +16,7 @@ func consumersView(text []byte) []byte {
 	for line := range bytes.Lines(text) {
 		content := bytes.TrimLeft(line, " ")
 		indentation := len(line) - len(content)
-		if hidden >= 0 && indentation > hidden {
+		if hidden >= 0 && (indentation > hidden || len(bytes.TrimSpace(content)) == 0) {
 			continue
 		}
 		hidden = -1

@@ -185,7 +185,8 @@ func (c *checker) checkProblem(response *http.Response, body []byte) error {
 	if err := json.Unmarshal(body, &listed); err != nil {
 		return fmt.Errorf("read violations: %w", err)
 	}
-	codes := strings.FieldsFunc(c.document.Components.Schemas["ViolationCode"].Value.Description, func(r rune) bool {
+	list, _, _ := strings.Cut(c.document.Components.Schemas["ViolationCode"].Value.Description, ".")
+	codes := strings.FieldsFunc(strings.TrimPrefix(list, "The broken rule: "), func(r rune) bool {
 		return r != '_' && !unicode.IsLetter(r)
 	})
 	for _, violation := range listed.Errors {

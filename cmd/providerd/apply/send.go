@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -79,19 +80,26 @@ func reasonOf(err error) string {
 
 // remedyFor returns what to do if there was no response to a request; "" for other errors.
 func remedyFor(err error) string {
+	_, isRefusal := errors.AsType[*client.Error](err)
 	_, isUnanswered := errors.AsType[*url.Error](err)
 	_, isUntrusted := errors.AsType[x509.UnknownAuthorityError](err)
+	_, isOtherCertificate := errors.AsType[*tls.CertificateVerificationError](err)
+	_, isNotTLS := errors.AsType[tls.RecordHeaderError](err)
 	switch {
-	case !isUnanswered:
+	case isRefusal:
 		return ""
-	case isUntrusted:
-		return "; set SSL_CERT_FILE to a PEM file with the certificate of its issuer"
-	case errors.Is(err, http.ErrSchemeMismatch):
-		return "; use http, or enable TLS on the server"
 	case errors.Is(err, context.DeadlineExceeded):
 		return "; check the server, or allow more time with --timeout"
-	default:
+	case isUntrusted:
+		return "; set SSL_CERT_FILE to a PEM file with the certificate of its issuer"
+	case isOtherCertificate:
+		return "; use a certificate that is valid for this host"
+	case isNotTLS, errors.Is(err, http.ErrSchemeMismatch):
+		return "; use http, or enable TLS on the server"
+	case isUnanswered:
 		return "; start the server, or check --server"
+	default:
+		return ""
 	}
 }
 

@@ -21,8 +21,8 @@ func TestRequestsOfOtherSystems(t *testing.T) {
 		status              int
 		says                string
 	}{
-		"dry_run":                  {query: "dry_run=true", status: 400, says: "Use validate_only=true"},
-		"dryRun of Kubernetes":     {query: "dryRun=All", status: 400, says: "Use validate_only=true"},
+		"dry_run":                  {query: "dry_run=true", status: 400, says: "use validate_only=true"},
+		"dryRun of Kubernetes":     {query: "dryRun=All", status: 400, says: "use validate_only=true"},
 		"a boolean of Python":      {query: "validate_only=True", status: 200, says: `"pk":0`},
 		"cookies of a proxy":       {query: "validate_only=true", cookie: strings.Repeat("a", 8<<10), status: 200, says: `"pk":0`},
 		"15 KiB of cookies":        {query: "validate_only=true", cookie: strings.Repeat("a", 15<<10), status: 200, says: `"pk":0`},
