@@ -23,7 +23,7 @@ var adviceLink = regexp.MustCompile(
 // adviceIn returns the advice in the Link header of a response (RFC 8288).
 func adviceIn(header http.Header) []Advice {
 	var given []Advice
-	for _, link := range adviceLink.FindAllStringSubmatch(header.Get("Link"), -1) {
+	for _, link := range adviceLink.FindAllStringSubmatch(strings.Join(header.Values("Link"), ", "), -1) {
 		detail := strings.NewReplacer(`\\`, `\`, `\"`, `"`).Replace(link[3])
 		given = append(given, Advice{Code: link[1], Pointer: link[2], Detail: detail})
 	}

@@ -62,7 +62,7 @@ func answering(status int, contentType, body string) http.HandlerFunc {
 // withHeader returns a handler that adds a header field to the response of another.
 func withHeader(name, value string, next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set(name, value)
+		w.Header().Add(name, value)
 		next(w, r)
 	}
 }

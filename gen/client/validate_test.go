@@ -83,7 +83,7 @@ func TestAdviceIsReadFromLinks(t *testing.T) {
 	const link = `</other>; rel="help"; title="x", </advice/#a_b>; rel="help"; anchor="#/x"; title="Say \"no, <yes>\" \\ .", ` +
 		`</advice/#c>; rel="help"; anchor="#/y"; title="", </advice/>; rel="help"`
 	answer := answering(200, "application/json", strings.ReplaceAll(recordText, "%s", "0"))
-	s := newStranger(t, withHeader("Link", link, answer))
+	s := newStranger(t, withHeader("Link", "</first>; rel=next", withHeader("Link", link, answer)))
 	var advice []client.Advice
 	_, err := s.providers(t).CreateOAuth2(t.Context(), oauth2Request(), client.WithValidateOnly(), client.WithAdvice(&advice))
 	want := []client.Advice{{Code: "a_b", Pointer: "/x", Detail: `Say "no, <yes>" \ .`}, {Code: "c", Pointer: "/y"}}

@@ -188,7 +188,7 @@ test.each([
 
 test("does not send invalid requests", async () => {
   const none = counting(() => Promise.reject(new TypeError("fetch failed")));
-  for (const idempotencyKey of ["", "hunter2 ", "hunter2\n", "hunter2é", "k".repeat(256)]) {
+  for (const idempotencyKey of [null as unknown as string, 1 as unknown as string, "", "hunter2 ", "hunter2\n", "hunter2é", "k".repeat(256)]) {
     await expect(none.client.createOAuth2(request("x"), { idempotencyKey })).rejects.toThrow(
       /^the idempotency key is not 1 to 255 visible ASCII characters$/,
     );

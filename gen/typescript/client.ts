@@ -95,7 +95,7 @@ export function createClient(baseUrl: string, token: string, options: ClientOpti
   const { fetch: send = fetch, retries = 4, tryTimeoutSeconds = 30 } = options;
   // fetch rejects a URL with a user name.
   if (typeof baseUrl !== "string" || !/^https?:\/\/[^/?#@]+(\/[^?#]*)?$/.test(baseUrl) || !URL.canParse(baseUrl)) {
-    throw new TypeError("the base URL is not of the form http://HOST:PORT or https://HOST");
+    throw new TypeError("the base URL is not a string of the form http://HOST:PORT or https://HOST");
   }
   if (typeof token !== "string" || !/^[\x21-\x7e]+$/.test(token)) {
     throw new TypeError("the access token is not a string of visible ASCII characters without white space");
@@ -135,7 +135,7 @@ async function create<Provider extends OAuth2Provider | WorkspaceDirectoryProvid
   body: unknown,
   { idempotencyKey = crypto.randomUUID(), validateOnly = false, lenient, signal: callers }: CreateOptions,
 ): Promise<Created<Provider>> {
-  if (!/^[\x21-\x7e]{1,255}$/.test(idempotencyKey)) {
+  if (typeof idempotencyKey !== "string" || !/^[\x21-\x7e]{1,255}$/.test(idempotencyKey)) {
     throw new TypeError("the idempotency key is not 1 to 255 visible ASCII characters");
   }
   const target = `${url}${path}${validateOnly ? "?validate_only=true" : ""}`;

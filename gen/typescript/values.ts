@@ -21,11 +21,13 @@ export type Duration = { [Unit in (typeof units)[number]]?: number };
  * Numbers have up to 9 digits before and after the decimal point; the server refuses others, such as negative ones.
  */
 export function duration(length: Duration): string {
-  const sent = Object.entries(length).filter(([, number]) => number !== undefined);
+  const sent = Object.entries(length ?? {}).filter(([, number]) => number !== undefined);
   const wrong = sent.find(([unit, number]) => !(units as readonly string[]).includes(unit) || typeof number !== "number");
-  if (sent.length === 0 || wrong !== undefined) {
-    const found = wrong === undefined ? "has no part" : `has no number of a known unit in ${wrong[0]}`;
-    throw new TypeError(`the duration ${found}; write one such as { hours: 1, minutes: 30 } with ${units.join(", ")}`);
+  if (wrong !== undefined) {
+    throw new TypeError(`"${wrong[0]}" of the duration is not a number of ${units.join(", ")}`);
+  }
+  if (sent.length === 0) {
+    throw new TypeError("the duration has no part; write one such as { hours: 1, minutes: 30 }");
   }
   return units
     .flatMap((unit) => (length[unit] === undefined ? [] : [`${unit}=${length[unit].toFixed(9).replace(/\.?0+$/, "")}`]))
