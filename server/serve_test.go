@@ -159,7 +159,8 @@ func exchangeRaw(t *testing.T, address, text, drip string) string {
 	}
 }
 
-// Malformed HTTP is refused by the HTTP library, without a request id. The header may have 16 KiB.
+// Malformed HTTP is refused by the HTTP library, without a request id. The header may have 16 KiB and,
+// with the request line, 256 lines.
 func TestMalformedHTTPHasNoRequestID(t *testing.T) {
 	t.Parallel()
 	h := start(t)
@@ -168,7 +169,9 @@ func TestMalformedHTTPHasNoRequestID(t *testing.T) {
 	long := func(length int) string {
 		return request + "X: " + strings.Repeat("x", length-len(request)-len("X: \r\n\r\n")) + "\r\n\r\n"
 	}
+	fields := func(count int) string { return strings.Repeat("X:\n", count) }
 	for text, want := range map[string]int{
+		request + fields(255) + "\r\n": 431, request + fields(1000): 431,
 		request + "X\r\n\r\n": 400, request + "Expect: 200-ok\r\n\r\n": 417, long(16<<10 + 1): 431,
 		request + "Transfer-Encoding: gzip\r\n\r\n": 501, strings.Replace(request, "1.1", "3.0", 1) + "\r\n": 505,
 	} {
@@ -179,6 +182,7 @@ func TestMalformedHTTPHasNoRequestID(t *testing.T) {
 		}
 	}
 	connect(t, address).send(t, long(16<<10)).want(t, http.StatusOK)
+	connect(t, address).send(t, request+fields(254)+"\r\n").want(t, http.StatusOK)
 }
 
 // A server that stops ends a request that does not, and says so.

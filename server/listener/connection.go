@@ -31,6 +31,8 @@ const progressBytes = 16 << 10
 type Conn struct {
 	net.Conn
 	owner *connections
+	// header counts the fields that are being read.
+	header header
 	// hasNoReadDeadline is what SetReadDeadline was called with last.
 	hasNoReadDeadline atomic.Bool
 	// The mutex of the owner guards the remaining fields: the phase, and when it began.
@@ -89,8 +91,13 @@ func (c *Conn) Read(into []byte) (int, error) {
 	if len(into) == 1 && !c.owner.limits.NoticeHangUps && c.hasNoReadDeadline.Load() {
 		return 0, nil
 	}
+	if c.header.isTooLong() {
+		c.header.read(into)
+		return len(into), nil
+	}
 	count, err := c.Conn.Read(into)
 	if count > 0 {
+		c.header.read(into[:count])
 		c.owner.mutex.Lock()
 		defer c.owner.mutex.Unlock()
 		if c.phase == idle {

@@ -27,6 +27,8 @@ const writeBuffer = 64 << 10
 type connections struct {
 	net.Listener
 	limits Limits
+	// isEncrypted is true if the connections carry TLS.
+	isEncrypted bool
 	// waits is true while a newcomer waits; freed wakes it.
 	waits atomic.Bool
 	freed chan struct{}
@@ -36,8 +38,10 @@ type connections struct {
 	open  map[*Conn]bool
 }
 
-func limitConnections(listener net.Listener, limits Limits) *connections {
-	return &connections{Listener: listener, limits: limits, freed: make(chan struct{}, 1), open: map[*Conn]bool{}}
+func limitConnections(listener net.Listener, limits Limits, isEncrypted bool) *connections {
+	return &connections{
+		Listener: listener, limits: limits, isEncrypted: isEncrypted, freed: make(chan struct{}, 1), open: map[*Conn]bool{},
+	}
 }
 
 // Accept waits for the next connection, and then for a place.
@@ -46,7 +50,7 @@ func (c *connections) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	newcomer := &Conn{Conn: accepted, owner: c}
+	newcomer := &Conn{Conn: accepted, owner: c, header: header{isHidden: c.isEncrypted}}
 	for {
 		wait, err := c.admit(newcomer)
 		if err != nil {
@@ -155,6 +159,7 @@ func (c *connections) stateChanged(served net.Conn, state http.ConnState) {
 	defer c.mutex.Unlock()
 	switch {
 	case state == http.StateIdle:
+		conn.header.begin()
 		conn.enter(idle)
 	case state == http.StateActive && conn.phase == idle:
 		conn.enter(unknown)

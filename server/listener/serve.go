@@ -70,7 +70,7 @@ func Serve(
 ) error {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
-	open := limitConnections(listener, limits)
+	open := limitConnections(listener, limits, security != nil)
 	httpServer := &http.Server{
 		Handler:           open.closeWhileWaiting(handler),
 		ConnContext:       open.context,

@@ -105,16 +105,20 @@ func TestHostileHeaders(t *testing.T) {
 	t.Parallel()
 	server := serveLimited(t, t.TempDir())
 	for _, length := range []int{16 << 10, 36 << 10} {
-		holdHeaders(t, server, length)
+		holdHeaders(t, server, strings.Repeat("a:\r\n", length/len("a:\r\n")))
 	}
+	var distinct strings.Builder
+	for i := 0; distinct.Len() < 16<<10; i++ {
+		fmt.Fprintf(&distinct, "%x:\n", i)
+	}
+	holdHeaders(t, server, distinct.String())
 	checkPeakMemory(t, server)
 }
 
-func holdHeaders(t *testing.T, server *providerdtest.Server, length int) {
+func holdHeaders(t *testing.T, server *providerdtest.Server, fields string) {
 	t.Helper()
 	const connections = 1000
-	text := "GET / HTTP/1.1\r\nHost: example.com\r\n"
-	text += strings.Repeat("a:\r\n", (length-len(text))/len("a:\r\n")-1)
+	text := "GET / HTTP/1.1\r\nHost: example.com\r\n" + fields
 	var open errgroup.Group
 	open.SetLimit(100)
 	held := make([]net.Conn, connections)
