@@ -1,4 +1,3 @@
-// Package api is generated from openapi.yaml: the models of requests and responses, and the strict server over Echo
-// whose interface server.Server implements. The text of openapi.yaml is in gen/contract, the rules of bodies in
-// server/contract. Start with StrictServerInterface in api.gen.go.
+// Package api is generated from openapi.yaml, whose text is in gen/contract: the models of requests and responses, and
+// the strict server over Echo that server.Server implements. Start with StrictServerInterface in api.gen.go.
 package api

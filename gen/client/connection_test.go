@@ -72,6 +72,17 @@ func TestFailedConnections(t *testing.T) {
 			url: "http://example.com", option: option(client.WithDoer(doerFunc(breaks(os.ErrDeadlineExceeded)))),
 			mayPass: true, says: "i/o timeout",
 		},
+		"malformed response": {
+			start: plain, url: "http://HOST", says: "the response is not HTTP",
+			handler: func(w http.ResponseWriter, r *http.Request) {
+				connection, _, err := w.(http.Hijacker).Hijack()
+				if err != nil {
+					return
+				}
+				_, _ = connection.Write([]byte("HTTP/1.1 200 OK\r\nhunter2 " + r.Header.Get("Authorization") + "\r\n\r\n"))
+				_ = connection.Close()
+			},
+		},
 		"lost": {
 			start: plain, handler: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
 			url: "http://HOST", mayPass: true, says: "EOF",

@@ -9,8 +9,7 @@
 //		SubMode:           new(client.SubModeEnumUserEmail),
 //	}, client.WithIdempotencyKey("wiki"))
 //
-// Optional fields are pointers; new returns one for a value. Lost requests are retried, and still create only one
-// record: see Providers.
+// Optional fields are pointers. Lost requests are retried, and still create only one record: see Providers.
 //
 // A refusal is an *Error, and errors.Is finds its type, such as ErrClientIDTaken. A newer server may return other
 // types, codes and enum values, which are passed on unchanged. If there was no complete response, the error is that of

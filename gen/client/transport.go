@@ -2,8 +2,10 @@ package client
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -49,6 +51,10 @@ type redirectRefuser struct{ http.RoundTripper }
 // RoundTrip performs one request.
 func (s redirectRefuser) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := s.RoundTripper.RoundTrip(request)
+	if err != nil && strings.Contains(err.Error(), "broken: malformed") {
+		// The error quotes the response, which may repeat the request.
+		return nil, errors.New("the response is not HTTP; is this a providerd server?")
+	}
 	if err != nil {
 		return nil, err //nolint:wrapcheck // The http.Client inspects it.
 	}

@@ -138,6 +138,7 @@ test.each([
   [400, json, '{"status": 401, "detail": "hunter2"}', noDocument],
   [400, json, '{"status": 400, "errors": {"hunter2": 1}}', noDocument],
   [400, json, '{"status": 400, "errors": [null, "hunter2"]}', noDocument],
+  [400, json, '{"status": 400, "errors": [{"detail": {"toString": 1}}]}', "400 : "],
   [400, "text/plain", "hunter2", noDocument],
 ])("makes an error of a response that is not from providerd: %#", async (status, contentType, body, message) => {
   await refusedOnce(await answering(status, { "Content-Type": contentType }, body), message);

@@ -1,5 +1,5 @@
 import * as problems from "./problems.js";
-import { ProblemError, problemTypes, type Problem } from "./problems.js";
+import { ProblemError, problemTypes, type Problem, type Violation } from "./problems.js";
 
 const kinds = new Map<string, typeof ProblemError>([
   [problemTypes.validationFailed, problems.ValidationFailedError],
@@ -19,10 +19,8 @@ export function refusalOf(answer: unknown, response: Response): ProblemError {
   const answered = answer as { [Member in keyof Problem]?: unknown } | undefined | null;
   const { status, errors = [], type, title, detail, request_id: requestId } = answered ?? {};
   if (status !== response.status || !Array.isArray(errors) || !errors.every((violation) => violation instanceof Object)) {
-    return foreignResponse(
-      response,
-      "The response is not a problem document. Is there a proxy between this program and the server?",
-    );
+    const detail = "The response is not a problem document. Is there a proxy between this program and the server?";
+    return foreignResponse(response, detail);
   }
   const problem = {
     ...(answered as Partial<Problem>),
@@ -31,6 +29,7 @@ export function refusalOf(answer: unknown, response: Response): ProblemError {
     title: textOf(title),
     detail: textOf(detail),
     request_id: textOf(requestId),
+    ...(errors.length > 0 && { errors: errors.slice(0, 1000).map((e: Violation) => ({ ...e, detail: textOf(e.detail) })) }),
   };
   const Kind = kinds.get(problem.type) ?? ProblemError;
   return new Kind(problem, retryAfterOf(response));
@@ -58,7 +57,9 @@ export function redirectOf(request: Request, response: Response): ProblemError |
 }
 
 function foreignResponse(response: Response, detail: string): ProblemError {
-  const { status, statusText: title, headers } = response;
+  const { status, statusText, headers } = response;
+  // A reason phrase could quote the request.
+  const title = /^[A-Za-z' -]{0,40}$/.test(statusText) ? statusText : "";
   const requestId = headers.get("X-Request-Id") ?? "";
   const problem = { type: problemTypes.foreign, title, status, detail, request_id: requestId };
   return new ProblemError(problem, retryAfterOf(response));

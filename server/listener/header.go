@@ -16,8 +16,8 @@ type header struct {
 // begin expects the header of the next request.
 func (h *header) begin() { h.lines, h.hasText, h.isComplete = 0, false, false }
 
-// read counts the lines in a piece of the request. What follows too many becomes a line that does not end, which net/http
-// refuses with 431 when it exceeds its limit.
+// read counts the lines in a piece of the request. What follows too many becomes a line that does not end, which
+// net/http refuses with 431 when it exceeds its limit.
 func (h *header) read(piece []byte) {
 	if h.isHidden || h.isComplete {
 		return
