@@ -43,6 +43,8 @@ type Providers struct {
 	token      Secret
 	retries    int
 	tryTimeout time.Duration
+	// large is a semaphore for large responses.
+	large chan struct{}
 }
 
 // Option configures Providers.
@@ -65,7 +67,9 @@ func WithTryTimeout(length time.Duration) Option { return func(p *Providers) { p
 // the token is empty or has characters other than visible ASCII, or if the try timeout is not positive. The error
 // quotes none of them.
 func New(baseURL, token string, options ...Option) (*Providers, error) {
-	p := &Providers{token: NewSecret(token), retries: DefaultRetries, tryTimeout: DefaultTryTimeout}
+	p := &Providers{
+		token: NewSecret(token), retries: DefaultRetries, tryTimeout: DefaultTryTimeout, large: make(chan struct{}, 1),
+	}
 	for _, option := range options {
 		option(p)
 	}

@@ -19,7 +19,8 @@ import (
 
 const (
 	// maxResponse is the most bytes of a response that are read, counted after decompression.
-	maxResponse = 16 << 20
+	maxResponse      = 16 << 20
+	maxSmallResponse = 16 << 10
 	// maxCommas is the most commas in a response, and so nearly the most values, which all take time to decode. Requests
 	// and problem documents are at most 1 MiB, so no valid response has more.
 	maxCommas = 1 << 20
@@ -46,57 +47,59 @@ func send[Record any](
 	if chosen.params.ValidateOnly != nil {
 		status, leastPK = http.StatusOK, 0
 	}
-	header, text, err := p.retry(ctx, post, status)
+	record := new(Record)
+	err := p.retry(ctx, post, status, func(header http.Header, text []byte) error {
+		var identity struct {
+			PK    int64  `json:"pk"`
+			Model string `json:"meta_model_name"`
+		}
+		mediaType, _, err := mime.ParseMediaType(header.Get("Content-Type"))
+		if err != nil || mediaType != "application/json" || json.Unmarshal(text, &identity) != nil ||
+			identity.Model != model || identity.PK < leastPK || json.Unmarshal(text, record) != nil {
+			return errors.New("the response is not the record of a provider of this kind; is this a providerd server?")
+		}
+		// What the caller does not ask for goes to a variable that nobody reads.
+		*cmp.Or(chosen.replayed, new(bool)) = header.Get("Idempotency-Replayed") != ""
+		*cmp.Or(chosen.advice, new([]Advice)) = adviceIn(header)
+		return nil
+	})
 	if err != nil {
 		return nil, fmt.Errorf("create provider: %w", err)
 	}
-	var identity struct {
-		PK    int64  `json:"pk"`
-		Model string `json:"meta_model_name"`
-	}
-	record := new(Record)
-	mediaType, _, err := mime.ParseMediaType(header.Get("Content-Type"))
-	if err != nil || mediaType != "application/json" || json.Unmarshal(text, &identity) != nil ||
-		identity.Model != model || identity.PK < leastPK || json.Unmarshal(text, record) != nil {
-		return nil, errors.New(
-			"create provider: the response is not the record of a provider of this kind; is this a providerd server?")
-	}
-	// What the caller does not ask for goes to a variable that nobody reads.
-	*cmp.Or(chosen.replayed, new(bool)) = header.Get("Idempotency-Replayed") != ""
-	*cmp.Or(chosen.advice, new([]Advice)) = adviceIn(header)
 	return record, nil
 }
+
+// decoder decodes the response to a create.
+type decoder func(header http.Header, text []byte) error
 
 // retry tries a create until it succeeds, its error is not temporary, or retries or waiting time run out. It waits for
 // as long as the server asks and a random part of the step (full jitter), so that callers refused at the same time do
 // not retry at the same time.
-func (p *Providers) retry(ctx context.Context, post *http.Request, status int) (http.Header, []byte, error) {
+func (p *Providers) retry(ctx context.Context, post *http.Request, status int, decode decoder) error {
 	waitLeft := maxTotalWait
 	for tries := 0; ; tries++ {
-		header, text, err := p.try(ctx, post, status)
+		err := p.try(ctx, post, status, decode)
 		requested, longest := time.Duration(0), min(maxWait, waitLeft)
 		if refused, ok := errors.AsType[*Error](err); ok {
 			requested = refused.RetryAfter
 		}
 		if err == nil || tries >= p.retries || ctx.Err() != nil || !IsTemporary(err) ||
 			longest <= 0 || requested > longest {
-			return header, text, err
+			return err
 		}
 		step := min(firstStep<<min(tries, 10), maxStep)
 		wait := min(requested+rand.N(step+1), longest) //nolint:gosec // Jitter needs no secrecy.
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
-			return nil, nil, fmt.Errorf("wait for the next try: %w, after %w", context.Cause(ctx), err)
+			return fmt.Errorf("wait for the next try: %w, after %w", context.Cause(ctx), err)
 		}
 		waitLeft -= wait
 	}
 }
 
-// try sends a create once and reads the response, which must have a status.
-func (p *Providers) try(
-	callers context.Context, post *http.Request, status int,
-) (header http.Header, text []byte, err error) {
+// try sends a create once and decodes the response, which must have a status.
+func (p *Providers) try(callers context.Context, post *http.Request, status int, decode decoder) (err error) {
 	ctx, cancel := context.WithTimeout(callers, p.tryTimeout)
 	defer cancel()
 	defer func() {
@@ -106,30 +109,50 @@ func (p *Providers) try(
 	}()
 	request := post.Clone(ctx)
 	if request.Body, err = post.GetBody(); err != nil {
-		return nil, nil, fmt.Errorf("repeat the body: %w", err)
+		return fmt.Errorf("repeat the body: %w", err)
 	}
 	response, err := p.doer.Do(request)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	defer func() { _ = response.Body.Close() }()
 	if err := unreadError(response); err != nil {
-		return nil, nil, err
+		return err
 	}
-	text, err = io.ReadAll(io.LimitReader(response.Body, maxResponse+1))
+	text, done, err := p.read(ctx, response.Body)
+	defer done()
 	switch {
 	case err != nil:
-		return nil, nil, fmt.Errorf("read response: %w", err)
+		return fmt.Errorf("read response: %w", err)
 	case len(text) > maxResponse || bytes.Count(text, []byte(",")) > maxCommas:
-		return nil, nil, fmt.Errorf("the response is larger than %d MiB or has too many values; is this a providerd server?",
+		return fmt.Errorf("the response is larger than %d MiB or has too many values; is this a providerd server?",
 			maxResponse>>20)
 	case response.StatusCode >= http.StatusMultipleChoices:
-		return nil, nil, newError(response, text)
+		return newError(response, text)
 	case response.StatusCode != status:
-		return nil, nil, fmt.Errorf("the response has the status %d instead of %d; is this a providerd server?",
+		return fmt.Errorf("the response has the status %d instead of %d; is this a providerd server?",
 			response.StatusCode, status)
 	}
-	return response.Header, text, nil
+	return decode(response.Header, text)
+}
+
+// read reads a response. Large ones are read and decoded one at a time, until done, because that takes many times their
+// size in memory.
+func (p *Providers) read(ctx context.Context, body io.Reader) (text []byte, done func(), err error) {
+	var buffer bytes.Buffer
+	if _, err := io.CopyN(&buffer, body, maxSmallResponse); err != nil {
+		if errors.Is(err, io.EOF) {
+			err = nil
+		}
+		return buffer.Bytes(), func() {}, err
+	}
+	select {
+	case p.large <- struct{}{}:
+	case <-ctx.Done():
+		return nil, func() {}, fmt.Errorf("wait to read a large response: %w", context.Cause(ctx))
+	}
+	_, err = io.Copy(&buffer, io.LimitReader(body, maxResponse-maxSmallResponse+1))
+	return buffer.Bytes(), func() { <-p.large }, err
 }
 
 // IsTemporary reports whether the same request may succeed later: after a failed connection, a timeout or a temporary
