@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
-	"go.yaml.in/yaml/v4"
 
 	"example.com/providerd/gen/api"
 	"example.com/providerd/gen/contract"
@@ -242,36 +241,6 @@ func TestContractIsServed(t *testing.T) {
 			t.Errorf("%s is prefilled", name)
 		}
 	}
-}
-
-// isSubsequence reports whether all lines are in a longer text, in the same order.
-func isSubsequence(lines, of []string) bool {
-	for _, line := range of {
-		if len(lines) > 0 && lines[0] == line {
-			lines = lines[1:]
-		}
-	}
-	return len(lines) == 0
-}
-
-// fieldNames returns the names of all members of a document in YAML, of which JSON is a part, in their order.
-func fieldNames(t *testing.T, document []byte) (names []string) {
-	t.Helper()
-	var root yaml.Node
-	if err := yaml.Unmarshal(document, &root); err != nil {
-		t.Fatal(err)
-	}
-	var collect func(node *yaml.Node)
-	collect = func(node *yaml.Node) {
-		for i, child := range node.Content {
-			if node.Kind == yaml.MappingNode && i%2 == 0 {
-				names = append(names, child.Value)
-			}
-			collect(child)
-		}
-	}
-	collect(&root)
-	return names
 }
 
 // Every problem of the contract has a page with its title and an example, and is on the page that lists them.
