@@ -183,6 +183,11 @@ func TestMalformedHTTPHasNoRequestID(t *testing.T) {
 	}
 	connect(t, address).send(t, long(16<<10)).want(t, http.StatusOK)
 	connect(t, address).send(t, request+fields(254)+"\r\n").want(t, http.StatusOK)
+	// The lines of a body do not count, even if its header was read with the request before it.
+	body := strings.Replace(encode(t, minimal(oauth2Path)), ",", ","+strings.Repeat("\n ", 300), 1)
+	pipelined := connect(t, address).send(t, request+"\r\n"+h.head()+fmt.Sprintf("Content-Length: %d\r\n\r\n", len(body)))
+	pipelined.want(t, http.StatusOK)
+	pipelined.send(t, body).want(t, http.StatusCreated)
 }
 
 // A server that stops ends a request that does not, and says so.

@@ -170,6 +170,8 @@ func (c *connections) stateChanged(served net.Conn, state http.ConnState) {
 // its caller sends the next request.
 func (c *connections) closeWhileWaiting(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// The header of a pipelined request may have been read with the previous one.
+		FromContext(r.Context()).header.isComplete = true
 		if c.waits.Load() {
 			w.Header().Set("Connection", "close")
 		}
