@@ -36,6 +36,15 @@ func KnownSchema(embedded fs.FS) (schema Schema, err error) {
 	return schema, nil
 }
 
+// ProgramVersion returns the version of the last embedded migration.
+func ProgramVersion(embedded fs.FS) (int64, error) {
+	schema, err := KnownSchema(embedded)
+	if err != nil {
+		return 0, err
+	}
+	return schema.ProgramVersion(), nil
+}
+
 // MigrateUp applies the pending migrations up to a version, and reports whether there were any.
 func MigrateUp(
 	ctx context.Context, dialect goose.Dialect, db *sql.DB, embedded fs.FS, version int64, options ...goose.ProviderOption,

@@ -30,7 +30,7 @@ func (t *transaction) begin(ctx context.Context, pks int) error {
 	ctx, cancel := context.WithTimeout(ctx, beginTimeout)
 	defer cancel()
 	var pipeline pgx.Batch
-	queueBegin(&pipeline)
+	t.queueBegin(&pipeline)
 	if pks > 0 {
 		t.queueReserve(&pipeline, pks)
 	}
@@ -40,9 +40,9 @@ func (t *transaction) begin(ctx context.Context, pks int) error {
 	return nil
 }
 
-func queueBegin(pipeline *pgx.Batch) {
+func (t *transaction) queueBegin(pipeline *pgx.Batch) {
 	pipeline.Queue(beginStatement)
-	pipeline.Queue(secureStatement).QueryRow(checkSupport)
+	pipeline.Queue(secureStatement).QueryRow(t.checkSupport)
 }
 
 // queueReserve queues the statement that reserves pks.
@@ -56,7 +56,7 @@ func (t *transaction) queueReserve(pipeline *pgx.Batch, count int) {
 
 // checkSupport checks that this program can use the schema, which a newer one may have migrated, and that the server
 // accepts writes. It returns database.ErrNewer or ErrUnavailable.
-func checkSupport(row pgx.Row) error {
+func (t *transaction) checkSupport(row pgx.Row) error {
 	var oldest int64
 	var isReadOnly, synchronousCommit, minMessages, lockTimeout, idleTimeout, message string
 	err := row.Scan(&oldest, &isReadOnly, &synchronousCommit, &minMessages, &lockTimeout, &idleTimeout, &message)
@@ -65,10 +65,10 @@ func checkSupport(row pgx.Row) error {
 		return fmt.Errorf("%w: table schema_support is empty", database.ErrUnavailable)
 	case err != nil:
 		return err //nolint:wrapcheck // It is the error of send.
-	case oldest > schemaVersion:
+	case oldest > t.schemaVersion:
 		return fmt.Errorf(
 			"%w: %w: its schema needs a program of schema version %d, this one has version %d; upgrade providerd",
-			database.ErrUnavailable, database.ErrNewer, oldest, schemaVersion)
+			database.ErrUnavailable, database.ErrNewer, oldest, t.schemaVersion)
 	case isReadOnly == "on":
 		return fmt.Errorf("%w: the server is read-only", database.ErrUnavailable)
 	default:

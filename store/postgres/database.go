@@ -25,10 +25,12 @@ const (
 
 // Database is an open PostgreSQL database.
 type Database struct {
-	logger  *slog.Logger
-	servers *servers
-	writers database.Pool
-	readers database.Pool
+	logger *slog.Logger
+	// schemaVersion is that of this program.
+	schemaVersion int64
+	servers       *servers
+	writers       database.Pool
+	readers       database.Pool
 	// hasUnknownCommit is set by a commit with an unknown outcome, and cleared when a commit succeeds.
 	hasUnknownCommit atomic.Bool
 	// isInsertFailing is set when a batch with rows fails, and cleared once rows can be stored again.
@@ -164,7 +166,7 @@ func (d *Database) connection(ctx context.Context) (*transaction, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", unavailable(err))
 	}
-	tx, err := newTransaction(conn)
+	tx, err := newTransaction(conn, d.schemaVersion)
 	if err != nil {
 		tx.discard()
 		return nil, fmt.Errorf("connect: %w", unavailable(err))

@@ -7,9 +7,6 @@ import (
 	"example.com/providerd/store/database"
 )
 
-// LatestVersion is the version of the last migration.
-const LatestVersion = schemaVersion
-
 // Catalog returns the text of catalog.txt.
 func Catalog() string { return catalog }
 

@@ -18,14 +18,11 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// schemaVersion is the version of the last migration.
-const schemaVersion = 5
-
 // supportTable is created by the first migration, in the same transaction as the other tables.
 const supportTable = "schema_support"
 
 // SchemaVersion returns the schema version of this program.
-func SchemaVersion() int64 { return schemaVersion }
+func SchemaVersion() (int64, error) { return database.ProgramVersion(migrations) }
 
 const (
 	// lockInterval and lockTries say how often and how many times a program tries to lock the schema. Together they are
@@ -70,16 +67,19 @@ func Migrate(ctx context.Context, url URL, logger *slog.Logger, version int64) (
 // migrator returns a function that migrates a database to the schema version of this program and logs if it did.
 func migrator(logger *slog.Logger) prepareFunc {
 	return func(ctx context.Context, db *sql.DB) error {
-		err := checkSchema(ctx, db)
+		schema, err := readSchema(ctx, db)
+		if err == nil {
+			err = schema.Check()
+		}
 		if err == nil || !errors.Is(err, database.ErrNoDatabase) && !errors.Is(err, database.ErrOlder) {
 			return err
 		}
-		isDone, err := migrateUp(ctx, db, logger, schemaVersion)
+		isDone, err := migrateUp(ctx, db, logger, schema.ProgramVersion())
 		if err != nil {
 			return err
 		}
 		if isDone {
-			logger.Info("migrated the database", slog.Int64("version", schemaVersion))
+			logger.Info("migrated the database", slog.Int64("version", schema.ProgramVersion()))
 		}
 		return checkSchema(ctx, db)
 	}

@@ -67,9 +67,15 @@ func Open(ctx context.Context, url URL, logger *slog.Logger) (*Database, error) 
 type prepareFunc func(ctx context.Context, db *sql.DB) error
 
 func open(ctx context.Context, url URL, logger *slog.Logger, prepare prepareFunc) (*Database, error) {
-	opened := &Database{logger: logger, servers: newServers(url.hasTimeout), abandonTimeout: abandonTimeout}
+	version, err := SchemaVersion()
+	if err != nil {
+		return nil, err
+	}
+	opened := &Database{
+		logger: logger, schemaVersion: version, servers: newServers(url.hasTimeout), abandonTimeout: abandonTimeout,
+	}
 	opened.close = sync.OnceValue(func() error { return database.ClosePools(opened.readers, opened.writers) })
-	err := opened.open(ctx, url.config, prepare)
+	err = opened.open(ctx, url.config, prepare)
 	if err != nil {
 		return nil, errors.Join(err, opened.Close())
 	}

@@ -40,13 +40,15 @@ type transaction struct {
 	conn   *sql.Conn
 	link   *watchedConn
 	server net.Addr
+	// schemaVersion is that of this program.
+	schemaVersion int64
 	// reserved are pks that the transaction has reserved and not yet used.
 	reserved []int64
 	tx       *gorm.DB
 }
 
-func newTransaction(conn *sql.Conn) (*transaction, error) {
-	t := &transaction{conn: conn}
+func newTransaction(conn *sql.Conn, schemaVersion int64) (*transaction, error) {
+	t := &transaction{conn: conn, schemaVersion: schemaVersion}
 	err := t.raw(func(conn *pgx.Conn) error {
 		t.link, t.server = watchedConnOf(conn.PgConn()), conn.PgConn().Conn().RemoteAddr()
 		return nil

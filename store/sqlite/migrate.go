@@ -113,10 +113,4 @@ func readSchema(ctx context.Context, db *sql.DB, path string) (database.Schema, 
 }
 
 // SchemaVersion returns the schema version of this program.
-func SchemaVersion() (int64, error) {
-	schema, err := database.KnownSchema(embedded)
-	if err != nil {
-		return 0, err
-	}
-	return schema.ProgramVersion(), nil
-}
+func SchemaVersion() (int64, error) { return database.ProgramVersion(embedded) }

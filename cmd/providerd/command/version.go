@@ -37,13 +37,17 @@ const unknown = "unknown"
 // Run prints the versions of the program, Go, SQLite and the schemas.
 func (c versionCommand) Run(out *console.Output) error {
 	version, commit := builtFrom()
-	schema, err := sqlite.SchemaVersion()
+	sqliteSchema, err := sqlite.SchemaVersion()
+	if err != nil {
+		return err
+	}
+	postgresSchema, err := postgres.SchemaVersion()
 	if err != nil {
 		return err
 	}
 	all := versions{
-		version, commit, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, sqlite.LibraryVersion(), schema,
-		postgres.SchemaVersion(),
+		version, commit, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, sqlite.LibraryVersion(), sqliteSchema,
+		postgresSchema,
 	}
 	if c.Output == console.FormatJSON {
 		text, err := json.Marshal(all)
