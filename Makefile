@@ -245,7 +245,7 @@ failover: patroni ## Break primaries, replicas and networks ROUNDS (100) times u
 	PROVIDERD_FAILOVER_ROUNDS=$(ROUNDS) go test -count=1 -v -tags slow -timeout 90m ./cmd/providerd/e2e/failover | \
 		{ grep -Ev '^=== ' || true; }
 
-upgrade: postgres ## Replace replicas of the last release with this one under load, and roll back.
+upgrade: postgres ## Replace replicas with a build with a further migration under load, and roll back.
 	go test -count=1 -v -tags slow -timeout 20m ./cmd/providerd/e2e/upgrade | \
 		{ grep -Ev '^=== ' || true; }
 

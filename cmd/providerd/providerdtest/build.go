@@ -5,11 +5,12 @@ import (
 	"testing"
 )
 
-// Build builds the program as it is shipped. The test binary takes several times the memory and the time under the race
+// Build builds the program as it is shipped, with further flags of go build. The test binary takes several times the memory and the time under the race
 // detector.
-func Build(t *testing.T) string {
+func Build(t *testing.T, flags ...string) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "providerd")
-	Run(t, "go", "build", "-ldflags", "-s -w", "-o", program, "example.com/providerd/cmd/providerd")
+	arguments := append([]string{"build", "-ldflags", "-s -w", "-o", program}, flags...)
+	Run(t, "go", append(arguments, "example.com/providerd/cmd/providerd")...)
 	return program
 }

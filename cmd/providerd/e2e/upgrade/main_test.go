@@ -1,5 +1,5 @@
-// Package upgrade_test replaces replicas of the last release with this one under load, and back, and upgrades
-// databases. Packages store/sqlite and store/postgres test the migrations.
+// Package upgrade_test replaces replicas of this build with those of a newer program, which has a further migration,
+// under load, and back. Packages store/sqlite and store/postgres test the migrations.
 //
 // Start with upgrade_test.go.
 package upgrade_test

@@ -3,11 +3,12 @@
 package upgrade_test
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,36 +18,43 @@ import (
 	"example.com/providerd/cmd/providerd/providerdtest"
 	"example.com/providerd/server/contracttest"
 	"example.com/providerd/store/postgres/postgrestest"
+	"example.com/providerd/store/storetest/processtest"
 )
 
-// fallbackRelease is the commit to use as the last release if there are no tags.
-const fallbackRelease = "37bbd11f05b613dc50e47710c1eebaf7013365d3"
+// headings is how many lines a list has before its records.
+const headings = 1
 
-func buildRelease(t *testing.T) string {
+// programs returns this build, and one of this tree with a further migration. Over PostgreSQL, either can use the
+// database of the other.
+func programs(t *testing.T) (old, newer string) {
 	t.Helper()
-	return build(t, `git archive "$(git describe --tags --abbrev=0 2>/dev/null || echo `+fallbackRelease+`)"`, ":")
-}
-
-// buildNewer builds this tree with one more SQLite migration.
-func buildNewer(t *testing.T) string {
-	t.Helper()
-	version := providerdtest.NumberAfter(t, providerdtest.RunCommand(t, t.TempDir(), "version"), "schema version ")
-	const migration = `printf -- '-- +goose Up\nCREATE TABLE later (pk INTEGER PRIMARY KEY);\n' >store/sqlite/migrations/%04d_later.sql`
-	return build(t, "git ls-files -z --cached --others --exclude-standard | tar --create --null --files-from -",
-		fmt.Sprintf(migration, version+1))
-}
-
-// build packs a tree, changes the copy and builds the program.
-func build(t *testing.T, pack, change string) string {
-	t.Helper()
-	dir := t.TempDir()
-	script := `cd "$(git rev-parse --show-toplevel)" && ` + pack + ` | tar --extract --directory "$0"
-cd "$0"; ` + change + `; go build -o providerd ./cmd/providerd`
-	build := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", script, dir)
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v: %s", pack, err, output)
+	const migration = `-- +goose Up
+ALTER TABLE providers ADD COLUMN later text;
+CREATE TABLE later (pk integer PRIMARY KEY);
+`
+	file := filepath.Join(t.TempDir(), "later.sql")
+	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {
+		providerdtest.Path(t, "store/sqlite/migrations/99999_later.sql"):   file,
+		providerdtest.Path(t, "store/postgres/migrations/99999_later.sql"): file,
+	}})
+	err = errors.Join(err, os.WriteFile(file, []byte(migration), 0o600), os.WriteFile(file+".json", overlay, 0o600))
+	if err != nil {
+		t.Fatal(err)
 	}
-	return filepath.Join(dir, "providerd")
+	newer = providerdtest.Build(t, "-overlay", file+".json")
+	versions := run(t, newer, "", "version")
+	if !strings.Contains(versions, "schema version 99999, over PostgreSQL 99999") {
+		t.Fatalf("the newer program has %s", versions)
+	}
+	return os.Args[0], newer
+}
+
+// run runs a command of a program in dir.
+func run(t *testing.T, program, dir string, words ...string) string {
+	t.Helper()
+	command := providerdtest.Command(t.Context(), dir, words...)
+	command.Path = program
+	return processtest.Run(t, command)
 }
 
 // rollout replaces replicas under load. A replica that is being replaced gets no requests, as behind a load balancer
@@ -78,15 +86,16 @@ func (r *rollout) replace(t *testing.T, number int, program string) {
 	}
 }
 
-// TestRollingUpgrade replaces the replicas of the last release with this one, back, and forth again. From the first
-// replacement on, the log is followed, and nothing that it has printed differs in the end.
+// TestRollingUpgrade replaces the replicas with the newer program, back, and forth again. From the first replacement
+// on, the log is followed, and nothing that it has printed differs in the end.
 func TestRollingUpgrade(t *testing.T) {
 	const replicas, creates = 2, 200
-	old, journal := buildRelease(t), providerdtest.NewJournal()
+	old, newer := programs(t)
+	journal := providerdtest.NewJournal()
 	r := &rollout{providerdtest.StartFleet(t, old, postgrestest.NewCluster(t).CreateDatabase(t), replicas), make([]sync.RWMutex, replicas)}
 	load := journal.Load(8, "upgrade", r.create)
 	var follower *providerdtest.Follower
-	for _, program := range []string{os.Args[0], old, os.Args[0]} {
+	for _, program := range []string{newer, old, newer} {
 		for number := range replicas {
 			r.replace(t, number, program)
 			journal.WaitForMore(t, creates)
@@ -97,24 +106,32 @@ func TestRollingUpgrade(t *testing.T) {
 	}
 	load.Stop()
 	follower.Verify(t)
-	const headings = 1
 	if lines := strings.Count(r.RunCommand(t, old, "provider", "list"), "\n") - headings; lines != len(journal.Creates) {
-		t.Errorf("the last release reads %d records, want %d", lines, len(journal.Creates))
+		t.Errorf("this build reads %d records, want %d", lines, len(journal.Creates))
 	}
 	r.Stop(t)
 	journal.Compare(t, r.Stored(t, r.URL))
 }
 
-// TestUpgradeOverSQLite serves a database of the last release, which must then refuse it.
+// TestUpgradeOverSQLite upgrades a database to the newer program, after which this build refuses it, and goes back with
+// a backup taken before.
 func TestUpgradeOverSQLite(t *testing.T) {
-	old, dir, client := buildRelease(t), t.TempDir(), contracttest.Client(t)
-	for _, program := range []string{old, os.Args[0]} {
-		createWith(t, client, program, dir)
+	old, newer := programs(t)
+	dir, client := t.TempDir(), contracttest.Client(t)
+	createWith(t, client, old, dir)
+	run(t, old, dir, "backup", "before.db")
+	createWith(t, client, newer, dir)
+	if lines := strings.Count(run(t, newer, dir, "provider", "list"), "\n") - headings; lines != 2 {
+		t.Errorf("the newer program reads %d records, want one from each program", lines)
 	}
-	if stored := providerdtest.StoredPKs(t, dir); len(stored) != 2 {
-		t.Errorf("stored pks are %v, want one from each program", stored)
+	if _, err := start(t, old, dir); err == nil || !strings.Contains(err.Error(), "use a newer providerd") {
+		t.Errorf("the older program started: %v", err)
 	}
-	expectRefused(t, old, dir)
+	run(t, old, dir, "restore", "before.db", "--replace")
+	if stored := providerdtest.StoredPKs(t, dir); !slices.Equal(stored, []int32{1}) {
+		t.Errorf("stored pks are %v, want those from before the upgrade", stored)
+	}
+	createWith(t, client, old, dir)
 }
 
 // start starts a program that serves the database in dir.
@@ -136,33 +153,10 @@ func createWith(t *testing.T, client *http.Client, program, dir string) {
 	server.Stop(t)
 }
 
-// expectRefused checks that a program does not start with the newer database in dir.
-func expectRefused(t *testing.T, program, dir string) {
-	t.Helper()
-	_, err := start(t, program, dir)
-	if err == nil || !strings.Contains(err.Error(), "use a newer providerd") {
-		t.Errorf("the older program started: %v", err)
-	}
-}
-
-// TestUpgradeOverSQLiteAndBack upgrades a database to a newer program, and goes back with a backup taken before.
-func TestUpgradeOverSQLiteAndBack(t *testing.T) {
-	newer, dir, client := buildNewer(t), t.TempDir(), contracttest.Client(t)
-	createWith(t, client, os.Args[0], dir)
-	providerdtest.RunCommand(t, dir, "backup", "before.db")
-	createWith(t, client, newer, dir)
-	expectRefused(t, os.Args[0], dir)
-	providerdtest.RunCommand(t, dir, "restore", "before.db", "--replace")
-	if stored := providerdtest.StoredPKs(t, dir); !slices.Equal(stored, []int32{1}) {
-		t.Errorf("stored pks are %v, want those from before the upgrade", stored)
-	}
-	createWith(t, client, os.Args[0], dir)
-}
-
-// TestChangesDuringUpgrade updates and deletes records while a replica of the last release still serves. It reads the
-// updated record, refuses a retry of the first body, and creates what was deleted again.
+// TestChangesDuringUpgrade updates and deletes records with the newer program while a replica of this build still
+// serves. It reads the updated record, refuses a retry of the first body, and creates what was deleted again.
 func TestChangesDuringUpgrade(t *testing.T) {
-	old := buildRelease(t)
+	old, newer := programs(t)
 	f := providerdtest.StartFleet(t, old, postgrestest.NewCluster(t).CreateDatabase(t), 2)
 	created := map[string]providerdtest.Record{}
 	for _, name := range []string{"updated", "deleted"} {
@@ -172,7 +166,7 @@ func TestChangesDuringUpgrade(t *testing.T) {
 		}
 		created[name] = record
 	}
-	f.Program = os.Args[0]
+	f.Program = newer
 	f.Restart(t, 0, func() {})
 	f.RunCommand(t, f.Program, "provider", "update", fmt.Sprint(created["updated"].PK),
 		"--redirect-uri", "https://app.example.com/callback", "--yes")
@@ -187,7 +181,7 @@ func TestChangesDuringUpgrade(t *testing.T) {
 		t.Errorf("created again as %v, %v", again, err)
 	}
 	if listed := f.RunCommand(t, old, "provider", "show", fmt.Sprint(created["updated"].PK)); !strings.Contains(listed, "/callback") {
-		t.Errorf("the last release shows %s", listed)
+		t.Errorf("this build shows %s", listed)
 	}
 	f.RunCommand(t, old, "audit")
 	f.RunCommand(t, f.Program, "provider", "delete", fmt.Sprint(again.PK), "--yes")
