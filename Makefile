@@ -12,7 +12,7 @@ OASDIFF := go run github.com/oasdiff/oasdiff@v1.35.0
 GOVULNCHECK := go run golang.org/x/vuln/cmd/govulncheck@v1.9.0
 GOLANGCI_LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 FUZZ_TIME := 30s
-# How often "make faults" and "make failover" break something, and how many bodies "make hostile" sends.
+# How often "make faults", "make failover" and "make reseal" break something, and how many bodies "make hostile" sends.
 ROUNDS ?= 100
 BODIES ?= 100000
 # The version of the npm package @scalar/api-reference that the reference page uses.
@@ -253,9 +253,9 @@ soak: ## Load a server for 5 minutes through restarts, rotations and faults; wri
 	PROVIDERD_SOAK_DURATION=5m go test -count=1 -v -tags slow -timeout 30m ./cmd/providerd/e2e/soak | \
 		{ grep -Ev '^=== ' || true; }
 
-reseal: ## Reseal 100,000 secrets, and rotate and retire keys 100 times with kills, under load.
-	PROVIDERD_RESEAL_ROWS=100000 PROVIDERD_RETIRE_ROUNDS=100 go test -count=1 -v -tags slow -timeout 60m \
-		-run '^Test(ResealUnderLoad|KeysAreRetiredUnderLoad)' ./cmd/providerd/e2e/commands | \
+reseal: postgres ## Reseal 100,000 secrets, and rotate keys ROUNDS (100) times with kills, under load, over both databases.
+	PROVIDERD_RESEAL_ROWS=100000 PROVIDERD_ROTATE_ROUNDS=$(ROUNDS) go test -count=1 -v -tags slow -timeout 60m \
+		-run '^Test(ResealUnderLoad|KeysAreRotatedUnderLoad)' ./cmd/providerd/e2e/commands | \
 		{ grep -Ev '^=== ' || true; }
 
 backup-wait: ## Back up and restore a million providers while 64 callers create; report how long creates wait.

@@ -45,7 +45,7 @@ func (c *expiryCollector) Collect(out chan<- prometheus.Metric) {
 		sendTime(out, "token_expiry_timestamp_seconds", "When the first caller is left without a valid token. The newest "+
 			"token of a caller counts, if its lifetime is longer than 14 days.", c.tokens.First)
 	}
-	sendTime(out, "key_created_timestamp_seconds", "When the newest key of the keyset was created.", c.keyCreated)
+	sendTime(out, "key_created_timestamp_seconds", "When the newest data key was created.", c.keyCreated)
 }
 
 func (c *expiryCollector) read() {

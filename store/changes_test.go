@@ -73,8 +73,8 @@ func TestChangesAreRerun(t *testing.T) {
 	})
 }
 
-// A secret that cannot be opened is left as it is, and reported once, even if the statements are run again. The
-// others are sealed with the new key.
+// A secret that cannot be opened is left as it is, and reported once, even if the statements are run again. The others
+// are sealed with the new key. The key that sealed the damaged one is kept until that is deleted.
 func TestResealSkipsDamagedSecrets(t *testing.T) {
 	t.Parallel()
 	opened, faulty := newFaulty(t)
@@ -86,16 +86,25 @@ func TestResealSkipsDamagedSecrets(t *testing.T) {
 	if _, err := opened.RotateKey(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	execute(t, faulty.path, "UPDATE oauth2_providers SET client_secret = x'00' WHERE pk = 2")
+	execute(t, faulty.path, `UPDATE oauth2_providers SET client_secret =
+		(SELECT client_secret FROM oauth2_providers WHERE pk = 3) WHERE pk = 2`)
 	for _, want := range []int64{3, 1} {
-		faulty.failNextChange(conflicting(t, func() error { return nil }))
+		faulty.count(func(f *faultyDatabase) {
+			f.changes = []fault{passing, conflicting(t, func() error { return nil })}
+		})
 		var outdated int64
-		err := opened.Reseal(t.Context(), func(_, total int64) { outdated = total })
+		removed, err := opened.Reseal(t.Context(), func(_, total int64) { outdated = total })
 		joined, ok := err.(interface{ Unwrap() []error })
 		if !ok || len(joined.Unwrap()) != 1 || !errors.Is(err, store.ErrDamaged) ||
-			!strings.Contains(err.Error(), "provider 2: client_secret") || outdated != want {
-			t.Errorf("%d secrets, want %d; error is %v, want one ErrDamaged", outdated, want, err)
+			!strings.Contains(err.Error(), "provider 2: client_secret") || outdated != want || removed != 0 {
+			t.Errorf("%d secrets, want %d; removed %d keys; error is %v, want one ErrDamaged", outdated, want, removed, err)
 		}
+	}
+	if err := opened.DeleteProviders(t.Context(), []int32{2}, "operator"); err != nil {
+		t.Fatal(err)
+	}
+	if removed, err := opened.Reseal(t.Context(), func(int64, int64) {}); err != nil || removed != 1 {
+		t.Errorf("removed %d keys, want 1, %v", removed, err)
 	}
 }
 
@@ -161,38 +170,6 @@ func TestFailedChange(t *testing.T) {
 		}
 		if tokens := storetest.Collect(t, opened.Tokens(t.Context())); len(tokens) != test.tokens {
 			t.Errorf("%s: tokens are %+v, want %d", name, tokens, test.tokens)
-		}
-	}
-}
-
-// A key is in the keyset file before its event is committed, so that no event refers to a key that does not exist.
-// Secrets are sealed with the key even if the commit fails.
-func TestRotationWithFailedCommit(t *testing.T) {
-	t.Parallel()
-	opened, faulty := newFaulty(t)
-	before, _, err := keyedCreate(t, opened, "before")
-	if err != nil {
-		t.Fatal(err)
-	}
-	faulty.failNextChange(failingLate(store.ErrUnavailable))
-	if _, err := opened.RotateKey(t.Context()); !errors.Is(err, store.ErrUnavailable) {
-		t.Errorf("error is %v, want ErrUnavailable", err)
-	}
-	expectEvents(t, opened, map[store.EventKind]int{store.EventKeyRotated: 0})
-	after, _, err := keyedCreate(t, opened, "after")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := opened.RotateKey(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	expectEvents(t, opened, map[store.EventKind]int{store.EventKeyRotated: 1})
-	if err := opened.Reseal(t.Context(), func(int64, int64) {}); err != nil {
-		t.Error(err)
-	}
-	for _, pk := range []int32{before, after} {
-		if _, err := opened.Provider(t.Context(), pk); err != nil {
-			t.Error(err)
 		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"example.com/providerd/store/database"
-	"example.com/providerd/store/seal"
 )
 
 // settle determines the outcome of each create after a commit whose outcome is unknown. It reads in a new transaction
@@ -55,13 +54,13 @@ func (b batch) settle(ctx context.Context, db database.Batches, unknown error) e
 // commit stores the creates in one durable transaction. A create that is refused gets its own error; the error returned
 // applies to all of them. If the database refuses a value, which aborts the transaction, both halves of the batch are
 // committed on their own, until only the create with the value fails.
-func (b batch) commit(ctx context.Context, db database.Batches, source keySource) error {
-	err := b.commitTogether(ctx, db, source)
+func (b batch) commit(ctx context.Context, db database.Batches, ring *keyring) error {
+	err := b.commitTogether(ctx, db, ring)
 	if !errors.Is(err, database.ErrRefused) || len(b) == 1 {
 		return err
 	}
 	for _, half := range []batch{b[:len(b)/2], b[len(b)/2:]} {
-		if err := half.commit(ctx, db, source); err != nil {
+		if err := half.commit(ctx, db, ring); err != nil {
 			for _, c := range half {
 				c.err = err
 			}
@@ -70,41 +69,20 @@ func (b batch) commit(ctx context.Context, db database.Batches, source keySource
 	return nil
 }
 
-// commitTogether is commit without halves. If the keys change before the commit, it starts over.
-func (b batch) commitTogether(ctx context.Context, db database.Batches, source keySource) error {
-	err := errKeysChanged
-	for errors.Is(err, errKeysChanged) {
-		keys, keysErr := source.current(ctx)
-		if keysErr != nil {
-			return fmt.Errorf("%w: %w", ErrUnavailable, keysErr)
+// commitTogether is commit without halves.
+func (b batch) commitTogether(ctx context.Context, db database.Batches, ring *keyring) error {
+	err := db.Commit(ctx, b.certainInserts(), func(tx database.Batch) error {
+		for _, c := range b {
+			c.replays, c.err = 0, nil
 		}
-		err = db.Commit(ctx, b.certainInserts(), func(tx database.Batch) error {
-			for _, c := range b {
-				c.replays, c.err = 0, nil
-			}
-			if err := (insertion{Batch: tx, keys: keys}).insert(b); err != nil {
-				return err
-			}
-			if !source.isCurrent(ctx, keys) {
-				return errKeysChanged
-			}
-			return nil
-		})
-	}
+		keys, err := ring.forVersion(tx.DB(), tx.KeysetVersion())
+		if err != nil {
+			return err
+		}
+		return insertion{Batch: tx, keys: keys}.insert(b)
+	})
 	if errors.Is(err, ErrOutcomeUnknown) {
 		return b.settle(ctx, db, err)
 	}
 	return err
 }
-
-// keySource provides the keys to seal with.
-type keySource interface {
-	// current returns the current keys.
-	current(ctx context.Context) (*seal.Keys, error)
-	// isCurrent reports whether keys are still current. It is called before the commit of what they sealed: once the keys
-	// have changed, no commit may add a secret sealed with an old one.
-	isCurrent(ctx context.Context, keys *seal.Keys) bool
-}
-
-// errKeysChanged means that the keys changed during a transaction, which is then run again.
-var errKeysChanged = errors.New("keys changed during the transaction")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -210,9 +209,8 @@ func TestLateCreateIsRefusedAlone(t *testing.T) {
 // pk to another create.
 func TestReplayIsTheRecordOfItsKey(t *testing.T) {
 	t.Parallel()
-	keyset := filepath.Join(t.TempDir(), "keyset.json")
-	opened, faulty := newFaultyIn(t, t.TempDir(), keyset)
-	other, elsewhere := newFaultyIn(t, t.TempDir(), keyset)
+	opened, faulty := newFaulty(t)
+	other, elsewhere := faulty.copied(t)
 	first, _, err := keyedCreate(t, opened, "first")
 	if err != nil {
 		t.Fatal(err)

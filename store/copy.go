@@ -4,19 +4,29 @@ import (
 	"context"
 
 	"example.com/providerd/store/database"
+	"example.com/providerd/store/seal"
 	"example.com/providerd/store/transfer"
 )
 
 // Copy copies everything from one database into an empty one, or continues an interrupted copy. Secrets stay sealed:
-// the keyset in the file at keysetPath, which is that of the source, opens both databases.
+// the copy gets the data keys of the source, which the primary master key in the file at keysetPath encrypts for it.
 //
-// It returns ErrNoKeyset, ErrKeysetUnusable, the errors of transfer.Copy, and database.ErrOlder or
-// database.ErrCopyIncomplete if the source has no keyset.
+// It returns ErrNoKeyset, ErrKeysetUnusable and the errors of transfer.Copy.
 func Copy(
 	ctx context.Context, from, to database.Movable, keysetPath string, progress transfer.Progress,
 ) ([]transfer.Content, error) {
-	if _, err := openKeyring(ctx, from, keysetPath); err != nil {
-		return nil, err
+	wrap := func(source transfer.Keyset) (transfer.Keyset, error) {
+		row := keysetRow{DatabaseID: source.DatabaseID, Wrapped: seal.Wrapped{
+			SecretKeys: source.SecretKeys, DigestKey: source.DigestKey,
+		}}
+		keys, master, err := row.open(keysetPath)
+		if err != nil {
+			return transfer.Keyset{}, err
+		}
+		row, err = newKeysetRow(keys, master)
+		return transfer.Keyset{
+			Version: row.Version, DatabaseID: row.DatabaseID, SecretKeys: row.SecretKeys, DigestKey: row.DigestKey,
+		}, err
 	}
-	return transfer.Copy(ctx, from, to, progress)
+	return transfer.Copy(ctx, from, to, wrap, progress)
 }

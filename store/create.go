@@ -37,7 +37,10 @@ func (s *Store) CreateWorkspaceDirectoryProvider(
 
 // submit waits for the outcome of a create and, for a replay, reads the record.
 func submit[R Record](ctx context.Context, s *Store, c *create) (record R, replayed bool, err error) {
-	if err := s.batcher.submit(ctx, c); err != nil {
+	if err = s.checkKeyset(ctx); err == nil {
+		err = s.batcher.submit(ctx, c)
+	}
+	if err != nil {
 		return record, false, fmt.Errorf("create %s provider: %w", c.creation.Kind, err)
 	}
 	if c.replays == 0 {

@@ -43,18 +43,11 @@ var (
 	ErrUnavailable = database.ErrUnavailable
 	// ErrNoPKLeft means that every pk up to the maximum of int32 was assigned. It wraps ErrUnavailable.
 	ErrNoPKLeft = fmt.Errorf("%w: no pk is left", ErrUnavailable)
-	// ErrReplicaLacksKey means that a live replica does not have the key.
-	ErrReplicaLacksKey = errors.New("a replica lacks key")
-	// ErrReplicaNotPromoted means that a live replica has not reported that it seals with the key.
-	ErrReplicaNotPromoted = errors.New("a replica does not encrypt with key")
-	// ErrKeyPromoted means that the newest key is already in use.
-	ErrKeyPromoted = seal.ErrAlreadyPrimary
 	// ErrNoKeyset means that the keyset file is missing, though the database has sealed secrets.
 	ErrNoKeyset = seal.ErrNoKeyset
-	// ErrKeysetUnusable means that the keyset file is unreadable, readable by others, or of another database.
+	// ErrKeysetUnusable means that the keyset file is unreadable, readable by others, or lacks the master key of the
+	// database.
 	ErrKeysetUnusable = seal.ErrKeysetUnusable
-	// ErrKeysetFull means that the keyset file would become too large to be read.
-	ErrKeysetFull = seal.ErrKeysetFull
 	// ErrDamaged means that a sealed secret was moved, truncated or altered, that its key is missing, or that a row has an
 	// invalid value.
 	ErrDamaged = seal.ErrDamaged

@@ -25,10 +25,9 @@ const (
 	EventTokenRevoked    EventKind = "token revoked"
 	EventKeyCreated      EventKind = "key created"
 	EventKeyRotated      EventKind = "key rotated"
-	EventKeyAdded        EventKind = "key added"
-	EventKeyPromoted     EventKind = "key promoted"
+	EventKeyRemoved      EventKind = "key removed"
+	EventKeysRewrapped   EventKind = "keys rewrapped"
 	EventSecretsResealed EventKind = "secrets resealed"
-	EventKeyRetired      EventKind = "key retired"
 )
 
 // Event is an entry of the audit trail. It contains no secrets.

@@ -193,11 +193,11 @@ func (s *Store) addLeaves(ctx context.Context, table int, page []eventRow) error
 
 // leavesOf returns the leaves of stored records.
 func (s *Store) leavesOf(ctx context.Context, pks []int64) (map[int64]readable[Leaf], error) {
-	keys, err := s.keyring.Current(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
-	}
 	reader := s.reader(ctx)
+	keys, err := s.keyring.current(reader)
+	if err != nil {
+		return nil, err
+	}
 	var providers []Provider
 	if err := reader.Where("pk IN ?", padded(slices.Compact(slices.Sorted(slices.Values(pks))))).
 		Find(&providers).Error; err != nil {

@@ -51,21 +51,20 @@ func activeTokens(tx *gorm.DB, at time.Time) *gorm.DB {
 	return tx.Model(&Token{}).Where("revoked_at IS NULL AND expires_at > ?", at.UTC())
 }
 
-// NewestKeyCreated returns when the newest key of the keyset was created; the zero value if that is not recorded. It
-// returns ErrNoKeyset, ErrKeysetUnusable or ErrUnavailable.
+// NewestKeyCreated returns when the data key that seals was created; the zero value if that is not recorded. It returns
+// ErrUnavailable.
 func (s *Store) NewestKeyCreated(ctx context.Context) (time.Time, error) {
-	keys, err := s.keyring.Current(ctx)
+	keys, err := s.keyring.current(s.reader(ctx))
 	if err != nil {
-		return time.Time{}, fmt.Errorf("read keyset: %w", err)
+		return time.Time{}, err
 	}
-	ids := keys.IDs()
-	return keyCreated(s.reader(ctx), ids[len(ids)-1])
+	return keyCreated(s.reader(ctx), keys.PrimaryID())
 }
 
-// keyCreated returns when a key was added to the keyset; the zero value if it is not recorded.
+// keyCreated returns when a data key was created; the zero value if it is not recorded.
 func keyCreated(tx *gorm.DB, id uint32) (time.Time, error) {
 	var created keyEvent
-	added := []EventKind{EventKeyCreated, EventKeyRotated, EventKeyAdded}
+	added := []EventKind{EventKeyCreated, EventKeyRotated}
 	err := tx.Where("key_id = ? AND event IN ?", id, added).Order("id").Limit(1).Find(&created).Error
 	if err != nil {
 		return time.Time{}, fmt.Errorf("read events of key %d: %w", id, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -23,7 +24,8 @@ type fault func(run func(statements) error, what statements) error
 // faultyDatabase is a SQLite database with faults injected into its next transactions. It records the batches.
 type faultyDatabase struct {
 	database.Database
-	path string
+	// path is that of the database, and keyset that of its keyset file.
+	path, keyset string
 
 	mutex sync.Mutex
 	// commits and changes are the faults of the next batches and of the next other transactions.
@@ -44,19 +46,18 @@ type faultyDatabase struct {
 // newFaulty opens a store over a faulty database. Both are closed when the test ends.
 func newFaulty(t *testing.T) (*store.Store, *faultyDatabase) {
 	t.Helper()
-	dir := t.TempDir()
-	return newFaultyIn(t, dir, filepath.Join(dir, "keyset.json"))
+	return newFaultyIn(t, t.TempDir())
 }
 
-// newFaultyIn is newFaulty in a directory, with a keyset file that is created if there is none.
-func newFaultyIn(t *testing.T, dir, keyset string) (*store.Store, *faultyDatabase) {
+// newFaultyIn is newFaulty in a directory, which may have a database and a keyset file.
+func newFaultyIn(t *testing.T, dir string) (*store.Store, *faultyDatabase) {
 	t.Helper()
-	path := filepath.Join(dir, "test.db")
+	path, keyset := filepath.Join(dir, "test.db"), filepath.Join(dir, "keyset.json")
 	db, err := sqlite.Create(t.Context(), path, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
-	faulty := &faultyDatabase{Database: db, path: path}
+	faulty := &faultyDatabase{Database: db, path: path, keyset: keyset}
 	opened, err := store.Create(t.Context(), faulty, keyset)
 	if err != nil {
 		t.Fatal(err)
@@ -69,12 +70,23 @@ func newFaultyIn(t *testing.T, dir, keyset string) (*store.Store, *faultyDatabas
 	return opened, faulty
 }
 
+// copied opens another store over a copy of the database, with the same master keys.
+func (f *faultyDatabase) copied(t *testing.T) (*store.Store, *faultyDatabase) {
+	t.Helper()
+	dir := t.TempDir()
+	execute(t, f.path, "VACUUM INTO '"+filepath.Join(dir, "test.db")+"'")
+	if err := os.Link(f.keyset, filepath.Join(dir, "keyset.json")); err != nil {
+		t.Fatal(err)
+	}
+	return newFaultyIn(t, dir)
+}
+
 // next removes and returns the fault of the next transaction from a list.
 func (f *faultyDatabase) next(list *[]fault) fault {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	if len(*list) == 0 {
-		return func(run func(statements) error, what statements) error { return run(what) }
+		return passing
 	}
 	first := (*list)[0]
 	*list = (*list)[1:]
@@ -208,6 +220,9 @@ func (f *faultyDatabase) failNextChange(next fault) {
 }
 
 var errRolledBack = errors.New("rolled back")
+
+// passing is no fault.
+func passing(run func(statements) error, what statements) error { return run(what) }
 
 // rollingBack runs statements and rolls them back.
 func rollingBack(run func(statements) error, what statements) error {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
@@ -13,7 +12,6 @@ import (
 
 	"example.com/providerd/store"
 	"example.com/providerd/store/database"
-	"example.com/providerd/store/seal"
 )
 
 // slowDatabase stores nothing, slowly. It records each call with the seconds since begun.
@@ -60,13 +58,9 @@ func (b slowBatches) Close() error {
 // inBubble runs a test over a slow database, with simulated time.
 func inBubble(t *testing.T, slow *slowDatabase, test func(t *testing.T, opened *store.Store)) {
 	t.Helper()
-	keyring, err := seal.OpenOrCreateKeyring(t.Context(), filepath.Join(t.TempDir(), "keyset.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	synctest.Test(t, func(t *testing.T) {
 		slow.begun = time.Now()
-		opened, err := store.OverBatches(t.Context(), slow, keyring)
+		opened, err := store.OverBatches(t.Context(), slow)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -128,10 +128,9 @@ func (c *create) addFingerprint(keys *seal.Keys) (err error) {
 	return nil
 }
 
-// IsBodyOf reports whether a retry with this digest of its body replays the record. It returns ErrNoKeyset,
-// ErrKeysetUnusable or ErrUnavailable.
+// IsBodyOf reports whether a retry with this digest of its body replays the record. It returns ErrUnavailable.
 func (s *Store) IsBodyOf(ctx context.Context, digest []byte, record Record) (bool, error) {
-	keys, err := s.keyring.Current(ctx)
+	keys, err := s.keyring.current(s.reader(ctx))
 	if err != nil {
 		return false, fmt.Errorf("compare fingerprint: %w", err)
 	}

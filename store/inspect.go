@@ -21,7 +21,7 @@ func Inspect(view database.View) Inspection { return Inspection{view: view} }
 
 func (i Inspection) reader(ctx context.Context) *gorm.DB { return i.view.Reader().WithContext(ctx) }
 
-// Keys returns the keys in the file at keysetPath, which must be those of the database.
+// Keys returns the data keys of the database, which the master keys in the file at keysetPath open.
 //
 // It returns database.ErrOlder if the database has no keyset, database.ErrCopyIncomplete, ErrNoKeyset,
 // ErrKeysetUnusable or ErrUnavailable.
@@ -29,12 +29,12 @@ func (i Inspection) Keys(ctx context.Context, keysetPath string) (*seal.Keys, er
 	return openKeys(ctx, i.view, keysetPath)
 }
 
-// Secrets opens every secret and counts the damaged ones. It returns ErrUnavailable.
-func (i Inspection) Secrets(ctx context.Context, keys *seal.Keys) (SecretCount, error) {
-	return countSecrets(i.reader(ctx), keys, func(int64) {})
+// Secrets opens every secret, and returns how many there are. It returns a DamagedSecretsError or the errors of Keys.
+func (i Inspection) Secrets(ctx context.Context, keysetPath string) (int64, error) {
+	return openSecrets(ctx, i.view, keysetPath, func(_, _ int64) {})
 }
 
-// KeyCreated returns when a key was added to the keyset; the zero time if it is not recorded. It returns
+// KeyCreated returns when a data key was created; the zero time if it is not recorded. It returns
 // ErrUnavailable.
 func (i Inspection) KeyCreated(ctx context.Context, id uint32) (time.Time, error) {
 	return keyCreated(i.reader(ctx), id)
@@ -87,42 +87,4 @@ func (i Inspection) Expiring(ctx context.Context, at, later time.Time, limit int
 		return nil, fmt.Errorf("find tokens: %w", err)
 	}
 	return names, nil
-}
-
-// LiveReplicas counts the replicas that use the database. If more than limit are registered, it waits 6 seconds for
-// their next heartbeats; otherwise the count may include replicas that were killed. It returns ErrUnavailable.
-func (i Inspection) LiveReplicas(ctx context.Context, limit int) (int, error) {
-	first, err := readBeats(i.reader(ctx))
-	if err != nil || len(first) <= limit {
-		return len(first), err
-	}
-	select {
-	case <-time.After(2 * beatInterval):
-	case <-ctx.Done():
-		return 0, fmt.Errorf("wait for heartbeats: %w", ctx.Err())
-	}
-	last, err := readBeats(i.reader(ctx))
-	if err != nil {
-		return 0, err
-	}
-	live := 0
-	for id, beat := range last {
-		if beat != first[id] {
-			live++
-		}
-	}
-	return live, nil
-}
-
-// readBeats returns the last heartbeat of each replica.
-func readBeats(db *gorm.DB) (map[string]int64, error) {
-	var rows []replicaRow
-	if err := db.Select("id", "beat").Find(&rows).Error; err != nil {
-		return nil, fmt.Errorf("read replicas: %w", err)
-	}
-	beats := map[string]int64{}
-	for _, row := range rows {
-		beats[row.ID] = row.Beat
-	}
-	return beats, nil
 }

@@ -2,72 +2,161 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"time"
 
 	"gorm.io/gorm"
 
 	"example.com/providerd/store/seal"
 )
 
-// RotateKey adds a key to the keyset, seals new secrets with it, and returns its id. A running server uses it from its
-// next create on. Concurrent calls in several programs take turns.
-//
-// It returns ErrNoKeyset, ErrKeysetUnusable, ErrKeysetFull, ErrUnavailable, ErrOutcomeUnknown or an error of the file
-// system. If only the commit of the event failed, the key is in the keyset and in use.
+// RotateKey adds a data key, which seals new secrets from then on, and returns its id. It returns ErrUnavailable or
+// ErrOutcomeUnknown.
 func (s *Store) RotateKey(ctx context.Context) (id uint32, err error) {
-	return s.changeKeys(ctx, "rotate key", EventKeyRotated, seal.RotateKey, nil)
-}
-
-// AddKey adds a key that can open secrets but does not seal yet, and returns its id. It returns the errors of
-// RotateKey.
-func (s *Store) AddKey(ctx context.Context) (id uint32, err error) {
-	return s.changeKeys(ctx, "add key", EventKeyAdded, seal.AddKey, nil)
-}
-
-// PromoteKey makes the newest key of the keyset file seal, and returns its id. It can take 12 seconds, to distinguish
-// dead replicas from live ones that lack the key. Afterwards no replica can start without it.
-//
-// It returns ErrReplicaLacksKey, ErrKeyPromoted, or the errors of RotateKey.
-func (s *Store) PromoteKey(ctx context.Context) (id uint32, err error) {
-	var dead map[string]int64
-	step := func(before *seal.Keys) (*seal.Keys, error) {
-		after, err := seal.PromoteNewest(before)
-		if err == nil && s.IsShared() {
-			dead, err = hasKey(after.NewestID()).await(ctx, s.database)
+	err = s.changeKeyset(ctx, func(tx *gorm.DB, change *keysetChange) error {
+		if change.keys, err = change.keys.Rotated(); err != nil {
+			return err
 		}
-		return after, err
-	}
-	return s.changeKeys(ctx, "promote key", EventKeyPromoted, step, func(tx *gorm.DB, after *seal.Keys) error {
-		if s.IsShared() {
-			if err := hasKey(after.NewestID()).removeDead(tx, dead); err != nil {
-				return err
-			}
-		}
-		return saveKeyset(tx, after)
-	})
-}
-
-// changeKeys changes the keyset file and, in one transaction, adds the event and runs more statements, if any. It
-// returns the id of the newest key.
-func (s *Store) changeKeys(
-	ctx context.Context, doing string, event EventKind, step seal.Step, more func(tx *gorm.DB, after *seal.Keys) error,
-) (id uint32, err error) {
-	err = s.keyring.Change(ctx, step, func(after *seal.Keys, write func() error) error {
-		id = after.NewestID()
-		return s.database.Change(ctx, func(tx *gorm.DB) error {
-			if more != nil {
-				if err := more(tx, after); err != nil {
-					return err
-				}
-			}
-			if err := addKeyEvent(tx, event, id); err != nil {
-				return err
-			}
-			return write()
-		})
+		id = change.keys.PrimaryID()
+		return addKeyEvent(tx, EventKeyRotated, id)
 	})
 	if err != nil {
-		return 0, fmt.Errorf("%s: %w", doing, err)
+		return 0, fmt.Errorf("rotate key: %w", err)
 	}
 	return id, nil
+}
+
+// ErrRewrapped means that the primary master key already encrypts the data keys.
+var ErrRewrapped = errors.New("the primary master key already encrypts the data keys")
+
+// RewrapKeys encrypts the data keys with the primary master key of the keyset file, and returns its id. It returns
+// ErrRewrapped, ErrUnavailable or ErrOutcomeUnknown.
+func (s *Store) RewrapKeys(ctx context.Context) (id uint32, err error) {
+	err = s.changeKeyset(ctx, func(tx *gorm.DB, change *keysetChange) error {
+		if id = change.master.PrimaryID(); id == change.masterID {
+			return fmt.Errorf("%w: %d", ErrRewrapped, id)
+		}
+		change.masterID = id
+		return addKeyEvent(tx, EventKeysRewrapped, id)
+	})
+	if err != nil {
+		return 0, fmt.Errorf("rewrap keys: %w", err)
+	}
+	return id, nil
+}
+
+// keysetChange is a change of the keyset. It begins with the keyset as it is.
+type keysetChange struct {
+	keys   *seal.Keys
+	master *seal.MasterKeys
+	// masterID is the master key that encrypts the data keys.
+	masterID uint32
+}
+
+// changeKeyset changes the keyset of the database in one transaction.
+func (s *Store) changeKeyset(ctx context.Context, do func(tx *gorm.DB, change *keysetChange) error) error {
+	return s.database.Change(ctx, func(tx *gorm.DB) error { return s.saveKeyset(tx, do) })
+}
+
+// saveKeyset is changeKeyset within a transaction.
+func (s *Store) saveKeyset(tx *gorm.DB, do func(tx *gorm.DB, change *keysetChange) error) error {
+	row, err := findKeyset(tx)
+	if err != nil {
+		return err
+	}
+	keys, master, err := row.open(s.keyring.path)
+	if err != nil {
+		return err
+	}
+	change := keysetChange{keys: keys, master: master}
+	change.masterID, _ = row.MasterID()
+	if err := do(tx, &change); err != nil {
+		return err
+	}
+	if row.Wrapped, err = change.keys.Wrap(master, change.masterID, row.DatabaseID); err != nil {
+		return err
+	}
+	row.Version = randomBytes()
+	if err := tx.Save(&row).Error; err != nil {
+		return fmt.Errorf("save the keyset: %w", err)
+	}
+	return nil
+}
+
+// Key is a data key that seals secrets, or a master key.
+type Key struct {
+	// Kind is "data", "master" or, for a data key that secrets need but the database lacks, "missing".
+	Kind string `json:"kind"`
+	ID   uint32 `json:"id"`
+	// CreatedAt is nil for a master key, or if it is not recorded.
+	CreatedAt *time.Time `json:"created_at"`
+	// Secrets is the number of secrets sealed with a data key; nil for a master key.
+	Secrets *int64 `json:"secrets"`
+	// InUse is true for the data key that seals new secrets, and the master key that encrypts the data keys.
+	InUse bool `json:"in_use"`
+}
+
+// Keys lists the data keys and the master keys in the keyset file, each oldest first. It returns ErrUnavailable,
+// ErrNoKeyset or ErrKeysetUnusable.
+func (s *Store) Keys(ctx context.Context) (list []Key, err error) {
+	reader := s.reader(ctx)
+	row, err := findKeyset(reader)
+	if err != nil {
+		return nil, err
+	}
+	keys, master, err := row.open(s.keyring.path)
+	if err != nil {
+		return nil, err
+	}
+	uses, err := countKeyUses(reader)
+	if err != nil {
+		return nil, err
+	}
+	primary := keys.PrimaryID()
+	for _, id := range keys.IDs() {
+		created, err := keyCreated(reader, id)
+		if err != nil {
+			return nil, err
+		}
+		key := Key{Kind: "data", ID: id, Secrets: new(uses[id]), InUse: id == primary}
+		if !created.IsZero() {
+			key.CreatedAt = &created
+		}
+		list = append(list, key)
+	}
+	for _, id := range slices.Sorted(maps.Keys(uses)) {
+		if !slices.Contains(keys.IDs(), id) {
+			list = append(list, Key{Kind: "missing", ID: id, Secrets: new(uses[id])})
+		}
+	}
+	masterID, _ := row.MasterID()
+	for _, id := range master.IDs() {
+		list = append(list, Key{Kind: "master", ID: id, InUse: id == masterID})
+	}
+	return list, nil
+}
+
+// countKeyUses counts the secrets that each key has sealed.
+func countKeyUses(reader *gorm.DB) (map[uint32]int64, error) {
+	uses := map[uint32]int64{}
+	for _, column := range sealedColumns() {
+		const prefix = "substr(%[1]s, 1, 5)"
+		var found []struct {
+			Prefix  []byte
+			Secrets int64
+		}
+		err := reader.Table(column.table).Select(fmt.Sprintf(prefix+" AS prefix, count(*) AS secrets", column.name)).
+			Group(fmt.Sprintf(prefix, column.name)).Find(&found).Error
+		if err != nil {
+			return nil, fmt.Errorf("count secrets by key: %w", err)
+		}
+		for _, use := range found {
+			id, _ := seal.KeyID(use.Prefix)
+			uses[id] += use.Secrets
+		}
+	}
+	return uses, nil
 }

@@ -1,178 +1,208 @@
 package store
 
 import (
+	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"sync/atomic"
+	"time"
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
 	"example.com/providerd/store/database"
 	"example.com/providerd/store/seal"
-	"example.com/providerd/store/transfer"
 )
 
-// keysetRow proves that a keyset is that of the database: the keyset must open it.
+// keysetRow is the only row of its table.
 type keysetRow struct {
-	PK         int32 `gorm:"primaryKey;autoIncrement:false"`
-	seal.Proof `gorm:"embedded"`
+	PK int32 `gorm:"primaryKey;autoIncrement:false"`
+	// Version is random and changes with every change of the row. It is empty in the target of an unfinished copy.
+	Version    []byte
+	DatabaseID []byte
+	// Wrapped is the data keys.
+	seal.Wrapped `gorm:"embedded"`
 }
 
 // TableName returns the table for GORM.
 func (keysetRow) TableName() string { return "keyset" }
 
-func newKeysetRow(keys *seal.Keys) (*keysetRow, error) {
-	proof, err := keys.Prove()
-	if err != nil {
-		return nil, err
-	}
-	return &keysetRow{PK: 1, Proof: proof}, nil
+// randomBytes returns a new version of the keyset, or a new id of a database.
+func randomBytes() []byte {
+	const length = 16
+	value := make([]byte, length)
+	_, _ = rand.Read(value)
+	return value
 }
 
-// openKeyring opens the keyset file of a database that has a keyset.
-func openKeyring(ctx context.Context, db database.Readable, path string) (*seal.Keyring, error) {
-	row, err := findKeyset(ctx, db)
-	if errors.Is(err, ErrNotFound) {
-		return nil, fmt.Errorf("%w: its creation was not finished", database.ErrOlder)
+// findKeyset returns the keyset of a database. It returns database.ErrOlder if it has none, ErrCorrupt if it has lost
+// it, or ErrCopyIncomplete.
+func findKeyset(tx *gorm.DB) (row keysetRow, err error) {
+	db := tx.Session(&gorm.Session{NewDB: true})
+	switch err = found(tx.Take(&row).Error); {
+	case errors.Is(err, ErrNotFound):
+		var sealed []Creation
+		if err := db.Select("pk").Limit(1).Find(&sealed).Error; err != nil {
+			return row, fmt.Errorf("read the keyset of the database: %w", err)
+		}
+		if len(sealed) > 0 {
+			return row, fmt.Errorf("%w: table keyset is empty, so no secret can be decrypted; restore a backup",
+				database.ErrCorrupt)
+		}
+		return row, fmt.Errorf("%w: its creation was not finished", database.ErrOlder)
+	case err != nil:
+		return row, fmt.Errorf("read the keyset of the database: %w", err)
+	case len(row.Version) == 0:
+		return row, database.ErrCopyIncomplete
+	default:
+		return row, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	ring, err := seal.OpenKeyring(path)
-	if err != nil {
-		return nil, err
-	}
-	keys, err := ring.Current(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if err := row.verify(keys); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return ring, nil
 }
 
-// openKeys returns the current keys of openKeyring.
+// open decrypts the data keys with the master keys in the file at path.
+func (r keysetRow) open(path string) (*seal.Keys, *seal.MasterKeys, error) {
+	master, err := seal.ReadMasterKeys(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	keys, err := r.Open(master, r.DatabaseID)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return keys, master, nil
+}
+
+// openKeys decrypts the data keys of a database with the master keys in the file at path.
 func openKeys(ctx context.Context, db database.Readable, path string) (*seal.Keys, error) {
-	ring, err := openKeyring(ctx, db, path)
+	row, err := findKeyset(db.Reader().WithContext(ctx))
 	if err != nil {
 		return nil, err
 	}
-	return ring.Current(ctx)
+	keys, _, err := row.open(path)
+	return keys, err
 }
 
-// openOrCreateKeyring is like openKeyring, but binds the keyset of the file to a database that has none, and creates a
-// missing file. If several programs do so concurrently, one wins. For a shared database the file must exist, because
-// replicas on several hosts would each create their own.
-func openOrCreateKeyring(ctx context.Context, db database.Database, path string) (*seal.Keyring, error) {
-	ring, err := openKeyring(ctx, db, path)
-	if !errors.Is(err, database.ErrOlder) {
-		return ring, err
-	}
-	if db.IsShared() {
-		ring, err = seal.OpenKeyring(path)
-	} else {
-		ring, err = seal.OpenOrCreateKeyring(ctx, path)
-	}
-	if err != nil {
-		return nil, err
-	}
-	keys, err := ring.Current(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if err := db.Change(ctx, func(tx *gorm.DB) error { return bindKeyset(tx, keys) }); err != nil {
-		return nil, fmt.Errorf("bind keyset: %w", err)
-	}
-	return openKeyring(ctx, db, path)
-}
-
-// bindKeyset stores the proof of the keys in a database that has none.
-func bindKeyset(tx *gorm.DB, keys *seal.Keys) error {
-	row, err := newKeysetRow(keys)
+// createKeyset stores new data keys in a database that has none, which the primary master key encrypts. If several
+// programs do so, one wins.
+func createKeyset(tx *gorm.DB, master *seal.MasterKeys) error {
+	keys, err := seal.NewKeys()
 	if err != nil {
 		return err
 	}
-	inserted := tx.Clauses(clause.OnConflict{DoNothing: true}).Create(row)
+	row, err := newKeysetRow(keys, master)
+	if err != nil {
+		return err
+	}
+	inserted := tx.Clauses(clause.OnConflict{DoNothing: true}).Create(&row)
 	if inserted.Error != nil || inserted.RowsAffected == 0 {
 		return inserted.Error
 	}
 	return addKeyEvent(tx, EventKeyCreated, keys.PrimaryID())
 }
 
-// saveKeyset makes the database require the primary key of these.
-func saveKeyset(tx *gorm.DB, keys *seal.Keys) error {
-	row, err := newKeysetRow(keys)
+// newKeysetRow returns the keyset of a new database, which the primary master key encrypts.
+func newKeysetRow(keys *seal.Keys, master *seal.MasterKeys) (row keysetRow, err error) {
+	row = keysetRow{PK: 1, Version: randomBytes(), DatabaseID: randomBytes()}
+	row.Wrapped, err = keys.Wrap(master, master.PrimaryID(), row.DatabaseID)
+	return row, err
+}
+
+// keyring holds the data keys of a database in memory. It is safe for concurrent use.
+type keyring struct {
+	// path is that of the keyset file.
+	path string
+	// loaded is nil if the keys cannot be read.
+	loaded atomic.Pointer[loadedKeys]
+}
+
+// loadedKeys are the data keys of a version of the keyset, and when they were read.
+type loadedKeys struct {
+	*seal.Keys
+	version []byte
+	at      time.Time
+}
+
+// keysMaxAge is how long keys are used without reading the keyset file: what is sealed while the file is lost can never
+// be opened after a restart.
+const keysMaxAge = 5 * time.Second
+
+// load reads the keys from the database and the keyset file. It returns ErrUnavailable.
+func (k *keyring) load(tx *gorm.DB) (*seal.Keys, error) {
+	keys, err := k.read(tx)
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	if err := tx.Save(row).Error; err != nil {
-		return fmt.Errorf("save keyset: %w", err)
-	}
-	return nil
+	return keys, nil
 }
 
-func findKeyset(ctx context.Context, db database.Readable) (keysetRow, error) {
+// read is load with the errors of findKeyset, ErrNoKeyset and ErrKeysetUnusable.
+func (k *keyring) read(tx *gorm.DB) (*seal.Keys, error) {
+	row, err := findKeyset(tx)
+	if err != nil {
+		return nil, err
+	}
+	keys, _, err := row.open(k.path)
+	if err != nil {
+		k.loaded.Store(nil)
+		return nil, err
+	}
+	k.loaded.Store(&loadedKeys{keys, row.Version, time.Now()})
+	return keys, nil
+}
+
+// isFresh reports whether the keys were read in the last 5 seconds.
+func (k *keyring) isFresh() bool {
+	loaded := k.loaded.Load()
+	return loaded != nil && time.Since(loaded.at) < keysMaxAge
+}
+
+// current returns the keys for reading. They may lack keys that were added since. It returns ErrUnavailable.
+func (k *keyring) current(tx *gorm.DB) (*seal.Keys, error) {
+	if loaded := k.loaded.Load(); loaded != nil {
+		return loaded.Keys, nil
+	}
+	return k.load(tx)
+}
+
+// forVersion returns the keys for sealing in a transaction, which has read the version of the keyset: keys of any other
+// version may have been removed. It returns ErrUnavailable.
+func (k *keyring) forVersion(tx *gorm.DB, version []byte) (*seal.Keys, error) {
+	if loaded := k.loaded.Load(); loaded != nil && bytes.Equal(loaded.version, version) {
+		return loaded.Keys, nil
+	}
+	return k.load(tx)
+}
+
+// forChange is forVersion for a transaction that has not read the version.
+func (k *keyring) forChange(tx *gorm.DB) (*seal.Keys, error) {
 	var row keysetRow
-	if err := db.Reader().WithContext(ctx).Take(&row).Error; err != nil {
-		return keysetRow{}, fmt.Errorf("find the keyset of the database: %w", found(err))
+	if err := tx.Select("version").Take(&row).Error; err != nil {
+		return nil, fmt.Errorf("read the version of the keyset: %w", err)
 	}
-	if transfer.MarksIncomplete(row.Sealed) {
-		return keysetRow{}, database.ErrCopyIncomplete
-	}
-	return row, nil
+	return k.forVersion(tx, row.Version)
 }
 
-// verify returns ErrKeysetUnusable if the keys cannot open the secrets of the database.
-func (r keysetRow) verify(keys *seal.Keys) error {
-	if keys.Satisfies(r.Proof) {
+// checkKeyset reads the keyset file unless it was read in the last 5 seconds, and returns ErrUnavailable if it cannot
+// be used. Then no transaction is begun. What else is wrong with the database, the transaction finds out.
+func (s *Store) checkKeyset(ctx context.Context) error {
+	if s.keyring.isFresh() {
 		return nil
 	}
-	id, isMissing := keys.MissingKey(r.Sealed)
-	isMissing = isMissing && keys.Authenticates(r.Proof)
-	if kept := keys.RetiredTo(id); isMissing && kept != "" {
-		return fmt.Errorf("%w: it lacks key %d, which was retired but encrypts secrets of this database; restore %s, "+
-			"which has the key, or pass it with --keyset", ErrKeysetUnusable, id, kept)
-	}
-	if isMissing {
-		return fmt.Errorf("%w: it lacks key %d, which encrypts secrets of this database; copy the newest keyset here",
-			ErrKeysetUnusable, id)
-	}
-	return fmt.Errorf("%w: it belongs to another database; restore the keyset of this one", ErrKeysetUnusable)
-}
-
-// fileKeys are the keys of a file that all programs over a database share. The file changes within a transaction, so a
-// transaction that finds it unchanged commits before.
-type fileKeys struct{ keyring *seal.Keyring }
-
-func (f fileKeys) current(ctx context.Context) (*seal.Keys, error) { return f.keyring.Current(ctx) }
-
-func (f fileKeys) isCurrent(ctx context.Context, keys *seal.Keys) bool {
-	now, err := f.keyring.Current(ctx)
-	return err == nil && now == keys
-}
-
-// checkNotRetired returns ErrKeysetUnusable if the primary key is retired.
-func checkNotRetired(tx *gorm.DB, keys *seal.Keys) error {
-	var count int64
-	err := tx.Model(&keyEvent{}).Where("event = ? AND key_id = ?", EventKeyRetired, keys.PrimaryID()).Count(&count).Error
-	if err != nil {
-		return fmt.Errorf("find retired keys: %w", err)
-	}
-	if count > 0 {
-		return fmt.Errorf("%w: it encrypts with key %d, which was retired; copy the newest keyset here",
-			ErrKeysetUnusable, keys.PrimaryID())
+	_, err := s.keyring.load(s.reader(ctx))
+	if errors.Is(err, ErrNoKeyset) || errors.Is(err, ErrKeysetUnusable) {
+		return err
 	}
 	return nil
 }
 
 // ID returns an identifier of the database and its copies, derived from its keyset. It returns ErrUnavailable.
 func (s *Store) ID(ctx context.Context) (string, error) {
-	keys, err := s.keyring.Current(ctx)
+	keys, err := s.keyring.current(s.reader(ctx))
 	if err != nil {
-		return "", fmt.Errorf("%w: %w", ErrUnavailable, err)
+		return "", err
 	}
 	mac, err := keys.AuthenticateSecret(seal.Secret{}, "database")
 	if err != nil {

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 
+	"gorm.io/gorm"
+
 	"example.com/providerd/store/seal"
 )
 
@@ -129,32 +131,35 @@ func ofKind(page []Provider, kind Kind) map[int32]Provider {
 }
 
 // readKind adds the records of providers of one kind, or why they cannot be read. If a secret does not open, it reads
-// all again: the secret may have been resealed and its key retired in the meantime.
+// the keys and all rows again: the secret may have been sealed with a key that is newer than those in memory, or
+// resealed and its key removed in the meantime.
 func readKind[Row kindRow](
 	ctx context.Context, s *Store, providers map[int32]Provider, read map[int32]readable[Record],
 ) error {
 	if len(providers) == 0 {
 		return nil
 	}
-	isDamaged, err := readRecords[Row](ctx, s, providers, read)
-	if err == nil && isDamaged {
-		_, err = readRecords[Row](ctx, s, providers, read)
+	isDamaged, err := readRecords[Row](ctx, s, s.keyring.current, providers, read)
+	// A reseal can end between reading the rows and the keys, but hardly twice in a row.
+	for try := 0; err == nil && isDamaged && try < 2; try++ {
+		isDamaged, err = readRecords[Row](ctx, s, s.keyring.load, providers, read)
 	}
 	return err
 }
 
 // readRecords is one attempt of readKind.
 func readRecords[Row kindRow](
-	ctx context.Context, s *Store, providers map[int32]Provider, read map[int32]readable[Record],
+	ctx context.Context, s *Store, keysOf func(*gorm.DB) (*seal.Keys, error), providers map[int32]Provider,
+	read map[int32]readable[Record],
 ) (isDamaged bool, err error) {
-	rows, err := readRows[Row](s.reader(ctx).Where("pk IN ?", slices.Sorted(maps.Keys(providers))))
+	reader := s.reader(ctx)
+	rows, err := readRows[Row](reader.Where("pk IN ?", slices.Sorted(maps.Keys(providers))))
 	if err != nil {
 		return false, fmt.Errorf("read settings of providers: %w", err)
 	}
-	// Read after the rows, the keyset has every key that they were sealed with.
-	keys, err := s.keyring.Current(ctx)
+	keys, err := keysOf(reader)
 	if err != nil {
-		return false, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		return false, err
 	}
 	return addRecords(rows, keys, providers, read), nil
 }

@@ -23,96 +23,77 @@ import (
 // Store keeps providers, applications and tokens in one database. It is safe for concurrent use.
 type Store struct {
 	database database.Database
-	keyring  *seal.Keyring
+	keyring  *keyring
 	tokens   tokenCache
 	batcher  *batcher
-	// replica is nil if the database is not shared or the program does not serve.
-	replica *replica
 }
 
-// Create returns a new Store for a server, over a database of the current schema, which may be new. Secrets are
-// sealed with the keys in the file at keysetPath. If neither the file nor the database has a keyset, Create creates
-// one, except for a shared database. The Store closes the database, even if Create fails.
+// Create returns a new Store for a server, over a database of the current schema, which may be new. The master keys in
+// the file at keysetPath encrypt the data keys of the database. If the database has none, Create creates them and,
+// unless the database is shared, the file. The Store closes the database, even if Create fails.
 //
 // It returns ErrNoKeyset, ErrKeysetUnusable, ErrUnavailable or an error of the file system.
 func Create(ctx context.Context, db database.Database, keysetPath string) (*Store, error) {
-	store := newStore(db)
-	return store.closeOnError(store.create(ctx, keysetPath))
-}
-
-// Open is like Create, for a program other than a server, over a database that has a keyset.
-//
-// It returns database.ErrOlder if it has none, ErrNoKeyset, ErrKeysetUnusable or ErrUnavailable.
-func Open(ctx context.Context, db database.Database, keysetPath string) (*Store, error) {
-	store := newStore(db)
-	return store.closeOnError(store.open(ctx, keysetPath))
-}
-
-func newStore(db database.Database) *Store {
-	return &Store{database: db, tokens: tokenCache{tokens: map[string]cachedToken{}}}
-}
-
-func (s *Store) create(ctx context.Context, keysetPath string) (err error) {
-	if s.keyring, err = openOrCreateKeyring(ctx, s.database, keysetPath); err != nil {
-		return err
-	}
-	var keys keySource = fileKeys{s.keyring}
-	if s.IsShared() {
-		if s.replica, err = joinReplicas(ctx, s.database, s.keyring); err != nil {
-			return err
+	if _, err := findKeyset(db.Reader().WithContext(ctx)); errors.Is(err, database.ErrOlder) {
+		if err := createKeysetOf(ctx, db, keysetPath); err != nil {
+			return nil, errors.Join(err, db.Close())
 		}
-		keys = s.replica
 	}
-	s.batcher, err = startBatcher(ctx, s.database, keys)
-	return err
+	return Open(ctx, db, keysetPath)
 }
 
-func (s *Store) open(ctx context.Context, keysetPath string) (err error) {
-	if s.keyring, err = openKeyring(ctx, s.database, keysetPath); err != nil {
+// createKeysetOf is createKeyset with the file at keysetPath. For a shared database the file must exist, because
+// replicas on several hosts would each create their own.
+func createKeysetOf(ctx context.Context, db database.Database, keysetPath string) error {
+	read := seal.ReadOrCreateMasterKeys
+	if db.IsShared() {
+		read = seal.ReadMasterKeys
+	}
+	master, err := read(keysetPath)
+	if err != nil {
 		return err
 	}
-	s.batcher, err = startBatcher(ctx, s.database, fileKeys{s.keyring})
-	return err
-}
-
-// closeOnError returns the store if err is nil, and otherwise closes it.
-func (s *Store) closeOnError(err error) (*Store, error) {
-	if err == nil {
-		return s, nil
-	}
-	if s.replica != nil {
-		s.replica.leave()
-	}
-	return nil, errors.Join(err, s.database.Close())
-}
-
-// Ready returns nil if creates can be stored, and otherwise ErrUnavailable.
-func (s *Store) Ready(ctx context.Context) error {
-	if _, err := s.keyring.Current(ctx); err != nil {
-		return fmt.Errorf("%w: %w", ErrUnavailable, err)
-	}
-	if err := s.database.Check(ctx); err != nil {
-		return fmt.Errorf("check database: %w", err)
-	}
-	if s.replica != nil {
-		return s.replica.ready()
+	if err := db.Change(ctx, func(tx *gorm.DB) error { return createKeyset(tx, master) }); err != nil {
+		return fmt.Errorf("create the keyset of the database: %w", err)
 	}
 	return nil
 }
 
+// Open is like Create, over a database that has a keyset.
+//
+// It returns database.ErrOlder if it has none, database.ErrCopyIncomplete, ErrNoKeyset, ErrKeysetUnusable or
+// ErrUnavailable.
+func Open(ctx context.Context, db database.Database, keysetPath string) (*Store, error) {
+	store := &Store{
+		database: db, keyring: &keyring{path: keysetPath}, tokens: tokenCache{tokens: map[string]cachedToken{}},
+	}
+	_, err := store.keyring.read(store.reader(ctx))
+	if err == nil {
+		store.batcher, err = startBatcher(ctx, db, store.keyring)
+	}
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return store, nil
+}
+
+// Ready returns nil if creates can be stored, and otherwise ErrUnavailable. From then on, creates are refused as long
+// as the keyset file cannot be used.
+func (s *Store) Ready(ctx context.Context) error {
+	if err := s.database.Check(ctx); err != nil {
+		return fmt.Errorf("check database: %w", err)
+	}
+	_, err := s.keyring.load(s.reader(ctx))
+	return err
+}
+
 // Close stores waiting creates, waits for running statements and closes the database. It returns ErrUnavailable if the
 // database cannot be closed cleanly.
-func (s *Store) Close() error {
-	errs := []error{s.batcher.close()}
-	if s.replica != nil {
-		s.replica.leave()
-	}
-	return errors.Join(append(errs, s.database.Close())...)
-}
+func (s *Store) Close() error { return errors.Join(s.batcher.close(), s.database.Close()) }
 
 func (s *Store) reader(ctx context.Context) *gorm.DB { return s.database.Reader().WithContext(ctx) }
 
-// IsShared reports whether replicas can share the database. Each of them then needs a new key before it is used.
+// IsShared reports whether replicas can share the database. Each of them then needs the same keyset file.
 func (s *Store) IsShared() bool { return s.database.IsShared() }
 
 // Stats are statistics of a store.

@@ -23,8 +23,7 @@ func sources() []string {
 		"server/contract/*.go", "store/seal/*.go",
 		"store/batch*.go", "store/commit.go", "store/create*.go", "store/idempotency.go", "store/insert.go", "store/provider*.go",
 		"store/read.go", "store/rows.go", "store/settings.go", "store/validate.go", "store/token*.go",
-		"store/demand.go", "store/key*.go", "store/replica.go", "store/retire.go", "store/rotation.go",
-		"store/sealed_column.go", "store/secrets.go",
+		"store/key*.go", "store/rotation.go", "store/sealed_column.go", "store/secrets.go",
 	}
 }
 

@@ -40,7 +40,7 @@ func createPostgres(ctx context.Context, url string) (database postgresDatabase,
 	if database.dir, err = os.MkdirTemp("", "bench"); err != nil {
 		return database, fmt.Errorf("create directory: %w", err)
 	}
-	if _, err := seal.CreateKeyring(ctx, database.keyset()); err != nil {
+	if _, err := seal.ReadOrCreateMasterKeys(database.keyset()); err != nil {
 		return database, err
 	}
 	opened, err := database.open(ctx)

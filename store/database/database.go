@@ -19,6 +19,8 @@ var (
 	ErrUnavailable = errors.New("storage is unavailable")
 	// ErrCorrupt means that the database file is damaged or is not a database. It wraps ErrUnavailable.
 	ErrCorrupt = fmt.Errorf("%w: database file is damaged", ErrUnavailable)
+	// ErrLocked means that other transactions did not release a lock in time. It wraps ErrUnavailable.
+	ErrLocked = fmt.Errorf("%w: lock not available", ErrUnavailable)
 	// ErrFull means that the disk of the database is full. It wraps ErrUnavailable.
 	ErrFull = fmt.Errorf("%w: no space left", ErrUnavailable)
 	// ErrNoConnection means that no server was reached or accepted the login. It wraps ErrUnavailable.
@@ -69,9 +71,11 @@ type Database interface {
 	//
 	// It returns the error of the statements, ErrUnavailable or ErrOutcomeUnknown.
 	Change(ctx context.Context, statements func(tx *gorm.DB) error) error
-	// ChangeAlone is Change, but first waits for batches that have written rows, and blocks other batches from writing
-	// until it returns.
+	// ChangeAlone is Change, but first waits for all transactions that have read the version of the keyset, and blocks
+	// others from reading it until it returns. It returns ErrLocked if it has to wait for long.
 	ChangeAlone(ctx context.Context, statements func(tx *gorm.DB) error) error
+	// Instance identifies the server that runs a transaction. Another one, which takes over, may lack what was committed.
+	Instance(tx *gorm.DB) (string, error)
 	// Batches opens the connection that batches of creates are committed on. It returns ErrUnavailable.
 	Batches(ctx context.Context) (Batches, error)
 	// LastKey returns the highest key that a table ever generated, or 0. A transaction of Snapshot may see a later one. It
@@ -106,6 +110,8 @@ type Batches interface {
 type Batch interface {
 	// DB returns a handle for statements in the transaction.
 	DB() *gorm.DB
+	// KeysetVersion returns the version of the keyset when the transaction began.
+	KeysetVersion() []byte
 	// ReservePKs returns count provider pks, ascending, that no one else gets, or fewer if the largest int32 is reached.
 	ReservePKs(count int) ([]int32, error)
 	// LastPK returns the last pk that was reserved, or at most 1 if none was. From the largest int32 on, no pk is left.

@@ -25,13 +25,11 @@ func OwnerOf(file fs.FileInfo) Owner {
 	return Owner{user: int(native.Uid), group: int(native.Gid)}
 }
 
-// OwnerFor returns the owner for a file that root writes at path for the server of another user: the owner of the file
-// that it replaces, or else the owner of the directory. That user can then read the file, so use it only for what
-// belongs with the database there.
+// OwnerForNew returns the owner for a new file that root writes at path for the server of another user: the owner of
+// the directory. That user can then read the file, so use it only for what belongs with the database there.
 //
-// In a world-writable directory, such as /tmp, it is the user that runs the program, because anybody could have created
-// the file that is replaced. It returns a file system error.
-func OwnerFor(path string) (Owner, error) {
+// In a world-writable directory, such as /tmp, it is the user that runs the program. It returns a file system error.
+func OwnerForNew(path string) (Owner, error) {
 	dir, err := os.Stat(filepath.Dir(path))
 	if err != nil {
 		return Owner{}, fmt.Errorf("find the owner for %s: %w", path, err)
@@ -40,6 +38,18 @@ func OwnerFor(path string) (Owner, error) {
 	if dir.Mode().Perm()&worldWritable != 0 {
 		return Owner{}, nil
 	}
+	owner := OwnerOf(dir)
+	owner.isOptional = true
+	return owner, nil
+}
+
+// OwnerFor is OwnerForNew for a file that may replace another: it then is the owner of that file, except in a
+// world-writable directory, where anybody could have created it.
+func OwnerFor(path string) (Owner, error) {
+	owner, err := OwnerForNew(path)
+	if err != nil || owner == (Owner{}) {
+		return owner, err
+	}
 	replaced, err := os.Lstat(path)
 	if err == nil && replaced.Mode().IsRegular() {
 		return OwnerOf(replaced), nil
@@ -47,8 +57,6 @@ func OwnerFor(path string) (Owner, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return Owner{}, fmt.Errorf("find the owner for %s: %w", path, err)
 	}
-	owner := OwnerOf(dir)
-	owner.isOptional = true
 	return owner, nil
 }
 

@@ -48,7 +48,7 @@ func writeAs(t *testing.T, path string, user int) {
 }
 
 // A file that root writes belongs to the owner of the file it replaces, or else of the directory, unless anybody could
-// have put that file there.
+// have put that file there. One that replaces nothing belongs to the owner of the directory, whatever is at its path.
 func TestRootChownsFiles(t *testing.T) {
 	t.Parallel()
 	processtest.NeedRoot(t)
@@ -73,18 +73,25 @@ func TestRootChownsFiles(t *testing.T) {
 		path := filepath.Join(newDir(t, test.mode, oneUser), "file")
 		test.place(t, path)
 		owner, err := durable.OwnerFor(path)
-		if err != nil {
+		ownerForNew, newErr := durable.OwnerForNew(path)
+		if err := errors.Join(err, newErr); err != nil {
 			t.Fatal(err)
 		}
-		if err := durable.WriteFile(path, version(1), owner); err != nil {
-			t.Errorf("%s: %v", name, err)
+		wantForNew := min(test.want, oneUser)
+		for written, file := range map[string]struct {
+			owner durable.Owner
+			want  uint32
+		}{path: {owner, test.want}, path + ".new": {ownerForNew, wantForNew}} {
+			if err := durable.WriteFile(written, version(1), file.owner); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			expectContent(t, written, version(1))
+			group := file.want
+			if group != 0 {
+				group += groupOffset
+			}
+			processtest.ExpectOwner(t, written, file.want, group)
 		}
-		expectContent(t, path, version(1))
-		group := test.want
-		if group != 0 {
-			group += groupOffset
-		}
-		processtest.ExpectOwner(t, path, test.want, group)
 	}
 }
 

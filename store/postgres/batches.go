@@ -48,6 +48,9 @@ type batch struct {
 // DB returns a handle to the transaction.
 func (b *batch) DB() *gorm.DB { return b.tx }
 
+// KeysetVersion returns the version of the keyset when the transaction began.
+func (b *batch) KeysetVersion() []byte { return b.keysetVersion }
+
 // ReservePKs returns pks that were reserved when the transaction began, and reserves more if there are too few. They
 // stay reserved if the transaction is rolled back.
 func (b *batch) ReservePKs(count int) ([]int32, error) {

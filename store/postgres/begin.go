@@ -16,13 +16,20 @@ const beginStatement = "BEGIN ISOLATION LEVEL READ COMMITTED"
 // and makes the server warn if a standby lacks it, whatever the settings of the role and the database. The message of
 // pg_logical_emit_message makes read-only transactions wait too, so that no response is based on a row that could still
 // be lost.
-const secureStatement = `SELECT oldest_level, current_setting('transaction_read_only'),
+const secureStatement = secure + `NULL::bytea FROM schema_support`
+
+// secureBatch also reads the version of the keyset. ChangeAlone waits until the transaction ends.
+const secureBatch = secure + `(SELECT version FROM keyset) FROM schema_support`
+
+const secure = `SELECT oldest_level, current_setting('transaction_read_only'),
 	set_config('synchronous_commit', 'on', true), set_config('client_min_messages', 'warning', true),
 	set_config('lock_timeout', '2s', true), set_config('idle_in_transaction_session_timeout', '10s', true),
-	pg_logical_emit_message(true, 'providerd', '')::text
-	FROM schema_support`
+	pg_logical_emit_message(true, 'providerd', '')::text, `
 
 const reserveStatement = "SELECT nextval('providers_pk_seq') FROM generate_series(1, $1)"
+
+// noBatch is the number of pks of a transaction that is not for a batch.
+const noBatch = -1
 
 // begin begins the transaction and reserves pks, in one message of statements that the server plans once. It returns
 // database.ErrUnavailable if that fails.
@@ -30,7 +37,11 @@ func (t *transaction) begin(ctx context.Context, pks int) error {
 	ctx, cancel := context.WithTimeout(ctx, beginTimeout)
 	defer cancel()
 	var pipeline pgx.Batch
-	t.queueBegin(&pipeline)
+	statement := secureBatch
+	if pks == noBatch {
+		statement = secureStatement
+	}
+	t.queueBegin(&pipeline, statement)
 	if pks > 0 {
 		t.queueReserve(&pipeline, pks)
 	}
@@ -40,9 +51,9 @@ func (t *transaction) begin(ctx context.Context, pks int) error {
 	return nil
 }
 
-func (t *transaction) queueBegin(pipeline *pgx.Batch) {
+func (t *transaction) queueBegin(pipeline *pgx.Batch, statement string) {
 	pipeline.Queue(beginStatement)
-	pipeline.Queue(secureStatement).QueryRow(t.checkSupport)
+	pipeline.Queue(statement).QueryRow(t.checkSupport)
 }
 
 // queueReserve queues the statement that reserves pks.
@@ -55,11 +66,12 @@ func (t *transaction) queueReserve(pipeline *pgx.Batch, count int) {
 }
 
 // checkSupport checks that this program can use the schema, which a newer one may have migrated, and that the server
-// accepts writes. It returns database.ErrNewer or ErrUnavailable.
+// accepts writes, and keeps the version of the keyset. It returns database.ErrNewer or ErrUnavailable.
 func (t *transaction) checkSupport(row pgx.Row) error {
 	var oldest int64
 	var isReadOnly, synchronousCommit, minMessages, lockTimeout, idleTimeout, message string
-	err := row.Scan(&oldest, &isReadOnly, &synchronousCommit, &minMessages, &lockTimeout, &idleTimeout, &message)
+	err := row.Scan(&oldest, &isReadOnly, &synchronousCommit, &minMessages, &lockTimeout, &idleTimeout, &message,
+		&t.keysetVersion)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return fmt.Errorf("%w: table schema_support is empty", database.ErrUnavailable)

@@ -57,7 +57,7 @@ func (d *Database) Stats() database.Stats {
 
 // Change runs statements in a transaction. Changes take turns.
 func (d *Database) Change(ctx context.Context, statements func(tx *gorm.DB) error) error {
-	return d.transact(ctx, transactTimeout, 0, func(t *transaction) error {
+	return d.transact(ctx, transactTimeout, noBatch, func(t *transaction) error {
 		if err := t.tx.Exec(changeLock).Error; err != nil {
 			return fmt.Errorf("wait for other changes: %w", err)
 		}
@@ -65,11 +65,15 @@ func (d *Database) Change(ctx context.Context, statements func(tx *gorm.DB) erro
 	})
 }
 
-// ChangeAlone is Change with a lock that conflicts with all inserts of providers.
+// lockKeyset waits for the transactions that have read the version of the keyset, and makes later ones wait.
+const lockKeyset = `SET LOCAL lock_timeout = '500ms'; LOCK TABLE keyset IN ACCESS EXCLUSIVE MODE`
+
+// ChangeAlone is Change with a lock that conflicts with all readers of the keyset. It gives up after half a second,
+// because batches that begin wait as well, and take a server that is silent for beginTimeout for a frozen one.
 func (d *Database) ChangeAlone(ctx context.Context, statements func(tx *gorm.DB) error) error {
 	return d.Change(ctx, func(tx *gorm.DB) error {
-		if err := tx.Exec("LOCK TABLE providers IN SHARE MODE").Error; err != nil {
-			return fmt.Errorf("wait for creates in flight: %w", err)
+		if err := tx.Exec(lockKeyset).Error; err != nil {
+			return fmt.Errorf("lock the keyset: %w", err)
 		}
 		return statements(tx)
 	})

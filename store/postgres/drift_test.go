@@ -68,7 +68,7 @@ func TestDrift(t *testing.T) {
 		"last pk":             {"ALTER SEQUENCE providers_pk_seq MAXVALUE 3", `sequence "providers_pk_seq" was changed`},
 		"schema of the role":  {"CREATE SCHEMA AUTHORIZATION CURRENT_USER", ""},
 		"unique index":        {"CREATE UNIQUE INDEX names ON providers (name)", `index "names" was added`},
-		"missing table":       {"DROP TABLE replicas", `column "replicas"."beat" is missing`},
+		"missing table":       {"DROP TABLE key_events", `column "key_events"."at" is missing`},
 		"unlogged table":      {"ALTER TABLE tokens SET UNLOGGED", `table "tokens" was changed`},
 		"row security":        {"ALTER TABLE tokens ENABLE ROW LEVEL SECURITY", `table "tokens" was changed`},
 		"missing column":      {"ALTER TABLE tokens DROP COLUMN prefix", `column "tokens"."prefix" is missing`},

@@ -40,6 +40,9 @@ func unavailable(err error) error {
 	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
 		sentinel = database.ErrNoConnection
 	}
+	if native, ok := errors.AsType[*pgconn.PgError](err); ok && native.Code == lockNotAvailable {
+		sentinel = database.ErrLocked
+	}
 	return fmt.Errorf("%w: %w%s", sentinel, oneLineError{err}, advice(err))
 }
 
@@ -127,6 +130,7 @@ const (
 	foreignKeyViolation   = "23503"
 	insufficientPrivilege = "42501"
 	sequenceLimit         = "2200H"
+	lockNotAvailable      = "55P03"
 )
 
 // isRetryable reports whether the statements of a transaction that was not committed may succeed if they are run again.

@@ -3,32 +3,27 @@
 package postgres_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"example.com/providerd/store"
+	"example.com/providerd/store/durable"
 	"example.com/providerd/store/postgres"
 	"example.com/providerd/store/postgres/postgrestest"
 	"example.com/providerd/store/seal"
+	"example.com/providerd/store/storetest"
+	"example.com/providerd/store/storetest/processtest"
 )
-
-const insertDeadReplica = "INSERT INTO replicas (id, name, keys, beat) VALUES ('dead', 'gone', '[1]', 7)"
-
-// copyKeyset copies a keyset file as an operator copies it to another machine.
-func copyKeyset(t *testing.T, from, to string) {
-	t.Helper()
-	content, err := os.ReadFile(from)
-	if err == nil {
-		err = os.WriteFile(to+".new", content, 0o600)
-	}
-	if err := errors.Join(err, os.Rename(to+".new", to)); err != nil {
-		t.Fatal(err)
-	}
-}
 
 // openOperator opens a store as commands do.
 func openOperator(t *testing.T, url, keyset string) *store.Store {
@@ -45,152 +40,139 @@ func openOperator(t *testing.T, url, keyset string) *store.Store {
 	return opened
 }
 
-func currentID(t *testing.T, keyset string) uint32 {
+func rotate(t *testing.T, operator *store.Store) (key uint32) {
 	t.Helper()
-	ring, err := seal.OpenKeyring(keyset)
+	key, err := operator.RotateKey(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	keys, err := ring.Current(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return keys.PrimaryID()
+	return key
 }
 
-func replaysAll(t *testing.T, replicas []*store.Store, keys ...string) {
+func silent(int64, int64) {}
+
+// keyUses returns the number of secrets that each data key has sealed.
+func keyUses(t *testing.T, opened *store.Store) map[uint32]int64 {
 	t.Helper()
-	for i, opened := range replicas {
-		for _, key := range keys {
-			if replayed, err := keyedCreate(t.Context(), opened, key); err != nil || !replayed {
-				t.Errorf("replica %d, %s: replayed is %v, %v", i, key, replayed, err)
-			}
+	keys, err := opened.Keys(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	uses := map[uint32]int64{}
+	for _, key := range keys {
+		if key.Secrets != nil {
+			uses[key.ID] = *key.Secrets
+		}
+	}
+	return uses
+}
+
+// createEach creates a provider with each of the keys.
+func createEach(t *testing.T, opened *store.Store, keys ...string) {
+	t.Helper()
+	for _, key := range keys {
+		if replayed, err := keyedCreate(t.Context(), opened, key); err != nil || replayed {
+			t.Errorf("%s: replayed is %v, %v", key, replayed, err)
 		}
 	}
 }
 
-// Each replica has its own copy of the keyset. A key is added to one, copied to the others, and only then promoted, so
-// that no replica ever reads a secret that it cannot decrypt.
-func TestPromoteKeyRequiresItOnAllReplicas(t *testing.T) {
-	t.Parallel()
-	cluster := postgrestest.NewCluster(t)
-	url, first := cluster.CreateDatabase(t), newKeyset(t)
-	second := filepath.Join(t.TempDir(), "keyset.json")
-	copyKeyset(t, first, second)
-	old := filepath.Join(t.TempDir(), "keyset.json")
-	copyKeyset(t, first, old)
-	replicas := []*store.Store{openStore(t, url, first), openStore(t, url, second)}
-	if _, err := keyedCreate(t.Context(), replicas[0], "before"); err != nil {
-		t.Fatal(err)
+// readSecrets returns the names of all providers. It fails the test if a secret cannot be decrypted or is another one's.
+func readSecrets(t *testing.T, opened *store.Store) (names []string) {
+	t.Helper()
+	for _, record := range storetest.Collect(t, opened.Providers(t.Context(), store.Filter{}, 0)) {
+		provider := record.(store.OAuth2Provider)
+		if secret := provider.ClientSecret.Reveal(); secret != "secret of "+provider.Name {
+			t.Errorf("the secret of %s is %q", provider.Name, secret)
+		}
+		names = append(names, provider.Name)
 	}
+	return names
+}
 
-	operator := openOperator(t, url, first)
-	if _, err := operator.PromoteKey(t.Context()); !errors.Is(err, store.ErrKeyPromoted) {
-		t.Errorf("nothing to promote: error is %v, want ErrKeyPromoted", err)
-	}
-	primary := currentID(t, first)
-	added, err := operator.AddKey(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := operator.PromoteKey(t.Context()); !errors.Is(err, store.ErrReplicaLacksKey) ||
-		!strings.Contains(err.Error(), "process") {
-		t.Errorf("copied to one: error is %v, want ErrReplicaLacksKey and which", err)
-	}
-	if now := currentID(t, first); now != primary {
-		t.Errorf("key %d encrypts, want %d", now, primary)
-	}
-	copyKeyset(t, first, second)
-	// The replica reports the key with its next create. One that died does not prevent the promotion.
-	if _, err := keyedCreate(t.Context(), replicas[1], "brought"); err != nil {
-		t.Fatal(err)
-	}
-	cluster.Exec(t, databaseOf(t, url), insertDeadReplica)
-	promoted, err := operator.PromoteKey(t.Context())
-	if err != nil || promoted != added || currentID(t, first) != added {
-		t.Fatalf("promoted is %d, want %d, %v", promoted, added, err)
-	}
-	if _, err := keyedCreate(t.Context(), replicas[0], "after"); err != nil {
-		t.Error(err)
-	}
-	replaysAll(t, replicas, "before", "brought", "after")
-
-	// A replica without the key does not start, and one that gets the old file stops storing.
-	if _, err := store.Create(t.Context(), create(t, url), old); !errors.Is(err, store.ErrKeysetUnusable) ||
-		!strings.Contains(err.Error(), "copy the newest keyset") {
-		t.Errorf("start without the key: error is %v, want ErrKeysetUnusable", err)
-	}
-	copyKeyset(t, old, second)
-	if _, err := keyedCreate(t.Context(), replicas[1], "with the old file"); !errors.Is(err, store.ErrUnavailable) {
-		t.Errorf("with the old file: error is %v, want ErrUnavailable", err)
-	}
-	if err := replicas[1].Ready(t.Context()); !errors.Is(err, store.ErrKeysetUnusable) {
-		t.Errorf("with the old file: Ready is %v, want ErrKeysetUnusable", err)
+func expectSecrets(t *testing.T, opened *store.Store, want ...string) {
+	t.Helper()
+	if names := readSecrets(t, opened); !slices.Equal(names, want) {
+		t.Errorf("providers are %q, want %q", names, want)
 	}
 }
 
-// A key is retired once each live replica has reported that it encrypts with the next one. Replicas with the previous
-// file keep working, except those that would encrypt with the retired key.
-func TestRetireKeysRequiresPromotionOnAllReplicas(t *testing.T) {
+// While the keyset file of a replica lacks the master key, the replica neither creates nor reads secrets nor is ready,
+// and says which key it lacks. With the right file, it recovers.
+func TestMissingMasterKey(t *testing.T) {
 	t.Parallel()
-	cluster := postgrestest.NewCluster(t)
-	url, first := cluster.CreateDatabase(t), newKeyset(t)
-	second, added := filepath.Join(t.TempDir(), "keyset.json"), filepath.Join(t.TempDir(), "keyset.json")
-	copyKeyset(t, first, second)
-	replicas := []*store.Store{openStore(t, url, first), openStore(t, url, second)}
-	create := func(i int, key string) error {
-		_, err := keyedCreate(t.Context(), replicas[i], key)
-		return err
+	url, keyset := postgrestest.NewCluster(t).CreateDatabase(t), newKeyset(t)
+	replica := openStore(t, url, keyset)
+	createEach(t, replica, "before")
+	newer := filepath.Join(t.TempDir(), "keyset.json")
+	master, err := seal.ReadMasterKeys(keyset)
+	if err == nil {
+		master, err = master.WithNew()
 	}
-	operator := openOperator(t, url, first)
-	_, addErr := operator.AddKey(t.Context())
-	copyKeyset(t, first, added)
-	copyKeyset(t, first, second)
-	if err := errors.Join(addErr, create(0, "old"), create(1, "other old")); err != nil {
+	if err == nil {
+		err = master.Create(newer, durable.Owner{})
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
-	_, err := operator.PromoteKey(t.Context())
-	if err := errors.Join(err, create(0, "promoted"), operator.Reseal(t.Context(), func(int64, int64) {})); err != nil {
+	id, err := openOperator(t, url, newer).RewrapKeys(t.Context())
+	if err != nil {
 		t.Fatal(err)
 	}
+	_, createErr := keyedCreate(t.Context(), replica, "after")
+	_, readErr := replica.Provider(t.Context(), 1)
+	for what, err := range map[string]error{
+		"create": createErr, "read": readErr, "Ready": replica.Ready(t.Context()),
+	} {
+		if !errors.Is(err, store.ErrUnavailable) || !errors.Is(err, store.ErrKeysetUnusable) ||
+			!strings.Contains(err.Error(), fmt.Sprint("lacks master key ", id)) {
+			t.Errorf("%s: error is %v, want ErrUnavailable with the missing key %d", what, err, id)
+		}
+	}
+	if err := os.Rename(newer, keyset); err != nil {
+		t.Fatal(err)
+	}
+	createEach(t, replica, "after")
+	if err := replica.Ready(t.Context()); err != nil {
+		t.Error(err)
+	}
+	expectSecrets(t, replica, "before", "after")
+}
 
-	// The second replica has the key but does not encrypt with it yet.
-	if _, err := operator.RetireKeys(t.Context()); !errors.Is(err, store.ErrReplicaNotPromoted) ||
-		!strings.Contains(err.Error(), "process") {
-		t.Errorf("not copied: error is %v, want ErrReplicaNotPromoted and which", err)
+// While another program reads the table of keys, as pg_dump does, a reseal gives up, and creates wait for it at most
+// until then.
+func TestResealDuringDump(t *testing.T) {
+	t.Parallel()
+	url, keyset := postgrestest.NewCluster(t).CreateDatabase(t), newKeyset(t)
+	replica, operator, watching := openStore(t, url, keyset), openOperator(t, url, keyset), create(t, url)
+	createEach(t, replica, "before")
+	rotate(t, operator)
+	dump, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if err := create(1, "late"); err != nil {
-		t.Error(err)
+	defer func() { _ = dump.Close(context.WithoutCancel(t.Context())) }()
+	if _, err := dump.Exec(t.Context(), "BEGIN; LOCK TABLE keyset IN ACCESS SHARE MODE"); err != nil {
+		t.Fatal(err)
 	}
-	copyKeyset(t, first, second)
-	if err := create(1, "brought"); err != nil {
-		t.Error(err)
+	begun, resealed := time.Now(), make(chan error, 1)
+	go func() {
+		_, err := operator.Reseal(t.Context(), silent)
+		resealed <- err
+	}()
+	processtest.WaitUntil(t, "the reseal waits", func() bool { return isBlocked(t, watching, "%LOCK TABLE keyset%") })
+	createEach(t, replica, "meanwhile")
+	if err := <-resealed; !errors.Is(err, store.ErrKeysetInUse) {
+		t.Errorf("error is %v, want ErrKeysetInUse", err)
 	}
-	if _, err := operator.RetireKeys(t.Context()); !errors.Is(err, store.ErrKeysInUse) {
-		t.Errorf("a late create: error is %v, want ErrKeysInUse", err)
+	if took := time.Since(begun).Round(time.Millisecond); took < 500*time.Millisecond || took > 3*time.Second {
+		t.Errorf("the reseal gave up after %v, want about half a second", took)
 	}
-	if err := operator.Reseal(t.Context(), func(int64, int64) {}); err != nil {
-		t.Error(err)
+	if _, err := dump.Exec(t.Context(), "ROLLBACK"); err != nil {
+		t.Fatal(err)
 	}
-	// A dead replica, of a release that reported less, does not count.
-	cluster.Exec(t, databaseOf(t, url), insertDeadReplica)
-	retired, err := operator.RetireKeys(t.Context())
-	if err != nil || len(retired.IDs) != 1 {
-		t.Fatalf("retired are %v, %v, want one key", retired.IDs, err)
+	if removed, err := operator.Reseal(t.Context(), silent); err != nil || removed != 1 {
+		t.Errorf("%d keys are removed, want 1, %v", removed, err)
 	}
-	if err := errors.Join(create(0, "without"), create(1, "with")); err != nil {
-		t.Error(err)
-	}
-	replaysAll(t, replicas, "old", "other old", "promoted", "late", "brought", "without", "with")
-
-	copyKeyset(t, added, second)
-	if err := create(1, "with the previous file"); !errors.Is(err, store.ErrUnavailable) ||
-		!strings.Contains(err.Error(), "which was retired; copy the newest keyset") {
-		t.Errorf("with the previous file: error is %v, want ErrUnavailable and why", err)
-	}
-	copyKeyset(t, first, second)
-	if err := create(1, "with the newest"); err != nil {
-		t.Error(err)
-	}
-	replaysAll(t, replicas, "old", "other old", "promoted", "late", "brought", "without", "with", "with the newest")
+	expectSecrets(t, replica, "before", "meanwhile")
 }

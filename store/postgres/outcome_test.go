@@ -56,9 +56,13 @@ func keyedValidate(ctx context.Context, opened *store.Store, key string) (isMade
 }
 
 func keyedRequest(key string) (store.CreateRequest, store.OAuth2Settings) {
-	return store.CreateRequest{
+	request := store.CreateRequest{
 		Name: key, CreatedBy: "caller", RequestID: uuid.NewString(), IdempotencyKey: &key, BodyDigest: []byte(key),
-	}, store.OAuth2Settings{ClientID: key, PropertyMappings: []uuid.UUID{}, JWKSSources: []uuid.UUID{}}
+	}
+	return request, store.OAuth2Settings{
+		ClientID: key, ClientSecret: store.NewSecret("secret of " + key),
+		PropertyMappings: []uuid.UUID{}, JWKSSources: []uuid.UUID{},
+	}
 }
 
 // Without the standby, nothing is acknowledged: no create, no replay of one that is only on the primary, and no

@@ -143,7 +143,7 @@ func (t *transaction) probe(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	var pipeline pgx.Batch
-	t.queueBegin(&pipeline)
+	t.queueBegin(&pipeline, secureStatement)
 	pipeline.Queue("COMMIT")
 	return t.raw(func(conn *pgx.Conn) error {
 		_ = takeNotice(conn.PgConn())

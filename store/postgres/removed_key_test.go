@@ -12,12 +12,11 @@ import (
 	"example.com/providerd/store"
 	"example.com/providerd/store/postgres"
 	"example.com/providerd/store/postgres/postgrestest"
-	"example.com/providerd/store/storetest"
 	"example.com/providerd/store/storetest/processtest"
 )
 
-// TestKeyRemovedWhileBatchWaits removes the key that a batch has sealed with while the batch waits for another
-// transaction, which is rolled back afterwards. Whatever comes first, nothing is stored that is sealed with a removed key.
+// TestKeyRemovedWhileBatchWaits reseals while a batch that will seal with the older key waits for another transaction,
+// which is rolled back afterwards. Whatever comes first, nothing is stored that is sealed with a removed key.
 func TestKeyRemovedWhileBatchWaits(t *testing.T) {
 	t.Parallel()
 	cluster := postgrestest.NewCluster(t)
@@ -36,8 +35,8 @@ func TestKeyRemovedWhileBatchWaits(t *testing.T) {
 	}
 }
 
-// removeWhileBlocked removes a key while a statement in a transaction blocks a create of the client_id waits. It reports
-// whether the create was stored and the removal ended, with the key removed or in use.
+// removeWhileBlocked rotates and reseals while a statement in a transaction blocks a create of the client_id waits. It
+// reports whether the create was stored and the reseal ended, with the key removed or in use.
 func removeWhileBlocked(t *testing.T, cluster *postgrestest.Cluster, block string) bool {
 	t.Helper()
 	url, keyset := cluster.CreateDatabase(t), newKeyset(t)
@@ -46,9 +45,7 @@ func removeWhileBlocked(t *testing.T, cluster *postgrestest.Cluster, block strin
 		`CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NULL; END $$`,
 		`CREATE CONSTRAINT TRIGGER waits AFTER INSERT ON oauth2_providers DEFERRABLE INITIALLY DEFERRED
 			FOR EACH ROW WHEN (NEW.client_id = 'waits') EXECUTE FUNCTION wait()`)
-	if _, err := keyedCreate(t.Context(), opened, "before"); err != nil {
-		t.Fatal(err)
-	}
+	createEach(t, opened, "before")
 	conn, err := pgx.Connect(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
@@ -57,39 +54,28 @@ func removeWhileBlocked(t *testing.T, cluster *postgrestest.Cluster, block strin
 	if _, err := conn.Exec(t.Context(), "BEGIN; "+block); err != nil {
 		t.Fatal(err)
 	}
-	created, reported, removed := make(chan error, 1), make(chan error, 1), make(chan error, 1)
-	background := func(ended chan<- error, work func() error) { go func() { ended <- work() }() }
-	keyed := func(key string) func() error {
-		return func() error { _, err := keyedCreate(t.Context(), opened, key); return err }
-	}
-	background(created, keyed("waits"))
+	created, resealed := make(chan error, 1), make(chan error, 1)
+	go func() { _, err := keyedCreate(t.Context(), opened, "waits"); created <- err }()
 	processtest.WaitUntil(t, "the batch waits", func() bool { return isBlocked(t, watching, "%") })
-	if _, err := operator.RotateKey(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	// The replica reports the new key with its next create.
-	background(reported, keyed("reports"))
-	if err := operator.Reseal(t.Context(), func(int64, int64) {}); err != nil {
-		t.Fatal(err)
-	}
-	background(removed, func() error { _, err := operator.RetireKeys(t.Context()); return err })
-	processtest.WaitUntil(t, "the operator has removed the key or waits", func() bool {
-		return len(removed) > 0 || isBlocked(t, watching, "LOCK TABLE%")
+	rotate(t, operator)
+	go func() { _, err := operator.Reseal(t.Context(), silent); resealed <- err }()
+	processtest.WaitUntil(t, "the reseal ends or waits", func() bool {
+		return len(resealed) > 0 || isBlocked(t, watching, "%LOCK TABLE keyset%")
 	})
 	if _, err := conn.Exec(t.Context(), "ROLLBACK"); err != nil {
 		t.Fatal(err)
 	}
-	createErr, removeErr := <-created, <-removed
-	t.Logf("created: %v, reported: %v, removed: %v", createErr, <-reported, removeErr)
-	readAll(t, url, keyset)
-	if err := operator.Reseal(t.Context(), func(int64, int64) {}); err != nil {
+	createErr, resealErr := <-created, <-resealed
+	t.Logf("created: %v, resealed: %v", createErr, resealErr)
+	readSecrets(t, openOperator(t, url, keyset))
+	if _, err := operator.Reseal(t.Context(), silent); err != nil {
 		t.Error(err)
 	}
-	if _, err := operator.RetireKeys(t.Context()); err != nil {
-		t.Error(err)
+	readSecrets(t, openOperator(t, url, keyset))
+	if uses := keyUses(t, operator); len(uses) != 1 {
+		t.Errorf("secrets by key are %v, want one key", uses)
 	}
-	readAll(t, url, keyset)
-	return t.Failed() || createErr == nil && (removeErr == nil || errors.Is(removeErr, store.ErrKeysInUse))
+	return t.Failed() || createErr == nil && (resealErr == nil || errors.Is(resealErr, store.ErrKeysetInUse))
 }
 
 // isBlocked reports whether a statement like the pattern waits for another transaction.
@@ -101,10 +87,4 @@ func isBlocked(t *testing.T, database *postgres.Database, pattern string) (isBlo
 		t.Fatal(err)
 	}
 	return isBlocked
-}
-
-// readAll reads all records with the keys that are left.
-func readAll(t *testing.T, url, keyset string) {
-	t.Helper()
-	storetest.Collect(t, openOperator(t, url, keyset).Providers(t.Context(), store.Filter{}, 0))
 }

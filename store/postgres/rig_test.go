@@ -16,6 +16,7 @@ import (
 	"example.com/providerd/store/postgres"
 	"example.com/providerd/store/postgres/postgrestest"
 	"example.com/providerd/store/seal"
+	"example.com/providerd/store/storetest"
 	"example.com/providerd/store/storetest/processtest"
 )
 
@@ -23,7 +24,7 @@ import (
 func newKeyset(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "keyset.json")
-	if _, err := seal.CreateKeyring(t.Context(), path); err != nil {
+	if _, err := seal.ReadOrCreateMasterKeys(path); err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -76,11 +77,7 @@ func createAlone(t *testing.T, url string) error {
 // openStore opens a store over the database of a URL as a replica does, and closes it with the test.
 func openStore(t *testing.T, url, keyset string) *store.Store {
 	t.Helper()
-	database, err := postgres.Create(t.Context(), parse(t, url), slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	opened, err := store.Create(t.Context(), database, keyset)
+	opened, err := storetest.CreatePostgres(t.Context(), url, keyset)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"gorm.io/gorm"
+
 	"example.com/providerd/store/database"
 )
 
@@ -19,7 +21,7 @@ const settleInterval = 50 * time.Millisecond
 // standby is promoted. So confirm commits a transaction on the server that Settle has used, which makes sure that its
 // standbys have all that was read from it meanwhile.
 func (d *Database) Settle(ctx context.Context, read func() error) (confirm func(context.Context) error, err error) {
-	server, err := d.startOf(ctx)
+	server, err := d.Instance(d.readers.GORM.WithContext(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -32,11 +34,9 @@ func (d *Database) Settle(ctx context.Context, read func() error) (confirm func(
 	return func(ctx context.Context) error { return d.confirm(ctx, server) }, nil
 }
 
-// selectStart selects when the server started, which no other server shares.
-const selectStart = "SELECT pg_postmaster_start_time()::text"
-
-func (d *Database) startOf(ctx context.Context) (start string, err error) {
-	if err := d.readers.GORM.WithContext(ctx).Raw(selectStart).Scan(&start).Error; err != nil {
+// Instance returns when the server started, which no other server shares.
+func (d *Database) Instance(tx *gorm.DB) (start string, err error) {
+	if err := tx.Raw("SELECT extract(epoch FROM pg_postmaster_start_time())::text").Scan(&start).Error; err != nil {
 		return "", fmt.Errorf("identify the server: %w", err)
 	}
 	return start, nil
@@ -68,15 +68,12 @@ func (d *Database) waitForOpen(ctx context.Context) error {
 
 // confirm commits a transaction without rows on the server that started at this time.
 func (d *Database) confirm(ctx context.Context, server string) error {
-	err := d.transact(ctx, transactTimeout, 0, func(t *transaction) error {
-		var start string
-		if err := t.tx.Raw(selectStart).Scan(&start).Error; err != nil {
-			return fmt.Errorf("identify the server: %w", err)
-		}
-		if start != server {
+	err := d.transact(ctx, transactTimeout, noBatch, func(t *transaction) error {
+		start, err := d.Instance(t.tx)
+		if err == nil && start != server {
 			return fmt.Errorf("%w: another server has taken over", database.ErrUnavailable)
 		}
-		return nil
+		return err
 	})
 	if err != nil {
 		return fmt.Errorf("%w: confirm that standbys have what was read: %w", database.ErrUnavailable, err)

@@ -44,7 +44,9 @@ type transaction struct {
 	schemaVersion int64
 	// reserved are pks that the transaction has reserved and not yet used.
 	reserved []int64
-	tx       *gorm.DB
+	// keysetVersion is that of the keyset when the transaction of a batch began.
+	keysetVersion []byte
+	tx            *gorm.DB
 }
 
 func newTransaction(conn *sql.Conn, schemaVersion int64) (*transaction, error) {

@@ -11,59 +11,33 @@ import (
 // canary is in every secret and in every invalid file, and nowhere else.
 const canary = "canary-7e1f"
 
-// newRing creates a keyset file in a new directory.
-func newRing(t *testing.T) (ring *seal.Keyring, path string) {
+// newFile creates a keyset file in a new directory.
+func newFile(t testing.TB) (master *seal.MasterKeys, path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "keyset.json")
-	ring, err := seal.OpenOrCreateKeyring(t.Context(), path)
+	master, err := seal.ReadOrCreateMasterKeys(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return ring, path
+	return master, path
 }
 
-func open(t testing.TB, path string) *seal.Keyring {
-	t.Helper()
-	ring, err := seal.OpenKeyring(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return ring
-}
-
-func current(t *testing.T, ring *seal.Keyring) *seal.Keys {
-	t.Helper()
-	keys, err := ring.Current(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return keys
-}
-
-// writing writes a changed keyset.
-func writing(_ *seal.Keys, write func() error) error { return write() }
-
-// rotate adds a key to the file.
-func rotate(t *testing.T, path string) {
-	t.Helper()
-	if err := open(t, path).Change(t.Context(), seal.RotateKey, writing); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// newKeys returns the keys of a new keyset, then those after each rotation.
+// newKeys returns new data keys, then those after each rotation.
 func newKeys(t *testing.T, rotations int) []*seal.Keys {
 	t.Helper()
-	ring, path := newRing(t)
-	keys := []*seal.Keys{current(t, ring)}
-	for range rotations {
-		rotate(t, path)
-		keys = append(keys, current(t, ring))
+	next, err := seal.NewKeys()
+	keys := []*seal.Keys{next}
+	for i := 0; i < rotations && err == nil; i++ {
+		next, err = next.Rotated()
+		keys = append(keys, next)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 	return keys
 }
 
-func read(t *testing.T, path string) string {
+func read(t testing.TB, path string) string {
 	t.Helper()
 	content, err := os.ReadFile(path)
 	if err != nil {

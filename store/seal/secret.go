@@ -1,8 +1,8 @@
-// Package seal encrypts secrets at rest with the keys of a keyset file, and prevents them from leaking by accident. It
-// does not know the database: callers name the Place that a sealed secret is bound to, and store it.
+// Package seal encrypts secrets at rest, and prevents them from leaking by accident. It does not know the database:
+// callers name the Place that a sealed secret is bound to, and store it.
 //
-// Start with Keys, which seals and unseals. Keyring is the file that the keys come from; steps.go and retire.go change
-// it. Secret is the cleartext.
+// Start with Keys, the data keys of a database, which seal and unseal. The database stores them as Wrapped, encrypted
+// with a key of MasterKeys, the keyset file. Secret is the cleartext.
 package seal
 
 import (

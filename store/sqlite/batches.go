@@ -29,6 +29,8 @@ type batches struct {
 	// tx is a handle to the transaction. pks are those assigned when it began, updated by ReservePKs.
 	tx  *gorm.DB
 	pks assignedPKs
+	// keysetVersion is that of the keyset when the transaction began.
+	keysetVersion []byte
 	// hasRows is set once the transaction writes rows. probeErr is why rows could not be stored before it began.
 	hasRows  bool
 	probeErr error
@@ -105,19 +107,24 @@ func (b *batches) commit(ctx context.Context, statements func(database.Batch) er
 	return nil
 }
 
-// selectBegin reads the schema version and the pks in one statement, which takes less than half the time of two. This
-// matters to creates that are committed alone.
-const selectBegin = `SELECT (` + selectSchemaVersion + `), ` + pkColumns
+// selectBegin reads the versions of the schema and the keyset and the pks in one statement, which takes less than half
+// the time of two. This matters to creates that are committed alone.
+const selectBegin = `SELECT (` + selectSchemaVersion + `), (SELECT version FROM keyset), ` + pkColumns
 
-// begin checks that this program still supports the schema, and reads which pks are taken.
+// begin checks that this program still supports the schema, and reads the version of the keyset and which pks are
+// taken.
 func (b *batches) begin(ctx context.Context) error {
 	var version int64
-	err := b.connection.QueryRowContext(ctx, selectBegin).Scan(&version, &b.pks.Sequence, &b.pks.Largest)
+	err := b.connection.QueryRowContext(ctx, selectBegin).
+		Scan(&version, &b.keysetVersion, &b.pks.Sequence, &b.pks.Largest)
 	return b.database.checkSchemaVersion(ctx, version, err)
 }
 
 // DB returns a handle to the transaction.
 func (b *batches) DB() *gorm.DB { return b.tx }
+
+// KeysetVersion returns the version of the keyset when the transaction began.
+func (b *batches) KeysetVersion() []byte { return b.keysetVersion }
 
 // ReservePKs returns the pks after the last one. The transaction holds the write lock, so nobody else takes them, and
 // inserting the rows updates sqlite_sequence.

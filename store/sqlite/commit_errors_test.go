@@ -35,7 +35,7 @@ func faults() map[string]fault {
 			strike: executing("INSERT INTO applications (id, slug, name) SELECT id, 'other', '' FROM applications LIMIT 1"),
 			want:   gorm.ErrDuplicatedKey,
 		},
-		"broken CHECK": {strike: executing(`INSERT INTO keyset VALUES (2, '', '')`), message: "CHECK constraint failed"},
+		"broken CHECK": {strike: executing(`INSERT INTO keyset VALUES (2, '', '', '', '')`), message: "CHECK constraint failed"},
 		"NOT NULL":     {strike: executing(insert + "VALUES ('x', NULL)"), message: "NOT NULL constraint failed"},
 		"no table":     {strike: executing("INSERT INTO missing VALUES (1)"), message: "no such table"},
 		"no SQL":       {strike: executing("no SQL"), message: "syntax error"},

@@ -58,7 +58,7 @@ func openDatabaseFile(path string) (*guard.File, error) {
 
 // createIfMissing creates the database file if there is none. It returns a file system error.
 func createIfMissing(path string) error {
-	owner, err := durable.OwnerFor(path)
+	owner, err := durable.OwnerForNew(path)
 	if err != nil {
 		return err
 	}

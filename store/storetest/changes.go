@@ -186,7 +186,10 @@ func testUpdatesDuringCreates(t *testing.T, first, second *store.Store) {
 				_, err := second.RotateKey(t.Context())
 				return err
 			})
-			inTurn(func() error { return second.Reseal(t.Context(), func(int64, int64) {}) })
+			inTurn(func() error {
+				_, err := second.Reseal(t.Context(), func(int64, int64) {})
+				return err
+			})
 		}
 	})
 	updated := map[int32]store.OAuth2Provider{}

@@ -38,11 +38,18 @@ func FillSQLite(ctx context.Context, path string, count int) error {
 }
 
 func fill(ctx context.Context, db *sqlite.Database, count int) error {
-	ring, err := seal.OpenKeyring(keysetPath(db, ""))
+	master, err := seal.ReadMasterKeys(keysetPath(db, ""))
 	if err != nil {
 		return err
 	}
-	keys, err := ring.Current(ctx)
+	var row struct {
+		DatabaseID   []byte
+		seal.Wrapped `gorm:"embedded"`
+	}
+	if err := db.Reader().WithContext(ctx).Table("keyset").Take(&row).Error; err != nil {
+		return err
+	}
+	keys, err := row.Open(master, row.DatabaseID)
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ func CreatePostgres(ctx context.Context, url, keyset string) (*store.Store, erro
 	if err != nil {
 		return nil, err
 	}
-	if _, err := seal.OpenOrCreateKeyring(ctx, keyset); err != nil {
+	if _, err := seal.ReadOrCreateMasterKeys(keyset); err != nil {
 		return nil, err
 	}
 	database, err := postgres.Create(ctx, parsed, slog.New(slog.DiscardHandler))

@@ -89,7 +89,7 @@ func testRotationByOtherStore(t *testing.T, first, second *store.Store) {
 	// The first reseal covers the secrets from before the rotation, and the second finds none left.
 	for _, outdated := range []int64{2, 0} {
 		total := int64(-1)
-		if err := first.Reseal(t.Context(), func(_, of int64) { total = of }); err != nil || total != outdated {
+		if _, err := first.Reseal(t.Context(), func(_, of int64) { total = of }); err != nil || total != outdated {
 			t.Errorf("%d secrets were resealed, want %d, %v", total, outdated, err)
 		}
 		expectSecrets()

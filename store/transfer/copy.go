@@ -39,13 +39,17 @@ type Progress func(step Step, done, total int64)
 //
 // At most a few pages, each of 4,000 rows or 4 MiB plus one row, are in memory at a time.
 //
-// It returns ErrNotEmpty, ErrDiffers, database.ErrCopyIncomplete if the source is itself an unfinished copy,
-// ErrUnavailable or ErrOutcomeUnknown. After an error other than ErrNotEmpty and ErrCopyIncomplete, another call may
-// succeed.
-func Copy(ctx context.Context, from, to database.Movable, progress Progress) (contents []Content, err error) {
+// Wrap makes the keyset of the copy from that of the source.
+//
+// It returns the error of wrap, ErrNotEmpty, ErrDiffers, database.ErrCopyIncomplete if the source is itself an
+// unfinished copy, ErrUnavailable or ErrOutcomeUnknown. After an error other than ErrNotEmpty and ErrCopyIncomplete,
+// another call may succeed.
+func Copy(
+	ctx context.Context, from, to database.Movable, wrap func(Keyset) (Keyset, error), progress Progress,
+) (contents []Content, err error) {
 	err = from.Snapshot(ctx, func(source *gorm.DB) error {
 		c := copying{source: source, from: from, target: target{to}, progress: progress}
-		if err := c.run(ctx); err != nil {
+		if err := c.run(ctx, wrap); err != nil {
 			return err
 		}
 		contents = c.contents
@@ -67,13 +71,20 @@ type copying struct {
 	contents []Content
 }
 
-func (c *copying) run(ctx context.Context) error {
-	source, ok, err := readProof(c.source)
+func (c *copying) run(ctx context.Context, wrap func(Keyset) (Keyset, error)) error {
+	source, ok, err := readKeyset(c.source)
 	if err != nil {
 		return err
 	}
-	if !ok || MarksIncomplete(source.Sealed) {
+	if !ok {
+		return fmt.Errorf("%w: its creation was not finished", database.ErrOlder)
+	}
+	if source.isMark() {
 		return database.ErrCopyIncomplete
+	}
+	keyset, err := wrap(source)
+	if err != nil {
+		return err
 	}
 	if err := c.count(); err != nil {
 		return err
@@ -93,21 +104,11 @@ func (c *copying) run(ctx context.Context) error {
 	if err := c.target.Snapshot(ctx, c.compare); err != nil {
 		return err
 	}
-	return c.finish(ctx, source)
-}
-
-// finish copies the keyset row and the last keys, which makes the target usable.
-func (c *copying) finish(ctx context.Context, source proof) error {
-	wanted, err := keyset().content(c.source, func(page) error { return nil })
-	if err != nil {
-		return err
-	}
-	c.contents = append(c.contents, wanted)
 	last, err := c.lastKeys()
 	if err != nil {
 		return err
 	}
-	return c.target.finish(ctx, source, wanted, last)
+	return c.target.finish(ctx, keyset, last)
 }
 
 func (c *copying) count() error {

@@ -67,7 +67,7 @@ func TestInterruptedCopy(t *testing.T) {
 	changeCount, origin := 0, filledPlace(t, providers)
 	for kind, newTarget := range kinds(t) {
 		complete := &tracked{Movable: newTarget(t).use(t)}
-		if _, err := transfer.Copy(t.Context(), origin.copied(t).use(t), complete, noProgress); err != nil {
+		if _, err := transfer.Copy(t.Context(), origin.copied(t).use(t), complete, sameKeyset, noProgress); err != nil {
 			t.Fatal(err)
 		}
 		if changeCount = complete.changes; changeCount < 8 {
@@ -85,11 +85,11 @@ func TestInterruptedCopy(t *testing.T) {
 					}
 					return errors.Join(run(), database.ErrOutcomeUnknown)
 				}
-				if _, err := transfer.Copy(t.Context(), source, target, noProgress); err == nil {
+				if _, err := transfer.Copy(t.Context(), source, target, sameKeyset, noProgress); err == nil {
 					t.Fatal("the copy was not interrupted")
 				}
 				run(t, source, changes...)
-				copied, err := transfer.Copy(t.Context(), source, target, noProgress)
+				copied, err := transfer.Copy(t.Context(), source, target, sameKeyset, noProgress)
 				if point == 2*changeCount-1 {
 					// The last change was stored.
 					if !errors.Is(err, transfer.ErrNotEmpty) {
@@ -117,13 +117,13 @@ func TestCopyOfChangingSource(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			source := newPlace(t).use(t)
-			if _, err := transfer.Copy(t.Context(), filled(t, 20), source, noProgress); err != nil {
+			if _, err := transfer.Copy(t.Context(), filled(t, 20), source, sameKeyset, noProgress); err != nil {
 				t.Fatal(err)
 			}
 			before := contents(t, source)
 			target := newSQLite(t).use(t)
 			changed := false
-			copied, err := transfer.Copy(t.Context(), source, target, func(transfer.Step, int64, int64) {
+			copied, err := transfer.Copy(t.Context(), source, target, sameKeyset, func(transfer.Step, int64, int64) {
 				if !changed {
 					changed = true
 					run(t, source, "DELETE FROM oauth2_providers WHERE pk = 9", "UPDATE tokens SET name = 'other'")
@@ -143,22 +143,23 @@ func TestRefusals(t *testing.T) {
 	t.Parallel()
 	const token = "INSERT INTO tokens (name, prefix, digest, operations, created_at, expires_at) VALUES" +
 		" ('ci', 'pvd_a', @x, '[]', '2026-01-31 08:00:00+00:00', '2027-01-31 08:00:00+00:00')"
+	const keyset = "INSERT INTO keyset (pk, version, database_id, secret_keys, digest_key) VALUES "
 	for kind, newTarget := range kinds(t) {
 		for name, test := range map[string]struct {
 			statement string
 			want      error
 			text      string
 		}{
-			"in use":       {"INSERT INTO keyset (pk, sealed, fingerprint) VALUES (1, @x, @x)", transfer.ErrNotEmpty, "in use"},
+			"in use":       {keyset + "(1, @x, @x, @x, @x)", transfer.ErrNotEmpty, "in use"},
 			"a row":        {token, transfer.ErrNotEmpty, "rows in tokens"},
-			"another copy": {"INSERT INTO keyset (pk, sealed, fingerprint) VALUES (1, @empty, @x)", transfer.ErrNotEmpty, "of another database"},
+			"another copy": {keyset + "(1, @empty, @x, @x, @x)", transfer.ErrNotEmpty, "of another database"},
 		} {
 			t.Run(kind+"/"+name, func(t *testing.T) {
 				t.Parallel()
 				target := newTarget(t).use(t)
 				run(t, target, test.statement)
 				before := contents(t, target)
-				_, err := transfer.Copy(t.Context(), filled(t, 10), target, noProgress)
+				_, err := transfer.Copy(t.Context(), filled(t, 10), target, sameKeyset, noProgress)
 				if !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.text) {
 					t.Errorf("error is %v", err)
 				}
@@ -168,7 +169,7 @@ func TestRefusals(t *testing.T) {
 				if name != "another copy" {
 					return
 				}
-				if _, err := transfer.Copy(t.Context(), target, newSQLite(t).use(t), noProgress); !errors.Is(err, database.ErrCopyIncomplete) {
+				if _, err := transfer.Copy(t.Context(), target, newSQLite(t).use(t), sameKeyset, noProgress); !errors.Is(err, database.ErrCopyIncomplete) {
 					t.Errorf("copying an unfinished copy gives %v", err)
 				}
 			})
@@ -185,13 +186,13 @@ func TestConcurrentCopies(t *testing.T) {
 			source := filled(t, 20)
 			target := &tracked{Movable: newTarget(t).use(t), at: 3}
 			target.replace = func(change func() error) error {
-				if _, err := transfer.Copy(t.Context(), source, target.Movable, noProgress); err != nil {
+				if _, err := transfer.Copy(t.Context(), source, target.Movable, sameKeyset, noProgress); err != nil {
 					t.Error(err)
 				}
 				run(t, target, "UPDATE providers SET name = 'in use'")
 				return change()
 			}
-			_, err := transfer.Copy(t.Context(), source, target, noProgress)
+			_, err := transfer.Copy(t.Context(), source, target, sameKeyset, noProgress)
 			if err == nil || !strings.Contains(err.Error(), "another program has finished the copy") {
 				t.Errorf("error is %v", err)
 			}
@@ -222,7 +223,7 @@ func TestComparisonFindsDifference(t *testing.T) {
 			t.Run(kind+"/"+table, func(t *testing.T) {
 				t.Parallel()
 				source, target := filled(t, 20), newTarget(t).use(t)
-				_, err := transfer.Copy(t.Context(), source, target, func(step transfer.Step, done, _ int64) {
+				_, err := transfer.Copy(t.Context(), source, target, sameKeyset, func(step transfer.Step, done, _ int64) {
 					if step == transfer.StepCompare && done == 0 {
 						run(t, target, damage)
 					}
@@ -230,7 +231,7 @@ func TestComparisonFindsDifference(t *testing.T) {
 				if !errors.Is(err, transfer.ErrDiffers) || !strings.Contains(err.Error(), "in table "+table+";") {
 					t.Errorf("error is %v", err)
 				}
-				if _, err := transfer.Copy(t.Context(), source, target, noProgress); err != nil {
+				if _, err := transfer.Copy(t.Context(), source, target, sameKeyset, noProgress); err != nil {
 					t.Errorf("copied again: %v", err)
 				}
 			})
@@ -238,10 +239,10 @@ func TestComparisonFindsDifference(t *testing.T) {
 	}
 }
 
-// TestEveryColumnIsCopied finds tables and columns of a schema that are not copied.
+// TestEveryColumnIsCopied finds tables and columns of a schema that are not copied. TestRoundTrip uses copied keysets.
 func TestEveryColumnIsCopied(t *testing.T) {
 	t.Parallel()
-	excluded := []string{"goose_db_version", "goose_lock", "replicas", "schema_support", "sqlite_sequence"}
+	excluded := []string{"goose_db_version", "goose_lock", "keyset", "schema_support", "sqlite_sequence"}
 	for kind, newPlace := range kinds(t) {
 		copied := transfer.Columns()
 		migrator := newPlace(t).use(t).Reader().WithContext(t.Context()).Migrator()

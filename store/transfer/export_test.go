@@ -14,7 +14,7 @@ const PageRows = pageRows
 // Columns returns the columns of each table that is copied.
 func Columns() map[string][]string {
 	columns := map[string][]string{}
-	for _, table := range append(tables(), keyset()) {
+	for _, table := range tables() {
 		columns[table.name] = table.columnNames()
 	}
 	return columns
@@ -23,7 +23,7 @@ func Columns() map[string][]string {
 // Contents returns what each table of a database holds.
 func Contents(ctx context.Context, db database.Movable) (contents []Content, err error) {
 	err = db.Snapshot(ctx, func(tx *gorm.DB) error {
-		for _, table := range append(tables(), keyset()) {
+		for _, table := range tables() {
 			content, err := table.content(tx, func(page) error { return nil })
 			if err != nil {
 				return err

@@ -141,3 +141,6 @@ func contents(t *testing.T, db database.Movable) []transfer.Content {
 }
 
 func noProgress(transfer.Step, int64, int64) {}
+
+// sameKeyset gives a copy the keyset of its source.
+func sameKeyset(source transfer.Keyset) (transfer.Keyset, error) { return source, nil }

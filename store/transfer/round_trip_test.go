@@ -144,6 +144,15 @@ func TestRoundTrip(t *testing.T) {
 	if got, want := quoted(t, end), quoted(t, from); !maps.EqualFunc(got, want, slices.Equal) {
 		t.Errorf("SQLite has\n%v\nwant\n%v", got, want)
 	}
+	ids := map[string]bool{}
+	for _, db := range []database.Movable{from, middle, end} {
+		var keyset transfer.Keyset
+		check(t, db.Reader().WithContext(t.Context()).Table("keyset").Take(&keyset).Error)
+		ids[string(keyset.DatabaseID)] = true
+	}
+	if len(ids) != 3 {
+		t.Errorf("the databases have %d ids, want 3", len(ids))
+	}
 	check(t, errors.Join(middle.Close(), end.Close()))
 	for name, copied := range map[string]place{"there": there, "back": back} {
 		t.Run(name, func(t *testing.T) {

@@ -139,8 +139,3 @@ func directoryProviders() table {
 		{"default_group_email_domain", text},
 	}}
 }
-
-// keyset is the table whose row says whether the database is complete.
-func keyset() table {
-	return table{name: "keyset", columns: []column{{"pk", integer}, {"sealed", blob}, {"fingerprint", blob}}}
-}

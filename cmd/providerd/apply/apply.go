@@ -24,6 +24,7 @@ import (
 	"example.com/providerd/gen/client"
 	"example.com/providerd/server/contract"
 	"example.com/providerd/store"
+	"example.com/providerd/store/durable"
 )
 
 // Command is "providerd apply" with its flags.
@@ -202,7 +203,7 @@ func (c *Command) read(
 	if err != nil {
 		return nil, err
 	}
-	values := manifest.Values{Variable: os.LookupEnv, File: flags.ReadSmallFile}
+	values := manifest.Values{Variable: os.LookupEnv, File: durable.ReadSmallFile}
 	list := manifest.Read(files, manifestKinds(contract), values)
 	problems, err := findProblems(ctx, contract, list)
 	if err != nil {
@@ -246,7 +247,7 @@ func (c *Command) readToken() error {
 	if c.TokenFile == "" || !c.needsServer() {
 		return nil
 	}
-	text, err := flags.ReadSmallFile(c.TokenFile)
+	text, err := durable.ReadSmallFile(c.TokenFile)
 	if err != nil {
 		return fmt.Errorf("--token-file: %w", err)
 	}

@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"example.com/providerd/cmd/providerd/apply/manifest"
-	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/server/contract"
+	"example.com/providerd/store/durable"
 )
 
 // IDs returns the ids of the entries in files and directories, by the idempotency keys that their ids lead to. It
@@ -44,7 +44,7 @@ func ReadEntry(
 	if err != nil {
 		return nil, err
 	}
-	list := manifest.Read(files, manifestKinds(contract), manifest.Values{Variable: variable, File: flags.ReadSmallFile})
+	list := manifest.Read(files, manifestKinds(contract), manifest.Values{Variable: variable, File: durable.ReadSmallFile})
 	switch {
 	case len(list.Problems) > 0:
 		return nil, fmt.Errorf("%s: %s", list.Problems[0], list.Problems[0].Detail)

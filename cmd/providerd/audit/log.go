@@ -18,7 +18,6 @@ import (
 
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/cmd/providerd/escape"
-	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/store"
 	"example.com/providerd/store/durable"
 )
@@ -176,7 +175,7 @@ func (l *Log) flush(ctx context.Context, end store.LogEnd) error {
 
 // readCursor reads the cursor file, if there is one.
 func (l *Log) readCursor() error {
-	text, err := flags.ReadSmallFile(l.CursorFile)
+	text, err := durable.ReadSmallFile(l.CursorFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -6,25 +6,27 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 
 	"example.com/providerd/cmd/providerd/console"
 	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/store"
+	"example.com/providerd/store/durable"
 	"example.com/providerd/store/seal"
 )
 
 type keyCommands struct {
-	Create  keyCreateCommand  `cmd:"" help:"Create the keyset file of a PostgreSQL database."`
-	Rotate  keyRotateCommand  `cmd:"" help:"Add a key to the keyset."`
-	Promote keyPromoteCommand `cmd:"" help:"Encrypt new secrets with the newest key."`
-	Reseal  keyResealCommand  `cmd:"" help:"Re-encrypt older secrets with the newest key."`
-	Retire  keyRetireCommand  `cmd:"" help:"Remove keys that no secret is encrypted with."`
+	Create keyCreateCommand `cmd:"" help:"Create the keyset file of a PostgreSQL database, or a changed copy of one."`
+	List   keyListCommand   `cmd:"" help:"List the data keys of the database and the master keys of the keyset file."`
+	Rotate keyRotateCommand `cmd:"" help:"Add a data key, which encrypts new secrets."`
+	Reseal keyResealCommand `cmd:"" help:"Re-encrypt older secrets with the newest data key, and remove keys that no secret needs."`
+	Rewrap keyRewrapCommand `cmd:"" help:"Encrypt the data keys with the primary master key of the keyset file."`
 }
 
 type keyCreateCommand struct {
-	Keyset string `required:"" env:"PROVIDERD_KEYSET" type:"path" placeholder:"PATH" help:"The file to create, readable only by its owner (${env})."`
+	Keyset string         `required:"" env:"PROVIDERD_KEYSET" type:"path" placeholder:"PATH" help:"The file to create, readable only by its owner (${env})."`
+	Add    flags.FilePath `xor:"from" placeholder:"FILE" help:"Copy the master keys of this keyset file, and add one, which becomes the primary one."`
+	Drop   flags.FilePath `xor:"from" placeholder:"FILE" help:"Copy only the primary master key of this keyset file."`
 }
 
 // Validate refuses names of special files. The parser reports a missing flag.
@@ -39,140 +41,174 @@ func (c *keyCreateCommand) Validate() error {
 }
 
 // Run creates a keyset file.
-func (c *keyCreateCommand) Run(ctx context.Context, messages *console.Messages) error {
-	keyring, err := seal.CreateKeyring(ctx, c.Keyset)
+func (c *keyCreateCommand) Run(messages *console.Messages) error {
+	keys, owner, err := c.keys()
 	if err != nil {
 		return err
 	}
-	keys, err := keyring.Current(ctx)
-	if err != nil {
+	if err := keys.Create(c.Keyset, owner); err != nil {
 		return err
 	}
-	messages.Note("created key %d in %s; distribute the file to each replica and back it up: "+
-		"without it, secrets cannot be decrypted", keys.IDs()[0], c.Keyset)
+	switch {
+	case c.Add != "":
+		messages.Note("added master key %d in %s; replace the keyset of each replica by the file, then run "+
+			"\"providerd key rewrap\"", keys.PrimaryID(), c.Keyset)
+	case c.Drop != "":
+		messages.Note("%s has only master key %d; use it once \"providerd key list\" shows that this key is in use, and "+
+			"keep a copy of %s as long as backups from before", c.Keyset, keys.PrimaryID(), c.Drop)
+	default:
+		messages.Note("created master key %d in %s; distribute the file to each replica and back it up: "+
+			"without it, secrets cannot be decrypted", keys.PrimaryID(), c.Keyset)
+	}
 	return nil
+}
+
+// keys returns the master keys of the new file, and its owner if root runs the command: that of the file that the keys
+// come from, or else of the directory, who could have put another keyset there anyway.
+func (c *keyCreateCommand) keys() (keys *seal.MasterKeys, owner durable.Owner, err error) {
+	if c.Add == "" && c.Drop == "" {
+		if owner, err = durable.OwnerForNew(c.Keyset); err != nil {
+			return nil, owner, err
+		}
+		keys, err = seal.NewMasterKeys()
+		return keys, owner, err
+	}
+	path := string(c.Add + c.Drop)
+	file, err := os.Stat(path)
+	if err != nil {
+		return nil, owner, fmt.Errorf("read the keyset to copy: %w", err)
+	}
+	owner = durable.OwnerOf(file)
+	from, err := seal.ReadMasterKeys(path)
+	switch {
+	case err != nil:
+	case c.Add != "":
+		keys, err = from.WithNew()
+	case len(from.IDs()) == 1:
+		err = fmt.Errorf("%s has no master key besides the primary one", path)
+	default:
+		keys, err = from.OnlyPrimary()
+	}
+	return keys, owner, err
+}
+
+type keyListCommand struct {
+	flags.DatabaseFlags
+	flags.ListFormat
+}
+
+// Run lists the keys.
+func (c *keyListCommand) Run(ctx context.Context, out *console.Output, messages *console.Messages) error {
+	keys := console.List[store.Key]{
+		Headings: "KIND,ID,CREATED,SECRETS,IN USE",
+		Rows:     func(key store.Key) [][]string { return [][]string{keyRow(key)} },
+		Value:    func(key store.Key) any { return key },
+	}
+	return c.WithStore(ctx, func(database *store.Store) error {
+		list, err := database.Keys(ctx)
+		if err != nil {
+			return err
+		}
+		return keys.Print(out, messages, c.Output, func(yield func(store.Key, error) bool) {
+			for i := 0; i < len(list) && yield(list[i], nil); i++ {
+			}
+		})
+	})
+}
+
+func keyRow(key store.Key) []string {
+	row := []string{key.Kind, fmt.Sprint(key.ID), "", "", ""}
+	if key.CreatedAt != nil {
+		row[2] = console.Timestamp(*key.CreatedAt)
+	}
+	if key.Secrets != nil {
+		row[3] = fmt.Sprint(*key.Secrets)
+	}
+	if key.InUse {
+		row[4] = "yes"
+	}
+	return row
 }
 
 type keyRotateCommand struct {
 	flags.DatabaseFlags
-}
-
-// Help is the long help text.
-func (keyRotateCommand) Help() string {
-	return "Over SQLite, new secrets are encrypted with the new key at once, even by a running server. Over PostgreSQL, " +
-		"distribute the file to each replica first, then run \"providerd key promote\"."
+	Reseal bool `help:"Then run \"key reseal\"."`
 }
 
 // Run adds a key.
 func (c *keyRotateCommand) Run(ctx context.Context, messages *console.Messages) error {
 	return c.WithStore(ctx, func(database *store.Store) error {
-		if database.IsShared() {
-			id, err := database.AddKey(ctx)
-			if err != nil {
-				return err
-			}
-			messages.Note("added key %d to %s; distribute the file to each replica, then run \"providerd key promote\"",
-				id, c.Keyset)
-			return nil
-		}
 		id, err := database.RotateKey(ctx)
 		if err != nil {
 			return err
 		}
-		printPrimaryKey(messages, id)
+		if c.Reseal {
+			messages.Note("new secrets are encrypted with data key %d", id)
+			return reseal(ctx, database, messages)
+		}
+		messages.Note("new secrets are encrypted with data key %d; \"providerd key reseal\" re-encrypts old ones", id)
 		return nil
 	})
-}
-
-type keyPromoteCommand struct {
-	flags.DatabaseFlags
-}
-
-// Run makes the newest key the primary key.
-func (c *keyPromoteCommand) Run(ctx context.Context, messages *console.Messages) error {
-	return c.WithStore(ctx, func(database *store.Store) error {
-		id, err := database.PromoteKey(ctx)
-		if err != nil {
-			return err
-		}
-		printPrimaryKey(messages, id)
-		if database.IsShared() {
-			messages.Note("distribute the keyset file to each replica again, so that it knows the new primary key")
-		}
-		return nil
-	})
-}
-
-func printPrimaryKey(messages *console.Messages, id uint32) {
-	messages.Note("new secrets are encrypted with key %d; \"providerd key reseal\" re-encrypts old ones", id)
 }
 
 type keyResealCommand struct {
 	flags.DatabaseFlags
 }
 
-// Run reseals old secrets until all are done or a signal arrives.
-func (c *keyResealCommand) Run(ctx context.Context, messages *console.Messages) error {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	return c.WithStore(ctx, func(database *store.Store) error {
-		report := messages.Progress("secrets re-encrypted")
-		err := database.Reseal(ctx, report.Update)
-		if errors.Is(err, context.Canceled) {
-			return fmt.Errorf("interrupted after %d of %d secrets; run the command again to continue", report.Done, report.Total)
-		}
-		report.Finish()
-		return err
-	})
+// Help is the long help text.
+func (keyResealCommand) Help() string {
+	return "A server can keep running. When all secrets are re-encrypted, the data keys that no secret needs are " +
+		"removed from the database. Backups contain the keys that they need."
 }
 
-type keyRetireCommand struct {
+// Run reseals old secrets until all are done or a signal arrives.
+func (c *keyResealCommand) Run(ctx context.Context, messages *console.Messages) error {
+	return c.WithStore(ctx, func(database *store.Store) error { return reseal(ctx, database, messages) })
+}
+
+func reseal(ctx context.Context, database *store.Store, messages *console.Messages) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	report := messages.Progress("secrets re-encrypted")
+	removed, err := database.Reseal(ctx, report.Update)
+	if errors.Is(err, context.Canceled) {
+		return fmt.Errorf("interrupted after %d of %d secrets; run \"providerd key reseal\" to continue",
+			report.Done, report.Total)
+	}
+	if err != nil && !errors.Is(err, store.ErrDamaged) {
+		report.Clear()
+		return err
+	}
+	report.Finish()
+	if removed > 0 {
+		messages.Note("removed %s that no secret needs", console.Count(removed, "data key"))
+	}
+	return err
+}
+
+type keyRewrapCommand struct {
 	flags.DatabaseFlags
 }
 
 // Help is the long help text.
-func (keyRetireCommand) Help() string {
-	return "Run it after \"providerd key reseal\". The previous keyset is kept beside the new one, under a name that " +
-		"ends in .retired- and the time: backups made before the reseal need it. A running server accepts the new file. " +
-		"With replicas, each running one must have the keyset that \"providerd key promote\" wrote; distribute the new one " +
-		"to them afterwards."
+func (keyRewrapCommand) Help() string {
+	return "Each server reads its keyset file again, and refuses creates while the file lacks the master key: " +
+		"distribute the file with the new key, which \"providerd key create --add\" writes, to each replica first."
 }
 
-// Run removes old keys.
-func (c *keyRetireCommand) Run(ctx context.Context, messages *console.Messages) error {
+// Run encrypts the data keys with another master key.
+func (c *keyRewrapCommand) Run(ctx context.Context, messages *console.Messages) error {
 	return c.WithStore(ctx, func(database *store.Store) error {
-		retired, err := database.RetireKeys(ctx)
-		if errors.Is(err, store.ErrKeysInUse) {
-			return fmt.Errorf("%w; run \"providerd key reseal\" first", err)
+		id, err := database.RewrapKeys(ctx)
+		if errors.Is(err, store.ErrRewrapped) {
+			messages.Warn("nothing was changed: %v; to replace it, first put a keyset file with another primary key in place",
+				err)
+			return nil
 		}
 		if err != nil {
 			return err
 		}
-		if len(retired.IDs) == 0 {
-			messages.Note("no keys to retire: none is older than the primary key")
-			return nil
-		}
-		messages.Note("retired %s", listKeys(retired.IDs))
-		messages.Warn("backups made before the last \"providerd key reseal\" need keys that are now only in %s; "+
-			"keep it as safe as the keyset, and as long as those backups", retired.Kept)
-		if database.IsShared() {
-			messages.Note("distribute the keyset file to each replica again")
-		}
+		messages.Note("master key %d encrypts the data keys; keep older master keys as long as backups from before", id)
 		return nil
 	})
-}
-
-// shownKeys is the largest number of keys that are listed.
-const shownKeys = 16
-
-func listKeys(ids []uint32) string {
-	var names []string
-	for _, id := range ids[:min(len(ids), shownKeys)] {
-		names = append(names, fmt.Sprint(id))
-	}
-	list := console.Count(len(ids), "key") + ": " + strings.Join(names, ", ")
-	if more := len(ids) - len(names); more > 0 {
-		list += fmt.Sprintf(" and %d more", more)
-	}
-	return list
 }

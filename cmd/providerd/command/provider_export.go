@@ -22,6 +22,7 @@ import (
 	"example.com/providerd/cmd/providerd/flags"
 	"example.com/providerd/server/contract"
 	"example.com/providerd/store"
+	"example.com/providerd/store/durable"
 )
 
 type providerExportCommand struct {
@@ -71,7 +72,7 @@ func (c *providerExportCommand) Run(
 		if c.Output == "" {
 			return c.write(ctx, database, &to, out)
 		}
-		return flags.WritePrivateFile(string(c.Output), func(file io.Writer) error {
+		return durable.WriteNewFile(string(c.Output), durable.Owner{}, func(file io.Writer) error {
 			buffered := console.NewOutput(file)
 			err := c.write(ctx, database, &to, buffered)
 			return errors.Join(err, buffered.Flush())

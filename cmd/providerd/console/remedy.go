@@ -8,7 +8,6 @@ import (
 
 	"example.com/providerd/store"
 	"example.com/providerd/store/database"
-	"example.com/providerd/store/seal"
 )
 
 // ErrCertificate means that the certificate of the server cannot be loaded.
@@ -46,8 +45,6 @@ func RemedyFor(err error) string {
 		{store.ErrProviderInUse, `run "providerd application unlink" first`},
 		{store.ErrApplicationLinked, `run "providerd application unlink" first`},
 		{store.ErrTokenRevoked, `create another with "providerd token create"`},
-		{store.ErrKeysetFull, `run "providerd key reseal", then "providerd key retire"`},
-		{seal.ErrKeysetExists, "use another path; keysets are never overwritten"},
 		{fs.ErrPermission, "run the command as the owner, or give this user read and write permission"},
 		{syscall.EROFS, ReadOnlyRemedy},
 		{ErrCertificate, "pass a certificate chain and its key, both in PEM"},

@@ -3,10 +3,7 @@ package doctor
 import (
 	"context"
 	"errors"
-	"fmt"
-	"maps"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
@@ -83,48 +80,34 @@ func checkKeyset(ctx context.Context, inspection store.Inspection, path string) 
 	}
 	keys, err := inspection.Keys(ctx, path)
 	if errors.Is(err, database.ErrOlder) {
-		return []finding{warned(checkOfKeyset, `"providerd serve" assigns it the one of --keyset`,
-			"the database has no keyset yet")}
+		return []finding{warned(checkOfKeyset, `"providerd serve" creates them`, "the database has no data keys yet")}
 	}
 	if err != nil {
 		return []finding{failedBy(checkOfKeyset, err)}
 	}
-	found := []finding{
-		passed(checkOfKeyset, "%s belongs to this database and has %s", path, console.Count(len(keys.IDs()), "key")),
+	return []finding{
+		passed(checkOfKeyset, "%s opens %s of the database", path, console.Count(len(keys.IDs()), "data key")),
+		checkSecretsOpen(ctx, inspection, path), checkKeyAge(ctx, inspection, keys),
 	}
-	found = append(found, checkSecretsOpen(ctx, inspection, keys)...)
-	return append(found, checkKeyAge(ctx, inspection, keys))
 }
 
-func checkSecretsOpen(ctx context.Context, inspection store.Inspection, keys *seal.Keys) (found []finding) {
+func checkSecretsOpen(ctx context.Context, inspection store.Inspection, path string) finding {
 	const check = "secrets"
-	secrets, err := inspection.Secrets(ctx, keys)
-	if err != nil {
-		return []finding{failedBy(check, err)}
-	}
-	for _, id := range slices.Sorted(maps.Keys(secrets.ByMissingKey)) {
-		remedy := "put the newest keyset of this database in its place"
-		if kept := keys.RetiredTo(id); kept != "" {
-			remedy = fmt.Sprintf("put %s in its place, or pass it with --keyset", kept)
-		}
-		found = append(found, failed(check, remedy, "%d of %d secrets are encrypted with %s, which the keyset lacks",
-			secrets.ByMissingKey[id], secrets.Total, keys.Describe(id)))
-	}
-	if secrets.Altered > 0 {
-		found = append(found, failed(check, `restore a backup, or delete those providers and create them again; `+
+	total, err := inspection.Secrets(ctx, path)
+	if damaged, ok := errors.AsType[*store.DamagedSecretsError](err); ok {
+		return failed(check, `restore a backup, or delete those providers and create them again; `+
 			`"providerd provider list" names them`,
-			"%d of %d secrets cannot be decrypted, such as that of %v", secrets.Altered, secrets.Total, secrets.Example))
+			"%d of %d secrets cannot be decrypted, such as %v", damaged.Damaged, damaged.Total, damaged.First[0])
 	}
-	if len(found) == 0 {
-		found = append(found, passed(check, "the keyset decrypts all secrets (%d)", secrets.Total))
+	if err != nil {
+		return failedBy(check, err)
 	}
-	return found
+	return passed(check, "the data keys decrypt all secrets (%d)", total)
 }
 
 func checkKeyAge(ctx context.Context, inspection store.Inspection, keys *seal.Keys) finding {
 	const check = "key age"
-	ids := keys.IDs()
-	newest := ids[len(ids)-1]
+	newest := keys.PrimaryID()
 	created, err := inspection.KeyCreated(ctx, newest)
 	switch {
 	case err != nil:
@@ -132,7 +115,7 @@ func checkKeyAge(ctx context.Context, inspection store.Inspection, keys *seal.Ke
 	case created.IsZero():
 		return passed(check, "the database does not record when key %d was created", newest)
 	case time.Since(created) > oldKey:
-		return warned(check, `run "providerd key rotate", then "providerd key reseal"`,
+		return warned(check, `run "providerd key rotate --reseal"`,
 			"the newest key, %d, was created at %s", newest, console.Timestamp(created))
 	default:
 		return passed(check, "the newest key, %d, was created at %s", newest, console.Timestamp(created))
@@ -188,7 +171,7 @@ func checkKeysetAlone(path string) []finding {
 	if path == "" {
 		return nil
 	}
-	if _, err := seal.OpenKeyring(path); err != nil {
+	if _, err := seal.ReadMasterKeys(path); err != nil {
 		return []finding{failedBy(checkOfKeyset, err)}
 	}
 	return nil

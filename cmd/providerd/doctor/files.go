@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"syscall"
 
 	"example.com/providerd/cmd/providerd/console"
@@ -112,17 +111,9 @@ func checkDatabaseFiles(path string, owner uint32) (found []finding) {
 }
 
 func checkKeysetFile(path string, owner uint32) []finding {
-	const remedy = `run chmod 600 on it, then "providerd key rotate" and "providerd key reseal"`
+	const remedy = `run chmod 600 on it, then replace the master key, and run "providerd key rotate --reseal"`
 	file := ownFile{"keyset file", path, owner, "put the keyset in its place, or pass its path with --keyset"}
-	found := file.examineSecret("keys", remedy)
-	// If the path is not a valid pattern, the files that "key retire" kept are not checked.
-	kept, _ := filepath.Glob(path + ".retired-*")
-	for _, path := range kept {
-		file.path = path
-		isOK := func(f finding) bool { return f.Status == healthOK }
-		found = append(found, slices.DeleteFunc(file.examineSecret("keys", remedy), isOK)...)
-	}
-	return found
+	return file.examineSecret("keys", remedy)
 }
 
 // checkInitialToken checks the file of the initial token, if it still exists.

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"example.com/providerd/cmd/providerd/console"
-	"example.com/providerd/store"
 	"example.com/providerd/store/postgres"
 )
 
@@ -61,29 +60,21 @@ func checkServer(ctx context.Context, view *postgres.View) (found []finding) {
 	if err != nil {
 		return append(found, failedBy(check, err))
 	}
-	found = append(found, checkStandbys(safeguards), checkArchive(safeguards),
-		checkClockOfServer(safeguards.Time), checkMessages(safeguards))
-	return append(found, checkConnections(ctx, view, safeguards.MaxConnections)...)
+	return append(found, checkStandbys(safeguards), checkArchive(safeguards), checkClockOfServer(safeguards.Time),
+		checkMessages(safeguards), checkConnections(safeguards.MaxConnections))
 }
 
-// checkConnections compares the connections that live replicas may open with the role's limit. It returns nothing if
-// there is no table of replicas.
-func checkConnections(ctx context.Context, view *postgres.View, limit int) []finding {
+// checkConnections compares the connections that a replica may open with the role's limit.
+func checkConnections(limit int) finding {
 	const check = "connections"
-	if schema, err := view.Schema(ctx); err != nil || schema.CheckKnown() != nil {
-		return nil
+	replicas := limit / postgres.MaxConnectionsPerReplica
+	if replicas == 0 {
+		return warned(check, "raise max_connections or the role's limit, or put PgBouncer in front",
+			"a replica may open up to %d connections, but the server allows %d: creates, tokens and /readyz wait for one",
+			postgres.MaxConnectionsPerReplica, limit)
 	}
-	replicas, err := store.Inspect(view).LiveReplicas(ctx, limit/postgres.MaxConnectionsPerReplica)
-	if err != nil {
-		return []finding{failedBy(check, err)}
-	}
-	if wanted := replicas * postgres.MaxConnectionsPerReplica; wanted > limit {
-		return []finding{warned(check, "raise max_connections or the role's limit, or put PgBouncer in front",
-			"%s may open up to %d connections, but the server allows %d: creates, tokens and /readyz wait for one",
-			console.Count(replicas, "replica", "replicas"), wanted, limit)}
-	}
-	return []finding{passed(check, "%s may open up to %d connections each; the server allows %d",
-		console.Count(replicas, "replica", "replicas"), postgres.MaxConnectionsPerReplica, limit)}
+	return passed(check, "the server allows %d connections, enough for %s of up to %d each", limit,
+		console.Count(replicas, "replica", "replicas"), postgres.MaxConnectionsPerReplica)
 }
 
 // checkMessages reports the settings for the language and level of the server's messages.

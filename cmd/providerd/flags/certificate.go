@@ -4,15 +4,17 @@ import (
 	"crypto/tls"
 	"encoding/pem"
 	"fmt"
+
+	"example.com/providerd/store/durable"
 )
 
 // LoadCertificate loads a certificate chain and its key, both in PEM.
 func LoadCertificate(certPath, keyPath string) (tls.Certificate, error) {
-	chain, err := ReadSmallFile(certPath)
+	chain, err := durable.ReadSmallFile(certPath)
 	if err != nil {
 		return tls.Certificate{}, err
 	}
-	key, err := ReadSmallFile(keyPath)
+	key, err := durable.ReadSmallFile(keyPath)
 	if err != nil {
 		return tls.Certificate{}, err
 	}
@@ -21,7 +23,7 @@ func LoadCertificate(certPath, keyPath string) (tls.Certificate, error) {
 
 // ReadCertificate returns the first certificate of a PEM file, in DER.
 func ReadCertificate(path string) ([]byte, error) {
-	text, err := ReadSmallFile(path)
+	text, err := durable.ReadSmallFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read certificate: %w", err)
 	}

@@ -127,7 +127,13 @@ func (f *Fleet) Create(number int, name, clientID string) (status int, record Re
 // Stored returns the records in the database at url, which has the keyset of the fleet.
 func (f *Fleet) Stored(t *testing.T, url string) []Record {
 	t.Helper()
-	database, err := storetest.CreatePostgres(t.Context(), url, filepath.Join(f.Dir, "keyset.json"))
+	return StoredAt(t, url, filepath.Join(f.Dir, "keyset.json"))
+}
+
+// StoredAt returns the records in the PostgreSQL database at url, which has a keyset.
+func StoredAt(t *testing.T, url, keyset string) []Record {
+	t.Helper()
+	database, err := storetest.CreatePostgres(t.Context(), url, keyset)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -85,7 +85,7 @@ func checkLockFile(path string) error {
 	if err != nil {
 		return err //nolint:wrapcheck // The caller wraps it.
 	}
-	text, err := flags.ReadSmallFile(path)
+	text, err := durable.ReadSmallFile(path)
 	isWritten := len(text) == 0 || regexp.MustCompile(`^(process )?[0-9]+`).Match(text)
 	if err != nil || !info.Mode().IsRegular() || !isWritten {
 		return fmt.Errorf("%s is not the lock file of a server; move it away", path)
@@ -96,7 +96,7 @@ func checkLockFile(path string) error {
 // waitForLock waits until the server that has the lock stops.
 func (c *Command) waitForLock(ctx context.Context, lock *flock.Flock, file flags.SQLiteFile, log *serveLog) error {
 	server := "another server"
-	if name, err := flags.ReadSmallFile(lock.Path()); err == nil && len(name) > 0 {
+	if name, err := durable.ReadSmallFile(lock.Path()); err == nil && len(name) > 0 {
 		server = console.Printable(strings.TrimSpace(string(name)))
 	}
 	wait := c.DrainDelay + stopTimeout

@@ -89,20 +89,14 @@ CREATE TABLE key_events (
     key_id bigint      NOT NULL
 );
 
--- One row, by which a keyset is known to be that of this database.
+-- One row: the data keys, which a master key encrypts with the id of the database as associated data. The version is
+-- random and changes with every change of the row. It is empty in an unfinished copy.
 CREATE TABLE keyset (
     pk          integer NOT NULL PRIMARY KEY CHECK (pk = 1),
-    sealed      bytea   NOT NULL,
-    fingerprint bytea   NOT NULL
-);
-
--- The replicas that use the database, and the keys that each can open secrets with.
-CREATE TABLE replicas (
-    id   text   NOT NULL PRIMARY KEY,
-    name text   NOT NULL,
-    keys jsonb  NOT NULL,
-    -- Each sign of life raises it.
-    beat bigint NOT NULL
+    version     bytea   NOT NULL,
+    database_id bytea   NOT NULL,
+    secret_keys bytea   NOT NULL,
+    digest_key  bytea   NOT NULL
 );
 
 -- One row: programs that know only older levels of the schema must not use the database.

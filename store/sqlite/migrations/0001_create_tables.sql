@@ -85,9 +85,12 @@ CREATE TABLE key_events (
     key_id INTEGER  NOT NULL
 );
 
--- One row, by which a keyset is known to be that of this database.
+-- One row: the data keys, which a master key encrypts with the id of the database as associated data. The version is
+-- random and changes with every change of the row. It is empty in an unfinished copy.
 CREATE TABLE keyset (
     pk          INTEGER NOT NULL PRIMARY KEY CHECK (pk = 1),
-    sealed      BLOB    NOT NULL,
-    fingerprint BLOB    NOT NULL
+    version     BLOB    NOT NULL,
+    database_id BLOB    NOT NULL,
+    secret_keys BLOB    NOT NULL,
+    digest_key  BLOB    NOT NULL
 );

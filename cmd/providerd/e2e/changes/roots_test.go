@@ -8,10 +8,10 @@ import (
 	"crypto/sha256"
 	"database/sql"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -182,26 +182,13 @@ func show(t *testing.T, dir string, pk int64, name string) (value string) {
 // mac returns the HMAC-SHA-256 of a text, after the prefix of Tink: version 1 and the id of the key.
 func mac(t *testing.T, dir, text string) []byte {
 	t.Helper()
-	content, err := os.ReadFile(filepath.Join(dir, "data", "keyset.json"))
+	data := filepath.Join(dir, "data")
+	keys, err := providerdtest.ClearKeys(filepath.Join(data, "keyset.json"), "sqlite3", filepath.Join(data, "providerd.db"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var file struct {
-		Fingerprints struct {
-			Key []struct {
-				KeyID   uint32 `json:"keyId"`
-				KeyData struct {
-					Value []byte `json:"value"`
-				} `json:"keyData"`
-			} `json:"key"`
-		} `json:"fingerprints"`
-	}
-	if err := json.Unmarshal(content, &file); err != nil {
-		t.Fatal(err)
-	}
-	key := file.Fingerprints.Key[0]
-	const keySize = 32
-	hash := hmac.New(sha256.New, key.KeyData.Value[len(key.KeyData.Value)-keySize:])
+	key := keys[slices.IndexFunc(keys, func(key providerdtest.ClearKey) bool { return key.Kind == "digest" })]
+	hash := hmac.New(sha256.New, key.Key)
 	hash.Write([]byte(text))
-	return hash.Sum([]byte{1, byte(key.KeyID >> 24), byte(key.KeyID >> 16), byte(key.KeyID >> 8), byte(key.KeyID)})
+	return hash.Sum(binary.BigEndian.AppendUint32([]byte{1}, key.ID))
 }

@@ -52,8 +52,12 @@ func damagedSetUps() map[string]damagedSetUp {
 			statement("PRAGMA application_id = 7"),
 			fails("schema", "not a providerd database: .*application_id 7.*; use another path or database"),
 		},
-		"unfinished copy":  {statement("UPDATE keyset SET sealed = x''"), fails("keyset", `run the same "providerd copy" again`)},
-		"unfinished start": {statement("DELETE FROM keyset"), warns("keyset", `the database has no keyset yet; "providerd serve" assigns it`)},
+		"unfinished copy": {statement("UPDATE keyset SET version = x''"), fails("keyset", `run the same "providerd copy" again`)},
+		"lost data keys":  {statement("DELETE FROM keyset"), fails("keyset", "table keyset is empty, so no secret can be decrypted; restore a backup")},
+		"unfinished start": {
+			statement("DELETE FROM keyset; DELETE FROM providers"),
+			warns("keyset", `the database has no data keys yet; "providerd serve" creates them`),
+		},
 		"newer schema": {
 			statement("INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, true)"),
 			fails("schema", "its schema version is 99.*; use a newer providerd"),
@@ -75,29 +79,33 @@ func damagedSetUps() map[string]damagedSetUp {
 		"others write the directory": {shell("chmod 777 data"), fails("folder", "others can replace files in data; run chmod go-w")},
 		"others read the token":      {shell("chmod 604 data/initial-token"), fails("initial token", "others can access the token .*revoke")},
 		"others read the keyset": {shell("chmod 640 data/keyset.json"), []fault{
-			{"keyset file", healthFail, "others can access the keys .*chmod 600.*key rotate"}, {"keyset", healthFail, "keyset cannot be used: others can read"},
+			{"keyset file", healthFail, "others can access the keys .*chmod 600.*replace the master key.*key rotate --reseal"}, {"keyset", healthFail, "keyset cannot be used: others can read"},
 		}},
 		"no keyset":          {shell("rm -r data/keyset.json"), fails("keyset", "no keyset file: data/keyset.json; put it back")},
-		"rubbish for keyset": {write("data/keyset.json", "{}"), fails("keyset", `"sealing" is not a Tink keyset; put the right one`)},
+		"rubbish for keyset": {write("data/keyset.json", "{}"), fails("keyset", "keyset.json is not a Tink keyset of AEAD keys; put the right one")},
 		"keyset of another database": {
 			shell("rm data/keyset.json; providerd key create --keyset data/keyset.json"),
-			fails("keyset", "it belongs to another database; restore the keyset"),
+			fails("keyset", "it lacks master key [0-9]+, which encrypts the data keys of the database; put a keyset with this key"),
 		},
 		"older keyset": {
-			shell("cp --archive data/keyset.json old; providerd key rotate; providerd key reseal; mv old data/keyset.json"),
-			fails("keyset", "it lacks key [0-9]+, which encrypts secrets of this database; copy the newest"),
+			shell("providerd key create --keyset new --add data/keyset.json; providerd key rewrap --keyset new"),
+			fails("keyset", "it lacks master key [0-9]+, which encrypts"),
+		},
+		"data keys of another database": {
+			statement("UPDATE keyset SET database_id = x'00'"),
+			fails("keyset", "the data keys in the database are damaged, or those of another database; restore a backup"),
 		},
 		"key of one secret": {
 			statement("UPDATE oauth2_providers SET client_secret = x'01010203044444444444444444'"),
-			fails("secrets", "1 of 1 secrets are encrypted with key 16909060, which the keyset lacks; put the newest keyset"),
+			fails("secrets", "provider 1: client_secret: sealed secret is damaged.* the database lacks data key 16909060; restore a backup"),
 		},
 		"damaged secret": {
 			statement("UPDATE oauth2_providers SET client_secret = x'00'"),
-			fails("secrets", "1 of 1 secrets cannot be decrypted, such as that of provider 1: client_secret"),
+			fails("secrets", "1 of 1 secrets cannot be decrypted, such as provider 1: client_secret"),
 		},
 		"old key": {
 			statement("UPDATE key_events SET at = '2020-01-31 08:00:00+00:00'"),
-			warns("key age", `the newest key, [0-9]+, was created at 2020-01-31T08:00:00Z; run "providerd key rotate"`),
+			warns("key age", `the newest key, [0-9]+, was created at 2020-01-31T08:00:00Z; run "providerd key rotate --reseal"`),
 		},
 		"no token": {shell("providerd token revoke 1"), warns("tokens", `no token is valid.*; run "providerd token create"`)},
 		"token that ends": {

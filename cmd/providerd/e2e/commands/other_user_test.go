@@ -62,7 +62,7 @@ func TestRootBesideServerOfAnotherUser(t *testing.T) {
 	dir := newOtherUserDir(t)
 	server := serveAsOtherUser(t, dir)
 	for _, command := range []string{
-		"key rotate", "key reseal", "key retire", "token create --name n --allow all", "token list",
+		"key rotate", "key reseal", "key rewrap", "token create --name n --allow all", "token list",
 		"application create --slug s --name n", "provider list", "audit", "backup backup.db",
 	} {
 		expectCreates(t, server)

@@ -1,6 +1,7 @@
 package docs_test
 
 import (
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -64,22 +65,33 @@ func runSchedule(t *testing.T, dir, command string) {
 	}
 }
 
-// TestManualRestoresOlderBackup restores a backup whose key was retired.
+// TestManualRestoresOlderBackup replaces the master key beside a server, and then restores a backup that needs the old
+// one.
 func TestManualRestoresOlderBackup(t *testing.T) {
 	t.Parallel()
+	examples := providerdtest.Examples(t, "keys.md", 3)
+	add, drop, restore := examples[0], examples[1], examples[2]
 	dir := t.TempDir()
 	providerdtest.Fill(t, dir, 3)
-	for _, command := range []string{"backup older.db", "key rotate", "key reseal", "key retire"} {
-		providerdtest.RunCommand(t, dir, strings.Fields(command)...)
+	providerdtest.RunCommand(t, dir, "backup", "older.db")
+	server := providerdtest.Serve(t, dir)
+	for _, commands := range []string{add, drop} {
+		providerdtest.RunShell(t, dir, commands)
+		if status, text := providerdtest.Get(t, server.URL+"/readyz"); status != http.StatusOK {
+			t.Errorf("after %s: readiness is %d %s", commands, status, text)
+		}
+		server.Create(t, http.DefaultClient)
 	}
-	kept, err := filepath.Glob(filepath.Join(dir, "data", "keyset.json.retired-*"))
-	if err != nil || len(kept) != 1 {
-		t.Fatalf("%d keysets are kept, %v", len(kept), err)
+	server.Stop(t)
+	output, err := providerdtest.Command(t.Context(), dir, "restore", "older.db", "--replace").CombinedOutput()
+	if named := regexp.MustCompile(`lacks master key \d+`); err == nil || !named.Match(output) {
+		t.Errorf("restored without the old master key: %v: %s", err, output)
 	}
-	shown := regexp.MustCompile(`keyset\.json\.retired-\w+`)
-	commands := providerdtest.Examples(t, "keys.md", 1)[0]
-	providerdtest.RunShell(t, dir, shown.ReplaceAllString(commands, filepath.Base(kept[0])))
-	providerdtest.RunCommand(t, dir, "key", "reseal")
+	if pks := providerdtest.StoredPKs(t, dir); len(pks) != 5 {
+		t.Errorf("after a restore that was refused, %v are stored", pks)
+	}
+	providerdtest.RunShell(t, dir, restore)
+	providerdtest.RunShell(t, dir, drop)
 	providerdtest.CheckFilled(t, dir, 3)
 }
 

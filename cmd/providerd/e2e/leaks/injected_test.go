@@ -23,6 +23,8 @@ import (
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
 )
 
 // leak is a leak that is injected around the program, between it and its callers.
@@ -48,7 +50,7 @@ func leaks() []leak {
 		{"400", query, toBody, "secret in a query is in the body of 400"},
 		{"422", secret, toBody, "client_secret of other .* in the body of 422"},
 		{"200", secret, toBody, "client_secret of first .* in the body of 200"},
-		{"200 OK of GET /metrics", keyset, toBody, "key .* in the body of 200 OK of GET /metrics"},
+		{"200 OK of GET /metrics", masterKey, toBody, "master key .* in the body of 200 OK of GET /metrics"},
 		{"201", secret, toHeader, "client_secret of first .* in the header of 201"},
 		{"401", token, toHeader, "wrong token is in the header of 401"},
 		{"400", query, toSpan, "secret in a query is in the traces"},
@@ -57,8 +59,11 @@ func leaks() []leak {
 		{"201", input, toDatabase, "value in first .* in the file providerd.db"},
 		{"201", digest, toDatabase, "digest of first .* in the file providerd.db"},
 		{"403", token, toDatabase, "narrow token is in the file providerd.db"},
-		{"0 key rotate", keyset, toFile, "key .* in the file keyset.json.old"},
-		{"0 key rotate", keyset, toStderr, "key .* in the standard error with the output of key rotate"},
+		{"201", dataKeys, toDatabase, "data key .* in the file providerd.db"},
+		{"0 key rotate", masterKey, toFile, "master key .* in the file keyset.json.old"},
+		{"0 key rotate", masterKey, toStderr, "master key .* in the standard error with the output of key rotate"},
+		{"0 key rotate", dataKeys, toStderr, "data key .* in the standard error with the output of key rotate"},
+		{"0 key list", dataKeys, toOutput, "data key .* in the output of key list"},
 		{"0 provider show", revealed, toOutput, "client_secret of first .* in the output of provider show"},
 		{"0 provider advise", revealed, toOutput, "client_secret of first .* in the output of provider advise"},
 		{"0 provider export", revealed, toOutput, "client_secret of first .* is in the output of provider export"},
@@ -95,7 +100,16 @@ func digest(o *occasion) string {
 	return string(sum[:])
 }
 
-func keyset(*occasion) string { return string(must(os.ReadFile("data/keyset.json"))) }
+func masterKey(*occasion) string { return string(must(os.ReadFile("data/keyset.json"))) }
+
+func dataKeys(*occasion) (text string) {
+	for _, key := range must(providerdtest.ClearKeys("data/keyset.json", "sqlite3", "data/providerd.db")) {
+		if key.Kind != "master" {
+			text += string(key.Key)
+		}
+	}
+	return text
+}
 
 func revealed(*occasion) string {
 	command := exec.CommandContext(context.Background(), must(os.Executable()))

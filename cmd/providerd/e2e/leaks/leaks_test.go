@@ -37,8 +37,10 @@ func TestNothingLeaksOverPostgreSQL(t *testing.T) {
 	cluster := postgrestest.NewCluster(t)
 	s := newSearch(t)
 	s.keyset = filepath.Join(s.dir, "keyset.json")
-	url := cluster.CreateDatabase(t)
-	s.environment = []string{"PROVIDERD_DATABASE=" + url, "PROVIDERD_FROM=" + url, "PROVIDERD_KEYSET=" + s.keyset}
+	s.databaseURL = cluster.CreateDatabase(t)
+	s.environment = []string{
+		"PROVIDERD_DATABASE=" + s.databaseURL, "PROVIDERD_FROM=" + s.databaseURL, "PROVIDERD_KEYSET=" + s.keyset,
+	}
 	s.canary("password of the database", cluster.Password)
 	s.run("key", "create")
 	s.session("json")
@@ -97,9 +99,10 @@ type search struct {
 	collector *providerdtest.Collector
 	// initial is the initial token, and narrow a token for one operation.
 	initial, narrow string
-	// keyset is the path of the keyset file, and environment has more variables for the program.
-	keyset      string
-	environment []string
+	// keyset is the path of the keyset file, databaseURL is that of a PostgreSQL database, and environment has more
+	// variables for the program.
+	keyset, databaseURL string
+	environment         []string
 	// stderr is the standard error of the last command.
 	stderr string
 }
@@ -130,7 +133,7 @@ func (s *search) session(logFormat string) {
 		})...))
 	for _, step := range []func(){
 		s.scanProcess, s.learn, s.creates, s.refusals, s.wrongTokens, s.scanWritten, s.pages, s.commands, s.applies,
-		s.withoutKeyset, s.spans,
+		s.replaceMasterKey, s.withoutKeyset, s.spans,
 	} {
 		step()
 	}
@@ -179,13 +182,14 @@ func (s *search) newToken(canary string, operations ...string) string {
 	return text
 }
 
+// learnKeys adds the master keys and the data keys.
 func (s *search) learnKeys() {
-	content, err := os.ReadFile(s.keyset)
-	if err != nil {
-		s.t.Fatal(err)
+	driver, source := "sqlite3", filepath.Join(s.dir, "data", "providerd.db")
+	if s.databaseURL != "" {
+		driver, source = "pgx", s.databaseURL
 	}
-	for _, match := range regexp.MustCompile(`"value": *"([^"]+)"`).FindAllStringSubmatch(string(content), -1) {
-		s.canary("key "+match[1][len(match[1])-4:], match[1])
+	for _, key := range must(providerdtest.ClearKeys(s.keyset, driver, source)) {
+		s.canary(fmt.Sprintf("%s key %d", key.Kind, key.ID), string(key.Key))
 	}
 }
 
@@ -208,6 +212,9 @@ func (s *search) runWithInput(input string, arguments ...string) string {
 	var stderr strings.Builder
 	command.Stderr = &stderr
 	output, _ := command.Output()
+	if arguments[0] == "key" && s.server != nil {
+		s.learnKeys()
+	}
 	what := "the output of " + strings.Join(arguments[:min(2, len(arguments))], " ")
 	allowed := "no such"
 	if arguments[0] == "token" && arguments[1] == "create" {

@@ -170,8 +170,12 @@ func TestTracesOfRequests(t *testing.T) {
 	if err := os.Rename(keyset, keyset+".away"); err != nil {
 		t.Fatal(err)
 	}
+	// Then the server finds out.
+	if status, text := providerdtest.Get(t, server.URL+"/readyz"); status != http.StatusServiceUnavailable {
+		t.Errorf("readiness is %d %s", status, text)
+	}
 	calls = append(calls, tracedCall{
-		"unsealed", http.MethodPost, providerdtest.OAuth2Path, token, "", providerdtest.OAuth2Body, nil, 503, "new", "validate queue commit ",
+		"unsealed", http.MethodPost, providerdtest.OAuth2Path, token, "", providerdtest.OAuth2Body, nil, 503, "new", "validate ",
 		map[string]string{"providerd.problem": "storage-unavailable", "error.type": "503"},
 	})
 	calls[len(calls)-1].send(t, server)

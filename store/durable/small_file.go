@@ -1,4 +1,4 @@
-package flags
+package durable
 
 import (
 	"errors"
@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// maxSmallFile limits the size, in bytes, of files such as certificate chains.
+// maxSmallFile limits the size, in bytes, of files such as keysets and certificate chains.
 const maxSmallFile = 1 << 20
 
 // ReadSmallFile returns the content of a regular file of at most 1 MiB. It does not block if the path is a FIFO. Its

@@ -1,0 +1,266 @@
+//go:build slow
+
+package commands_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"example.com/providerd/cmd/providerd/providerdtest"
+	"example.com/providerd/store/postgres/postgrestest"
+)
+
+// The size of the test. The default is few rounds; "make reseal" sets more.
+const (
+	defaultRotateRounds = 4
+	createsARound       = 20
+	// createInterval is the shortest. Creates become as rare as rotations become slow, so that the number of secrets, all
+	// of which each round reseals, is proportional to the rounds.
+	createInterval = 10 * time.Millisecond
+	// Every so many rounds, there is a backup. So many rounds later, the master key is replaced.
+	backupEvery, replacedAfter = 4, 2
+)
+
+// rotating is a deployment whose keys are rotated and replaced, while commands and servers are killed.
+type rotating struct {
+	deployment
+	made *providerdtest.Journal
+	// took is how long the last rotation took that was not killed.
+	took time.Duration
+	// backups are older ones, which need a master key that the keyset no longer has.
+	backups []keptBackup
+	// kills counts killed commands, refused the responses other than 201, and replayed the creates that were sent again.
+	kills             int
+	refused, replayed atomic.Int64
+}
+
+// keptBackup is a backup with the keyset file of its time.
+type keptBackup struct {
+	path, keyset string
+	// masterID is the id of the master key.
+	masterID string
+	records  map[string]providerdtest.Record
+}
+
+// Keys are rotated under load, while in each round a command and a server are killed at random moments. All acknowledged
+// records can be read at any time, and older backups with the keysets of their times.
+func TestKeysAreRotatedUnderLoad(t *testing.T) {
+	t.Parallel()
+	rounds := providerdtest.EnvCount(t, "PROVIDERD_ROTATE_ROUNDS", defaultRotateRounds)
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		rotate(t, serveSQLite(t), rounds)
+	})
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		rotate(t, serveReplicas(t, postgrestest.NewCluster(t)), rounds)
+	})
+}
+
+func rotate(t *testing.T, servers deployment, rounds int) {
+	t.Helper()
+	r, start := &rotating{deployment: servers, made: providerdtest.NewJournal(), took: time.Second}, time.Now()
+	pace := time.NewTicker(createInterval)
+	defer pace.Stop()
+	load := r.made.Load(4, "load", func(name string) (providerdtest.Record, error) {
+		<-pace.C
+		return r.persist(name)
+	})
+	defer load.Stop()
+	r.made.WaitForMore(t, createsARound)
+	// A replay after a rotation makes its server read the new keys, which must not be what creates rely on.
+	replays := providerdtest.StartLoad(1, func(int, int) bool {
+		<-pace.C
+		return r.replay(t)
+	})
+	defer replays.Stop()
+	for round := 0; round < rounds && !t.Failed(); round++ {
+		r.made.WaitForMore(t, createsARound)
+		if round%backupEvery == 0 {
+			r.keepBackup(t, round)
+		}
+		r.round(t)
+		pace.Reset(max(createInterval, r.took/createsARound))
+		if round%backupEvery == replacedAfter {
+			r.replaceMasterKey(t)
+		}
+	}
+	load.Stop()
+	replays.Stop()
+	r.made.Compare(t, r.end(t))
+	for _, kept := range r.backups {
+		r.restoreKept(t, kept)
+	}
+	t.Logf("%d rounds in %v, kills of commands %d, of servers %d, replays %d, restored backups %d",
+		rounds, time.Since(start).Round(time.Second), r.kills, rounds, r.replayed.Load(), len(r.backups))
+	if refused := r.refused.Load(); refused > 0 {
+		t.Errorf("%d creates were refused", refused)
+	}
+}
+
+// round rotates the key and reseals all secrets, after an attempt to do so was killed, and while a server is killed.
+func (r *rotating) round(t *testing.T) {
+	t.Helper()
+	var group sync.WaitGroup
+	group.Go(func() {
+		<-time.After(rand.N(2 * r.took))
+		r.restart(t)
+	})
+	r.kill(t, "key", "rotate", "--reseal")
+	begun := time.Now()
+	r.run(t, "key", "rotate", "--reseal")
+	took := time.Since(begun)
+	group.Wait()
+	r.took = took
+	r.keyID(t, "data")
+}
+
+// kill kills a command at a random moment, unless it has ended.
+func (r *rotating) kill(t *testing.T, arguments ...string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), rand.N(r.took))
+	defer cancel()
+	if output, err := r.command(ctx, arguments...).CombinedOutput(); ctx.Err() != nil {
+		r.kills++
+	} else if err != nil {
+		t.Errorf("%v: %v: %s", arguments, err, output)
+	}
+}
+
+func (r *rotating) run(t *testing.T, arguments ...string) {
+	t.Helper()
+	if output, err := r.command(t.Context(), arguments...).CombinedOutput(); err != nil {
+		t.Errorf("%v: %v: %s", arguments, err, output)
+	}
+}
+
+// keyID returns the id of the only key of a kind.
+func (r *rotating) keyID(t *testing.T, kind string) (id string) {
+	t.Helper()
+	output, err := r.command(t.Context(), "key", "list", "--output", "json").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var keys []struct {
+		Kind string
+		ID   uint32
+	}
+	if err := json.Unmarshal(output, &keys); err != nil {
+		t.Fatal(err)
+	}
+	count := 0
+	for _, key := range keys {
+		if key.Kind == kind {
+			id = fmt.Sprint(key.ID)
+			count++
+		}
+	}
+	if count != 1 {
+		t.Errorf("there are %d %s keys, want 1: %s", count, kind, output)
+	}
+	return id
+}
+
+// persist sends a create, and repeats it if its server is killed.
+func (r *rotating) persist(name string) (record providerdtest.Record, err error) {
+	for try := range 10 {
+		var status int
+		if status, record, err = r.create(try, name); err == nil && status == http.StatusCreated {
+			return record, nil
+		}
+		if err == nil {
+			err = fmt.Errorf("status is %d", status)
+			r.refused.Add(1)
+		}
+	}
+	return providerdtest.Record{}, err
+}
+
+// replay repeats a create, whose secret must be unchanged.
+func (r *rotating) replay(t *testing.T) bool {
+	before := r.made.Any()
+	again, err := r.persist(before.Name)
+	if err != nil || again != before {
+		t.Errorf("replay of %s: provider %d, was %d, %v", before.Name, again.PK, before.PK, err)
+	}
+	r.replayed.Add(1)
+	return true
+}
+
+// keepBackup makes a backup and keeps the keyset.
+func (r *rotating) keepBackup(t *testing.T, round int) {
+	t.Helper()
+	dir := filepath.Dir(r.keyset())
+	kept := keptBackup{
+		path: filepath.Join(dir, fmt.Sprintf("older-%d", round)), keyset: filepath.Join(dir, fmt.Sprintf("older-%d.json", round)),
+		masterID: r.keyID(t, "master"), records: r.made.Acknowledged(),
+	}
+	r.backUp(t, kept.path)
+	providerdtest.Run(t, "cp", "--preserve=mode", r.keyset(), kept.keyset)
+	r.backups = append(r.backups, kept)
+}
+
+// replaceMasterKey replaces the master key. The last backup, from before rotations, still opens with the keyset.
+func (r *rotating) replaceMasterKey(t *testing.T) {
+	t.Helper()
+	last := r.backups[len(r.backups)-1]
+	expectRecords(t, r.restore(t, last.path, r.keyset()), last.records)
+	next := r.keyset() + ".next"
+	r.run(t, "key", "create", "--keyset", next, "--add", r.keyset())
+	rename(t, next, r.keyset())
+	r.kill(t, "key", "rewrap")
+	r.run(t, "key", "rewrap")
+	r.run(t, "key", "create", "--keyset", next, "--drop", r.keyset())
+	rename(t, next, r.keyset())
+	if id := r.keyID(t, "master"); id == last.masterID {
+		t.Errorf("the master key is still %s", id)
+	}
+}
+
+func rename(t *testing.T, from, to string) {
+	t.Helper()
+	if err := os.Rename(from, to); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// restoreKept restores a backup with the keyset of its time. The last keyset is refused unless it is that.
+func (r *rotating) restoreKept(t *testing.T, kept keptBackup) {
+	t.Helper()
+	if r.keyID(t, "master") != kept.masterID {
+		said := r.refuse(t, kept.path)
+		named := regexp.MustCompile(`keyset cannot be used: it lacks master key (\d+),`).FindStringSubmatch(said)
+		if named == nil || named[1] != kept.masterID {
+			t.Errorf("without master key %s: %s", kept.masterID, strings.TrimSpace(said))
+		}
+	}
+	expectRecords(t, r.restore(t, kept.path, kept.keyset), kept.records)
+}
+
+// expectRecords checks that records are stored, once each. There may be others.
+func expectRecords(t *testing.T, stored []providerdtest.Record, want map[string]providerdtest.Record) {
+	t.Helper()
+	found := map[string]providerdtest.Record{}
+	for _, record := range stored {
+		if _, isDuplicate := found[record.Name]; isDuplicate {
+			t.Errorf("%s is in the backup twice", record.Name)
+		}
+		found[record.Name] = record
+	}
+	for name, record := range want {
+		if found[name] != record {
+			t.Errorf("%s: the backup has provider %d, want %d", name, found[name].PK, record.PK)
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package seal
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/tink-crypto/tink-go/v2/insecurecleartextkeyset"
+	"github.com/tink-crypto/tink-go/v2/keyset"
+
+	"example.com/providerd/store/durable"
+)
+
+// MasterKeys are the keys of a keyset file, a Tink keyset in JSON. They encrypt data keys, and nothing else.
+type MasterKeys struct{ keyring }
+
+// NewMasterKeys returns a new master key.
+func NewMasterKeys() (*MasterKeys, error) {
+	ring, err := newKeyring()
+	return &MasterKeys{ring}, err
+}
+
+// WithNew returns these keys and a new one, which is primary.
+func (m *MasterKeys) WithNew() (*MasterKeys, error) {
+	ring, err := m.with()
+	return &MasterKeys{ring}, err
+}
+
+// OnlyPrimary returns the primary key.
+func (m *MasterKeys) OnlyPrimary() (*MasterKeys, error) {
+	ring, err := m.without(nil)
+	return &MasterKeys{ring}, err
+}
+
+// ReadMasterKeys reads a keyset file. It returns ErrNoKeyset or ErrKeysetUnusable.
+func ReadMasterKeys(path string) (*MasterKeys, error) {
+	content, err := durable.ReadSmallFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%w: %s; put it back, or pass its path with --keyset; without it the secrets in the "+
+			"database cannot be decrypted", ErrNoKeyset, path)
+	case errors.Is(err, fs.ErrPermission):
+		return nil, fmt.Errorf("%w: %w", ErrKeysetUnusable, err)
+	case err != nil:
+		return nil, fmt.Errorf("%w: %s; put the right one in its place", ErrKeysetUnusable, err.Error())
+	}
+	const groupOrOthers = 0o077
+	if file, err := os.Stat(path); err != nil || file.Mode().Perm()&groupOrOthers != 0 {
+		return nil, fmt.Errorf("%w: others can read %s; run chmod 600 on it", ErrKeysetUnusable, path)
+	}
+	// The errors of Tink may quote the content.
+	ring, err := keyringOf(insecurecleartextkeyset.Read(keyset.NewJSONReader(bytes.NewReader(content))))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s is not a Tink keyset of AEAD keys; put the right one in its place",
+			ErrKeysetUnusable, path)
+	}
+	return &MasterKeys{ring}, nil
+}
+
+// Create writes the keys to a new file, which only its owner can read. It returns fs.ErrExist if there is anything at
+// path, or another file system error.
+func (m *MasterKeys) Create(path string, owner durable.Owner) error {
+	return durable.WriteNewFile(path, owner, func(to io.Writer) error {
+		return insecurecleartextkeyset.Write(m.handle, keyset.NewJSONWriter(to))
+	})
+}
+
+// ReadOrCreateMasterKeys reads a keyset file, and creates it with one key if there is none. If several programs do so,
+// one wins. It returns ErrKeysetUnusable or a file system error.
+func ReadOrCreateMasterKeys(path string) (*MasterKeys, error) {
+	if keys, err := ReadMasterKeys(path); !errors.Is(err, ErrNoKeyset) {
+		return keys, err
+	}
+	keys, err := NewMasterKeys()
+	if err != nil {
+		return nil, err
+	}
+	// Whom root gives the file to could have put another keyset there anyway.
+	owner, err := durable.OwnerForNew(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := keys.Create(path, owner); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	return ReadMasterKeys(path)
+}
