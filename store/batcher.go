@@ -29,7 +29,7 @@ const (
 // batcher commits all waiting creates in one transaction (group commit). It does not wait for a batch to fill: a lone
 // create is committed at once, in the goroutine of its caller, which avoids waking another goroutine.
 type batcher struct {
-	keyring *keyring
+	keys *keyCache
 	// leastTime is how much time a create must have left when its batch begins; 0 for a database without deadlines.
 	leastTime time.Duration
 	queue     chan *create
@@ -57,8 +57,8 @@ type lane struct {
 }
 
 // startBatcher opens the connections of a batcher and starts its lanes.
-func startBatcher(ctx context.Context, db database.Database, ring *keyring) (*batcher, error) {
-	b, lanes := &batcher{keyring: ring, queue: make(chan *create, queueLength)}, 1
+func startBatcher(ctx context.Context, db database.Database, keys *keyCache) (*batcher, error) {
+	b, lanes := &batcher{keys: keys, queue: make(chan *create, queueLength)}, 1
 	if db.IsShared() {
 		b.leastTime, lanes = leastTime, sharedLanes
 	}
@@ -144,7 +144,7 @@ func (l *lane) commit(ctx context.Context, creates batch) (again batch) {
 	l.crowded.Store(len(creates) > 1)
 	bounded, cancel := creates.untilDeadline(ctx, l.leastTime)
 	defer cancel()
-	err := creates.commit(bounded, l.database, l.keyring)
+	err := creates.commit(bounded, l.database, l.keys)
 	if watch := l.watcher.Load(); watch != nil {
 		(*watch)(len(creates), time.Since(begun))
 	}

@@ -54,7 +54,7 @@ func (s *Store) ChangeProviders(ctx context.Context, changes []Change, osUser st
 		return nil
 	}
 	err := s.database.Change(ctx, func(tx *gorm.DB) error {
-		keys, err := s.keyring.forChange(tx)
+		keys, err := s.keys.forChange(tx)
 		if err != nil {
 			return err
 		}

@@ -54,13 +54,13 @@ func (b batch) settle(ctx context.Context, db database.Batches, unknown error) e
 // commit stores the creates in one durable transaction. A create that is refused gets its own error; the error returned
 // applies to all of them. If the database refuses a value, which aborts the transaction, both halves of the batch are
 // committed on their own, until only the create with the value fails.
-func (b batch) commit(ctx context.Context, db database.Batches, ring *keyring) error {
-	err := b.commitTogether(ctx, db, ring)
+func (b batch) commit(ctx context.Context, db database.Batches, cache *keyCache) error {
+	err := b.commitTogether(ctx, db, cache)
 	if !errors.Is(err, database.ErrRefused) || len(b) == 1 {
 		return err
 	}
 	for _, half := range []batch{b[:len(b)/2], b[len(b)/2:]} {
-		if err := half.commit(ctx, db, ring); err != nil {
+		if err := half.commit(ctx, db, cache); err != nil {
 			for _, c := range half {
 				c.err = err
 			}
@@ -70,12 +70,12 @@ func (b batch) commit(ctx context.Context, db database.Batches, ring *keyring) e
 }
 
 // commitTogether is commit without halves.
-func (b batch) commitTogether(ctx context.Context, db database.Batches, ring *keyring) error {
+func (b batch) commitTogether(ctx context.Context, db database.Batches, cache *keyCache) error {
 	err := db.Commit(ctx, b.certainInserts(), func(tx database.Batch) error {
 		for _, c := range b {
 			c.replays, c.err = 0, nil
 		}
-		keys, err := ring.forVersion(tx.DB(), tx.KeysetVersion())
+		keys, err := cache.forVersion(tx.DB(), tx.KeysetVersion())
 		if err != nil {
 			return err
 		}

@@ -21,11 +21,10 @@ func (s *Store) Deletable(ctx context.Context, pks []int32) ([]Provider, error) 
 // deletion stay; the latter have osUser as the user who deleted them.
 //
 // It returns ErrNotFound for each provider that does not exist, ErrProviderInUse for each that is linked to an
-// application, or ErrUnavailable; nothing is deleted then. It can also return
-// ErrOutcomeUnknown.
+// application, or ErrUnavailable; nothing is deleted then. It can also return ErrOutcomeUnknown.
 func (s *Store) DeleteProviders(ctx context.Context, pks []int32, osUser string) error {
 	err := s.database.Change(ctx, func(tx *gorm.DB) error {
-		keys, err := s.keyring.forChange(tx)
+		keys, err := s.keys.forChange(tx)
 		if err != nil {
 			return err
 		}

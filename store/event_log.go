@@ -194,7 +194,7 @@ func (s *Store) addLeaves(ctx context.Context, table int, page []eventRow) error
 // leavesOf returns the leaves of stored records.
 func (s *Store) leavesOf(ctx context.Context, pks []int64) (map[int64]readable[Leaf], error) {
 	reader := s.reader(ctx)
-	keys, err := s.keyring.current(reader)
+	keys, err := s.keys.current(reader)
 	if err != nil {
 		return nil, err
 	}

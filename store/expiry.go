@@ -54,7 +54,7 @@ func activeTokens(tx *gorm.DB, at time.Time) *gorm.DB {
 // NewestKeyCreated returns when the data key that seals was created; the zero value if that is not recorded. It returns
 // ErrUnavailable.
 func (s *Store) NewestKeyCreated(ctx context.Context) (time.Time, error) {
-	keys, err := s.keyring.current(s.reader(ctx))
+	keys, err := s.keys.current(s.reader(ctx))
 	if err != nil {
 		return time.Time{}, err
 	}

@@ -25,10 +25,10 @@ func (s *Store) CachedTokens() int {
 
 // OverBatches returns a store that uses only the batches of a database, which never run their statements.
 func OverBatches(ctx context.Context, db database.Database) (*Store, error) {
-	ring := &keyring{}
-	ring.loaded.Store(&loadedKeys{at: time.Now().Add(time.Hour)})
-	batcher, err := startBatcher(ctx, db, ring)
-	return &Store{database: db, batcher: batcher, keyring: ring}, err
+	keys := &keyCache{}
+	keys.loaded.Store(&loadedKeys{at: time.Now().Add(time.Hour)})
+	batcher, err := startBatcher(ctx, db, keys)
+	return &Store{database: db, batcher: batcher, keys: keys}, err
 }
 
 // AwaitQueue waits until length creates are queued.

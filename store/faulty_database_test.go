@@ -221,7 +221,7 @@ func (f *faultyDatabase) failNextChange(next fault) {
 
 var errRolledBack = errors.New("rolled back")
 
-// passing is no fault.
+// passing runs statements without a fault.
 func passing(run func(statements) error, what statements) error { return run(what) }
 
 // rollingBack runs statements and rolls them back.

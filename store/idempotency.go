@@ -130,7 +130,7 @@ func (c *create) addFingerprint(keys *seal.Keys) (err error) {
 
 // IsBodyOf reports whether a retry with this digest of its body replays the record. It returns ErrUnavailable.
 func (s *Store) IsBodyOf(ctx context.Context, digest []byte, record Record) (bool, error) {
-	keys, err := s.keyring.current(s.reader(ctx))
+	keys, err := s.keys.current(s.reader(ctx))
 	if err != nil {
 		return false, fmt.Errorf("compare fingerprint: %w", err)
 	}

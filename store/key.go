@@ -67,7 +67,7 @@ func (s *Store) saveKeyset(tx *gorm.DB, do func(tx *gorm.DB, change *keysetChang
 	if err != nil {
 		return err
 	}
-	keys, master, err := row.open(s.keyring.path)
+	keys, master, err := row.open(s.keys.path)
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (s *Store) Keys(ctx context.Context) (list []Key, err error) {
 	if err != nil {
 		return nil, err
 	}
-	keys, master, err := row.open(s.keyring.path)
+	keys, master, err := row.open(s.keys.path)
 	if err != nil {
 		return nil, err
 	}
@@ -115,8 +115,8 @@ func (s *Store) Keys(ctx context.Context) (list []Key, err error) {
 	if err != nil {
 		return nil, err
 	}
-	primary := keys.PrimaryID()
-	for _, id := range keys.IDs() {
+	ids, primary := keys.IDs(), keys.PrimaryID()
+	for _, id := range ids {
 		created, err := keyCreated(reader, id)
 		if err != nil {
 			return nil, err
@@ -128,7 +128,7 @@ func (s *Store) Keys(ctx context.Context) (list []Key, err error) {
 		list = append(list, key)
 	}
 	for _, id := range slices.Sorted(maps.Keys(uses)) {
-		if !slices.Contains(keys.IDs(), id) {
+		if !slices.Contains(ids, id) {
 			list = append(list, Key{Kind: "missing", ID: id, Secrets: new(uses[id])})
 		}
 	}

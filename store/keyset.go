@@ -110,8 +110,8 @@ func newKeysetRow(keys *seal.Keys, master *seal.MasterKeys) (row keysetRow, err 
 	return row, err
 }
 
-// keyring holds the data keys of a database in memory. It is safe for concurrent use.
-type keyring struct {
+// keyCache holds the data keys of a database in memory. It is safe for concurrent use.
+type keyCache struct {
 	// path is that of the keyset file.
 	path string
 	// loaded is nil if the keys cannot be read.
@@ -130,8 +130,8 @@ type loadedKeys struct {
 const keysMaxAge = 5 * time.Second
 
 // load reads the keys from the database and the keyset file. It returns ErrUnavailable.
-func (k *keyring) load(tx *gorm.DB) (*seal.Keys, error) {
-	keys, err := k.read(tx)
+func (c *keyCache) load(tx *gorm.DB) (*seal.Keys, error) {
+	keys, err := c.read(tx)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
@@ -139,59 +139,59 @@ func (k *keyring) load(tx *gorm.DB) (*seal.Keys, error) {
 }
 
 // read is load with the errors of findKeyset, ErrNoKeyset and ErrKeysetUnusable.
-func (k *keyring) read(tx *gorm.DB) (*seal.Keys, error) {
+func (c *keyCache) read(tx *gorm.DB) (*seal.Keys, error) {
 	row, err := findKeyset(tx)
 	if err != nil {
 		return nil, err
 	}
-	keys, _, err := row.open(k.path)
+	keys, _, err := row.open(c.path)
 	if err != nil {
-		k.loaded.Store(nil)
+		c.loaded.Store(nil)
 		return nil, err
 	}
-	k.loaded.Store(&loadedKeys{keys, row.Version, time.Now()})
+	c.loaded.Store(&loadedKeys{keys, row.Version, time.Now()})
 	return keys, nil
 }
 
 // isFresh reports whether the keys were read in the last 5 seconds.
-func (k *keyring) isFresh() bool {
-	loaded := k.loaded.Load()
+func (c *keyCache) isFresh() bool {
+	loaded := c.loaded.Load()
 	return loaded != nil && time.Since(loaded.at) < keysMaxAge
 }
 
 // current returns the keys for reading. They may lack keys that were added since. It returns ErrUnavailable.
-func (k *keyring) current(tx *gorm.DB) (*seal.Keys, error) {
-	if loaded := k.loaded.Load(); loaded != nil {
+func (c *keyCache) current(tx *gorm.DB) (*seal.Keys, error) {
+	if loaded := c.loaded.Load(); loaded != nil {
 		return loaded.Keys, nil
 	}
-	return k.load(tx)
+	return c.load(tx)
 }
 
 // forVersion returns the keys for sealing in a transaction, which has read the version of the keyset: keys of any other
 // version may have been removed. It returns ErrUnavailable.
-func (k *keyring) forVersion(tx *gorm.DB, version []byte) (*seal.Keys, error) {
-	if loaded := k.loaded.Load(); loaded != nil && bytes.Equal(loaded.version, version) {
+func (c *keyCache) forVersion(tx *gorm.DB, version []byte) (*seal.Keys, error) {
+	if loaded := c.loaded.Load(); loaded != nil && bytes.Equal(loaded.version, version) {
 		return loaded.Keys, nil
 	}
-	return k.load(tx)
+	return c.load(tx)
 }
 
 // forChange is forVersion for a transaction that has not read the version.
-func (k *keyring) forChange(tx *gorm.DB) (*seal.Keys, error) {
+func (c *keyCache) forChange(tx *gorm.DB) (*seal.Keys, error) {
 	var row keysetRow
 	if err := tx.Select("version").Take(&row).Error; err != nil {
 		return nil, fmt.Errorf("read the version of the keyset: %w", err)
 	}
-	return k.forVersion(tx, row.Version)
+	return c.forVersion(tx, row.Version)
 }
 
 // checkKeyset reads the keyset file unless it was read in the last 5 seconds, and returns ErrUnavailable if it cannot
 // be used. Then no transaction is begun. What else is wrong with the database, the transaction finds out.
 func (s *Store) checkKeyset(ctx context.Context) error {
-	if s.keyring.isFresh() {
+	if s.keys.isFresh() {
 		return nil
 	}
-	_, err := s.keyring.load(s.reader(ctx))
+	_, err := s.keys.load(s.reader(ctx))
 	if errors.Is(err, ErrNoKeyset) || errors.Is(err, ErrKeysetUnusable) {
 		return err
 	}
@@ -200,7 +200,7 @@ func (s *Store) checkKeyset(ctx context.Context) error {
 
 // ID returns an identifier of the database and its copies, derived from its keyset. It returns ErrUnavailable.
 func (s *Store) ID(ctx context.Context) (string, error) {
-	keys, err := s.keyring.current(s.reader(ctx))
+	keys, err := s.keys.current(s.reader(ctx))
 	if err != nil {
 		return "", err
 	}

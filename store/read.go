@@ -139,10 +139,10 @@ func readKind[Row kindRow](
 	if len(providers) == 0 {
 		return nil
 	}
-	isDamaged, err := readRecords[Row](ctx, s, s.keyring.current, providers, read)
+	isDamaged, err := readRecords[Row](ctx, s, s.keys.current, providers, read)
 	// A reseal can end between reading the rows and the keys, but hardly twice in a row.
 	for try := 0; err == nil && isDamaged && try < 2; try++ {
-		isDamaged, err = readRecords[Row](ctx, s, s.keyring.load, providers, read)
+		isDamaged, err = readRecords[Row](ctx, s, s.keys.load, providers, read)
 	}
 	return err
 }

@@ -36,7 +36,7 @@ func (s *Store) Reseal(ctx context.Context, progress func(done, total int64)) (r
 var (
 	// ErrKeysetInUse means that transactions that may seal with older keys did not end in time.
 	ErrKeysetInUse = errors.New("other transactions read the keyset of the database")
-	// errStartOver means that the keyset was changed since a run began, or that another server has taken over, which may
+	// errStartOver means that since a run began, the keyset was changed, or another server has taken over. That server may
 	// lack what the run has resealed.
 	errStartOver = errors.New("keys changed, or another server has taken over")
 )
@@ -92,7 +92,7 @@ func (r *resealing) begin(tx *gorm.DB) error {
 	if r.instance, err = r.store.database.Instance(tx); err != nil {
 		return err
 	}
-	r.keys, err = r.store.keyring.load(tx)
+	r.keys, err = r.store.keys.load(tx)
 	return err
 }
 
@@ -210,17 +210,14 @@ func (r *resealing) finish(tx *gorm.DB) error {
 	if err != nil {
 		return err
 	}
-	r.removed = 0
-	for _, id := range r.keys.IDs() {
-		if slices.Contains(kept.IDs(), id) {
-			continue
-		}
-		r.removed++
+	left := kept.IDs()
+	removed := slices.DeleteFunc(r.keys.IDs(), func(id uint32) bool { return slices.Contains(left, id) })
+	for _, id := range removed {
 		if err := addKeyEvent(tx, EventKeyRemoved, id); err != nil {
 			return err
 		}
 	}
-	if r.removed > 0 {
+	if r.removed = len(removed); r.removed > 0 {
 		err := r.store.saveKeyset(tx, func(_ *gorm.DB, change *keysetChange) error {
 			change.keys = kept
 			return nil

@@ -23,7 +23,7 @@ import (
 // Store keeps providers, applications and tokens in one database. It is safe for concurrent use.
 type Store struct {
 	database database.Database
-	keyring  *keyring
+	keys     *keyCache
 	tokens   tokenCache
 	batcher  *batcher
 }
@@ -65,11 +65,11 @@ func createKeysetOf(ctx context.Context, db database.Database, keysetPath string
 // ErrUnavailable.
 func Open(ctx context.Context, db database.Database, keysetPath string) (*Store, error) {
 	store := &Store{
-		database: db, keyring: &keyring{path: keysetPath}, tokens: tokenCache{tokens: map[string]cachedToken{}},
+		database: db, keys: &keyCache{path: keysetPath}, tokens: tokenCache{tokens: map[string]cachedToken{}},
 	}
-	_, err := store.keyring.read(store.reader(ctx))
+	_, err := store.keys.read(store.reader(ctx))
 	if err == nil {
-		store.batcher, err = startBatcher(ctx, db, store.keyring)
+		store.batcher, err = startBatcher(ctx, db, store.keys)
 	}
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
@@ -83,7 +83,7 @@ func (s *Store) Ready(ctx context.Context) error {
 	if err := s.database.Check(ctx); err != nil {
 		return fmt.Errorf("check database: %w", err)
 	}
-	_, err := s.keyring.load(s.reader(ctx))
+	_, err := s.keys.load(s.reader(ctx))
 	return err
 }
 

@@ -17,7 +17,7 @@ export type Duration = { [Unit in (typeof units)[number]]?: number };
 
 /**
  * Returns the value of access_code_validity, access_token_validity and refresh_token_validity for a duration:
- * "hours=1;minutes=30" for { hours: 1, minutes: 30 }. Throws a TypeError if there is no part, or one that is not a unit.
+ * "hours=1;minutes=30" for { hours: 1, minutes: 30 }. Throws a TypeError if it is empty or has a part that is not a unit.
  * Numbers have up to 9 digits before and after the decimal point; the server refuses others, such as negative ones.
  */
 export function duration(length: Duration): string {

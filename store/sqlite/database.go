@@ -83,7 +83,7 @@ func (d *Database) ChangeAlone(ctx context.Context, statements func(tx *gorm.DB)
 	return d.Change(ctx, statements)
 }
 
-// Instance returns "": there is no server that another one could replace.
+// Instance returns "", because no other server can take over.
 func (*Database) Instance(*gorm.DB) (string, error) { return "", nil }
 
 // Check reads from the database or, if a batch has failed, checks that it can be written.

@@ -20,7 +20,7 @@ type Keyset struct{ Version, DatabaseID, SecretKeys, DigestKey []byte }
 // isMark reports whether the row marks the target of an unfinished copy.
 func (k Keyset) isMark() bool { return len(k.Version) == 0 }
 
-// readKeyset returns ok false if there is no row.
+// readKeyset returns the row, and whether it exists.
 func readKeyset(tx *gorm.DB) (found Keyset, ok bool, err error) {
 	result := tx.Table("keyset").Find(&found)
 	if result.Error != nil {

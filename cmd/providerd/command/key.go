@@ -51,7 +51,7 @@ func (c *keyCreateCommand) Run(messages *console.Messages) error {
 	}
 	switch {
 	case c.Add != "":
-		messages.Note("added master key %d in %s; replace the keyset of each replica by the file, then run "+
+		messages.Note("added master key %d in %s; replace the keyset of each replica with this file, then run "+
 			"\"providerd key rewrap\"", keys.PrimaryID(), c.Keyset)
 	case c.Drop != "":
 		messages.Note("%s has only master key %d; use it once \"providerd key list\" shows that this key is in use, and "+
@@ -110,7 +110,10 @@ func (c *keyListCommand) Run(ctx context.Context, out *console.Output, messages 
 			return err
 		}
 		return keys.Print(out, messages, c.Output, func(yield func(store.Key, error) bool) {
-			for i := 0; i < len(list) && yield(list[i], nil); i++ {
+			for _, key := range list {
+				if !yield(key, nil) {
+					return
+				}
 			}
 		})
 	})

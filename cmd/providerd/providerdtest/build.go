@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Build builds the program as it is shipped, with further flags of go build. The test binary takes several times the memory and the time under the race
-// detector.
+// Build builds the program as it is shipped, with further flags of go build. Under the race detector, the test binary
+// takes several times the memory and the time.
 func Build(t *testing.T, flags ...string) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "providerd")
