@@ -83,7 +83,7 @@ export const generators = [
     name: "OpenAPI Generator, python",
     generate: (out) => openapiGenerator("python", out),
     compile: (out) => execute("/usr/bin/python3", ["-c", "import openapi_client"], { PYTHONPATH: out }),
-    types: (out) => matches(out, "openapi_client/api/providers_api.py", /response_type='(OAuth2\w+|Verdict)'/g),
+    types: (out) => matches(out, "openapi_client/api/providers_api.py", /response_type='(OAuth2\w+)'/g),
     run: (out, env) => execute("/usr/bin/python3", ["python/generator.py"], { ...env, PYTHONPATH: out }),
   },
   {
@@ -99,9 +99,9 @@ export const generators = [
     run: (out, env) => execute("java", ["-cp", `${jar}:${out}/classes`, "Consumer"], env),
   },
   go("ogen", "ogen", (out) => execute("go", ["tool", "ogen", "--target", out, "--package", "api", "--clean", yaml]),
-    "oas_schemas_gen.go", /func \(\*(OAuth2Provider\w*|Providers\w*|Verdict\w*)\) providersOAuth2CreateRes/g),
+    "oas_schemas_gen.go", /func \(\*(OAuth2Provider\w*|Providers\w*)\) providersOAuth2CreateRes/g),
   go("oapi-codegen", "oapi-codegen", (out) => {
     const flags = ["-package", "api", "-generate", "types,client", "-o", `${out}/client.go`];
     return execute("go", ["tool", "oapi-codegen", ...flags, yaml]);
-  }, "client.go", /JSON20[01] +\*(OAuth2Provider|Verdict)\n/g),
+  }, "client.go", /JSON20[01] +\*(OAuth2Provider)\n/g),
 ];
